@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# The short way in.  Build logic is in meson.build; this file only forwards to it,
+# after scripts/bootstrap.sh has installed what a target needs.
+#
+#	make                 the library and the tool, at ./build/quiesce
+#	make run             build, then a table of this machine in about two minutes
+#	make test            every suite, in less than five minutes
+#	make test-release    the long runs: hours
+#	make mutants         every mutant on its killer; last line: N mutants, N killed
+#	make install         DESTDIR=... PREFIX=/usr/local
+#	make clean
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+MESON ?= meson
+
+all: bootstrap-run $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+run: all
+	@./$(BUILD)/quiesce run
+
+test: bootstrap-test $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
+
+test-release: bootstrap-ci $(BUILD)/build.ninja
+	@scripts/test-release.sh $(BUILD)
+
+mutants: bootstrap-test $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+	@python3 scripts/mutants.py --build $(BUILD)
+
+install: bootstrap-run
+	@[ -f $(BUILD)/build.ninja ] || $(MESON) setup $(BUILD) --prefix=$(PREFIX)
+	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD)
+	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+
+clean:
+	@rm -rf $(BUILD)
+
+bootstrap-%:
+	@scripts/bootstrap.sh $*
+
+# Set up again when a package that was missing has been installed since: Meson
+# remembers what it did not find.
+$(BUILD)/build.ninja: | bootstrap-run
+	@$(MESON) setup $(BUILD)
+
+.PHONY: all run test test-release mutants install clean

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Install what a make target needs, and only what is missing.
+#
+#	scripts/bootstrap.sh run|test|ci
+#
+# On Debian and its children packages come from apt-get, as root or through a
+# sudo that asks no password.  Everywhere else, and when that fails, the missing
+# packages are named and the exit status is 1.  Optional ones (peers to compare
+# with, further compilers) cost a row or a rung, not the build.
+set -u
+
+level=${1:-run}
+case $level in run|test|ci) ;; *) echo "usage: $0 run|test|ci" >&2; exit 2 ;; esac
+
+# level  need(!) or want(-)  probe  package
+table='
+run  ! cmd:gcc gcc
+run  ! cmd:g++ g++
+run  ! lib:c libc6-dev
+run  ! cmd:make make
+run  ! cmd:pkg-config pkg-config
+run  ! cmd:python3 python3
+run  ! cmd:ninja ninja-build
+run  ! cmd:meson meson
+run  ! pc:jansson libjansson-dev
+run  - pc:liburcu liburcu-dev
+run  - pc:ck libck-dev
+test ! pc:cmocka libcmocka-dev
+test ! cmd:objdump binutils
+test - cmd:cmake cmake
+test - cmd:clang-19 clang-19
+test - cmd:spin spin
+ci   - rt:19 libclang-rt-19-dev
+ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+ci   - lib:aarch64-linux-gnu libc6-dev-arm64-cross
+ci   - cmd:s390x-linux-gnu-gcc gcc-s390x-linux-gnu
+ci   - lib:s390x-linux-gnu libc6-dev-s390x-cross
+ci   - cmd:qemu-aarch64-static qemu-user-static
+ci   - cmd:musl-gcc musl-tools
+ci   - file:/usr/include/linux/membarrier.h linux-libc-dev
+'
+
+have() {
+	case $1 in
+	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
+	pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
+	lib:c) echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1 ;;
+	lib:*) [ -e "/usr/${1#lib:}/include/stdio.h" ] ;;
+	rt:*) [ -n "$(find /usr/lib/llvm-"${1#rt:}"/lib/clang -name 'libclang_rt.tsan*' -print -quit 2>/dev/null)" ] ;;
+	file:*) [ -e "${1#file:}" ] ;;
+	esac
+}
+
+wanted() {
+	case $level:$1 in run:run|test:run|test:test|ci:*) return 0 ;; esac
+	return 1
+}
+
+missing() { # $1: ! or -
+	while read -r lvl need probe package; do
+		[ -n "$lvl" ] && wanted "$lvl" && [ "$need" = "$1" ] && ! have "$probe" && echo "$package"
+	done <<<"$table"
+	return 0
+}
+
+root=()
+as_root() {
+	[ "$(id -u)" = 0 ] && return 0
+	command -v sudo >/dev/null && sudo -n true 2>/dev/null && root=(sudo -n) && return 0
+	return 1
+}
+
+install_packages() { # packages; all at once
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -q --no-install-recommends "$@" >"$log" 2>&1
+}
+
+must=$(missing '!' | tr '\n' ' ')
+may=$(missing - | tr '\n' ' ')
+[ -z "$must$may" ] && exit 0
+
+if command -v apt-get >/dev/null && as_root; then
+	log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	echo "bootstrap: installing $must$may"
+	"${root[@]}" apt-get update -q >"$log" 2>&1 || echo "bootstrap: apt-get update failed; going on with the lists there are"
+	# shellcheck disable=SC2086 # words are wanted
+	if [ -n "$must" ] && ! install_packages $must; then
+		tail -5 "$log" >&2
+	fi
+	for package in $may; do
+		install_packages "$package" || echo "bootstrap: $package cannot be had; going on without"
+	done
+else
+	[ -z "$may" ] || echo "bootstrap: not installed, going on without: $may"
+fi
+
+must=$(missing '!' | tr '\n' ' ')
+[ -z "$must" ] && exit 0
+echo "bootstrap: missing packages: $must" >&2
+if command -v apt-get >/dev/null; then
+	echo "bootstrap: install them as root: apt-get install $must" >&2
+fi
+exit 1

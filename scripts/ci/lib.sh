@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# lib.sh - counting, for the rungs of .ci/run.  Source it, then call the functions below.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+CI_BUILD=${CI_BUILD:-$PWD/build-ci}
+mkdir -p "$CI_BUILD"
+rung=$(basename "$0" .sh)
+passed=0 failed=0 skipped=0
+
+# step NAME COMMAND...: one step that passes (0), skips (77) or fails.
+step() {
+	local name=$1 rc
+	shift
+	"$@"
+	rc=$?
+	case $rc in
+	0) passed=$((passed + 1)) ;;
+	77) skipped=$((skipped + 1)); echo "$rung: skipped: $name" ;;
+	*) failed=$((failed + 1)); echo "$rung: FAILED: $name (exit $rc)" ;;
+	esac
+	return $rc
+}
+
+skip() {
+	skipped=$((skipped + 1))
+	echo "$rung: skipped: $*"
+}
+
+# count_meson DIR ARGS...: run meson test and add its counts to ours.
+count_meson() {
+	local dir=$1 out n rc
+	shift
+	out=$(mktemp)
+	meson test -C "$dir" --print-errorlogs "$@" 2>&1 | tee "$out"
+	rc=${PIPESTATUS[0]}
+	n=$(meson_count 'Ok|Expected Fail' "$out")
+	passed=$((passed + n))
+	n=$(meson_count 'Fail|Unexpected Pass|Timeout' "$out")
+	[ "$rc" -ne 0 ] && [ "$n" -eq 0 ] && n=1
+	failed=$((failed + n))
+	n=$(meson_count Skipped "$out")
+	skipped=$((skipped + n))
+	grep -E ' SKIP( |$)' "$out" | sed "s/^/$rung: skipped: /"
+	rm -f "$out"
+	return "$rc"
+}
+
+meson_count() {
+	sed -nE "s/^($1): +([0-9]+) *$/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# setup DIR ARGS...: a fresh Meson build directory, compiled.
+setup() {
+	local dir=$1
+	shift
+	rm -rf "$dir"
+	meson setup "$dir" "$@" >"$dir.log" 2>&1 && ninja -C "$dir" >>"$dir.log" 2>&1 && return 0
+	tail -40 "$dir.log"
+	return 1
+}
+
+finish() {
+	echo "$rung: $passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}

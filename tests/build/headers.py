@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every public header compiles alone, twice in one file, in every language it promises.
+
+A header that atomic.h keeps for the library's own builds (platform/...) is not public.
+Prints TAP.  Compilers that are not installed are named, not passed over.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import shutil
+import subprocess
+import sys
+
+C = ["c11", "gnu11", "c17"]
+CXX = ["c++11", "c++17", "c++20"]
+COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
+WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+
+def compile_text(command, text):
+    run = subprocess.run(command + ["-"], input=text, text=True, capture_output=True)
+    return run.returncode == 0, run.stderr
+
+
+def jobs(include, headers):
+    for c, cxx in COMPILERS:
+        for compiler, lang, stds in ((c, "c", C), (cxx, "c++", CXX)):
+            if not shutil.which(compiler):
+                continue
+            for std in stds:
+                for debug in ([], ["-DQUIESCE_DEBUG"]):
+                    for h in headers:
+                        if h.suffix == ".hpp" and (lang == "c" or std == "c++11"):
+                            continue
+                        name = h.relative_to(include)
+                        command = [compiler, "-x", lang, f"-std={std}", *WARN, *debug, f"-I{include}"]
+                        yield f"{name} {compiler} {std} {''.join(debug)}".strip(), command, name
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--include", type=pathlib.Path, required=True)
+    include = args.parse_args().include.resolve()
+    headers = sorted(p for p in include.rglob("*") if p.suffix in (".h", ".hpp"))
+    work = list(jobs(include, headers))
+    if not headers or not work:
+        print("Bail out! no header or no compiler")
+        return 1
+    print(f"1..{len(work) + 1}")
+    for pair in COMPILERS:
+        for compiler in pair:
+            if not shutil.which(compiler):
+                print(f"# {compiler} is not installed: not tried")
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        text = "#include <{0}>\n#include <{0}>\nint quiesce_test_only;\n"
+        runs = pool.map(lambda j: compile_text(j[1], text.format(j[2])), work)
+        for i, (job, (ok, err)) in enumerate(zip(work, runs), 1):
+            print(f"{'ok' if ok else 'not ok'} {i} - {job[0]}")
+            bad += not ok
+            for line in err.splitlines() if not ok else []:
+                print("#", line)
+    # The test itself must be able to fail.
+    ok, _ = compile_text(work[0][1], f"#include <{work[0][2]}>\nint unused(int x) {{ }}\n")
+    print(f"{'not ok' if ok else 'ok'} {len(work) + 1} - a planted error is refused")
+    return 1 if bad or ok else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
