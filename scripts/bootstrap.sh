@@ -84,7 +84,8 @@ if command -v apt-get >/dev/null && as_root; then
 	log=$(mktemp)
 	trap 'rm -f "$log"' EXIT
 	echo "bootstrap: installing $must$may"
-	"${root[@]}" apt-get update -q >"$log" 2>&1 || echo "bootstrap: apt-get update failed; going on with the lists there are"
+	"${root[@]}" apt-get update -q >"$log" 2>&1 ||
+		echo "bootstrap: apt-get update failed; going on with the lists there are"
 	# shellcheck disable=SC2086 # words are wanted
 	if [ -n "$must" ] && ! install_packages $must; then
 		tail -5 "$log" >&2

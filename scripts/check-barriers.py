@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every ordering names its partner, and every partner exists.
+
+In src/ and include/:
+ 1. An operation stronger than relaxed carries a label, and on its line or the
+    three above a comment says
+        LABEL: [acquire, |release, |full, ]pairs with LABEL in f() [and g()]
+        LABEL: [...]pairs with the caller
+    with that same label.
+ 2. Each f() exists and contains an operation of that label; a label whose
+    partner is not the caller has at least two ends.
+ 3. A relaxed operation has a reason: "Relaxed: ..." on its line or the three
+    above, a "Relaxed throughout" in its function, or, for a public operation
+    that promises nothing, "no order" in the comment above it.  The thread's own
+    TLS block (self->, quiesce__self()) needs none.
+ 4. Labels and guards are declared in src/mutants.h, and all of those are in use.
+ 5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
+    killer, or as "equivalent" with a written reason.
+"""
+import pathlib
+import re
+import sys
+
+import csource
+
+KINDS = {  # operation: the mutants that weaken it
+    "load_acquire": ("acquire",), "load_consume": ("acquire",), "store_release": ("release",),
+    "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
+    "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
+    "fence_mode": ("light", "full"),
+}
+OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
+RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add)_relaxed\s*\(")
+OWN = re.compile(r"_relaxed\(\s*&?\s*(?:self->|quiesce__self\(\))")
+PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "
+                  r"((?:\w+\(\)(?:, | and )?)+))")
+GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
+# The layer itself: it defines the operations and has no sites of its own.
+LAYER = ("include/quiesce/atomic.h", "src/platform/", "src/mutants.", "src/fence.h")
+
+
+class Site:
+    def __init__(self, where, function, kinds, label, partners, caller):
+        self.where, self.function, self.kinds, self.label = where, function, kinds, label
+        self.partners, self.caller = partners, caller
+
+
+def comment_above(lines, i):
+    text = " ".join(line.strip().strip("/*\\ \t") for line in lines[max(0, i - 3):i + 1])
+    return re.sub(r"\s+", " ", text)
+
+
+def site_of(lines, i, function, match, where, bad):
+    kinds, label = KINDS[match.group(1)], match.group(2)
+    if label == "label":  # a wrapper that passes its own argument on
+        return None
+    pairs = [p for p in PAIR.finditer(comment_above(lines, i)) if p.group(1) == label]
+    if not pairs:
+        bad.append(f"{where}: {match.group(1)}({label}) has no comment '{label}: pairs with {label} in f()'")
+        return Site(where, function, kinds, label, [], False)
+    pair = pairs[-1]
+    if pair.group(2) and pair.group(2) != label:
+        bad.append(f"{where}: {label} says that it pairs with {pair.group(2)}")
+    partners = re.findall(r"(\w+)\(\)", pair.group(3) or "")
+    return Site(where, function, kinds, label, partners, pair.group(2) is None)
+
+
+def relaxed_reason(lines, code, i, span):
+    if all(OWN.search(code[i][m.start():]) for m in RELAXED.finditer(code[i])):
+        return True
+    near = "\n".join(lines[max(0, i - 3):i + 1])
+    whole = "\n".join(lines[max(0, span[1] - 3):span[2] + 1]) if span else ""
+    return bool(re.search(r"Relaxed: \S", near) or re.search(r"Relaxed throughout: \S", whole)
+                or re.search(r"\bno order\b", near, re.I))
+
+
+def scan_file(root, name, bad):
+    sites, guards, names = [], [], set()
+    lines, code = csource.read(root, name)
+    spans = csource.functions(code)
+    names = {s[0] for s in spans}
+    for i, line in enumerate(code):
+        where = f"{name}:{i + 1}"
+        span = next((s for s in spans if s[1] <= i <= s[2]), None)
+        guards += [(g, where) for g in GUARD.findall(line)]
+        for match in OPERATION.finditer(line):
+            site = site_of(lines, i, span and span[0], match, where, bad)
+            sites += [site] if site else []
+        if RELAXED.search(line) and not relaxed_reason(lines, code, i, span):
+            bad.append(f"{where}: a relaxed operation without 'Relaxed: reason'")
+    return sites, guards, names
+
+
+def check_partners(sites, names, bad):
+    for s in sites:
+        for f in s.partners:
+            both = (f, "quiesce__" + f)  # a public inline and the half of it that debug builds replace
+            if not names.intersection(both):
+                bad.append(f"{s.where}: {s.label} pairs with {f}(), which does not exist")
+            elif not any(o.label == s.label and o.function in both for o in sites):
+                bad.append(f"{s.where}: {s.label} pairs with {f}(), which has no operation labelled {s.label}")
+    for label in sorted({s.label for s in sites}):
+        ends = [s for s in sites if s.label == label]
+        if len(ends) < 2 and not any(s.caller for s in ends):
+            bad.append(f"{ends[0].where}: {label} has one end only")
+
+
+def declared(root):
+    text = (root / "src/mutants.h").read_text()
+    labels = text[text.index("define QUIESCE_LABELS"):text.index("define QUIESCE_GUARDS")]
+    guards = text[text.index("define QUIESCE_GUARDS"):text.index("define QUIESCE_X")]
+    return set(re.findall(r"X\((\w+)\)", labels)), set(re.findall(r"X\((\w+),", guards))
+
+
+def check_declared(root, sites, guards, bad):
+    labels, names = declared(root)
+    used = {s.label for s in sites}
+    bad += [f"{s.where}: label {s.label} is not declared in src/mutants.h" for s in sites if s.label not in labels]
+    bad += [f"{w}: guard {g} is not declared in src/mutants.h" for g, w in guards if g not in names]
+    bad += [f"src/mutants.h: label {label} is not in use" for label in sorted(labels - used)]
+    bad += [f"src/mutants.h: guard {g} is not in use" for g in sorted(names - {g for g, _ in guards})]
+
+
+def check_list(root, sites, guards, bad):
+    listed = {}
+    for number, line in enumerate((root / "tests/mutants.list").read_text().split("\n"), 1):
+        if not line or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        listed[fields[0]] = f"tests/mutants.list:{number}"
+        if len(fields) != 3 or not fields[2].strip():
+            bad.append(f"tests/mutants.list:{number}: want mutant<TAB>rung<TAB>command or reason")
+        elif fields[1] == "equivalent" and len(fields[2]) < 40:
+            bad.append(f"tests/mutants.list:{number}: 'equivalent' needs a reason in a sentence")
+    used = {f"{s.label}:{kind}": s.where for s in sites for kind in s.kinds}
+    used.update(dict(guards))
+    bad += [f"{where}: mutant {m} is not in tests/mutants.list" for m, where in sorted(used.items()) if m not in listed]
+    bad += [f"{where}: there is no mutant {m}" for m, where in sorted(listed.items()) if m not in used]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    bad, sites, guards, names = [], [], [], set()
+    for name in csource.c_files(str(root), "src/", "include/"):
+        if not name.startswith(LAYER):
+            s, g, n = scan_file(root, name, bad)
+            sites, guards, names = sites + s, guards + g, names | n
+    check_partners(sites, names, bad)
+    check_declared(root, sites, guards, bad)
+    if (root / "tests/mutants.list").is_file():
+        check_list(root, sites, guards, bad)
+    else:
+        print("check-barriers: no tests/mutants.list yet: not compared")
+    print("\n".join(bad), end="\n" if bad else "")
+    labels = len({s.label for s in sites})
+    print(f"check-barriers: {len(bad)} problems; {len(sites)} sites, {labels} labels, {len(guards)} guards")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The budgets of CONTRIBUTING.md: function and file lengths, SPDX lines, nothing left to do."""
+import pathlib
+import re
+import statistics
+import sys
+
+import csource
+
+MEDIAN, P90, LONGEST = 10, 40, 100
+FILE, HEADER = 600, 400
+WIDTH = 125  # most lines end before column 100; past this one a reader has to scroll
+TEXT = (".c", ".h", ".hpp", ".cpp", ".S", ".py", ".sh", ".build", ".map", ".in", ".litmus", ".pml", ".txt", ".list",
+        ".args", ".ini", "Makefile", ".ci/run", ".gitignore")
+LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+
+
+def file_problems(root, name):
+    try:
+        lines = (root / name).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        return
+    if name.endswith(TEXT) and not any("SPDX-License-Identifier: MIT" in line for line in lines[:5]):
+        yield f"{name}:1: no SPDX line"
+    for i, line in enumerate(lines, 1):
+        if LATER.search(line):
+            yield f"{name}:{i}: {LATER.search(line).group()}"
+        if line != line.rstrip():
+            yield f"{name}:{i}: blanks at the end of the line"
+    if name.endswith(csource.SUFFIXES + (".py", ".sh")):
+        limit = HEADER if name.endswith((".h", ".hpp")) else FILE
+        if len(lines) - 1 > limit:
+            yield f"{name}: {len(lines) - 1} lines, at most {limit}"
+        for i, line in enumerate(lines, 1):
+            if len(line.expandtabs(8)) > WIDTH:
+                yield f"{name}:{i}: {len(line.expandtabs(8))} columns, at most {WIDTH}"
+
+
+def lengths(root):
+    for name in csource.c_files(str(root)):
+        _, code = csource.read(root, name)
+        for function, first, last in csource.functions(code):
+            yield last - first + 1, f"{name}:{first + 1}: {function}()"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    bad = [p for name in csource.tracked(str(root)) for p in file_problems(root, name)]
+    found = sorted(lengths(root))
+    bad += [f"{where} {n} lines, at most {LONGEST}" for n, where in found if n > LONGEST]
+    n = [length for length, _ in found]
+    median = statistics.median(n) if n else 0
+    p90 = n[len(n) * 9 // 10] if n else 0
+    if median > MEDIAN or p90 > P90:
+        bad.append(f"functions: median {median} (at most {MEDIAN}), p90 {p90} (at most {P90})")
+    print("\n".join(bad), end="\n" if bad else "")
+    longest = max(n, default=0)
+    print(f"check-style: {len(bad)} problems; {len(n)} functions, median {median}, p90 {p90}, longest {longest}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
+#include <quiesce/rcu.h>
+
+void fast_rcu_read_lock(void);
+void fast_rcu_read_unlock(void);
+int fast_rcu_section(int **p);
+void planted_fence(void);
+void planted_call(void);
+void planted_long(int *p);
+
+void fast_rcu_read_lock(void) { rcu_read_lock(); }
+
+void fast_rcu_read_unlock(void) { rcu_read_unlock(); }
+
+int fast_rcu_section(int **p)
+{
+	int value;
+
+	rcu_read_lock();
+	value = *rcu_dereference(*p);
+	rcu_read_unlock();
+	return value;
+}
+
+/* What the test must refuse, or it would accept anything. */
+void planted_fence(void)
+{
+	rcu_read_lock();
+	quiesce_fence_full(RU1);
+}
+
+void planted_call(void)
+{
+	rcu_read_lock();
+	quiesce_synchronize_rcu();
+}
+
+void planted_long(int *p)
+{
+	rcu_read_lock();
+	for (int i = 0; i < 12; i += 3)
+		quiesce_store_relaxed(p + i, i);
+}
