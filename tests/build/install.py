@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Install into a staging directory, move the tree, and build against it as users do.
+
+pkg-config and CMake, shared and static, C and C++.  Prints TAP.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from tap import Tap, execute
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONSUMER = HERE / "consumer" / "consumer.c"
+
+
+def check_tree(tap, root, libdir, headers):
+    lib = root / libdir
+    for name in ("libquiesce.so", "libquiesce.so.0", "libquiesce.a", "pkgconfig/quiesce.pc",
+                 "cmake/quiesce/quiesce-config.cmake", "cmake/quiesce/quiesce-config-version.cmake"):
+        tap.result((lib / name).exists(), f"installed: {name}")
+    wanted = sorted(str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp"))
+    found = sorted(str(h.relative_to(root / "include")) for h in (root / "include").rglob("*") if h.is_file())
+    tap.result(wanted == found, "installed: every public header and nothing else", f"want {wanted}\nfound {found}")
+    run = execute(["readelf", "-dW", lib / "libquiesce.so"])
+    tap.result("soname: [libquiesce.so.0]" in run.stdout, "soname is libquiesce.so.0", run.stdout)
+    tap.result("NODELETE" in run.stdout, "marked nodelete: it leaves handlers behind", run.stdout)
+
+
+def pkg_config(lib, *what):
+    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig")}
+    return execute(["pkg-config", *what, "quiesce"], env).stdout.split()
+
+
+def check_pkg_config(tap, lib, tmp):
+    flags, libs = pkg_config(lib, "--cflags"), pkg_config(lib, "--libs")
+    static = [str(lib / "libquiesce.a") if f == "-lquiesce" else f for f in pkg_config(lib, "--libs", "--static")]
+    tap.result(any(str(lib.parent) in f or str(lib.parent.parent) in f for f in flags),
+               "pkg-config follows the moved tree", flags)
+    env = {"LD_LIBRARY_PATH": str(lib)}
+    for title, command, link in (
+            ("C, shared", ["gcc", "-std=gnu11"], libs),
+            ("C, static library", ["gcc", "-std=gnu11"], static),
+            ("C, wholly static", ["gcc", "-std=gnu11", "-static"], static),
+            ("C, no-pie", ["gcc", "-std=gnu11", "-no-pie"], libs),
+            ("C++, shared", ["g++", "-std=c++11", "-x", "c++"], libs)):
+        program = tmp / "consumer"
+        program.unlink(missing_ok=True)
+        if tap.run(f"pkg-config consumer builds: {title}",
+                   [*command, "-Wall", "-Wextra", "-Werror", *flags, CONSUMER, "-x", "none", "-o", program, *link]):
+            tap.run(f"pkg-config consumer runs: {title}", [program], text="sum 321, freed 1", env=env)
+
+
+def check_cmake(tap, lib, prefix, tmp):
+    if not shutil.which("cmake"):
+        tap.skip("CMake consumer", "cmake is not installed")
+        return
+    env = {"LD_LIBRARY_PATH": str(lib)}
+    base = ["cmake", "-S", HERE / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}", "-G", "Ninja"]
+    if tap.run("CMake finds the package", [*base, "-B", tmp / "cmake", "-DWANT_VERSION=0.1"]) and \
+            tap.run("CMake consumer builds", ["cmake", "--build", tmp / "cmake"]):
+        for program in ("consumer-shared", "consumer-static", "consumer-cxx"):
+            tap.run(f"CMake {program} runs", [tmp / "cmake" / program], text="sum 321, freed 1", env=env)
+    tap.run("CMake refuses another series", [*base, "-B", tmp / "cmake2", "-DWANT_VERSION=0.9"], want=1,
+            text="compatible")
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--build", required=True)
+    args.add_argument("--prefix", required=True)
+    args.add_argument("--libdir", required=True)
+    args.add_argument("--headers", type=pathlib.Path, required=True)
+    args.add_argument("--meson", required=True)
+    opt = args.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        stage = tmp / "stage"
+        if not tap.run("meson install with DESTDIR",
+                       [opt.meson, "install", "-C", opt.build, "--no-rebuild", "--destdir", stage]):
+            return tap.finish()
+        moved = tmp / "moved"
+        os.rename(str(stage) + opt.prefix, moved)
+        left = [p for p in stage.rglob("*") if p.is_file()]
+        tap.result(not left, "nothing installed outside the prefix", left)
+        check_tree(tap, moved, opt.libdir, opt.headers)
+        check_pkg_config(tap, moved / opt.libdir, tmp)
+        check_cmake(tap, moved / opt.libdir, moved, tmp)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""tap.py - a few lines of TAP for the tests of this directory."""
+import os
+import subprocess
+import sys
+
+
+class Tap:
+    def __init__(self):
+        self.number = self.bad = 0
+
+    def result(self, ok, name, details=""):
+        self.number += 1
+        self.bad += not ok
+        print(f"{'ok' if ok else 'not ok'} {self.number} - {name}")
+        for line in str(details).splitlines() if not ok else []:
+            print("#   ", line)
+        sys.stdout.flush()
+        return ok
+
+    def skip(self, name, why):
+        self.number += 1
+        print(f"ok {self.number} - {name} # SKIP {why}")
+
+    def run(self, name, command, want=0, text="", env=None, **more):
+        """One test: a command that ends with status @want and prints @text."""
+        run = execute(command, env, **more)
+        out = run.stdout + run.stderr
+        ok = run.returncode == want and text in out
+        wanted = f"status {run.returncode}, want {want}" + (f" and '{text}'" if text else "")
+        return self.result(ok, name, f"{' '.join(map(str, command))}\n{wanted}\n{out}")
+
+    def finish(self):
+        print(f"1..{self.number}")
+        return 1 if self.bad else 0
+
+
+def execute(command, env=None, **more):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace",
+                          env={**os.environ, **(env or {})}, timeout=120, **more)
