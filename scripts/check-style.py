@@ -32,7 +32,7 @@ def file_problems(root, name):
         limit = HEADER if name.endswith((".h", ".hpp")) else FILE
         if len(lines) - 1 > limit:
             yield f"{name}: {len(lines) - 1} lines, at most {limit}"
-        for i, line in enumerate(lines, 1):
+        for i, line in enumerate(lines if name.endswith(csource.SUFFIXES) else (), 1):
             if len(line.expandtabs(8)) > WIDTH:
                 yield f"{name}:{i}: {len(line.expandtabs(8))} columns, at most {WIDTH}"
 

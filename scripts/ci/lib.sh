@@ -64,3 +64,13 @@ finish() {
 	[ "$failed" -eq 0 ]
 	exit
 }
+
+# with COMPILER: use it, if it is there.
+with() {
+	command -v "$1" >/dev/null || return 1
+	export CC=$1
+	case $1 in
+	gcc*) export CXX=g++${1#gcc} ;;
+	clang*) export CXX=clang++${1#clang} ;;
+	esac
+}

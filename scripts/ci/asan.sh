@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# AddressSanitizer with leaks, and UndefinedBehaviorSanitizer, both compilers.
+# The quarantine is what makes a use after free visible: keep it large.
+. "$(dirname "$0")/lib.sh"
+export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 strict_string_checks=1 abort_on_error=0"
+export UBSAN_OPTIONS="print_stacktrace=1"
+for compiler in gcc clang-19; do
+	with "$compiler" || { skip "$compiler is not installed"; continue; }
+	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" --werror -Db_sanitize=address,undefined \
+		-Db_lundef=false -Dtool=disabled -Dc_args=-fno-sanitize-recover=all || continue
+	count_meson "$CI_BUILD/asan-$compiler" --suite unit --timeout-multiplier 3
+done
+finish

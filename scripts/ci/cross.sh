@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Other CPUs under qemu-user, and another libc: the library and the tests that need nothing else.
+. "$(dirname "$0")/lib.sh"
+for ini in cross/*.ini; do
+	name=$(basename "$ini" .ini)
+	compiler=$(sed -n "s/^c = '\(.*\)'/\1/p" "$ini")
+	wrapper=$(sed -n "s/^exe_wrapper = \['\([^']*\)'.*/\1/p" "$ini")
+	if ! command -v "$compiler" >/dev/null || ! command -v "$wrapper" >/dev/null; then
+		skip "$name: $compiler or $wrapper is not installed"
+		continue
+	fi
+	step "$name builds" setup "$CI_BUILD/cross-$name" --cross-file "$ini" --werror -Dtool=disabled || continue
+	count_meson "$CI_BUILD/cross-$name" --suite unit --timeout-multiplier 10
+done
+finish
