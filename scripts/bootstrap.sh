@@ -16,7 +16,6 @@ case $level in run|test|ci) ;; *) echo "usage: $0 run|test|ci" >&2; exit 2 ;; es
 # level  need(!) or want(-)  probe  package
 table='
 run  ! cmd:gcc gcc
-run  ! cmd:g++ g++
 run  ! lib:c libc6-dev
 run  ! cmd:make make
 run  ! cmd:pkg-config pkg-config
@@ -27,6 +26,7 @@ run  ! pc:jansson libjansson-dev
 run  - pc:liburcu liburcu-dev
 run  - pc:ck libck-dev
 test ! pc:cmocka libcmocka-dev
+test ! cmd:g++ g++
 test ! cmd:objdump binutils
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19

@@ -11,9 +11,9 @@ In src/ and include/:
  2. Each f() exists and contains an operation of that label; a label whose
     partner is not the caller has at least two ends.
  3. A relaxed operation has a reason: "Relaxed: ..." on its line or the three
-    above, a "Relaxed throughout" in its function, or, for a public operation
+    above (or above the run of relaxed lines that it is part of), a "Relaxed throughout" in its function, or, for a public operation
     that promises nothing, "no order" in the comment above it.  The thread's own
-    TLS block (self->, quiesce__self()) needs none.
+    TLS block (self->, quiesce__self()) needs none, nor does a planted bug.
  4. Labels and guards are declared in src/mutants.h, and all of those are in use.
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
@@ -46,8 +46,8 @@ class Site:
         self.partners, self.caller = partners, caller
 
 
-def comment_above(lines, i):
-    text = " ".join(line.strip().strip("/*\\ \t") for line in lines[max(0, i - 3):i + 1])
+def comment_text(lines):
+    text = " ".join(line.strip().strip("/*\\ \t") for line in lines)
     return re.sub(r"\s+", " ", text)
 
 
@@ -55,7 +55,7 @@ def site_of(lines, i, function, match, where, bad):
     kinds, label = KINDS[match.group(1)], match.group(2)
     if label == "label":  # a wrapper that passes its own argument on
         return None
-    pairs = [p for p in PAIR.finditer(comment_above(lines, i)) if p.group(1) == label]
+    pairs = [p for p in PAIR.finditer(comment_text(lines[max(0, i - 3):i + 1])) if p.group(1) == label]
     if not pairs:
         bad.append(f"{where}: {match.group(1)}({label}) has no comment '{label}: pairs with {label} in f()'")
         return Site(where, function, kinds, label, [], False)
@@ -66,10 +66,28 @@ def site_of(lines, i, function, match, where, bad):
     return Site(where, function, kinds, label, partners, pair.group(2) is None)
 
 
+def riders(lines, code, i, function, match, where):
+    """A fence may serve further labels: comments straight above it, one per label."""
+    first = i
+    while first > 0 and not code[first - 1].strip() and lines[first - 1].strip():
+        first -= 1
+    if not match.group(1).startswith("fence"):
+        return
+    for pair in PAIR.finditer(comment_text(lines[first:i])):
+        if pair.group(1) != match.group(2):
+            partners = re.findall(r"(\w+)\(\)", pair.group(3) or "")
+            yield Site(where, function, (), pair.group(1), partners, pair.group(2) is None)
+
+
 def relaxed_reason(lines, code, i, span):
     if all(OWN.search(code[i][m.start():]) for m in RELAXED.finditer(code[i])):
         return True
-    near = "\n".join(lines[max(0, i - 3):i + 1])
+    if any("QUIESCE_MUTANT(" in line for line in code[max(0, i - 2):i]):
+        return True  # the bug itself
+    first = i  # one reason may stand above a run of relaxed lines
+    while first > 0 and RELAXED.search(code[first - 1]):
+        first -= 1
+    near = "\n".join(lines[max(0, first - 3):i + 1])
     whole = "\n".join(lines[max(0, span[1] - 3):span[2] + 1]) if span else ""
     return bool(re.search(r"Relaxed: \S", near) or re.search(r"Relaxed throughout: \S", whole)
                 or re.search(r"\bno order\b", near, re.I))
@@ -87,6 +105,7 @@ def scan_file(root, name, bad):
         for match in OPERATION.finditer(line):
             site = site_of(lines, i, span and span[0], match, where, bad)
             sites += [site] if site else []
+            sites += riders(lines, code, i, span and span[0], match, where)
         if RELAXED.search(line) and not relaxed_reason(lines, code, i, span):
             bad.append(f"{where}: a relaxed operation without 'Relaxed: reason'")
     return sites, guards, names

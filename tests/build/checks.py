@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The style checks must be able to fail: plant one fault each in a copy of the sources."""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from tap import Tap, execute
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# check, file, what is replaced (None: appended), by what, and what the check says then
+FAULTS = [
+    ("layers", "src/platform/platform.h", None, '#include "rcu.h"\n', "a floor above"),
+    ("layers", "include/quiesce/base.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
+    ("layers", "tools/quiesce/planted.c", None, '#include "../../src/rcu.h"\n', "private to the library"),
+    ("atomics", "src/lock.c", None, "int f(int *p);\nint f(int *p) { return __atomic_load_n(p, 5); }\n", "__atomic_load_n"),
+    ("atomics", "src/lock.c", None, "volatile int planted;\n", "volatile"),
+    ("atomics", "tools/quiesce/planted.c", None, '\n\n\n\nvoid f(void) { __asm__("mfence"); }\n', "__asm__"),
+    ("atomics", "tools/quiesce/planted.c", None, "#include <stdatomic.h>\n", "stdatomic"),
+    ("style", "src/lock.c", "SPDX-License-Identifier: MIT", "MIT", "no SPDX"),
+    ("style", "src/lock.c", None, "void f(void)\n{\n" + "\tg();\n" * 101 + "}\n", "at most 100"),
+    ("style", "src/lock.c", None, "/* TO" + "DO: planted */\n", "TO" + "DO"),
+    ("style", "src/lock.c", None, "/* */\n" * 600, "at most 600"),
+    ("barriers", "src/lock.c", "LK1: acquire, pairs", "acquire, pairs", "has no comment"),
+    ("barriers", "src/lock.c", "LK1 in quiesce__unlock()", "LK1 in nowhere()", "does not exist"),
+    ("barriers", "src/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock_reset()", "has no operation"),
+    ("barriers", "src/lock.c", "pairs with LK1", "pairs with RU1", "says that it pairs"),
+    ("barriers", "src/lock.h", "Relaxed: ", "", "without 'Relaxed"),
+    ("barriers", "src/mutants.h", "X(LK1)", "X(LK9)", "not declared"),
+    ("barriers", "tests/mutants.list", None, "LK9:rmw\tsim\tnothing\n", "there is no mutant"),
+    ("barriers", "tests/mutants.list", "LK1:rmw\t", "LK9:rmw\t", "is not in tests/mutants.list"),
+]
+
+
+def plant(tree, name, old, new):
+    path = tree / name
+    if old is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = path.read_text() if path.exists() else "/* SPDX-License-Identifier: MIT */\n"
+        path.write_text(before + new)
+        return True
+    text = path.read_text() if path.exists() else ""
+    path.write_text(text.replace(old, new)) if old in text else None
+    return old in text
+
+
+def main():
+    tap = Tap()
+    for check, name, old, new, said in FAULTS:
+        title = f"{check}: a fault in {name} is found: {said}"
+        with tempfile.TemporaryDirectory() as tmp:
+            tree = pathlib.Path(tmp)
+            for part in ("include", "src", "tests/mutants.list"):
+                if (ROOT / part).is_dir():
+                    shutil.copytree(ROOT / part, tree / part)
+                elif (ROOT / part).is_file():
+                    (tree / part).parent.mkdir(exist_ok=True)
+                    shutil.copy(ROOT / part, tree / part)
+            if not plant(tree, name, old, new):
+                tap.result(False, title, f"{old!r} is not in {name}: nothing to plant")
+                continue
+            tap.run(title, [sys.executable, ROOT / "scripts" / f"check-{check}.py", tree], want=1, text=said)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
