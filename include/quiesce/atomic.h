@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/atomic.h - the one layer through which every shared access goes.
+ *
+ * The order is in the name of the operation.  Every operation stronger than
+ * relaxed takes a LABEL first: the row of the barrier ledger (docs/ordering.md),
+ * the name of the litmus file, and the switch that turns this very operation
+ * into a weaker one so that a test can show that somebody notices.  In a
+ * normal build the label costs nothing: it is dropped by the preprocessor.
+ *
+ * Back ends, chosen when the library is built:
+ *   native               the compiler's builtins
+ *   QUIESCE_PERTURB      the same, with random delays before and a weakening switch
+ *   QUIESCE_SIM          every access is a scheduling point of tests/sim's machine
+ * ThreadSanitizer ignores fences; it needs no back end of its own because every
+ * scan load of the library is an acquire load and every clear a release store.
+ */
+#ifndef QUIESCE_ATOMIC_H
+#define QUIESCE_ATOMIC_H
+
+#include <quiesce/base.h>
+
+#if defined(QUIESCE_SIM)
+#include "platform/sim/atomic-sim.h"
+#elif defined(QUIESCE_PERTURB)
+#include "platform/perturb.h"
+#else
+
+#define quiesce_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define quiesce_load_consume(label, p) __atomic_load_n((p), __ATOMIC_CONSUME)
+#define quiesce_load_acquire(label, p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define quiesce_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define quiesce_store_release(label, p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* Read-modify-write operations are full fences: none of them is on a reader's fast path. */
+#define quiesce_xchg(label, p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define quiesce_fetch_add(label, p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+#define quiesce_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+
+/* Compare-and-exchange: returns true and stores @n if *@p was *@expected, else
+ * loads the value found into *@expected. */
+#define quiesce_cmpxchg(label, p, expected, n) \
+	__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+/* The reader's half of the asymmetric fence: it only keeps the compiler in order. */
+#define quiesce_fence_light(label) __asm__ __volatile__("" ::: "memory")
+
+#if defined(__x86_64__)
+/* A locked instruction on the own stack is a full fence and a quarter of the price of mfence. */
+#define quiesce_fence_full(label) __asm__ __volatile__("lock; orl $0, -4(%%rsp)" ::: "memory", "cc")
+#else
+#define quiesce_fence_full(label) __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+/* A guard condition that a mutant may switch off; see src/mutants.h. */
+#define QUIESCE_MUTANT(name) 0
+
+#endif
+
+/* A data-dependent pause inside a bounded spin. */
+#if defined(QUIESCE_SIM)
+#define quiesce_cpu_relax() ((void)0)
+#elif defined(__x86_64__)
+#define quiesce_cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define quiesce_cpu_relax() __asm__ __volatile__("isb" ::: "memory")
+#else
+#define quiesce_cpu_relax() __asm__ __volatile__("" ::: "memory")
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/base.h - what every other header needs: compiler spellings and the layout stamp.
+ *
+ * Nothing here is part of the programming interface except QUIESCE_VERSION.
+ */
+#ifndef QUIESCE_BASE_H
+#define QUIESCE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUIESCE_VERSION_MAJOR 0
+#define QUIESCE_VERSION_MINOR 1
+#define QUIESCE_VERSION "0.1.0"
+
+/* The number that a header shows to the library when a thread registers.  It
+ * changes with every change of a structure that inline code touches, and so do
+ * the names of the two exported objects below: an old program does not even load. */
+#define QUIESCE_LAYOUT 0x51000001u
+
+#if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
+#error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
+#endif
+
+#ifdef __cplusplus
+#define QUIESCE_BEGIN_DECLS extern "C" {
+#define QUIESCE_END_DECLS }
+#else
+#define QUIESCE_BEGIN_DECLS
+#define QUIESCE_END_DECLS
+#endif
+
+#define quiesce_likely(x) __builtin_expect(!!(x), 1)
+#define quiesce_unlikely(x) __builtin_expect(!!(x), 0)
+
+#define QUIESCE_CACHELINE 64
+
+/* An inline that must stay inline: it is the reason why people use the library. */
+#define QUIESCE_FAST static inline __attribute__((always_inline, unused))
+
+/* Exported, and called without the detour through the PLT. */
+#if defined(__x86_64__) && !defined(__clang__)
+#define QUIESCE_API __attribute__((visibility("default"), noplt))
+#else
+#define QUIESCE_API __attribute__((visibility("default")))
+#endif
+#define QUIESCE_DATA __attribute__((visibility("default")))
+#define QUIESCE_COLD __attribute__((cold))
+
+#endif

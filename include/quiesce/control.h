@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/control.h - process-wide settings, counters and hooks.
+ *
+ * Nothing here is needed to use a primitive.  Environment variables override the
+ * defaults, calls override the environment:
+ *	QUIESCE_FENCE=auto|light|full      reader fences
+ *	QUIESCE_YIELD=0|1                  may plain grace periods make readers yield
+ *	QUIESCE_STALL_MS=N                 report a grace period older than that (0: never; default 10000)
+ *	QUIESCE_CEILING=BYTES              garbage ceiling
+ *	QUIESCE_ALLOW_COPIES=1             do not abort when two copies of the library are loaded
+ */
+#ifndef QUIESCE_CONTROL_H
+#define QUIESCE_CONTROL_H
+
+#include <quiesce/base.h>
+
+QUIESCE_BEGIN_DECLS
+
+enum quiesce_fence {
+	QUIESCE_FENCE_AUTO,  /* light where the kernel's membarrier works, else full */
+	QUIESCE_FENCE_LIGHT, /* readers: compiler barrier; updaters: membarrier */
+	QUIESCE_FENCE_FULL,  /* readers: full fence; updaters: full fence */
+};
+
+/** quiesce_set_fence - choose the fence mode of this process.
+ * Context: before the first use of any primitive.
+ * Return: 0; -EBUSY after first use; -EINVAL; or why light is impossible (-ENOSYS, -EPERM, -EREMOTEIO). */
+QUIESCE_API int quiesce_set_fence(enum quiesce_fence fence);
+
+/** quiesce_fence - the mode in force; never QUIESCE_FENCE_AUTO. */
+QUIESCE_API enum quiesce_fence quiesce_fence(void);
+
+/** quiesce_set_yield - may a plain grace period make readers give up the CPU?  Default yes.
+ * Switch it off where a yield beside a CPU hog costs more than a long grace period.
+ * Expedited grace periods are not affected. */
+QUIESCE_API void quiesce_set_yield(int on);
+
+/** quiesce_set_garbage_ceiling - bytes of unreclaimed objects above which call_rcu() sleeps
+ * where it may.  Default 64 MiB.  0: no ceiling. */
+QUIESCE_API void quiesce_set_garbage_ceiling(uint64_t bytes);
+
+/** quiesce_set_worker_cpu - run the worker thread on @cpu, -1: anywhere.
+ * Return: 0 or -errno (the setting is kept for a worker that starts later). */
+QUIESCE_API int quiesce_set_worker_cpu(int cpu);
+
+/* The ways to be wrong that are always detected. */
+enum quiesce_misuse {
+	QUIESCE_MISUSE_WAIT_IN_READER,    /* synchronize_rcu(), rcu_barrier(), ... inside a section */
+	QUIESCE_MISUSE_WAIT_IN_CALLBACK,  /* rcu_barrier() inside a callback */
+	QUIESCE_MISUSE_UNBALANCED_UNLOCK, /* unlock without lock */
+	QUIESCE_MISUSE_NESTING,           /* nested too deep */
+	QUIESCE_MISUSE_EXIT_IN_READER,    /* a thread exited inside a section; the section is ended */
+	QUIESCE_MISUSE_NULL,              /* NULL where an object is needed */
+	QUIESCE_MISUSE_LAYOUT,            /* program and library were built from different headers */
+	QUIESCE_MISUSE_COPIES,            /* two copies of the library in one process */
+};
+
+/** quiesce_set_misuse_hook - call @hook instead of aborting.
+ * @hook: gets the kind and one line of text; NULL restores the default, which
+ *   prints the line and aborts (EXIT_IN_READER only prints).
+ * If @hook returns from WAIT_IN_READER or WAIT_IN_CALLBACK the wait does not happen;
+ * from UNBALANCED_UNLOCK, NULL: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
+QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *text));
+
+struct quiesce_stats {
+	uint64_t grace_periods;        /* completed */
+	uint64_t expedited;            /* of them, made to hurry */
+	uint64_t membarriers;          /* heavy fences executed by system call */
+	uint64_t sleeps;               /* times a grace period slept for a reader */
+	uint64_t wakeups;              /* times a reader woke a grace period */
+	uint64_t yields;               /* times a reader gave up the CPU on request */
+	uint64_t stalls;               /* stall reports */
+	uint64_t callbacks_queued;
+	uint64_t callbacks_run;
+	uint64_t garbage_bytes;        /* now */
+	uint64_t garbage_objects;      /* now */
+	uint64_t backpressure;         /* times call_rcu() slept at the ceiling */
+	uint32_t readers;              /* registered threads, now */
+	uint32_t worker_running;
+};
+
+/** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.
+ * Context: any thread.  The figures are not one snapshot. */
+QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size);
+
+/** quiesce_shutdown - run every pending callback, and those they queue, then stop the worker.
+ * @timeout_ns: 0 no limit.  Return: 0; -ETIMEDOUT with callbacks still pending.
+ * The library stays usable; a later call_rcu() starts a worker again. */
+QUIESCE_API int quiesce_shutdown(uint64_t timeout_ns);
+
+/** quiesce_version - "0.1.0" of the library that is loaded. */
+QUIESCE_API const char *quiesce_version(void);
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/rcu.h - read-copy update: readers that cost nothing, updaters that wait for all of them.
+ *
+ * Use when readers traverse several objects and may delay every updater alike;
+ * use a hazard pointer when an updater must wait for the readers of one object only.
+ *
+ *	rcu_read_lock();                            // reader
+ *	p = rcu_dereference(config);
+ *	use(p->limit);
+ *	rcu_read_unlock();
+ *
+ *	old = rcu_xchg_pointer(&config, fresh);     // updater
+ *	synchronize_rcu();
+ *	free(old);
+ *
+ * Ordering.  If a read-side section saw a pointer, then synchronize_rcu() called
+ * after that pointer was replaced returns only after the section has ended, and
+ * everything the section read or wrote happens before the return.  Conversely a
+ * section that begins after synchronize_rcu() was called and that the call does
+ * not wait for sees everything that the updater wrote before the call.
+ * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
+ */
+#ifndef QUIESCE_RCU_H
+#define QUIESCE_RCU_H
+
+#include <quiesce/atomic.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* The reader's word: low 16 bits as below, grace-period number above.  One word,
+ * because two words in any store order leave a signal handler, or the code that
+ * it interrupts, unprotected. */
+#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside */
+#define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
+#define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
+#define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
+#define QUIESCE_RCU_STEP 0x10000ull     /* one grace period */
+
+struct quiesce__reader; /* registry entry, private */
+struct quiesce__ring;   /* queue of retired objects, private */
+
+/* What the library keeps in each thread.  Written by its thread only, with one
+ * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange. */
+struct quiesce_tls_v1 {
+	uint64_t rcu_word;              /* read by updaters */
+	struct quiesce__reader *reader; /* NULL until registered */
+	struct quiesce__ring *ring;     /* NULL until the first call_rcu() */
+	uint32_t uncounted_depth;       /* nesting of a section without a registry entry */
+	uint32_t state;                 /* private */
+	const void *site;               /* debug build: where the outermost section began */
+	uint64_t reserved[10];
+};
+
+/* What readers look at, on a line that changes only with grace periods. */
+struct quiesce_rcu_v1 {
+	uint64_t gp; /* number << 16 | 1, and QUIESCE_RCU_SLOW while readers shall yield; written by the updater */
+	uint64_t reserved[7];
+};
+
+#if defined(QUIESCE_SIM)
+#define quiesce__self() quiesce_sim_self()
+struct quiesce_tls_v1 *quiesce_sim_self(void);
+extern struct quiesce_rcu_v1 quiesce_rcu_v1;
+#else
+extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec")));
+extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
+#define quiesce__self() (&quiesce_tls_v1)
+#endif
+
+QUIESCE_API QUIESCE_COLD void quiesce__rcu_lock_slow(uint32_t layout);
+QUIESCE_API QUIESCE_COLD void quiesce__rcu_unlock_slow(void);
+QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
+QUIESCE_API void quiesce__rcu_unlock_debug(void);
+
+QUIESCE_FAST void quiesce__rcu_read_lock(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own word. */
+	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+
+	if (quiesce_likely((uint16_t)word == 0))
+		/* Relaxed: an old number only makes an updater wait for us in vain. */
+		quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
+	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 1))
+		quiesce_store_relaxed(&self->rcu_word, word + 1); /* Relaxed: nested, already protected. */
+	else
+		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
+	/* RU1: pairs with RU1 in gp_advance() */
+	quiesce_fence_light(RU1);
+}
+
+QUIESCE_FAST void quiesce__rcu_read_unlock(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own word; a SLOW bit that arrives after this load is looked for again. */
+	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+
+	if (quiesce_likely((uint16_t)word == 1))
+		/* RU2: release, pairs with RU2 in reader_blocks() */
+		quiesce_store_release(RU2, &self->rcu_word, 0);
+	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1))
+		quiesce_store_relaxed(&self->rcu_word, word - 1); /* Relaxed: nested, still protected. */
+	else
+		quiesce__rcu_unlock_slow();
+}
+
+/** rcu_read_lock - enter a read-side section.
+ *
+ * Context: any thread, no registration; signal handlers; nests up to 8190 deep.
+ *   The section may sleep, but then delays every updater.
+ *   A section ends in the thread that began it.
+ * Cost: three instructions and a test, no fence, no shared write; the first
+ *   call of a thread registers it without allocating.  A full fence where the
+ *   process runs in full-fence mode.
+ * Return: nothing; cannot fail.
+ * Orders: see "Ordering" above; it is not an acquire operation by itself.
+ */
+#ifdef QUIESCE_DEBUG
+static inline void rcu_read_lock(void) { quiesce__rcu_lock_debug(QUIESCE_LAYOUT); }
+#else
+QUIESCE_FAST void rcu_read_lock(void) { quiesce__rcu_read_lock(); }
+#endif
+
+/** rcu_read_unlock - leave a read-side section.
+ *
+ * Context: the thread that called rcu_read_lock(); signal handlers.
+ * Cost: two instructions and a test; a system call only if an updater waits for this very thread
+ *   or if readers were asked to yield.
+ * Misuse: an unlock without a lock is reported and, by default, aborts.
+ * Orders: the outermost unlock is a release.
+ */
+#ifdef QUIESCE_DEBUG
+static inline void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
+#else
+QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
+#endif
+
+/** rcu_read_lock_held - is the calling thread inside a read-side section?
+ *
+ * Context: any.  Return: non-zero inside.
+ */
+QUIESCE_FAST int rcu_read_lock_held(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->uncounted_depth != 0;
+}
+
+/** rcu_dereference - fetch a pointer that an updater may replace.
+ * @p: the pointer variable (an lvalue).
+ *
+ * Context: inside a section, or where the updater is excluded.
+ * Cost: a load (an acquire load on CPUs where that differs).
+ * Orders: everything written before the matching rcu_assign_pointer() is visible through the result.
+ */
+#define rcu_dereference(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
+
+/** rcu_access_pointer - fetch a pointer only to compare it.  Any context; no order. */
+#define rcu_access_pointer(p) quiesce_load_relaxed(&(p))
+
+/** rcu_assign_pointer - publish a pointer.
+ * @p: the pointer variable (an lvalue).  @v: the new value, its object completely initialised.
+ *
+ * Context: any; updaters exclude each other.  Orders: release.
+ */
+#define rcu_assign_pointer(p, v) quiesce_store_release(RU3, &(p), (v)) /* RU3: release, pairs with the caller */
+
+/** RCU_INIT_POINTER - set a pointer that no reader can see yet, or to NULL.  No order. */
+#define RCU_INIT_POINTER(p, v) quiesce_store_relaxed(&(p), (v))
+
+/** rcu_xchg_pointer - publish @v in *@p and return what was there.  Full fence. */
+#define rcu_xchg_pointer(p, v) quiesce_xchg(RU3, (p), (v)) /* RU3: full, pairs with the caller */
+
+/** rcu_cmpxchg_pointer - publish @v in *@p if *@p is *@expected.
+ * Return: true if stored; else *@expected holds what was found.  Full fence when stored. */
+#define rcu_cmpxchg_pointer(p, expected, v) quiesce_cmpxchg(RU3, (p), (expected), (v)) /* RU3: full, pairs with the caller */
+
+/* ---- waiting ---- */
+
+QUIESCE_API void quiesce_synchronize_rcu(void);
+QUIESCE_API void quiesce_synchronize_rcu_expedited(void);
+
+/** synchronize_rcu - wait until every read-side section that is now open has ended.
+ *
+ * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
+ *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.
+ * Cost: one membarrier, and sleep while a reader is in the way.  Readers that are
+ *   in the way for 50 us are made to give up the CPU; see quiesce_set_yield().
+ * Orders: full fence before and after.
+ */
+static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
+
+/** synchronize_rcu_expedited - the same; readers in the way give up the CPU at once. */
+static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
+
+/* ---- polled grace periods: cookies, from any thread ---- */
+
+/* A point in the sequence of grace periods.  Not an integer, so that it is not mixed up with one. */
+struct rcu_gp_seq {
+	uint64_t value;
+};
+
+QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_rcu(void);
+QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void);
+QUIESCE_API int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq);
+QUIESCE_API void quiesce_cond_synchronize_rcu(struct rcu_gp_seq seq);
+
+/** get_state_synchronize_rcu - a cookie for the grace period that would begin now.
+ *
+ * Context: any thread, also in a section.  Cost: a full fence.  It starts nothing. */
+static inline struct rcu_gp_seq get_state_synchronize_rcu(void) { return quiesce_get_state_synchronize_rcu(); }
+
+/** start_poll_synchronize_rcu - a cookie, and a grace period that will complete it.
+ *
+ * Context: any thread, also in a section; does not sleep. */
+static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesce_start_poll_synchronize_rcu(); }
+
+/** poll_state_synchronize_rcu - has the grace period of this cookie completed?
+ *
+ * Context: any.  Return: non-zero if so, and then it is a full fence.  Without a
+ * worker thread to run grace periods the call itself tries one, without sleeping. */
+static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
+
+/** cond_synchronize_rcu - synchronize_rcu() unless the cookie has completed already. */
+static inline void cond_synchronize_rcu(struct rcu_gp_seq seq) { quiesce_cond_synchronize_rcu(seq); }
+
+/** get_completed_synchronize_rcu - a cookie that always polls as completed. */
+static inline struct rcu_gp_seq get_completed_synchronize_rcu(void)
+{
+	struct rcu_gp_seq seq = { 0 };
+	return seq;
+}
+
+/** same_state_synchronize_rcu - do both cookies stand for the same grace period? */
+static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
+
+/* ---- deferred reclamation ---- */
+
+/* To be embedded in the object; the library's from call_rcu() until the callback runs. */
+struct rcu_head {
+	struct rcu_head *next;
+	void (*func)(struct rcu_head *head);
+};
+
+QUIESCE_API void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
+QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);
+QUIESCE_API void quiesce_rcu_barrier(void);
+
+/* What an object counts as when its size is not told. */
+#define QUIESCE_OBJECT_BYTES 64
+
+/** call_rcu - call @func(@head) after a grace period.
+ * @head: in the object to be reclaimed; @func: run by a worker thread, may call call_rcu().
+ *
+ * Context: any thread, also in a section, not in a signal handler.  Outside a
+ *   section it may sleep when the garbage exceeds its ceiling (quiesce_set_garbage_ceiling()).
+ * Cost: a few stores into the thread's own queue.  If no worker thread can be had,
+ *   the caller waits for the grace period and runs the callbacks itself.
+ * Return: nothing; out of memory costs speed, not the callback.
+ */
+static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	quiesce_call_rcu(head, func, QUIESCE_OBJECT_BYTES);
+}
+
+/** call_rcu_sized - call_rcu() that also tells how many bytes wait for reclamation. */
+static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+{
+	quiesce_call_rcu(head, func, bytes);
+}
+
+/* A function "pointer" from 1 up to this is 1 + the offset of the rcu_head in an object for free(). */
+#define QUIESCE_KFREE_OFFSET_MAX 4096
+
+/** kfree_rcu - free() @ptr after a grace period, without a callback.
+ * @ptr: from malloc(); @field: its struct rcu_head, less than 4096 bytes from its start.
+ *
+ * Context: as call_rcu(). */
+#define kfree_rcu(ptr, field)                                                                                    \
+	quiesce_call_rcu(&(ptr)->field,                                                                          \
+			 (void (*)(struct rcu_head *))(1 + ((char *)&(ptr)->field - (char *)(ptr)) +             \
+						       0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) <     \
+										QUIESCE_KFREE_OFFSET_MAX         \
+										? 1                              \
+										: -1])),                         \
+			 sizeof(*(ptr)))
+
+/** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.
+ *
+ * Context: may sleep; not in a section (reported). */
+#define kfree_rcu_mightsleep(ptr) quiesce_kfree_rcu_mightsleep((ptr), sizeof(*(ptr)))
+
+/** rcu_barrier - wait until every callback queued before the call has run.
+ *
+ * Context: may sleep; neither in a section nor in a callback (reported, aborts).
+ *   It is not a grace period: it returns at once when nothing is queued. */
+static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
+
+QUIESCE_END_DECLS
+
+#endif

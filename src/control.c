@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - initialisation, settings, counters, fork.
+ *
+ * Initialisation runs in the constructor, or earlier if another library's
+ * constructor or a signal handler is the first user; with signals blocked, so that
+ * a handler never waits for the code that it interrupted.
+ *
+ * IN1  everything initialised, then state | state read, then use
+ */
+#include "rcu.h"
+#include "reclaim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t quiesce__init_state; /* 0 not yet, 1 under way, 2 done */
+uint32_t quiesce__light;
+struct quiesce__settings quiesce__settings = {
+	.ceiling = 64u << 20,
+	.stall_ns = 10000000000ull,
+	.yield = 1,
+	.worker_cpu = -1,
+};
+struct quiesce__counters quiesce__counters;
+
+static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said */
+
+void quiesce__membarrier(void)
+{
+	int err = platform_membarrier();
+
+	quiesce__count(membarriers);
+	if (quiesce_likely(!err))
+		return;
+	quiesce__say("membarrier worked at start-up and now fails (%s): readers without fences cannot be waited for; "
+		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
+		     strerror(-err));
+	platform_die();
+}
+
+/* ---- initialisation ---- */
+
+static void settings_from_environment(void)
+{
+	const char *text;
+
+	if ((text = platform_getenv("QUIESCE_YIELD")))
+		quiesce__settings.yield = *text != '0';
+	if ((text = platform_getenv("QUIESCE_STALL_MS")))
+		quiesce__settings.stall_ns = strtoull(text, NULL, 10) * 1000000;
+	if ((text = platform_getenv("QUIESCE_CEILING")))
+		quiesce__settings.ceiling = strtoull(text, NULL, 10);
+}
+
+static void fence_from_environment(void)
+{
+	const char *text = platform_getenv("QUIESCE_FENCE");
+
+	quiesce__light = membarrier_status == 0;
+	if (!text || !strcmp(text, "auto"))
+		return;
+	if (!strcmp(text, "full"))
+		quiesce__light = 0;
+	else if (strcmp(text, "light"))
+		quiesce__say("QUIESCE_FENCE=%s is none of auto, light, full; using auto", text);
+	else if (!quiesce__light)
+		quiesce__say("QUIESCE_FENCE=light is impossible here (membarrier: %s); using full fences",
+			     strerror(-membarrier_status));
+}
+
+static void refuse_copies(void)
+{
+	int copies = platform_count_copies();
+	const char *allowed = platform_getenv("QUIESCE_ALLOW_COPIES");
+
+	if (copies <= 1 || (allowed && *allowed == '1'))
+		return;
+	quiesce__misuse(QUIESCE_MISUSE_COPIES,
+			"%d copies of the library in one process do not see each other's readers; "
+			"link one shared libquiesce, or set QUIESCE_ALLOW_COPIES=1 if they share no data",
+			copies);
+}
+
+static void init_all(void)
+{
+	settings_from_environment();
+	membarrier_status = platform_membarrier_init();
+	fence_from_environment();
+	quiesce__readers_init();
+	platform_init();
+}
+
+void quiesce__init_slow(void)
+{
+	struct platform_sigmask mask;
+	uint32_t none = 0;
+
+	platform_signals_block(&mask);
+	/* IN1: full, pairs with IN1 in quiesce__init() */
+	if (quiesce_cmpxchg(IN1, &quiesce__init_state, &none, 1)) {
+		init_all();
+		/* IN1: release, pairs with IN1 in quiesce__init() */
+		quiesce_store_release(IN1, &quiesce__init_state, 2);
+	}
+	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
+	while (quiesce_load_acquire(IN1, &quiesce__init_state) != 2)
+		platform_yield();
+	platform_signals_restore(&mask);
+}
+
+#if !defined(QUIESCE_SIM)
+__attribute__((constructor)) static void at_load(void)
+{
+	quiesce__init();
+	refuse_copies();
+}
+#endif
+
+/* ---- settings ---- */
+
+int quiesce_set_fence(enum quiesce_fence fence)
+{
+	quiesce__init();
+	if ((unsigned int)fence > QUIESCE_FENCE_FULL)
+		return -EINVAL;
+	if (quiesce__readers_nr() || quiesce__rcu_used())
+		return -EBUSY;
+	if (fence == QUIESCE_FENCE_LIGHT && membarrier_status)
+		return membarrier_status;
+	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
+			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
+	return 0;
+}
+
+enum quiesce_fence quiesce_fence(void)
+{
+	quiesce__init();
+	/* Relaxed: fixed before first use. */
+	return quiesce_load_relaxed(&quiesce__light) ? QUIESCE_FENCE_LIGHT : QUIESCE_FENCE_FULL;
+}
+
+void quiesce_set_yield(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.yield, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_garbage_ceiling(uint64_t bytes)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
+}
+
+int quiesce_set_worker_cpu(int cpu)
+{
+	quiesce__init();
+	if (cpu < -1 || cpu >= platform_nr_possible_cpus())
+		return -EINVAL;
+	quiesce_store_relaxed(&quiesce__settings.worker_cpu, cpu); /* Relaxed: a setting. */
+	return quiesce__reclaim_has_worker() ? -EBUSY : 0;
+}
+
+const char *quiesce_version(void)
+{
+	return QUIESCE_VERSION;
+}
+
+/* ---- counters ---- */
+
+static void fill_stats(struct quiesce_stats *stats)
+{
+	struct quiesce__counters *c = &quiesce__counters;
+
+	*stats = (struct quiesce_stats){ .readers = quiesce__readers_live() };
+	quiesce__reclaim_stats(stats);
+	/* Relaxed: counters order nothing. */
+	stats->grace_periods = quiesce_load_relaxed(&c->grace_periods);
+	stats->expedited = quiesce_load_relaxed(&c->expedited);
+	stats->membarriers = quiesce_load_relaxed(&c->membarriers);
+	stats->sleeps = quiesce_load_relaxed(&c->sleeps);
+	stats->wakeups = quiesce_load_relaxed(&c->wakeups);
+	stats->yields = quiesce_load_relaxed(&c->yields);
+	stats->stalls = quiesce_load_relaxed(&c->stalls);
+	stats->backpressure = quiesce_load_relaxed(&c->backpressure);
+}
+
+void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
+{
+	struct quiesce_stats stats;
+
+	quiesce__init();
+	fill_stats(&stats);
+	memset(ret_stats, 0, size);
+	memcpy(ret_stats, &stats, size < sizeof stats ? size : sizeof stats);
+}
+
+/* ---- fork ---- */
+
+void quiesce__fork_prepare(void)
+{
+	quiesce__reclaim_fork_prepare();
+	quiesce__rcu_fork_prepare();
+	quiesce__lock(&quiesce__readers.lock);
+}
+
+void quiesce__fork_parent(void)
+{
+	quiesce__unlock(&quiesce__readers.lock);
+	quiesce__rcu_fork_parent();
+	quiesce__reclaim_fork_parent();
+}
+
+void quiesce__fork_child(void)
+{
+	quiesce_store_relaxed(platform_fork_canary(), 1); /* Relaxed: the child has one thread. */
+	if (platform_membarrier_init() && quiesce__light)
+		quiesce__say("membarrier is not available in this forked child");
+	quiesce__scan_fork_child();
+	quiesce__readers_fork_child();
+	quiesce__rcu_fork_child();
+	quiesce__reclaim_fork_child();
+}
+
+void quiesce__fork_check(void)
+{
+	/* Relaxed: reads 0 only in a child that no handler told us of, which has one thread. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(platform_fork_canary())))
+		quiesce__fork_child();
+}

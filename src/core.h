@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* core.h - process-wide state of the ground floor: settings, counters, misuse. */
+#ifndef QUIESCE_CORE_H
+#define QUIESCE_CORE_H
+
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include "fence.h"
+#include "lock.h"
+
+/* Settings: written by the calls of control.h, read anywhere, relaxed. */
+struct quiesce__settings {
+	uint64_t ceiling;
+	uint64_t stall_ns;
+	uint32_t yield;
+	int32_t worker_cpu;
+};
+extern struct quiesce__settings quiesce__settings;
+
+/* Counters that more than one thread writes. */
+struct quiesce__counters {
+	uint64_t grace_periods;
+	uint64_t expedited;
+	uint64_t membarriers;
+	uint64_t sleeps;
+	uint64_t wakeups;
+	uint64_t yields;
+	uint64_t stalls;
+	uint64_t backpressure;
+};
+extern struct quiesce__counters quiesce__counters;
+/* Relaxed: counters order nothing. */
+#define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
+
+/* Bits of quiesce_tls_v1.state. */
+#define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are uncounted from now on */
+#define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
+
+extern uint32_t quiesce__init_state;
+void quiesce__init_slow(void);
+
+/* Make sure that the library is initialised; signal-safe, also before any constructor. */
+static inline void quiesce__init(void)
+{
+	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
+	if (quiesce_unlikely(quiesce_load_acquire(IN1, &quiesce__init_state) != 2))
+		quiesce__init_slow();
+}
+
+/* Did this process fork without telling us?  Then repair first. */
+void quiesce__fork_check(void);
+
+/* Report; returns only if a hook did, or for kinds that are only told. */
+void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+/* One line on stderr. */
+void quiesce__say(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+#endif

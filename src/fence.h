@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* fence.h - the asymmetric fence: light on the reader, heavy on the updater.
+ *
+ * Guarantee.  Of a light fence in one thread and a heavy fence in another, one
+ * comes first: either all that precedes the light fence is visible to all that
+ * follows the heavy one, or the reverse.  In light mode the light fence is a
+ * compiler barrier and the heavy one a membarrier; in full mode both are full
+ * fences, and then every "light" site must go through quiesce_fence_mode() or
+ * a slow path that fences (for RCU: quiesce__rcu_lock_slow()).
+ */
+#ifndef QUIESCE_FENCE_H
+#define QUIESCE_FENCE_H
+
+#include "platform/platform.h"
+
+#ifndef quiesce_weakened
+#define quiesce_weakened(label, kind) 0
+#endif
+
+extern uint32_t quiesce__light; /* 1 in light mode; fixed at first use */
+
+void quiesce__membarrier(void); /* counts, and dies if the kernel takes its promise back */
+
+#define quiesce_fence_heavy(label)                                      \
+	do {                                                            \
+		if (quiesce_weakened(label, HEAVY))                     \
+			break;                                          \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+			quiesce__membarrier();                          \
+		else                                                    \
+			quiesce_fence_full(label);                      \
+	} while (0)
+
+/* The light side where it is not inlined into programs. */
+#define quiesce_fence_mode(label)                                       \
+	do {                                                            \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+			quiesce_fence_light(label);                     \
+		else                                                    \
+			quiesce_fence_full(label);                      \
+	} while (0)
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* mutants.h - every label of the barrier ledger and every guard that a test must miss.
+ *
+ * A mutant is chosen at run time by name, in builds for the simulator
+ * (QUIESCE_SIM) and for torture (QUIESCE_PERTURB) only:
+ *	LABEL:kind    the operations of that kind that carry the label become relaxed
+ *	              (fences: vanish).  Kinds: light full heavy acquire release rmw
+ *	guard         QUIESCE_MUTANT(guard) is true where the source asks
+ * The list that must be killed, and by whom, is tests/mutants.list.
+ */
+#ifndef QUIESCE_MUTANTS_H
+#define QUIESCE_MUTANTS_H
+
+#define QUIESCE_LABELS(X)                                                     \
+	X(RU1) /* reader's mark, then its reads | unlink, then the scan */    \
+	X(RU2) /* last access, then the mark's clearing | scan, then free */  \
+	X(RU3) /* initialise, then publish | fetch, then use */               \
+	X(RU5) /* grace period complete | poll says so */                     \
+	X(RU6) /* cookie taken | grace period begins */                       \
+	X(RU7) /* notify flag set, then mark read | mark cleared, flag taken */ \
+	X(RU8) /* section without registry entry counted | updater's count */ \
+	X(RG1) /* registry entry published | scanner follows it */            \
+	X(RG2) /* number of registry entries grows | scanner reads it */      \
+	X(GP1) /* waiter's result | waiter wakes */                           \
+	X(LK1) /* lock released | lock taken */                               \
+	X(CB1) /* retired object queued | worker's snapshot */                \
+	X(CB2) /* queue slot emptied | slot reused */                         \
+	X(CB3) /* object queued, then is the worker asleep | asleep, then any objects */ \
+	X(CB4) /* callbacks have run | rcu_barrier returns */                 \
+	X(CB5) /* overflow list push | worker takes the list */               \
+	X(CB6) /* producer sleeps on a full queue | worker made room */       \
+	X(CB7) /* rcu_barrier asks | pass begins */                           \
+	X(CB8) /* work came, then is a pass running | pass over, then did work come */ \
+	X(FK1) /* gate closed, then do callbacks run | callbacks run, then is it closed */ \
+	X(IN1) /* library initialised | used */
+
+#define QUIESCE_GUARDS(X)                                                              \
+	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
+	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
+	X(gp_advance_before_fence, "the number advances before the heavy fence")       \
+	X(gp_no_wait, "the grace period does not wait for the readers it found")       \
+	X(gp_blocks_current, "a reader of the present grace period counts as old")     \
+	X(gp_ignores_uncounted, "sections without registry entry are not waited for")  \
+	X(gp_shares_running, "a caller is content with a grace period already running") \
+	X(gp_completed_early, "completed is published before the scan")               \
+	X(nest_ignored, "an inner unlock ends the section")                            \
+	X(reg_late, "the registry entry is published after the first section began")   \
+	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
+	X(exit_no_notify, "a thread that exits does not tell who waits for it")        \
+	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \
+	X(cookie_now, "a cookie stands for the grace period already running")          \
+	X(cb_no_gp, "callbacks run without a grace period")                            \
+	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
+	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
+	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
+	X(cb_overflow_lost, "the overflow list is not looked at")                      \
+	X(cb_full_overwrites, "a full queue is not noticed")
+
+#define QUIESCE_X(name) QUIESCE_L_##name,
+enum quiesce_label { QUIESCE_LABELS(QUIESCE_X) QUIESCE_NR_LABELS };
+#undef QUIESCE_X
+
+enum quiesce_kind {
+	QUIESCE_KIND_LIGHT,
+	QUIESCE_KIND_FULL,
+	QUIESCE_KIND_HEAVY,
+	QUIESCE_KIND_ACQUIRE,
+	QUIESCE_KIND_RELEASE,
+	QUIESCE_KIND_RMW,
+	QUIESCE_NR_KINDS
+};
+
+#define QUIESCE_X(name, what) QUIESCE_G_##name,
+enum quiesce_guard {
+	QUIESCE_G_first = QUIESCE_NR_LABELS * QUIESCE_NR_KINDS,
+	QUIESCE_GUARDS(QUIESCE_X) QUIESCE_NR_MUTANTS
+};
+#undef QUIESCE_X
+
+/* The mutant in force, -1: none. */
+extern int quiesce_mutant;
+
+#define quiesce_weakened(label, kind)                                                                   \
+	__builtin_expect(quiesce_mutant == (int)QUIESCE_L_##label * QUIESCE_NR_KINDS + QUIESCE_KIND_##kind, 0)
+#define QUIESCE_MUTANT(name) __builtin_expect(quiesce_mutant == (int)QUIESCE_G_##name, 0)
+
+/* Choose by name; NULL or "" chooses none.  0, or -EINVAL for an unknown name. */
+int quiesce_mutant_set(const char *name);
+/* The name of mutant @i in a static buffer, NULL past the end. */
+const char *quiesce_mutant_name(int i);
+
+#endif

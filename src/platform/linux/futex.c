@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* futex.c - sleeping, yielding, time. */
+#include "../platform.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+
+int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / NS_PER_S), .tv_nsec = (long)(timeout_ns % NS_PER_S) };
+	int saved = errno;
+	long ret = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns == PLATFORM_FOREVER ? NULL : &timeout,
+			   NULL, 0);
+	int err = ret < 0 ? errno : 0;
+
+	errno = saved;
+	return err == ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+void platform_futex_wake(uint32_t *word, uint32_t nr_threads)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr_threads, NULL, NULL, 0);
+	errno = saved;
+}
+
+void platform_yield(void)
+{
+	sched_yield();
+}
+
+uint64_t platform_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}

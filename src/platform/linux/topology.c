@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* topology.c - how many CPUs there can be, and which of them this thread may call its own. */
+#define _GNU_SOURCE
+#include "../platform.h"
+#include "rseq-arch.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+
+int platform_nr_possible_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	return n > 0 ? (int)n : 1;
+}
+
+/* glibc registers the rseq area of every thread and tells where; other libcs do not,
+ * and then the area is nobody's or somebody else's: we leave it alone. */
+extern __attribute__((weak)) const ptrdiff_t __rseq_offset;
+extern __attribute__((weak)) const unsigned int __rseq_size;
+
+static const volatile struct rseq_area *area(void)
+{
+	return (const volatile struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+enum platform_rseq_kind platform_rseq_kind(void)
+{
+	if (!&__rseq_size || __rseq_size == 0 || (int32_t)area()->cpu_id < 0)
+		return PLATFORM_RSEQ_NONE;
+	/* The kernel's word, not glibc's: its __rseq_size may be smaller than what the kernel fills. */
+	if (getauxval(AT_RSEQ_FEATURE_SIZE) >= offsetof(struct rseq_area, mm_cid) + sizeof(uint32_t))
+		return PLATFORM_RSEQ_MM_CID;
+	return PLATFORM_RSEQ_CPU_ID;
+}
+
+int platform_rseq_slot(void)
+{
+	switch (platform_rseq_kind()) {
+	case PLATFORM_RSEQ_MM_CID:
+		return (int)area()->mm_cid;
+	case PLATFORM_RSEQ_CPU_ID:
+		return (int)area()->cpu_id;
+	default:
+		return -1;
+	}
+}
+
+int platform_rseq_cmpstore(int slot, uint64_t *word, uint64_t expected, uint64_t value)
+{
+	switch (platform_rseq_kind()) {
+	case PLATFORM_RSEQ_MM_CID:
+		return rseq_cmpstore(offsetof(struct rseq_area, mm_cid), slot, word, expected, value);
+	case PLATFORM_RSEQ_CPU_ID:
+		return rseq_cmpstore(offsetof(struct rseq_area, cpu_id), slot, word, expected, value);
+	default:
+		return -ENOSYS;
+	}
+}

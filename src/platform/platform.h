@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* platform.h - everything the library asks of an operating system and a CPU, on one page.
+ *
+ * linux/ implements it on Linux (glibc and musl), sim/ inside the simulator.
+ * Nothing outside src/platform/ includes an OS header or contains an #ifdef on
+ * OS or CPU.  No function here allocates from the heap.  Functions return 0 or
+ * -errno unless their comment says otherwise.
+ */
+#ifndef QUIESCE_PLATFORM_H
+#define QUIESCE_PLATFORM_H
+
+#include <quiesce/atomic.h>
+#include <stdbool.h>
+
+/* ---- fences: light on the reader, heavy on the updater ---- */
+
+/* Register for the expedited membarrier and make sure that the kernel does not
+ * only say yes: commands that must be refused have to be refused.  Returns 0, or
+ * why light readers are impossible here (-ENOSYS, -EPERM, -EINVAL, -EREMOTEIO
+ * for a membarrier that accepts nonsense).  Called again in a forked child. */
+int platform_membarrier_init(void);
+
+/* Every thread of this process executes a full fence between this call's start
+ * and its return, and so does the caller.  0 or -errno. */
+int platform_membarrier(void);
+
+/* ---- sleeping ---- */
+
+#define PLATFORM_FOREVER UINT64_MAX
+
+/* Sleep while *@word == @value, at most @timeout_ns.  0 woken or value differed,
+ * -ETIMEDOUT.  May return early for no reason.  Both calls are full fences. */
+int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void platform_futex_wake(uint32_t *word, uint32_t nr_threads);
+void platform_yield(void);
+uint64_t platform_now_ns(void); /* monotonic */
+
+/* ---- threads ---- */
+
+uint32_t platform_tid(void);
+/* May thread @tid of this process still run?  False only when it is certainly gone. */
+bool platform_thread_alive(uint32_t tid);
+/* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
+void platform_thread_name(uint32_t tid, char name[16]);
+/* Start a detached thread with every signal blocked.  @cpus: -1, or the CPU to run on. */
+int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu);
+/* Call quiesce__thread_exit() when the calling thread exits.  Signal-safe.
+ * -EAGAIN when that cannot be promised. */
+int platform_arm_thread_exit(void);
+/* Block all signals and return a token for platform_signals_restore(). */
+struct platform_sigmask { uint64_t bits[16]; };
+void platform_signals_block(struct platform_sigmask *ret_old);
+void platform_signals_restore(const struct platform_sigmask *old);
+
+/* ---- process ---- */
+
+/* Install quiesce__fork_prepare/parent/child and the thread-exit key; once. */
+int platform_init(void);
+/* A word that reads 1 until the process forks by any means and 0 in the child. */
+uint32_t *platform_fork_canary(void);
+/* Reserve @bytes of address space that cost no memory until committed; NULL on failure. */
+void *platform_reserve(size_t bytes);
+int platform_commit(void *start, size_t bytes);
+/* Fresh zeroed pages, and their return. */
+void *platform_pages_get(size_t bytes);
+void platform_pages_put(void *start, size_t bytes);
+/* More than one copy of the library in this process?  Returns how many. */
+int platform_count_copies(void);
+const char *platform_getenv(const char *name); /* NULL in setuid programs */
+void platform_free(void *object);              /* the process's free() */
+void platform_write_stderr(const char *text, size_t length);
+void platform_die(void) __attribute__((noreturn));
+
+/* ---- topology and restartable sequences ---- */
+
+int platform_nr_possible_cpus(void);
+
+enum platform_rseq_kind {
+	PLATFORM_RSEQ_NONE,   /* no rseq area, or one that somebody else owns */
+	PLATFORM_RSEQ_CPU_ID, /* rseq works; slots by CPU number */
+	PLATFORM_RSEQ_MM_CID, /* rseq works; slots by concurrency id */
+};
+enum platform_rseq_kind platform_rseq_kind(void);
+/* The calling thread's slot number under that kind, or -1. */
+int platform_rseq_slot(void);
+/* If still running on slot @slot: if *@word == @expected store @value, atomically
+ * against other threads of the slot.  0 stored, 1 *@word differed, -EAGAIN moved,
+ * -ENOSYS no rseq assembly for this CPU. */
+int platform_rseq_cmpstore(int slot, uint64_t *word, uint64_t expected, uint64_t value);
+
+/* ---- upcalls that the library provides ---- */
+
+void quiesce__thread_exit(void);
+void quiesce__fork_prepare(void);
+void quiesce__fork_parent(void);
+void quiesce__fork_child(void);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* platform-sim.c - platform.h on the simulated machine. */
+#include "machine.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct sim_site syscall_site = { "system call", "", 0 };
+
+/* ---- membarrier ---- */
+
+int platform_membarrier_init(void)
+{
+	return M->config.membarrier == SIM_MEMBARRIER_ABSENT ? -ENOSYS : 0;
+}
+
+/* The interrupt that membarrier sends: a full fence on the target.  What the
+ * caller did before the call is before what the target does after it, and what
+ * the target did before it is before what the caller does after the call. */
+static void interrupt(struct thread *target, const struct view *before, struct view *gathered)
+{
+	sim__buffer_drain(target); /* but not a store that the compiler moved down */
+	view_join(&target->cur, before);
+	view_fence(target);
+	view_join(gathered, &target->cur);
+}
+
+/* Not atomic: other threads run between one interrupt and the next. */
+static void membarrier(struct thread *t)
+{
+	struct view before, gathered;
+	int n = M->nr_threads;
+
+	sim__fence(t);
+	view_copy(&before, &t->cur);
+	view_copy(&gathered, &t->cur);
+	for (int i = 0; i < n; i++) {
+		struct thread *target = &M->threads[i];
+
+		if (target == t || target->state == THREAD_DONE)
+			continue;
+		sim__point();
+		interrupt(target, &before, &gathered);
+	}
+	view_join(&t->cur, &gathered);
+	view_fence(t);
+}
+
+int platform_membarrier(void)
+{
+	struct thread *t = sim__current();
+
+	if (M->config.membarrier == SIM_MEMBARRIER_ABSENT)
+		return -ENOSYS;
+	if (!t || M->config.membarrier == SIM_MEMBARRIER_LIES)
+		return 0;
+	sim__held_release(t);
+	sim__point();
+	sim__trace("membarrier", NULL, 0, SIM_FULL, &syscall_site);
+	membarrier(t);
+	sim__trace("membarrier-ends", NULL, 0, SIM_FULL, &syscall_site);
+	return 0;
+}
+
+/* ---- sleeping ---- */
+
+int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	struct thread *t = sim__current();
+	uint32_t found;
+
+	if (!t) {
+		sim_fail("futex wait outside of the threads");
+		return 0;
+	}
+	sim__held_release(t);
+	sim__point();
+	sim__fence(t);
+	found = sim__read_newest(t, word, sizeof *word);
+	sim__trace(found == value ? "futex-wait" : "futex-differs", word, found, SIM_FULL, &syscall_site);
+	if (found == value)
+		sim__block(t, word, timeout_ns);
+	else
+		t->timed_out = false;
+	sim__fence(t);
+	return t->timed_out ? -ETIMEDOUT : 0;
+}
+
+void platform_futex_wake(uint32_t *word, uint32_t nr_threads)
+{
+	struct thread *t = sim__current();
+	int first;
+
+	if (!t)
+		return;
+	sim__held_release(t);
+	sim__point();
+	sim__fence(t);
+	sim__trace("futex-wake", word, nr_threads, SIM_FULL, &syscall_site);
+	first = sim__draw() % M->nr_threads;
+	for (int i = 0; i < M->nr_threads && nr_threads; i++) {
+		struct thread *sleeper = &M->threads[(first + i) % M->nr_threads];
+
+		if (sleeper->state == THREAD_BLOCKED && sleeper->word == word) {
+			sim__ready(sleeper);
+			nr_threads--;
+		}
+	}
+}
+
+void platform_yield(void)
+{
+	struct thread *t = sim__current();
+
+	if (!t)
+		return;
+	sim__demote(t);
+	sim__held_release(t);
+	sim__point();
+	sim__trace("yield", NULL, 0, SIM_RELAXED, &syscall_site);
+}
+
+/* The clock sometimes leaps, so that code on both sides of a deadline is run. */
+uint64_t platform_now_ns(void)
+{
+	if (M->cur >= 0) {
+		sim__point();
+		if (sim__draw() % 16 == 0)
+			M->now_ns += 100000;
+	}
+	return M->now_ns;
+}
+
+/* ---- threads ---- */
+
+#define FIRST_TID 100
+
+uint32_t platform_tid(void)
+{
+	return FIRST_TID + M->cur;
+}
+
+bool platform_thread_alive(uint32_t tid)
+{
+	sim__point();
+	return tid - FIRST_TID < (uint32_t)M->nr_threads && M->threads[tid - FIRST_TID].state != THREAD_DONE;
+}
+
+void platform_thread_name(uint32_t tid, char name[16])
+{
+	bool known = tid - FIRST_TID < (uint32_t)M->nr_threads;
+
+	snprintf(name, 16, "%s", known ? M->threads[tid - FIRST_TID].name : "?");
+}
+
+static bool injected(int *failures)
+{
+	if (*failures > 0)
+		return (*failures)--;
+	return *failures < 0;
+}
+
+int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu)
+{
+	struct thread *t = sim__current();
+
+	(void)cpu;
+	if (injected(&M->config.thread_start_failures))
+		return -EAGAIN;
+	if (t) {
+		sim__held_release(t);
+		sim__point();
+		sim__fence(t);
+	}
+	return sim__spawn(fn, arg, name, true) < 0 ? -EAGAIN : 0;
+}
+
+int platform_arm_thread_exit(void)
+{
+	struct thread *t = sim__current();
+
+	if (injected(&M->config.arm_exit_failures))
+		return -EAGAIN;
+	if (t)
+		t->arm_exit = true;
+	return 0;
+}
+
+void platform_signals_block(struct platform_sigmask *ret_old)
+{
+	struct thread *t = sim__current();
+
+	memset(ret_old, 0, sizeof *ret_old);
+	if (!t)
+		return;
+	sim__point();
+	ret_old->bits[0] = t->signals_blocked;
+	t->signals_blocked = true;
+}
+
+void platform_signals_restore(const struct platform_sigmask *old)
+{
+	struct thread *t = sim__current();
+
+	if (!t)
+		return;
+	t->signals_blocked = old->bits[0];
+	sim__point();
+}
+
+/* ---- process ---- */
+
+int platform_init(void)
+{
+	return 0;
+}
+
+uint32_t *platform_fork_canary(void)
+{
+	static uint32_t canary = 1;
+
+	return &canary;
+}
+
+void *platform_reserve(size_t bytes)
+{
+	void *start = M->arena + M->arena_used;
+
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	if (bytes > SIM_ARENA - M->arena_used)
+		return NULL;
+	M->arena_used += bytes;
+	return start;
+}
+
+int platform_commit(void *start, size_t bytes)
+{
+	(void)start;
+	(void)bytes;
+	return 0;
+}
+
+/* Never given out twice in a run, so that a use after the return is seen as stale data at worst. */
+void *platform_pages_get(size_t bytes)
+{
+	void *start = platform_reserve(bytes);
+
+	if (start)
+		sim_forget(start, bytes);
+	return start;
+}
+
+void platform_pages_put(void *start, size_t bytes)
+{
+	memset(start, 0xa5, bytes);
+	sim_forget(start, bytes);
+}
+
+int platform_count_copies(void)
+{
+	return 1;
+}
+
+const char *platform_getenv(const char *name)
+{
+	return M->config.getenv_hook ? M->config.getenv_hook(name) : NULL;
+}
+
+void platform_free(void *object)
+{
+	if (M->config.free_hook)
+		M->config.free_hook(object);
+	else
+		sim_fail("platform_free() without a hook in the scenario");
+}
+
+void platform_write_stderr(const char *text, size_t length)
+{
+	size_t room = sizeof M->captured - 1 - M->nr_captured;
+
+	if (length > room)
+		length = room;
+	memcpy(M->captured + M->nr_captured, text, length);
+	M->nr_captured += length;
+	M->captured[M->nr_captured] = 0;
+}
+
+void platform_die(void)
+{
+	sim_fail("library aborted: %s", M->captured);
+	__builtin_trap(); /* in setup() there is no thread to leave */
+}

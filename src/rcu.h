@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu.h - what the ground floor asks of RCU. */
+#ifndef QUIESCE_SRC_RCU_H
+#define QUIESCE_SRC_RCU_H
+
+#include "scan.h"
+
+/* Wait for a grace period that begins after this call. */
+void quiesce__rcu_wait(bool expedited);
+/* A cookie for the grace period that would begin now. */
+uint64_t quiesce__rcu_cookie(void);
+bool quiesce__rcu_cookie_done(uint64_t cookie);
+/* The initial state of a thread's TLS block; the simulator makes its own blocks. */
+void quiesce__tls_init(struct quiesce_tls_v1 *tls);
+void quiesce__rcu_fork_prepare(void);
+void quiesce__rcu_fork_parent(void);
+void quiesce__rcu_fork_child(void);
+/* Did any grace period begin yet? */
+bool quiesce__rcu_used(void);
+
+#endif

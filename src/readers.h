@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* readers.h - the registry of threads that have a mark to be looked at. */
+#ifndef QUIESCE_READERS_H
+#define QUIESCE_READERS_H
+
+#include "core.h"
+
+/* One entry per registered thread; entries are reused, their memory never goes away. */
+struct quiesce__reader {
+	struct quiesce_tls_v1 *tls; /* NULL: free.  Set by its claimer, cleared under readers.lock */
+	uint32_t tid;               /* owner, for reports and for finding the dead */
+	uint32_t notify;            /* 1: a waiter counts on this thread's next outermost unlock */
+};
+
+struct quiesce__readers {
+	struct quiesce__reader *entry; /* reserved once */
+	uint32_t capacity;
+	uint32_t nr;      /* entries ever used; grows only */
+	uint32_t nr_free; /* entries below nr given back; a hint */
+	struct quiesce__lock lock; /* holds threads back from exiting while their mark is read */
+	/* Sections without an entry: a shared count, so on a line of its own. */
+	uint64_t uncounted __attribute__((aligned(QUIESCE_CACHELINE)));
+};
+extern struct quiesce__readers quiesce__readers;
+
+/* Reserve the registry; at initialisation. */
+void quiesce__readers_init(void);
+/* Give the calling thread an entry; false if none can be had.  Signals are blocked. */
+bool quiesce__reader_register(struct quiesce_tls_v1 *self);
+/* Give back entries of threads that died without saying so; returns how many. */
+uint32_t quiesce__readers_reap(void);
+/* In the child: keep only the calling thread. */
+void quiesce__readers_fork_child(void);
+/* Number of registered threads. */
+uint32_t quiesce__readers_live(void);
+
+/* How many entries a scanner must look at. */
+static inline uint32_t quiesce__readers_nr(void)
+{
+	/* RG2: acquire, pairs with RG2 in claim_fresh() */
+	return quiesce_load_acquire(RG2, &quiesce__readers.nr);
+}
+
+/* Whose mark entry @r leads to; under readers.lock. */
+static inline struct quiesce_tls_v1 *quiesce__reader_tls(struct quiesce__reader *r)
+{
+	/* RG1: acquire, pairs with RG1 in claim() */
+	return quiesce_load_acquire(RG1, &r->tls);
+}
+
+/* reclaim.c: leave the thread's queue to the worker. */
+void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* reclaim.h - deferred callbacks: queues, worker, barrier. */
+#ifndef QUIESCE_RECLAIM_H
+#define QUIESCE_RECLAIM_H
+
+#include "core.h"
+
+/* Let the worker run a grace period that completes @cookie. */
+void quiesce__reclaim_request_gp(uint64_t cookie);
+bool quiesce__reclaim_has_worker(void);
+void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
+/* Before fork(): hold the worker between two callbacks.  After: let it go on. */
+void quiesce__reclaim_fork_prepare(void);
+void quiesce__reclaim_fork_parent(void);
+void quiesce__reclaim_fork_child(void);
+void quiesce__reclaim_stats(struct quiesce_stats *stats);
+
+#endif

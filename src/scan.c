@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.c - find who is in the way, make them hurry, sleep until nobody is.
+ *
+ *   updater                                   reader in the way
+ *   notify = 1, pending++          (RU7)
+ *   set the SLOW bit in its mark
+ *   mark still blocks?
+ *   sleep while pending > 0, timed            unlock: SLOW seen: clear mark
+ *                                             notify taken?  (RU7)  pending--, last one wakes
+ *   look at the marks again <-----------------
+ *
+ * I1. A mark that was seen not to block needs no second look: marks that are set
+ *     later carry a newer number.  So the scan resumes where it stopped.
+ * I2. pending == notify flags set + decrements under way.  It is only a reason to
+ *     sleep; the end of the wait is decided by the marks alone.
+ * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
+ *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
+ *     each look asks again.  This is the price of a reader without a wake-up test.
+ * I4. Nothing is polled without bound: SPINS looks, then sleep.
+ *
+ * Readers that run while others are preempted in a section keep the CPU from
+ * them, and the wait lasts as long as the run queue.  "hurry" makes every reader
+ * yield at each outermost unlock until the wait is over.
+ *
+ * RU7  notify set, then mark read | mark cleared, then notify taken
+ * RU8  uncounted sections: see rcu.c
+ */
+#include "scan.h"
+
+#define SPINS 16u
+#define SPIN_PAUSES 8u
+#define PATIENCE_NS 50000u     /* how long a plain wait leaves readers alone */
+#define SLEEP_MIN_NS 1000000u
+#define SLEEP_MAX_NS 8000000u
+#define HURRY_SHARE 4u         /* plain waits hurry readers at most 1/(1+4) of the time */
+#define HURRY_PAUSE_MAX_NS 4000000u
+
+struct wait {
+	const struct quiesce__scan_ops *ops;
+	uint64_t arg;
+	uint32_t at, nr;      /* entries before @at are clear */
+	uint64_t start, hurried_at;
+	uint64_t sleep_ns;
+	uint64_t stall_at;
+	bool expedited;
+};
+
+static uint32_t pending;        /* I2; the futex that waiters sleep on */
+static uint32_t expedite;       /* somebody wants the present wait to hurry */
+static uint64_t hurry_not_before; /* rate limit; written by the one waiter */
+
+/* Move on to the first entry that blocks; true if there is none. */
+static bool look(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t nr = w->nr;
+
+	if (QUIESCE_MUTANT(gp_skips_last_reader) && nr)
+		nr--;
+	if (QUIESCE_MUTANT(gp_no_wait))
+		return true;
+	if (w->at >= nr)
+		return true;
+	quiesce__lock(&rs->lock);
+	for (; w->at < nr; w->at++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[w->at]);
+
+		if (tls && w->ops->blocks(tls, w->arg))
+			break;
+		if (QUIESCE_MUTANT(gp_stops_at_first_idle))
+			w->at = nr - 1;
+	}
+	quiesce__unlock(&rs->lock);
+	return w->at >= nr;
+}
+
+static bool look_for_a_while(struct wait *w)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (look(w))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
+/* Take back the request at @r if its owner has not answered it. */
+static void unask(struct quiesce__reader *r)
+{
+	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	if (quiesce_xchg(RU7, &r->notify, 0))
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2. */
+}
+
+static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
+{
+	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: I2. */
+	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	if (quiesce_xchg(RU7, &r->notify, 1))
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
+	if (!w->ops->ask(tls, w->arg))
+		unask(r);
+}
+
+/* Ask everybody who blocks; take back what is no longer needed. */
+static void ask_all(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+
+	quiesce__lock(&rs->lock);
+	for (uint32_t i = w->at; i < w->nr; i++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
+
+		if (tls && w->ops->blocks(tls, w->arg))
+			ask(w, &rs->entry[i], tls);
+	}
+	quiesce__unlock(&rs->lock);
+}
+
+/* Requests that were answered by time, not by their reader. */
+static void unask_all(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+
+	for (uint32_t i = 0; i < w->nr; i++)
+		/* Relaxed: unask() decides. */
+		if (quiesce_load_relaxed(&rs->entry[i].notify))
+			unask(&rs->entry[i]);
+}
+
+void quiesce__scan_notify(struct quiesce__reader *r)
+{
+	/* RU7: full, pairs with RU7 in ask() */
+	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
+		return;
+	/* RU7: full, pairs with RU7 in sleep_once() */
+	if (quiesce_fetch_add(RU7, &pending, (uint32_t)-1) == 1) {
+		quiesce__count(wakeups);
+		platform_futex_wake(&pending, 1);
+	}
+}
+
+/* May this wait hurry the readers now? */
+static bool may_hurry(const struct wait *w, uint64_t now)
+{
+	/* Relaxed: a wish, not a hand-over. */
+	if (w->expedited || quiesce_load_relaxed(&expedite))
+		return true;
+	return quiesce_load_relaxed(&quiesce__settings.yield) && now - w->start >= PATIENCE_NS && now >= hurry_not_before;
+}
+
+static void hurry(struct wait *w, uint64_t now)
+{
+	if (w->hurried_at || !may_hurry(w, now))
+		return;
+	w->hurried_at = now;
+	w->ops->hurry(true);
+}
+
+static void stop_hurrying(struct wait *w)
+{
+	uint64_t now, pause;
+
+	if (!w->hurried_at)
+		return;
+	w->ops->hurry(false);
+	now = platform_now_ns();
+	pause = HURRY_SHARE * (now - w->hurried_at);
+	hurry_not_before = now + (pause < HURRY_PAUSE_MAX_NS ? pause : HURRY_PAUSE_MAX_NS);
+	quiesce__count(expedited);
+}
+
+/* How long to sleep: until the readers may be hurried, else longer each time. */
+static uint64_t next_sleep(struct wait *w, uint64_t now)
+{
+	uint64_t ns = w->sleep_ns;
+
+	if (!w->hurried_at && quiesce_load_relaxed(&quiesce__settings.yield)) { /* Relaxed: a setting. */
+		uint64_t from = w->start + PATIENCE_NS;
+
+		if (from < hurry_not_before)
+			from = hurry_not_before;
+		return from > now + PATIENCE_NS ? (from - now < ns ? from - now : ns) : PATIENCE_NS;
+	}
+	if (w->sleep_ns < SLEEP_MAX_NS)
+		w->sleep_ns *= 2;
+	return ns;
+}
+
+static void report_stall(struct wait *w, uint64_t now)
+{
+	struct quiesce__reader *r = &quiesce__readers.entry[w->at];
+	char name[16];
+
+	w->stall_at = now + quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
+	quiesce__count(stalls);
+	if (w->at >= w->nr) {
+		quiesce__say("%s: waiting for %llu ms for sections of unregistered threads", w->ops->name,
+			     (unsigned long long)((now - w->start) / 1000000));
+		return;
+	}
+	platform_thread_name(quiesce_load_relaxed(&r->tid), name); /* Relaxed: a report. */
+	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name,
+		     (unsigned long long)((now - w->start) / 1000000), quiesce_load_relaxed(&r->tid), name);
+	quiesce__readers_reap();
+}
+
+static void check_stall(struct wait *w, uint64_t now)
+{
+	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
+
+	if (!w->stall_at)
+		w->stall_at = w->start + limit;
+	if (limit && now >= w->stall_at)
+		report_stall(w, now);
+}
+
+static void sleep_once(struct wait *w)
+{
+	uint64_t now = platform_now_ns();
+	uint32_t left;
+
+	hurry(w, now);
+	check_stall(w, now);
+	/* RU7: acquire, pairs with RU7 in quiesce__scan_notify() */
+	left = quiesce_load_acquire(RU7, &pending);
+	if (!left)
+		return;
+	quiesce__count(sleeps);
+	platform_futex_wait(&pending, left, next_sleep(w, now));
+}
+
+static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited)
+{
+	*w = (struct wait){ .ops = ops, .arg = arg, .expedited = expedited, .sleep_ns = SLEEP_MIN_NS };
+	w->nr = quiesce__readers_nr();
+}
+
+/* Sections without an entry are few and rare: sleep in steps until there are none. */
+static void wait_for_uncounted(struct wait *w)
+{
+	uint32_t never = 0;
+
+	if (QUIESCE_MUTANT(gp_ignores_uncounted))
+		return;
+	/* RU8: acquire, pairs with RU8 in uncounted_unlock() */
+	while (quiesce_load_acquire(RU8, &quiesce__readers.uncounted)) {
+		uint64_t now = platform_now_ns();
+
+		if (!w->start)
+			w->start = now;
+		hurry(w, now);
+		check_stall(w, now);
+		platform_futex_wait(&never, 0, PATIENCE_NS);
+	}
+}
+
+static void wait_for_readers(struct wait *w)
+{
+	w->start = platform_now_ns();
+	do {
+		ask_all(w);
+		if (look(w))
+			break;
+		sleep_once(w);
+	} while (!look(w));
+	unask_all(w);
+}
+
+void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited)
+{
+	struct wait w;
+
+	wait_begin(&w, ops, arg, expedited);
+	if (!look_for_a_while(&w))
+		wait_for_readers(&w);
+	wait_for_uncounted(&w);
+	stop_hurrying(&w);
+	quiesce_store_relaxed(&expedite, 0); /* Relaxed: a wish. */
+}
+
+bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
+{
+	struct wait w;
+
+	wait_begin(&w, ops, arg, false);
+	/* RU8: acquire, pairs with RU8 in uncounted_unlock() */
+	return look(&w) && !quiesce_load_acquire(RU8, &quiesce__readers.uncounted);
+}
+
+void quiesce__scan_expedite(void)
+{
+	quiesce_store_relaxed(&expedite, 1); /* Relaxed: a wish; the waiter's sleep is timed. */
+	platform_futex_wake(&pending, 1);
+}
+
+void quiesce__scan_fork_child(void)
+{
+	pending = 0;
+	expedite = 0;
+	hurry_not_before = 0;
+}

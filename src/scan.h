@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.h - who blocks whom, and sleeping until they do not. */
+#ifndef QUIESCE_SCAN_H
+#define QUIESCE_SCAN_H
+
+#include "readers.h"
+
+/* What a primitive tells the scan about its marks. */
+struct quiesce__scan_ops {
+	/* Does the mark of @tls block a wait with argument @arg? */
+	bool (*blocks)(struct quiesce_tls_v1 *tls, uint64_t arg);
+	/* Ask the owner of the mark, if it still blocks, to call quiesce__scan_notify()
+	 * when it clears it; false if it blocks no longer.  The request may get lost. */
+	bool (*ask)(struct quiesce_tls_v1 *tls, uint64_t arg);
+	/* Make all readers give up the CPU at each outermost unlock, or stop that. */
+	void (*hurry)(bool on);
+	const char *name; /* for reports */
+};
+
+/* Sleep until no registered thread's mark blocks @arg.  One wait at a time per
+ * @ops.  The caller has executed its heavy fence.  @expedited: hurry readers at
+ * once, not only those that are in the way for 50 us. */
+void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited);
+/* Look once, without sleeping: does nobody block @arg? */
+bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg);
+/* The calling thread, owner of @r, has cleared a mark that somebody asked for. */
+void quiesce__scan_notify(struct quiesce__reader *r);
+/* Make the wait in progress hurry. */
+void quiesce__scan_expedite(void);
+/* In the child: forget the waits of the parent. */
+void quiesce__scan_fork_child(void);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* smoke.c - the shortest honest use of everything, without a test framework: for
+ * cross-built and emulated runs, where none is at hand.  Exit 0 or the number of failures. */
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NR_READERS 3
+#define NR_UPDATES 300
+#define MAGIC 0x600dcafe
+
+struct node {
+	struct rcu_head rcu;
+	unsigned int magic;
+};
+
+static struct node *shared;
+static int stop, failures, nr_freed;
+static uint64_t nr_reads;
+
+static void check(int ok, const char *what)
+{
+	printf("%s - %s\n", ok ? "ok" : "not ok", what);
+	failures += !ok;
+}
+
+static struct node *node_new(void)
+{
+	struct node *n = malloc(sizeof *n);
+
+	if (!n)
+		abort();
+	n->magic = MAGIC;
+	return n;
+}
+
+static void node_kill(struct node *n)
+{
+	n->magic = 0xdead;
+	free(n);
+}
+
+static void node_callback(struct rcu_head *head)
+{
+	node_kill((struct node *)((char *)head - offsetof(struct node, rcu)));
+	nr_freed++;
+}
+
+static void *reader(void *arg)
+{
+	uint64_t reads = 0;
+
+	(void)arg;
+	while (!quiesce_load_relaxed(&stop)) { /* Relaxed: ends some time. */
+		rcu_read_lock();
+		rcu_read_lock();
+		if (rcu_dereference(shared)->magic != MAGIC)
+			abort();
+		rcu_read_unlock();
+		rcu_read_unlock();
+		reads++;
+	}
+	quiesce_fetch_add_relaxed(&nr_reads, reads); /* Relaxed: joined before it is read. */
+	return NULL;
+}
+
+static void update(int how)
+{
+	struct node *old = rcu_xchg_pointer(&shared, node_new());
+	struct rcu_gp_seq seq;
+
+	switch (how) {
+	case 0:
+		synchronize_rcu();
+		node_kill(old);
+		break;
+	case 1:
+		synchronize_rcu_expedited();
+		node_kill(old);
+		break;
+	case 2:
+		call_rcu(&old->rcu, node_callback);
+		break;
+	case 3:
+		kfree_rcu(old, rcu);
+		break;
+	default:
+		seq = start_poll_synchronize_rcu();
+		while (!poll_state_synchronize_rcu(seq))
+			sched_yield();
+		node_kill(old);
+	}
+}
+
+int main(void)
+{
+	pthread_t thread[NR_READERS];
+	struct quiesce_stats stats;
+
+	shared = node_new();
+	for (int i = 0; i < NR_READERS; i++)
+		if (pthread_create(&thread[i], NULL, reader, NULL))
+			abort();
+	for (int i = 0; i < NR_UPDATES; i++)
+		update(i % 5);
+	rcu_barrier();
+	check(nr_freed == NR_UPDATES / 5, "every callback has run when rcu_barrier() returns");
+	quiesce_store_relaxed(&stop, 1); /* Relaxed: as above. */
+	for (int i = 0; i < NR_READERS; i++)
+		pthread_join(thread[i], NULL);
+	check(nr_reads > 0, "readers did work");
+	check(quiesce_shutdown(0) == 0, "shutdown");
+	quiesce_get_stats(&stats, sizeof stats);
+	check(stats.garbage_objects == 0, "no garbage left");
+	check(stats.grace_periods >= NR_UPDATES / 5 * 3, "grace periods were counted");
+	check(stats.readers == 0, "threads that exited are not registered");
+	node_kill(shared);
+	printf("%s fences, %llu reads, %llu grace periods, %llu membarriers, %llu sleeps, %llu wakeups, %llu yields\n",
+	       quiesce_fence() == QUIESCE_FENCE_LIGHT ? "light" : "full", (unsigned long long)nr_reads,
+	       (unsigned long long)stats.grace_periods, (unsigned long long)stats.membarriers,
+	       (unsigned long long)stats.sleeps, (unsigned long long)stats.wakeups, (unsigned long long)stats.yields);
+	return failures;
+}
