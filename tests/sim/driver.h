@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* driver.h - the command line that all simulator programs share. */
+#ifndef QUIESCE_TESTS_SIM_DRIVER_H
+#define QUIESCE_TESTS_SIM_DRIVER_H
+
+#include "platform/sim/sim.h"
+
+struct sim_search {
+	uint64_t first, seeds;
+	double seconds;        /* 0: no limit */
+	/* results */
+	uint64_t runs, steps, unfinished, failing_seed;
+	double elapsed;
+	bool failed;
+	char failure[512];
+};
+
+/* How many readers a scenario shall start: --readers. */
+extern int driver_readers;
+
+/* Run @search->seeds seeds or until one fails; @options->length adapts as runs show how long they are. */
+void driver_search(const struct sim_scenario *scenario, struct sim_options *options, struct sim_search *search);
+
+/* main() of a program with @scenarios, the last of which has no name. */
+int driver_main(int argc, char **argv, const struct sim_scenario *scenarios);
+
+extern const char *const driver_model_name[SIM_NR_MODELS];
+extern const char *const driver_sched_name[SIM_NR_SCHEDS];
+
+#endif
