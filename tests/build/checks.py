@@ -49,6 +49,9 @@ def main():
     tap = Tap()
     for check, name, old, new, said in FAULTS:
         title = f"{check}: a fault in {name} is found: {said}"
+        if not (ROOT / name).exists() and old is not None:
+            tap.skip(title, f"there is no {name}")
+            continue
         with tempfile.TemporaryDirectory() as tmp:
             tree = pathlib.Path(tmp)
             for part in ("include", "src", "tests/mutants.list"):

@@ -86,7 +86,7 @@ def check_layout(tap, opt, tmp, env):
         tap.result(good.returncode == 0, f"{title}: program builds", good.stderr)
         tap.run(f"{title}: the library's own headers are accepted", [tmp / "good"], text="went on", env=env)
         build(tmp, "bad", READER, [f"-I{tampered}", *link])
-        expect_abort(tap, f"{title}: another layout is refused", [tmp / "bad"], r"quiesce: .*header", env)
+        expect_abort(tap, f"{title}: another layout is refused", [tmp / "bad"], r"quiesce: .*layout", env)
 
 
 def check_copies(tap, opt, tmp, env):
