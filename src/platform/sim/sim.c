@@ -236,10 +236,11 @@ int sim_spawn(void (*fn)(void *), void *arg, const char *name)
 
 static void thread_finish(struct thread *t)
 {
+	t->handler = NULL;
+	sim__point(); /* a thread's end is a step of its own, and a fence */
 	sim__fence(t);
 	sim__cpu_remove(t);
 	t->state = THREAD_DONE;
-	t->handler = NULL;
 	M->ready &= ~(1u << (t - M->threads));
 	M->nr_done++;
 	sim__leave();
