@@ -114,7 +114,7 @@ static void tell_bytes(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
 }
 
 /* Wake the worker if it sleeps; a nap is broken off only for a well-filled queue. */
-static void rouse_worker(struct quiesce_tls_v1 *self, const struct quiesce__ring *ring)
+static void rouse_worker(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
 {
 	uint32_t sleep;
 
@@ -128,7 +128,7 @@ static void rouse_worker(struct quiesce_tls_v1 *self, const struct quiesce__ring
 			quiesce__pass_yourself();
 		return;
 	}
-	if (sleep == QUIESCE_ASLEEP || !ring || ring->queued - ring->taken_seen > QUIESCE_RING_SLOTS / 2)
+	if (sleep == QUIESCE_ASLEEP || !ring || quiesce__ring_well_filled(ring))
 		quiesce__worker_kick();
 }
 

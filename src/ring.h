@@ -19,7 +19,7 @@
 #if defined(QUIESCE_SIM)
 #define QUIESCE_RING_SLOTS 4u
 #else
-#define QUIESCE_RING_SLOTS 4096u
+#define QUIESCE_RING_SLOTS 8192u
 #endif
 
 /* Bit 0 of a slot: a whole object for free(), not a struct rcu_head. */
@@ -50,9 +50,21 @@ static inline bool quiesce__ring_full(struct quiesce__ring *ring)
 
 	if (quiesce_likely(queued - ring->taken_seen < QUIESCE_RING_SLOTS))
 		return false;
-	/* CB2: acquire, pairs with CB2 in run_ring() */
+	/* CB2: acquire, pairs with CB2 in run_chunk() */
 	ring->taken_seen = quiesce_load_acquire(CB2, &ring->taken);
 	return queued - ring->taken_seen >= QUIESCE_RING_SLOTS && !QUIESCE_MUTANT(cb_full_overwrites);
+}
+
+/* Is there enough to be worth a pass?  The owner asks. */
+static inline bool quiesce__ring_well_filled(struct quiesce__ring *ring)
+{
+	uint64_t queued = quiesce_load_relaxed(&ring->queued); /* Relaxed: the owner's own. */
+
+	if (quiesce_likely(queued - ring->taken_seen < QUIESCE_RING_SLOTS / 4))
+		return false;
+	/* CB2: acquire, pairs with CB2 in run_chunk() */
+	ring->taken_seen = quiesce_load_acquire(CB2, &ring->taken);
+	return queued - ring->taken_seen >= QUIESCE_RING_SLOTS / 4;
 }
 
 /* Append; there is room. */

@@ -24,7 +24,7 @@
 #include "ring.h"
 
 #define NAP_NS 1000000u   /* the worker gathers this long before a small batch */
-#define SMALL_BATCH 256u
+#define SMALL_BATCH (QUIESCE_RING_SLOTS / 4)
 #define CHUNK 16u         /* callbacks between two looks at the fork gate */
 #define PREFETCH 8u
 #define NO_WORKER_RETRY 64u /* failed starts between two attempts */
