@@ -44,7 +44,6 @@
 	X(gp_shares_running, "a caller is content with a grace period already running") \
 	X(gp_completed_early, "completed is published before the scan")               \
 	X(nest_ignored, "an inner unlock ends the section")                            \
-	X(reg_late, "the registry entry is published after the first section began")   \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(exit_no_notify, "a thread that exits does not tell who waits for it")        \
 	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \

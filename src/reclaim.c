@@ -317,35 +317,41 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	return 0;
 }
 
+/* Relaxed throughout: statistics.  What has run is read before what was queued, so that
+ * the difference never misses an object. */
+static void add_ring(struct quiesce_stats *stats, const struct quiesce__ring *ring)
+{
+	uint64_t bytes_out = quiesce_load_relaxed(&ring->bytes_out); /* Relaxed: as above. */
+	/* CB4: acquire, pairs with CB4 in run_chunk() */
+	uint64_t run = quiesce_load_acquire(CB4, &ring->run);
+	uint64_t queued = quiesce_load_relaxed(&ring->queued); /* Relaxed: as above. */
+
+	stats->callbacks_run += run;
+	stats->callbacks_queued += queued;
+	stats->garbage_objects += queued - run;
+	stats->garbage_bytes += quiesce_load_relaxed(&ring->bytes_in) - bytes_out; /* Relaxed: as above. */
+}
+
+static void add_overflow(struct quiesce_stats *stats, const struct quiesce__queues *q)
+{
+	/* CB4: acquire, pairs with CB4 in run_overflow() */
+	uint64_t run = quiesce_load_acquire(CB4, &q->overflow_run);
+	uint64_t pushed = quiesce_load_relaxed(&q->overflow_pushed); /* Relaxed: as above. */
+
+	stats->callbacks_run += run;
+	stats->callbacks_queued += pushed;
+	stats->garbage_objects += pushed - run;
+}
+
 void quiesce__reclaim_stats(struct quiesce_stats *stats)
 {
 	struct quiesce__queues *q = &quiesce__queues;
 
 	quiesce__lock(&q->lock);
 	stats->callbacks_run = stats->callbacks_queued = q->freed_run;
-	/* Relaxed: statistics.  What has run is read before what was queued, so that the
-	 * difference never misses an object. */
-	for (struct quiesce__ring *ring = q->rings; ring; ring = ring->next) {
-		uint64_t run, out;
-
-		out = quiesce_load_relaxed(&ring->bytes_out);
-		/* CB4: acquire, pairs with CB4 in run_chunk() */
-		run = quiesce_load_acquire(CB4, &ring->run);
-		stats->callbacks_run += run;
-		stats->garbage_objects -= run;
-		stats->garbage_objects += quiesce_load_relaxed(&ring->queued);
-		stats->callbacks_queued += quiesce_load_relaxed(&ring->queued);
-		stats->garbage_bytes += quiesce_load_relaxed(&ring->bytes_in) - out;
-	}
+	for (struct quiesce__ring *ring = q->rings; ring; ring = ring->next)
+		add_ring(stats, ring);
 	quiesce__unlock(&q->lock);
-	{
-		/* CB4: acquire, pairs with CB4 in run_overflow() */
-		uint64_t run = quiesce_load_acquire(CB4, &q->overflow_run);
-		uint64_t pushed = quiesce_load_relaxed(&q->overflow_pushed); /* Relaxed: statistics. */
-
-		stats->callbacks_run += run;
-		stats->callbacks_queued += pushed;
-		stats->garbage_objects += pushed - run;
-	}
+	add_overflow(stats, q);
 	stats->worker_running = quiesce__reclaim_has_worker();
 }
