@@ -7,6 +7,9 @@ its comment block
     Result: Never | Sometimes      what herd must say of the file as it stands
     Weakened: LABEL:kind VERDICT   ... and with the operations of that label and kind
                                    made relaxed (fences: removed), as src/mutants.h does it
+    Rmw: full                      the verdicts need read-modify-writes that are full fences,
+                                   as atomic.h makes them; without this line they are only
+                                   acquire and release
     Guard: NAME                    the file shows the source with that guard's mutant on
     Source: FILE FUNCTION OPS      read by check_ties.py
 Every Never with a light or heavy fence is judged once more in full-fence mode, and
@@ -85,7 +88,7 @@ def to_c11(text):
         args += [""] * (2 - len(args))
         return ATOM[m.group(1)].format(a=args[0], b=args[1])
     head, body = split(text)
-    if "quiesce_cmpxchg" in body:
+    if "quiesce_cmpxchg" in body or header(head, "Rmw"):
         return None
     body = re.sub(r"quiesce_(\w+)\(([^()]*)\)", op, body)
     return head + re.sub(r"\bint \*", "atomic_int* ", body)
@@ -101,14 +104,15 @@ def cases_of(path):
     if text.startswith("AArch64"):
         return [Case(name, text, result[0], "aarch64")]
     guard = header(text, "Guard")
-    cases = [Case(name, text, result[0], "quiesce", guard[0] if guard else None)]
+    model = "quiesce-rmw-full" if header(text, "Rmw") else "quiesce"
+    cases = [Case(name, text, result[0], model, guard[0] if guard else None)]
     for line in header(text, "Weakened"):
         mutant, verdict = line.split()
-        cases.append(Case("%s with %s" % (name, mutant), weaken(text, mutant), verdict, "quiesce", mutant))
+        cases.append(Case("%s with %s" % (name, mutant), weaken(text, mutant), verdict, model, mutant))
     if result[0] == "Never":
         strong = full_mode(text)
         if strong != text:
-            cases.append(Case(name + " in full-fence mode", strong, "Never", "quiesce"))
+            cases.append(Case(name + " in full-fence mode", strong, "Never", model))
         c11 = to_c11(strong)
         if c11:
             cases.append(Case(name + " in C11", c11, "Never", "rc11"))
@@ -133,10 +137,10 @@ def judge(herd, case, tmp, number):
     path = os.path.join(tmp, "%d.litmus" % number)
     with open(path, "w") as f:
         f.write(case.text)
-    models = {"quiesce": ["-I", MODEL, "-conf", os.path.join(MODEL, "quiesce.cfg")],
-              "rc11": ["-model", "rc11.cat"], "aarch64": []}
+    models = {"rc11": ["-model", "rc11.cat"], "aarch64": []}
+    ours = ["-I", MODEL, "-conf", os.path.join(MODEL, case.model + ".cfg")]
     try:
-        out = subprocess.run(herd + models[case.model] + [path], capture_output=True, text=True, timeout=120)
+        out = subprocess.run(herd + models.get(case.model, ours) + [path], capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as e:
         return "error: %s" % e
     found = re.search(r"^Observation .* (Never|Sometimes|Always) \d+ \d+$", out.stdout, re.M)

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check that every litmus file still speaks of the source.
+
+A line " * Source: FILE FUNCTION OP ; OP ..." claims that these texts stand in
+that function (or macro), in this order.  Further, every operation with a label in
+a program of our dialect must be claimed by one of the file's Source lines, with
+the same operation and label; quiesce_fence_light and quiesce_fence_full may stand
+for quiesce_fence_mode, a full fence also for a heavy one.  So an order that
+changes in the source breaks this test until the litmus file is looked at again.
+What Weakened and Guard lines name must be in src/mutants.h."""
+import glob
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
+              "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy")}
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def plain(text):
+    """Without comments, and with any white space as one blank."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.sub(r"[\s\\]+", " ", re.sub(r"//[^\n]*", " ", text))
+
+
+def body_of(source, name):
+    """The text of a function, or of all definitions of a macro; None if there is none."""
+    macros = re.findall(r"^[ \t]*#[ \t]*define %s\((?:.*\\\n)*.*" % re.escape(name), source, re.M)
+    if macros:
+        return plain(" ".join(macros))
+    found = re.search(r"^[^\s#/*][^;{}]*\b%s\([^;{}]*\)\s*\{.*?^\}|^[^\s#/*][^;{}\n]*\b%s\([^;{}\n]*\)\s*\{[^\n]*\}$"
+                      % (re.escape(name), re.escape(name)), source, re.M | re.S)
+    return plain(found.group(0)) if found else None
+
+
+def claims_of(text):
+    """[(file, function, [op ...])]"""
+    out = []
+    for line in re.findall(r"^ \* Source: (.*)$", text, re.M):
+        path, function, ops = line.split(None, 2)
+        out.append((path, function, [op.strip() for op in ops.split(" ; ")]))
+    return out
+
+
+def check_claim(claim):
+    path, function, ops = claim
+    full = os.path.join(TOP, path)
+    if not os.path.exists(full):
+        return path + " does not exist"
+    body = body_of(read(full), function)
+    if body is None:
+        return "no %s() in %s" % (function, path)
+    at = 0
+    for op in ops:
+        found = body.find(plain(op), at)
+        if found < 0:
+            return "%s() in %s: no '%s'%s" % (function, path, op, " after what precedes it" if at else "")
+        at = found + len(plain(op))
+    return None
+
+
+def unclaimed(program, claims):
+    ops = " ".join(op for _, _, some in claims for op in some)
+    for op, label in sorted(set(re.findall(r"\b(quiesce_\w+)\(([A-Z]{2}\d+)\b", program))):
+        if not any(re.search(r"\b%s\(%s\b" % (name, label), ops) for name in (op,) + STANDS_FOR.get(op, ())):
+            if op == "quiesce_fence_full" and "quiesce_fence_full(label)" in ops:
+                continue
+            yield "no Source line for %s(%s" % (op, label)
+
+
+def unknown_mutants(text, mutants):
+    for label, kind in re.findall(r"^ \* Weakened: (\w+):(\w+) ", text, re.M):
+        if not re.search(r"\bX\(%s\)" % label, mutants):
+            yield "src/mutants.h has no label " + label
+    for guard in re.findall(r"^ \* Guard: (\w+)$", text, re.M):
+        if not re.search(r"\bX\(%s, " % guard, mutants):
+            yield "src/mutants.h has no guard " + guard
+
+
+def check(path, mutants):
+    text = read(path)
+    head, program = text.split(" *)\n", 1)
+    claims = claims_of(text)
+    errors = [e for e in map(check_claim, claims) if e]
+    errors += unknown_mutants(text, mutants)
+    if not claims:
+        errors.append("no Source line")
+    if text.startswith("C "):
+        errors += unclaimed(program, claims)
+        if text[2:].split("\n", 1)[0] != os.path.basename(path)[:-len(".litmus")]:
+            errors.append("the name in the first line is not that of the file")
+    return errors
+
+
+def main():
+    files = sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")))
+    mutants = read(os.path.join(TOP, "src", "mutants.h"))
+    labels = re.findall(r"X\(([A-Z]{2}\d+)\)", mutants)
+    bad = 0
+    for path in files:
+        errors = check(path, mutants)
+        bad += bool(errors)
+        for e in errors:
+            print("%s: %s" % (os.path.basename(path), e))
+    if not sys.argv[1:]:
+        for label in labels:
+            if not any(os.path.basename(f).startswith(label) for f in files):
+                print("no litmus file for label " + label)
+                bad += 1
+    print("litmus ties: %d passed, %d failed" % (len(files) - min(bad, len(files)), bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
