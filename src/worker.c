@@ -165,7 +165,7 @@ static void run_chunk(struct quiesce__ring *ring, uint64_t end)
 		/* CB2: release, pairs with CB2 in quiesce__ring_full() */
 		quiesce_store_release(CB2, &ring->taken, i + 1);
 		run_item(item);
-		/* CB4: release, pairs with CB4 in quiesce__reclaim_stats() */
+		/* CB4: release, pairs with CB4 in add_ring() */
 		quiesce_store_release(CB4, &ring->run, i + 1);
 	}
 	gate_leave();
@@ -203,7 +203,7 @@ static void run_overflow(void)
 		gate_enter();
 		q->ready_overflow = head->next;
 		run_head(head);
-		/* CB4: release, pairs with CB4 in quiesce__reclaim_stats() */
+		/* CB4: release, pairs with CB4 in add_overflow() */
 		quiesce_store_release(CB4, &q->overflow_run, q->overflow_run + 1);
 		gate_leave();
 	}
