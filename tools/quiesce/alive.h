@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* alive.h - threads that are registered readers and sleep. */
+#ifndef QUIESCE_TOOL_ALIVE_H
+#define QUIESCE_TOOL_ALIVE_H
+
+#include "team.h"
+#include "tool.h"
+
+struct sleepers {
+	const struct op *op;
+	struct team team;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	int ready; /* under lock, as is stop */
+	bool stop;
+};
+
+/* Start @nr threads that have used @op once; return when all of them sleep. */
+void sleepers_start(struct sleepers *sleepers, const struct op *op, int nr);
+void sleepers_stop(struct sleepers *sleepers);
+
+#endif

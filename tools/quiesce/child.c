@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* child.c - the child's side of a job: take it from descriptor 0, send messages to descriptor 3. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "tool.h"
+
+static FILE *to_parent;
+
+static void send_message(const struct message *m)
+{
+	if (fwrite(m, sizeof(*m), 1, to_parent) != 1)
+		_exit(EXIT_FAILED); /* nobody listens any more */
+}
+
+void job_send(enum scenario scenario, int threads, uint32_t group, double value)
+{
+	send_message(&(struct message){ .kind = MESSAGE_SAMPLE, .scenario = (int)scenario, .threads = threads,
+					.group = group, .value = value });
+}
+
+void job_send_costs(enum scenario scenario, int threads, const struct costs *costs)
+{
+	send_message(&(struct message){ .kind = MESSAGE_COSTS, .scenario = (int)scenario, .threads = threads,
+					.costs = *costs });
+}
+
+void job_send_note(const char *format, ...)
+{
+	struct message m = { .kind = MESSAGE_NOTE };
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(m.text, sizeof(m.text), format, args);
+	va_end(args);
+	send_message(&m);
+	job_flush();
+}
+
+void job_flush(void)
+{
+	send_message(&(struct message){ .kind = MESSAGE_ALIVE });
+	if (fflush(to_parent))
+		_exit(EXIT_FAILED);
+}
+
+static bool receive(struct wire *wire)
+{
+	char *p = (char *)wire;
+	size_t want = sizeof(*wire);
+
+	while (want) {
+		ssize_t n = read(STDIN_FILENO, p, want);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		want -= (size_t)n;
+	}
+	return true;
+}
+
+static int dispatch(struct wire *wire)
+{
+	static const struct {
+		const struct subcommand *command;
+		int (*child)(const struct job *job);
+	} table[] = {
+		{ &refscale_command, refscale_child },
+		{ &rcuscale_command, rcuscale_child },
+		{ &torture_command, torture_child },
+	};
+	struct job *job = &wire->job;
+	int err;
+
+	job->op = op_find(wire->type);
+	for (size_t i = 0; job->op && i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(table[i].command->name, wire->command))
+			continue;
+		job->command = table[i].command;
+		err = job->op->init ? job->op->init(job->fence) : 0;
+		if (!err)
+			return table[i].child(job);
+		job_send_note("not available here: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	return EXIT_USAGE;
+}
+
+int job_child(void)
+{
+	struct wire wire;
+	int status;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN); /* the parent decides what Ctrl-C means */
+	to_parent = fdopen(MESSAGE_FD, "we");
+	if (!to_parent || !receive(&wire)) {
+		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
+		return EXIT_USAGE;
+	}
+	status = dispatch(&wire);
+	job_flush();
+	return status;
+}

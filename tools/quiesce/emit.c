@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* emit.c - the one place that prints results: as tables, JSON or CSV. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "tool.h"
+
+/* The columns of a row; docs/json.md explains them. */
+struct row {
+	const struct cell *cell;
+	struct summary s;
+	double ipis, membarriers, wakeups, cpu_s;
+};
+
+static double per(double total, double of)
+{
+	return of > 0 ? total / of : NAN;
+}
+
+static struct row row_of(const struct cell *c)
+{
+	bool costs = c->costs.seconds > 0;
+
+	return (struct row){
+		.cell = c,
+		.s = cell_summary(c),
+		.ipis = costs ? per(c->costs.ipis, c->costs.seconds) : NAN,
+		.membarriers = costs ? per(c->costs.membarriers, c->costs.waits) : NAN,
+		.wakeups = costs ? per(c->costs.wakeups, c->costs.waits) : NAN,
+		.cpu_s = costs ? c->costs.cpu_s : NAN,
+	};
+}
+
+static const char *unit_of(const struct cell *c)
+{
+	return scenario_info[c->scenario].unit;
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *json_text(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+static json_t *json_row(const struct cell *c)
+{
+	struct row r = row_of(c);
+
+	return json_pack("{so so so si so so so sI so so so so so so so so so so so}",
+			 "subcommand", json_text(c->command->name), "type", json_text(c->op->name),
+			 "scenario", json_text(scenario_info[c->scenario].name), "threads", c->threads,
+			 "fence", json_text(fence_name(c->fence)), "slot", json_null(), "unit", json_text(unit_of(c)),
+			 "n", (json_int_t)r.s.n, "mean", json_number(r.s.mean), "min", json_number(r.s.min),
+			 "p50", json_number(r.s.p50), "p90", json_number(r.s.p90), "p99", json_number(r.s.p99),
+			 "max", json_number(r.s.max), "spread", json_number(r.s.spread), "ipis", json_number(r.ipis),
+			 "membarriers", json_number(r.membarriers), "wakeups", json_number(r.wakeups),
+			 "cpu_s", json_number(r.cpu_s));
+}
+
+static void emit_json(FILE *out, const struct results *results)
+{
+	json_t *rows = json_array(), *notes = json_array(), *root;
+	struct host host;
+
+	host_read(&host);
+	for (size_t i = 0; i < results->nr; i++)
+		json_array_append_new(rows, json_row(&results->cell[i]));
+	for (size_t i = 0; i < results->nr_notes; i++)
+		json_array_append_new(notes, json_string(results->note[i]));
+	root = json_pack("{si s{ss si ss ss} so so}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
+			 "kernel", host.kernel, "build", host_build_type(), "rows", rows, "notes", notes);
+	json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+	fputc('\n', out);
+	json_decref(root);
+}
+
+/* ---- CSV ---- */
+
+static void csv_number(FILE *out, double v)
+{
+	if (isfinite(v))
+		fprintf(out, ",%.6g", v);
+	else
+		fputc(',', out);
+}
+
+static void emit_csv(FILE *out, const struct results *results)
+{
+	struct host host;
+
+	host_read(&host);
+	fprintf(out, "subcommand,type,scenario,threads,fence,slot,unit,n,mean,min,p50,p90,p99,max,spread,"
+		     "ipis,membarriers,wakeups,cpu_s,cpu,cores,kernel,build\n");
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+		struct row r = row_of(c);
+		const double v[] = { r.s.mean, r.s.min, r.s.p50, r.s.p90, r.s.p99, r.s.max, r.s.spread,
+				     r.ipis, r.membarriers, r.wakeups, r.cpu_s };
+
+		fprintf(out, "%s,%s,%s,%d,%s,,%s,%zu", c->command->name, c->op->name, scenario_info[c->scenario].name,
+			c->threads, fence_name(c->fence) ? fence_name(c->fence) : "", unit_of(c), r.s.n);
+		for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+			csv_number(out, v[k]);
+		fprintf(out, ",\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
+	}
+}
+
+/* ---- tables ---- */
+
+void emit_head(FILE *out)
+{
+	struct host host;
+
+	host_read(&host);
+	fprintf(out, "%s, %d cores, kernel %s, build type %s\n", host.cpu, host.cores, host.kernel, host_build_type());
+}
+
+/* Three to four figures, whatever the size. */
+static void table_number(FILE *out, int width, double v)
+{
+	if (!isfinite(v))
+		fprintf(out, " %*s", width, "-");
+	else if (fabs(v) >= 1e6)
+		fprintf(out, " %*.*fM", width - 1, v >= 1e8 ? 0 : 1, v / 1e6);
+	else
+		fprintf(out, " %*.*f", width, fabs(v) < 10 ? 2 : fabs(v) < 1000 ? 1 : 0, v);
+}
+
+static void table_spread(FILE *out, double spread)
+{
+	if (isfinite(spread))
+		fprintf(out, " %6.0f%%", spread * 100);
+	else
+		fprintf(out, " %7s", "-");
+}
+
+static void table_read(FILE *out, const struct row *r)
+{
+	table_number(out, 8, r->s.p50);
+	fprintf(out, "  ");
+	table_number(out, 8, r->s.min);
+	table_number(out, 8, r->s.max);
+	table_spread(out, r->s.spread);
+	fprintf(out, " %6zu\n", r->s.n);
+}
+
+static void table_wait(FILE *out, const struct row *r)
+{
+	const double v[] = { r->s.mean, r->s.min, r->s.p50, r->s.p90, r->s.p99, r->s.max };
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		table_number(out, 8, v[i]);
+	table_spread(out, r->s.spread);
+	fprintf(out, " %7zu", r->s.n);
+	table_number(out, 8, r->ipis);
+	table_number(out, 7, r->membarriers);
+	table_number(out, 7, r->wakeups);
+	table_number(out, 7, r->cpu_s);
+	fputc('\n', out);
+}
+
+static bool is_read(const struct cell *c)
+{
+	return c->scenario == SCENARIO_NONE;
+}
+
+static void table_title(FILE *out, const struct cell *c)
+{
+	const struct scenario_info *s = &scenario_info[c->scenario];
+
+	if (is_read(c))
+		fprintf(out, "\n%s: %d readers; CPU ns per operation; median, range and spread over %d code layouts\n"
+			     "%-18s %-5s %8s   %8s %8s %7s %6s\n",
+			c->command->name, c->threads, OP_LAYOUTS, "type", "fence", "ns", "min", "max", "spread", "n");
+	else
+		fprintf(out, "\n%s %s, %d threads: %s; %s\n"
+			     "%-18s %-5s %8s %8s %8s %8s %8s %8s %7s %7s %8s %7s %7s %7s\n",
+			c->command->name, s->name, c->threads, s->what, s->unit, "type", "fence", "mean", "min", "p50",
+			"p90", "p99", "max", "spread", "n", "IPI/s", "mb/wait", "wk/wait", "CPU s");
+}
+
+static bool same_table(const struct cell *a, const struct cell *b)
+{
+	return a->command == b->command && a->scenario == b->scenario && a->threads == b->threads;
+}
+
+/* One table per scenario and number of threads, in the order of first appearance. */
+static void emit_table(FILE *out, const struct results *results)
+{
+	emit_head(out);
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *first = &results->cell[i];
+		bool shown = false;
+
+		for (size_t k = 0; k < i; k++)
+			shown = shown || same_table(first, &results->cell[k]);
+		if (shown)
+			continue;
+		table_title(out, first);
+		for (size_t k = i; k < results->nr; k++) {
+			const struct cell *c = &results->cell[k];
+			struct row r;
+
+			if (!same_table(first, c))
+				continue;
+			r = row_of(c);
+			fprintf(out, "%-18s %-5s", c->op->name, fence_name(c->fence) ? fence_name(c->fence) : "-");
+			(is_read(c) ? table_read : table_wait)(out, &r);
+		}
+	}
+}
+
+/* ---- */
+
+FILE *emit_open(const struct options *options)
+{
+	FILE *out = options->output ? fopen(options->output, "we") : stdout;
+
+	if (!out)
+		usage_error("cannot write '%s': %s", options->output, strerror(errno));
+	return out;
+}
+
+void emit_results(FILE *out, const struct options *options, const struct results *results)
+{
+	if (options->format == FORMAT_JSON)
+		emit_json(out, results);
+	else if (options->format == FORMAT_CSV)
+		emit_csv(out, results);
+	else
+		emit_table(out, results);
+	for (size_t i = 0; i < results->nr_notes; i++)
+		fprintf(stderr, "quiesce: %s\n", results->note[i]);
+}
+
+int emit_close(FILE *out, const struct options *options)
+{
+	bool bad = fflush(out) || ferror(out);
+
+	if (out != stdout)
+		bad = fclose(out) || bad;
+	if (!bad)
+		return 0;
+	fprintf(stderr, "quiesce: cannot write %s: %s\n", options->output ? options->output : "the output",
+		strerror(errno));
+	return EXIT_FAILED;
+}

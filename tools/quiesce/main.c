@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - quiesce <subcommand>. */
+#include <string.h>
+
+#include <quiesce/control.h>
+
+#include "tool.h"
+
+static const struct subcommand *const commands[] = {
+	&refscale_command, &rcuscale_command, &torture_command, &doctor_command, &run_command,
+};
+#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(FILE *out)
+{
+	fprintf(out, "Usage: quiesce SUBCOMMAND [OPTION...]\n"
+		     "Measure, torture and explain read-mostly synchronisation on this machine.\n\n");
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->what);
+	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' tells the version.\n"
+		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
+	return 0;
+}
+
+static int unknown(const char *name)
+{
+	fprintf(stderr, "quiesce: unknown subcommand '%s'; valid:", name);
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		fprintf(stderr, " %s", commands[i]->name);
+	fputc('\n', stderr);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	if (argc < 2) {
+		fprintf(stderr, "quiesce: a subcommand is needed; see quiesce --help\n");
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--child"))
+		return job_child();
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help(stdout);
+	if (!strcmp(argv[1], "--version"))
+		return printf("quiesce %s\n", quiesce_version()) < 0;
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i]->name)) {
+			options_parse(commands[i], argc - 1, argv + 1, &options);
+			interrupt_catch();
+			return commands[i]->run(&options);
+		}
+	return unknown(argv[1]);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* message.h - what goes through the pipes between the tool and its children; the same program at both ends. */
+#ifndef QUIESCE_TOOL_MESSAGE_H
+#define QUIESCE_TOOL_MESSAGE_H
+
+#include "tool.h"
+
+#define MESSAGE_FD 3
+
+/* The job; pointers in it are replaced by names, because the child is loaded elsewhere. */
+struct wire {
+	char command[16];
+	char type[32];
+	struct job job;
+};
+
+enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_NOTE, MESSAGE_ALIVE };
+
+struct message {
+	uint32_t kind;
+	int32_t scenario;
+	int32_t threads;
+	uint32_t group;
+	union {
+		double value;
+		struct costs costs;
+		char text[200];
+	};
+};
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.h - the one loop that refscale times, instantiated with each primitive inlined.
+ *
+ * An indirect call costs more than the fast path, so the loop is a template.
+ * Below two nanoseconds the place of the loop in the cache lines moves results
+ * by up to a factor of two: each primitive gets the same loop at OP_LAYOUTS
+ * places, and a result is the median over them with its range.
+ */
+#ifndef QUIESCE_TOOL_LOOP_H
+#define QUIESCE_TOOL_LOOP_H
+
+#include <quiesce/atomic.h>
+
+#include "op.h"
+
+/* The build forbids the compiler to align loops by itself (-falign-loops=1). */
+/* raw: not a fence, an assembler directive that moves the loop. */
+#define OP_PLACE(pad) __asm__ __volatile__(".p2align 6\n\t.skip " #pad ", 0x90")
+
+#ifdef __clang__
+#define OP_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define OP_ROLLED
+#endif
+
+#define OP_LOOP(name, layout, pad)                                                                      \
+	static __attribute__((noinline)) uint64_t name##_loop##layout(struct op_target *t, uint64_t n)  \
+	{                                                                                               \
+		uint64_t sum = 0;                                                                       \
+		OP_PLACE(pad);                                                                          \
+		OP_ROLLED                                                                               \
+		for (uint64_t i = 0; i < n; i++)                                                        \
+			sum += name##_section(t);                                                       \
+		return sum;                                                                             \
+	}
+
+#if defined(__x86_64__)
+#define OP_PADS(name) OP_LOOP(name, 0, 1) OP_LOOP(name, 1, 14) OP_LOOP(name, 2, 31) OP_LOOP(name, 3, 48)
+#else
+#undef OP_PLACE
+#define OP_PLACE(pad) __asm__ __volatile__(".p2align 6\n\t" pad) /* raw: as above */
+#define OP_PADS(name) OP_LOOP(name, 0, "") OP_LOOP(name, 1, "nop") OP_LOOP(name, 2, "nop; nop; nop") \
+	OP_LOOP(name, 3, "nop; nop; nop; nop; nop; nop; nop")
+#endif
+
+/* Defines name_read.  LOAD is the expression that fetches t->ptr. */
+#define OP_READ(name, LOCK, LOAD, UNLOCK)                                                               \
+	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t)       \
+	{                                                                                               \
+		uint64_t value;                                                                         \
+		LOCK;                                                                                   \
+		value = (LOAD)->field;                                                                  \
+		UNLOCK;                                                                                 \
+		return value;                                                                           \
+	}                                                                                               \
+	OP_PADS(name)                                                                                   \
+	static void name##_section_lock(void)                                                                   \
+	{                                                                                               \
+		LOCK;                                                                                   \
+	}                                                                                               \
+	static void name##_section_unlock(void)                                                                 \
+	{                                                                                               \
+		UNLOCK;                                                                                 \
+	}                                                                                               \
+	static const struct op_read name##_read = {                                                     \
+		.loop = { name##_loop0, name##_loop1, name##_loop2, name##_loop3 },                     \
+		.lock = name##_section_lock,                                                                 \
+		.unlock = name##_section_unlock,                                                                \
+	}
+
+/* Where the primitive asks for no special load. */
+#define OP_LOAD quiesce_load_relaxed(&t->ptr)
+
+#endif

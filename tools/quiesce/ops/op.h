@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* op.h - one ops table per primitive, shared by refscale, rcuscale and torture.
+ *
+ * A type offers facets; a subcommand takes the types that have the facets it
+ * needs.  Nothing here is on a measured fast path: the loops of the read facet
+ * are instantiated in ops/X.c with the primitive inlined (loop.h).
+ */
+#ifndef QUIESCE_TOOL_OP_H
+#define QUIESCE_TOOL_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a reader looks at: one pointer to load, one field behind it. */
+struct op_item {
+	uint64_t field;
+};
+struct op_target {
+	struct op_item *ptr;
+} __attribute__((aligned(64)));
+extern struct op_target op_target;
+
+#define OP_LAYOUTS 4
+
+/* Exactly @loops read-side operations; the sum keeps the loads alive. */
+typedef uint64_t (*op_loop_fn)(struct op_target *target, uint64_t loops);
+
+struct op_read {
+	op_loop_fn loop[OP_LAYOUTS]; /* the same loop at four places in the cache lines */
+	void (*lock)(void);
+	void (*unlock)(void);
+};
+
+struct op_wait {
+	void (*wait)(void);
+	void (*expedited)(void); /* NULL: none */
+	bool per_object;         /* waits for the readers of one object only */
+};
+
+/* First member of a retired object. */
+struct op_head {
+	void *space[2]; /* the primitive's */
+	void (*fn)(struct op_head *head);
+};
+
+struct op_retire {
+	void (*call)(struct op_head *head); /* head->fn runs after a grace period */
+	void (*barrier)(void);
+};
+
+struct op_polled {
+	uint64_t (*get)(void);
+	uint64_t (*start)(void);
+	int (*poll)(uint64_t cookie);
+	void (*cond)(uint64_t cookie);
+};
+
+struct op_pointer {
+	void *(*fetch)(void **where); /* inside a section */
+	void (*publish)(void **where, void *object);
+};
+
+struct op_stats {
+	uint64_t grace_periods;
+	uint64_t membarriers;
+	uint64_t wakeups;
+	uint64_t yields;
+};
+
+enum op_fence { OP_FENCE_NONE, OP_FENCE_LIGHT, OP_FENCE_FULL, OP_NR_FENCES };
+
+struct op {
+	const char *name;
+	const char *what;
+	bool fence_modes; /* measured once with light and once with full fences */
+	bool broken;      /* a detector's test: torture has to fail */
+	bool wait_only;   /* its readers are another type's: refscale leaves it out */
+	const struct op_read *read;
+	const struct op_wait *wait;
+	const struct op_retire *retire;
+	const struct op_polled *polled;
+	const struct op_pointer *pointer;
+	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
+	 * sleep_*: around a pause outside sections. */
+	int (*init)(enum op_fence fence);
+	void (*thread_enter)(void);
+	void (*thread_exit)(void);
+	void (*sleep_begin)(void);
+	void (*sleep_end)(void);
+	void (*stats)(struct op_stats *ret);
+};
+
+/* Every type compiled in, NULL at the end. */
+extern const struct op *const op_table[];
+const struct op *op_find(const char *name);
+
+static inline void op_thread_enter(const struct op *op)
+{
+	if (op->thread_enter)
+		op->thread_enter();
+}
+
+static inline void op_thread_exit(const struct op *op)
+{
+	if (op->thread_exit)
+		op->thread_exit();
+}
+
+static inline void op_sleep_begin(const struct op *op)
+{
+	if (op->sleep_begin)
+		op->sleep_begin();
+}
+
+static inline void op_sleep_end(const struct op *op)
+{
+	if (op->sleep_end)
+		op->sleep_end();
+}
+
+#endif

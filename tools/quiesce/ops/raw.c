@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* raw.c - floors written by hand: what the least sufficient instructions cost.
+ *
+ * None of these is a usable primitive; each is the bare shape of one.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "table.h"
+
+/* ---- a load and a field: readers that nobody protects ---- */
+
+OP_READ(raw_load, (void)0, OP_LOAD, (void)0);
+
+const struct op op_raw_load = {
+	.name = "raw_load",
+	.what = "floor: load a pointer and a field, unprotected",
+	.read = &raw_load_read,
+};
+
+/* ---- a flag in thread-local storage: cannot nest ---- */
+
+static __thread uint64_t flag __attribute__((tls_model("initial-exec"), aligned(64)));
+
+#define FLAG_SET() ({ quiesce_store_relaxed(&flag, 1); quiesce_fence_light(RAW); })
+/* raw: the bare release store, as in the code that it is the floor of. */
+#define FLAG_CLEAR() __atomic_store_n(&flag, 0, __ATOMIC_RELEASE)
+
+OP_READ(raw_flag, FLAG_SET(), OP_LOAD, FLAG_CLEAR());
+
+const struct op op_raw_flag = {
+	.name = "raw_flag",
+	.what = "floor: set and clear a thread-local flag (cannot nest)",
+	.read = &raw_flag_read,
+};
+
+/* ---- one nestable word, without the test for a waiter ---- */
+
+static __thread uint64_t word __attribute__((tls_model("initial-exec"), aligned(64)));
+static uint64_t number = 0x10001;
+
+static inline __attribute__((always_inline)) void nest_enter(void)
+{
+	uint64_t w = quiesce_load_relaxed(&word);
+
+	quiesce_store_relaxed(&word, quiesce_likely((uint16_t)w == 0) ? quiesce_load_relaxed(&number) : w + 1);
+	quiesce_fence_light(RAW);
+}
+
+static inline __attribute__((always_inline)) void nest_leave(void)
+{
+	uint64_t w = quiesce_load_relaxed(&word);
+
+	/* raw: the bare release store, as above. */
+	__atomic_store_n(&word, quiesce_likely((uint16_t)w == 1) ? 0 : w - 1, __ATOMIC_RELEASE);
+}
+
+OP_READ(raw_nest, nest_enter(), OP_LOAD, nest_leave());
+
+const struct op op_raw_nest = {
+	.name = "raw_nest",
+	.what = "floor: a nestable section in one thread-local word, nobody woken",
+	.read = &raw_nest_read,
+};
+
+/* ---- a hazard slot: store, load again, compare, clear ---- */
+
+static __thread struct op_item *slot __attribute__((tls_model("initial-exec"), aligned(64)));
+
+static inline __attribute__((always_inline)) struct op_item *hazard_protect(struct op_item **where)
+{
+	struct op_item *first = quiesce_load_relaxed(where), *again;
+
+	for (;; first = again) {
+		quiesce_store_relaxed(&slot, first);
+		quiesce_fence_light(RAW);
+		again = quiesce_load_relaxed(where);
+		if (quiesce_likely(again == first))
+			return again;
+	}
+}
+
+/* raw: the bare release store, as above. */
+#define HAZARD_CLEAR() __atomic_store_n(&slot, NULL, __ATOMIC_RELEASE)
+
+OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
+
+const struct op op_raw_hp = {
+	.name = "raw_hp",
+	.what = "floor: a hazard pointer in a thread-local slot",
+	.read = &raw_hp_read,
+};
+
+/* ---- one full fence ---- */
+
+OP_READ(raw_fence, quiesce_fence_full(RAW), OP_LOAD, quiesce_fence_light(RAW));
+
+const struct op op_raw_fence = {
+	.name = "raw_fence",
+	.what = "floor: one full fence per section, and no mark",
+	.read = &raw_fence_read,
+};
+
+/* ---- the bare system call that asymmetric fences wait for ---- */
+
+static int raw_membarrier_init(enum op_fence fence)
+{
+	(void)fence;
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ? -errno : 0;
+}
+
+static void raw_membarrier_wait(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static const struct op_wait raw_membarrier_ops = { .wait = raw_membarrier_wait };
+
+const struct op op_raw_membarrier = {
+	.name = "raw_membarrier",
+	.what = "floor: one expedited membarrier, waiting for nobody",
+	.wait_only = true,
+	.read = &raw_flag_read, /* the readers that it interrupts */
+	.wait = &raw_membarrier_ops,
+	.init = raw_membarrier_init,
+};

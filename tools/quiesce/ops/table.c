@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - the types that this build can measure. */
+#include <string.h>
+
+#include "table.h"
+
+static struct op_item item = { 1 };
+struct op_target op_target = { &item };
+
+#define OP_ENTRY(name) &op_##name,
+const struct op *const op_table[] = { OP_TYPES(OP_ENTRY) NULL };
+
+const struct op *op_find(const char *name)
+{
+	for (const struct op *const *op = op_table; *op; op++)
+		if (!strcmp((*op)->name, name))
+			return *op;
+	return NULL;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - one table of options for all subcommands; one line for a mistake. */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
+       KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
+
+#define ANY 0u
+#define MEASURE 64u
+
+static const struct option_row {
+	struct argp_option option;
+	unsigned int needs;
+} table[] = {
+	{ { "type", KEY_TYPE, "A,B", 0, "only these types", 1 }, OPT_TYPE },
+	{ { "readers", KEY_READERS, "N,M", 0, "numbers of reader threads", 1 }, OPT_READERS },
+	{ { "scenario", KEY_SCENARIO, "A,B", 0, "only these scenarios", 1 }, OPT_SCENARIO },
+	{ { "fence", KEY_FENCE, "light,full", 0, "only these fence modes of the readers", 1 }, MEASURE },
+	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
+	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 3 ms)", 1 }, OPT_LOOPS },
+	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell (rcuscale)", 1 }, OPT_SECONDS },
+	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3)", 1 }, MEASURE },
+	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (perturb build only)", 1 }, OPT_TORTURE },
+	{ { "perturb", KEY_PERTURB, "RATE", 0, "delay one in RATE accesses (perturb build only)", 1 }, OPT_TORTURE },
+	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
+	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
+	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
+	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results there instead of to the standard output", 2 }, ANY },
+};
+#define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
+
+static const struct subcommand *current; /* for the texts of mistakes */
+
+void usage_error(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "quiesce %s: ", current ? current->name : "");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(EXIT_USAGE);
+}
+
+static double number(const char *option, const char *text, double min, double max)
+{
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || *end || errno || !isfinite(value) || value < min || value > max)
+		usage_error("--%s=%s: a number from %g to %g is needed", option, text, min, max);
+	return value;
+}
+
+static uint64_t whole(const char *option, const char *text, double min, double max)
+{
+	double value = number(option, text, min, max);
+
+	if (value != floor(value))
+		usage_error("--%s=%s: a whole number is needed", option, text);
+	return (uint64_t)value;
+}
+
+/* Call @each on every item of a comma-separated list. */
+static void for_each_item(const char *option, const char *list, struct options *o,
+			  void (*each)(const char *item, struct options *o))
+{
+	char *copy = strdup(list), *rest = copy, *item;
+
+	if (!copy)
+		usage_error("out of memory");
+	while ((item = strsep(&rest, ",")) != NULL) {
+		if (!*item)
+			usage_error("--%s=%s: an item of the list is empty", option, list);
+		each(item, o);
+	}
+	free(copy);
+}
+
+/* " a b c", the names that are valid here. */
+static const char *valid_types(void)
+{
+	static char text[1024];
+	size_t n = 0;
+
+	for (const struct op *const *op = op_table; *op; op++)
+		if (current->fits(*op) && n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", (*op)->name);
+	return text;
+}
+
+static void add_type(const char *item, struct options *o)
+{
+	const struct op *op = op_find(item);
+
+	if (!op || !current->fits(op))
+		usage_error("unknown type '%s'; valid:%s", item, valid_types());
+	for (int i = 0; i < o->nr_types; i++)
+		if (o->types[i] == op)
+			return;
+	o->types[o->nr_types++] = op;
+}
+
+static void add_readers(const char *item, struct options *o)
+{
+	if (o->nr_readers == MAX_READERS)
+		usage_error("--readers: at most %d numbers", MAX_READERS);
+	o->readers[o->nr_readers++] = (int)whole("readers", item, 1, MAX_THREADS);
+}
+
+static void add_scenario(const char *item, struct options *o)
+{
+	char text[256] = "";
+	size_t n = 0;
+
+	for (int i = SCENARIO_IDLE; i < NR_SCENARIOS; i++) {
+		if (!strcmp(scenario_info[i].name, item)) {
+			o->scenarios |= 1u << i;
+			return;
+		}
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", scenario_info[i].name);
+	}
+	usage_error("unknown scenario '%s'; valid:%s", item, text);
+}
+
+static void add_fence(const char *item, struct options *o)
+{
+	if (!strcmp(item, "light"))
+		o->fences |= 1u << OP_FENCE_LIGHT;
+	else if (!strcmp(item, "full"))
+		o->fences |= 1u << OP_FENCE_FULL;
+	else
+		usage_error("unknown fence mode '%s'; valid: light full", item);
+}
+
+static void take_list(int key, const char *arg, struct options *o)
+{
+	switch (key) {
+	case KEY_TYPE: for_each_item("type", arg, o, add_type); break;
+	case KEY_READERS: for_each_item("readers", arg, o, add_readers); break;
+	case KEY_SCENARIO: for_each_item("scenario", arg, o, add_scenario); break;
+	case KEY_FENCE: for_each_item("fence", arg, o, add_fence); break;
+	}
+}
+
+static error_t take(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_TYPE:
+	case KEY_READERS:
+	case KEY_SCENARIO:
+	case KEY_FENCE: take_list(key, arg, o); break;
+	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
+	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;
+	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
+	case KEY_RUNS: o->runs = (int)whole("runs", arg, 1, 1000); break;
+	case KEY_JSON: o->format = FORMAT_JSON; break;
+	case KEY_CSV: o->format = FORMAT_CSV; break;
+	case KEY_OUTPUT: o->output = arg; break;
+	case KEY_MUTANT: o->mutant = arg; break;
+	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 1e9); break;
+	case KEY_KEEP_GOING: o->keep_going = true; break;
+	case ARGP_KEY_ARG: usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void type_help(char *text, size_t size, const struct subcommand *command)
+{
+	size_t n = (size_t)snprintf(text, size, "%s\v%s", command->what, command->doc);
+
+	if (!(command->accepts & OPT_TYPE))
+		return;
+	n += (size_t)snprintf(text + n, size - n, "\n\nTypes:\n");
+	for (const struct op *const *op = op_table; *op && n < size; op++)
+		if (command->fits(*op))
+			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name, (*op)->what);
+	if (!(command->accepts & OPT_SCENARIO))
+		return;
+	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");
+	for (int i = SCENARIO_IDLE; i < NR_SCENARIOS && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
+}
+
+void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
+{
+	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
+	char doc[8192], name[64];
+	struct argp argp = { accepted, take, NULL, doc, NULL, NULL, NULL };
+	int n = 0, at = 0;
+
+	current = command;
+	*ret = (struct options){ .perturb = -1, .runs = 3 };
+	for (size_t i = 0; i < NR_OPTIONS; i++)
+		if (table[i].needs == ANY || (command->accepts & table[i].needs))
+			accepted[n++] = table[i].option;
+	type_help(doc, sizeof(doc), command);
+	snprintf(name, sizeof(name), "quiesce %s", command->name);
+	argv[0] = name;
+	if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, &at, ret))
+		usage_error("option '%s' is unknown or lacks its value; see quiesce %s --help",
+			    at > 0 && at <= argc ? argv[at - 1] : "?", command->name);
+}
+
+int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES])
+{
+	int n = 0;
+
+	for (; n < options->nr_types; n++)
+		ret[n] = options->types[n];
+	if (n)
+		return n;
+	for (const struct op *const *op = op_table; *op; op++)
+		if (command->fits(*op) && !(*op)->broken)
+			ret[n++] = *op;
+	return n;
+}
+
+bool options_fence(const struct options *options, const struct op *op, enum op_fence fence)
+{
+	if (!op->fence_modes)
+		return fence == OP_FENCE_NONE;
+	if (fence == OP_FENCE_NONE)
+		return false;
+	return !options->fences || (options->fences & (1u << fence));
+}

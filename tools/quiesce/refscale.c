@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* refscale.c - what one read-side operation costs.
+ *
+ * An operation is a section with one pointer load and one field load in it.
+ * Every thread executes exactly as many as the others; all begin at a gate;
+ * what counts is the CPU time of the threads, so that 64 threads on two CPUs
+ * do not measure the scheduler.
+ */
+#include <stdlib.h>
+
+#include <quiesce/atomic.h>
+
+#include "alive.h"
+#include "team.h"
+#include "tool.h"
+
+#define TARGET_NS 3000000  /* of CPU time, of one thread in one run */
+#define RUNS 3             /* of each layout, in each round */
+#define CELL_NS 1500000000 /* no further run of a cell after that */
+
+struct experiment {
+	const struct op *op;
+	uint64_t loops;
+	int runs;
+	struct gate gate;
+	uint64_t stop_at;  /* written by thread 0 before the first gate */
+	uint32_t stop;     /* thread 0 decides between gates */
+	double *ns;        /* [runs][OP_LAYOUTS][threads]; 0: not run */
+};
+
+static uint64_t loop_sink;
+
+static double timed(const struct experiment *e, int layout)
+{
+	uint64_t begin = thread_cpu_ns(), sum;
+
+	sum = e->op->read->loop[layout](&op_target, e->loops);
+	begin = thread_cpu_ns() - begin;
+	(void)quiesce_fetch_add_relaxed(&loop_sink, sum);
+	return (double)begin / (double)e->loops;
+}
+
+static void reader(struct member *m)
+{
+	struct experiment *e = m->team->arg;
+
+	op_thread_enter(e->op);
+	e->op->read->loop[0](&op_target, e->loops / 8 + 1); /* warm up */
+	for (int run = 0; run < e->runs; run++) {
+		for (int layout = 0; layout < OP_LAYOUTS; layout++) {
+			gate_pass(&e->gate);
+			e->ns[(run * OP_LAYOUTS + layout) * m->team->nr + m->index] = timed(e, layout);
+		}
+		/* Thread 0 looks at the clock while all others stand at the gate. */
+		gate_pass(&e->gate);
+		if (m->index == 0)
+			quiesce_store_relaxed(&e->stop, now_ns() > e->stop_at);
+		gate_pass(&e->gate);
+		if (quiesce_load_relaxed(&e->stop))
+			break;
+	}
+	op_thread_exit(e->op);
+}
+
+static void send_results(const struct experiment *e, int threads)
+{
+	for (int i = 0; i < e->runs * OP_LAYOUTS; i++) {
+		double sum = 0;
+
+		for (int t = 0; t < threads; t++)
+			sum += e->ns[i * threads + t];
+		if (sum > 0)
+			job_send(SCENARIO_NONE, threads, (uint32_t)(i % OP_LAYOUTS), sum / threads);
+	}
+	job_flush();
+}
+
+static void measure(const struct op *op, int threads, uint64_t loops)
+{
+	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + CELL_NS };
+	struct team team = { .nr = threads, .pinned = threads <= cpus_online(), .body = reader, .arg = &e };
+
+	e.ns = calloc((size_t)(e.runs * OP_LAYOUTS * threads), sizeof(*e.ns));
+	if (!e.ns) {
+		job_send_note("out of memory");
+		return;
+	}
+	gate_init(&e.gate, (uint32_t)threads);
+	team_start(&team);
+	team_join(&team);
+	send_results(&e, threads);
+	free(e.ns);
+}
+
+/* How many operations one thread does in TARGET_NS. */
+static uint64_t calibrate(const struct op *op)
+{
+	uint64_t loops = 1000, ns;
+
+	op_thread_enter(op);
+	for (;; loops *= 4) {
+		ns = thread_cpu_ns();
+		(void)quiesce_fetch_add_relaxed(&loop_sink, op->read->loop[0](&op_target, loops));
+		ns = thread_cpu_ns() - ns;
+		if (ns > TARGET_NS / 8 || loops > 100000000)
+			break;
+	}
+	op_thread_exit(op);
+	return loops * TARGET_NS / (ns ? ns : 1) + 1;
+}
+
+int refscale_child(const struct job *job)
+{
+	struct sleepers sleepers;
+	uint64_t loops;
+
+	cpus_online();
+	if (job->alive)
+		sleepers_start(&sleepers, job->op, job->alive);
+	loops = job->loops ? job->loops : calibrate(job->op);
+	for (int i = 0; i < job->nr_readers; i++) {
+		bool crowd = !job->loops && job->readers[i] > cpus_online();
+
+		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops);
+	}
+	if (job->alive)
+		sleepers_stop(&sleepers);
+	return 0;
+}
+
+static bool fits(const struct op *op)
+{
+	return op->read && !op->wait_only;
+}
+
+static int run(const struct options *options)
+{
+	static const int default_readers[] = { 1, 2, 64 };
+	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .loops = options->loops,
+			    .watchdog_s = 60 };
+	const struct op *types[MAX_TYPES];
+	struct results results = { 0 };
+	FILE *out = emit_open(options);
+	int nr = options_types(options, &refscale_command, types), status;
+
+	for (int i = 0; i < options->nr_readers; i++)
+		base.readers[i] = options->readers[i];
+	for (; !options->nr_readers && base.nr_readers < 3; base.nr_readers++)
+		base.readers[base.nr_readers] = default_readers[base.nr_readers];
+	jobs_run(&refscale_command, options, &base, types, nr, &results);
+	emit_results(out, options, &results);
+	status = emit_close(out, options);
+	if (!status && results.nr_notes)
+		status = EXIT_FAILED;
+	results_free(&results);
+	return interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+const struct subcommand refscale_command = {
+	.name = "refscale",
+	.what = "What a read-side operation costs: a section, one pointer load, one field load.",
+	.doc = "Result: CPU nanoseconds per operation, the median over several placements of the same loop in memory, "
+	       "with the range over them. Each round measures every type in a process of its own, in turn. Threads are "
+	       "bound to CPUs as long as there are enough of them. Default: 1, 2 and 64 readers.",
+	.accepts = OPT_MEASURE | OPT_LOOPS,
+	.fits = fits,
+	.run = run,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* results.c - samples by cell, and what they come to. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+static void *grow(void *old, size_t nr, size_t size)
+{
+	void *fresh = reallocarray(old, nr, size);
+
+	if (!fresh) {
+		fprintf(stderr, "quiesce: out of memory\n");
+		exit(EXIT_FAILED);
+	}
+	return fresh;
+}
+
+static struct cell *find(const struct results *results, const struct subcommand *command, const struct op *op,
+			 enum scenario scenario, enum op_fence fence, int threads)
+{
+	for (size_t i = 0; i < results->nr; i++) {
+		struct cell *c = &results->cell[i];
+
+		if (c->command == command && c->op == op && c->scenario == scenario && c->fence == fence &&
+		    c->threads == threads)
+			return c;
+	}
+	return NULL;
+}
+
+struct cell *results_cell(struct results *results, const struct subcommand *command, const struct op *op,
+			  enum scenario scenario, enum op_fence fence, int threads)
+{
+	struct cell *c = find(results, command, op, scenario, fence, threads);
+
+	if (c)
+		return c;
+	if (results->nr == results->capacity) {
+		results->capacity = results->capacity ? 2 * results->capacity : 64;
+		results->cell = grow(results->cell, results->capacity, sizeof(*c));
+	}
+	c = &results->cell[results->nr++];
+	*c = (struct cell){ .command = command, .op = op, .scenario = scenario, .fence = fence, .threads = threads };
+	return c;
+}
+
+const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
+				enum scenario scenario, enum op_fence fence, int threads)
+{
+	const struct op *op = op_find(type);
+
+	return op ? find(results, command, op, scenario, fence, threads) : NULL;
+}
+
+void cell_add(struct cell *cell, double value, uint32_t group)
+{
+	if (cell->nr == cell->capacity) {
+		cell->capacity = cell->capacity ? 2 * cell->capacity : 64;
+		cell->sample = grow(cell->sample, cell->capacity, sizeof(*cell->sample));
+		cell->group = grow(cell->group, cell->capacity, sizeof(*cell->group));
+	}
+	cell->sample[cell->nr] = value;
+	cell->group[cell->nr++] = group;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* @p in 0..1 of sorted @v, interpolated. */
+static double percentile(const double *v, size_t n, double p)
+{
+	double at = p * (double)(n - 1);
+	size_t below = (size_t)at;
+
+	if (below + 1 >= n)
+		return v[n - 1];
+	return v[below] + (at - (double)below) * (v[below + 1] - v[below]);
+}
+
+#define MAX_GROUPS 64
+
+/* The medians of the groups, sorted; returns how many. */
+static size_t group_medians(const struct cell *cell, double median[MAX_GROUPS])
+{
+	double *v = grow(NULL, cell->nr, sizeof(*v));
+	size_t nr = 0;
+
+	for (uint32_t group = 0; group < MAX_GROUPS; group++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < cell->nr; i++)
+			if (cell->group[i] == group)
+				v[n++] = cell->sample[i];
+		if (!n)
+			continue;
+		qsort(v, n, sizeof(*v), by_value);
+		median[nr++] = percentile(v, n, 0.5);
+	}
+	free(v);
+	qsort(median, nr, sizeof(*median), by_value);
+	return nr;
+}
+
+static double mean(const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum / (double)n;
+}
+
+/* A group is a code layout in refscale: what counts are the layouts' medians.
+ * It is a round in rcuscale: what counts are all waits; rounds tell the spread. */
+struct summary cell_summary(const struct cell *cell)
+{
+	struct summary s = { 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	double median[MAX_GROUPS], *v;
+	size_t groups;
+
+	if (!cell->nr)
+		return s;
+	groups = group_medians(cell, median);
+	s.n = cell->nr;
+	if (cell->scenario == SCENARIO_NONE) {
+		s.mean = mean(median, groups);
+		s.min = median[0];
+		s.p50 = percentile(median, groups, 0.5);
+		s.max = median[groups - 1];
+	} else {
+		v = grow(NULL, cell->nr, sizeof(*v));
+		memcpy(v, cell->sample, cell->nr * sizeof(*v));
+		qsort(v, cell->nr, sizeof(*v), by_value);
+		s.mean = mean(v, cell->nr);
+		s.min = v[0];
+		s.p50 = percentile(v, cell->nr, 0.5);
+		s.p90 = percentile(v, cell->nr, 0.9);
+		s.p99 = percentile(v, cell->nr, 0.99);
+		s.max = v[cell->nr - 1];
+		free(v);
+	}
+	if (groups > 1 && s.p50 > 0)
+		s.spread = (median[groups - 1] - median[0]) / s.p50;
+	return s;
+}
+
+void results_note(struct results *results, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		return;
+	results->note = grow(results->note, results->nr_notes + 1, sizeof(*results->note));
+	results->note[results->nr_notes++] = text;
+}
+
+void results_free(struct results *results)
+{
+	for (size_t i = 0; i < results->nr; i++) {
+		free(results->cell[i].sample);
+		free(results->cell[i].group);
+	}
+	for (size_t i = 0; i < results->nr_notes; i++)
+		free(results->note[i]);
+	free(results->cell);
+	free(results->note);
+}

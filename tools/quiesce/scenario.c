@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* scenario.c - names of what readers do while something is measured. */
+#include "tool.h"
+
+const struct scenario_info scenario_info[NR_SCENARIOS] = {
+	[SCENARIO_NONE] = { "read", "ns", "one read-side operation" },
+	[SCENARIO_IDLE] = { "idle", "us", "readers registered, but asleep outside sections" },
+	[SCENARIO_SAME] = { "same", "us", "readers back to back, on what is waited for" },
+	[SCENARIO_OTHERS] = { "others", "us", "readers back to back, on other objects" },
+	[SCENARIO_LONG] = { "long", "us", "readers that sleep 1 ms inside their sections" },
+	[SCENARIO_CALLERS] = { "callers", "us", "8 concurrent callers beside one reader" },
+	[SCENARIO_FAIRNESS] = { "fairness", "ratio", "of callers: waits of the slowest over the mean" },
+	[SCENARIO_ALIVE] = { "alive", "us", "1024 registered threads asleep" },
+	[SCENARIO_HOGS] = { "hogs", "us", "64 readers beside 2 other processes that hog CPUs" },
+	[SCENARIO_RETIRE] = { "retire", "objects/s", "call_rcu() of 64-byte objects, final barrier included" },
+	[SCENARIO_GARBAGE] = { "garbage", "objects", "of retire: most objects retired and not yet freed" },
+};
+
+const char *fence_name(enum op_fence fence)
+{
+	static const char *const name[OP_NR_FENCES] = { NULL, "light", "full" };
+
+	return name[fence];
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* team.c - threads that begin together, clocks, and CPUs. */
+#include "team.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <quiesce/atomic.h>
+
+#include "tool.h"
+
+#define STACK_BYTES (128 * 1024)
+#define SPINS 2000
+
+void gate_init(struct gate *gate, uint32_t parties)
+{
+	gate->parties = parties;
+	quiesce_store_relaxed(&gate->arrived, 0);
+}
+
+/* Relaxed throughout: the gate starts stopwatches, it publishes nothing. */
+void gate_pass(struct gate *gate)
+{
+	uint32_t me = quiesce_fetch_add_relaxed(&gate->arrived, (uint32_t)1);
+	uint32_t complete = (me / gate->parties + 1) * gate->parties;
+
+	for (uint32_t spins = 0; quiesce_load_relaxed(&gate->arrived) < complete; spins++) {
+		if (spins < SPINS && gate->parties <= (uint32_t)cpus_online())
+			quiesce_cpu_relax();
+		else
+			sched_yield();
+	}
+}
+
+static void allowed_cpus(cpu_set_t *set)
+{
+	static cpu_set_t first;
+	static bool known;
+
+	if (!known && sched_getaffinity(0, sizeof(first), &first))
+		CPU_ZERO(&first);
+	known = true;
+	*set = first;
+}
+
+int cpus_online(void)
+{
+	cpu_set_t set;
+
+	allowed_cpus(&set);
+	return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
+
+void bind_cpu(int index)
+{
+	cpu_set_t allowed, one;
+	int at = 0;
+
+	allowed_cpus(&allowed);
+	CPU_ZERO(&one);
+	if (index < 0) {
+		one = allowed;
+	} else {
+		index %= cpus_online();
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &allowed) && at++ == index)
+				CPU_SET(cpu, &one);
+	}
+	if (CPU_COUNT(&one) > 0)
+		sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *start_member(void *arg)
+{
+	struct member *m = arg;
+
+	bind_cpu(m->team->pinned ? m->team->first_cpu + m->index : -1);
+	m->team->body(m);
+	return NULL;
+}
+
+static int create(struct team *team, int i, const pthread_attr_t *attr)
+{
+	team->member[i] = (struct member){ team, i };
+	return pthread_create(&team->thread[i], attr, start_member, &team->member[i]);
+}
+
+bool team_start(struct team *team)
+{
+	pthread_attr_t attr;
+	int err = 0;
+
+	cpus_online(); /* before a thread is bound */
+	team->thread = calloc((size_t)team->nr + 1, sizeof(*team->thread));
+	team->member = calloc((size_t)team->nr + 1, sizeof(*team->member));
+	if (!team->thread || !team->member)
+		err = ENOMEM;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	for (int i = 0; i < team->nr && !err; i++)
+		err = create(team, i, &attr);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		return true;
+	job_send_note("cannot start %d threads: %s", team->nr, strerror(err));
+	exit(EXIT_FAILED); /* threads already started wait for the missing ones */
+}
+
+void team_join(struct team *team)
+{
+	for (int i = 0; i < team->nr; i++)
+		pthread_join(team->thread[i], NULL);
+	free(team->thread);
+	free(team->member);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t process_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void sleep_ns(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* tool.h - what the subcommands share: options, results, children, threads. */
+#ifndef QUIESCE_TOOL_H
+#define QUIESCE_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ops/op.h"
+
+/* Exit statuses. */
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+#define EXIT_INTERRUPTED 130
+
+/* ---- options (options.c) ---- */
+
+#define MAX_TYPES 64
+#define MAX_READERS 16
+#define MAX_THREADS 4096
+
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+
+struct options {
+	const struct op *types[MAX_TYPES]; /* as asked for; nr_types 0: all that fit */
+	int nr_types;
+	int readers[MAX_READERS];
+	int nr_readers;
+	uint32_t scenarios; /* bits of enum scenario; 0: all */
+	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
+	int alive;
+	uint64_t loops;
+	double seconds; /* 0: the subcommand's default */
+	int runs;
+	enum format format;
+	const char *output;
+	const char *mutant;
+	double perturb; /* negative: not asked for */
+	bool keep_going;
+};
+
+/* Which of the optional options a subcommand understands. */
+#define OPT_TYPE 1u
+#define OPT_READERS 2u
+#define OPT_SCENARIO 4u
+#define OPT_LOOPS 8u
+#define OPT_SECONDS 16u
+#define OPT_TORTURE 32u
+#define OPT_MEASURE (OPT_TYPE | OPT_READERS | 64u) /* runs, alive, fence */
+
+struct subcommand {
+	const char *name;
+	const char *what; /* one line */
+	const char *doc;  /* the text of --help below the options */
+	unsigned int accepts;
+	bool (*fits)(const struct op *op); /* is it one of our types? */
+	int (*run)(const struct options *options);
+};
+extern const struct subcommand refscale_command, rcuscale_command, torture_command, doctor_command, run_command;
+
+/* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
+void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
+/* The types asked for, or all that fit and are not broken.  Returns how many. */
+int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
+/* Is @fence to be measured for @op? */
+bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);
+void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
+
+/* ---- scenarios (scenario.c) ---- */
+
+enum scenario {
+	SCENARIO_NONE,
+	SCENARIO_IDLE,
+	SCENARIO_SAME,
+	SCENARIO_OTHERS,
+	SCENARIO_LONG,
+	SCENARIO_CALLERS,
+	SCENARIO_FAIRNESS,
+	SCENARIO_ALIVE,
+	SCENARIO_HOGS,
+	SCENARIO_RETIRE,
+	SCENARIO_GARBAGE,
+	NR_SCENARIOS
+};
+struct scenario_info {
+	const char *name;
+	const char *unit;
+	const char *what;
+};
+extern const struct scenario_info scenario_info[NR_SCENARIOS];
+const char *fence_name(enum op_fence fence);
+
+/* ---- results (results.c) ---- */
+
+/* What a measurement cost beside its time; totals over the cell. */
+struct costs {
+	double seconds;
+	double cpu_s;
+	double ipis;        /* of the whole machine; NAN: unknown */
+	double membarriers; /* NAN: unknown */
+	double wakeups;     /* NAN: unknown */
+	double waits;       /* waits that the above belong to */
+};
+
+/* All samples of one combination, over rounds. */
+struct cell {
+	const struct subcommand *command;
+	const struct op *op;
+	enum scenario scenario;
+	enum op_fence fence;
+	int threads;
+	size_t nr, capacity;
+	double *sample;
+	uint32_t *group; /* samples of one group are summed up before groups are compared; see cell_summary() */
+	struct costs costs;
+};
+
+struct results {
+	struct cell *cell;
+	size_t nr, capacity;
+	char **note; /* crashes, hangs and what was left out */
+	size_t nr_notes;
+};
+
+struct summary {
+	size_t n;
+	double mean, min, p50, p90, p99, max;
+	double spread; /* (max - min) / p50 over the medians of the groups; NAN: one group */
+};
+
+struct cell *results_cell(struct results *results, const struct subcommand *command, const struct op *op,
+			  enum scenario scenario, enum op_fence fence, int threads);
+const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
+				enum scenario scenario, enum op_fence fence, int threads);
+void cell_add(struct cell *cell, double value, uint32_t group);
+struct summary cell_summary(const struct cell *cell);
+void results_note(struct results *results, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void results_free(struct results *results);
+
+/* ---- output (emit.c, host.c) ---- */
+
+struct host {
+	char cpu[128];
+	int cores;
+	char kernel[32]; /* "X.Y" */
+};
+void host_read(struct host *ret);
+const char *host_build_type(void);
+
+/* Open what --output names, early, so that a measurement is not lost. */
+FILE *emit_open(const struct options *options);
+void emit_results(FILE *out, const struct options *options, const struct results *results);
+void emit_head(FILE *out); /* the machine, for tables */
+/* Close; EXIT_FAILED and a line on stderr if anything was not written. */
+int emit_close(FILE *out, const struct options *options);
+
+/* ---- progress and interruption (progress.c) ---- */
+
+void interrupt_catch(void);
+bool interrupted(void);
+void progress_begin(size_t steps);
+void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress_end(void);
+
+/* ---- children (job.c) ---- */
+
+/* What a child is asked to measure; the same program reads it from a pipe. */
+struct job {
+	const struct subcommand *command;
+	const struct op *op;
+	enum op_fence fence;
+	uint32_t round;
+	uint32_t scenarios;
+	int readers[MAX_READERS];
+	int nr_readers;
+	int alive;
+	uint64_t loops;
+	double seconds; /* budget of one cell */
+	double perturb;
+	char mutant[64];
+	bool keep_going;
+	int watchdog_s; /* silent for that long: hung */
+};
+
+/* Run @job in a child of its own and add what it measures to @results.
+ * Returns the child's exit status; crashes and hangs become notes and -1. */
+int job_run(const struct job *job, struct results *results);
+/* Every type of @command in both fence modes, interleaved in @options->runs rounds. */
+void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
+	      const struct op *const *types, int nr_types, struct results *results);
+
+/* The child's side. */
+int job_child(void); /* never returns to the caller's normal work: its exit status */
+void job_send(enum scenario scenario, int threads, uint32_t group, double value);
+void job_send_costs(enum scenario scenario, int threads, const struct costs *costs);
+void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void job_flush(void); /* also: I am alive */
+
+int refscale_child(const struct job *job);
+int rcuscale_child(const struct job *job);
+int torture_child(const struct job *job);
+
+#endif
