@@ -190,6 +190,7 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 	struct quiesce_stats stats;
 
 	quiesce__init();
+	quiesce__fork_check();
 	fill_stats(&stats);
 	memset(ret_stats, 0, size);
 	memcpy(ret_stats, &stats, size < sizeof stats ? size : sizeof stats);

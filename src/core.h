@@ -36,6 +36,7 @@ extern struct quiesce__counters quiesce__counters;
 /* Bits of quiesce_tls_v1.state. */
 #define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are uncounted from now on */
 #define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
+#define QUIESCE_TLS_WORKER 4u      /* the worker thread */
 
 extern uint32_t quiesce__init_state;
 void quiesce__init_slow(void);

@@ -146,12 +146,18 @@ void quiesce__thread_exit(void)
 	struct platform_sigmask mask;
 	struct quiesce__reader *r = self->reader;
 
+	quiesce__fork_check();
 	if (rcu_read_lock_held())
 		report_exit_in_reader(self);
 	platform_signals_block(&mask);
 	quiesce__reclaim_thread_exit(self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
+	if (self->uncounted_depth) {
+		self->uncounted_depth = 0;
+		/* RU8: full, pairs with RU8 in wait_for_uncounted() */
+		quiesce_fetch_add(RU8, &quiesce__readers.uncounted, (uint64_t)-1);
+	}
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 	if (r && !QUIESCE_MUTANT(exit_keeps_entry)) {

@@ -32,17 +32,23 @@
 #define PATIENCE_NS 50000u     /* how long a plain wait leaves readers alone */
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
+#define REAP_NS 50000000u
 #define HURRY_SHARE 4u         /* plain waits hurry readers at most 1/(1+4) of the time */
 #define HURRY_PAUSE_MAX_NS 4000000u
+#define HURRY_MAX_NS 20000000u  /* who is still in the way now sleeps in its section: */
+#define HURRY_REST_NS 200000000u /* leave the other readers alone for so long */
 
 struct wait {
 	const struct quiesce__scan_ops *ops;
 	uint64_t arg;
 	uint32_t at, nr;      /* entries before @at are clear */
-	uint64_t start, hurried_at;
+	uint64_t start;
+	uint64_t hurried_at;  /* 0: not now */
+	uint64_t rest_until;
 	uint64_t sleep_ns;
 	uint64_t stall_at;
 	bool expedited;
+	bool reaped;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
@@ -150,25 +156,28 @@ static bool may_hurry(const struct wait *w, uint64_t now)
 	return quiesce_load_relaxed(&quiesce__settings.yield) && now - w->start >= PATIENCE_NS && now >= hurry_not_before;
 }
 
-static void hurry(struct wait *w, uint64_t now)
+static void stop_hurrying(struct wait *w, uint64_t now)
 {
-	if (w->hurried_at || !may_hurry(w, now))
-		return;
-	w->hurried_at = now;
-	w->ops->hurry(true);
+	uint64_t pause = HURRY_SHARE * (now - w->hurried_at);
+
+	w->ops->hurry(false);
+	w->hurried_at = 0;
+	hurry_not_before = now + (pause < HURRY_PAUSE_MAX_NS ? pause : HURRY_PAUSE_MAX_NS);
 }
 
-static void stop_hurrying(struct wait *w)
+/* Begin to hurry the readers, or give up when it has not helped. */
+static void hurry(struct wait *w, uint64_t now)
 {
-	uint64_t now, pause;
-
-	if (!w->hurried_at)
-		return;
-	w->ops->hurry(false);
-	now = platform_now_ns();
-	pause = HURRY_SHARE * (now - w->hurried_at);
-	hurry_not_before = now + (pause < HURRY_PAUSE_MAX_NS ? pause : HURRY_PAUSE_MAX_NS);
-	quiesce__count(expedited);
+	if (w->hurried_at) {
+		if (now - w->hurried_at < HURRY_MAX_NS)
+			return;
+		stop_hurrying(w, now);
+		w->rest_until = now + HURRY_REST_NS;
+	} else if (now >= w->rest_until && may_hurry(w, now)) {
+		w->hurried_at = now;
+		w->ops->hurry(true);
+		quiesce__count(expedited);
+	}
 }
 
 /* How long to sleep: until the readers may be hurried, else longer each time. */
@@ -176,7 +185,8 @@ static uint64_t next_sleep(struct wait *w, uint64_t now)
 {
 	uint64_t ns = w->sleep_ns;
 
-	if (!w->hurried_at && quiesce_load_relaxed(&quiesce__settings.yield)) { /* Relaxed: a setting. */
+	/* Relaxed: a setting. */
+	if (!w->hurried_at && now >= w->rest_until && quiesce_load_relaxed(&quiesce__settings.yield)) {
 		uint64_t from = w->start + PATIENCE_NS;
 
 		if (from < hurry_not_before)
@@ -203,13 +213,17 @@ static void report_stall(struct wait *w, uint64_t now)
 	platform_thread_name(quiesce_load_relaxed(&r->tid), name); /* Relaxed: a report. */
 	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name,
 		     (unsigned long long)((now - w->start) / 1000000), quiesce_load_relaxed(&r->tid), name);
-	quiesce__readers_reap();
 }
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
+	/* Relaxed: a setting. */
+	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns);
 
+	if (!w->reaped && now - w->start >= REAP_NS) {
+		w->reaped = true;
+		quiesce__readers_reap(); /* somebody may have died inside */
+	}
 	if (!w->stall_at)
 		w->stall_at = w->start + limit;
 	if (limit && now >= w->stall_at)
@@ -276,7 +290,8 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool 
 	if (!look_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_uncounted(&w);
-	stop_hurrying(&w);
+	if (w.hurried_at)
+		stop_hurrying(&w, platform_now_ns());
 	quiesce_store_relaxed(&expedite, 0); /* Relaxed: a wish. */
 }
 

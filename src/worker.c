@@ -352,6 +352,7 @@ static bool worker_start(void);
 static void worker_main(void *unused)
 {
 	(void)unused;
+	quiesce__self()->state |= QUIESCE_TLS_WORKER;
 	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: kicked after it was set. */
 		worker_step();
 	/* CB4: full, pairs with CB4 in stop_worker() */
@@ -450,7 +451,8 @@ void quiesce__reclaim_fork_child(void)
 	quiesce__lock_reset(&quiesce__pass.lock);
 	gate.closed = gate.running = 0;
 	quiesce__pass.waiting = quiesce__pass.again = 0;
-	quiesce__worker = (struct quiesce__worker){ .running = 0 };
+	/* A callback may have called fork(): then the worker is the child's only thread. */
+	quiesce__worker = (struct quiesce__worker){ .running = (self->state & QUIESCE_TLS_WORKER) != 0 };
 	for (struct quiesce__ring *ring = quiesce__queues.rings; ring; ring = ring->next) {
 		ring->blocked = 0;
 		ring->run = ring->taken;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int platform_thread_exit_init(void);
@@ -98,9 +99,8 @@ const char *platform_getenv(const char *name)
 void platform_write_stderr(const char *text, size_t length)
 {
 	int saved = errno;
-	ssize_t n = write(STDERR_FILENO, text, length);
 
-	(void)n;
+	syscall(SYS_write, STDERR_FILENO, text, length); /* not a cancellation point */
 	errno = saved;
 }
 

@@ -63,10 +63,11 @@ void platform_thread_name(uint32_t tid, char name[16])
 	int fd;
 
 	snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* By syscall(): none of these may be a cancellation point. */
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, name, 15);
-		close(fd);
+		n = syscall(SYS_read, fd, name, 15);
+		syscall(SYS_close, fd);
 	}
 	if (n <= 0)
 		name[0] = '?', n = 1;

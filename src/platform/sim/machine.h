@@ -57,6 +57,7 @@ struct thread {
 	enum thread_state state;
 	bool helper;          /* started by the library: a run does not wait for it */
 	bool arm_exit;
+	bool killed;          /* by sim_die() */
 	bool timed_out;
 	int priority;
 	uint64_t deadline;    /* while blocked */
@@ -103,6 +104,7 @@ struct machine {
 	uint64_t now_ns, idle_ns;
 	int nr_helper_timeouts;
 	uint64_t hash;
+	uint64_t nr_saw;
 	enum sim_result result;
 	bool stopped;
 	char failure[512];

@@ -81,7 +81,7 @@ static void check_alive(uintptr_t address)
 	uintptr_t offset = address - (uintptr_t)M->threads;
 	int i = offset / sizeof(struct thread);
 
-	if (offset < sizeof M->threads && i != M->cur && M->threads[i].state == THREAD_DONE)
+	if (offset < sizeof M->threads && i != M->cur && M->threads[i].state == THREAD_DONE && !M->threads[i].killed)
 		sim_fail("access to the thread-local memory of %s(%d), which has ended", M->threads[i].name, i);
 }
 

@@ -259,6 +259,7 @@ void sim__thread_main(void)
 
 void sim_die(void)
 {
+	sim__current()->killed = true;
 	thread_finish(sim__current());
 	__builtin_unreachable();
 }
@@ -281,6 +282,8 @@ uint32_t sim_steps(void) { return M->steps; }
 uint64_t sim_trace_hash(void) { return M->hash; }
 uint64_t sim_now_ns(void) { return M->now_ns; }
 int sim_nr_switches(void) { return M->switches; }
+void sim_saw(void) { M->nr_saw++; }
+uint64_t sim_nr_saw(void) { return M->nr_saw; }
 uint32_t sim_random(uint32_t below) { return sim__draw() % below; }
 
 void sim_set_signal(void (*handler)(void), int times)

@@ -57,6 +57,7 @@ struct sim_scenario {
 	const char *what;
 	void (*setup)(void);   /* spawns the threads; its own accesses are not scheduled */
 	void (*finish)(void);  /* after the last thread; may be NULL */
+	const char *must_see;  /* some run must call sim_saw(), or the scenario proved nothing */
 };
 
 /* ---- running ---- */
@@ -69,7 +70,7 @@ uint64_t sim_trace_hash(void);  /* of the last run */
 /* ---- inside a run ---- */
 struct sim_config *sim_config(void);
 int sim_spawn(void (*fn)(void *), void *arg, const char *name);
-/* The calling thread ends without its exit upcall, as if killed. */
+/* The calling thread ends without its exit upcall; its memory stays, as after a bare system call. */
 void sim_die(void) __attribute__((noreturn));
 int sim_self(void); /* thread number, -1 in setup() and finish() */
 /* @handler runs at most @times, nested in the calling thread, at its scheduling points. */
@@ -79,6 +80,9 @@ uint32_t sim_random(uint32_t below);
 uint64_t sim_now_ns(void);
 bool sim_all_done(void); /* have all threads but the helpers ended? */
 int sim_nr_switches(void);
+
+void sim_saw(void);          /* what the scenario must see; kept over all runs */
+uint64_t sim_nr_saw(void);
 
 void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define sim_assert(condition)                                                                            \
