@@ -137,7 +137,7 @@ def judge(herd, case, tmp, number):
     path = os.path.join(tmp, "%d.litmus" % number)
     with open(path, "w") as f:
         f.write(case.text)
-    models = {"rc11": ["-model", "rc11.cat"], "aarch64": []}
+    models = {"rc11": ["-model", "rc11.cat"], "aarch64": ["-speedcheck", "fast"]}
     ours = ["-I", MODEL, "-conf", os.path.join(MODEL, case.model + ".cfg")]
     try:
         out = subprocess.run(herd + models.get(case.model, ours) + [path], capture_output=True, text=True, timeout=120)

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write the AArch64 litmus files A64-*.litmus; --check: are they current?
+
+Here the membarrier is spelled out as what the kernel does: an interrupt to the
+reader's CPU (ipi), a full barrier there, an answer (ack), and full barriers at
+both ends of the caller.  Nobody chooses where in the reader's program the interrupt
+lands, so there is one file for each place.  These files are judged by Arm's own
+model and thus check what herd/quiesce.cat claims of light and heavy fences.
+
+VERDICTS: one letter per place of the interrupt, N Never, S Sometimes.  A correct
+form is Never at every place; a wrong one is shown by a single Sometimes."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INTERRUPT = ["LDR W9,[X13]", "DMB SY", "MOV W8,#1", "STR W8,[X14]"]
+HEAVY = ["DMB SY", "MOV W8,#1", "STR W8,[X13]", "LDR W9,[X14]", "DMB SY"]
+UNLINK = ["MOV W1,#2", "STR W1,[X12]"]
+ADVANCE = ["STR W1,[X10]"]
+LOCK = [["LDR W1,[X10]"], ["STR W1,[X11]"]]
+FETCH = [["LDR W3,[X12]"]]
+USE = [["LDR W4,[X15]"]]
+UNLOCK = [["STLR WZR,[X11]"]]
+FREE = ["MOV W3,#9", "STR W3,[X15]", "L0:"]
+SCAN = ["LDAR W2,[X11]", "CMP W2,#1", "B.EQ L0"]
+TOOK_PLACE = r"0:X9=1 /\ 1:X9=1"
+RCU_H = "include/quiesce/rcu.h"
+LOCK_SOURCE = RCU_H + " quiesce__rcu_read_lock quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp)) ; quiesce_fence_light(RU1)"
+UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_unlock quiesce_store_release(RU2, &self->rcu_word, 0)"
+ADVANCE_SOURCE = "src/rcu.c gp_advance quiesce_fence_heavy(RU1) ; publish_number(number)"
+SCAN_SOURCE = "src/rcu.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
+GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
+
+
+def plain_unlock(steps):
+    return [[line.replace("STLR", "STR") for line in step] for step in steps]
+
+
+# name, what it shows, verdicts, reader's steps, the other threads, condition, sources
+FAMILIES = [
+    ("gp", "A whole section against a whole grace period: unlink, fence, advance, scan by number, free.",
+     "NNNNNN", LOCK + FETCH + USE + UNLOCK, [UNLINK + HEAVY + ADVANCE + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("gp-advance-first", "The number advances before the fence: too short.",
+     "NNNSNN", LOCK + FETCH + USE + UNLOCK, [UNLINK + ADVANCE + HEAVY + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, "src/rcu.c gp_advance QUIESCE_MUTANT(gp_advance_before_fence) ; publish_number(number) ; quiesce_fence_heavy(RU1)"]),
+    ("gp-late", "The fence before the unlinking: too short.",
+     "SSNNNN", LOCK + FETCH + USE + UNLOCK, [HEAVY + UNLINK + ADVANCE + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, ADVANCE_SOURCE]),
+    ("gp-plain-unlock", "The unlock a plain store: then a second fence after the scan would be needed.",
+     "NNNSNN", LOCK + FETCH + USE + plain_unlock(UNLOCK), [UNLINK + HEAVY + ADVANCE + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("write", "What the section wrote is there after the grace period.",
+     "NNNNNN", LOCK + FETCH + [["MOV W4,#5", "STR W4,[X15]"]] + UNLOCK,
+     [UNLINK + HEAVY + ADVANCE + SCAN + ["LDR W4,[X15]", "L0:"]],
+     r"0:X3=1 /\ 1:X2=0 /\ 1:X4=1 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("write-plain-poll", "The scan by plain loads: what the section wrote may be missed.",
+     "NNNSNN", LOCK + FETCH + [["MOV W4,#5", "STR W4,[X15]"]] + UNLOCK,
+     [UNLINK + HEAVY + ADVANCE + ["LDR W2,[X11]"] + SCAN[1:] + ["LDR W4,[X15]", "L0:"]],
+     r"0:X3=1 /\ 1:X2=0 /\ 1:X4=1 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("again", "The scan sees only the next section, by its number: the first one is over.",
+     "NNNNNNN", LOCK + FETCH + USE + UNLOCK + [["MOV W7,#2", "STR W7,[X11]"]],
+     [UNLINK + HEAVY + ADVANCE + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ 1:X2=2 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("again-plain-unlock", "The same with a plain store as unlock.",
+     "NNNSNNN", LOCK + FETCH + USE + plain_unlock(UNLOCK) + [["MOV W7,#2", "STR W7,[X11]"]],
+     [UNLINK + HEAVY + ADVANCE + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ 1:X2=2 /\ " + TOOK_PLACE, GP_SOURCES),
+    ("cookie", "RU6: one thread unlinks and takes a cookie (full fence), another leads (heavy fence).",
+     "NNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
+     [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["DMB SY", "LDR W3,[X16]"]],
+     r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
+      "src/rcu.c gp_advance quiesce_store_relaxed(&gp.started, number) ; quiesce_fence_heavy(RU1)"]),
+    ("cookie-no-fence", "The same without the cookie's fence.",
+     "SNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
+     [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["LDR W3,[X16]"]],
+     r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu.c quiesce__rcu_cookie quiesce_fence_full(RU6)"]),
+    ("sb", "The bare fence pair without an interrupt: nothing orders the reader.",
+     "S", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X3=1 /\ 1:X2=0", [LOCK_SOURCE, SCAN_SOURCE]),
+    ("sb-full", "Full-fence mode.",
+     "N", [["MOV W1,#1", "STR W1,[X11]", "DMB SY"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c counted_lock quiesce_fence_mode(RU1)", SCAN_SOURCE]),
+    ("rmw-llsc", "A read-modify-write of two instructions is no fence for a load after it: why atomic.h adds one.",
+     "S", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
+    ("rmw-llsc-fence", "With the fence.",
+     "N", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]", "DMB SY"]] + FETCH,
+     [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
+    ("rmw-llsc-acquire", "Without it, but the load an acquire load, as rcu_dereference() is.",
+     "N", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]", "LDAR W3,[X12]"]],
+     [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
+    ("rmw-lse", "One instruction (Armv8.1): it is a fence.",
+     "N", [["MOV W5,#1", "SWPAL W5,W6,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
+     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
+]
+
+
+def threads_of(steps, others, place):
+    reader = []
+    for i, step in enumerate(steps):
+        reader += (INTERRUPT if i == place else []) + step
+    return [reader + (INTERRUPT if place == len(steps) else [])] + others
+
+
+def render(family, place):
+    """One file; @place None: no interrupt."""
+    name, what, verdicts, steps, others, condition, sources = family
+    name = "A64-" + name + ("" if place is None else "-%d" % place)
+    threads = threads_of(steps, others, place)
+    height = max(len(t) for t in threads)
+    width = max(len(i) for t in threads for i in t)
+    registers = "X10=gp; %d:X11=word; %d:X12=p; %d:X13=ipi; %d:X14=ack; %d:X15=data; %d:X16=started;"
+    lines = ["AArch64 " + name, "(* SPDX-License-Identifier: MIT", " * Written by gen_a64.py.", " *", " * " + what]
+    if place is not None:
+        lines.append(" * Interrupt before step %d of the reader's %d." % (place, len(steps)))
+    lines += [" *", " * Result: " + {"N": "Never", "S": "Sometimes"}[verdicts[place or 0]]]
+    lines += [" * Source: " + s for s in sources] + [" *)", "{ p=1; gp=1; word=0; data=1; ipi=0; ack=0; started=0;"]
+    lines += ["%d:%s" % (i, registers % ((i,) * 6)) for i in range(len(threads))] + ["}"]
+    lines.append(" " + " | ".join("P%d".ljust(width + 1) % i for i in range(len(threads))) + " ;")
+    for row in range(height):
+        lines.append(" " + " | ".join((t[row] if row < len(t) else "").ljust(width) for t in threads) + " ;")
+    return name + ".litmus", "\n".join(lines) + "\nexists (" + condition + ")\n"
+
+
+def files():
+    for family in FAMILIES:
+        alone = len(family[2]) == 1
+        for place in [None] if alone else range(len(family[3]) + 1):
+            yield render(family, place)
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    want = dict(files())
+    have = {f for f in os.listdir(HERE) if f.startswith("A64-")}
+    bad = sorted(have - set(want))
+    for name, text in want.items():
+        path = os.path.join(HERE, name)
+        if not check:
+            with open(path, "w") as f:
+                f.write(text)
+        elif name not in have or open(path).read() != text:
+            bad.append(name)
+    if bad:
+        print("gen_a64.py: not current: " + " ".join(bad))
+    return 1 if check and bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
