@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define MUST_SEE_RUNS 1000 /* fewer may miss what a scenario must see */
+
 int driver_readers SIM_KEEP = 2;
 const char *const driver_model_name[SIM_NR_MODELS] = { "sc", "tso", "pso", "weak" };
 const char *const driver_sched_name[SIM_NR_SCHEDS] = { "random", "pct" };
@@ -51,6 +53,7 @@ void driver_search(const struct sim_scenario *scenario, struct sim_options *opti
 {
 	bool adapt = !options->length;
 	double start = now();
+	uint64_t saw = sim_nr_saw();
 
 	if (adapt)
 		options->length = 200;
@@ -74,6 +77,7 @@ void driver_search(const struct sim_scenario *scenario, struct sim_options *opti
 			break;
 	}
 	search->elapsed = now() - start;
+	search->saw = sim_nr_saw() - saw;
 }
 
 static void print_replay(const char *program, const char *scenario, const struct sim_options *o)
@@ -90,14 +94,15 @@ static int run_one(const char *program, const struct sim_scenario *scenario, enu
 {
 	struct sim_options options = chosen.options;
 	struct sim_search search = { .first = chosen.first, .seeds = chosen.seeds, .seconds = chosen.seconds };
-	bool too_many;
+	bool too_many, blind;
 
 	options.model = model;
 	options.sched = sched;
 	driver_search(scenario, &options, &search);
 	too_many = search.unfinished > search.runs * chosen.unfinished_share;
+	blind = scenario->must_see && !search.saw && search.runs >= MUST_SEE_RUNS;
 	printf("%-5s %-20s %-4s %-6s %9llu runs %11llu steps %8.0f runs/s %6llu unfinished\n",
-	       search.failed || too_many ? "FAIL" : "ok", scenario->name, driver_model_name[model],
+	       search.failed || too_many || blind ? "FAIL" : "ok", scenario->name, driver_model_name[model],
 	       driver_sched_name[sched], (unsigned long long)search.runs, (unsigned long long)search.steps,
 	       search.runs / (search.elapsed + 1e-9), (unsigned long long)search.unfinished);
 	if (search.failed) {
@@ -106,9 +111,11 @@ static int run_one(const char *program, const struct sim_scenario *scenario, enu
 		print_replay(program, scenario->name, &options);
 	} else if (too_many) {
 		printf("  too many runs did not finish\n");
+	} else if (blind) {
+		printf("  never seen: %s\n", scenario->must_see);
 	}
 	fflush(stdout);
-	return search.failed || too_many;
+	return search.failed || too_many || blind;
 }
 
 /* Is @name in the comma-separated @list? */

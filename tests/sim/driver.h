@@ -9,7 +9,7 @@ struct sim_search {
 	uint64_t first, seeds;
 	double seconds;        /* 0: no limit */
 	/* results */
-	uint64_t runs, steps, unfinished, failing_seed;
+	uint64_t runs, steps, unfinished, saw, failing_seed;
 	double elapsed;
 	bool failed;
 	char failure[512];

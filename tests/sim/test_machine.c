@@ -187,7 +187,7 @@ static bool seen_with(const struct sim_scenario *scenario, struct sim_options op
 
 static void test_litmus(void)
 {
-	static const struct sim_scenario scenario = { "litmus", "", litmus_setup_wanted, litmus_finish };
+	static const struct sim_scenario scenario = { .name = "litmus", .setup = litmus_setup_wanted, .finish = litmus_finish };
 
 	for (unsigned i = 0; i < sizeof litmus / sizeof litmus[0]; i++)
 		for (int model = 0; model < SIM_NR_MODELS; model++) {
@@ -414,17 +414,16 @@ static void touches_the_dead(void *other)
 
 static uint64_t *of_the_dead;
 
-static void dies(void *unused)
+static void mortal(void *unused)
 {
 	(void)unused;
 	of_the_dead = &quiesce_sim_self()->rcu_word;
 	put(&x, 1);
-	sim_die();
 }
 
 static void setup_dead(void)
 {
-	sim_spawn(dies, NULL, "mortal");
+	sim_spawn(mortal, NULL, "mortal");
 	sim_spawn(touches_the_dead, &of_the_dead, "survivor");
 }
 
@@ -432,18 +431,18 @@ static const struct {
 	struct sim_scenario scenario;
 	const char *failure; /* NULL: must pass */
 } cases[] = {
-	{ { "futex", "", setup_futex, NULL }, NULL },
-	{ { "wake-up forgotten", "", setup_no_wake, NULL }, "deadlock" },
-	{ { "timed sleep", "", setup_timeout, NULL }, NULL },
-	{ { "sleep beyond the idle limit", "", setup_idle, NULL }, "lost wake-up" },
-	{ { "a spinning thread starves nobody", "", setup_fair, NULL }, NULL },
-	{ { "rseq claims", "", setup_rseq, NULL }, NULL },
-	{ { "rseq claims without abort", "", setup_rseq_broken, NULL }, "++holders" },
-	{ { "signals", "", setup_signals, finish_signals }, NULL },
-	{ { "signals are delivered", "", setup_signals_seen, finish_signals }, "handled twice" },
-	{ { "use after free", "", setup_uaf, NULL }, "after it was freed" },
-	{ { "unordered free", "", setup_race, NULL }, "not ordered before" },
-	{ { "thread-local memory of the dead", "", setup_dead, NULL }, "which has ended" },
+	{ { .name = "futex", .setup = setup_futex }, NULL },
+	{ { .name = "wake-up forgotten", .setup = setup_no_wake }, "deadlock" },
+	{ { .name = "timed sleep", .setup = setup_timeout }, NULL },
+	{ { .name = "sleep beyond the idle limit", .setup = setup_idle }, "lost wake-up" },
+	{ { .name = "a spinning thread starves nobody", .setup = setup_fair }, NULL },
+	{ { .name = "rseq claims", .setup = setup_rseq }, NULL },
+	{ { .name = "rseq claims without abort", .setup = setup_rseq_broken }, "++holders" },
+	{ { .name = "signals", .setup = setup_signals, .finish = finish_signals }, NULL },
+	{ { .name = "signals are delivered", .setup = setup_signals_seen, .finish = finish_signals }, "handled twice" },
+	{ { .name = "use after free", .setup = setup_uaf }, "after it was freed" },
+	{ { .name = "unordered free", .setup = setup_race }, "not ordered before" },
+	{ { .name = "thread-local memory of the dead", .setup = setup_dead }, "which has ended" },
 };
 
 static void test_case(unsigned i, int model)
@@ -466,7 +465,7 @@ static void test_case(unsigned i, int model)
 /* The same seed twice: the same steps. */
 static void test_replay(int model, int sched)
 {
-	static const struct sim_scenario scenario = { "futex", "", setup_futex, NULL };
+	static const struct sim_scenario scenario = { .name = "futex", .setup = setup_futex };
 	int same = 0, different = 0;
 	uint64_t previous = 0;
 

@@ -166,8 +166,8 @@ static void start(enum bug which, bool phases)
 #define X(name, bug, phases, what) SCENARIO(name, bug, phases)
 SCENARIOS(X)
 #undef X
-#define X(name, bug, phases, what) { #name, what, setup_##name, NULL },
-static const struct sim_scenario scenarios[] = { SCENARIOS(X) { NULL, NULL, NULL, NULL } };
+#define X(id, bug, phases, text) { .name = #id, .what = text, .setup = setup_##id },
+static const struct sim_scenario scenarios[] = { SCENARIOS(X) { .name = NULL } };
 #undef X
 
 #define MUST_PASS 2 /* the first two */

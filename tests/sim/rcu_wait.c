@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_wait.c - scenarios: readers and those who wait for them. */
+#include "rcu_world.h"
+
+static uint64_t done, asked;
+
+static void setup_basic(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+/* As most programs write it: one updater, publication by a store. */
+static void assigner(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct item *old = world_current, *item = world_new();
+
+		rcu_assign_pointer(world_current, item);
+		synchronize_rcu();
+		world_free(old);
+	}
+}
+
+static void setup_assign(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(assigner, NULL, "updater");
+}
+
+static void setup_sharing(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	for (int i = 0; i < 3; i++)
+		sim_spawn(world_updater, (void *)2, "updater");
+}
+
+static void expediter(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace();
+
+		synchronize_rcu_expedited();
+		world_free(old);
+	}
+}
+
+static void setup_expedited(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(expediter, NULL, "expediter");
+	sim_spawn(world_updater, (void *)2, "updater");
+}
+
+static void nester(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	world_section(2);
+	world_look();
+	rcu_read_lock();
+	rcu_read_unlock();
+	world_look();
+	rcu_read_unlock();
+	sim_assert(!rcu_read_lock_held());
+}
+
+static void setup_nested(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(nester, NULL, "reader");
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+/* The guarantee without memory reclamation: what was written before a grace period
+ * and what is written after it never straddle a section. */
+static uint64_t before, after;
+
+static void straddled(void *backwards)
+{
+	uint64_t first, second;
+
+	rcu_read_lock();
+	first = quiesce_load_relaxed(backwards ? &after : &before);
+	second = quiesce_load_relaxed(backwards ? &before : &after);
+	rcu_read_unlock();
+	if (backwards)
+		sim_assert(!(first == 1 && second == 0));
+	else
+		sim_assert(!(first == 0 && second == 1));
+}
+
+static void straddler(void *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&before, 1);
+	synchronize_rcu();
+	quiesce_store_relaxed(&after, 1);
+}
+
+static void setup_guarantee(void)
+{
+	sim_spawn(straddled, NULL, "forwards");
+	sim_spawn(straddled, &after, "backwards");
+	sim_spawn(straddler, NULL, "updater");
+}
+
+/* ---- threads that come and go ---- */
+
+static void parent(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < driver_readers; i++) {
+		sim_spawn(world_reader, NULL, "reader");
+		sim_point("spawned");
+	}
+	world_section(1);
+}
+
+static void setup_register(void)
+{
+	world_begin();
+	sim_spawn(world_updater, (void *)2, "updater");
+	sim_spawn(parent, NULL, "parent");
+}
+
+static int nr_exit_reports;
+
+static void count_exit(enum quiesce_misuse kind, const char *text)
+{
+	if (kind != QUIESCE_MISUSE_EXIT_IN_READER)
+		sim_fail("misuse: %s", text);
+	nr_exit_reports++;
+}
+
+static void exits_inside(void *unused)
+{
+	(void)unused;
+	world_section(1);
+	rcu_read_lock();
+	world_look();
+}
+
+static void setup_exit(void)
+{
+	world_begin();
+	quiesce_set_misuse_hook(count_exit);
+	sim_spawn(exits_inside, NULL, "exiter");
+	sim_spawn(world_reader, NULL, "reader");
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+static void finish_exit(void)
+{
+	sim_assert(nr_exit_reports == 1);
+}
+
+/* A thread that ends its section by its end must wake the sleeping updater. */
+static void exits_when_asked(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	quiesce_store_release(GP1, &asked, 1);
+	while (!(quiesce_load_relaxed(&quiesce_sim_self()->rcu_word) & QUIESCE_RCU_SLOW))
+		platform_yield();
+}
+
+static void waits_for_exiter(void *unused)
+{
+	(void)unused;
+	world_wait_change(&asked, 0);
+	synchronize_rcu();
+}
+
+static void setup_exit_wakes(void)
+{
+	quiesce_set_misuse_hook(count_exit);
+	sim_spawn(exits_when_asked, NULL, "exiter");
+	sim_spawn(waits_for_exiter, NULL, "updater");
+}
+
+static void finish_wakes(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	if (stats.wakeups)
+		sim_saw();
+}
+
+static void unlocks_when_asked(void *unused)
+{
+	exits_when_asked(unused);
+	rcu_read_unlock();
+}
+
+static void setup_unlock_wakes(void)
+{
+	sim_spawn(unlocks_when_asked, NULL, "reader");
+	sim_spawn(waits_for_exiter, NULL, "updater");
+}
+
+/* Many threads one after another through few registry entries. */
+static void generation(void *left)
+{
+	world_section(1);
+	if (left)
+		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
+}
+
+static void finish_generations(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	/* All readers have gone; at most the updater has an entry, and it never read. */
+	if (!stats.readers)
+		sim_saw();
+	sim_assert(stats.readers == 0);
+}
+
+static void setup_generations(void)
+{
+	world_begin();
+	sim_spawn(generation, (void *)4, "reader");
+	sim_spawn(generation, (void *)4, "reader");
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+/* More threads than registry entries: sections without an entry. */
+static void setup_uncounted(void)
+{
+	world_begin();
+	world_readers(6);
+	sim_spawn(world_updater, (void *)2, "updater");
+}
+
+/* What a destructor of thread-specific data does when it runs after ours. */
+static void reads_after_exit(void *unused)
+{
+	(void)unused;
+	world_section(1);
+	quiesce__thread_exit();
+	world_section(2);
+}
+
+static void setup_late_section(void)
+{
+	world_begin();
+	sim_spawn(reads_after_exit, NULL, "reader");
+	sim_spawn(reads_after_exit, NULL, "reader");
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+/* A thread killed outside of a section; its entry must not hinder. */
+static void killed(void *unused)
+{
+	world_reader(unused);
+	sim_die();
+}
+
+static void setup_killed(void)
+{
+	world_begin();
+	for (int i = 0; i < 4; i++)
+		sim_spawn(killed, NULL, "mortal");
+	sim_spawn(generation, (void *)2, "reader");
+	sim_spawn(world_updater, (void *)2, "updater");
+}
+
+/* ---- signals ---- */
+
+static void handler(void)
+{
+	world_section(1);
+}
+
+static void signalled(void *unused)
+{
+	sim_set_signal(handler, 3);
+	world_reader(unused);
+}
+
+static void signalled_updater(void *nr)
+{
+	sim_set_signal(handler, 3);
+	world_updater(nr);
+}
+
+static void setup_signal(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(signalled, NULL, "reader");
+	sim_spawn(signalled_updater, (void *)2, "updater");
+}
+
+/* ---- full fences, and a kernel without membarrier ---- */
+
+static void setup_full_fence(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_basic();
+}
+
+static void setup_full_signal(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_signal();
+}
+
+static void setup_full_uncounted(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_uncounted();
+}
+
+static void setup_full_guarantee(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_guarantee();
+}
+
+/* ---- progress: a section that begins during a grace period does not delay it ---- */
+
+static void late_reader(void *unused)
+{
+	(void)unused;
+	world_wait_change(&quiesce_rcu_v1.gp, asked);
+	rcu_read_lock();
+	world_wait_change(&done, 0);
+	rcu_read_unlock();
+}
+
+static void early_updater(void *unused)
+{
+	(void)unused;
+	synchronize_rcu();
+	quiesce_store_relaxed(&done, 1);
+}
+
+static void setup_late_reader(void)
+{
+	sim_config()->max_steps = 8000;
+	asked = quiesce_rcu_v1.gp;
+	sim_spawn(late_reader, NULL, "reader");
+	sim_spawn(early_updater, NULL, "updater");
+}
+
+/* ---- cookies ---- */
+
+static struct rcu_gp_seq cookie;
+static struct item *victim;
+static bool start_it;
+
+static void cookie_taker(void *unused)
+{
+	(void)unused;
+	victim = world_replace();
+	cookie = start_it ? start_poll_synchronize_rcu() : get_state_synchronize_rcu();
+	quiesce_store_release(RU3, &asked, 1);
+}
+
+static void poller(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &asked))
+		platform_yield();
+	for (int i = 0; !poll_state_synchronize_rcu(cookie); i++)
+		if (i == 20 && !start_it)
+			cond_synchronize_rcu(cookie);
+		else
+			platform_yield();
+	world_free(victim);
+}
+
+static void poll_threads(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cookie_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+	sim_spawn(world_updater, (void *)2, "updater");
+}
+
+static void setup_poll(void)
+{
+	poll_threads();
+}
+
+static void setup_start_poll(void)
+{
+	start_it = true;
+	poll_threads();
+}
+
+static void setup_poll_alone(void)
+{
+	sim_config()->thread_start_failures = -1;
+	start_it = true;
+	poll_threads();
+}
+
+/* Updaters that only look, and free when a grace period of others has covered them. */
+static void cond_updater(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace();
+		struct rcu_gp_seq seq = get_state_synchronize_rcu();
+
+		sim_point("later");
+		cond_synchronize_rcu(seq);
+		world_free(old);
+	}
+}
+
+static void setup_cond(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cond_updater, NULL, "updater");
+	sim_spawn(cond_updater, NULL, "updater");
+}
+
+const struct sim_scenario rcu_wait_scenarios[] = {
+	{ .name = "basic", .what = "readers, one updater", .setup = setup_basic },
+	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
+	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
+	{ .name = "expedited", .what = "expedited and plain waits at once", .setup = setup_expedited },
+	{ .name = "nested", .what = "nested sections", .setup = setup_nested },
+	{ .name = "guarantee", .what = "a section is before the end or after the beginning", .setup = setup_guarantee },
+	{ .name = "register", .what = "threads start while an updater works", .setup = setup_register },
+	{ .name = "exit", .what = "a thread exits inside a section", .setup = setup_exit, .finish = finish_exit },
+	{ .name = "exit_wakes", .what = "a thread that exits in a section wakes the waiter", .setup = setup_exit_wakes,
+	  .finish = finish_wakes, .must_see = "a wake-up by a thread that exits" },
+	{ .name = "unlock_wakes", .what = "an unlock wakes the waiter", .setup = setup_unlock_wakes,
+	  .finish = finish_wakes, .must_see = "a wake-up by an unlock" },
+	{ .name = "generations", .what = "registry entries are given back", .setup = setup_generations,
+	  .finish = finish_generations },
+	{ .name = "uncounted", .what = "more threads than registry entries", .setup = setup_uncounted },
+	{ .name = "late_section", .what = "sections after the exit hook", .setup = setup_late_section },
+	{ .name = "killed", .what = "threads die without a word", .setup = setup_killed },
+	{ .name = "signal", .what = "handlers read, also during registration", .setup = setup_signal },
+	{ .name = "full_fence", .what = "no membarrier", .setup = setup_full_fence },
+	{ .name = "full_signal", .what = "no membarrier, handlers read", .setup = setup_full_signal },
+	{ .name = "full_uncounted", .what = "no membarrier, no entries", .setup = setup_full_uncounted },
+	{ .name = "full_guarantee", .what = "no membarrier, see guarantee", .setup = setup_full_guarantee },
+	{ .name = "late_reader", .what = "a new section does not delay a grace period", .setup = setup_late_reader },
+	{ .name = "poll", .what = "a cookie polled by another thread", .setup = setup_poll },
+	{ .name = "start_poll", .what = "the same, with a grace period started", .setup = setup_start_poll },
+	{ .name = "poll_alone", .what = "the same, without a worker", .setup = setup_poll_alone },
+	{ .name = "cond", .what = "cond_synchronize_rcu()", .setup = setup_cond },
+	{ .name = NULL },
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_world.h - what the scenarios on the real library share: items that readers see and updaters replace. */
+#ifndef QUIESCE_TESTS_SIM_RCU_WORLD_H
+#define QUIESCE_TESTS_SIM_RCU_WORLD_H
+
+#include "driver.h"
+#include "platform/platform.h"
+
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#define NR_ITEMS 64
+
+struct item {
+	struct rcu_head head;
+	int id;
+};
+
+extern struct item world_item[NR_ITEMS];
+extern struct item *world_current;
+extern int world_nr_freed;
+
+/* Publish the first item; in every setup(). */
+void world_begin(void);
+/* A new, initialised item that nobody sees yet. */
+struct item *world_new(void);
+/* Publish a new item, return the old one; updaters may run at once. */
+struct item *world_replace(void);
+void world_free(struct item *item);
+void world_free_head(struct rcu_head *head); /* a callback */
+/* What a reader does inside a section. */
+void world_look(void);
+/* One section; @depth times nested. */
+void world_section(int depth);
+
+/* Thread bodies and helpers. */
+void world_reader(void *unused);  /* two sections */
+void world_readers(int nr);
+void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t)nr times */
+/* Wait until *@word is not @old, in any order. */
+uint64_t world_wait_change(uint64_t *word, uint64_t old);
+
+extern const struct sim_scenario rcu_wait_scenarios[], rcu_callback_scenarios[];
+
+#endif
