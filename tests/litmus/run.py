@@ -143,8 +143,11 @@ def judge(herd, case, tmp, number):
         out = subprocess.run(herd + models.get(case.model, ours) + [path], capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as e:
         return "error: %s" % e
-    found = re.search(r"^Observation .* (Never|Sometimes|Always) \d+ \d+$", out.stdout, re.M)
-    return found.group(1) if found else "error: " + (out.stderr.strip() or out.stdout.strip())[:300]
+    # The first number counts executions that fulfil "exists".
+    found = re.search(r"^Observation .* \w+ (\d+) \d+$", out.stdout, re.M)
+    if found:
+        return "Sometimes" if int(found.group(1)) else "Never"
+    return "error: " + (out.stderr.strip() or out.stdout.strip())[:300]
 
 
 def main():
