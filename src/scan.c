@@ -35,8 +35,8 @@
 #define REAP_NS 50000000u
 #define HURRY_SHARE 4u         /* plain waits hurry readers at most 1/(1+4) of the time */
 #define HURRY_PAUSE_MAX_NS 4000000u
-#define HURRY_MAX_NS 20000000u  /* who is still in the way now sleeps in its section: */
-#define HURRY_REST_NS 200000000u /* leave the other readers alone for so long */
+#define HURRY_CHECK_NS 10000000u /* after that, see whether it can help at all */
+#define HURRY_REST_NS 100000000u /* if not, leave the other readers alone for so long */
 
 struct wait {
 	const struct quiesce__scan_ops *ops;
@@ -44,7 +44,7 @@ struct wait {
 	uint32_t at, nr;      /* entries before @at are clear */
 	uint64_t start;
 	uint64_t hurried_at;  /* 0: not now */
-	uint64_t rest_until;
+	uint64_t hurry_check_at, rest_until;
 	uint64_t sleep_ns;
 	uint64_t stall_at;
 	bool expedited;
@@ -165,16 +165,27 @@ static void stop_hurrying(struct wait *w, uint64_t now)
 	hurry_not_before = now + (pause < HURRY_PAUSE_MAX_NS ? pause : HURRY_PAUSE_MAX_NS);
 }
 
-/* Begin to hurry the readers, or give up when it has not helped. */
+/* Does the first thread in the way want a CPU?  One that sleeps in its section does not. */
+static bool cpu_would_help(const struct wait *w)
+{
+	/* Relaxed: a guess. */
+	return w->at < w->nr && platform_thread_runnable(quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid));
+}
+
+/* Begin to hurry the readers, or give up where it does not help. */
 static void hurry(struct wait *w, uint64_t now)
 {
 	if (w->hurried_at) {
-		if (now - w->hurried_at < HURRY_MAX_NS)
+		if (now < w->hurry_check_at)
+			return;
+		w->hurry_check_at = now + HURRY_CHECK_NS;
+		if (cpu_would_help(w))
 			return;
 		stop_hurrying(w, now);
 		w->rest_until = now + HURRY_REST_NS;
 	} else if (now >= w->rest_until && may_hurry(w, now)) {
 		w->hurried_at = now;
+		w->hurry_check_at = now + HURRY_CHECK_NS;
 		w->ops->hurry(true);
 		quiesce__count(expedited);
 	}

@@ -40,6 +40,8 @@ uint64_t platform_now_ns(void); /* monotonic */
 uint32_t platform_tid(void);
 /* May thread @tid of this process still run?  False only when it is certainly gone. */
 bool platform_thread_alive(uint32_t tid);
+/* Does thread @tid run, or wait only for a CPU?  True when unknown. */
+bool platform_thread_runnable(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
 /* Start a detached thread with every signal blocked.  @cpus: -1, or the CPU to run on. */

@@ -56,23 +56,40 @@ bool platform_thread_alive(uint32_t tid)
 	return alive;
 }
 
-void platform_thread_name(uint32_t tid, char name[16])
+/* Read up to @size - 1 bytes of a file about thread @tid; by syscall(), because none of
+ * this may be a cancellation point.  Returns how many, and ends them with a NUL. */
+static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t size)
 {
 	char path[48];
 	ssize_t n = 0;
-	int fd;
+	int fd, saved = errno;
 
-	snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-	/* By syscall(): none of these may be a cancellation point. */
+	snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = syscall(SYS_read, fd, name, 15);
+		n = syscall(SYS_read, fd, text, size - 1);
 		syscall(SYS_close, fd);
 	}
-	if (n <= 0)
-		name[0] = '?', n = 1;
-	name[n] = '\0';
+	text[n > 0 ? n : 0] = '\0';
+	errno = saved;
+	return n > 0 ? (size_t)n : 0;
+}
+
+void platform_thread_name(uint32_t tid, char name[16])
+{
+	if (!read_task_file(tid, "comm", name, 16))
+		memcpy(name, "?", 2);
 	name[strcspn(name, "\n")] = '\0';
+}
+
+bool platform_thread_runnable(uint32_t tid)
+{
+	char text[128], *end;
+
+	if (!read_task_file(tid, "stat", text, sizeof text))
+		return true;
+	end = strrchr(text, ')'); /* the name before it may contain anything */
+	return !end || end[1] == '\0' || end[2] == 'R';
 }
 
 _Static_assert(sizeof(sigset_t) <= sizeof(struct platform_sigmask), "a signal mask fits");

@@ -52,9 +52,15 @@ static struct view *view_of(struct location *l, int16_t stamp)
 	return &M->message_views[l - M->locations][stamp % SIM_HISTORY];
 }
 
+static void stamp_next(struct location *l)
+{
+	if (++l->stamp > M->highest_stamp)
+		M->highest_stamp = l->stamp;
+}
+
 static void history_restart(struct location *l)
 {
-	l->stamp++;
+	stamp_next(l);
 	l->count = 1;
 	*newest(l) = (struct message){ .value = sim__memory_get(l), .owner = -1 };
 }
@@ -166,9 +172,7 @@ static void continue_sequence(struct location *l, int thread, bool release, bool
 
 static void append(struct location *l, uint64_t value)
 {
-	l->stamp++;
-	if (l->stamp > M->highest_stamp)
-		M->highest_stamp = l->stamp;
+	stamp_next(l);
 	if (l->count < SIM_HISTORY)
 		l->count++;
 	newest(l)->value = value;

@@ -148,6 +148,11 @@ bool platform_thread_alive(uint32_t tid)
 	return tid - FIRST_TID < (uint32_t)M->nr_threads && M->threads[tid - FIRST_TID].state != THREAD_DONE;
 }
 
+bool platform_thread_runnable(uint32_t tid)
+{
+	return platform_thread_alive(tid);
+}
+
 void platform_thread_name(uint32_t tid, char name[16])
 {
 	bool known = tid - FIRST_TID < (uint32_t)M->nr_threads;
