@@ -15,6 +15,7 @@ class Tap:
         print(f"{'ok' if ok else 'not ok'} {self.number} - {name}")
         for line in str(details).splitlines() if not ok else []:
             print("#   ", line)
+            print("   ", line, file=sys.stderr)  # Meson shows this one
         sys.stdout.flush()
         return ok
 
