@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# gcc at other levels of optimisation, whole-program, and without anything optional.
+. "$(dirname "$0")/lib.sh"
+variant() {
+	local name=$1
+	shift
+	step "$name builds" setup "$CI_BUILD/variant-$name" --werror "$@" || return
+	count_meson "$CI_BUILD/variant-$name" --suite unit
+}
+with gcc
+variant O0 -Doptimization=0 -Dtool=disabled
+variant O3 -Doptimization=3 -Dtool=disabled
+variant lto -Db_lto=true -Dtool=disabled
+variant bare -Dtool=disabled -Dpeers=disabled -Dbuildtype=minsize
+finish
