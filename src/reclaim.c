@@ -203,6 +203,8 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 	if (!ring)
 		return;
 	self->ring = NULL;
+	/* What is not told now never will be, but is taken off when it is reclaimed.  Relaxed: a sum. */
+	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, (int64_t)(ring->bytes_in - ring->bytes_told));
 	/* CB1: release, pairs with CB1 in free_rings() */
 	quiesce_store_release(CB1, &ring->owner_gone, 1);
 }
