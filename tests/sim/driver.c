@@ -85,7 +85,7 @@ static void print_replay(const char *program, const char *scenario, const struct
 	printf("  replay: %s --scenario %s --model %s --sched %s --first %llu --seeds 1 --length %u --readers %d%s%s%s%s%s --trace\n",
 	       program, scenario, driver_model_name[o->model], driver_sched_name[o->sched], (unsigned long long)o->seed,
 	       o->length, driver_readers, chosen.mutant ? " --mutant " : "", chosen.mutant ? chosen.mutant : "",
-	       o->strict_relseq ? " --strict-relseq" : "", o->rmw_full ? " --rmw-full" : "",
+	       o->strict_relseq ? " --strict-relseq" : "", o->rmw_acqrel ? " --rmw-acqrel" : "",
 	       o->compiler ? " --compiler" : "");
 }
 
@@ -152,7 +152,7 @@ static void usage(FILE *out)
 	      "  --mutant NAME        weaken this; see src/mutants.h\n"
 	      "  --compiler           let relaxed stores sink below later loads\n"
 	      "  --strict-relseq      release sequences as in C++20\n"
-	      "  --rmw-full           read-modify-write operations are full fences in the weak model too\n"
+	      "  --rmw-acqrel           read-modify-write operations are no full fences in the weak model\n"
 	      "  --unfinished SHARE   of runs that may hit the step limit (0.01)\n"
 	      "  --expect-fail        exit 0 if and only if a failure was found\n"
 	      "  --trace              print every step\n", out);
@@ -169,7 +169,7 @@ static const struct option long_options[] = {
 	{ "seconds", required_argument, NULL, OPT_SECONDS },   { "mutant", required_argument, NULL, OPT_MUTANT },
 	{ "trace", no_argument, NULL, OPT_TRACE },             { "list", no_argument, NULL, OPT_LIST },
 	{ "expect-fail", no_argument, NULL, OPT_EXPECT },      { "strict-relseq", no_argument, NULL, OPT_RELSEQ },
-	{ "rmw-full", no_argument, NULL, OPT_RMW },            { "compiler", no_argument, NULL, OPT_COMPILER },
+	{ "rmw-acqrel", no_argument, NULL, OPT_RMW },            { "compiler", no_argument, NULL, OPT_COMPILER },
 	{ "unfinished", required_argument, NULL, OPT_UNFINISHED }, { "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -202,7 +202,7 @@ static int take_option(int option)
 	case OPT_TRACE: chosen.options.trace = true; break;
 	case OPT_EXPECT: chosen.expect_fail = true; break;
 	case OPT_RELSEQ: chosen.options.strict_relseq = true; break;
-	case OPT_RMW: chosen.options.rmw_full = true; break;
+	case OPT_RMW: chosen.options.rmw_acqrel = true; break;
 	case OPT_COMPILER: chosen.options.compiler = true; break;
 	case OPT_UNFINISHED: chosen.unfinished_share = atof(optarg); break;
 	default: ok = 0;

@@ -162,7 +162,7 @@ static const struct {
 } litmus[] = {
 	[SB] = { "SB", "NSSS" }, [SB_FENCE] = { "SB+fences", "NNNN" }, [SB_ONE_FENCE] = { "SB+one fence", "NSSS" },
 	[SB_MEMBARRIER] = { "SB+light+membarrier", "NNNN" }, [SB_HALF_MEMBARRIER] = { "SB+membarrier too early", "NSSS" },
-	[SB_RMW] = { "SB+rmws", "NNNS" },
+	[SB_RMW] = { "SB+rmws", "NNNN" },
 	[MP] = { "MP", "NNSS" }, [MP_RELEASE] = { "MP+release", "NNNS" }, [MP_ACQUIRE] = { "MP+acquire", "NNSS" },
 	[MP_BOTH] = { "MP+release+acquire", "NNNN" }, [MP_FENCES] = { "MP+fences", "NNNN" },
 	[MP_MEMBARRIER] = { "MP+membarrier", "NNNN" }, [CORR] = { "coherence", "NNNN" }, [LB_NEVER] = { "LB", "NNNN" },

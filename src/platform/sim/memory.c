@@ -7,8 +7,8 @@
  * weak   views, as in operational forms of C11: a location keeps its last stores;
  *        a load may return any that its thread is not yet ordered behind; acquire
  *        takes over what a release store knew; fences meet in one global view.
- *        A read-modify-write operation reads the newest store and is acquire and
- *        release, not a fence (that is what arm64 makes of it).
+ *        A read-modify-write operation reads the newest store and is, as atomic.h
+ *        promises, a full fence (rmw_acqrel: only acquire and release).
  *
  * Real memory always holds the newest store that has left the buffers, or what the
  * running thread's own buffer says, so that its plain loads see what they would see
@@ -345,7 +345,7 @@ static struct location *rmw_begin(struct thread *t, const void *p, unsigned size
 		sim__buffer_flush_location(t, l);
 	else
 		sim__buffer_drain(t);
-	if (M->opt.rmw_full && order == SIM_FULL)
+	if (!M->opt.rmw_acqrel && order == SIM_FULL)
 		view_fence(t);
 	return l;
 }
@@ -367,7 +367,7 @@ static uint64_t rmw(void *p, unsigned size, uint64_t value, bool add, enum sim_o
 	if (size < 8)
 		value &= (1ull << size * 8) - 1;
 	commit(l, t, value, order, true);
-	if (M->opt.rmw_full && order == SIM_FULL)
+	if (!M->opt.rmw_acqrel && order == SIM_FULL)
 		view_fence(t);
 	sim__trace(op, p, value, order, site);
 	return old;
@@ -396,7 +396,7 @@ static bool cmpxchg(struct thread *t, struct location *l, uint64_t *expected, ui
 	}
 	observe(l, t, stamp, order != SIM_RELAXED);
 	commit(l, t, value, order, true);
-	if (M->opt.rmw_full && order == SIM_FULL)
+	if (!M->opt.rmw_acqrel && order == SIM_FULL)
 		view_fence(t);
 	return true;
 }

@@ -34,13 +34,17 @@ static void membarrier(struct thread *t)
 	int n = M->nr_threads;
 
 	sim__fence(t);
-	view_copy(&before, &t->cur);
-	view_copy(&gathered, &t->cur);
+	before = gathered = t->cur; /* whole: there may be more locations before we are through */
 	for (int i = 0; i < n; i++) {
 		struct thread *target = &M->threads[i];
 
-		if (target == t || target->state == THREAD_DONE)
+		if (target == t)
 			continue;
+		/* Who has ended left its CPU with a fence: ordered before, without an interrupt. */
+		if (target->state == THREAD_DONE) {
+			view_join(&gathered, &target->cur);
+			continue;
+		}
 		sim__point();
 		interrupt(target, &before, &gathered);
 	}
@@ -142,10 +146,19 @@ uint32_t platform_tid(void)
 	return FIRST_TID + M->cur;
 }
 
+/* Who learns from the kernel that a thread is gone is ordered after all of it. */
 bool platform_thread_alive(uint32_t tid)
 {
+	struct thread *t = sim__current(), *other = &M->threads[tid - FIRST_TID];
+
 	sim__point();
-	return tid - FIRST_TID < (uint32_t)M->nr_threads && M->threads[tid - FIRST_TID].state != THREAD_DONE;
+	if (tid - FIRST_TID >= (uint32_t)M->nr_threads)
+		return false;
+	if (other->state != THREAD_DONE)
+		return true;
+	if (t)
+		view_join(&t->cur, &other->cur);
+	return false;
 }
 
 bool platform_thread_runnable(uint32_t tid)

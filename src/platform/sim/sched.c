@@ -163,6 +163,8 @@ static void run_handler(struct thread *t)
 	t->in_handler = true;
 	t->signals_left--;
 	t->rseq_aborted = true;
+	if (M->opt.model == SIM_TSO)
+		sim__buffer_drain(t); /* an interrupt does that on x86; elsewhere nobody promises it */
 	if (M->opt.trace)
 		sim__trace_text("T%d signal handler begins", M->cur);
 	t->handler();

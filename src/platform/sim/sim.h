@@ -48,7 +48,7 @@ struct sim_options {
 	int change_points;     /* of PCT */
 	bool trace;
 	bool strict_relseq;    /* C++20: a later relaxed store of the same thread ends a release sequence */
-	bool rmw_full;         /* weak model: read-modify-write operations are full fences */
+	bool rmw_acqrel;       /* weak model: labelled read-modify-writes are acquire and release, not full fences */
 	bool compiler;         /* relaxed stores may sink below later loads up to the next light fence */
 };
 
