@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The examples in README.md and in the headers' opening comments compile without a warning.
+
+In a header the example is the block of the opening comment that is indented by
+a tab; it is put into a function.  Prints TAP.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+from tap import Tap
+
+WARN = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-fsyntax-only"]
+AROUND = """
+struct config {{ int limit; struct rcu_head rcu; }};
+static struct config *config;
+static void use(int limit) {{ (void)limit; }}
+void example(struct config *p, struct config *old, struct config *fresh);
+void example(struct config *p, struct config *old, struct config *fresh)
+{{
+{}
+(void)p; (void)old; (void)fresh; use(0);
+}}
+"""
+
+
+def check(tap, name, include, text):
+    run = subprocess.run(["gcc", "-x", "c", "-std=gnu11", "-O2", *WARN, f"-I{include}", "-"], input=text, text=True,
+                         capture_output=True)
+    tap.result(run.returncode == 0, f"{name}: the example compiles", run.stderr + text)
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--root", type=pathlib.Path, required=True)
+    root = args.parse_args().root
+    tap = Tap()
+    blocks = re.findall(r"^```c\n(.*?)^```", (root / "README.md").read_text(), re.S | re.M)
+    tap.result(bool(blocks), "README.md has an example")
+    for i, block in enumerate(blocks):
+        check(tap, f"README.md, example {i + 1}", root / "include", "#include <stdlib.h>\n" + block)
+    header = (root / "include/quiesce/rcu.h").read_text()
+    opening = header[header.index("/* quiesce/rcu.h"):header.index("#ifndef")]
+    lines = re.findall(r"^ \*\t(.*)$", opening, re.M)
+    tap.result(len(lines) > 5, "rcu.h has an example")
+    check(tap, "rcu.h", root / "include", "#include <quiesce/rcu.h>\n#include <stdlib.h>\n" +
+          AROUND.format("\n".join(lines)))
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
