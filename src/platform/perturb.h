@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* perturb.h - the torture back end of quiesce/atomic.h (QUIESCE_PERTURB).
+ *
+ * The operations are the native ones; before each of them the thread may be held
+ * up for a random while, so that rare interleavings become common, and each
+ * labelled operation may be weakened at run time (src/mutants.h).
+ * With quiesce_perturb_rate 0 the price is one load and one branch.
+ */
+#ifndef QUIESCE_PERTURB_H
+#define QUIESCE_PERTURB_H
+
+#include "mutants.h"
+
+/* Of 65536 operations so many are held up, on average.  Set before threads start, or any time: it orders nothing. */
+extern unsigned int quiesce_perturb_rate;
+
+void quiesce__perturb_now(void);
+
+static inline void quiesce__perturb(void)
+{
+	if (__builtin_expect(__atomic_load_n(&quiesce_perturb_rate, __ATOMIC_RELAXED) != 0, 0))
+		quiesce__perturb_now();
+}
+
+#define QUIESCE_PERTURBED(operation) ({ quiesce__perturb(); operation; })
+/* The order must be a constant for the compiler, so both forms are there. */
+#define QUIESCE_PERTURBED_EITHER(label, kind, weak, strong) \
+	({ quiesce__perturb(); quiesce_weakened(label, kind) ? (weak) : (strong); })
+
+#define quiesce_load_relaxed(p) QUIESCE_PERTURBED(__atomic_load_n((p), __ATOMIC_RELAXED))
+#define quiesce_load_consume(label, p) quiesce_load_acquire(label, p)
+#define quiesce_load_acquire(label, p)                                                        \
+	QUIESCE_PERTURBED_EITHER(label, ACQUIRE, __atomic_load_n((p), __ATOMIC_RELAXED),      \
+				 __atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define quiesce_store_relaxed(p, v) QUIESCE_PERTURBED(__atomic_store_n((p), (v), __ATOMIC_RELAXED))
+#define quiesce_store_release(label, p, v)                                                    \
+	({                                                                                    \
+		quiesce__perturb();                                                           \
+		if (quiesce_weakened(label, RELEASE))                                         \
+			__atomic_store_n((p), (v), __ATOMIC_RELAXED);                         \
+		else                                                                          \
+			__atomic_store_n((p), (v), __ATOMIC_RELEASE);                         \
+	})
+#define quiesce_xchg(label, p, v)                                                             \
+	QUIESCE_PERTURBED_EITHER(label, RMW, __atomic_exchange_n((p), (v), __ATOMIC_RELAXED), \
+				 quiesce__fenced(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)))
+#define quiesce_fetch_add(label, p, v)                                                        \
+	QUIESCE_PERTURBED_EITHER(label, RMW, __atomic_fetch_add((p), (v), __ATOMIC_RELAXED),  \
+				 quiesce__fenced(__atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)))
+#define quiesce_fetch_add_relaxed(p, v) QUIESCE_PERTURBED(__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define quiesce_cmpxchg(label, p, expected, n)                                                \
+	QUIESCE_PERTURBED_EITHER(                                                             \
+		label, RMW,                                                                   \
+		__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED), \
+		quiesce__fenced(__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_SEQ_CST,    \
+							    __ATOMIC_RELAXED)))
+
+/* Labelled read-modify-write operations are full fences.  A locked instruction is one;
+ * elsewhere a sequentially consistent operation alone need not be. */
+#if defined(__x86_64__)
+#define quiesce__fenced(operation) (operation)
+#define QUIESCE_PERTURB_FENCE() __asm__ __volatile__("lock; orl $0, -4(%%rsp)" ::: "memory", "cc")
+#else
+#define quiesce__fenced(operation)                           \
+	({                                                   \
+		__typeof__(operation) result_ = (operation); \
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);     \
+		result_;                                     \
+	})
+#define QUIESCE_PERTURB_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+/* A compiler fence that is weakened at run time would still be one for the compiler;
+ * the simulator plays that mutant. */
+#define quiesce_fence_light(label)                    \
+	do {                                          \
+		__asm__ __volatile__("" ::: "memory"); \
+		quiesce__perturb();                   \
+	} while (0)
+#define quiesce_fence_full(label)                     \
+	do {                                          \
+		quiesce__perturb();                   \
+		if (!quiesce_weakened(label, FULL))   \
+			QUIESCE_PERTURB_FENCE();      \
+	} while (0)
+
+#endif
