@@ -142,7 +142,7 @@ static void table_spread(FILE *out, double spread)
 		fprintf(out, " %7s", "-");
 }
 
-static void table_read(FILE *out, const struct row *r)
+static void table_short(FILE *out, const struct row *r)
 {
 	table_number(out, 8, r->s.p50);
 	fprintf(out, "  ");
@@ -167,19 +167,21 @@ static void table_wait(FILE *out, const struct row *r)
 	fputc('\n', out);
 }
 
-static bool is_read(const struct cell *c)
+/* Cells of few values, which have no percentiles and no costs worth a column. */
+static bool is_short(const struct cell *c)
 {
-	return c->scenario == SCENARIO_NONE;
+	return strcmp(unit_of(c), "us") != 0;
 }
 
 static void table_title(FILE *out, const struct cell *c)
 {
 	const struct scenario_info *s = &scenario_info[c->scenario];
 
-	if (is_read(c))
-		fprintf(out, "\n%s: %d readers; CPU ns per operation; median, range and spread over %d code layouts\n"
-			     "%-18s %-5s %8s   %8s %8s %7s %6s\n",
-			c->command->name, c->threads, OP_LAYOUTS, "type", "fence", "ns", "min", "max", "spread", "n");
+	if (is_short(c))
+		fprintf(out, "\n%s %s, %d threads: %s; %s, %s\n%-18s %-5s %8s   %8s %8s %7s %6s\n", c->command->name,
+			s->name, c->threads, s->what, s->unit,
+			c->scenario == SCENARIO_NONE ? "median over code layouts" : "median over rounds", "type", "fence",
+			"median", "min", "max", "spread", "n");
 	else
 		fprintf(out, "\n%s %s, %d threads: %s; %s\n"
 			     "%-18s %-5s %8s %8s %8s %8s %8s %8s %7s %7s %8s %7s %7s %7s\n",
@@ -213,7 +215,7 @@ static void emit_table(FILE *out, const struct results *results)
 				continue;
 			r = row_of(c);
 			fprintf(out, "%-18s %-5s", c->op->name, fence_name(c->fence) ? fence_name(c->fence) : "-");
-			(is_read(c) ? table_read : table_wait)(out, &r);
+			(is_short(c) ? table_short : table_wait)(out, &r);
 		}
 	}
 }

@@ -211,6 +211,7 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 				job.fence = fence;
 				job.round = (uint32_t)round;
 				refused[i][fence] = job_run(&job, results) != 0; /* told once, not in each round */
+				results->failures += refused[i][fence] && !interrupted();
 				if (interrupted())
 					goto out;
 			}

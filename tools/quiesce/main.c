@@ -4,6 +4,7 @@
 
 #include <quiesce/control.h>
 
+#include "hogs.h"
 #include "tool.h"
 
 static const struct subcommand *const commands[] = {
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--child"))
 		return job_child();
+	if (!strcmp(argv[1], "--hog"))
+		return hog_main();
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))

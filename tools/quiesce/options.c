@@ -195,12 +195,40 @@ static void type_help(char *text, size_t size, const struct subcommand *command)
 		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
 }
 
+/* argp says more than one line about a mistake, and not which; so look for the first one that it could mean. */
+static void argp_mistake(int argc, char **argv, const struct argp_option *accepted)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *name = argv[i] + strspn(argv[i], "-");
+		size_t length = strcspn(name, "=");
+		const struct argp_option *o = accepted;
+
+		if (name == argv[i])
+			continue;
+		while (o->name && strncmp(o->name, name, length))
+			o++;
+		if (!o->name)
+			usage_error("unknown option '%s'; see quiesce %s --help", argv[i], current->name);
+		if (!o->arg == (name[length] == '='))
+			usage_error("option '%s' %s", argv[i], o->arg ? "needs a value" : "takes no value");
+	}
+	usage_error("wrong options; see quiesce %s --help", current->name);
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--usage") || !strcmp(argv[i], "-?"))
+			return true;
+	return false;
+}
+
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
 {
 	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
 	char doc[8192], name[64];
 	struct argp argp = { accepted, take, NULL, doc, NULL, NULL, NULL };
-	int n = 0, at = 0;
+	int n = 0;
 
 	current = command;
 	*ret = (struct options){ .perturb = -1, .runs = 3 };
@@ -210,9 +238,8 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 	type_help(doc, sizeof(doc), command);
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, &at, ret))
-		usage_error("option '%s' is unknown or lacks its value; see quiesce %s --help",
-			    at > 0 && at <= argc ? argv[at - 1] : "?", command->name);
+	if (argp_parse(&argp, argc, argv, asks_for_help(argc, argv) ? 0 : ARGP_NO_ERRS, NULL, ret))
+		argp_mistake(argc, argv, accepted);
 }
 
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES])

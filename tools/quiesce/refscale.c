@@ -150,7 +150,7 @@ static int run(const struct options *options)
 	jobs_run(&refscale_command, options, &base, types, nr, &results);
 	emit_results(out, options, &results);
 	status = emit_close(out, options);
-	if (!status && results.nr_notes)
+	if (!status && results.failures)
 		status = EXIT_FAILED;
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;

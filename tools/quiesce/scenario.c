@@ -3,7 +3,7 @@
 #include "tool.h"
 
 const struct scenario_info scenario_info[NR_SCENARIOS] = {
-	[SCENARIO_NONE] = { "read", "ns", "one read-side operation" },
+	[SCENARIO_NONE] = { "read", "ns", "CPU time of one read-side operation" },
 	[SCENARIO_IDLE] = { "idle", "us", "readers registered, but asleep outside sections" },
 	[SCENARIO_SAME] = { "same", "us", "readers back to back, on what is waited for" },
 	[SCENARIO_OTHERS] = { "others", "us", "readers back to back, on other objects" },

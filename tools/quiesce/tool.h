@@ -121,6 +121,7 @@ struct results {
 	size_t nr, capacity;
 	char **note; /* crashes, hangs and what was left out */
 	size_t nr_notes;
+	int failures; /* jobs that did not end well */
 };
 
 struct summary {

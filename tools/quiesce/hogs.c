@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* hogs.c - other processes that do nothing but use a CPU. */
+#include "hogs.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <quiesce/atomic.h>
+
+#include "tool.h"
+
+extern char **environ;
+
+/* posix_spawn(), not fork(): the libraries under test have handlers for fork(). */
+void hogs_start(struct hogs *hogs, int nr)
+{
+	char *const argv[] = { (char *)"quiesce", (char *)"--hog", NULL };
+
+	for (hogs->nr = 0; hogs->nr < nr && hogs->nr < MAX_HOGS; hogs->nr++) {
+		int err = posix_spawn(&hogs->pid[hogs->nr], "/proc/self/exe", NULL, NULL, argv, environ);
+
+		if (err) {
+			job_send_note("only %d of %d CPU hogs: %s", hogs->nr, nr, strerror(err));
+			break;
+		}
+	}
+}
+
+void hogs_stop(struct hogs *hogs)
+{
+	for (int i = 0; i < hogs->nr; i++) {
+		kill(hogs->pid[i], SIGKILL);
+		waitpid(hogs->pid[i], NULL, 0);
+	}
+	hogs->nr = 0;
+}
+
+int hog_main(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint64_t spins = 0; getppid() != 1; spins++)
+		for (int i = 0; i < 1000000; i++)
+			quiesce_fence_light(HOG);
+	return 0;
+}

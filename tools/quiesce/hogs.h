@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* hogs.h - other processes that do nothing but use a CPU. */
+#ifndef QUIESCE_TOOL_HOGS_H
+#define QUIESCE_TOOL_HOGS_H
+
+#include <sys/types.h>
+
+#define MAX_HOGS 8
+
+struct hogs {
+	pid_t pid[MAX_HOGS];
+	int nr;
+};
+void hogs_start(struct hogs *hogs, int nr);
+void hogs_stop(struct hogs *hogs);
+/* What such a process runs. */
+int hog_main(void);
+
+#endif

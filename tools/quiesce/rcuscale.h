@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* rcuscale.h - the cells of rcuscale. */
+#ifndef QUIESCE_TOOL_RCUSCALE_H
+#define QUIESCE_TOOL_RCUSCALE_H
+
+#include "tool.h"
+
+#define CALLERS 8
+#define ALIVE 1024
+#define HOGS 2
+
+/* wait_cell.c: time waits of @job->op while @readers threads do what @scenario says. */
+void wait_cell(const struct job *job, enum scenario scenario, int readers);
+/* callers_cell.c: the same with CALLERS callers beside one reader. */
+void callers_cell(const struct job *job);
+/* retire_cell.c: throughput of deferred reclamation with @producers threads. */
+void retire_cell(const struct job *job, int producers);
+
+/* load.c: reader threads around a measurement. */
+struct load;
+struct load *load_start(const struct op *op, enum scenario scenario, int readers, bool pinned);
+void load_stop(struct load *load);
+
+#endif

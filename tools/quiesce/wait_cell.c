@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* wait_cell.c - how long one wait takes, and what it costs. */
+#include "costs.h"
+#include "rcuscale.h"
+#include "team.h"
+
+#define MIN_SAMPLES 3
+#define MAX_SAMPLES 5000 /* of one cell in one round; the rest still counts as waits */
+
+static double time_wait_us(const struct op *op)
+{
+	uint64_t begin = now_ns();
+
+	op->wait->wait();
+	return (double)(now_ns() - begin) / 1e3;
+}
+
+/* Beside running readers, waits are apart by a random pause: a caller that goes on
+ * at once finds the readers where its last wait left them, outside their sections. */
+static void pause_between(enum scenario scenario, uint64_t *random)
+{
+	if (scenario != SCENARIO_IDLE && scenario != SCENARIO_ALIVE)
+		sleep_ns(50000 + random_next(random) % 200000);
+}
+
+/* One caller, until the budget is used up and there are enough samples. */
+static void call(const struct job *job, enum scenario scenario, int readers)
+{
+	static double sample[MAX_SAMPLES];
+	uint64_t end = now_ns() + (uint64_t)(job->seconds * 1e9);
+	struct meter meter;
+	uint64_t n = 0, random = 88172645463325252u + job->round;
+	struct costs costs;
+
+	meter_read(&meter, job->op);
+	while (n < MIN_SAMPLES || now_ns() < end) {
+		double us = time_wait_us(job->op);
+
+		if (n < MAX_SAMPLES)
+			sample[n] = us;
+		n++;
+		pause_between(scenario, &random);
+	}
+	costs = meter_since(&meter, job->op, (double)n);
+	for (uint64_t i = 0; i < n && i < MAX_SAMPLES; i++)
+		job_send(scenario, readers, job->round, sample[i]);
+	job_send_costs(scenario, readers, &costs);
+	job_flush();
+}
+
+/* With a CPU for everyone, everyone keeps to its own; the caller's is the first. */
+void wait_cell(const struct job *job, enum scenario scenario, int readers)
+{
+	bool pinned = scenario == SCENARIO_SAME && readers < cpus_online();
+	struct load *load = load_start(job->op, scenario, readers, pinned);
+
+	if (pinned)
+		bind_cpu(0);
+	op_thread_enter(job->op);
+	call(job, scenario, readers);
+	op_thread_exit(job->op);
+	bind_cpu(-1);
+	load_stop(load);
+}
