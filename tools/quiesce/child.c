@@ -43,6 +43,18 @@ void job_send_note(const char *format, ...)
 	job_flush();
 }
 
+void job_print(const char *format, ...)
+{
+	struct message m = { .kind = MESSAGE_TEXT };
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(m.text, sizeof(m.text), format, args);
+	va_end(args);
+	send_message(&m);
+	job_flush();
+}
+
 void job_flush(void)
 {
 	send_message(&(struct message){ .kind = MESSAGE_ALIVE });

@@ -231,6 +231,12 @@ FILE *emit_open(const struct options *options)
 	return out;
 }
 
+void emit_notes(const struct results *results)
+{
+	for (size_t i = 0; i < results->nr_notes; i++)
+		fprintf(stderr, "quiesce: %s\n", results->note[i]);
+}
+
 void emit_results(FILE *out, const struct options *options, const struct results *results)
 {
 	if (options->format == FORMAT_JSON)
@@ -239,8 +245,7 @@ void emit_results(FILE *out, const struct options *options, const struct results
 		emit_csv(out, results);
 	else
 		emit_table(out, results);
-	for (size_t i = 0; i < results->nr_notes; i++)
-		fprintf(stderr, "quiesce: %s\n", results->note[i]);
+	emit_notes(results);
 }
 
 int emit_close(FILE *out, const struct options *options)

@@ -110,7 +110,12 @@ static void take(const struct job *job, const struct message *m, struct results 
 			     job->fence ? fence_name(job->fence) : "", m->text);
 		return;
 	}
-	if (m->kind == MESSAGE_ALIVE)
+	if (m->kind == MESSAGE_TEXT && results->live) {
+		progress_end();
+		fprintf(results->live, "%s\n", m->text);
+		fflush(results->live);
+	}
+	if (m->kind == MESSAGE_TEXT || m->kind == MESSAGE_ALIVE)
 		return;
 	c = results_cell(results, job->command, job->op, (enum scenario)m->scenario, job->fence, m->threads);
 	if (m->kind == MESSAGE_SAMPLE)
@@ -191,6 +196,13 @@ int job_run(const struct job *job, struct results *results)
 	return reap(job, &child, listen_to(job, &child, results), results);
 }
 
+static int worse(int a, int b)
+{
+	if (b < 0)
+		b = EXIT_FAILED;
+	return a > b ? a : b;
+}
+
 /* Peers and ours take turns, so that what disturbs the machine disturbs them alike. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results)
@@ -203,6 +215,7 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 			progress_step("%s %s", command->name, types[i]->name);
 			for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++) {
 				struct job job = *base;
+				int status;
 
 				if (!options_fence(options, types[i], fence) || refused[i][fence])
 					continue;
@@ -210,10 +223,12 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 				job.op = types[i];
 				job.fence = fence;
 				job.round = (uint32_t)round;
-				refused[i][fence] = job_run(&job, results) != 0; /* told once, not in each round */
-				results->failures += refused[i][fence] && !interrupted();
+				status = job_run(&job, results);
+				refused[i][fence] = status != 0; /* told once, not in each round */
 				if (interrupted())
 					goto out;
+				results->failures += status != 0;
+				results->worst = worse(results->worst, status);
 			}
 		}
 out:

@@ -14,7 +14,7 @@ struct wire {
 	struct job job;
 };
 
-enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_NOTE, MESSAGE_ALIVE };
+enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_NOTE, MESSAGE_TEXT, MESSAGE_ALIVE };
 
 struct message {
 	uint32_t kind;
@@ -24,7 +24,7 @@ struct message {
 	union {
 		double value;
 		struct costs costs;
-		char text[200];
+		char text[MESSAGE_TEXT_MAX];
 	};
 };
 

@@ -123,7 +123,7 @@ static void add_scenario(const char *item, struct options *o)
 	char text[256] = "";
 	size_t n = 0;
 
-	for (int i = SCENARIO_IDLE; i < NR_SCENARIOS; i++) {
+	for (int i = SCENARIO_IDLE; i < NR_WAIT_SCENARIOS; i++) {
 		if (!strcmp(scenario_info[i].name, item)) {
 			o->scenarios |= 1u << i;
 			return;
@@ -165,7 +165,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
 	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;
 	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
-	case KEY_RUNS: o->runs = (int)whole("runs", arg, 1, 1000); break;
+	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;
 	case KEY_CSV: o->format = FORMAT_CSV; break;
 	case KEY_OUTPUT: o->output = arg; break;
@@ -191,7 +191,7 @@ static void type_help(char *text, size_t size, const struct subcommand *command)
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");
-	for (int i = SCENARIO_IDLE; i < NR_SCENARIOS && n < size; i++)
+	for (int i = SCENARIO_IDLE; i < NR_WAIT_SCENARIOS && n < size; i++)
 		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
 }
 

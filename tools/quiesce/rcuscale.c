@@ -43,7 +43,7 @@ int rcuscale_child(const struct job *job)
 	cpus_online();
 	if (job->alive)
 		sleepers_start(&sleepers, job->op, job->alive);
-	for (int s = SCENARIO_IDLE; s < NR_SCENARIOS; s++) {
+	for (int s = SCENARIO_IDLE; s < NR_WAIT_SCENARIOS; s++) {
 		bool given = job->nr_readers && (FREE_READERS & (1u << s));
 		const int *threads = given ? job->readers : default_threads[s];
 		int nr = given ? job->nr_readers : 4;

@@ -14,6 +14,11 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_HOGS] = { "hogs", "us", "64 readers beside 2 other processes that hog CPUs" },
 	[SCENARIO_RETIRE] = { "retire", "objects/s", "call_rcu() of 64-byte objects, final barrier included" },
 	[SCENARIO_GARBAGE] = { "garbage", "objects", "of retire: most objects retired and not yet freed" },
+	[SCENARIO_READS] = { "reads", "count", "read-side sections" },
+	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
+	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
+	[SCENARIO_CLOSE_CALLS] = { "close_calls", "count", "sections during which two or three grace periods ended" },
+	[SCENARIO_ERRORS] = { "errors", "count", "whatever must not happen" },
 };
 
 const char *fence_name(enum op_fence fence)

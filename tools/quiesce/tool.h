@@ -33,6 +33,7 @@ struct options {
 	uint64_t loops;
 	double seconds; /* 0: the subcommand's default */
 	int runs;
+	bool runs_given;
 	enum format format;
 	const char *output;
 	const char *mutant;
@@ -81,6 +82,13 @@ enum scenario {
 	SCENARIO_HOGS,
 	SCENARIO_RETIRE,
 	SCENARIO_GARBAGE,
+	NR_WAIT_SCENARIOS,
+	/* What torture counts; not to be asked for. */
+	SCENARIO_READS = NR_WAIT_SCENARIOS,
+	SCENARIO_UPDATES,
+	SCENARIO_REUSED,
+	SCENARIO_CLOSE_CALLS,
+	SCENARIO_ERRORS,
 	NR_SCENARIOS
 };
 struct scenario_info {
@@ -122,6 +130,8 @@ struct results {
 	char **note; /* crashes, hangs and what was left out */
 	size_t nr_notes;
 	int failures; /* jobs that did not end well */
+	int worst;    /* the gravest exit status of a job */
+	FILE *live;   /* where what a child prints goes at once; NULL: nowhere */
 };
 
 struct summary {
@@ -152,6 +162,7 @@ const char *host_build_type(void);
 /* Open what --output names, early, so that a measurement is not lost. */
 FILE *emit_open(const struct options *options);
 void emit_results(FILE *out, const struct options *options, const struct results *results);
+void emit_notes(const struct results *results);
 void emit_head(FILE *out); /* the machine, for tables */
 /* Close; EXIT_FAILED and a line on stderr if anything was not written. */
 int emit_close(FILE *out, const struct options *options);
@@ -196,6 +207,8 @@ int job_child(void); /* never returns to the caller's normal work: its exit stat
 void job_send(enum scenario scenario, int threads, uint32_t group, double value);
 void job_send_costs(enum scenario scenario, int threads, const struct costs *costs);
 void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define MESSAGE_TEXT_MAX 240
+void job_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line for the table's readers */
 void job_flush(void); /* also: I am alive */
 
 int refscale_child(const struct job *job);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* torture.c - look for grace periods that end too early, and for those that do not end.
+ *
+ * One writer replaces an element and ages the removed ones by one at the end of
+ * each grace period.  A reader that meets an age of 2 or more has been cheated:
+ * a grace period began after the element was removed and ended while the reader
+ * was still in the section in which it had fetched it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "torture.h"
+
+#define REGIME_NS 400000000
+#define LOOK_NS 20000000
+#define CROWD 8 /* readers per CPU when there are to be more threads than CPUs */
+#define DEFAULT_S 10
+
+struct torture torture;
+
+/* Only in builds for torture. */
+int quiesce_mutant_set(const char *name) __attribute__((weak));
+void quiesce_perturb_set(uint32_t rate) __attribute__((weak));
+
+static int choose_mutant(const struct job *job)
+{
+	if (job->mutant[0] && (!quiesce_mutant_set || quiesce_mutant_set(job->mutant))) {
+		job_print(quiesce_mutant_set ? "unknown mutant '%s'" : "mutant '%s': not in this build, only in the perturbed one",
+			  job->mutant);
+		return EXIT_USAGE;
+	}
+	if (job->perturb >= 0 && !quiesce_perturb_set) {
+		job_print("--perturb: not in this build, only in the perturbed one");
+		return EXIT_USAGE;
+	}
+	if (job->perturb >= 0)
+		quiesce_perturb_set((uint32_t)job->perturb);
+	return 0;
+}
+
+/* Pinned, loose, and more threads than CPUs; each without and with delays. */
+static void next_regime(uint32_t n)
+{
+	struct regime *r = &torture.regime;
+	uint32_t cpus = (uint32_t)cpus_online(), kind = n % 3;
+	uint32_t readers = kind == 2 ? (uint32_t)torture.nr_readers : kind == 0 && cpus > 1 ? cpus - 1 : cpus;
+
+	quiesce_store_relaxed(&r->readers, readers);
+	quiesce_store_relaxed(&r->pinned, kind == 0);
+	quiesce_store_relaxed(&r->delays, n / 3 % 2);
+	quiesce_store_relaxed(&r->generation, n + 1);
+}
+
+/* All stand still for a moment and start again together. */
+static void stutter(void)
+{
+	quiesce_store_relaxed(&torture.regime.paused, 1);
+	sleep_ns(LOOK_NS);
+	quiesce_store_relaxed(&torture.regime.paused, 0);
+}
+
+/* Updates have stopped, so something waits for ever: it cannot be joined. */
+static void give_up(uint64_t begin)
+{
+	job_print("!!! HUNG: no update for %d s", HUNG_S);
+	torture_report((double)(now_ns() - begin) / 1e9);
+	job_print("--- %s torture: FAILURE (hung)", torture.op->name);
+	job_flush();
+	_exit(EXIT_FAILED);
+}
+
+/* Change regimes until time is up, or something is found. */
+static void conduct(const struct job *job, uint64_t begin)
+{
+	uint64_t end = begin + (uint64_t)(job->seconds * 1e9), version = 0, changed = begin, next = begin;
+
+	for (uint32_t n = 0; now_ns() < end;) {
+		uint64_t v = quiesce_load_relaxed(&torture.version);
+
+		if (now_ns() >= next) {
+			if (n && n % 6 == 0)
+				stutter();
+			next_regime(n++);
+			next = now_ns() + REGIME_NS;
+		}
+		if (v != version)
+			changed = now_ns();
+		version = v;
+		if (now_ns() - changed > HUNG_S * 1000000000ull)
+			give_up(begin);
+		if (!job->keep_going && torture_errors())
+			break;
+		sleep_ns(LOOK_NS);
+		job_flush();
+	}
+	quiesce_store_relaxed(&torture.regime.stop, 1);
+}
+
+static void *watch_end(void *arg)
+{
+	sleep_ns(HUNG_S * 1000000000ull);
+	give_up(*(uint64_t *)arg);
+	return NULL;
+}
+
+/* Join everybody, run what is queued, and see that every element came back. */
+static void finish(uint64_t *begin)
+{
+	pthread_t watch;
+	uint32_t here;
+
+	if (!pthread_create(&watch, NULL, watch_end, begin))
+		pthread_detach(watch);
+	team_join(&torture.others);
+	team_join(&torture.readers);
+	for (int i = 0; i <= PIPE_LENGTH; i++) /* callbacks queue themselves again, once per age */
+		torture.op->retire->barrier();
+	pthread_mutex_lock(&torture.lock);
+	here = torture.nr_free + 1; /* and the current one */
+	pthread_mutex_unlock(&torture.lock);
+	torture.leaks = here == ELEMENTS ? 0 : 1;
+}
+
+static void set_up(const struct job *job)
+{
+	torture.op = job->op;
+	torture.job = job;
+	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
+	torture.tally = aligned_alloc(128, (size_t)(torture.nr_readers + 1) * sizeof(*torture.tally));
+	if (!torture.tally)
+		abort();
+	memset(torture.tally, 0, (size_t)(torture.nr_readers + 1) * sizeof(*torture.tally));
+	pool_init();
+	torture.current = pool_get();
+	torture_catch_signal();
+	next_regime(0);
+	torture.readers = (struct team){ .nr = torture.nr_readers, .body = torture_reader };
+	torture.others = (struct team){ .nr = torture_nr_others(), .body = torture_other };
+}
+
+int torture_child(const struct job *job)
+{
+	uint64_t begin;
+	int status = choose_mutant(job);
+
+	if (status)
+		return status;
+	cpus_online();
+	set_up(job);
+	job_print("--- %s torture%s%s: %d readers, %d other threads, %.1f s%s%s", job->op->name,
+		  job->fence ? ", fence " : "", job->fence ? fence_name(job->fence) : "", torture.nr_readers,
+		  torture_nr_others(), job->seconds, job->mutant[0] ? ", mutant " : "", job->mutant);
+	op_thread_enter(job->op);
+	begin = now_ns();
+	team_start(&torture.readers);
+	team_start(&torture.others);
+	conduct(job, begin);
+	finish(&begin);
+	return torture_report((double)(now_ns() - begin) / 1e9);
+}
+
+static bool fits(const struct op *op)
+{
+	return op->read && op->read->lock && op->retire && op->polled && op->pointer;
+}
+
+static int run(const struct options *options)
+{
+	struct job base = { .seconds = options->seconds > 0 ? options->seconds : DEFAULT_S, .perturb = options->perturb,
+			    .keep_going = options->keep_going, .nr_readers = options->nr_readers };
+	const struct op *types[MAX_TYPES];
+	struct results results = { 0 };
+	struct options once = *options;
+	FILE *out = emit_open(options);
+	int nr = options_types(options, &torture_command, types), status;
+
+	snprintf(base.mutant, sizeof(base.mutant), "%s", options->mutant ? options->mutant : "");
+	memcpy(base.readers, options->readers, sizeof(base.readers));
+	base.watchdog_s = 3 * HUNG_S;
+	once.runs = options->runs_given ? options->runs : 1;
+	results.live = options->format == FORMAT_TABLE ? out : NULL;
+	if (results.live)
+		emit_head(out);
+	jobs_run(&torture_command, &once, &base, types, nr, &results);
+	if (!results.live)
+		emit_results(out, options, &results);
+	else
+		emit_notes(&results);
+	status = emit_close(out, options);
+	if (!status)
+		status = results.worst;
+	results_free(&results);
+	return interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+const struct subcommand torture_command = {
+	.name = "torture",
+	.what = "Look for grace periods that end too early or never.",
+	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal "
+	       "handlers that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and "
+	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
+	       "updates stop, or if it did not do enough to prove anything. Type 'busted' has to fail.",
+	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
+	.fits = fits,
+	.run = run,
+};

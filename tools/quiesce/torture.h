@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* torture.h - state of one torture run, shared by its threads. */
+#ifndef QUIESCE_TOOL_TORTURE_H
+#define QUIESCE_TOOL_TORTURE_H
+
+#include <quiesce/atomic.h>
+
+#include "team.h"
+#include "tool.h"
+
+#define PIPE_LENGTH 10 /* ages that an element passes after its removal, before it is reused */
+#define ELEMENTS 100
+#define FIFO_DEPTH 64 /* freed elements that must wait before one is reused */
+#define MAGIC 0x71756965736365ull
+#define POISON 0x6b6b6b6b6b6b6b6bull
+#define NR_FAKE_WRITERS 2
+#define FILL_BYTES (4u << 20)
+#define HUNG_S 10
+
+/* Everything in it that readers look at is accessed relaxed. */
+struct element {
+	struct op_head head;
+	uint32_t age;    /* 0 current, 1 removed; 2: a grace period has ended since */
+	uint32_t canary; /* 1 from before its publication until it is reused */
+	uint64_t magic;  /* MAGIC, or POISON after the free */
+	uint64_t serial; /* different at each use */
+	struct element *next; /* in the writer's list or the free list */
+} __attribute__((aligned(64)));
+
+/* A reader's findings, written by its thread and its signal handler only. */
+struct tally {
+	uint64_t reads;
+	uint64_t signal_reads;
+	uint64_t pipe[PIPE_LENGTH + 1];
+	uint64_t batch[PIPE_LENGTH + 1];
+	uint64_t canary_errors;
+	uint64_t magic_errors;
+	uint64_t reuse_errors;
+	uint64_t cookie_errors;
+	uint64_t cpu_ns;
+} __attribute__((aligned(128)));
+
+/* How threads behave for a while; the conductor changes it, all others read it. */
+struct regime {
+	uint32_t generation; /* changes last */
+	uint32_t readers;    /* active */
+	uint32_t pinned;
+	uint32_t delays;
+	uint32_t paused;
+	uint32_t stop;
+};
+
+struct torture {
+	const struct op *op;
+	const struct job *job;
+	struct regime regime;
+	struct element *current; /* the pointer that is protected */
+	struct element element[ELEMENTS];
+
+	pthread_mutex_t lock; /* guards the free list, first in, first out */
+	struct element *first, *last;
+	uint32_t nr_free;
+	uint64_t reused;
+
+	uint64_t version;    /* written by the writer: updates */
+	uint64_t completed;  /* written by the writer: its grace periods */
+	uint64_t empty;      /* allocations that failed, of the writer */
+	uint64_t callbacks;  /* run */
+	uint64_t fake_waits; /* grace periods of the fake writers */
+	uint64_t barriers, barrier_errors;
+	uint64_t exits; /* threads that read once and exited */
+	uint64_t signals;
+	uint64_t leaks;
+
+	int nr_readers;
+	struct tally *tally; /* of each reader, the last one for the exit bursts */
+	struct team readers, others;
+};
+extern struct torture torture;
+
+/* torture_pool.c */
+void pool_init(void);
+struct element *pool_get(void); /* NULL, and counted: none is free */
+void pool_put(struct element *e);
+
+/* torture_read.c */
+void torture_reader(struct member *m);
+/* One short section, as a signal handler or a thread that exits at once does it. */
+void torture_read_once(struct tally *tally);
+void torture_catch_signal(void);
+
+/* torture_write.c */
+void torture_writer(void);
+void torture_fake_writer(uint64_t seed);
+
+/* torture_other.c: threads beside readers and writers */
+void torture_other(struct member *m);
+int torture_nr_others(void);
+
+/* torture_report.c: print it; errors found so far */
+uint64_t torture_errors(void);
+int torture_report(double seconds);
+
+/* Relaxed: flags that only have to be seen some time. */
+static inline bool torture_stopped(void)
+{
+	return quiesce_load_relaxed(&torture.regime.stop);
+}
+
+/* Stand still while the conductor says so. */
+static inline void torture_stutter(void)
+{
+	while (quiesce_load_relaxed(&torture.regime.paused) && !torture_stopped())
+		sleep_ns(1000000);
+}
+
+/* Counters with one writer each, read by the reporter: a plain read-modify-write is enough. */
+#define torture_count(counter) quiesce_store_relaxed(&(counter), quiesce_load_relaxed(&(counter)) + 1)
+
+static inline void torture_spin(uint64_t turns)
+{
+	while (turns--)
+		quiesce_cpu_relax();
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* torture_read.c - readers that hold on to an element and look at it again and again. */
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "torture.h"
+
+static __thread struct tally *my_tally; /* for the signal handler */
+
+/* Stores that miss the cache keep the store buffer full, so that the section's mark stays in it. */
+static void fill_store_buffer(char *region, uint64_t *random)
+{
+	for (int i = 0; i < 8; i++)
+		quiesce_store_relaxed((uint64_t *)(region + (random_next(random) % FILL_BYTES & ~63ul)), *random);
+}
+
+/* What an element looks like that nobody may have freed. */
+static void check(struct element *e, struct tally *t, uint64_t serial)
+{
+	if (!quiesce_load_relaxed(&e->canary))
+		torture_count(t->canary_errors);
+	if (quiesce_load_relaxed(&e->magic) != MAGIC)
+		torture_count(t->magic_errors);
+	if (quiesce_load_relaxed(&e->serial) != serial)
+		torture_count(t->reuse_errors);
+}
+
+static void count_ages(struct element *e, struct tally *t, uint64_t completed)
+{
+	uint64_t age = quiesce_load_relaxed(&e->age);
+	uint64_t batch = quiesce_load_relaxed(&torture.completed) - completed;
+
+	torture_count(t->pipe[age > PIPE_LENGTH ? PIPE_LENGTH : age]);
+	torture_count(t->batch[batch > PIPE_LENGTH ? PIPE_LENGTH : batch]);
+}
+
+void torture_read_once(struct tally *tally)
+{
+	const struct op *op = torture.op;
+	uint64_t completed, serial;
+	struct element *e;
+
+	op->read->lock();
+	completed = quiesce_load_relaxed(&torture.completed);
+	e = op->pointer->fetch((void **)&torture.current);
+	serial = quiesce_load_relaxed(&e->serial);
+	torture_spin(20);
+	check(e, tally, serial);
+	count_ages(e, tally, completed);
+	op->read->unlock();
+	torture_count(tally->reads);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	if (!my_tally)
+		return;
+	torture_read_once(my_tally);
+	torture_count(my_tally->signal_reads);
+}
+
+void torture_catch_signal(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+/* Often short, seldom long: a section has to be open while a grace period passes. */
+static void delay(uint64_t *random)
+{
+	uint64_t r = random_next(random);
+
+	if (r % 8 == 0)
+		torture_spin(r / 8 % 64);
+	else if (r % 512 == 1)
+		torture_spin(r / 512 % 4000);
+	if (!quiesce_load_relaxed(&torture.regime.delays))
+		return;
+	if (r % 512 == 2)
+		sched_yield();
+	else if (r % 4096 == 3)
+		sleep_ns(200000);
+	else if (r % 131072 == 5)
+		sleep_ns(5000000);
+}
+
+/* A cookie taken inside a section cannot have completed while the section is open. */
+static void check_cookie(uint64_t cookie, struct tally *t)
+{
+	if (torture.op->polled->poll(cookie))
+		torture_count(t->cookie_errors);
+}
+
+/* Inside one level: more levels, and changes of protection in which a new level begins before an old one ends. */
+static void extend(uint64_t *random, unsigned int r)
+{
+	const struct op_read *read = torture.op->read;
+
+	for (unsigned int i = 0; i < (r & 3); i++) {
+		read->lock();
+		delay(random);
+		read->unlock();
+	}
+}
+
+static void read_section(struct tally *t, uint64_t *random)
+{
+	const struct op *op = torture.op;
+	unsigned int r = (unsigned int)random_next(random);
+	bool cookies = op->polled && (r >> 8) % 64 == 0;
+	uint64_t completed, serial, cookie = 0;
+	struct element *e;
+
+	op->read->lock();
+	completed = quiesce_load_relaxed(&torture.completed);
+	e = op->pointer->fetch((void **)&torture.current);
+	serial = quiesce_load_relaxed(&e->serial);
+	if (cookies)
+		cookie = op->polled->get();
+	check(e, t, serial);
+	delay(random);
+	if (r >> 16 & 1)
+		extend(random, r >> 17);
+	check(e, t, serial);
+	if (cookies)
+		check_cookie(cookie, t);
+	count_ages(e, t, completed);
+	op->read->unlock();
+	torture_count(t->reads);
+}
+
+/* Bind, or sleep if this regime has no use for reader @index.  Returns whether to read. */
+static bool follow_regime(uint32_t *generation, uint32_t index)
+{
+	uint32_t now = quiesce_load_relaxed(&torture.regime.generation);
+
+	if (now != *generation) {
+		*generation = now;
+		/* The first CPU is the writer's. */
+		bind_cpu(quiesce_load_relaxed(&torture.regime.pinned) ? (int)index + 1 : -1);
+	}
+	if (index < quiesce_load_relaxed(&torture.regime.readers))
+		return true;
+	sleep_ns(2000000);
+	return false;
+}
+
+void torture_reader(struct member *m)
+{
+	struct tally *t = &torture.tally[m->index];
+	uint64_t random = 0x9e3779b97f4a7c15u * (uint64_t)(m->index + 1);
+	char *region = malloc(FILL_BYTES);
+	uint32_t generation = 0;
+
+	my_tally = t;
+	op_thread_enter(torture.op);
+	while (!torture_stopped()) {
+		torture_stutter();
+		if (!follow_regime(&generation, (uint32_t)m->index))
+			continue;
+		for (int i = 0; i < 64; i++) {
+			if (region && random & 32)
+				fill_store_buffer(region, &random);
+			read_section(t, &random);
+		}
+	}
+	t->cpu_ns = thread_cpu_ns();
+	op_thread_exit(torture.op);
+	free(region);
+}

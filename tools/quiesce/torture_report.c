@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* torture_report.c - what a torture run saw, and the verdict. */
+#include <stdlib.h>
+
+#include "torture.h"
+
+static struct tally sum_up(void)
+{
+	struct tally sum = { 0 };
+
+	for (int i = 0; i <= torture.nr_readers; i++) {
+		const struct tally *t = &torture.tally[i];
+
+		sum.reads += quiesce_load_relaxed(&t->reads);
+		sum.signal_reads += quiesce_load_relaxed(&t->signal_reads);
+		sum.canary_errors += quiesce_load_relaxed(&t->canary_errors);
+		sum.magic_errors += quiesce_load_relaxed(&t->magic_errors);
+		sum.reuse_errors += quiesce_load_relaxed(&t->reuse_errors);
+		sum.cookie_errors += quiesce_load_relaxed(&t->cookie_errors);
+		sum.cpu_ns += t->cpu_ns;
+		for (int k = 0; k <= PIPE_LENGTH; k++) {
+			sum.pipe[k] += quiesce_load_relaxed(&t->pipe[k]);
+			sum.batch[k] += quiesce_load_relaxed(&t->batch[k]);
+		}
+	}
+	return sum;
+}
+
+static uint64_t too_old(const struct tally *sum)
+{
+	uint64_t n = 0;
+
+	for (int i = 2; i <= PIPE_LENGTH; i++)
+		n += sum->pipe[i];
+	return n;
+}
+
+static uint64_t errors_of(const struct tally *sum)
+{
+	return too_old(sum) + sum->canary_errors + sum->magic_errors + sum->reuse_errors + sum->cookie_errors +
+	       quiesce_load_relaxed(&torture.barrier_errors) + torture.leaks;
+}
+
+uint64_t torture_errors(void)
+{
+	struct tally sum = sum_up();
+
+	return errors_of(&sum);
+}
+
+static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
+{
+	char text[MESSAGE_TEXT_MAX];
+	size_t n = 0;
+
+	for (int i = 0; i <= PIPE_LENGTH && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %llu", (unsigned long long)v[i]);
+	job_print("%-14s%s", name, text);
+}
+
+#define U(x) ((unsigned long long)(x))
+
+static void print_counts(const struct tally *s)
+{
+	job_print("reads %llu (in signal handlers %llu, in exiting threads %llu), updates %llu, grace periods %llu, reused %llu",
+		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version), U(torture.completed),
+		  U(torture.reused));
+	job_print("callbacks %llu, fake writers' waits %llu, barriers %llu, signals %llu, free list empty %llu",
+		  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.signals), U(torture.empty));
+	print_histogram("Reader Pipe:", s->pipe);
+	print_histogram("Reader Batch:", s->batch);
+}
+
+static void print_errors(const struct tally *s)
+{
+	job_print("!!! errors: age 2 or more %llu, canary %llu, magic %llu, reused in a section %llu, cookie %llu, "
+		  "barrier %llu, leaked %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
+		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.leaks));
+}
+
+/* A run that did not do its work proves nothing.  NULL: it did. */
+static const char *idle_reason(const struct tally *s)
+{
+	if (!s->reads || !s->pipe[0])
+		return "the readers did not read";
+	if (!torture.version || !torture.completed)
+		return "nothing was updated";
+	if (!torture.reused)
+		return "no element was used twice";
+	if (torture.empty > torture.version)
+		return "the free list was empty most of the time";
+	if (!s->signal_reads || !torture.exits || !torture.barriers)
+		return "signals, exits or barriers did not happen";
+	return NULL;
+}
+
+static void send_counts(const struct tally *s, uint64_t errors)
+{
+	const struct { enum scenario what; uint64_t value; } row[] = {
+		{ SCENARIO_READS, s->reads }, { SCENARIO_UPDATES, torture.version }, { SCENARIO_REUSED, torture.reused },
+		{ SCENARIO_CLOSE_CALLS, s->batch[2] + s->batch[3] }, { SCENARIO_ERRORS, errors },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		job_send(row[i].what, torture.nr_readers, torture.job->round, (double)row[i].value);
+}
+
+int torture_report(double seconds)
+{
+	struct tally sum = sum_up();
+	uint64_t errors = errors_of(&sum);
+	const char *idle = errors ? NULL : idle_reason(&sum);
+	double hours = (double)sum.cpu_ns / 3.6e12;
+
+	print_counts(&sum);
+	send_counts(&sum, errors);
+	if (errors)
+		print_errors(&sum);
+	else if (idle)
+		job_print("!!! proves nothing: %s", idle);
+	else
+		job_print("0 errors in %.4f reader-hours: less than %.3g errors per reader-hour at 95 %%", hours, 3 / hours);
+	job_print("--- %s torture: %s after %.1f s", torture.op->name, errors || idle ? "FAILURE" : "SUCCESS", seconds);
+	return errors || idle ? EXIT_FAILED : 0;
+}
