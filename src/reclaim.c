@@ -297,6 +297,8 @@ static void stop_worker(void)
 	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the kick is a fence. */
 	/* CB4: acquire, pairs with CB4 in worker_main() */
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
+		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
+			return; /* somebody queued meanwhile and has started another: leave it to them */
 		quiesce__worker_kick();
 		platform_futex_wait(&w->running, running, BACKPRESSURE_NS);
 	}
