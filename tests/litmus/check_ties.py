@@ -18,6 +18,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy")}
+# What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
+RMW_FULL = [("include/quiesce/atomic.h", "quiesce__after_rmw", ["(result)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)"])]
+RMW_FULL += [("include/quiesce/atomic.h", op, ["quiesce__after_rmw(__atomic_"])
+             for op in ("quiesce_xchg", "quiesce_fetch_add", "quiesce_cmpxchg")]
 
 
 def read(path):
@@ -91,6 +95,8 @@ def check(path, mutants):
     claims = claims_of(text)
     errors = [e for e in map(check_claim, claims) if e]
     errors += unknown_mutants(text, mutants)
+    if re.search(r"^ \* Rmw: full$", text, re.M):
+        errors += [e for e in map(check_claim, RMW_FULL) if e]
     if not claims:
         errors.append("no Source line")
     if text.startswith("C "):

@@ -7,8 +7,8 @@ its comment block
     Result: Never | Sometimes      what herd must say of the file as it stands
     Weakened: LABEL:kind VERDICT   ... and with the operations of that label and kind
                                    made relaxed (fences: removed), as src/mutants.h does it
-    Rmw: full                      the verdicts need read-modify-writes that are full fences,
-                                   as atomic.h makes them; without this line they are only
+    Rmw: full                      the verdicts need the full fence that atomic.h puts after
+                                   read-modify-writes; without this line they are only
                                    acquire and release
     Guard: NAME                    the file shows the source with that guard's mutant on
     Source: FILE FUNCTION OPS      read by check_ties.py
