@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* test_misuse.c - every detected misuse, with a hook and with the default: one line, then abort. */
+#include "testing.h"
+
+#include <sys/syscall.h>
+
+/* ---- the hook ---- */
+
+static enum quiesce_misuse last_kind;
+static int nr_reports;
+static char last_text[400];
+
+static void hook(enum quiesce_misuse kind, const char *text)
+{
+	last_kind = kind;
+	snprintf(last_text, sizeof last_text, "%s", text);
+	count_up(&nr_reports);
+}
+
+/* @fn is reported exactly once, as @kind, and returns. */
+static void hooked(void (*fn)(void), enum quiesce_misuse kind, const char *word)
+{
+	int before = flag_get(&nr_reports);
+
+	quiesce_set_misuse_hook(hook);
+	fn();
+	quiesce_set_misuse_hook(NULL);
+	assert_int_equal(flag_get(&nr_reports), before + 1);
+	assert_int_equal(last_kind, kind);
+	if (!strstr(last_text, word))
+		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
+	assert_null(strchr(last_text, '\n'));
+}
+
+static void one_line(const struct outcome *o, const char *word)
+{
+	assert_int_equal(count_lines(o->text), 1);
+	assert_int_equal(o->text[o->length - 1], '\n');
+	assert_int_equal(strncmp(o->text, "quiesce: ", 9), 0);
+	if (!strstr(o->text, word))
+		fail_msg("\"%s\" does not say \"%s\"", o->text, word);
+}
+
+/* @fn by default prints one line and aborts. */
+static void aborts(void (*fn)(void), const char *word)
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	one_line(&o, word);
+}
+
+static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
+{
+	hooked(fn, kind, word);
+	aborts(fn, word);
+}
+
+/* ---- waiting in a section ---- */
+
+static void in_section_synchronize(void)
+{
+	rcu_read_lock();
+	synchronize_rcu();
+	rcu_read_unlock();
+}
+
+static void in_section_expedited(void)
+{
+	rcu_read_lock();
+	synchronize_rcu_expedited();
+	rcu_read_unlock();
+}
+
+static void in_section_cond(void)
+{
+	rcu_read_lock();
+	cond_synchronize_rcu(get_state_synchronize_rcu());
+	rcu_read_unlock();
+}
+
+static void in_section_barrier(void)
+{
+	rcu_read_lock();
+	rcu_barrier();
+	rcu_read_unlock();
+}
+
+static void in_section_shutdown(void)
+{
+	rcu_read_lock();
+	if (quiesce_shutdown(0) == 0)
+		abort();
+	rcu_read_unlock();
+}
+
+static void in_section_kfree(void)
+{
+	int *object = malloc(sizeof *object);
+
+	rcu_read_lock();
+	kfree_rcu_mightsleep(object);
+	rcu_read_unlock();
+	free(object); /* the call had no effect */
+}
+
+static void waiting_in_a_section(void **state)
+{
+	(void)state;
+	misuse(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu()");
+	misuse(in_section_expedited, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu_expedited()");
+	misuse(in_section_cond, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu");
+	misuse(in_section_barrier, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_barrier()");
+	misuse(in_section_shutdown, QUIESCE_MISUSE_WAIT_IN_READER, "inside an RCU read-side section");
+	misuse(in_section_kfree, QUIESCE_MISUSE_WAIT_IN_READER, "kfree_rcu_mightsleep()");
+	synchronize_rcu(); /* nothing is left of it */
+}
+
+/* ---- waiting in a callback ---- */
+
+static void barrier_run(struct rcu_head *head)
+{
+	(void)head;
+	rcu_barrier();
+}
+
+static void shutdown_run(struct rcu_head *head)
+{
+	(void)head;
+	if (quiesce_shutdown(0) == 0)
+		abort();
+}
+
+static void callback_barrier(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, barrier_run);
+	rcu_barrier();
+}
+
+static void callback_shutdown(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, shutdown_run);
+	rcu_barrier();
+}
+
+static void waiting_in_a_callback(void **state)
+{
+	(void)state;
+	misuse(callback_barrier, QUIESCE_MISUSE_WAIT_IN_CALLBACK, "callback");
+	misuse(callback_shutdown, QUIESCE_MISUSE_WAIT_IN_CALLBACK, "callback");
+}
+
+/* ---- unbalanced, too deep, NULL ---- */
+
+static void unlock_only(void)
+{
+	rcu_read_unlock();
+}
+
+static void unlock_once_too_often(void)
+{
+	rcu_read_lock();
+	rcu_read_lock();
+	rcu_read_unlock();
+	rcu_read_unlock();
+	rcu_read_unlock();
+}
+
+static void *unlock_in_new_thread(void *unused)
+{
+	(void)unused;
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void unlock_unregistered(void)
+{
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, unlock_in_new_thread, NULL));
+	pthread_join(thread, NULL);
+}
+
+static void unbalanced_unlock(void **state)
+{
+	(void)state;
+	misuse(unlock_only, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "without rcu_read_lock()");
+	misuse(unlock_once_too_often, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "without rcu_read_lock()");
+	misuse(unlock_unregistered, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "without rcu_read_lock()");
+	assert_false(rcu_read_lock_held());
+	synchronize_rcu();
+}
+
+static void nest(int depth)
+{
+	for (int i = 0; i < depth; i++)
+		rcu_read_lock();
+}
+
+static void nest_too_deep(void)
+{
+	nest(8192);
+}
+
+static void nest_too_deep_with_hook(void)
+{
+	quiesce_set_misuse_hook(hook);
+	nest(8192);
+}
+
+static void nesting(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	nest(8190);
+	assert_true(rcu_read_lock_held());
+	for (int i = 0; i < 8190; i++)
+		rcu_read_unlock();
+	assert_false(rcu_read_lock_held());
+	synchronize_rcu();
+	aborts(nest_too_deep, "nested deeper");
+	in_child(nest_too_deep_with_hook, &o); /* the hook has seen it; there is no way on */
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	assert_int_equal(o.length, 0);
+}
+
+static void null_head(void)
+{
+	call_rcu(NULL, barrier_run);
+}
+
+static void null_function(void)
+{
+	struct rcu_head head;
+
+	call_rcu(&head, NULL);
+}
+
+static void null_objects(void **state)
+{
+	uint64_t queued = stats_now().callbacks_queued;
+
+	(void)state;
+	misuse(null_head, QUIESCE_MISUSE_NULL, "rcu_head");
+	misuse(null_function, QUIESCE_MISUSE_NULL, "function");
+	kfree_rcu_mightsleep((int *)NULL); /* as free(NULL) */
+	assert_int_equal(stats_now().callbacks_queued, queued);
+}
+
+static void wrong_layout(void)
+{
+	quiesce__rcu_lock_slow(QUIESCE_LAYOUT + 1);
+}
+
+static void layout_in_new_process(void)
+{
+	/* As a program that was built from other headers: its first section shows its stamp. */
+	wrong_layout();
+}
+
+static void *layout_main(void *unused)
+{
+	(void)unused;
+	layout_in_new_process();
+	return NULL;
+}
+
+static void layout_thread(void)
+{
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, layout_main, NULL));
+	pthread_join(thread, NULL);
+}
+
+static void a_foreign_layout_aborts(void **state)
+{
+	(void)state;
+	aborts(layout_thread, "layout");
+}
+
+/* ---- a thread ends inside a section ---- */
+
+static sem_t inside;
+
+static void *return_inside(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	sem_post(&inside);
+	return NULL;
+}
+
+static void *pthread_exit_inside(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	sem_post(&inside);
+	pthread_exit(NULL);
+}
+
+static void *cancelled_inside(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	rcu_read_lock();
+	sem_post(&inside);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void exit_by(void *(*fn)(void *), int cancel)
+{
+	pthread_t thread;
+
+	sem_init(&inside, 0, 0);
+	thread_must(pthread_create(&thread, NULL, fn, NULL));
+	wait_for(&inside);
+	if (cancel)
+		pthread_cancel(thread);
+	synchronize_rcu(); /* must not hang */
+	pthread_join(thread, NULL);
+	synchronize_rcu();
+}
+
+static void exit_by_return(void)
+{
+	exit_by(return_inside, 0);
+}
+
+static void exit_by_pthread_exit(void)
+{
+	exit_by(pthread_exit_inside, 0);
+}
+
+static void exit_by_cancel(void)
+{
+	exit_by(cancelled_inside, 1);
+}
+
+static void is_told(void (*fn)(void))
+{
+	struct outcome o;
+
+	hooked(fn, QUIESCE_MISUSE_EXIT_IN_READER, "exited inside");
+	in_child(fn, &o);
+	assert_true(exited_with(o.status, 0)); /* told, not fatal */
+	one_line(&o, "exited inside");
+}
+
+static void exit_in_a_section(void **state)
+{
+	uint32_t readers = stats_now().readers;
+
+	(void)state;
+	is_told(exit_by_return);
+	is_told(exit_by_pthread_exit);
+	is_told(exit_by_cancel);
+	assert_int_equal(stats_now().readers, readers);
+}
+
+/* A thread that vanishes without a word, as one of a foreign run-time might. */
+static void *vanish_inside(void *unused)
+{
+	(void)unused;
+	pthread_detach(pthread_self());
+	rcu_read_lock();
+	sem_post(&inside);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void vanish(void)
+{
+	uint32_t readers = stats_now().readers;
+	pthread_t thread;
+
+	sem_init(&inside, 0, 0);
+	thread_must(pthread_create(&thread, NULL, vanish_inside, NULL));
+	wait_for(&inside);
+	synchronize_rcu();
+	if (stats_now().readers != readers)
+		abort();
+}
+
+static void a_vanished_thread_does_not_hang_updaters(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	in_child(vanish, &o);
+	assert_true(exited_with(o.status, 0));
+}
+
+/* ---- debug build ---- */
+
+#ifdef QUIESCE_DEBUG
+static void the_debug_build_shows_where(void **state)
+{
+	(void)state;
+	hooked(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near 0x");
+	hooked(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near 0x");
+}
+#define DEBUG_TESTS TEST(the_debug_build_shows_where),
+#else
+#define DEBUG_TESTS
+#endif
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(waiting_in_a_section),
+		TEST(waiting_in_a_callback),
+		TEST(unbalanced_unlock),
+		TEST(nesting),
+		TEST(null_objects),
+		TEST(a_foreign_layout_aborts),
+		TEST(exit_in_a_section),
+		TEST(a_vanished_thread_does_not_hang_updaters),
+		DEBUG_TESTS
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* test_worker.c - the thread that runs callbacks, as others of the process see it. */
+#include "testing.h"
+
+#include <dirent.h>
+#include <sched.h>
+
+static int nr_run;
+
+static void count_run(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_run);
+}
+
+static int named_quiesce(const char *task)
+{
+	char path[300], name[17] = "";
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%s/comm", task);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (!fgets(name, sizeof name, file))
+		name[0] = '\0';
+	fclose(file);
+	return !strcmp(name, "quiesce\n");
+}
+
+/* The worker's thread number, 0 if there is none; -1 if there are several. */
+static pid_t find_worker(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	pid_t found = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)))
+		if (named_quiesce(task->d_name))
+			found = found ? -1 : (pid_t)atoi(task->d_name);
+	closedir(tasks);
+	return found;
+}
+
+static void run_one_callback(void)
+{
+	static struct rcu_head head;
+	int before = flag_get(&nr_run);
+
+	call_rcu(&head, count_run);
+	rcu_barrier();
+	assert_int_equal(nr_run, before + 1);
+}
+
+static void stop_the_worker(void)
+{
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(stats_now().worker_running, 0);
+	wait_until(find_worker() == 0); /* a moment later than it said so */
+}
+
+static unsigned long long blocked_signals(pid_t tid)
+{
+	unsigned long long bits = 0;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file))
+		if (!strncmp(line, "SigBlk:", 7))
+			bits = strtoull(line + 7, NULL, 16);
+	fclose(file);
+	return bits;
+}
+
+static void a_worker_starts_at_first_need(void **state)
+{
+	(void)state;
+	assert_int_equal(find_worker(), 0);
+	synchronize_rcu();
+	rcu_barrier();
+	assert_int_equal(find_worker(), 0);
+	run_one_callback();
+	assert_in_range(find_worker(), 1, INT32_MAX);
+	assert_int_equal(stats_now().worker_running, 1);
+}
+
+static int must_be_blocked(int sig)
+{
+	return sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN);
+}
+
+static void it_blocks_every_signal(void **state)
+{
+	unsigned long long bits;
+
+	(void)state;
+	run_one_callback();
+	bits = blocked_signals(find_worker());
+	for (int sig = 1; sig <= 64; sig++)
+		if (must_be_blocked(sig) && !(bits >> (sig - 1) & 1))
+			fail_msg("signal %d is not blocked in the worker", sig);
+	assert_int_equal(blocked_signals(my_tid()) >> (SIGUSR1 - 1) & 1, 0);
+}
+
+static void it_stops_with_shutdown(void **state)
+{
+	(void)state;
+	run_one_callback();
+	stop_the_worker();
+	run_one_callback();
+	assert_in_range(find_worker(), 1, INT32_MAX);
+}
+
+static void it_runs_where_it_is_told(void **state)
+{
+	cpu_set_t cpus;
+
+	(void)state;
+	stop_the_worker();
+	assert_int_equal(quiesce_set_worker_cpu(-2), -EINVAL);
+	assert_int_equal(quiesce_set_worker_cpu(1 << 24), -EINVAL);
+	assert_int_equal(quiesce_set_worker_cpu(0), 0);
+	run_one_callback();
+	assert_int_equal(sched_getaffinity(find_worker(), sizeof cpus, &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), 1);
+	assert_true(CPU_ISSET(0, &cpus));
+	quiesce_set_worker_cpu(-1);
+	stop_the_worker();
+	run_one_callback();
+	assert_int_equal(sched_getaffinity(find_worker(), sizeof cpus, &cpus), 0);
+	assert_int_equal(CPU_COUNT(&cpus), sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+/* Nobody queues, nobody waits: the worker must not wake up by itself. */
+static long voluntary_switches(pid_t tid)
+{
+	char path[64], line[256];
+	long n = -1;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file))
+		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	fclose(file);
+	return n;
+}
+
+static void it_sleeps_when_idle(void **state)
+{
+	struct timespec rest = { .tv_nsec = 200000000 };
+	long before;
+	pid_t worker;
+
+	(void)state;
+	run_one_callback();
+	worker = find_worker();
+	wait_until(thread_state(worker) == 'S');
+	nanosleep(&rest, NULL); /* a nap under way ends */
+	before = voluntary_switches(worker);
+	nanosleep(&rest, NULL);
+	assert_int_equal(voluntary_switches(worker), before);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_worker_starts_at_first_need),
+		TEST(it_blocks_every_signal),
+		TEST(it_stops_with_shutdown),
+		TEST(it_runs_where_it_is_told),
+		TEST(it_sleeps_when_idle),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
