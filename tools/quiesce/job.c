@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "team.h"
 #include "tool.h"
 
 extern char **environ;
@@ -208,14 +209,19 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 	      const struct op *const *types, int nr_types, struct results *results)
 {
 	bool refused[MAX_TYPES][OP_NR_FENCES] = { { false } };
+	int status;
 
 	progress_begin((size_t)(options->runs * nr_types));
 	for (int round = 0; round < options->runs; round++)
 		for (int i = 0; i < nr_types; i++) {
 			progress_step("%s %s", command->name, types[i]->name);
+			if (base->deadline_ns && now_ns() > base->deadline_ns) {
+				results_note(results, "out of time: %s stopped at %s in round %d", command->name,
+					     types[i]->name, round + 1);
+				goto out;
+			}
 			for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++) {
 				struct job job = *base;
-				int status;
 
 				if (!options_fence(options, types[i], fence) || refused[i][fence])
 					continue;

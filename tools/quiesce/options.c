@@ -24,11 +24,11 @@ static const struct option_row {
 	{ { "scenario", KEY_SCENARIO, "A,B", 0, "only these scenarios", 1 }, OPT_SCENARIO },
 	{ { "fence", KEY_FENCE, "light,full", 0, "only these fence modes of the readers", 1 }, MEASURE },
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
-	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 3 ms)", 1 }, OPT_LOOPS },
+	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell (rcuscale)", 1 }, OPT_SECONDS },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3)", 1 }, MEASURE },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (perturb build only)", 1 }, OPT_TORTURE },
-	{ { "perturb", KEY_PERTURB, "RATE", 0, "delay one in RATE accesses (perturb build only)", 1 }, OPT_TORTURE },
+	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (perturb build only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
 	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
 	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
@@ -170,7 +170,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_CSV: o->format = FORMAT_CSV; break;
 	case KEY_OUTPUT: o->output = arg; break;
 	case KEY_MUTANT: o->mutant = arg; break;
-	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 1e9); break;
+	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;
 	case KEY_KEEP_GOING: o->keep_going = true; break;
 	case ARGP_KEY_ARG: usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
 	default: return ARGP_ERR_UNKNOWN;

@@ -14,7 +14,7 @@
 #include "team.h"
 #include "tool.h"
 
-#define TARGET_NS 3000000  /* of CPU time, of one thread in one run */
+#define TARGET_NS 2000000  /* of CPU time, of one thread in one run */
 #define RUNS 3             /* of each layout, in each round */
 #define CELL_NS 1500000000 /* no further run of a cell after that */
 

@@ -192,6 +192,7 @@ struct job {
 	double perturb;
 	char mutant[64];
 	bool keep_going;
+	uint64_t deadline_ns; /* no job begins after it; 0: none */
 	int watchdog_s; /* silent for that long: hung */
 };
 

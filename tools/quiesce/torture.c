@@ -21,7 +21,7 @@ struct torture torture;
 
 /* Only in builds for torture. */
 int quiesce_mutant_set(const char *name) __attribute__((weak));
-void quiesce_perturb_set(uint32_t rate) __attribute__((weak));
+extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* of 65536 accesses */
 
 static int choose_mutant(const struct job *job)
 {
@@ -30,12 +30,12 @@ static int choose_mutant(const struct job *job)
 			  job->mutant);
 		return EXIT_USAGE;
 	}
-	if (job->perturb >= 0 && !quiesce_perturb_set) {
+	if (job->perturb >= 0 && !&quiesce_perturb_rate) {
 		job_print("--perturb: not in this build, only in the perturbed one");
 		return EXIT_USAGE;
 	}
 	if (job->perturb >= 0)
-		quiesce_perturb_set((uint32_t)job->perturb);
+		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)job->perturb);
 	return 0;
 }
 

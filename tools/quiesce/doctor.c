@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor.c - what this machine allows, and what the library makes of it. */
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "doctor.h"
+
+struct findings {
+	json_t *list;
+	FILE *out; /* tables: printed at once */
+};
+
+static void print(FILE *out, const char *topic, const char *value, const char *note)
+{
+	fprintf(out, "%-30s %s\n", topic, value);
+	if (note)
+		fprintf(out, "%-30s   %s\n", "", note);
+}
+
+void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
+{
+	va_list args;
+	char *value;
+
+	va_start(args, format);
+	if (vasprintf(&value, format, args) < 0)
+		value = NULL;
+	va_end(args);
+	if (!value)
+		return;
+	if (f->out)
+		print(f->out, topic, value, note);
+	json_array_append_new(f->list, json_pack("{ss ss ss?}", "name", topic, "value", value, "note", note));
+	free(value);
+}
+
+static void print_csv(FILE *out, const json_t *list)
+{
+	size_t i;
+	json_t *row;
+
+	fprintf(out, "name,value,note\n");
+	json_array_foreach(list, i, row) {
+		const char *note = json_string_value(json_object_get(row, "note"));
+
+		fprintf(out, "\"%s\",\"%s\",\"%s\"\n", json_string_value(json_object_get(row, "name")),
+			json_string_value(json_object_get(row, "value")), note ? note : "");
+	}
+}
+
+static void print_json(FILE *out, json_t *list)
+{
+	struct host host;
+	json_t *root;
+
+	host_read(&host);
+	root = json_pack("{si s{ss si ss ss} s[] sO}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
+			 "kernel", host.kernel, "build", host_build_type(), "rows", "doctor", list);
+	json_dumpf(root, out, JSON_INDENT(1));
+	fputc('\n', out);
+	json_decref(root);
+}
+
+static int run(const struct options *options)
+{
+	FILE *out = emit_open(options);
+	struct findings f = { json_array(), options->format == FORMAT_TABLE ? out : NULL };
+
+	if (f.out)
+		emit_head(out);
+	doctor_machine(&f);
+	doctor_fences(&f);
+	if (options->format == FORMAT_CSV)
+		print_csv(out, f.list);
+	else if (options->format == FORMAT_JSON)
+		print_json(out, f.list);
+	json_decref(f.list);
+	return interrupted() ? EXIT_INTERRUPTED : emit_close(out, options);
+}
+
+static bool fits(const struct op *op)
+{
+	(void)op;
+	return false;
+}
+
+const struct subcommand doctor_command = {
+	.name = "doctor",
+	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
+	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
+	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier.",
+	.accepts = 0,
+	.fits = fits,
+	.run = run,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_machine.c - CPUs, limits, restartable sequences, versions. */
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <quiesce/control.h>
+
+#include "doctor.h"
+#include "team.h"
+
+#if defined(__has_include) && __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#define HAVE_GLIBC_RSEQ 1
+#else
+#define HAVE_GLIBC_RSEQ 0
+#endif
+
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+#define RSEQ_MM_CID_END 28 /* of the field in the rseq area */
+
+static void find_versions(struct findings *f)
+{
+	struct host host;
+	double version;
+
+	host_read(&host);
+	version = strtod(host.kernel, NULL);
+	finding(f, "quiesce", NULL, "%s (headers %s)", quiesce_version(), QUIESCE_VERSION);
+	finding(f, "C library", NULL, "glibc %s", gnu_get_libc_version());
+	/* "6.12" is not 6.2: compare the parts. */
+	if ((int)version < 6 || ((int)version == 6 && atoi(strchr(host.kernel, '.') + 1) <= 12))
+		finding(f, "kernel", "up to 6.12 one system-wide mutex serialises the membarriers of all processes",
+			"%s", host.kernel);
+	else
+		finding(f, "kernel", NULL, "%s", host.kernel);
+}
+
+static void find_peers(struct findings *f)
+{
+	char text[512] = "";
+	size_t n = 0;
+
+	for (const struct op *const *op = op_table; *op && n < sizeof(text); op++)
+		if (!strncmp((*op)->name, "liburcu", 7) || !strncmp((*op)->name, "ck_", 3))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", (*op)->name);
+	finding(f, "peers compiled in", NULL, "%s", n ? text : "none");
+}
+
+/* The first line of a small file, or NULL. */
+static const char *first_line(const char *path)
+{
+	static char line[128];
+	FILE *file = fopen(path, "re");
+	bool good = file && fgets(line, sizeof(line), file);
+
+	if (file)
+		fclose(file);
+	if (!good)
+		return NULL;
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+static void find_cpus(struct findings *f)
+{
+	const char *quota = first_line("/sys/fs/cgroup/cpu.max");
+	int allowed = cpus_online();
+
+	finding(f, "CPUs", allowed == 1 ? "with one CPU a reader runs only while the updater does not" : NULL,
+		"%d for this process, %ld online, %ld possible", allowed, sysconf(_SC_NPROCESSORS_ONLN),
+		sysconf(_SC_NPROCESSORS_CONF));
+	if (quota && strncmp(quota, "max", 3))
+		finding(f, "CPU limit of the control group", "a throttled reader delays every grace period", "%s", quota);
+	else
+		finding(f, "CPU limit of the control group", NULL, "%s", quota ? "none" : "unknown (no cgroup v2 file here)");
+}
+
+static void find_limit(struct findings *f, const char *topic, int resource, const char *note)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		finding(f, topic, NULL, "unknown: %s", strerror(errno));
+	else if (limit.rlim_cur == RLIM_INFINITY)
+		finding(f, topic, NULL, "unlimited");
+	else
+		finding(f, topic, note, "%llu", (unsigned long long)limit.rlim_cur);
+}
+
+static void find_limits(struct findings *f)
+{
+	const char *threads = first_line("/proc/sys/kernel/threads-max");
+
+	find_limit(f, "limit of address space", RLIMIT_AS, "the registry of readers reserves address space it does not use");
+	find_limit(f, "limit of processes", RLIMIT_NPROC, "without a worker thread the callers run the callbacks");
+	finding(f, "threads of the system", NULL, "%s", threads ? threads : "unknown");
+}
+
+static void find_rseq(struct findings *f)
+{
+	unsigned long size = getauxval(AT_RSEQ_FEATURE_SIZE);
+	unsigned int registered = 0;
+
+#if HAVE_GLIBC_RSEQ
+	registered = __rseq_size;
+#endif
+	finding(f, "rseq", NULL, "%s", registered ? "registered by the C library" : "not registered by the C library");
+	if (size)
+		finding(f, "rseq features", "decided by AT_RSEQ_FEATURE_SIZE, not by the C library's __rseq_size",
+			"%lu bytes, so %s concurrency ids (mm_cid)", size, size >= RSEQ_MM_CID_END ? "with" : "without");
+	else
+		finding(f, "rseq features", NULL, "not told by the kernel (before 6.3)");
+	finding(f, "rseq in use", NULL, "no: RCU readers do not need it");
+}
+
+void doctor_machine(struct findings *f)
+{
+	find_versions(f);
+	find_cpus(f);
+	find_limits(f);
+	find_rseq(f);
+	find_peers(f);
+}

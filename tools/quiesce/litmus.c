@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* litmus.c - does membarrier really order a sibling that has only a compiler fence?
+ *
+ * Both threads store to their word and then load the other's.  If both loads
+ * miss the other's store, both were executed before the stores were visible.
+ */
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <quiesce/atomic.h>
+
+#include "doctor.h"
+#include "team.h"
+
+struct lane {
+	uint64_t word;
+	uint64_t seen;
+} __attribute__((aligned(128)));
+
+static struct {
+	struct lane lane[2];
+	struct gate gate;
+	enum litmus_fence fence;
+	uint64_t end_ns;
+	uint32_t stop; /* set by lane 1 between two gates, read by lane 0 after the second */
+	struct litmus_result result;
+} litmus;
+
+static void pass(void)
+{
+	quiesce_fence_full(LITMUS);
+	gate_pass(&litmus.gate);
+	quiesce_fence_full(LITMUS);
+}
+
+static void fence_between(int index)
+{
+	if (litmus.fence == LITMUS_FULL)
+		quiesce_fence_full(LITMUS);
+	else if (litmus.fence == LITMUS_LIGHT_HEAVY && index == 1)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	else
+		quiesce_fence_light(LITMUS);
+}
+
+/* The words hold the round's number, so that nothing has to be reset between rounds. */
+static void play(int index, uint64_t round)
+{
+	struct lane *mine = &litmus.lane[index], *other = &litmus.lane[!index];
+
+	quiesce_store_relaxed(&mine->word, round);
+	fence_between(index);
+	quiesce_store_relaxed(&mine->seen, quiesce_load_relaxed(&other->word));
+}
+
+static void judge(uint64_t round)
+{
+	litmus.result.rounds = round;
+	litmus.result.both_missed += quiesce_load_relaxed(&litmus.lane[0].seen) < round &&
+				     quiesce_load_relaxed(&litmus.lane[1].seen) < round;
+	quiesce_store_relaxed(&litmus.stop, now_ns() > litmus.end_ns);
+}
+
+static void lane_body(struct member *m)
+{
+	uint64_t random = 0x9e3779b97f4a7c15u + (uint64_t)m->index;
+
+	for (uint64_t round = 1;; round++) {
+		pass();
+		if (quiesce_load_relaxed(&litmus.stop))
+			return;
+		for (uint64_t n = random_next(&random) % 32; n; n--)
+			quiesce_fence_light(LITMUS);
+		/* The reader's turn comes when the system call is under way: anywhere in it. */
+		if (litmus.fence == LITMUS_LIGHT_HEAVY && m->index == 0)
+			for (uint64_t n = random_next(&random) % 2048; n; n--)
+				quiesce_fence_light(LITMUS);
+		play(m->index, round);
+		pass();
+		if (m->index == 1)
+			judge(round);
+	}
+}
+
+struct litmus_result litmus_run(enum litmus_fence fence, double seconds)
+{
+	struct team team = { .nr = 2, .pinned = true, .body = lane_body };
+
+	memset(&litmus, 0, sizeof(litmus));
+	litmus.fence = fence;
+	litmus.end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+	gate_init(&litmus.gate, 2);
+	team_start(&team);
+	team_join(&team);
+	return litmus.result;
+}
