@@ -2,14 +2,30 @@
 /* rcu_callbacks.c - scenarios: deferred reclamation, with and without its worker. */
 #include "rcu_world.h"
 
+#define LAST_WORDS 500
+#define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item, which no reader looks at */
+
 static int nr_queued;
+
+/* What was written before call_rcu() is there for the callback. */
+static void check_and_free(struct rcu_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	sim_assert(sim_data_read(LAST_WORDS_OF(item)) == LAST_WORDS);
+	world_free(item);
+}
+
+static void retire(struct item *old, void (*callback)(struct rcu_head *head))
+{
+	nr_queued++;
+	sim_data_write(LAST_WORDS_OF(old), LAST_WORDS);
+	call_rcu(&old->head, callback);
+}
 
 static void queue_one(void)
 {
-	struct item *old = world_replace();
-
-	nr_queued++;
-	call_rcu(&old->head, world_free_head);
+	retire(world_replace(), check_and_free);
 }
 
 static void queuer(void *nr)
@@ -65,8 +81,7 @@ static void queue_and_wait(void *nr)
 
 	for (intptr_t i = 0; i < n; i++) {
 		mine[i] = world_replace();
-		nr_queued++;
-		call_rcu(&mine[i]->head, world_free_head);
+		retire(mine[i], check_and_free);
 	}
 	rcu_barrier();
 	for (intptr_t i = 0; i < n; i++)
@@ -123,8 +138,7 @@ static void wait_and_look(void *unused)
 	struct item *old = world_replace();
 
 	(void)unused;
-	nr_queued++;
-	call_rcu(&old->head, note_and_free);
+	retire(old, note_and_free);
 	rcu_barrier();
 	sim_assert(quiesce_load_relaxed(&by_callback) == 1);
 }
@@ -160,6 +174,19 @@ static void setup_worker_later(void)
 static void setup_full_fence_callbacks(void)
 {
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_callbacks();
+}
+
+static void setup_full_fence_slow(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_slow_queue();
+}
+
+static void setup_full_fence_no_arm(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	sim_config()->arm_exit_failures = -1;
 	setup_callbacks();
 }
 
@@ -202,17 +229,29 @@ static void setup_overflow_barrier(void)
 	sim_spawn(queue_in_section_and_wait, (void *)5, "queuer");
 }
 
-static void setup_overflow_no_worker(void)
-{
-	sim_config()->thread_start_failures = -1;
-	setup_overflow_barrier();
-}
-
 static void setup_full_queue(void)
 {
 	world_begin();
 	world_readers(1);
 	sim_spawn(queuer, (void *)10, "queuer");
+}
+
+static void setup_full_fence_overflow(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_overflow();
+}
+
+static void setup_full_fence_full_queue(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_full_queue();
+}
+
+static void setup_overflow_no_worker(void)
+{
+	sim_config()->thread_start_failures = -1;
+	setup_overflow_barrier();
 }
 
 static void setup_full_queue_no_worker(void)
@@ -283,8 +322,7 @@ static void queue_chain(void *unused)
 	struct item *old = world_replace();
 
 	(void)unused;
-	nr_queued++;
-	call_rcu(&old->head, free_and_queue);
+	retire(old, free_and_queue);
 }
 
 static void setup_chain(void)
@@ -310,8 +348,7 @@ static void queue_waiting(void *unused)
 	struct item *old = world_replace();
 
 	(void)unused;
-	nr_queued++;
-	call_rcu(&old->head, free_and_wait);
+	retire(old, free_and_wait);
 }
 
 static void setup_callback_waits(void)
@@ -355,6 +392,53 @@ static void setup_kfree(void)
 	sim_spawn(freer, NULL, "freer");
 }
 
+/* ---- fork(): between prepare and parent no callback runs, and all that ran is visible ---- */
+
+static uint64_t first_half, second_half;
+static bool in_callback;
+
+static void two_halves(struct rcu_head *head)
+{
+	uint64_t n = quiesce_load_relaxed(&first_half) + 1;
+
+	in_callback = true;
+	quiesce_store_relaxed(&first_half, n);
+	sim_point("between the halves");
+	quiesce_store_relaxed(&second_half, n);
+	in_callback = false;
+	world_free_head(head);
+}
+
+static void halves_queuer(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++)
+		retire(world_replace(), two_halves);
+}
+
+static void forker(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		for (int k = 0; k < 20; k++)
+			platform_yield();
+		quiesce__fork_prepare();
+		for (int k = 0; k < 3; k++) {
+			sim_assert(!in_callback);
+			sim_assert(quiesce_load_relaxed(&first_half) == quiesce_load_relaxed(&second_half));
+		}
+		quiesce__fork_parent();
+	}
+}
+
+static void setup_fork(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(halves_queuer, NULL, "queuer");
+	sim_spawn(forker, NULL, "forker");
+}
+
 /* ---- the end ---- */
 
 static void shutter(void *unused)
@@ -394,6 +478,14 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "worker_later", .what = "the first start fails", .setup = setup_worker_later, .finish = finish_all_run },
 	{ .name = "full_fence_callbacks", .what = "no membarrier", .setup = setup_full_fence_callbacks,
 	  .finish = finish_all_run },
+	{ .name = "full_fence_slow", .what = "no membarrier, the worker sleeps in between", .setup = setup_full_fence_slow,
+	  .finish = finish_all_run },
+	{ .name = "full_fence_overflow", .what = "no membarrier, a full queue inside a section",
+	  .setup = setup_full_fence_overflow, .finish = finish_all_run },
+	{ .name = "full_fence_full_queue", .what = "no membarrier, waiting for room",
+	  .setup = setup_full_fence_full_queue, .finish = finish_all_run },
+	{ .name = "full_fence_no_arm", .what = "no membarrier, no exit hook", .setup = setup_full_fence_no_arm,
+	  .finish = finish_all_run },
 	{ .name = "no_arm", .what = "no exit hook can be had", .setup = setup_no_arm, .finish = finish_all_run },
 	{ .name = "overflow", .what = "a full queue inside a section", .setup = setup_overflow, .finish = finish_all_run },
 	{ .name = "overflow_barrier", .what = "... and rcu_barrier()", .setup = setup_overflow_barrier,
@@ -412,6 +504,8 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "callback_waits", .what = "callbacks read and wait", .setup = setup_callback_waits,
 	  .finish = finish_callback_waits },
 	{ .name = "kfree", .what = "kfree_rcu(), kfree_rcu_mightsleep()", .setup = setup_kfree, .finish = finish_all_run },
+	{ .name = "fork", .what = "no callback runs while the process forks", .setup = setup_fork,
+	  .finish = finish_all_run },
 	{ .name = "shutdown", .what = "quiesce_shutdown() while others queue", .setup = setup_shutdown,
 	  .finish = finish_all_run },
 	{ .name = "shutdown_twice", .what = "two threads shut down", .setup = setup_shutdown_twice,

@@ -2,7 +2,7 @@
 /* rcu_wait.c - scenarios: readers and those who wait for them. */
 #include "rcu_world.h"
 
-static uint64_t done, asked;
+static uint64_t done, asked, ready;
 
 static void setup_basic(void)
 {
@@ -333,6 +333,8 @@ static void setup_full_guarantee(void)
 static void late_reader(void *unused)
 {
 	(void)unused;
+	world_section(1); /* so that it is registered */
+	quiesce_store_release(RU3, &ready, 1);
 	world_wait_change(&quiesce_rcu_v1.gp, asked);
 	rcu_read_lock();
 	world_wait_change(&done, 0);
@@ -342,6 +344,7 @@ static void late_reader(void *unused)
 static void early_updater(void *unused)
 {
 	(void)unused;
+	world_wait_change(&ready, 0);
 	synchronize_rcu();
 	quiesce_store_relaxed(&done, 1);
 }
@@ -349,6 +352,7 @@ static void early_updater(void *unused)
 static void setup_late_reader(void)
 {
 	sim_config()->max_steps = 8000;
+	world_begin();
 	asked = quiesce_rcu_v1.gp;
 	sim_spawn(late_reader, NULL, "reader");
 	sim_spawn(early_updater, NULL, "updater");
@@ -373,12 +377,20 @@ static void poller(void *unused)
 	(void)unused;
 	while (!quiesce_load_acquire(RU3, &asked))
 		platform_yield();
-	for (int i = 0; !poll_state_synchronize_rcu(cookie); i++)
+	for (int i = 0; !poll_state_synchronize_rcu(cookie); i++) {
 		if (i == 20 && !start_it)
 			cond_synchronize_rcu(cookie);
 		else
 			platform_yield();
+		sim_assert(i < 1000);
+	}
 	world_free(victim);
+}
+
+static void cookie_starter(void *unused)
+{
+	(void)unused;
+	start_poll_synchronize_rcu();
 }
 
 static void poll_threads(void)
@@ -401,11 +413,113 @@ static void setup_start_poll(void)
 	poll_threads();
 }
 
+static void setup_full_start_poll(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_start_poll();
+}
+
+/* Only the worker can complete the cookies, and it has been asleep. */
+static void second_taker(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 30; k++)
+		platform_yield();
+	cookie_taker(NULL);
+}
+
+static void setup_poll_asleep(void)
+{
+	start_it = true;
+	world_begin();
+	sim_spawn(cookie_starter, NULL, "starter");
+	sim_spawn(second_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+}
+
+static void setup_full_poll_asleep(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_poll_asleep();
+}
+
 static void setup_poll_alone(void)
 {
 	sim_config()->thread_start_failures = -1;
 	start_it = true;
 	poll_threads();
+}
+
+/* Publication by a store: only the cookie's own fence stands between it and the number. */
+static void assigning_taker(void *unused)
+{
+	struct item *item = world_new();
+
+	(void)unused;
+	victim = world_current;
+	rcu_assign_pointer(world_current, item);
+	cookie = get_state_synchronize_rcu();
+	quiesce_store_release(RU3, &asked, 1);
+}
+
+static void waiter(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++)
+		synchronize_rcu();
+}
+
+static void setup_poll_assign(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(assigning_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+	sim_spawn(waiter, (void *)3, "waiter");
+}
+
+static void setup_full_poll_assign(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_poll_assign();
+}
+
+static void setup_poll_uncounted(void)
+{
+	world_begin();
+	world_readers(6);
+	sim_spawn(cookie_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+	sim_spawn(waiter, (void *)2, "waiter");
+}
+
+/* A poll that says yes is a full fence. */
+static uint64_t left, right;
+
+static void polls_left(void *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&left, 1);
+	sim_assert(poll_state_synchronize_rcu(get_completed_synchronize_rcu()));
+	before = quiesce_load_relaxed(&right);
+}
+
+static void polls_right(void *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&right, 1);
+	sim_assert(poll_state_synchronize_rcu(get_completed_synchronize_rcu()));
+	after = quiesce_load_relaxed(&left);
+}
+
+static void setup_poll_fence(void)
+{
+	sim_spawn(polls_left, NULL, "left");
+	sim_spawn(polls_right, NULL, "right");
+}
+
+static void finish_poll_fence(void)
+{
+	sim_assert(before || after);
 }
 
 /* Updaters that only look, and free when a grace period of others has covered them. */
@@ -456,7 +570,15 @@ const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "late_reader", .what = "a new section does not delay a grace period", .setup = setup_late_reader },
 	{ .name = "poll", .what = "a cookie polled by another thread", .setup = setup_poll },
 	{ .name = "start_poll", .what = "the same, with a grace period started", .setup = setup_start_poll },
+	{ .name = "full_start_poll", .what = "the same, without membarrier", .setup = setup_full_start_poll },
+	{ .name = "poll_asleep", .what = "the same, when the worker has gone to sleep", .setup = setup_poll_asleep },
+	{ .name = "full_poll_asleep", .what = "... without membarrier", .setup = setup_full_poll_asleep },
 	{ .name = "poll_alone", .what = "the same, without a worker", .setup = setup_poll_alone },
+	{ .name = "poll_assign", .what = "a cookie after publication by a store", .setup = setup_poll_assign },
+	{ .name = "full_poll_assign", .what = "... without membarrier", .setup = setup_full_poll_assign },
+	{ .name = "poll_uncounted", .what = "a cookie, and more threads than entries", .setup = setup_poll_uncounted },
+	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,
+	  .finish = finish_poll_fence },
 	{ .name = "cond", .what = "cond_synchronize_rcu()", .setup = setup_cond },
 	{ .name = NULL },
 };

@@ -35,6 +35,13 @@ static void check_alive(const struct object *o, int id, const char *what)
 		sim_fail("%s of object %d after it was freed", what, id);
 }
 
+static void check_initialised(const struct object *o, int id, const struct thread *t, const char *what)
+{
+	if (o->init_thread >= 0 && o->init_clock > t->cur.clock[o->init_thread])
+		sim_fail("race: object %d %s, and its initialisation by %s is not ordered before", id, what,
+			 M->threads[o->init_thread].name);
+}
+
 void sim_obj_read(int id)
 {
 	struct object *o = object(id);
@@ -46,9 +53,7 @@ void sim_obj_read(int id)
 	check_alive(o, id, "read");
 	if (!t)
 		return;
-	if (o->init_thread >= 0 && o->init_clock > t->cur.clock[o->init_thread])
-		sim_fail("race: object %d read, and its initialisation by %s is not ordered before", id,
-			 M->threads[o->init_thread].name);
+	check_initialised(o, id, t, "read");
 	o->read_clock[M->cur] = ++t->cur.clock[M->cur];
 }
 
@@ -62,6 +67,8 @@ void sim_obj_free(int id)
 		sim__trace_text("T%d frees object %d", M->cur, id);
 	check_alive(o, id, "free");
 	o->freed = true;
+	if (t)
+		check_initialised(o, id, t, "freed");
 	for (int i = 0; t && i < M->nr_threads; i++)
 		if (o->read_clock[i] > t->cur.clock[i])
 			sim_fail("race: object %d freed, and a read of it by %s is not ordered before", id,

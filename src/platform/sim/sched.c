@@ -167,7 +167,9 @@ static void run_handler(struct thread *t)
 		sim__buffer_drain(t); /* an interrupt does that on x86; elsewhere nobody promises it */
 	if (M->opt.trace)
 		sim__trace_text("T%d signal handler begins", M->cur);
+	sim__held_release(t); /* the compiler moves nothing into or out of a handler */
 	t->handler();
+	sim__held_release(t);
 	if (M->opt.trace)
 		sim__trace_text("T%d signal handler ends", M->cur);
 	t->in_handler = false;
