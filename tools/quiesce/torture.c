@@ -23,20 +23,33 @@ struct torture torture;
 int quiesce_mutant_set(const char *name) __attribute__((weak));
 extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* of 65536 accesses */
 
-static int choose_mutant(const struct job *job)
+const char *quiesce_mutant_name(int i) __attribute__((weak));
+
+/* In the parent, so that a mistake is told once. */
+static void check_build(const struct options *options)
 {
-	if (job->mutant[0] && (!quiesce_mutant_set || quiesce_mutant_set(job->mutant))) {
-		job_print(quiesce_mutant_set ? "unknown mutant '%s'" : "mutant '%s': not in this build, only in the perturbed one",
-			  job->mutant);
-		return EXIT_USAGE;
-	}
-	if (job->perturb >= 0 && !&quiesce_perturb_rate) {
-		job_print("--perturb: not in this build, only in the perturbed one");
-		return EXIT_USAGE;
-	}
+	char names[4096] = "";
+	size_t n = 0;
+
+	if (options->perturb >= 0 && !&quiesce_perturb_rate)
+		usage_error("--perturb: not in this build, only in quiesce-torture");
+	if (!options->mutant)
+		return;
+	if (!quiesce_mutant_set || !quiesce_mutant_name)
+		usage_error("--mutant: not in this build, only in quiesce-torture");
+	if (!quiesce_mutant_set(options->mutant))
+		return;
+	for (int i = 0; quiesce_mutant_name(i) && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, " %s", quiesce_mutant_name(i));
+	usage_error("unknown mutant '%s'; valid:%s", options->mutant, names);
+}
+
+static void weaken(const struct job *job)
+{
+	if (job->mutant[0])
+		quiesce_mutant_set(job->mutant);
 	if (job->perturb >= 0)
 		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)job->perturb);
-	return 0;
 }
 
 /* Pinned, loose, and more threads than CPUs; each without and with delays. */
@@ -142,10 +155,8 @@ static void set_up(const struct job *job)
 int torture_child(const struct job *job)
 {
 	uint64_t begin;
-	int status = choose_mutant(job);
 
-	if (status)
-		return status;
+	weaken(job);
 	cpus_online();
 	set_up(job);
 	job_print("--- %s torture%s%s: %d readers, %d other threads, %.1f s%s%s", job->op->name,
@@ -175,6 +186,7 @@ static int run(const struct options *options)
 	FILE *out = emit_open(options);
 	int nr = options_types(options, &torture_command, types), status;
 
+	check_build(options);
 	snprintf(base.mutant, sizeof(base.mutant), "%s", options->mutant ? options->mutant : "");
 	memcpy(base.readers, options->readers, sizeof(base.readers));
 	base.watchdog_s = 3 * HUNG_S;

@@ -67,7 +67,7 @@ struct torture {
 	uint64_t empty;      /* allocations that failed, of the writer */
 	uint64_t callbacks;  /* run */
 	uint64_t fake_waits; /* grace periods of the fake writers */
-	uint64_t barriers, barrier_errors;
+	uint64_t barriers, floods, barrier_errors;
 	uint64_t exits; /* threads that read once and exited */
 	uint64_t signals;
 	uint64_t leaks;
@@ -85,8 +85,8 @@ void pool_put(struct element *e);
 
 /* torture_read.c */
 void torture_reader(struct member *m);
-/* One short section, as a signal handler or a thread that exits at once does it. */
-void torture_read_once(struct tally *tally);
+/* One section of about @spins pauses, as a signal handler or a thread that exits at once does it. */
+void torture_read_once(struct tally *tally, uint64_t spins);
 void torture_catch_signal(void);
 
 /* torture_write.c */

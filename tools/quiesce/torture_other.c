@@ -2,10 +2,12 @@
 /* torture_other.c - threads beside the readers: writers, barriers, exits and signals. */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "torture.h"
 
 #define BARRIER_CALLBACKS 16
+#define FLOOD_CALLBACKS 30000
 #define BURST 16
 
 /* ---- rcu_barrier(): every callback queued before it has run when it returns ---- */
@@ -18,64 +20,116 @@ static void barrier_callback(struct op_head *head)
 	(void)quiesce_fetch_add_relaxed(&barrier_ran, (uint64_t)1);
 }
 
-static void barrier_test(void)
+/* Queue @nr callbacks, if asked for from inside one section, where the library may not hold us back. */
+static void queue_callbacks(struct op_head *head, uint64_t nr, bool in_section)
 {
-	static struct op_head head[BARRIER_CALLBACKS]; /* the barrier must free them all for reuse */
-	uint64_t random = 362436069;
-
-	while (!torture_stopped()) {
-		torture_stutter();
-		quiesce_store_relaxed(&barrier_ran, 0);
-		for (int i = 0; i < BARRIER_CALLBACKS; i++) {
-			head[i].fn = barrier_callback;
-			torture.op->retire->call(&head[i]);
-		}
-		torture.op->retire->barrier();
-		if (quiesce_load_relaxed(&barrier_ran) != BARRIER_CALLBACKS) {
-			torture_count(torture.barrier_errors);
-			torture.op->retire->barrier();
-			sleep_ns(100000000); /* let the late ones come in before their heads are used again */
-		}
-		torture_count(torture.barriers);
-		sleep_ns(random_next(&random) % 5000000);
+	if (in_section)
+		torture.op->read->lock();
+	for (uint64_t i = 0; i < nr; i++) {
+		head[i].fn = barrier_callback;
+		torture.op->retire->call(&head[i]);
 	}
+	if (in_section)
+		torture.op->read->unlock();
 }
 
-/* ---- threads that read once and exit ---- */
+/* After an error, let the late callbacks come in before their heads are used again. */
+static void barrier_failed(void)
+{
+	torture_count(torture.barrier_errors);
+	torture.op->retire->barrier();
+	sleep_ns(100000000);
+}
+
+/* A few callbacks, now and then so many that every queue overflows. */
+static void barrier_test(void)
+{
+	struct op_head *head = calloc(FLOOD_CALLBACKS, sizeof(*head));
+	uint64_t random = 362436069;
+
+	if (!head)
+		abort();
+	while (!torture_stopped()) {
+		uint64_t r = random_next(&random) >> 5;
+		bool flood = r % 16 == 0;
+		uint64_t nr = flood ? FLOOD_CALLBACKS : BARRIER_CALLBACKS;
+
+		torture_stutter();
+		quiesce_store_relaxed(&barrier_ran, 0);
+		queue_callbacks(head, nr, r / 16 % 2);
+		torture.op->retire->barrier();
+		if (quiesce_load_relaxed(&barrier_ran) != nr)
+			barrier_failed();
+		torture_count(torture.barriers);
+		if (flood)
+			torture_count(torture.floods);
+		sleep_ns(r % 5000000);
+	}
+	free(head);
+}
+
+/* ---- threads that read once and exit, and read again while they exit ---- */
+
+static struct tally burst_tally[BURST];
+static __thread int reads_in_exit;
+static pthread_key_t exit_key;
+
+/* Some of these run before the library's own exit handler and some after it. */
+static void read_in_exit(void *arg)
+{
+	struct tally *mine = arg;
+
+	torture_read_once(mine, 500);
+	if (reads_in_exit-- > 0)
+		pthread_setspecific(exit_key, mine);
+}
 
 static void *read_and_exit(void *arg)
 {
-	struct tally mine = { 0 };
+	struct tally *mine = arg;
+	uint64_t random = 521288629u + (uint64_t)(mine - burst_tally) + torture.exits;
 
-	(void)arg;
-	op_thread_enter(torture.op);
-	torture_read_once(&mine);
-	op_thread_exit(torture.op);
-	/* What they find goes to the tally of its own; under the lock, they are many. */
-	pthread_mutex_lock(&torture.lock);
-	torture.exits++;
-	torture.tally[torture.nr_readers].canary_errors += mine.canary_errors;
-	torture.tally[torture.nr_readers].magic_errors += mine.magic_errors;
-	torture.tally[torture.nr_readers].reuse_errors += mine.reuse_errors;
-	for (int i = 0; i <= PIPE_LENGTH; i++)
-		torture.tally[torture.nr_readers].pipe[i] += mine.pipe[i];
-	pthread_mutex_unlock(&torture.lock);
+	for (int i = 0; i < 4; i++)
+		torture_read_once(mine, random_next(&random) >> 3 & 2047);
+	reads_in_exit = 2;
+	pthread_setspecific(exit_key, mine);
 	return NULL;
+}
+
+/* What they found goes to the last tally, which is nobody else's. */
+static void merge(const struct tally *t)
+{
+	struct tally *sum = &torture.tally[torture.nr_readers];
+
+	quiesce_store_relaxed(&sum->reads, sum->reads + t->reads);
+	quiesce_store_relaxed(&sum->canary_errors, sum->canary_errors + t->canary_errors);
+	quiesce_store_relaxed(&sum->magic_errors, sum->magic_errors + t->magic_errors);
+	quiesce_store_relaxed(&sum->reuse_errors, sum->reuse_errors + t->reuse_errors);
+	for (int i = 0; i <= PIPE_LENGTH; i++) {
+		quiesce_store_relaxed(&sum->pipe[i], sum->pipe[i] + t->pipe[i]);
+		quiesce_store_relaxed(&sum->batch[i], sum->batch[i] + t->batch[i]);
+	}
 }
 
 static void exit_bursts(void)
 {
 	uint64_t random = 521288629;
 
+	if (pthread_key_create(&exit_key, read_in_exit))
+		abort();
 	while (!torture_stopped()) {
 		pthread_t thread[BURST];
 		int n = 0;
 
 		torture_stutter();
-		while (n < BURST && !pthread_create(&thread[n], NULL, read_and_exit, NULL))
+		memset(burst_tally, 0, sizeof(burst_tally));
+		while (n < BURST && !pthread_create(&thread[n], NULL, read_and_exit, &burst_tally[n]))
 			n++;
-		while (n > 0)
-			pthread_join(thread[--n], NULL);
+		while (n-- > 0) {
+			pthread_join(thread[n], NULL);
+			merge(&burst_tally[n]);
+			torture_count(torture.exits);
+		}
 		sleep_ns(random_next(&random) % 20000000);
 	}
 }

@@ -35,7 +35,7 @@ static void count_ages(struct element *e, struct tally *t, uint64_t completed)
 	torture_count(t->batch[batch > PIPE_LENGTH ? PIPE_LENGTH : batch]);
 }
 
-void torture_read_once(struct tally *tally)
+void torture_read_once(struct tally *tally, uint64_t spins)
 {
 	const struct op *op = torture.op;
 	uint64_t completed, serial;
@@ -45,7 +45,7 @@ void torture_read_once(struct tally *tally)
 	completed = quiesce_load_relaxed(&torture.completed);
 	e = op->pointer->fetch((void **)&torture.current);
 	serial = quiesce_load_relaxed(&e->serial);
-	torture_spin(20);
+	torture_spin(spins);
 	check(e, tally, serial);
 	count_ages(e, tally, completed);
 	op->read->unlock();
@@ -57,7 +57,7 @@ static void on_signal(int sig)
 	(void)sig;
 	if (!my_tally)
 		return;
-	torture_read_once(my_tally);
+	torture_read_once(my_tally, 20);
 	torture_count(my_tally->signal_reads);
 }
 
