@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run spin on every model, and on every wrong form of it, which must fail.
+
+Exit status: 0, 1 a verdict differs, 77 no spin or no C compiler."""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAX_STATES = 2000000
+
+# model, settings of the correct form, then (wrong form, name in src/mutants.h or "") with the same settings
+RUNS = [
+    ("gp", "NU=1 NUPD=2", [("NO_HEAVY", "RU1:heavy"), ("ADVANCE_FIRST", "gp_advance_before_fence"),
+                           ("SKIPS_LAST", "gp_skips_last_reader"), ("NO_WAIT", "gp_no_wait"), ("REG_LATE", "reg_late")]),
+    ("gp", "NLOOP=1", [("SHARES_RUNNING", "gp_shares_running"), ("LOSES_HEAD", "")]),
+    ("gp", "NLOOP=1 POLL", [("COMPLETED_EARLY", "gp_completed_early"), ("COOKIE_NOW", "cookie_now")]),
+    ("wake", "NLOOP=2", [("UNTIMED", "")]),
+    ("wake", "NLOOP=2 EXIT", []),
+    ("wake", "UNTIMED NO_LOSS NLOOP=2", [("WAKE_LOST", "wake_lost"), ("NOTIFY_LAST", ""), ("NO_SECOND_LOOK", ""),
+                                         ("PENDING_LATE", "")]),
+    ("wake", "UNTIMED NO_LOSS EXIT", [("EXIT_SILENT", "exit_no_notify")]),
+    ("worker", "", [("NO_HEAVY", "CB3:heavy"), ("UNCHECKED", "cb_sleep_unchecked"), ("FENCE_FIRST", ""),
+                    ("NO_KICK", ""), ("KICK_QUIET", "")]),
+    ("worker", "FULL", [("NO_HEAVY", "CB3:full"), ("NO_LIGHT", "CB3:full")]),
+    ("worker", "STOP NLOOP=1", [("STOP_UNCHECKED", "")]),
+]
+
+
+def cases():
+    """(name, model, settings, must it pass?, mutant)"""
+    for model, settings, wrong in RUNS:
+        yield ("%s %s" % (model, settings)).strip(), model, settings.split(), True, ""
+        for form, mutant in wrong:
+            yield "%s %s %s" % (model, settings, form), model, settings.split() + [form], False, mutant
+
+
+def command(argv, cwd):
+    out = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=300)
+    if out.returncode:
+        raise RuntimeError("%s: %s" % (argv[0], (out.stdout + out.stderr).strip()[:300]))
+    return out.stdout
+
+
+def verify(case):
+    """(what went wrong or None, states)"""
+    _, model, settings, must_pass, _ = case
+    with tempfile.TemporaryDirectory() as tmp:
+        try:
+            shutil.copy(os.path.join(HERE, model + ".pml"), tmp)
+            command(["spin"] + ["-D" + s for s in settings] + ["-a", model + ".pml"], tmp)
+            command([os.environ.get("CC", "cc"), "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-DVECTORSZ=512", "-o", "pan", "pan.c"], tmp)
+            out = command(["./pan", "-m10000", "-c1"], tmp)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as e:
+            return str(e), 0
+    states = int(re.search(r"(\d+) states, stored", out).group(1))
+    errors = int(re.search(r"errors: (\d+)", out).group(1))
+    if "max search depth too small" in out:
+        return "search not exhaustive", states
+    if states > MAX_STATES:
+        return "%d states, more than %d" % (states, MAX_STATES), states
+    if must_pass and errors:
+        return (re.search(r"pan:1: (.*)", out) or re.search(r"(.*)", out)).group(1), states
+    if not must_pass and not errors:
+        return "a wrong form passes", states
+    return None, states
+
+
+def main():
+    ap = argparse.ArgumentParser(description="run spin on the models")
+    ap.add_argument("--mutant", help="only the wrong forms that stand for LABEL:kind or the guard; exit 0 if each fails")
+    ap.add_argument("--list-mutants", action="store_true", help="print each mutant killed here with its model")
+    ap.add_argument("-v", "--verbose", action="store_true")
+    args = ap.parse_args()
+    todo = [c for c in cases() if not args.mutant or c[4] == args.mutant]
+    if args.list_mutants:
+        print("\n".join("%s\t%s" % (c[4], c[0]) for c in todo if c[4]))
+        return 0
+    if not todo:
+        print("model: no model kills " + args.mutant)
+        return 1
+    for tool in ("spin", os.environ.get("CC", "cc").split()[0]):
+        if not shutil.which(tool):
+            print("model: skipped: no %s" % tool)
+            return 77
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for case, (wrong, states) in zip(todo, pool.map(verify, todo)):
+            bad += wrong is not None
+            if args.verbose or wrong:
+                print("%s: %s: %s, %d states" % ("FAILED" if wrong else "ok", case[0],
+                                                 wrong or ("passes" if case[3] else "fails as it must"), states))
+    print("model: %d passed, %d failed" % (len(todo) - bad, bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
