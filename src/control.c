@@ -24,6 +24,9 @@ struct quiesce__settings quiesce__settings = {
 };
 struct quiesce__counters quiesce__counters;
 
+static uint32_t no_canary = 1;
+uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
+
 static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said */
 
 void quiesce__membarrier(void)
@@ -89,6 +92,7 @@ static void init_all(void)
 	fence_from_environment();
 	quiesce__readers_init();
 	platform_init();
+	quiesce__fork_canary = platform_fork_canary();
 }
 
 void quiesce__init_slow(void)
@@ -214,18 +218,11 @@ void quiesce__fork_parent(void)
 
 void quiesce__fork_child(void)
 {
-	quiesce_store_relaxed(platform_fork_canary(), 1); /* Relaxed: the child has one thread. */
+	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
 	quiesce__scan_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__reclaim_fork_child();
-}
-
-void quiesce__fork_check(void)
-{
-	/* Relaxed: reads 0 only in a child that no handler told us of, which has one thread. */
-	if (quiesce_unlikely(!quiesce_load_relaxed(platform_fork_canary())))
-		quiesce__fork_child();
 }

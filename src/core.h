@@ -49,8 +49,16 @@ static inline void quiesce__init(void)
 		quiesce__init_slow();
 }
 
+extern uint32_t *quiesce__fork_canary;
+void quiesce__fork_child(void);
+
 /* Did this process fork without telling us?  Then repair first. */
-void quiesce__fork_check(void);
+static inline void quiesce__fork_check(void)
+{
+	/* Relaxed: reads 0 only in a child that no handler told us of, which has one thread. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(quiesce__fork_canary)))
+		quiesce__fork_child();
+}
 
 /* Report; returns only if a hook did, or for kinds that are only told. */
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

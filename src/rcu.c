@@ -113,15 +113,51 @@ static void uncounted_unlock(struct quiesce_tls_v1 *self)
 		quiesce_fetch_add(RU8, &quiesce__readers.uncounted, (uint64_t)-1);
 }
 
+/* A mark that is set but not yet fenced, in full-fence mode; no nesting gets as deep. */
+#define ENTERING QUIESCE_RCU_DEPTH
+
+static uint64_t entered(uint64_t word, uint64_t depth)
+{
+	return (word & ~QUIESCE_RCU_DEPTH) | depth;
+}
+
+/* The outermost lock in full-fence mode.  A signal handler may come between the mark and
+ * the fence: it must not take the mark for a protection, so it finds ENTERING there. */
+static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
+{
+	uint64_t word;
+
+	/* Relaxed: the fence follows. */
+	quiesce_store_relaxed(&self->rcu_word, entered(now, ENTERING) | QUIESCE_RCU_FULL);
+	/* RU1: full, pairs with RU1 in gp_advance() */
+	quiesce_fence_full(RU1);
+	word = quiesce_load_relaxed(&self->rcu_word); /* Relaxed: the thread's own word. */
+	/* A handler that comes now leaves what is stored here. */
+	if ((word & QUIESCE_RCU_DEPTH) == ENTERING)
+		quiesce_store_relaxed(&self->rcu_word, entered(word, 1)); /* Relaxed: protected already. */
+}
+
+/* In a handler that interrupted fenced_lock(): fence for both, and nest. */
+static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
+{
+	/* RU1: full, pairs with RU1 in gp_advance() */
+	quiesce_fence_full(RU1);
+	quiesce_store_relaxed(&self->rcu_word, entered(word, 2)); /* Relaxed: protected. */
+}
+
 /* The outermost lock of a registered thread. */
 static void counted_lock(struct quiesce_tls_v1 *self)
 {
 	/* Relaxed: an old number only makes an updater wait for us in vain. */
 	uint64_t now = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
 
-	quiesce_store_relaxed(&self->rcu_word, now | idle_word()); /* Relaxed: the fence follows. */
+	if (idle_word()) {
+		fenced_lock(self, now);
+		return;
+	}
+	quiesce_store_relaxed(&self->rcu_word, now); /* Relaxed: the fence follows. */
 	/* RU1: pairs with RU1 in gp_advance() */
-	quiesce_fence_mode(RU1);
+	quiesce_fence_light(RU1);
 }
 
 void quiesce__rcu_lock_slow(uint32_t layout)
@@ -130,6 +166,10 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 	/* Relaxed: the thread's own word. */
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
+	if ((word & QUIESCE_RCU_DEPTH) == ENTERING) {
+		finish_entering(self, word);
+		return;
+	}
 	if ((word & QUIESCE_RCU_DEPTH) != 0) {
 		quiesce__misuse(QUIESCE_MISUSE_NESTING, "RCU read-side sections nested deeper than %u",
 				(unsigned int)QUIESCE_RCU_DEPTH - 1);
@@ -358,7 +398,8 @@ void quiesce__rcu_wait(bool expedited)
 		gp_lead(&me);
 }
 
-static bool wait_is_misuse(const char *what)
+/* Reports a wait for oneself.  The debug build knows where the section began. */
+static bool wait_is_misuse(const char *what, const void *caller)
 {
 	const void *site = quiesce__self()->site;
 
@@ -367,23 +408,23 @@ static bool wait_is_misuse(const char *what)
 		return false;
 	if (site)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s inside an RCU read-side section would wait for itself; the section began near %p",
-				what, site);
+				"%s at %p inside an RCU read-side section would wait for itself; the section began near %p",
+				what, caller, site);
 	else
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s inside an RCU read-side section would wait for itself", what);
+				"%s at %p inside an RCU read-side section would wait for itself", what, caller);
 	return true;
 }
 
 void quiesce_synchronize_rcu(void)
 {
-	if (!wait_is_misuse("synchronize_rcu()"))
+	if (!wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
 		quiesce__rcu_wait(false);
 }
 
 void quiesce_synchronize_rcu_expedited(void)
 {
-	if (!wait_is_misuse("synchronize_rcu_expedited()"))
+	if (!wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
 		quiesce__rcu_wait(true);
 }
 
@@ -457,10 +498,11 @@ static void gp_try(uint64_t cookie)
 
 int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 {
-	bool done = quiesce__rcu_cookie_done(seq.value);
+	bool done;
 
+	quiesce__fork_check();
+	done = quiesce__rcu_cookie_done(seq.value);
 	if (!done && !quiesce__reclaim_has_worker() && !rcu_read_lock_held()) {
-		quiesce__fork_check();
 		gp_try(seq.value);
 		done = quiesce__rcu_cookie_done(seq.value);
 	}

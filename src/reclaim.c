@@ -44,7 +44,6 @@ static struct quiesce__ring *ring_new(struct quiesce_tls_v1 *self)
 	if (self->state & QUIESCE_TLS_EXITING)
 		return NULL;
 	quiesce__init();
-	quiesce__fork_check();
 	if (platform_arm_thread_exit())
 		return NULL;
 	ring = platform_pages_get(sizeof *ring);
@@ -163,6 +162,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_rcu() with a NULL %s", head ? "function" : "rcu_head");
 		return;
 	}
+	quiesce__fork_check();
 	head->func = func;
 	ring = ring_with_room(self);
 	if (quiesce_likely(ring != NULL)) {
@@ -185,6 +185,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "kfree_rcu_mightsleep() inside an RCU read-side section");
 		return;
 	}
+	quiesce__fork_check();
 	ring = ring_with_room(self);
 	if (quiesce_unlikely(!ring)) {
 		quiesce__init();

@@ -88,6 +88,7 @@ struct quiesce__queues {
 	struct rcu_head *taken_overflow; /* of the present pass, before its grace period */
 	struct rcu_head *ready_overflow; /* and after it */
 	uint64_t overflow_pushed, overflow_run;
+	bool overflow_running;
 	uint64_t freed_run; /* callbacks run from rings that are gone */
 	int64_t garbage; /* bytes told by owners less bytes reclaimed; may dip below zero */
 };

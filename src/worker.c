@@ -83,10 +83,11 @@ static bool under_pressure(void)
 
 static uint64_t snapshot_ring(struct quiesce__ring *ring)
 {
-	/* Bytes first: what is added meanwhile counts as garbage a little longer. */
-	ring->bytes_snap = quiesce_load_relaxed(&ring->bytes_in); /* Relaxed: a sum. */
 	/* CB1: acquire, pairs with CB1 in quiesce__ring_push() */
 	ring->snap = quiesce_load_acquire(CB1, &ring->queued);
+	/* Relaxed: at least the bytes of what the snapshot covers, because of CB1; what is more
+	 * is not counted again. */
+	ring->bytes_snap = quiesce_load_relaxed(&ring->bytes_in);
 	return ring->snap - ring->taken;
 }
 
@@ -106,7 +107,7 @@ static uint64_t snapshot(struct quiesce__ring **ret_first)
 	if (!q->taken_overflow && !QUIESCE_MUTANT(cb_overflow_lost))
 		/* CB5: full, pairs with CB5 in push_overflow() */
 		q->taken_overflow = quiesce_xchg(CB5, &q->overflow, NULL);
-	return nr + (q->taken_overflow != NULL);
+	return nr + (q->taken_overflow || q->ready_overflow);
 }
 
 /* ---- running ---- */
@@ -132,13 +133,16 @@ static void run_item(uintptr_t item)
 static void gate_enter(void)
 {
 	for (;;) {
+		uint32_t closed;
+
 		quiesce_store_relaxed(&gate.running, 1); /* Relaxed: the fence follows. */
 		/* FK1: full, pairs with FK1 in quiesce__reclaim_fork_prepare() */
 		quiesce_fence_full(FK1);
-		if (quiesce_likely(!quiesce_load_relaxed(&gate.closed))) /* Relaxed: FK1. */
+		closed = quiesce_load_relaxed(&gate.closed); /* Relaxed: FK1. */
+		if (quiesce_likely(!closed))
 			return;
 		quiesce_store_relaxed(&gate.running, 0); /* Relaxed: nothing ran. */
-		platform_futex_wait(&gate.closed, 1, PLATFORM_FOREVER);
+		platform_futex_wait(&gate.closed, closed, PLATFORM_FOREVER);
 	}
 }
 
@@ -202,7 +206,9 @@ static void run_overflow(void)
 	while ((head = q->ready_overflow)) {
 		gate_enter();
 		q->ready_overflow = head->next;
+		q->overflow_running = true;
 		run_head(head);
+		q->overflow_running = false;
 		/* CB4: release, pairs with CB4 in add_overflow() */
 		quiesce_store_release(CB4, &q->overflow_run, q->overflow_run + 1);
 		gate_leave();
@@ -426,7 +432,7 @@ void quiesce__reclaim_fork_prepare(void)
 
 	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK)) {
 		/* FK1: full, pairs with FK1 in gate_enter() */
-		quiesce_xchg(FK1, &gate.closed, 1);
+		quiesce_fetch_add(FK1, &gate.closed, 1u);
 		end = platform_now_ns() + FORK_PATIENCE_NS;
 		/* A callback that waits for a lock of this thread must not hang fork() for ever;
 		 * it then counts as done in the child. */
@@ -439,8 +445,29 @@ void quiesce__reclaim_fork_prepare(void)
 void quiesce__reclaim_fork_parent(void)
 {
 	quiesce__unlock(&quiesce__queues.lock);
-	quiesce_store_relaxed(&gate.closed, 0); /* Relaxed: the wake-up is a fence. */
+	if (quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK)
+		return; /* it has not closed the gate */
+	quiesce_fetch_add_relaxed(&gate.closed, (uint32_t)-1); /* Relaxed: the wake-up is a fence. */
 	platform_futex_wake(&gate.closed, INT32_MAX);
+}
+
+static uint64_t list_length(const struct rcu_head *head)
+{
+	uint64_t nr = 0;
+
+	for (; head; head = head->next)
+		nr++;
+	return nr;
+}
+
+/* What is in no list has run, or was running in a thread that the child does not have. */
+static void recount_overflow(const struct quiesce_tls_v1 *self)
+{
+	struct quiesce__queues *q = &quiesce__queues;
+	uint64_t left = list_length(q->overflow) + list_length(q->taken_overflow) + list_length(q->ready_overflow);
+
+	q->overflow_running = q->overflow_running && (self->state & QUIESCE_TLS_IN_CALLBACK);
+	q->overflow_run = q->overflow_pushed - left - q->overflow_running;
 }
 
 void quiesce__reclaim_fork_child(void)
@@ -453,6 +480,7 @@ void quiesce__reclaim_fork_child(void)
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	/* A callback may have called fork(): then the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){ .running = (self->state & QUIESCE_TLS_WORKER) != 0 };
+	recount_overflow(self);
 	for (struct quiesce__ring *ring = quiesce__queues.rings; ring; ring = ring->next) {
 		ring->blocked = 0;
 		ring->run = ring->taken;

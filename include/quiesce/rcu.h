@@ -30,7 +30,7 @@ QUIESCE_BEGIN_DECLS
 /* The reader's word: low 16 bits as below, grace-period number above.  One word,
  * because two words in any store order leave a signal handler, or the code that
  * it interrupts, unprotected. */
-#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside */
+#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: mark set, fence to come */
 #define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
 #define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
 #define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
@@ -81,7 +81,7 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 	if (quiesce_likely((uint16_t)word == 0))
 		/* Relaxed: an old number only makes an updater wait for us in vain. */
 		quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
-	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 1))
+	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
 		quiesce_store_relaxed(&self->rcu_word, word + 1); /* Relaxed: nested, already protected. */
 	else
 		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);

@@ -252,15 +252,16 @@ void sim__held_release(struct thread *t)
 
 	t->held.location = NULL;
 	if (l)
-		store_now(t, l, t->held.value, SIM_RELAXED);
+		store_now(t, l, t->held.value, t->held.release ? SIM_RELEASE : SIM_RELAXED);
 }
 
-static bool hold(struct thread *t, struct location *l, uint64_t value)
+static bool hold(struct thread *t, struct location *l, uint64_t value, enum sim_order order)
 {
 	if (!may_hold())
 		return false;
 	t->held.location = l;
 	t->held.value = value;
+	t->held.release = order != SIM_RELAXED;
 	t->held_free = M->opt.compiler && sim__draw() % 2;
 	return true;
 }
@@ -321,7 +322,7 @@ void sim__store(void *p, unsigned size, uint64_t value, enum sim_order order, co
 	if (size < 8)
 		value &= (1ull << size * 8) - 1;
 	sim__trace("store", p, value, order, site);
-	if (order != SIM_RELAXED || !hold(t, l, value))
+	if (!hold(t, l, value, order))
 		store_now(t, l, value, order);
 }
 
