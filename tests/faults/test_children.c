@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* test_children.c - children that no fork handler was told of, daemons, and executed programs. */
+#include "../unit/testing.h"
+#include "use.h"
+
+#include <sched.h>
+#include <spawn.h>
+
+extern char **environ;
+
+static void must(int ok)
+{
+	if (!ok)
+		_exit(3);
+}
+
+static pid_t raw_clone(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+/* Run @fn as the very first use in a child made by @make. */
+static int first_use(pid_t (*make)(void), void (*fn)(void))
+{
+	int status = -1;
+	pid_t pid = make();
+
+	if (pid == 0) {
+		alarm(WATCHDOG_SECONDS / 3);
+		fn();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static struct rcu_head first_head;
+static int first_run;
+
+static void first_callback(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&first_run);
+}
+
+static void first_synchronize(void)
+{
+	synchronize_rcu();
+}
+
+static void first_poll(void)
+{
+	struct rcu_gp_seq seq = get_state_synchronize_rcu();
+
+	while (!poll_state_synchronize_rcu(seq))
+		short_rest();
+}
+
+static void first_start_poll(void)
+{
+	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
+
+	while (!poll_state_synchronize_rcu(seq))
+		short_rest();
+}
+
+static void first_barrier(void)
+{
+	call_rcu(&first_head, first_callback);
+	rcu_barrier();
+	must(first_run == 1);
+}
+
+static void first_call_rcu_alone(void)
+{
+	call_rcu(&first_head, first_callback);
+	wait_until(flag_get(&first_run) == 1);
+}
+
+static void first_many_callbacks(void)
+{
+	static struct rcu_head head[100000];
+
+	for (int i = 0; i < 100000; i++)
+		call_rcu(&head[i], first_callback);
+	rcu_barrier();
+	must(first_run == 100000);
+}
+
+static void first_kfree(void)
+{
+	kfree_rcu_mightsleep((int *)malloc(sizeof(int)));
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void first_read(void)
+{
+	must(use_reader());
+	must(use_everything());
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} firsts[] = {
+	{ "synchronize_rcu", first_synchronize },
+	{ "poll", first_poll },
+	{ "start_poll", first_start_poll },
+	{ "call_rcu and rcu_barrier", first_barrier },
+	{ "call_rcu alone", first_call_rcu_alone },
+	{ "many call_rcu", first_many_callbacks },
+	{ "kfree_rcu_mightsleep and shutdown", first_kfree },
+	{ "everything", first_read },
+};
+
+/* In the parent: a worker, a thread inside a section and one that waits for it. */
+static void *wait_main(void *unused)
+{
+	(void)unused;
+	synchronize_rcu();
+	return NULL;
+}
+
+static void each_first_use(pid_t (*make)(void))
+{
+	uint64_t sleeps = stats_now().sleeps;
+	pthread_t waiter;
+	struct held h;
+	int bad = 0;
+
+	assert_true(use_everything());
+	held_begin(&h, NULL);
+	thread_must(pthread_create(&waiter, NULL, wait_main, NULL));
+	wait_until(stats_now().sleeps > sleeps);
+	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+		int status = first_use(make, firsts[i].fn);
+
+		if (!exited_with(status, 0))
+			print_error("%s: wait status %#x\n", firsts[i].name, (unsigned int)status);
+		bad += !exited_with(status, 0);
+		alarm(WATCHDOG_SECONDS);
+	}
+	held_end(&h);
+	pthread_join(waiter, NULL);
+	assert_int_equal(bad, 0);
+}
+
+static void after_fork(void **state)
+{
+	(void)state;
+	each_first_use(fork);
+}
+
+static void after_raw_clone(void **state)
+{
+	(void)state;
+	each_first_use(raw_clone);
+}
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#define underscore_fork _Fork
+#else
+#define underscore_fork raw_clone
+#endif
+
+static void after_underscore_fork(void **state)
+{
+	(void)state;
+	each_first_use(underscore_fork);
+}
+
+/* ---- children that share our memory for a while, or replace it ---- */
+
+static void vfork_and_exec(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(use_everything());
+	for (int i = 0; i < 5; i++) {
+		pid = vfork();
+		if (pid == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(127);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		assert_true(use_everything());
+	}
+}
+
+static void spawn(void **state)
+{
+	char *argv[] = { (char *)(uintptr_t)"true", NULL };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	rcu_read_lock();
+	assert_int_equal(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ), 0);
+	rcu_read_unlock();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(use_everything());
+}
+
+/* The daemon tells through a pipe; its parent has gone by then. */
+static int daemon_pipe[2];
+
+static void become_daemon(void)
+{
+	char ok;
+
+	must(daemon(1, 1) == 0);
+	alarm(WATCHDOG_SECONDS / 3);
+	ok = use_everything() && use_with_threads(2, 2) ? 'y' : 'n';
+	must(write(daemon_pipe[1], &ok, 1) == 1);
+}
+
+static void a_daemon_has_a_worker_of_its_own(void **state)
+{
+	char told = '?';
+	int status;
+
+	(void)state;
+	assert_true(use_everything());
+	assert_int_equal(stats_now().worker_running, 1);
+	assert_int_equal(pipe(daemon_pipe), 0);
+	status = first_use(fork, become_daemon);
+	assert_true(exited_with(status, 0));
+	close(daemon_pipe[1]);
+	assert_int_equal(read(daemon_pipe[0], &told, 1), 1);
+	assert_int_equal(told, 'y');
+	close(daemon_pipe[0]);
+}
+
+/* ---- a callback that forks, and returns in the child as well ---- */
+
+static int report[2];
+static pid_t first_process;
+
+static void tell(char what)
+{
+	must(write(report[1], &what, 1) == 1);
+}
+
+static void fork_and_return(struct rcu_head *head)
+{
+	(void)head;
+	if (fork() == 0)
+		alarm(WATCHDOG_SECONDS / 3);
+}
+
+/* In the child the thread goes on as its worker, and comes here too. */
+static void tell_which(struct rcu_head *head)
+{
+	(void)head;
+	if (getpid() == first_process) {
+		tell('p');
+	} else {
+		tell('c');
+		_exit(0);
+	}
+}
+
+static void a_forking_callback_returns_in_both(void **state)
+{
+	static struct rcu_head forks, later;
+	char seen[2] = "";
+
+	(void)state;
+	first_process = getpid();
+	assert_int_equal(pipe(report), 0);
+	rcu_read_lock();
+	call_rcu(&forks, fork_and_return);
+	call_rcu(&later, tell_which);
+	rcu_read_unlock();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(read(report[0], &seen[i], 1), 1);
+	assert_true(seen[0] != seen[1]);
+	rcu_barrier();
+	assert_true(use_everything());
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(after_fork),
+		TEST(after_raw_clone),
+		TEST(after_underscore_fork),
+		TEST(vfork_and_exec),
+		TEST(spawn),
+		TEST(a_daemon_has_a_worker_of_its_own),
+		TEST(a_forking_callback_returns_in_both),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

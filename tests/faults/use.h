@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* use.h - one use of everything by one thread, and the same with threads; returns whether it worked. */
+#ifndef USE_H
+#define USE_H
+
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+struct use_object {
+	struct rcu_head rcu;
+	int value;
+};
+
+static int use_nr_run;
+static struct use_object *use_shared;
+
+static inline void use_run(struct rcu_head *head)
+{
+	struct use_object *o = (struct use_object *)(void *)head;
+
+	o->value = -1;
+	free(o);
+	quiesce_fetch_add_relaxed(&use_nr_run, 1); /* Relaxed: rcu_barrier() orders it. */
+}
+
+static inline struct use_object *use_new(void)
+{
+	struct use_object *o = malloc(sizeof *o);
+
+	if (o)
+		o->value = 42;
+	return o;
+}
+
+static inline int use_reader(void)
+{
+	struct use_object *o;
+	int ok;
+
+	rcu_read_lock();
+	rcu_read_lock();
+	o = rcu_dereference(use_shared);
+	rcu_read_unlock();
+	ok = rcu_read_lock_held() && (!o || o->value == 42);
+	rcu_read_unlock();
+	return ok && !rcu_read_lock_held();
+}
+
+/* Retire the shared object, one way after the other. */
+static inline void use_replace(int way)
+{
+	struct use_object *old = rcu_xchg_pointer(&use_shared, use_new());
+
+	if (!old)
+		return;
+	if (way == 0)
+		call_rcu(&old->rcu, use_run);
+	else if (way == 1)
+		kfree_rcu(old, rcu);
+	else if (way == 2)
+		kfree_rcu_mightsleep(old);
+	else {
+		if (way == 3)
+			synchronize_rcu();
+		else
+			synchronize_rcu_expedited();
+		old->value = -1;
+		free(old);
+	}
+}
+
+static inline int use_poll(void)
+{
+	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
+
+	while (!poll_state_synchronize_rcu(seq))
+		sched_yield();
+	seq = get_state_synchronize_rcu();
+	cond_synchronize_rcu(seq);
+	return poll_state_synchronize_rcu(seq);
+}
+
+static inline int use_callback(void)
+{
+	int before = quiesce_load_relaxed(&use_nr_run); /* Relaxed: a count. */
+	struct use_object *o = use_new();
+
+	if (!o)
+		return 1;
+	call_rcu(&o->rcu, use_run);
+	rcu_barrier();
+	return quiesce_load_relaxed(&use_nr_run) > before; /* Relaxed: after a barrier. */
+}
+
+static inline int use_everything(void)
+{
+	int ok = use_reader();
+
+	for (int way = 0; way < 10; way++)
+		use_replace(way % 5);
+	ok &= use_poll();
+	ok &= use_callback();
+	return ok && use_reader();
+}
+
+/* ---- with threads ---- */
+
+static int use_stop, use_bad;
+
+static inline void *use_reader_main(void *started)
+{
+	int first = 1;
+
+	while (!quiesce_load_relaxed(&use_stop)) { /* Relaxed: ends some time. */
+		if (!use_reader())
+			quiesce_store_relaxed(&use_bad, 1); /* Relaxed: joined before it is read. */
+		if (first)
+			sem_post(started);
+		first = 0;
+	}
+	return NULL;
+}
+
+static inline int use_with_threads(int nr_readers, int rounds)
+{
+	pthread_t thread[16];
+	sem_t started;
+	int n = 0, ok = 1;
+
+	sem_init(&started, 0, 0);
+	quiesce_store_relaxed(&use_stop, 0); /* Relaxed: before the threads begin. */
+	while (n < nr_readers && pthread_create(&thread[n], NULL, use_reader_main, &started) == 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		sem_wait(&started);
+	for (int i = 0; i < rounds; i++)
+		ok &= use_everything();
+	quiesce_store_relaxed(&use_stop, 1); /* Relaxed: as above. */
+	for (int i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+	return ok && n == nr_readers && !use_bad;
+}
+
+#endif
