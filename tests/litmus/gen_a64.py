@@ -83,7 +83,7 @@ FAMILIES = [
      r"0:X3=1 /\ 1:X2=0", [LOCK_SOURCE, SCAN_SOURCE]),
     ("sb-full", "Full-fence mode.",
      "N", [["MOV W1,#1", "STR W1,[X11]", "DMB SY"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c counted_lock quiesce_fence_mode(RU1)", SCAN_SOURCE]),
+     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c fenced_lock quiesce_store_relaxed(&self->rcu_word ; quiesce_fence_full(RU1)", SCAN_SOURCE]),
     ("rmw-llsc", "A read-modify-write of two instructions is no fence for a load after it: why atomic.h adds one.",
      "S", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
      r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
