@@ -54,11 +54,11 @@ static json_t *json_row(const struct cell *c)
 {
 	struct row r = row_of(c);
 
-	return json_pack("{so so so si so so so sI so so so so so so so so so so so}",
+	return json_pack("{so so so si so so so sI sI so so so so so so so so so so so}",
 			 "subcommand", json_text(c->command->name), "type", json_text(c->op->name),
 			 "scenario", json_text(scenario_info[c->scenario].name), "threads", c->threads,
 			 "fence", json_text(fence_name(c->fence)), "slot", json_null(), "unit", json_text(unit_of(c)),
-			 "n", (json_int_t)r.s.n, "mean", json_number(r.s.mean), "min", json_number(r.s.min),
+			 "n", (json_int_t)r.s.n, "disturbed", (json_int_t)c->disturbed, "mean", json_number(r.s.mean), "min", json_number(r.s.min),
 			 "p50", json_number(r.s.p50), "p90", json_number(r.s.p90), "p99", json_number(r.s.p99),
 			 "max", json_number(r.s.max), "spread", json_number(r.s.spread), "ipis", json_number(r.ipis),
 			 "membarriers", json_number(r.membarriers), "wakeups", json_number(r.wakeups),
@@ -97,7 +97,7 @@ static void emit_csv(FILE *out, const struct results *results)
 	struct host host;
 
 	host_read(&host);
-	fprintf(out, "subcommand,type,scenario,threads,fence,slot,unit,n,mean,min,p50,p90,p99,max,spread,"
+	fprintf(out, "subcommand,type,scenario,threads,fence,slot,unit,n,disturbed,mean,min,p50,p90,p99,max,spread,"
 		     "ipis,membarriers,wakeups,cpu_s,cpu,cores,kernel,build\n");
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *c = &results->cell[i];
@@ -105,8 +105,8 @@ static void emit_csv(FILE *out, const struct results *results)
 		const double v[] = { r.s.mean, r.s.min, r.s.p50, r.s.p90, r.s.p99, r.s.max, r.s.spread,
 				     r.ipis, r.membarriers, r.wakeups, r.cpu_s };
 
-		fprintf(out, "%s,%s,%s,%d,%s,,%s,%zu", c->command->name, c->op->name, scenario_info[c->scenario].name,
-			c->threads, fence_name(c->fence) ? fence_name(c->fence) : "", unit_of(c), r.s.n);
+		fprintf(out, "%s,%s,%s,%d,%s,,%s,%zu,%zu", c->command->name, c->op->name, scenario_info[c->scenario].name,
+			c->threads, fence_name(c->fence) ? fence_name(c->fence) : "", unit_of(c), r.s.n, c->disturbed);
 		for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 			csv_number(out, v[k]);
 		fprintf(out, ",\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
@@ -149,7 +149,7 @@ static void table_short(FILE *out, const struct row *r)
 	table_number(out, 8, r->s.min);
 	table_number(out, 8, r->s.max);
 	table_spread(out, r->s.spread);
-	fprintf(out, " %6zu\n", r->s.n);
+	fprintf(out, " %6zu%s\n", r->s.n, r->cell->disturbed ? " disturbed" : "");
 }
 
 static void table_wait(FILE *out, const struct row *r)

@@ -4,7 +4,9 @@
  * An operation is a section with one pointer load and one field load in it.
  * Every thread executes exactly as many as the others; all begin at a gate;
  * what counts is the CPU time of the threads, so that 64 threads on two CPUs
- * do not measure the scheduler.
+ * do not measure the scheduler.  As long as each thread has a CPU, runs in which
+ * another process took it away are dropped, because then the threads did not
+ * run against each other.
  */
 #include <stdlib.h>
 
@@ -17,6 +19,12 @@
 #define TARGET_NS 2000000  /* of CPU time, of one thread in one run */
 #define RUNS 3             /* of each layout, in each round */
 #define CELL_NS 1500000000 /* no further run of a cell after that */
+#define SHARE 0.95         /* a bound thread that had less of its CPU was disturbed */
+
+struct timing {
+	double ns;    /* CPU time per operation */
+	double share; /* of the time that passed, how much was CPU time */
+};
 
 struct experiment {
 	const struct op *op;
@@ -25,19 +33,20 @@ struct experiment {
 	struct gate gate;
 	uint64_t stop_at;  /* written by thread 0 before the first gate */
 	uint32_t stop;     /* thread 0 decides between gates */
-	double *ns;        /* [runs][OP_LAYOUTS][threads]; 0: not run */
+	struct timing *timing; /* [runs][OP_LAYOUTS][threads]; ns 0: not run */
 };
 
 static uint64_t loop_sink;
 
-static double timed(const struct experiment *e, int layout)
+static struct timing timed(const struct experiment *e, int layout)
 {
-	uint64_t begin = thread_cpu_ns(), sum;
+	uint64_t wall = now_ns(), cpu = thread_cpu_ns(), sum;
 
 	sum = e->op->read->loop[layout](&op_target, e->loops);
-	begin = thread_cpu_ns() - begin;
+	cpu = thread_cpu_ns() - cpu;
+	wall = now_ns() - wall;
 	(void)quiesce_fetch_add_relaxed(&loop_sink, sum);
-	return (double)begin / (double)e->loops;
+	return (struct timing){ (double)cpu / (double)e->loops, (double)cpu / (double)wall };
 }
 
 static void reader(struct member *m)
@@ -49,7 +58,7 @@ static void reader(struct member *m)
 	for (int run = 0; run < e->runs; run++) {
 		for (int layout = 0; layout < OP_LAYOUTS; layout++) {
 			gate_pass(&e->gate);
-			e->ns[(run * OP_LAYOUTS + layout) * m->team->nr + m->index] = timed(e, layout);
+			e->timing[(run * OP_LAYOUTS + layout) * m->team->nr + m->index] = timed(e, layout);
 		}
 		/* Thread 0 looks at the clock while all others stand at the gate. */
 		gate_pass(&e->gate);
@@ -62,17 +71,34 @@ static void reader(struct member *m)
 	op_thread_exit(e->op);
 }
 
-static void send_results(const struct experiment *e, int threads)
+/* The mean over threads of one run; @ret_quiet: every thread had its CPU for itself. */
+static double run_mean(const struct experiment *e, int run, int layout, int threads, bool *ret_quiet)
 {
-	for (int i = 0; i < e->runs * OP_LAYOUTS; i++) {
-		double sum = 0;
+	const struct timing *t = &e->timing[(run * OP_LAYOUTS + layout) * threads];
+	double sum = 0;
 
-		for (int t = 0; t < threads; t++)
-			sum += e->ns[i * threads + t];
-		if (sum > 0)
-			job_send(SCENARIO_NONE, threads, (uint32_t)(i % OP_LAYOUTS), sum / threads);
+	*ret_quiet = true;
+	for (int i = 0; i < threads; i++) {
+		sum += t[i].ns;
+		*ret_quiet = *ret_quiet && (t[i].share >= SHARE || threads > cpus_online());
 	}
-	job_flush();
+	return sum / threads;
+}
+
+/* The quiet runs of each layout; if there is none, all of them, marked. */
+static void send_layout(const struct experiment *e, int layout, int threads)
+{
+	bool quiet;
+	int nr_quiet = 0;
+
+	for (int run = 0; run < e->runs; run++)
+		nr_quiet += run_mean(e, run, layout, threads, &quiet) > 0 && quiet;
+	for (int run = 0; run < e->runs; run++) {
+		double ns = run_mean(e, run, layout, threads, &quiet);
+
+		if (ns > 0 && (quiet || !nr_quiet))
+			job_send(SCENARIO_NONE, threads, (uint32_t)layout | (quiet ? 0 : GROUP_DISTURBED), ns);
+	}
 }
 
 static void measure(const struct op *op, int threads, uint64_t loops)
@@ -80,16 +106,18 @@ static void measure(const struct op *op, int threads, uint64_t loops)
 	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + CELL_NS };
 	struct team team = { .nr = threads, .pinned = threads <= cpus_online(), .body = reader, .arg = &e };
 
-	e.ns = calloc((size_t)(e.runs * OP_LAYOUTS * threads), sizeof(*e.ns));
-	if (!e.ns) {
+	e.timing = calloc((size_t)(e.runs * OP_LAYOUTS * threads), sizeof(*e.timing));
+	if (!e.timing) {
 		job_send_note("out of memory");
 		return;
 	}
 	gate_init(&e.gate, (uint32_t)threads);
 	team_start(&team);
 	team_join(&team);
-	send_results(&e, threads);
-	free(e.ns);
+	for (int layout = 0; layout < OP_LAYOUTS; layout++)
+		send_layout(&e, layout, threads);
+	job_flush();
+	free(e.timing);
 }
 
 /* How many operations one thread does in TARGET_NS. */

@@ -64,7 +64,8 @@ void cell_add(struct cell *cell, double value, uint32_t group)
 		cell->group = grow(cell->group, cell->capacity, sizeof(*cell->group));
 	}
 	cell->sample[cell->nr] = value;
-	cell->group[cell->nr++] = group;
+	cell->disturbed += (group & GROUP_DISTURBED) != 0;
+	cell->group[cell->nr++] = group & ~GROUP_DISTURBED;
 }
 
 static int by_value(const void *a, const void *b)

@@ -96,6 +96,7 @@ static void print_row(FILE *out, const struct results *results, const struct col
 static void print_spread(FILE *out, const struct results *results, const struct column *columns)
 {
 	double worst = 0, sum = 0;
+	size_t samples = 0, disturbed = 0;
 	int n = 0;
 
 	for (size_t i = 0; i < results->nr; i++)
@@ -105,6 +106,8 @@ static void print_spread(FILE *out, const struct results *results, const struct 
 
 			if (cell->command != c->command || cell->scenario != c->scenario || cell->threads != c->threads)
 				continue;
+			samples += cell->nr;
+			disturbed += cell->disturbed;
 			spread = cell_summary(cell).spread;
 			if (!isfinite(spread))
 				continue;
@@ -113,7 +116,10 @@ static void print_spread(FILE *out, const struct results *results, const struct 
 			n++;
 		}
 	if (n)
-		fprintf(out, "spread: %.0f %% on average, %.0f %% at most\n", 100 * sum / n, 100 * worst);
+		fprintf(out, "spread: %.0f %% on average, %.0f %% at most", 100 * sum / n, 100 * worst);
+	if (disturbed)
+		fprintf(out, "; %zu of %zu samples disturbed by other processes", disturbed, samples);
+	fputc('\n', out);
 }
 
 static void print_table(FILE *out, const struct results *results, const char *title, const struct column *columns)

@@ -121,8 +121,10 @@ struct cell {
 	size_t nr, capacity;
 	double *sample;
 	uint32_t *group; /* samples of one group are summed up before groups are compared; see cell_summary() */
+	size_t disturbed; /* samples taken while other processes used the CPUs */
 	struct costs costs;
 };
+#define GROUP_DISTURBED 0x100u /* added to a sample's group */
 
 struct results {
 	struct cell *cell;

@@ -10,33 +10,42 @@
 #define FLOOD_CALLBACKS 30000
 #define BURST 16
 
-/* ---- rcu_barrier(): every callback queued before it has run when it returns ---- */
+/* ---- rcu_barrier(): every callback queued before it has run, once, when it returns ---- */
 
-static uint64_t barrier_ran;
+struct counted {
+	struct op_head head;
+	uint64_t ran; /* how often its callback ran */
+};
 
 static void barrier_callback(struct op_head *head)
 {
-	(void)head;
-	(void)quiesce_fetch_add_relaxed(&barrier_ran, (uint64_t)1);
+	torture_count(((struct counted *)head)->ran);
 }
 
 /* Queue @nr callbacks, if asked for from inside one section, where the library may not hold us back. */
-static void queue_callbacks(struct op_head *head, uint64_t nr, bool in_section)
+static void queue_callbacks(struct counted *c, uint64_t nr, bool in_section)
 {
 	if (in_section)
 		torture.op->read->lock();
 	for (uint64_t i = 0; i < nr; i++) {
-		head[i].fn = barrier_callback;
-		torture.op->retire->call(&head[i]);
+		c[i].head.fn = barrier_callback;
+		quiesce_store_relaxed(&c[i].ran, 0);
+		torture.op->retire->call(&c[i].head);
 	}
 	if (in_section)
 		torture.op->read->unlock();
 }
 
-/* After an error, let the late callbacks come in before their heads are used again. */
-static void barrier_failed(void)
+/* Each exactly once.  After an error, let late callbacks come in before their heads are used again. */
+static void check_callbacks(struct counted *c, uint64_t nr)
 {
-	torture_count(torture.barrier_errors);
+	uint64_t wrong = 0;
+
+	for (uint64_t i = 0; i < nr; i++)
+		wrong += quiesce_load_relaxed(&c[i].ran) != 1;
+	if (!wrong)
+		return;
+	quiesce_store_relaxed(&torture.barrier_errors, torture.barrier_errors + wrong);
 	torture.op->retire->barrier();
 	sleep_ns(100000000);
 }
@@ -44,10 +53,10 @@ static void barrier_failed(void)
 /* A few callbacks, now and then so many that every queue overflows. */
 static void barrier_test(void)
 {
-	struct op_head *head = calloc(FLOOD_CALLBACKS, sizeof(*head));
+	struct counted *c = calloc(FLOOD_CALLBACKS, sizeof(*c));
 	uint64_t random = 362436069;
 
-	if (!head)
+	if (!c)
 		abort();
 	while (!torture_stopped()) {
 		uint64_t r = random_next(&random) >> 5;
@@ -55,17 +64,15 @@ static void barrier_test(void)
 		uint64_t nr = flood ? FLOOD_CALLBACKS : BARRIER_CALLBACKS;
 
 		torture_stutter();
-		quiesce_store_relaxed(&barrier_ran, 0);
-		queue_callbacks(head, nr, r / 16 % 2);
+		queue_callbacks(c, nr, r / 16 % 2);
 		torture.op->retire->barrier();
-		if (quiesce_load_relaxed(&barrier_ran) != nr)
-			barrier_failed();
+		check_callbacks(c, nr);
 		torture_count(torture.barriers);
 		if (flood)
 			torture_count(torture.floods);
 		sleep_ns(r % 5000000);
 	}
-	free(head);
+	free(c);
 }
 
 /* ---- threads that read once and exit, and read again while they exit ---- */
