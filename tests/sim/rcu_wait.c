@@ -483,10 +483,17 @@ static void setup_full_poll_assign(void)
 	setup_poll_assign();
 }
 
+static void uncounted_reader(void *unused)
+{
+	quiesce__thread_exit();
+	world_reader(unused);
+}
+
 static void setup_poll_uncounted(void)
 {
 	world_begin();
-	world_readers(6);
+	for (int i = 0; i < 3; i++)
+		sim_spawn(uncounted_reader, NULL, "reader");
 	sim_spawn(cookie_taker, NULL, "taker");
 	sim_spawn(poller, NULL, "poller");
 	sim_spawn(waiter, (void *)2, "waiter");
@@ -576,7 +583,7 @@ const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "poll_alone", .what = "the same, without a worker", .setup = setup_poll_alone },
 	{ .name = "poll_assign", .what = "a cookie after publication by a store", .setup = setup_poll_assign },
 	{ .name = "full_poll_assign", .what = "... without membarrier", .setup = setup_full_poll_assign },
-	{ .name = "poll_uncounted", .what = "a cookie, and more threads than entries", .setup = setup_poll_uncounted },
+	{ .name = "poll_uncounted", .what = "a cookie, and readers without entries", .setup = setup_poll_uncounted },
 	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,
 	  .finish = finish_poll_fence },
 	{ .name = "cond", .what = "cond_synchronize_rcu()", .setup = setup_cond },

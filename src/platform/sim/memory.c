@@ -262,11 +262,11 @@ static bool hold(struct thread *t, struct location *l, uint64_t value, enum sim_
 	t->held.location = l;
 	t->held.value = value;
 	t->held.release = order != SIM_RELAXED;
-	t->held_free = M->opt.compiler && sim__draw() % 2;
+	t->held_free = sim__draw() % 2;
 	return true;
 }
 
-/* Before a load: a store that only waits for the fence after it does not pass the load. */
+/* Before a load: does the store pass it? */
 static void held_before_load(struct thread *t)
 {
 	if (t->held.location && (!t->held_free || sim__draw() % 4 == 0))
@@ -461,8 +461,6 @@ void sim__fence_light(bool weakened, const struct sim_site *site)
 	(void)site;
 	if (!t || !t->held.location)
 		return;
-	if (weakened)
-		t->held_free = sim__draw() % 2;
-	if (!weakened || !t->held_free)
+	if (!weakened)
 		sim__held_release(t);
 }
