@@ -30,6 +30,17 @@ def check_tree(tap, root, libdir, headers):
     tap.result("NODELETE" in run.stdout, "marked nodelete: it leaves handlers behind", run.stdout)
 
 
+def check_tool(tap, root):
+    tool = root / "bin/quiesce"
+    if not tool.exists():
+        tap.skip("the tool runs from where it is installed", "the tool is not built")
+        return
+    tap.run("the tool runs from where it is installed", [tool, "--version"], text="quiesce 0.")
+    tap.run("the tool refuses what it does not know", [tool, "nonsense"], want=2)
+    libraries = execute(["readelf", "-dW", tool]).stdout
+    tap.result("RPATH" not in libraries and "RUNPATH" not in libraries, "the installed tool has no run path", libraries)
+
+
 def pkg_config(lib, *what):
     env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig")}
     return execute(["pkg-config", *what, "quiesce"], env).stdout.split()
@@ -88,6 +99,7 @@ def main():
         left = [p for p in stage.rglob("*") if p.is_file()]
         tap.result(not left, "nothing installed outside the prefix", left)
         check_tree(tap, moved, opt.libdir, opt.headers)
+        check_tool(tap, moved)
         check_pkg_config(tap, moved / opt.libdir, tmp)
         check_cmake(tap, moved / opt.libdir, moved, tmp)
     return tap.finish()
