@@ -42,7 +42,7 @@ void hogs_stop(struct hogs *hogs)
 int hog_main(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (uint64_t spins = 0; getppid() != 1; spins++)
+	while (getppid() != 1)
 		for (int i = 0; i < 1000000; i++)
 			quiesce_fence_light(HOG);
 	return 0;

@@ -14,6 +14,10 @@
 #include "doctor.h"
 #include "team.h"
 
+#define ENOUGH 1000
+#define FILL_WORDS (1u << 19)
+#define FILL_STORES 16
+
 struct lane {
 	uint64_t word;
 	uint64_t seen;
@@ -23,7 +27,7 @@ static struct {
 	struct lane lane[2];
 	struct gate gate;
 	enum litmus_fence fence;
-	uint64_t end_ns;
+	uint64_t end_ns, late_ns; /* enough rounds or not */
 	uint32_t stop; /* set by lane 1 between two gates, read by lane 0 after the second */
 	struct litmus_result result;
 } litmus;
@@ -60,7 +64,17 @@ static void judge(uint64_t round)
 	litmus.result.rounds = round;
 	litmus.result.both_missed += quiesce_load_relaxed(&litmus.lane[0].seen) < round &&
 				     quiesce_load_relaxed(&litmus.lane[1].seen) < round;
-	quiesce_store_relaxed(&litmus.stop, now_ns() > litmus.end_ns);
+	if (now_ns() > litmus.end_ns && (round >= ENOUGH || now_ns() > litmus.late_ns))
+		quiesce_store_relaxed(&litmus.stop, 1);
+}
+
+/* Stores that miss the cache, so that the store under test stays in its buffer for a while. */
+static void fill_store_buffer(int index, uint64_t *random)
+{
+	static uint64_t region[2][FILL_WORDS];
+
+	for (int i = 0; i < FILL_STORES; i++)
+		quiesce_store_relaxed(&region[index][random_next(random) % FILL_WORDS], *random);
 }
 
 static void lane_body(struct member *m)
@@ -71,12 +85,9 @@ static void lane_body(struct member *m)
 		pass();
 		if (quiesce_load_relaxed(&litmus.stop))
 			return;
-		for (uint64_t n = random_next(&random) % 32; n; n--)
+		for (uint64_t n = random_next(&random) % 512; n; n--)
 			quiesce_fence_light(LITMUS);
-		/* The reader's turn comes when the system call is under way: anywhere in it. */
-		if (litmus.fence == LITMUS_LIGHT_HEAVY && m->index == 0)
-			for (uint64_t n = random_next(&random) % 2048; n; n--)
-				quiesce_fence_light(LITMUS);
+		fill_store_buffer(m->index, &random);
 		play(m->index, round);
 		pass();
 		if (m->index == 1)
@@ -91,6 +102,7 @@ struct litmus_result litmus_run(enum litmus_fence fence, double seconds)
 	memset(&litmus, 0, sizeof(litmus));
 	litmus.fence = fence;
 	litmus.end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+	litmus.late_ns = now_ns() + (uint64_t)(seconds * 5e9);
 	gate_init(&litmus.gate, 2);
 	team_start(&team);
 	team_join(&team);

@@ -40,9 +40,11 @@ static void allowed_cpus(cpu_set_t *set)
 	static cpu_set_t first;
 	static bool known;
 
-	if (!known && sched_getaffinity(0, sizeof(first), &first))
-		CPU_ZERO(&first);
-	known = true;
+	if (!known) { /* the first caller is alone */
+		if (sched_getaffinity(0, sizeof(first), &first))
+			CPU_ZERO(&first);
+		known = true;
+	}
 	*set = first;
 }
 

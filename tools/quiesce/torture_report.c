@@ -62,11 +62,13 @@ static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
 
 static void print_counts(const struct tally *s)
 {
-	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, grace periods %llu, reused %llu",
+	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, grace periods %llu, "
+		  "reused %llu",
 		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version), U(torture.completed),
 		  U(torture.reused));
 	job_print("callbacks %llu, fake writers' waits %llu, barriers %llu (floods %llu), signals %llu, free list empty %llu",
-		  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods), U(torture.signals), U(torture.empty));
+		  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods),
+		  U(torture.signals), U(torture.empty));
 	print_histogram("Reader Pipe:", s->pipe);
 	print_histogram("Reader Batch:", s->batch);
 }
