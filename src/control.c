@@ -16,6 +16,7 @@
 
 uint32_t quiesce__init_state; /* 0 not yet, 1 under way, 2 done */
 uint32_t quiesce__light;
+uint32_t quiesce__in_use;
 struct quiesce__settings quiesce__settings = {
 	.ceiling = 64u << 20,
 	.stall_ns = 10000000000ull,
@@ -72,19 +73,6 @@ static void fence_from_environment(void)
 			     strerror(-membarrier_status));
 }
 
-static void refuse_copies(void)
-{
-	int copies = platform_count_copies();
-	const char *allowed = platform_getenv("QUIESCE_ALLOW_COPIES");
-
-	if (copies <= 1 || (allowed && *allowed == '1'))
-		return;
-	quiesce__misuse(QUIESCE_MISUSE_COPIES,
-			"%d copies of the library in one process do not see each other's readers; "
-			"link one shared libquiesce, or set QUIESCE_ALLOW_COPIES=1 if they share no data",
-			copies);
-}
-
 static void init_all(void)
 {
 	settings_from_environment();
@@ -99,6 +87,7 @@ void quiesce__init_slow(void)
 {
 	struct platform_sigmask mask;
 	uint32_t none = 0;
+	int saved = errno;
 
 	platform_signals_block(&mask);
 	/* IN1: full, pairs with IN1 in quiesce__init() */
@@ -111,9 +100,23 @@ void quiesce__init_slow(void)
 	while (quiesce_load_acquire(IN1, &quiesce__init_state) != 2)
 		platform_yield();
 	platform_signals_restore(&mask);
+	errno = saved;
 }
 
 #if !defined(QUIESCE_SIM)
+static void refuse_copies(void)
+{
+	int copies = platform_count_copies();
+	const char *allowed = platform_getenv("QUIESCE_ALLOW_COPIES");
+
+	if (copies <= 1 || (allowed && *allowed == '1'))
+		return;
+	quiesce__misuse(QUIESCE_MISUSE_COPIES,
+			"%d copies of the library in one process do not see each other's readers; "
+			"link one shared libquiesce, or set QUIESCE_ALLOW_COPIES=1 if they share no data",
+			copies);
+}
+
 __attribute__((constructor)) static void at_load(void)
 {
 	quiesce__init();
@@ -128,7 +131,7 @@ int quiesce_set_fence(enum quiesce_fence fence)
 	quiesce__init();
 	if ((unsigned int)fence > QUIESCE_FENCE_FULL)
 		return -EINVAL;
-	if (quiesce__readers_nr() || quiesce__rcu_used())
+	if (quiesce_load_relaxed(&quiesce__in_use)) /* Relaxed: a latch. */
 		return -EBUSY;
 	if (fence == QUIESCE_FENCE_LIGHT && membarrier_status)
 		return membarrier_status;
@@ -218,6 +221,8 @@ void quiesce__fork_parent(void)
 
 void quiesce__fork_child(void)
 {
+	int saved = errno;
+
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
@@ -225,4 +230,5 @@ void quiesce__fork_child(void)
 	quiesce__readers_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__reclaim_fork_child();
+	errno = saved;
 }

@@ -49,6 +49,15 @@ static inline void quiesce__init(void)
 		quiesce__init_slow();
 }
 
+/* The fence mode is fixed from the first use on. */
+extern uint32_t quiesce__in_use;
+static inline void quiesce__used(void)
+{
+	/* Relaxed: for quiesce_set_fence(), which nobody may call while others begin. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&quiesce__in_use)))
+		quiesce_store_relaxed(&quiesce__in_use, 1);
+}
+
 extern uint32_t *quiesce__fork_canary;
 void quiesce__fork_child(void);
 

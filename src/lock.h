@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.h - a small futex lock, so that the simulator runs our locks as it runs the rest.
  *
- * Guards short critical sections of the ground floor only; never held while
- * sleeping for readers, allocating, or running foreign code.  Order: gp.lock,
- * then readers.lock; the reclaim locks come before both.
+ * Guards short critical sections of the ground floor; never held while sleeping for
+ * readers, allocating, or running foreign code, except pass.lock, which is held for
+ * just that.  Order: pass.lock, queues.lock, gp.lock, readers.lock.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
@@ -23,6 +23,14 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, 1)))
 		quiesce__lock_slow(lock);
+}
+
+static inline bool quiesce__trylock(struct quiesce__lock *lock)
+{
+	uint32_t free = 0;
+
+	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
+	return quiesce_cmpxchg(LK1, &lock->word, &free, 1);
 }
 
 static inline void quiesce__unlock(struct quiesce__lock *lock)

@@ -78,17 +78,23 @@ static uint64_t idle_word(void)
 	return quiesce_load_relaxed(&quiesce__light) ? 0 : QUIESCE_RCU_FULL;
 }
 
+static void check_layout(uint32_t layout)
+{
+	if (quiesce_unlikely(layout != QUIESCE_LAYOUT))
+		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
+				"layout stamp of the program is %#x, of the library %#x: rebuild the program", layout,
+				QUIESCE_LAYOUT);
+}
+
 static bool register_self(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	struct platform_sigmask mask;
 
-	if (layout != QUIESCE_LAYOUT)
-		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
-				"layout stamp of the program is %#x, of the library %#x: rebuild the program", layout,
-				QUIESCE_LAYOUT);
+	check_layout(layout);
 	if (self->state & QUIESCE_TLS_EXITING)
 		return false;
 	quiesce__init();
+	quiesce__used();
 	platform_signals_block(&mask);
 	/* A handler may have been first, just before the signals were blocked. */
 	if (!self->reader && platform_arm_thread_exit() == 0 && quiesce__reader_register(self))
@@ -97,20 +103,41 @@ static bool register_self(struct quiesce_tls_v1 *self, uint32_t layout)
 	return self->reader != NULL;
 }
 
+/* Sections without an entry.  self->uncounted is depth * 2 + index of the count, 0 outside:
+ * one word, stored after counting, so that a signal handler that finds it set finds it counted. */
+
 static void uncounted_lock(struct quiesce_tls_v1 *self)
 {
-	/* Count first: a signal handler that finds a depth must find it counted. */
-	if (self->uncounted_depth == 0)
-		/* RU8: full, pairs with RU8 in wait_for_uncounted() */
-		quiesce_fetch_add(RU8, &quiesce__readers.uncounted, (uint64_t)1);
-	self->uncounted_depth++;
+	uint32_t index;
+
+	if (self->uncounted) {
+		self->uncounted += 2;
+		return;
+	}
+	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
+	/* RU8: full, pairs with RU8 in wait_for_count() */
+	quiesce_fetch_add(RU8, &quiesce__readers.uncounted[index], (uint64_t)1);
+	self->uncounted = 2 + index;
+}
+
+void quiesce__uncounted_leave(struct quiesce_tls_v1 *self)
+{
+	uint32_t index = self->uncounted & 1;
+
+	if (!self->uncounted)
+		return;
+	self->uncounted = 0;
+	/* RU8: full, pairs with RU8 in wait_for_count() */
+	quiesce_fetch_add(RU8, &quiesce__readers.uncounted[index], (uint64_t)-1);
 }
 
 static void uncounted_unlock(struct quiesce_tls_v1 *self)
 {
-	if (--self->uncounted_depth == 0)
-		/* RU8: full, pairs with RU8 in wait_for_uncounted() */
-		quiesce_fetch_add(RU8, &quiesce__readers.uncounted, (uint64_t)-1);
+	if (self->uncounted < 4)
+		quiesce__uncounted_leave(self);
+	else
+		self->uncounted -= 2;
 }
 
 /* A mark that is set but not yet fenced, in full-fence mode; no nesting gets as deep. */
@@ -175,7 +202,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 				(unsigned int)QUIESCE_RCU_DEPTH - 1);
 		platform_die();
 	}
-	if (!self->uncounted_depth && (self->reader || register_self(self, layout)))
+	if (!self->uncounted && (self->reader || register_self(self, layout)))
 		counted_lock(self);
 	else
 		uncounted_lock(self);
@@ -198,7 +225,7 @@ void quiesce__rcu_unlock_slow(void)
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
 	if ((word & QUIESCE_RCU_DEPTH) == 0) {
-		if (self->uncounted_depth)
+		if (self->uncounted)
 			uncounted_unlock(self);
 		else
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
@@ -214,7 +241,7 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	(void)layout;
+	check_layout(layout);
 	if (!rcu_read_lock_held())
 		self->site = __builtin_return_address(0);
 	quiesce__rcu_read_lock();
@@ -394,6 +421,7 @@ void quiesce__rcu_wait(bool expedited)
 	struct gp_waiter me = { .next = NULL, .state = GP_WAITING, .expedited = expedited };
 
 	quiesce__fork_check();
+	quiesce__used();
 	if (enter_queue(&me))
 		gp_lead(&me);
 }
@@ -484,7 +512,8 @@ static void gp_try(uint64_t cookie)
 	uint64_t number;
 	bool led;
 
-	quiesce__lock(&gp.lock);
+	if (!quiesce__trylock(&gp.lock))
+		return;
 	led = gp.led;
 	gp.led = true;
 	quiesce__unlock(&gp.lock);
@@ -516,11 +545,6 @@ void quiesce_cond_synchronize_rcu(struct rcu_gp_seq seq)
 {
 	if (!quiesce_poll_state_synchronize_rcu(seq))
 		quiesce_synchronize_rcu();
-}
-
-bool quiesce__rcu_used(void)
-{
-	return quiesce_load_relaxed(&gp.started) != FIRST_NUMBER; /* Relaxed: a hint. */
 }
 
 void quiesce__rcu_fork_prepare(void)

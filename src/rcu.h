@@ -15,7 +15,7 @@ void quiesce__tls_init(struct quiesce_tls_v1 *tls);
 void quiesce__rcu_fork_prepare(void);
 void quiesce__rcu_fork_parent(void);
 void quiesce__rcu_fork_child(void);
-/* Did any grace period begin yet? */
-bool quiesce__rcu_used(void);
+/* End the calling thread's section without an entry, if it is in one. */
+void quiesce__uncounted_leave(struct quiesce_tls_v1 *self);
 
 #endif

@@ -19,8 +19,7 @@
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
  */
-#include "readers.h"
-#include "scan.h"
+#include "rcu.h"
 
 struct quiesce__readers quiesce__readers;
 
@@ -39,7 +38,7 @@ void quiesce__readers_init(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t n = MAX_READERS;
 
-	for (; n > 256; n /= 2) {
+	for (; n >= COMMIT_BYTES / sizeof(*rs->entry); n /= 2) {
 		rs->entry = platform_reserve((size_t)n * sizeof(*rs->entry));
 		if (rs->entry) {
 			rs->capacity = n;
@@ -153,11 +152,7 @@ void quiesce__thread_exit(void)
 	quiesce__reclaim_thread_exit(self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
-	if (self->uncounted_depth) {
-		self->uncounted_depth = 0;
-		/* RU8: full, pairs with RU8 in wait_for_uncounted() */
-		quiesce_fetch_add(RU8, &quiesce__readers.uncounted, (uint64_t)-1);
-	}
+	quiesce__uncounted_leave(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 	if (r && !QUIESCE_MUTANT(exit_keeps_entry)) {
@@ -173,7 +168,9 @@ uint32_t quiesce__readers_reap(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t n = quiesce__readers_nr(), reaped = 0;
 
-	quiesce__lock(&rs->lock);
+	/* A handler may register on a thread that holds the lock: then do without. */
+	if (!quiesce__trylock(&rs->lock))
+		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
@@ -205,7 +202,8 @@ void quiesce__readers_fork_child(void)
 		else if (r->tls)
 			give_back(r);
 	}
-	quiesce_store_relaxed(&rs->uncounted, self->uncounted_depth ? 1 : 0);
+	quiesce_store_relaxed(&rs->uncounted[0], self->uncounted == 2);
+	quiesce_store_relaxed(&rs->uncounted[1], self->uncounted == 3);
 }
 
 uint32_t quiesce__readers_live(void)

@@ -22,6 +22,7 @@
 
 #define TELL_BYTES 65536u /* a thread tells the process-wide sum in steps of this */
 #define BACKPRESSURE_NS 2000000u
+#define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
 
 static void push_overflow(struct rcu_head *head)
 {
@@ -44,6 +45,7 @@ static struct quiesce__ring *ring_new(struct quiesce_tls_v1 *self)
 	if (self->state & QUIESCE_TLS_EXITING)
 		return NULL;
 	quiesce__init();
+	quiesce__used();
 	if (platform_arm_thread_exit())
 		return NULL;
 	ring = platform_pages_get(sizeof *ring);
@@ -63,7 +65,11 @@ static void wait_for_room(struct quiesce__ring *ring)
 	quiesce__count(backpressure);
 	while (quiesce__ring_full(ring)) {
 		if (!quiesce__worker_ensure()) {
+			uint32_t done = quiesce_load_relaxed(&quiesce__pass.done_word); /* Relaxed: timed. */
+
 			quiesce__pass_yourself();
+			if (quiesce__ring_full(ring)) /* somebody else makes the pass */
+				platform_futex_wait(&quiesce__pass.done_word, done, BACKPRESSURE_NS);
 			continue;
 		}
 		/* CB6: full, pairs with CB6 in unblock_owner() */
@@ -72,16 +78,14 @@ static void wait_for_room(struct quiesce__ring *ring)
 			break;
 		quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a wish. */
 		quiesce__worker_kick();
-		platform_futex_wait(&ring->blocked, 1, PLATFORM_FOREVER);
+		platform_futex_wait(&ring->blocked, 1, LOOK_AGAIN_NS);
 	}
 	quiesce_store_relaxed(&ring->blocked, 0); /* Relaxed: nobody sleeps on it now. */
 }
 
 static bool above_ceiling(void)
 {
-	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
-
-	return ceiling && quiesce_load_relaxed(&quiesce__queues.garbage) > (int64_t)ceiling; /* Relaxed: a sum. */
+	return quiesce__garbage_above(quiesce_load_relaxed(&quiesce__settings.ceiling)); /* Relaxed: a setting. */
 }
 
 /* The process has too much garbage: hurry, and sleep if allowed until there is less. */
@@ -104,10 +108,7 @@ static void push_back(struct quiesce_tls_v1 *self)
 /* Tell the process-wide sum what this thread has queued. */
 static void tell_bytes(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
 {
-	uint64_t bytes = ring->bytes_in - ring->bytes_told;
-
-	ring->bytes_told = ring->bytes_in;
-	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, (int64_t)bytes); /* Relaxed: a sum. */
+	quiesce__ring_tell(ring);
 	if (above_ceiling())
 		push_back(self);
 }
@@ -205,7 +206,7 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 		return;
 	self->ring = NULL;
 	/* What is not told now never will be, but is taken off when it is reclaimed.  Relaxed: a sum. */
-	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, (int64_t)(ring->bytes_in - ring->bytes_told));
+	quiesce__ring_tell(ring);
 	/* CB1: release, pairs with CB1 in free_rings() */
 	quiesce_store_release(CB1, &ring->owner_gone, 1);
 }
@@ -236,7 +237,8 @@ static bool wait_for_pass(uint64_t number, uint64_t deadline)
 		}
 		quiesce__worker_kick();
 		if (!pass_done(number))
-			platform_futex_wait(&quiesce__pass.done_word, word, deadline ? deadline - now : PLATFORM_FOREVER);
+			platform_futex_wait(&quiesce__pass.done_word, word,
+					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
 	}
 	return true;
 }
@@ -290,7 +292,7 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait(0);
 }
 
-static void stop_worker(void)
+static void stop_worker(uint64_t deadline)
 {
 	struct quiesce__worker *w = &quiesce__worker;
 	uint32_t running;
@@ -300,6 +302,8 @@ static void stop_worker(void)
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
 		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
 			return; /* somebody queued meanwhile and has started another: leave it to them */
+		if (deadline && platform_now_ns() >= deadline)
+			return; /* it will end when it can */
 		quiesce__worker_kick();
 		platform_futex_wait(&w->running, running, BACKPRESSURE_NS);
 	}
@@ -318,7 +322,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	while (!nothing_queued())
 		if (!quiesce__pass_wait(deadline))
 			return -ETIMEDOUT;
-	stop_worker();
+	stop_worker(deadline);
 	return 0;
 }
 

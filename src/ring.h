@@ -124,6 +124,22 @@ void quiesce__pass_yourself(void);
 /* Take part in a pass that begins after this call; false at @deadline (0: none). */
 bool quiesce__pass_wait(uint64_t deadline_ns);
 
+/* Tell the process-wide sum what the owner has queued; by the owner, or without one. */
+static inline void quiesce__ring_tell(struct quiesce__ring *ring)
+{
+	uint64_t bytes = ring->bytes_in - ring->bytes_told;
+
+	ring->bytes_told = ring->bytes_in;
+	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, (int64_t)bytes); /* Relaxed: a sum. */
+}
+
+static inline bool quiesce__garbage_above(uint64_t limit)
+{
+	int64_t garbage = quiesce_load_relaxed(&quiesce__queues.garbage); /* Relaxed: a sum. */
+
+	return limit && garbage > 0 && (uint64_t)garbage > limit;
+}
+
 /* May the calling thread sleep for a grace period? */
 static inline bool quiesce__may_sleep(const struct quiesce_tls_v1 *self)
 {

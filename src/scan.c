@@ -262,15 +262,13 @@ static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint
 	w->nr = quiesce__readers_nr();
 }
 
-/* Sections without an entry are few and rare: sleep in steps until there are none. */
-static void wait_for_uncounted(struct wait *w)
+/* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
+static void wait_for_count(struct wait *w, const uint64_t *count)
 {
 	uint32_t never = 0;
 
-	if (QUIESCE_MUTANT(gp_ignores_uncounted))
-		return;
-	/* RU8: acquire, pairs with RU8 in uncounted_unlock() */
-	while (quiesce_load_acquire(RU8, &quiesce__readers.uncounted)) {
+	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
+	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
 		if (!w->start)
@@ -279,6 +277,24 @@ static void wait_for_uncounted(struct wait *w)
 		check_stall(w, now);
 		platform_futex_wait(&never, 0, PATIENCE_NS);
 	}
+}
+
+/* Empty the count that new sections do not take, turn them to it, empty the other: so
+ * each is waited for only while nobody new joins it.  A section that chose before the
+ * turn and counts after it is newer than the fence, and needs no waiting for. */
+static void wait_for_uncounted(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t phase = quiesce_load_relaxed(&rs->phase) & 1; /* Relaxed: the updater's own. */
+
+	if (QUIESCE_MUTANT(gp_ignores_uncounted))
+		return;
+	wait_for_count(w, &rs->uncounted[!phase]);
+	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
+	if (!quiesce_load_acquire(RU8, &rs->uncounted[phase]))
+		return;
+	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: late is as good. */
+	wait_for_count(w, &rs->uncounted[phase]);
 }
 
 static void wait_for_readers(struct wait *w)
@@ -308,11 +324,12 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool 
 
 bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
 {
+	struct quiesce__readers *rs = &quiesce__readers;
 	struct wait w;
 
 	wait_begin(&w, ops, arg, false);
-	/* RU8: acquire, pairs with RU8 in uncounted_unlock() */
-	return look(&w) && !quiesce_load_acquire(RU8, &quiesce__readers.uncounted);
+	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
+	return look(&w) && !quiesce_load_acquire(RU8, &rs->uncounted[0]) && !quiesce_load_acquire(RU8, &rs->uncounted[1]);
 }
 
 void quiesce__scan_expedite(void)

@@ -76,7 +76,7 @@ static bool under_pressure(void)
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
 
 	return quiesce_load_relaxed(&quiesce__worker.urgent) || /* Relaxed: a wish. */
-	       (ceiling && quiesce_load_relaxed(&quiesce__queues.garbage) > (int64_t)(ceiling / 2));
+	       quiesce__garbage_above(ceiling / 2);
 }
 
 /* ---- taking ---- */
@@ -103,10 +103,10 @@ static uint64_t snapshot(struct quiesce__ring **ret_first)
 	*ret_first = q->rings;
 	for (struct quiesce__ring *ring = q->rings; ring; ring = ring->next)
 		nr += snapshot_ring(ring);
-	quiesce__unlock(&q->lock);
-	if (!q->taken_overflow && !QUIESCE_MUTANT(cb_overflow_lost))
+	if (!QUIESCE_MUTANT(cb_overflow_lost))
 		/* CB5: full, pairs with CB5 in push_overflow() */
 		q->taken_overflow = quiesce_xchg(CB5, &q->overflow, NULL);
+	quiesce__unlock(&q->lock); /* held over the move, so that a fork sees the list in one place */
 	return nr + (q->taken_overflow || q->ready_overflow);
 }
 
@@ -246,8 +246,10 @@ static void run_snapshot(struct quiesce__ring *first)
 
 	self->state |= QUIESCE_TLS_IN_CALLBACK;
 	run_overflow(); /* what a fork() left of a pass of the parent */
+	quiesce__lock(&quiesce__queues.lock);
 	quiesce__queues.ready_overflow = quiesce__queues.taken_overflow;
 	quiesce__queues.taken_overflow = NULL;
+	quiesce__unlock(&quiesce__queues.lock);
 	for (struct quiesce__ring *ring = first; ring; ring = ring->next)
 		run_ring(ring);
 	run_overflow();
@@ -365,8 +367,9 @@ static void worker_main(void *unused)
 	quiesce_xchg(CB4, &quiesce__worker.running, 0);
 	/* CB3: pairs with CB3 in rouse_worker() */
 	quiesce_fence_heavy(CB3);
-	if (nr_waiting())
-		worker_start(); /* somebody queued, trusting in this thread */
+	/* Somebody may have queued, or begun to wait, trusting in this thread. */
+	if (nr_waiting() || quiesce_load_relaxed(&quiesce__pass.waiting) || gp_wanted()) /* Relaxed: CB3. */
+		worker_start();
 	platform_futex_wake(&quiesce__worker.running, INT32_MAX);
 }
 
@@ -389,7 +392,8 @@ static bool worker_start(void)
 		return true;
 	}
 	quiesce_store_relaxed(&w->failures, 1); /* Relaxed: a rate limit. */
-	quiesce_store_relaxed(&w->running, 0); /* Relaxed: nobody depends on a start that failed. */
+	/* Relaxed: whoever trusted in this start looks again soon. */
+	quiesce_store_relaxed(&w->running, 0);
 	return false;
 }
 
@@ -460,11 +464,23 @@ static uint64_t list_length(const struct rcu_head *head)
 	return nr;
 }
 
+/* The grace period that the parent's pass waits for is not the child's: queue again. */
+static void requeue_taken(struct quiesce__queues *q)
+{
+	struct rcu_head **end = &q->taken_overflow;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = q->overflow;
+	q->overflow = q->taken_overflow;
+	q->taken_overflow = NULL;
+}
+
 /* What is in no list has run, or was running in a thread that the child does not have. */
 static void recount_overflow(const struct quiesce_tls_v1 *self)
 {
 	struct quiesce__queues *q = &quiesce__queues;
-	uint64_t left = list_length(q->overflow) + list_length(q->taken_overflow) + list_length(q->ready_overflow);
+	uint64_t left = list_length(q->overflow) + list_length(q->ready_overflow);
 
 	q->overflow_running = q->overflow_running && (self->state & QUIESCE_TLS_IN_CALLBACK);
 	q->overflow_run = q->overflow_pushed - left - q->overflow_running;
@@ -476,14 +492,18 @@ void quiesce__reclaim_fork_child(void)
 
 	quiesce__lock_reset(&quiesce__queues.lock);
 	quiesce__lock_reset(&quiesce__pass.lock);
+	if (self->state & QUIESCE_TLS_IN_CALLBACK)
+		quiesce__pass.lock.word = 1; /* the pass that this callback belongs to goes on */
 	gate.closed = gate.running = 0;
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	/* A callback may have called fork(): then the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){ .running = (self->state & QUIESCE_TLS_WORKER) != 0 };
+	requeue_taken(&quiesce__queues);
 	recount_overflow(self);
 	for (struct quiesce__ring *ring = quiesce__queues.rings; ring; ring = ring->next) {
 		ring->blocked = 0;
 		ring->run = ring->taken;
 		ring->owner_gone |= ring != self->ring;
+		quiesce__ring_tell(ring);
 	}
 }

@@ -45,7 +45,7 @@ struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
 	struct quiesce__ring *ring;     /* NULL until the first call_rcu() */
-	uint32_t uncounted_depth;       /* nesting of a section without a registry entry */
+	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
 	uint64_t reserved[10];
@@ -108,7 +108,10 @@ QUIESCE_FAST void quiesce__rcu_read_unlock(void)
  *
  * Context: any thread, no registration; signal handlers; nests up to 8190 deep.
  *   The section may sleep, but then delays every updater.
- *   A section ends in the thread that began it.
+ *   A section ends in the thread that began it.  A thread must leave through its C
+ *   library; a first use in the last round of its key destructors, or in a signal
+ *   handler after them, is not supported.  Where a program made more than 32
+ *   thread-specific keys before it loaded the library, the first use allocates.
  * Cost: three instructions and a test, no fence, no shared write; the first
  *   call of a thread registers it without allocating.  A full fence where the
  *   process runs in full-fence mode.
@@ -142,7 +145,7 @@ QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 QUIESCE_FAST int rcu_read_lock_held(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->uncounted_depth != 0;
+	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->uncounted != 0;
 }
 
 /** rcu_dereference - fetch a pointer that an updater may replace.
@@ -216,7 +219,7 @@ static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesc
 
 /** poll_state_synchronize_rcu - has the grace period of this cookie completed?
  *
- * Context: any.  Return: non-zero if so, and then it is a full fence.  Without a
+ * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a
  * worker thread to run grace periods the call itself tries one, without sleeping. */
 static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
 

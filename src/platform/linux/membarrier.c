@@ -6,13 +6,16 @@
  * neither is not believed.  (A membarrier that passes this and still does nothing
  * cannot be told apart quickly; `quiesce doctor` tries, QUIESCE_FENCE=full helps.)
  */
+#define _GNU_SOURCE
 #include "../platform.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#define ENOMEM_TRIES 10000
 #define CMD_THAT_NO_KERNEL_HAS (1 << 30)
 
 static int membarrier(int cmd, unsigned int flags)
@@ -35,7 +38,15 @@ int platform_membarrier_init(void)
 	return err ? err : membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
 }
 
+/* Kernels for very many CPUs allocate for the command, and may be out of memory just now. */
 int platform_membarrier(void)
 {
-	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
+	int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+
+	for (int i = 0; err == -ENOMEM && i < ENOMEM_TRIES; i++) {
+		syscall(SYS_nanosleep, &pause, NULL);
+		err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+	}
+	return err;
 }

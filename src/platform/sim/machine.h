@@ -136,6 +136,7 @@ struct machine {
 	struct thread threads[SIM_MAX_THREADS];
 	struct location locations[SIM_LOCATIONS];
 	struct view message_views[SIM_LOCATIONS][SIM_HISTORY];
+	char crash_stack[SIM_STACK];
 	char stacks[SIM_MAX_THREADS][SIM_STACK] __attribute__((aligned(64)));
 	char arena[SIM_ARENA] __attribute__((aligned(4096)));
 };
