@@ -21,6 +21,9 @@
 #include "team.h"
 #include "tool.h"
 
+#define TICK_MS 100
+#define FAREWELL_MS 5000 /* after Ctrl-C */
+
 extern char **environ;
 
 struct child {
@@ -127,30 +130,40 @@ static void take(const struct job *job, const struct message *m, struct results 
 
 enum ending { ENDING_EOF, ENDING_HUNG, ENDING_INTERRUPTED };
 
+/* How much longer the child may keep silent; Ctrl-C first asks it to come to an end. */
+static int patience_ms(const struct job *job, const struct child *child, bool *asked)
+{
+	if (interrupted() && !*asked) {
+		*asked = true;
+		kill(child->pid, SIGTERM);
+	}
+	return *asked ? FAREWELL_MS : job->watchdog_s * 1000;
+}
+
 /* Read messages until the child closes its end. */
 static enum ending listen_to(const struct job *job, const struct child *child, struct results *results)
 {
 	struct message m;
 	size_t have = 0;
 	int quiet_ms = 0;
+	bool asked = false;
 
 	for (;;) {
 		struct pollfd fd = { .fd = child->from, .events = POLLIN };
-		int ready = poll(&fd, 1, 100);
+		int ready = poll(&fd, 1, TICK_MS);
 		ssize_t n;
 
-		if (interrupted())
-			return ENDING_INTERRUPTED;
+		progress_tick();
+		if (quiet_ms > patience_ms(job, child, &asked))
+			return asked ? ENDING_INTERRUPTED : ENDING_HUNG;
 		if (ready <= 0) {
-			quiet_ms += 100;
-			if (quiet_ms > job->watchdog_s * 1000)
-				return ENDING_HUNG;
+			quiet_ms += TICK_MS;
 			continue;
 		}
 		quiet_ms = 0;
 		n = read(child->from, (char *)&m + have, sizeof(m) - have);
 		if (n == 0)
-			return ENDING_EOF;
+			return asked ? ENDING_INTERRUPTED : ENDING_EOF;
 		have += n > 0 ? (size_t)n : 0;
 		if (have == sizeof(m)) {
 			take(job, &m, results);

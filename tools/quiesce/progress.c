@@ -14,8 +14,10 @@ static volatile sig_atomic_t stopped;
 
 static struct {
 	size_t steps, done;
-	time_t began;
+	time_t began, drawn;
+	double expected_s; /* 0: the steps are all that is known */
 	bool shown;
+	char label[64];
 } bar;
 
 static void on_interrupt(int sig)
@@ -45,6 +47,11 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
+void progress_expect(double total_s)
+{
+	bar.expected_s = total_s;
+}
+
 void progress_begin(size_t steps)
 {
 	bar.steps = steps;
@@ -52,22 +59,39 @@ void progress_begin(size_t steps)
 	bar.began = seconds();
 }
 
-void progress_step(const char *format, ...)
+static void draw(time_t now)
 {
-	size_t filled = bar.steps ? bar.done++ * BAR / bar.steps : 0;
-	va_list args;
+	double by_steps = bar.steps ? (double)(bar.done - 1) / (double)bar.steps : 0;
+	double by_time = bar.expected_s > 0 ? (double)(now - bar.began) / bar.expected_s : by_steps;
+	size_t filled = by_time < 1 ? (size_t)(by_time * BAR) : BAR;
 
-	if (!isatty(STDERR_FILENO) || (!bar.shown && seconds() - bar.began < PATIENCE_S))
-		return;
-	bar.shown = true;
 	fprintf(stderr, "\r\033[K[");
 	for (size_t i = 0; i < BAR; i++)
 		fputc(i < filled ? '#' : '.', stderr);
-	fprintf(stderr, "] %zu/%zu ", bar.done, bar.steps);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
+	fprintf(stderr, "] %zu/%zu %s, %ld s", bar.done, bar.steps, bar.label, (long)(now - bar.began));
 	fflush(stderr);
+	bar.shown = true;
+	bar.drawn = now;
+}
+
+void progress_tick(void)
+{
+	time_t now = seconds();
+
+	if (isatty(STDERR_FILENO) && now - bar.began >= PATIENCE_S && (!bar.shown || now != bar.drawn))
+		draw(now);
+}
+
+void progress_step(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(bar.label, sizeof(bar.label), format, args);
+	va_end(args);
+	bar.done++;
+	bar.drawn = 0;
+	progress_tick();
 }
 
 void progress_end(void)

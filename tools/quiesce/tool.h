@@ -174,7 +174,9 @@ int emit_close(FILE *out, const struct options *options);
 void interrupt_catch(void);
 bool interrupted(void);
 void progress_begin(size_t steps);
+void progress_expect(double total_s); /* if that is known */
 void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress_tick(void); /* time passes */
 void progress_end(void);
 
 /* ---- children (job.c) ---- */

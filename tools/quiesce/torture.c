@@ -88,7 +88,7 @@ static void conduct(const struct job *job, uint64_t begin)
 {
 	uint64_t end = begin + (uint64_t)(job->seconds * 1e9), version = 0, changed = begin, next = begin;
 
-	for (uint32_t n = 0; now_ns() < end;) {
+	for (uint32_t n = 0; now_ns() < end && !interrupted();) {
 		uint64_t v = quiesce_load_relaxed(&torture.version);
 
 		if (now_ns() >= next) {
@@ -157,6 +157,7 @@ int torture_child(const struct job *job)
 	uint64_t begin;
 
 	weaken(job);
+	interrupt_catch(); /* told to stop, it still reports */
 	cpus_online();
 	set_up(job);
 	job_print("--- %s torture%s%s: %d readers, %d other threads, %.1f s%s%s", job->op->name,
@@ -174,6 +175,16 @@ int torture_child(const struct job *job)
 static bool fits(const struct op *op)
 {
 	return op->read && op->read->lock && op->retire && op->polled && op->pointer;
+}
+
+static int nr_modes(const struct options *options, const struct op *const *types, int nr)
+{
+	int n = 0;
+
+	for (int i = 0; i < nr; i++)
+		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
+			n += options_fence(options, types[i], fence);
+	return n;
 }
 
 static int run(const struct options *options)
@@ -194,6 +205,7 @@ static int run(const struct options *options)
 	results.live = options->format == FORMAT_TABLE ? out : NULL;
 	if (results.live)
 		emit_head(out);
+	progress_expect(base.seconds * once.runs * nr_modes(options, types, nr));
 	jobs_run(&torture_command, &once, &base, types, nr, &results);
 	if (!results.live)
 		emit_results(out, options, &results);
