@@ -412,6 +412,18 @@ static void touches_the_dead(void *other)
 		get(*(uint64_t **)other);
 }
 
+static void follows_null(void *unused)
+{
+	(void)unused;
+	get((uint64_t *)(uintptr_t)get(&y));
+}
+
+static void setup_crash(void)
+{
+	sim_spawn(follows_null, NULL, "wild");
+	sim_spawn(setter, NULL, "bystander");
+}
+
 static uint64_t *of_the_dead;
 
 static void mortal(void *unused)
@@ -442,6 +454,7 @@ static const struct {
 	{ { .name = "signals are delivered", .setup = setup_signals_seen, .finish = finish_signals }, "handled twice" },
 	{ { .name = "use after free", .setup = setup_uaf }, "after it was freed" },
 	{ { .name = "unordered free", .setup = setup_race }, "not ordered before" },
+	{ { .name = "a pointer to nowhere", .setup = setup_crash }, "invalid access" },
 	{ { .name = "thread-local memory of the dead", .setup = setup_dead }, "which has ended" },
 };
 
