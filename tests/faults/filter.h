@@ -20,8 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FILTER_MAX_RULES 8
 #define FILTER_RULE_LENGTH 5
+#define FILTER_MAX_INSTRUCTIONS (8 * FILTER_RULE_LENGTH + 1)
 
 struct name_value {
 	const char *name;
@@ -40,7 +40,7 @@ static const struct name_value filter_results[] = {
 };
 
 struct filter {
-	struct sock_filter code[FILTER_MAX_RULES * FILTER_RULE_LENGTH + 1];
+	struct sock_filter code[FILTER_MAX_INSTRUCTIONS];
 	unsigned short length;
 };
 
@@ -79,7 +79,7 @@ static inline int filter_add_rule(struct filter *f, const char *rule)
 	unsigned char over = rule[name] == '=' ? 1 : 3;
 	int call, result;
 
-	if (!rule[whole] || f->length + FILTER_RULE_LENGTH >= sizeof f->code / sizeof f->code[0])
+	if (!rule[whole] || f->length + FILTER_RULE_LENGTH >= FILTER_MAX_INSTRUCTIONS)
 		return -1;
 	if (filter_look_up(filter_calls, rule, name, &call) ||
 	    filter_look_up(filter_results, rule + whole + 1, strlen(rule + whole + 1), &result))

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sandbox.c - the kernel's help is taken back, or never given, in the middle of life. */
+#include "../unit/testing.h"
+#include "filter.h"
+#include "use.h"
+
+static void must(int ok)
+{
+	if (!ok)
+		_exit(3);
+}
+
+static void succeeds(void (*fn)(void))
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	if (exited_with(o.status, 77))
+		fail_msg("seccomp filters cannot be installed here");
+	if (!exited_with(o.status, 0))
+		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
+}
+
+/* ---- membarrier ---- */
+
+static void lose_membarrier(void)
+{
+	must(use_everything());
+	filter_now("membarrier=EPERM");
+	synchronize_rcu();
+}
+
+static void losing_membarrier_is_fatal_and_said(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs it */
+		succeeds(lose_membarrier);
+		return;
+	}
+	in_child(lose_membarrier, &o);
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	assert_int_equal(count_lines(o.text), 1);
+	assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
+	assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
+}
+
+/* ---- no memory for the registry: sections are counted together ---- */
+
+static sem_t go[2], inside, leave;
+static int updater_done, updater_calls, seen_at_unlock;
+static uint32_t updater_tid;
+
+static void *late_reader(void *unused)
+{
+	(void)unused;
+	wait_for(&go[0]);
+	rcu_read_lock();
+	rcu_read_lock();
+	rcu_read_unlock();
+	sem_post(&inside);
+	wait_for(&leave);
+	seen_at_unlock = flag_get(&updater_done);
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void *late_updater(void *unused)
+{
+	(void)unused;
+	wait_for(&go[1]);
+	quiesce_store_relaxed(&updater_tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	flag_set(&updater_calls);
+	synchronize_rcu();
+	flag_set(&updater_done);
+	return NULL;
+}
+
+static void prepare_sems(void)
+{
+	sem_init(&go[0], 0, 0);
+	sem_init(&go[1], 0, 0);
+	sem_init(&inside, 0, 0);
+	sem_init(&leave, 0, 0);
+}
+
+static void read_without_registry(void)
+{
+	pthread_t reader, updater;
+	uint32_t before = stats_now().readers;
+	struct rcu_gp_seq seq;
+
+	prepare_sems();
+	thread_must(pthread_create(&reader, NULL, late_reader, NULL));
+	thread_must(pthread_create(&updater, NULL, late_updater, NULL));
+	filter_now("mprotect=ENOMEM");
+	sem_post(&go[0]);
+	wait_for(&inside);
+	must(stats_now().readers == before);
+	seq = get_state_synchronize_rcu();
+	must(!poll_state_synchronize_rcu(seq));
+	sem_post(&go[1]);
+	wait_until(flag_get(&updater_calls));
+	wait_until(thread_state((pid_t)quiesce_load_relaxed(&updater_tid)) == 'S'); /* Relaxed: set before. */
+	must(!poll_state_synchronize_rcu(seq));
+	sem_post(&leave);
+	pthread_join(reader, NULL);
+	pthread_join(updater, NULL);
+	must(!seen_at_unlock);
+	must(poll_state_synchronize_rcu(seq));
+	must(use_everything());
+	must(stats_now().readers == before);
+}
+
+/* As the first user of the process, so that no committed part of the registry is left. */
+static void sections_without_registry_are_waited_for(void **state)
+{
+	(void)state;
+	assert_int_equal(stats_now().readers, 0);
+	succeeds(read_without_registry);
+}
+
+/* ---- no memory for queues, and none for threads ---- */
+
+static void queue_without_pages(void)
+{
+	filter_now("mmap=ENOMEM");
+	for (int i = 0; i < 100; i++)
+		must(use_everything());
+	rcu_read_lock();
+	for (int i = 0; i < 100; i++) {
+		struct use_object *o = use_new();
+
+		must(o != NULL);
+		call_rcu(&o->rcu, use_run);
+	}
+	rcu_read_unlock();
+	must(stats_now().garbage_objects >= 100);
+	rcu_barrier();
+	must(stats_now().garbage_objects == 0);
+	must(!stats_now().worker_running);
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void callbacks_without_queues_run(void **state)
+{
+	(void)state;
+	succeeds(queue_without_pages);
+}
+
+/* ---- threads come back ---- */
+
+static void *read_main(void *ok)
+{
+	*(int *)ok = use_everything();
+	return NULL;
+}
+
+static void lose_threads(void)
+{
+	int ok = 0;
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, read_main, &ok));
+	pthread_join(thread, NULL);
+	must(ok && stats_now().worker_running);
+	must(quiesce_shutdown(0) == 0);
+	filter_now("clone3=ENOSYS");
+	filter_now("clone&0x10000=EAGAIN");
+	must(use_everything());
+	must(!stats_now().worker_running);
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void the_worker_cannot_be_started_again(void **state)
+{
+	(void)state;
+	succeeds(lose_threads);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(sections_without_registry_are_waited_for),
+		TEST(losing_membarrier_is_fatal_and_said),
+		TEST(callbacks_without_queues_run),
+		TEST(the_worker_cannot_be_started_again),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
