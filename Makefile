@@ -30,6 +30,7 @@ test-release:
 
 mutants: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
+	@python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus || echo "herd7 is out of reach: its mutants will not run"
 	@python3 scripts/mutants.py --build $(BUILD)
 
 install: bootstrap-run

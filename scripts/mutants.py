@@ -9,18 +9,23 @@ the source directory.  Two kinds of command:
     without the mutant must exit 0, or it would fail on anything.
   - rung "litmus" or "model": a twin that lacks the order; it exits 0 when the
     tool finds the outcome that the order forbids.
-A usage error, a skip, a signal or a timeout kills nothing.  "equivalent" lines
-carry a reason instead of a command and are counted apart.
+A crash under the mutant is a failure found, too.  A usage error or a timeout kills
+nothing.  A killer that cannot run here (exit 77: no herd7) leaves its mutants "not
+run", and then the exit status is 77.  "equivalent" lines carry a reason instead of
+a command and are counted apart.
 """
 import argparse
 import concurrent.futures
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import time
 
 TIMEOUT = 120
+CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE)
+KILLED, SURVIVED, NOT_RUN = "killed", "SURVIVED", "not run"
 
 
 class Runner:
@@ -49,20 +54,23 @@ class Runner:
         return self.controls[tuple(plain)][0]
 
     def judge(self, mutant, rung, command):
-        """(killed, seconds, why not)"""
+        """(verdict, seconds, why)"""
         argv = shlex.split(command.replace("{src}", str(self.root)))
+        twin = rung in ("litmus", "model")
+        if not any(word in (mutant, "--mutant=" + mutant) for word in argv):
+            return SURVIVED, 0, "the command does not name the mutant"
         start = time.monotonic()
         status, out = self.run(argv)
         seconds = time.monotonic() - start
-        with_mutant = any(word == mutant or word == "--mutant=" + mutant for word in argv)
-        wanted = 0 if rung in ("litmus", "model") or "--expect-fail" in argv else 1
-        if rung not in ("litmus", "model") and not with_mutant:
-            return False, seconds, "the command does not name the mutant"
-        if status != wanted:
-            return False, seconds, f"exit {status}, want {wanted}: {out.strip()[-200:]}"
-        if rung not in ("litmus", "model") and self.control(argv) != 0:
-            return False, seconds, f"the command fails without the mutant too (exit {self.control(argv)})"
-        return True, seconds, ""
+        if status == 77:
+            return NOT_RUN, seconds, out.strip()[-100:]
+        wanted = 0 if twin or "--expect-fail" in argv else 1
+        crashed = not twin and status in CRASHES
+        if status != wanted and not crashed:
+            return SURVIVED, seconds, f"exit {status}, want {wanted}: {out.strip()[-200:]}"
+        if not twin and self.control(argv) != 0:
+            return SURVIVED, seconds, f"the command fails without the mutant too (exit {self.control(argv)})"
+        return KILLED, seconds, "by a crash" if crashed else ""
 
 
 def read_list(path):
@@ -88,15 +96,18 @@ def main():
     equivalent = [r for r in rows if r[1] == "equivalent"]
     rows = [r for r in rows if r[1] != "equivalent"]
     runner = Runner(opt.build.resolve(), root)
-    killed = 0
+    counts = {KILLED: 0, SURVIVED: 0, NOT_RUN: 0}
     with concurrent.futures.ThreadPoolExecutor(opt.jobs) as pool:
-        for row, (dead, seconds, why) in zip(rows, pool.map(lambda r: runner.judge(*r), rows)):
-            killed += dead
-            print(f"{'killed  ' if dead else 'SURVIVED'} {row[0]:24} {row[1]:8} {seconds:6.2f} s {why}", flush=True)
+        for row, (verdict, seconds, why) in zip(rows, pool.map(lambda r: runner.judge(*r), rows)):
+            counts[verdict] += 1
+            print(f"{verdict:8} {row[0]:24} {row[1]:8} {seconds:6.2f} s {why}".rstrip(), flush=True)
     for mutant, _, reason in equivalent:
         print(f"equivalent {mutant}: {reason}")
-    print(f"{len(rows)} mutants, {killed} killed")
-    return 0 if rows and killed == len(rows) else 1
+    left = f", {counts[NOT_RUN]} not run" if counts[NOT_RUN] else ""
+    print(f"{len(rows)} mutants, {counts[KILLED]} killed{left}")
+    if not rows or counts[SURVIVED]:
+        return 1
+    return 77 if counts[NOT_RUN] else 0
 
 
 if __name__ == "__main__":

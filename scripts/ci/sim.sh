@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The simulator for longer than the suite: other seeds on every run, which it prints.
+. "$(dirname "$0")/lib.sh"
+seconds=1
+[ -n "${CI_LONG:-}" ] && seconds=120
+with gcc
+step "build" setup "$CI_BUILD/sim" --werror || finish
+first=${SIM_FIRST:-$(date +%s)0000}
+echo "sim: first seed $first"
+search() { # scheduler
+	"$CI_BUILD/sim/tests/sim/sim_rcu" --scenario all --sched "$1" --seeds 100000000 --seconds $seconds --first "$first" \
+		>"$CI_BUILD/sim-$1.out" 2>&1
+}
+search random &
+other=$!
+search pct
+pct=$?
+wait $other
+random=$?
+for sched in random pct; do
+	out=$CI_BUILD/sim-$sched.out
+	passed=$((passed + $(grep -c '^ok' "$out"))) failed=$((failed + $(grep -c '^FAIL' "$out")))
+	grep -A2 '^FAIL' "$out"
+	[ "${!sched}" -le 1 ] || failed=$((failed + 1))
+	awk -v s=$sched '{ for (i = 2; i < NF; i++) if ($(i + 1) == "runs") n += $i } END { print "sim: " n " runs, " s }' "$out"
+done
+finish
