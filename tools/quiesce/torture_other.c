@@ -94,7 +94,8 @@ static void read_in_exit(void *arg)
 static void *read_and_exit(void *arg)
 {
 	struct tally *mine = arg;
-	uint64_t random = 521288629u + (uint64_t)(mine - burst_tally) + torture.exits;
+	uint64_t random = 521288629u + (uint64_t)(mine - burst_tally) +
+			  quiesce_load_relaxed(&torture.exits);
 
 	for (int i = 0; i < 4; i++)
 		torture_read_once(mine, random_next(&random) >> 3 & 2047);
