@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The simulator for longer than the suite: other seeds on every run, which it prints.
+# The simulator for longer than the suite: other seeds for every commit, the same for one commit.
 . "$(dirname "$0")/lib.sh"
 seconds=1
 [ -n "${CI_LONG:-}" ] && seconds=120
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish
-first=${SIM_FIRST:-$(date +%s)0000}
+commit=$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)
+first=${SIM_FIRST:-$((16#$commit))}
 echo "sim: first seed $first"
 search() { # scheduler
 	"$CI_BUILD/sim/tests/sim/sim_rcu" --scenario all --sched "$1" --seeds 100000000 --seconds $seconds --first "$first" \
