@@ -9,8 +9,9 @@
  *                                             notify taken?  (RU7)  pending--, last one wakes
  *   look at the marks again <-----------------
  *
- * I1. A mark that was seen not to block needs no second look: marks that are set
- *     later carry a newer number.  So the scan resumes where it stopped.
+ * I1. A mark that was seen not to block needs no second look: the sections that set it
+ *     later began after the fence and find the new pointer, whatever number they carry.
+ *     So the scan resumes where it stopped.
  * I2. pending == notify flags set + decrements under way.  It is only a reason to
  *     sleep; the end of the wait is decided by the marks alone.
  * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
@@ -140,8 +141,8 @@ void quiesce__scan_notify(struct quiesce__reader *r)
 	/* RU7: full, pairs with RU7 in ask() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
 		return;
-	/* RU7: full, pairs with RU7 in sleep_once() */
-	if (quiesce_fetch_add(RU7, &pending, (uint32_t)-1) == 1) {
+	/* Relaxed: I2; the wake-up is a fence. */
+	if (quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) == 1) {
 		quiesce__count(wakeups);
 		platform_futex_wake(&pending, 1);
 	}
@@ -248,8 +249,7 @@ static void sleep_once(struct wait *w)
 
 	hurry(w, now);
 	check_stall(w, now);
-	/* RU7: acquire, pairs with RU7 in quiesce__scan_notify() */
-	left = quiesce_load_acquire(RU7, &pending);
+	left = quiesce_load_relaxed(&pending); /* Relaxed: I2, the marks decide. */
 	if (!left)
 		return;
 	quiesce__count(sleeps);
