@@ -91,13 +91,17 @@ static int run(const struct options *options)
 		base.scenarios |= 1u << SCENARIO_CALLERS;
 	if (base.scenarios & (1u << SCENARIO_GARBAGE))
 		base.scenarios |= 1u << SCENARIO_RETIRE;
+	if (options->nr_readers && !(base.scenarios & FREE_READERS))
+		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
 	explain_others(options, types, nr);
 	base.watchdog_s += (int)base.seconds;
 	jobs_run(&rcuscale_command, options, &base, types, nr, &results);
 	emit_results(out, options, &results);
 	status = emit_close(out, options);
-	if (!status && results.failures)
+	if (!status && (results.failures || !results.nr))
 		status = EXIT_FAILED;
+	if (!results.nr && !interrupted())
+		fprintf(stderr, "quiesce rcuscale: nothing was measured\n");
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }

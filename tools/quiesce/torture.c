@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "torture.h"
 
 #define REGIME_NS 400000000
@@ -77,8 +78,8 @@ static void stutter(void)
 static void give_up(uint64_t begin)
 {
 	job_print("!!! HUNG: no update for %d s", HUNG_S);
+	torture.hung = 1;
 	torture_report((double)(now_ns() - begin) / 1e9);
-	job_print("--- %s torture: FAILURE (hung)", torture.op->name);
 	job_flush();
 	_exit(EXIT_FAILED);
 }
@@ -154,6 +155,7 @@ static void set_up(const struct job *job)
 
 int torture_child(const struct job *job)
 {
+	struct sleepers sleepers;
 	uint64_t begin;
 
 	weaken(job);
@@ -164,11 +166,13 @@ int torture_child(const struct job *job)
 		  job->fence ? ", fence " : "", job->fence ? fence_name(job->fence) : "", torture.nr_readers,
 		  torture_nr_others(), job->seconds, job->mutant[0] ? ", mutant " : "", job->mutant);
 	op_thread_enter(job->op);
+	sleepers_start(&sleepers, job->op, job->alive);
 	begin = now_ns();
 	team_start(&torture.readers);
 	team_start(&torture.others);
 	conduct(job, begin);
 	finish(&begin);
+	sleepers_stop(&sleepers);
 	return torture_report((double)(now_ns() - begin) / 1e9);
 }
 
@@ -190,7 +194,7 @@ static int nr_modes(const struct options *options, const struct op *const *types
 static int run(const struct options *options)
 {
 	struct job base = { .seconds = options->seconds > 0 ? options->seconds : DEFAULT_S, .perturb = options->perturb,
-			    .keep_going = options->keep_going, .nr_readers = options->nr_readers };
+			    .keep_going = options->keep_going, .nr_readers = options->nr_readers, .alive = options->alive };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	struct options once = *options;

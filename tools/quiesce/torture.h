@@ -71,6 +71,7 @@ struct torture {
 	uint64_t exits; /* threads that read once and exited */
 	uint64_t signals;
 	uint64_t leaks;
+	uint64_t hung; /* 1: something waits for ever */
 
 	int nr_readers;
 	struct tally *tally; /* of each reader, the last one for the exit bursts */

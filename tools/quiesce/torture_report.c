@@ -38,7 +38,7 @@ static uint64_t too_old(const struct tally *sum)
 static uint64_t errors_of(const struct tally *sum)
 {
 	return too_old(sum) + sum->canary_errors + sum->magic_errors + sum->reuse_errors + sum->cookie_errors +
-	       quiesce_load_relaxed(&torture.barrier_errors) + torture.leaks;
+	       quiesce_load_relaxed(&torture.barrier_errors) + torture.leaks + torture.hung;
 }
 
 uint64_t torture_errors(void)
@@ -76,8 +76,8 @@ static void print_counts(const struct tally *s)
 static void print_errors(const struct tally *s)
 {
 	job_print("!!! errors: age 2 or more %llu, canary %llu, magic %llu, reused in a section %llu, cookie %llu, "
-		  "barrier %llu, leaked %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
-		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.leaks));
+		  "barrier %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
+		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.leaks), U(torture.hung));
 }
 
 /* A run that did not do its work proves nothing.  NULL: it did. */
