@@ -7,6 +7,7 @@
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,10 +85,10 @@ static void at_exit(void)
 /* ---- threads that take leave ---- */
 
 static pthread_key_t late_key;
-static struct rcu_head late_head[4];
+static struct rcu_head late_head[PTHREAD_DESTRUCTOR_ITERATIONS];
 static int late_ok;
 
-/* Runs after the library's own exit hook, whose key is older; sets itself again to come back. */
+/* Runs after the library's own exit hook, whose key is older, and again as often as the system allows. */
 static void late_destructor(void *round)
 {
 	uintptr_t n = (uintptr_t)round;
@@ -100,10 +101,9 @@ static void late_destructor(void *round)
 	rcu_read_unlock();
 	late_ok += !rcu_read_lock_held();
 	synchronize_rcu();
-	call_rcu(&late_head[n], count_run);
+	call_rcu(&late_head[n - 1], count_run);
 	kfree_rcu_mightsleep(object);
-	if (n + 1 < 3)
-		pthread_setspecific(late_key, (void *)(n + 1));
+	pthread_setspecific(late_key, (void *)(n + 1)); /* the last time in vain */
 }
 
 static void *leave_late(void *first)
@@ -132,7 +132,8 @@ static void leave(void *first, const char *what)
 	rcu_barrier();
 	synchronize_rcu(); /* hangs if a section of the dying thread is still counted */
 	quiesce_get_stats(&stats, sizeof stats);
-	say(late_ok == 4 && nr_run == before + 2 && stats.readers == readers, what);
+	say(late_ok == 2 * PTHREAD_DESTRUCTOR_ITERATIONS && nr_run == before + PTHREAD_DESTRUCTOR_ITERATIONS &&
+	    stats.readers == readers, what);
 }
 
 /* What a C++ compiler makes of a thread_local object with a destructor. */
