@@ -18,7 +18,7 @@
 
 #define TARGET_NS 2000000  /* of CPU time, of one thread in one run */
 #define RUNS 3             /* of each layout, in each round */
-#define CELL_NS 1500000000 /* no further run of a cell after that */
+#define CELL_S 1.5         /* no further run of a cell after that */
 #define SHARE 0.95         /* a bound thread that had less of its CPU was disturbed */
 
 struct timing {
@@ -101,9 +101,9 @@ static void send_layout(const struct experiment *e, int layout, int threads)
 	}
 }
 
-static void measure(const struct op *op, int threads, uint64_t loops)
+static void measure(const struct op *op, int threads, uint64_t loops, double seconds)
 {
-	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + CELL_NS };
+	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + (uint64_t)(seconds * 1e9) };
 	struct team team = { .nr = threads, .pinned = threads <= cpus_online(), .body = reader, .arg = &e };
 
 	e.timing = calloc((size_t)(e.runs * OP_LAYOUTS * threads), sizeof(*e.timing));
@@ -149,7 +149,7 @@ int refscale_child(const struct job *job)
 	for (int i = 0; i < job->nr_readers; i++) {
 		bool crowd = !job->loops && job->readers[i] > cpus_online();
 
-		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops);
+		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops, job->seconds);
 	}
 	if (job->alive)
 		sleepers_stop(&sleepers);
@@ -165,7 +165,7 @@ static int run(const struct options *options)
 {
 	static const int default_readers[] = { 1, 2, 64 };
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .loops = options->loops,
-			    .watchdog_s = 60 };
+			    .seconds = CELL_S, .watchdog_s = 60 };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	FILE *out = emit_open(options);

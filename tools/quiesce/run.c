@@ -154,7 +154,8 @@ static void print_tables(FILE *out, const struct results *results)
 static void measure_reads(const struct options *options, struct results *results, uint64_t deadline)
 {
 	static const char *const left_out[] = { "raw_rseq_counter", "seqlock", "pthread_spinlock" };
-	struct job base = { .nr_readers = 3, .readers = { 1, 2, 64 }, .watchdog_s = 30, .deadline_ns = deadline };
+	struct job base = { .nr_readers = 3, .readers = { 1, 2, 64 }, .seconds = CELL_S, .watchdog_s = 30,
+			    .deadline_ns = deadline };
 	const struct op *types[MAX_TYPES];
 	int nr = options_types(options, &refscale_command, types), kept = 0;
 
