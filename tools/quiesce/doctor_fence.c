@@ -98,17 +98,24 @@ static void try_membarrier(struct findings *f)
 			(unsigned long long)heavy.rounds);
 }
 
-static void find_mode(struct findings *f, bool works)
+static const char *why_mode(bool light, bool works)
 {
 	const char *asked = getenv("QUIESCE_FENCE");
+
+	if (asked && !strcmp(asked, light ? "light" : "full"))
+		return "QUIESCE_FENCE asks for it";
+	if (light)
+		return "membarrier works";
+	return works ? "the library's own test of membarrier failed" : "membarrier does not work here";
+}
+
+static void find_mode(struct findings *f, bool works)
+{
 	bool light = quiesce_fence() == QUIESCE_FENCE_LIGHT;
-	const char *why = asked ? "QUIESCE_FENCE asks for it, or cannot have it" :
-			  light ? "membarrier works" :
-			  works ? "the library's own test of membarrier failed" : "membarrier does not work here";
 
 	finding(f, "fence mode in force", light ? "readers: a compiler barrier; updaters: membarrier" :
 						  "readers: a full fence; updaters: a full fence",
-		"%s (%s)", light ? "light" : "full", why);
+		"%s (%s)", light ? "light" : "full", why_mode(light, works));
 }
 
 void doctor_fences(struct findings *f)
