@@ -411,8 +411,10 @@ bool quiesce__worker_ensure(void)
 
 void quiesce__reclaim_request_gp(uint64_t cookie)
 {
-	uint64_t old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
+	uint64_t old;
 
+	quiesce__fork_check(); /* first: it forgets what the parent wanted */
+	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
 	/* The latest cookie covers the earlier ones. */
 	while (!old || (int64_t)((cookie << 16) - (old << 16)) > 0)
 		/* CB3: full, pairs with CB3 in worker_sleep() */
