@@ -101,8 +101,8 @@ static int dispatch(struct wire *wire)
 		err = job->op->init ? job->op->init(job->fence) : 0;
 		if (!err)
 			return table[i].child(job);
-		job_send_note("not available here: %s", strerror(-err));
-		return EXIT_FAILED;
+		job_send_note("left out, not available here: %s", strerror(-err));
+		return EXIT_UNAVAILABLE;
 	}
 	return EXIT_USAGE;
 }

@@ -210,11 +210,17 @@ int job_run(const struct job *job, struct results *results)
 	return reap(job, &child, listen_to(job, &child, results), results);
 }
 
-static int worse(int a, int b)
+/* What this machine does not have is a failure only for those who asked for it. */
+static void account(struct results *results, const struct options *options, int status)
 {
-	if (b < 0)
-		b = EXIT_FAILED;
-	return a > b ? a : b;
+	bool asked = options->fences || options->nr_types;
+
+	if (status == 0 || (status == EXIT_UNAVAILABLE && !asked))
+		return;
+	if (status < 0 || status == EXIT_UNAVAILABLE)
+		status = EXIT_FAILED;
+	results->failures++;
+	results->worst = status > results->worst ? status : results->worst;
 }
 
 /* Peers and ours take turns, so that what disturbs the machine disturbs them alike. */
@@ -246,8 +252,7 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 				refused[i][fence] = status != 0; /* told once, not in each round */
 				if (interrupted())
 					goto out;
-				results->failures += status != 0;
-				results->worst = worse(results->worst, status);
+				account(results, options, status);
 			}
 		}
 out:

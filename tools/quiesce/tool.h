@@ -12,6 +12,7 @@
 /* Exit statuses. */
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
+#define EXIT_UNAVAILABLE 77 /* of a child: this machine does not have it */
 #define EXIT_INTERRUPTED 130
 
 /* ---- options (options.c) ---- */

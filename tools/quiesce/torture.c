@@ -217,7 +217,7 @@ static int run(const struct options *options)
 		emit_notes(&results);
 	status = emit_close(out, options);
 	if (!status)
-		status = results.worst;
+		status = results.nr ? results.worst : EXIT_FAILED; /* nothing done is not success */
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
