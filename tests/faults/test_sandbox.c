@@ -26,6 +26,7 @@ static void succeeds(void (*fn)(void))
 static void lose_membarrier(void)
 {
 	must(use_everything());
+	must(quiesce_shutdown(0) == 0); /* the worker would say it too */
 	filter_now("membarrier=EPERM");
 	synchronize_rcu();
 }
@@ -122,6 +123,50 @@ static void sections_without_registry_are_waited_for(void **state)
 	succeeds(read_without_registry);
 }
 
+/* One of two readers is always inside: the updater must wait for some of their sections, not for all. */
+static int newest_section, relay_over;
+
+static void *relay(void *first)
+{
+	for (int k = *(int *)first; !flag_get(&relay_over); k += 2) {
+		wait_until(flag_get(&newest_section) == k - 1);
+		rcu_read_lock();
+		quiesce_store_relaxed(&newest_section, k); /* Relaxed: a baton. */
+		wait_until(flag_get(&newest_section) == k + 1 || flag_get(&relay_over));
+		rcu_read_unlock();
+		if (flag_get(&relay_over))
+			break;
+	}
+	return NULL;
+}
+
+static void relay_without_registry(void)
+{
+	static int first[2] = { 1, 2 };
+	uint32_t before = stats_now().readers;
+	pthread_t thread[2];
+
+	newest_section = -1; /* nobody begins yet */
+	for (int i = 0; i < 2; i++)
+		thread_must(pthread_create(&thread[i], NULL, relay, &first[i]));
+	filter_now("mprotect=ENOMEM");
+	quiesce_store_relaxed(&newest_section, 0);
+	wait_until(flag_get(&newest_section) > 2);
+	must(stats_now().readers == before);
+	for (int i = 0; i < 10; i++)
+		synchronize_rcu();
+	flag_set(&relay_over);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void overlapping_sections_without_registry_do_not_starve(void **state)
+{
+	(void)state;
+	assert_int_equal(stats_now().readers, 0);
+	succeeds(relay_without_registry);
+}
+
 /* ---- no memory for queues, and none for threads ---- */
 
 static void queue_without_pages(void)
@@ -184,6 +229,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(sections_without_registry_are_waited_for),
+		TEST(overlapping_sections_without_registry_do_not_starve),
 		TEST(losing_membarrier_is_fatal_and_said),
 		TEST(callbacks_without_queues_run),
 		TEST(the_worker_cannot_be_started_again),
