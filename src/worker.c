@@ -193,7 +193,7 @@ static void run_ring(struct quiesce__ring *ring)
 		return;
 	while (ring->taken != end)
 		run_chunk(ring, end - ring->taken < CHUNK ? end : ring->taken + CHUNK);
-	ring->bytes_out += (uint64_t)bytes;
+	quiesce_store_relaxed(&ring->bytes_out, ring->bytes_out + (uint64_t)bytes); /* Relaxed: a sum. */
 	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, -bytes); /* Relaxed: a sum. */
 	unblock_owner(ring);
 }

@@ -12,7 +12,7 @@ static void object_run(struct rcu_head *head)
 {
 	struct object *o = (struct object *)(void *)((char *)head - offsetof(struct object, rcu));
 
-	count_up(&o->runs);
+	quiesce_fetch_add(RU5, &o->runs, 1); /* full: who sees it may use the object again */
 	if (o->total)
 		count_up(o->total);
 }
@@ -418,7 +418,7 @@ static void *queue_until_stopped(void *arg)
 
 	for (int i = 1; !flag_get((int *)arg); i++) {
 		call_rcu(&o.rcu, object_run);
-		while (flag_get(&o.runs) < i)
+		while (quiesce_load_acquire(RU5, &o.runs) < i)
 			sched_yield();
 	}
 	return NULL;
