@@ -43,10 +43,9 @@ clean:
 	@rm -rf $(BUILD)
 
 bootstrap-%:
-	@scripts/bootstrap.sh $*
+	@BUILD=$(BUILD) scripts/bootstrap.sh $*
+	@if [ -f $(BUILD)/packages-changed ]; then $(MESON) setup --wipe $(BUILD) >/dev/null; rm -f $(BUILD)/packages-changed; fi
 
-# Set up again when a package that was missing has been installed since: Meson
-# remembers what it did not find.
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 

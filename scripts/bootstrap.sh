@@ -93,6 +93,8 @@ if command -v apt-get >/dev/null && as_root; then
 	for package in $may; do
 		install_packages "$package" || echo "bootstrap: $package cannot be had; going on without"
 	done
+	# Meson remembers what it did not find: the Makefile starts over when it sees this.
+	[ ! -f "${BUILD:-build}/build.ninja" ] || touch "${BUILD:-build}/packages-changed"
 else
 	[ -z "$may" ] || echo "bootstrap: not installed, going on without: $may"
 fi
