@@ -187,12 +187,9 @@ static void counted_lock(struct quiesce_tls_v1 *self)
 	quiesce_fence_light(RU1);
 }
 
-void quiesce__rcu_lock_slow(uint32_t layout)
+/* Whoever comes here is not registered, or interrupted fenced_lock(), or nests too deep. */
+static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, uint32_t layout)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-	/* Relaxed: the thread's own word. */
-	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
-
 	if ((word & QUIESCE_RCU_DEPTH) == ENTERING) {
 		finish_entering(self, word);
 		return;
@@ -208,7 +205,20 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 		uncounted_lock(self);
 }
 
-static void after_slow_unlock(struct quiesce_tls_v1 *self)
+void quiesce__rcu_lock_slow(uint32_t layout)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own word. */
+	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+
+	if (quiesce_likely((uint16_t)word == QUIESCE_RCU_FULL))
+		/* Relaxed: an old number only makes an updater wait for us in vain. */
+		fenced_lock(self, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
+	else
+		rare_lock(self, word, layout);
+}
+
+static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 {
 	quiesce__scan_notify(self->reader);
 	/* Relaxed: a request that comes a little late or goes a little late. */
@@ -218,22 +228,28 @@ static void after_slow_unlock(struct quiesce_tls_v1 *self)
 	}
 }
 
+/* Not in a section, or not in one that the mark knows of. */
+static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self)
+{
+	if (self->uncounted)
+		uncounted_unlock(self);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
+}
+
 void quiesce__rcu_unlock_slow(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	/* Relaxed: the thread's own word. */
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
-	if ((word & QUIESCE_RCU_DEPTH) == 0) {
-		if (self->uncounted)
-			uncounted_unlock(self);
-		else
-			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
+	if (quiesce_unlikely((word & QUIESCE_RCU_DEPTH) == 0)) {
+		rare_unlock(self);
 		return;
 	}
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
-	quiesce_store_release(RU2, &self->rcu_word, idle_word());
-	if (word & QUIESCE_RCU_SLOW)
+	quiesce_store_release(RU2, &self->rcu_word, word & QUIESCE_RCU_FULL);
+	if (quiesce_unlikely(word & QUIESCE_RCU_SLOW))
 		after_slow_unlock(self);
 }
 

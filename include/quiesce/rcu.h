@@ -67,8 +67,9 @@ extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
 #define quiesce__self() (&quiesce_tls_v1)
 #endif
 
-QUIESCE_API QUIESCE_COLD void quiesce__rcu_lock_slow(uint32_t layout);
-QUIESCE_API QUIESCE_COLD void quiesce__rcu_unlock_slow(void);
+/* Rare in light mode; the way of every outermost lock and unlock in full-fence mode. */
+QUIESCE_API void quiesce__rcu_lock_slow(uint32_t layout);
+QUIESCE_API void quiesce__rcu_unlock_slow(void);
 QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_debug(void);
 
