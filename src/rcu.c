@@ -91,8 +91,10 @@ static bool register_self(struct quiesce_tls_v1 *self, uint32_t layout)
 	struct platform_sigmask mask;
 
 	check_layout(layout);
-	if (self->state & QUIESCE_TLS_EXITING)
+	if (self->state & QUIESCE_TLS_EXITING) {
+		platform_arm_thread_exit(); /* if a destructor forgets to unlock, end its section too */
 		return false;
+	}
 	quiesce__init();
 	quiesce__used();
 	platform_signals_block(&mask);

@@ -134,9 +134,13 @@ static void give_back(struct quiesce__reader *r)
 
 static void report_exit_in_reader(const struct quiesce_tls_v1 *self)
 {
-	quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
-			"thread %u exited inside an RCU read-side section%s%p; the section is ended", platform_tid(),
-			self->site ? " that began near " : "", self->site);
+	if (self->site)
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"thread %u exited inside an RCU read-side section that began near %p; the section is ended",
+				platform_tid(), self->site);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
 }
 
 void quiesce__thread_exit(void)

@@ -355,6 +355,7 @@ static void is_told(void (*fn)(void))
 	in_child(fn, &o);
 	assert_true(exited_with(o.status, 0)); /* told, not fatal */
 	one_line(&o, "exited inside");
+	assert_null(strstr(o.text, "nil"));
 }
 
 static void exit_in_a_section(void **state)
@@ -366,6 +367,38 @@ static void exit_in_a_section(void **state)
 	is_told(exit_by_pthread_exit);
 	is_told(exit_by_cancel);
 	assert_int_equal(stats_now().readers, readers);
+}
+
+/* A key destructor that runs after the library's exit hook opens a section and forgets it. */
+static pthread_key_t forgetful_key;
+
+static void forget_to_unlock(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+}
+
+static void *exit_forgetfully(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	rcu_read_unlock();
+	pthread_setspecific(forgetful_key, &forgetful_key);
+	sem_post(&inside);
+	return NULL;
+}
+
+static void exit_by_destructor(void)
+{
+	exit_by(exit_forgetfully, 0);
+}
+
+static void exit_in_a_section_of_a_destructor(void **state)
+{
+	(void)state;
+	assert_int_equal(pthread_key_create(&forgetful_key, forget_to_unlock), 0);
+	is_told(exit_by_destructor);
+	pthread_key_delete(forgetful_key);
 }
 
 /* A thread that vanishes without a word, as one of a foreign run-time might. */
@@ -425,6 +458,7 @@ int main(int argc, char **argv)
 		TEST(null_objects),
 		TEST(a_foreign_layout_aborts),
 		TEST(exit_in_a_section),
+		TEST(exit_in_a_section_of_a_destructor),
 		TEST(a_vanished_thread_does_not_hang_updaters),
 		DEBUG_TESTS
 	};
