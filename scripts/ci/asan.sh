@@ -7,8 +7,12 @@ export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 stri
 export UBSAN_OPTIONS="print_stacktrace=1"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
+	# gcc tests the flags of an addition of a thread-local offset for zero, but the linker may
+	# turn that addition into one that sets no flags: false reports of null pointers.
+	relaxed=
+	[ "$compiler" = gcc ] && relaxed=" -fno-sanitize=null"
 	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" --werror -Db_sanitize=address,undefined \
-		-Db_lundef=false -Dtool=disabled -Dc_args=-fno-sanitize-recover=all || continue
+		-Db_lundef=false -Dtool=disabled -Dc_args="-fno-sanitize-recover=all$relaxed" || continue
 	count_meson "$CI_BUILD/asan-$compiler" --suite unit --timeout-multiplier 3
 done
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real threads for longer than the suite: plain, with delays inside every operation, and under sanitizers.
+# Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
 seconds=15
 [ -n "${CI_LONG:-}" ] && seconds=3600

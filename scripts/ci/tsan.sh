@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # ThreadSanitizer, both compilers, no suppression file.
 . "$(dirname "$0")/lib.sh"
-export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 history_size=4"
+# Tests that fork start threads in the child.
+export TSAN_OPTIONS="die_after_fork=0 halt_on_error=1 second_deadlock_stack=1 history_size=4"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
 	step "build with $compiler" setup "$CI_BUILD/tsan-$compiler" --werror -Db_sanitize=thread -Db_lundef=false \
