@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -61,8 +62,13 @@ static void *map(size_t bytes, int protection, int flags)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Where address space is rationed, take a sixteenth at most: the program needs the rest. */
 void *platform_reserve(size_t bytes)
 {
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur / 16)
+		return NULL;
 	return map(bytes, PROT_NONE, MAP_NORESERVE);
 }
 
