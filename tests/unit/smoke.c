@@ -5,6 +5,7 @@
 #include <quiesce/rcu.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ struct node {
 };
 
 static struct node *shared;
-static int stop, failures, nr_freed;
+static int stop, failures, nr_freed, nr_started;
 static uint64_t nr_reads;
 
 static void check(int ok, const char *what)
@@ -61,7 +62,8 @@ static void *reader(void *arg)
 			abort();
 		rcu_read_unlock();
 		rcu_read_unlock();
-		reads++;
+		if (reads++ == 0)
+			quiesce_fetch_add_relaxed(&nr_started, 1); /* Relaxed: main() waits for the number only. */
 	}
 	quiesce_fetch_add_relaxed(&nr_reads, reads); /* Relaxed: joined before it is read. */
 	return NULL;
@@ -104,6 +106,8 @@ int main(void)
 	for (int i = 0; i < NR_READERS; i++)
 		if (pthread_create(&thread[i], NULL, reader, NULL))
 			abort();
+	while (quiesce_load_relaxed(&nr_started) < NR_READERS) /* Relaxed: as above. */
+		sched_yield();
 	for (int i = 0; i < NR_UPDATES; i++)
 		update(i % 5);
 	rcu_barrier();
