@@ -396,12 +396,13 @@ static void gp_lead(const struct gp_waiter *me)
 
 	quiesce__unlock(&gp.lock);
 	gp_run(expedited);
-	hand_over();
+	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	for (; batch; batch = next) {
 		next = batch->next;
 		if (batch != me)
 			tell(batch, GP_DONE);
 	}
+	hand_over();
 }
 
 /* Join the queue.  True with gp.lock held: the caller leads; false: its grace period is over. */
