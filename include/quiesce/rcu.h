@@ -34,7 +34,6 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
 #define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
 #define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
-#define QUIESCE_RCU_STEP 0x10000ull     /* one grace period */
 
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__ring;   /* queue of retired objects, private */
