@@ -272,6 +272,28 @@ static void one_membarrier_per_grace_period(void **state)
 	assert_int_equal(after.membarriers - before.membarriers, quiesce_fence() == QUIESCE_FENCE_LIGHT ? 10 : 0);
 }
 
+/* A plain wait that may not hurry its readers does so once an expedited caller queues behind it. */
+static void an_expedited_caller_hurries_the_wait_before_it(void **state)
+{
+	struct held h;
+	struct updater plain, expedited;
+	uint64_t before;
+
+	(void)state;
+	quiesce_set_yield(0);
+	held_begin(&h, NULL);
+	before = stats_now().expedited;
+	updater_sleeps(&plain, wait_plain);
+	assert_int_equal(stats_now().expedited, before);
+	updater_begin(&expedited, wait_expedited);
+	wait_until(stats_now().expedited > before);
+	assert_int_equal(plain.done, 0);
+	held_end(&h);
+	pthread_join(plain.thread, NULL);
+	pthread_join(expedited.thread, NULL);
+	quiesce_set_yield(1);
+}
+
 static void expedited_grace_periods_are_counted(void **state)
 {
 	uint64_t before = stats_now().expedited;
@@ -496,6 +518,7 @@ int main(int argc, char **argv)
 		TEST(an_inner_unlock_does_not_end_the_section),
 		TEST(callers_share_grace_periods),
 		TEST(one_membarrier_per_grace_period),
+		TEST(an_expedited_caller_hurries_the_wait_before_it),
 		TEST(expedited_grace_periods_are_counted),
 		TEST(without_yield_no_reader_yields),
 		TEST(cookies_work_in_unregistered_threads),
