@@ -125,7 +125,7 @@ struct cell {
 	size_t disturbed; /* samples taken while other processes used the CPUs */
 	struct costs costs;
 };
-#define GROUP_DISTURBED 0x100u /* added to a sample's group */
+#define GROUP_DISTURBED 0x80000000u /* added to a sample's group */
 
 struct results {
 	struct cell *cell;
