@@ -251,13 +251,15 @@ void emit_results(FILE *out, const struct options *options, const struct results
 
 int emit_close(FILE *out, const struct options *options)
 {
-	bool bad = fflush(out) || ferror(out);
+	bool bad;
 
+	errno = 0; /* what a write that failed earlier left there is gone */
+	bad = fflush(out) || ferror(out);
 	if (out != stdout)
 		bad = fclose(out) || bad;
 	if (!bad)
 		return 0;
 	fprintf(stderr, "quiesce: cannot write %s: %s\n", options->output ? options->output : "the output",
-		strerror(errno));
+		errno ? strerror(errno) : "a write failed");
 	return EXIT_FAILED;
 }

@@ -20,7 +20,13 @@ static int help(FILE *out)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->what);
 	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' tells the version.\n"
 		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
-	return 0;
+	return emit_close(out, &(struct options){ 0 });
+}
+
+static int version(void)
+{
+	printf("quiesce %s\n", quiesce_version());
+	return emit_close(stdout, &(struct options){ 0 });
 }
 
 static int unknown(const char *name)
@@ -47,7 +53,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
-		return printf("quiesce %s\n", quiesce_version()) < 0;
+		return version();
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i]->name)) {
 			options_parse(commands[i], argc - 1, argv + 1, &options);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -26,7 +27,7 @@ static const struct option_row {
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell (rcuscale)", 1 }, OPT_SECONDS },
-	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3)", 1 }, MEASURE },
+	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1)", 1 }, MEASURE },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
@@ -223,6 +224,13 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
+/* argp prints the help and exits without a look at whether it was written. */
+static void check_help(void)
+{
+	if (emit_close(stdout, &(struct options){ 0 }))
+		_exit(EXIT_FAILED);
+}
+
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
 {
 	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
@@ -238,6 +246,8 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 	type_help(doc, sizeof(doc), command);
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
+	if (asks_for_help(argc, argv))
+		atexit(check_help);
 	if (argp_parse(&argp, argc, argv, asks_for_help(argc, argv) ? 0 : ARGP_NO_ERRS, NULL, ret))
 		argp_mistake(argc, argv, accepted);
 }
