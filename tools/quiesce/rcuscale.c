@@ -81,7 +81,7 @@ static int run(const struct options *options)
 			    .scenarios = options->scenarios ? options->scenarios : ~0u };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
-	FILE *out = emit_open(options);
+	FILE *out;
 	int nr = options_types(options, &rcuscale_command, types), status;
 
 	for (int i = 0; i < options->nr_readers; i++)
@@ -93,6 +93,7 @@ static int run(const struct options *options)
 		base.scenarios |= 1u << SCENARIO_RETIRE;
 	if (options->nr_readers && !(base.scenarios & FREE_READERS))
 		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
+	out = emit_open(options);
 	explain_others(options, types, nr);
 	base.watchdog_s += (int)base.seconds;
 	jobs_run(&rcuscale_command, options, &base, types, nr, &results);

@@ -198,10 +198,13 @@ static int run(const struct options *options)
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	struct options once = *options;
-	FILE *out = emit_open(options);
+	FILE *out;
 	int nr = options_types(options, &torture_command, types), status;
 
 	check_build(options);
+	if (options->nr_readers > 1)
+		usage_error("--readers: only one number");
+	out = emit_open(options);
 	snprintf(base.mutant, sizeof(base.mutant), "%s", options->mutant ? options->mutant : "");
 	memcpy(base.readers, options->readers, sizeof(base.readers));
 	base.watchdog_s = 3 * HUNG_S;
