@@ -364,6 +364,54 @@ static void fork_from_a_callback(void **state)
 	assert_true(use_everything());
 }
 
+/* ---- objects that a pass has taken from the overflow list when the process forks ---- */
+
+#define MANY 40000 /* more than a thread's own queue holds */
+
+static struct rcu_head many[MANY + 1];
+static int nr_run;
+
+static void run_one(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_run);
+}
+
+/* In a section nobody waits for room, so what does not fit goes to the overflow list. */
+static void queue_in_a_section(int first, int end)
+{
+	rcu_read_lock();
+	for (int i = first; i < end; i++)
+		call_rcu(&many[i], run_one);
+	rcu_read_unlock();
+}
+
+static void all_have_run_once(void)
+{
+	rcu_barrier();
+	must(flag_get(&nr_run) == MANY + 1);
+	must(quiesce_shutdown(0) == 0);
+	must(stats_now().garbage_objects == 0);
+}
+
+static void fork_while_a_pass_holds_the_overflow(void **state)
+{
+	uint64_t sleeps;
+	struct held h;
+
+	(void)state;
+	held_begin(&h, NULL);
+	sleeps = stats_now().sleeps;
+	queue_in_a_section(0, MANY);
+	wait_until(stats_now().sleeps > sleeps); /* a pass waits for the held reader */
+	queue_in_a_section(MANY, MANY + 1);
+	assert_int_equal(flag_get(&nr_run), 0);
+	in_good_child(all_have_run_once);
+	held_end(&h);
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_run), MANY + 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -371,6 +419,7 @@ int main(int argc, char **argv)
 		TEST(fork_in_a_section),
 		TEST(fork_while_another_reads),
 		TEST(fork_while_another_waits),
+		TEST(fork_while_a_pass_holds_the_overflow),
 		TEST(fork_in_a_busy_process),
 		TEST(grandchildren),
 		TEST(pending_callbacks_run_in_both),

@@ -67,6 +67,35 @@ static void threads_register_and_leave(void **state)
 	assert_int_equal(stats_now().readers, before);
 }
 
+/* Registration blocks signals for a moment; the thread must get its own mask back. */
+static void *first_read_with_a_mask(void *unused)
+{
+	sigset_t mine, then;
+
+	(void)unused;
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGUSR2);
+	pthread_sigmask(SIG_SETMASK, &mine, NULL);
+	rcu_read_lock();
+	rcu_read_unlock();
+	pthread_sigmask(SIG_SETMASK, NULL, &then);
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sigismember(&mine, sig) != sigismember(&then, sig))
+			return (void *)1;
+	return NULL;
+}
+
+static void registration_keeps_the_signal_mask(void **state)
+{
+	pthread_t thread;
+	void *bad;
+
+	(void)state;
+	thread_must(pthread_create(&thread, NULL, first_read_with_a_mask, NULL));
+	pthread_join(thread, &bad);
+	assert_null(bad);
+}
+
 /* ---- grace periods ---- */
 
 struct updater {
@@ -518,6 +547,7 @@ int main(int argc, char **argv)
 		TEST(an_inner_unlock_does_not_end_the_section),
 		TEST(callers_share_grace_periods),
 		TEST(one_membarrier_per_grace_period),
+		TEST(registration_keeps_the_signal_mask),
 		TEST(an_expedited_caller_hurries_the_wait_before_it),
 		TEST(expedited_grace_periods_are_counted),
 		TEST(without_yield_no_reader_yields),

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command line of the tool: options, mistakes, formats, interruption.
+
+What is measured is judged by other tests; here no assertion depends on a time.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from tap import Tap, execute
+
+MEASURE = ["type", "readers", "fence", "alive", "runs"]
+OPTIONS = {
+    "refscale": [*MEASURE, "loops"],
+    "rcuscale": [*MEASURE, "scenario", "seconds"],
+    "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
+    "doctor": [],
+    "run": [],
+}
+COMMON = ["json", "csv", "output", "help"]
+HOST = ["cpu", "cores", "kernel", "build"]
+FIGURES = ["min", "p50", "p90", "p99", "max"]
+TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
+REFSCALE = ["refscale", "--type=noop,rcu", "--readers=1", "--loops=1000", "--runs=1"]
+RCUSCALE = ["rcuscale", "--type=noop,rcu", "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
+
+NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
+LISTS = {"type": ["bogus", "", "noop,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
+         "scenario": ["bogus", "read", "", "idle,bogus"]}
+COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
+          "loops": [n for n in NUMBERS if n != "1e9"] + ["1e99"], "seconds": ["0", "-1", "abc", "inf", "nan", "1e99", ""]}
+
+
+class Tool:
+    def __init__(self, tap, path):
+        self.tap, self.path = tap, path
+
+    def __call__(self, *args, **more):
+        return execute([self.path, *args], **more)
+
+    def good(self, *args, want=0, **more):
+        """A run that has to end well; its standard output."""
+        run = self(*args, **more)
+        self.tap.result(run.returncode == want, f"{' '.join(args)}: status {want}", told(run))
+        return run.stdout
+
+
+def told(run):
+    return f"status {run.returncode}\n{run.stdout}{run.stderr}"
+
+
+# ---- help and version ----
+
+def check_help(tap, tool, version):
+    tap.result(tool.good("--version") == f"quiesce {version}\n", "--version tells the version")
+    listed = re.findall(r"^  (\w+) +\S", tool.good("--help"), re.M)
+    tap.result(sorted(listed) == sorted(OPTIONS), "--help lists the subcommands", f"it lists {listed}")
+    for command, options in OPTIONS.items():
+        found = set(re.findall(r"--([a-z-]+)", tool.good(command, "--help").split("\n\n")[1]))
+        tap.result(found - {"usage"} == {*options, *COMMON}, f"{command} --help has its options and no others",
+                   f"it has {sorted(found)}")
+
+
+# ---- mistakes ----
+
+def mistakes(tmp):
+    """Arguments that are wrong usage, and what the one line about them has to contain."""
+    yield [], "subcommand"
+    for name in ("bogus", "", "--bogus", "Refscale"):
+        yield [name], "valid: refscale"
+    for command, options in OPTIONS.items():
+        yield [command, "--bogus"], "--bogus"
+        yield [command, "-x"], "-x"
+        yield [command, "extra"], "extra"
+        yield [command, "--json=1"], "--json=1"
+        yield [command, "--output"], "--output"
+        yield [command, f"--output={tmp}/none/x"], f"{tmp}/none/x"
+        yield [command, "--output", f"{tmp}"], "directory"
+        for option in options:
+            for value in LISTS.get(option, []):
+                yield [command, f"--{option}={value}"], "valid:" if "bogus" in value else f"--{option}={value}"
+            for value in COUNTS.get(option, []):
+                yield [command, f"--{option}={value}"], f"--{option}={'' if ',' in value else value}"
+        for option in {*LISTS, *COUNTS} - {*options}:
+            yield [command, f"--{option}=1"], "unknown option"
+    yield ["torture", "--type=refcnt"], "valid: rcu"
+    yield ["torture", "--readers=1,2"], "--readers"
+    yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"
+    yield ["torture", "--perturb=1"], "quiesce-torture"
+    yield ["rcuscale", "--scenario=callers", "--readers=2"], "--readers"
+
+
+def check_mistakes(tap, tool, tmp):
+    kept = tmp / "kept"
+    for args, text in mistakes(tmp):
+        kept.write_text("as before")
+        output = [] if not args or "--output" in args[-1] or args[0] not in OPTIONS else [f"--output={kept}"]
+        run = tool(*args[:1], *output, *args[1:])
+        ok = run.returncode == 2 and not run.stdout and re.fullmatch(r"quiesce.*: .+\n", run.stderr)
+        tap.result(ok and text in run.stderr and kept.read_text() == "as before",
+                   f"wrong usage: quiesce {' '.join(args)}".replace(str(tmp), "DIR"),
+                   f"want status 2, one line with '{text}', and an output file left alone\n{told(run)}")
+
+
+# ---- formats ----
+
+def documented(text):
+    """What docs/json.md says: names of a row's fields, unit of each scenario of rcuscale."""
+    rows = text.split("## A row")[1].split("\n## ")[0]
+    fields = [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
+    units = dict(re.findall(r"^\| `(\w+)` \| (us|ratio|objects/s|objects) \|", text.split("## rcuscale")[1], re.M))
+    return fields, units
+
+
+def number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def row_faults(row, fields, nulls):
+    """What is wrong with @row, whose fields @nulls do not apply."""
+    if list(row) != fields:
+        yield f"fields {list(row)}, documented {fields}"
+        return
+    for name in fields:
+        if name == "ipis" and name not in nulls:
+            wrong = row[name] is not None and (not number(row[name]) or row[name] < 0)
+        elif name in nulls:
+            wrong = row[name] is not None
+        else:
+            wrong = not (isinstance(row[name], str) if name in TEXTS else number(row[name]) and row[name] >= 0)
+        if wrong:
+            yield f"{name} is {row[name]!r}"
+    figures = [row[f] for f in FIGURES if number(row[f])]
+    if figures != sorted(figures):
+        yield f"not in order: {figures}"
+    if not number(row["n"]) or row["n"] < 1 or not 0 <= row["disturbed"] <= row["n"]:
+        yield f"n {row['n']}, disturbed {row['disturbed']}"
+    elif number(row["mean"]) and not row["min"] <= row["mean"] <= row["max"]:
+        yield f"mean {row['mean']} is not between min and max"
+
+
+def nulls_of(row):
+    never = {"slot"} | ({"fence"} if row["type"] == "noop" else set())
+    if row["subcommand"] == "refscale":
+        return never | {"p90", "p99", "ipis", "membarriers", "wakeups", "cpu_s"}
+    return never | {"spread"}  # of one round
+
+
+def parse(tap, name, text):
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        tap.result(False, f"{name} is JSON", f"{error}\n{text}")
+        return {}
+
+
+def check_host(tap, name, host):
+    ok = list(host) == HOST and host["cores"] == os.sysconf("SC_NPROCESSORS_ONLN") and host["cpu"] and host["build"]
+    tap.result(ok and re.fullmatch(r"\d+\.\d+", host["kernel"]) and os.uname().release.startswith(host["kernel"]),
+               f"{name}: host has {', '.join(HOST)}", host)
+    words = re.findall(r"[\w.-]+", f"{host.get('cpu')} {host.get('kernel')} {host.get('build')}")
+    tap.result(socket.gethostname() not in words, f"{name}: host has no name", host)
+
+
+def combinations(command, fences):
+    scenarios = {"refscale": ["read"], "rcuscale": ["idle", "same"]}[command]
+    return sorted((command, t, s, "1", f) for s in scenarios for t, f in [("noop", ""), *(("rcu", f) for f in fences)])
+
+
+def keys(rows):
+    return sorted(tuple(str(row[k] or "") for k in ("subcommand", "type", "scenario", "threads", "fence")) for row in rows)
+
+
+def check_json(tap, tool, args, fences, doc):
+    name, (fields, units) = f"{args[0]} --json", documented(doc)
+    root = parse(tap, name, tool.good(*args, "--json"))
+    rows = root.get("rows", [])
+    tap.result(list(root) == ["schema", "host", "rows", "notes"] and root["schema"] == 1 and root["notes"] == [],
+               f"{name}: schema 1, host, rows, no notes", root)
+    check_host(tap, name, root.get("host", {}))
+    tap.result(keys(rows) == combinations(args[0], fences), f"{name}: a row for each combination", keys(rows))
+    for row in rows:
+        faults = list(row_faults(row, fields, nulls_of(row)))
+        if row["unit"] != ("ns" if args[0] == "refscale" else units.get(row["scenario"])):
+            faults.append(f"unit {row['unit']}")
+        tap.result(not faults, f"{name}: row {' '.join(keys([row])[0])}", "\n".join(faults))
+    return rows
+
+
+def check_csv(tap, tool, args, fences, doc, tmp):
+    name, fields = f"{args[0]} --csv", documented(doc)[0]
+    out = tmp / "rows.csv"
+    out.write_text("older and longer\n" * 1000)
+    tap.result(tool.good(*args, "--csv", f"--output={out}") == "", f"{name} --output: nothing on the standard output")
+    table = list(csv.reader(io.StringIO(out.read_text())))
+    if not tap.result(table and table[0] == [*fields, *HOST], f"{name}: header", table[:1]):
+        return
+    rows = [dict(zip(table[0], line)) for line in table[1:] if len(line) == len(table[0])]
+    tap.result(len(rows) == len(table) - 1 and keys(rows) == combinations(args[0], fences),
+               f"{name}: a whole row for each combination", out.read_text())
+    for row in rows:
+        read = {f: row[f] if f in TEXTS and row[f] else float(row[f]) if row[f] else None for f in fields}
+        faults = list(row_faults(read, fields, nulls_of(row)))
+        tap.result(not faults, f"{name}: row {' '.join(keys([row])[0])}", "\n".join(faults))
+
+
+def check_table(tap, tool, args, fences, build):
+    out = tool.good(*args)
+    name = f"{args[0]}, table"
+    head = re.match(r"(.+), (\d+) cores, kernel (\d+\.\d+), build type (\S+)\n", out)
+    tap.result(head and head[2] == str(os.sysconf("SC_NPROCESSORS_ONLN")) and
+               os.uname().release.startswith(head[3]) and head[4] == build, f"{name}: says where and what it is", out)
+    wanted = [("noop", "-"), *(("rcu", f) for f in fences)] * len({c[2] for c in combinations(args[0], fences)})
+    tap.result(re.findall(r"^(noop|rcu) +(\S+) ", out, re.M) == wanted, f"{name}: all rows", out)
+
+
+def check_formats(tap, tool, fences, opt, tmp):
+    doc = pathlib.Path(opt.doc).read_text()
+    fence = f"--fence={','.join(fences)}"
+    for args in (REFSCALE, RCUSCALE):
+        rows = check_json(tap, tool, [*args, fence], fences, doc)
+        check_csv(tap, tool, [*args, fence], fences, doc, tmp)
+        check_table(tap, tool, [*args, fence], fences, opt.buildtype)
+    valid = tool("rcuscale", "--scenario=bogus").stderr.split("valid:")[1].split()
+    tap.result(sorted(valid) == sorted(documented(doc)[1]), "the scenarios are the documented ones", valid)
+    # One updater alone: no wait is shared, none is saved.
+    for fence, want in (("light", 1), ("full", 0)):
+        name = f"rcu {fence} idle: {want:.2f} membarriers per wait"
+        if fence not in fences:
+            tap.skip(name, f"fence mode {fence} is not available here")
+            continue
+        found = [r["membarriers"] for r in rows if (r["type"], r["fence"], r["scenario"]) == ("rcu", fence, "idle")]
+        tap.result(found == [want], name, found)
+
+
+# ---- doctor ----
+
+def fence_in_force(tap, tool, **env):
+    root = parse(tap, "doctor --json", tool.good("doctor", "--json", env=env))
+    values = {d["name"]: d["value"] for d in root.get("doctor", [])}
+    ok = root.get("schema") == 1 and root.get("rows") == [] and all(
+        list(d) == ["name", "value", "note"] and isinstance(d["note"], (str, type(None))) for d in root["doctor"])
+    tap.result(ok, "doctor --json: schema 1, no rows, findings with name, value, note", root)
+    check_host(tap, "doctor --json", root.get("host", {}))
+    return values.get("fence mode in force", "")
+
+
+def check_doctor(tap, tool):
+    """Returns the fence modes that this machine has."""
+    asked = fence_in_force(tap, tool, QUIESCE_FENCE="full")
+    tap.result(asked == "full (QUIESCE_FENCE asks for it)", "doctor shows QUIESCE_FENCE=full", asked)
+    mode = fence_in_force(tap, tool).split(" ")[0]
+    tap.result(mode in ("light", "full"), "doctor shows the mode chosen by itself", mode)
+    return ["light", "full"] if mode == "light" else ["full"]
+
+
+# ---- what can go wrong outside ----
+
+def check_full_device(tap, tool):
+    if not os.path.exists("/dev/full"):
+        tap.skip("a full device", "there is no /dev/full")
+        return
+    torture = ["torture", "--type=rcu", "--fence=full", "--seconds=0.05"]
+    for args in (["--help"], ["--version"], ["refscale", "--help"], ["doctor", "--csv"], REFSCALE,
+                 [*REFSCALE, "--json"], [*RCUSCALE, "--csv"], torture):
+        full = execute(["sh", "-c", 'exec "$0" "$@" >/dev/full', tool.path, *args])
+        runs = [("standard output", full)]
+        if args[0] in OPTIONS and "--help" not in args:
+            runs.append(("--output", tool(*args, "--output=/dev/full")))
+        for where, run in runs:
+            ok = run.returncode == 1 and re.fullmatch(r"quiesce: cannot write \S.*\n", run.stderr) and not run.stdout
+            tap.result(ok, f"a full {where}: {' '.join(args)}", told(run))
+
+
+def children(pid):
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                yield stat.parent.name
+        except (OSError, IndexError):
+            pass  # it has just ended
+
+
+def jobs_begun(process, nr):
+    """Wait until the tool has begun @nr jobs, each a process of its own, one after the other."""
+    seen, end = set(), time.monotonic() + 60
+    while len(seen) < nr and process.poll() is None and time.monotonic() < end:
+        seen.update(children(process.pid))
+        time.sleep(0.002)
+    return len(seen) >= nr
+
+
+def interrupt(tool, args, ready):
+    """Ctrl-C as from a terminal, to all processes; None if it never was @ready."""
+    process = subprocess.Popen([tool.path, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    try:
+        before = ready(process)
+        if before:
+            os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60 if before else 0.1)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+    text = before if isinstance(before, str) else ""
+    return subprocess.CompletedProcess(args, process.returncode, text + out, err)
+
+
+def anybody_left(tool):
+    for link in pathlib.Path("/proc").glob("[0-9]*/exe"):
+        try:
+            if os.readlink(link) == tool.path and b"--child" in (link.parent / "cmdline").read_bytes():
+                yield link.parent.name
+        except OSError:
+            pass  # it has just ended, or it is not ours
+
+
+def check_interrupted_torture(tap, tool, fences):
+    def ready(process):
+        """The lines up to the one that the child prints when it is about to begin."""
+        text = ""
+        for line in process.stdout:
+            text += line
+            if line.startswith("--- "):
+                break
+        time.sleep(0.2)  # for something to report; with less the report says so
+        return text
+
+    run = interrupt(tool, ["torture", "--type=rcu", f"--fence={fences[0]}", "--seconds=1000"], ready)
+    ok = run.returncode == 130 and re.search(r"^reads \d+", run.stdout, re.M)
+    tap.result(ok and re.search(r"^--- rcu torture: \w+ after", run.stdout, re.M),
+               "SIGINT: torture reports what it did, status 130", told(run))
+
+
+def check_interrupt(tap, tool, fences):
+    endless = ["--runs=1000", f"--fence={fences[0]}", "--type=noop,rcu", "--readers=1"]
+    refscale = ["refscale", *endless, "--loops=100000"]
+    rcuscale = ["rcuscale", *endless, "--scenario=idle", "--json"]
+    run = interrupt(tool, refscale, lambda p: jobs_begun(p, 2))
+    tap.result(run.returncode == 130 and re.search(r"^noop +- +\d", run.stdout, re.M),
+               "SIGINT: refscale prints the rows it has, status 130", told(run))
+    for name, nr, args in (("what it has", 2, [*rcuscale, "--seconds=0.05"]),
+                           ("no rows when it has none", 1, [*rcuscale, "--seconds=1000"])):
+        run = interrupt(tool, args, lambda p, nr=nr: jobs_begun(p, nr))
+        tap.result(run.returncode == 130, f"SIGINT: rcuscale --json, {name}: status 130", told(run))
+        root = parse(tap, "interrupted rcuscale", run.stdout)
+        found = [(row["type"], row["n"] > 0) for row in root.get("rows", [(None, False)])]
+        tap.result(found[:1] == [("noop", True)][:nr - 1] and all(ok for _, ok in found),
+                   f"SIGINT: rcuscale --json, {name}: rows", run.stdout)
+    check_interrupted_torture(tap, tool, fences)
+
+
+# ---- torture ----
+
+def check_torture(tap, tool, fences):
+    out = tool.good("torture", "--seconds=1", "--type=busted", want=1)
+    tap.result("busted torture: FAILURE" in out and "SUCCESS" not in out, "torture: busted is a FAILURE", out)
+    out = tool.good("torture", "--seconds=1", "--type=rcu", f"--fence={','.join(fences)}")
+    tap.result(out.count("rcu torture: SUCCESS") == len(fences) and "FAILURE" not in out,
+               "torture: rcu is a SUCCESS in each fence mode", out)
+    for kind, want in (("busted", 1), ("rcu", 0)):
+        args = ["torture", "--seconds=1", f"--type={kind}", f"--fence={fences[0]}", "--json"]
+        root = parse(tap, "torture --json", tool.good(*args, want=want))
+        count = {row["scenario"]: row["mean"] for row in root.get("rows", []) if row["unit"] == "count"}
+        tap.result(sorted(count) == ["close_calls", "errors", "reads", "reused", "updates"] and count["reads"] > 0
+                   and (count["errors"] > 0) == bool(want), f"torture --json: counts of {kind}", root)
+
+
+def main():
+    args = argparse.ArgumentParser()
+    for name in ("tool", "doc", "version", "buildtype"):
+        args.add_argument(f"--{name}", required=True)
+    opt = args.parse_args()
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    tap = Tap()
+    tool = Tool(tap, os.path.realpath(opt.tool))
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        check_help(tap, tool, opt.version)
+        check_mistakes(tap, tool, tmp)
+        fences = check_doctor(tap, tool)
+        check_formats(tap, tool, fences, opt, tmp)
+        check_full_device(tap, tool)
+        check_interrupt(tap, tool, fences)
+        check_torture(tap, tool, fences)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
