@@ -301,6 +301,27 @@ static void one_membarrier_per_grace_period(void **state)
 	assert_int_equal(after.membarriers - before.membarriers, quiesce_fence() == QUIESCE_FENCE_LIGHT ? 10 : 0);
 }
 
+/* A reader is asked at each look of the updater, and wakes it all the same.  The updater may
+ * be awake just then and need no waking; it is not for ever. */
+static void a_reader_asked_again_still_wakes(void **state)
+{
+	uint64_t wakeups = stats_now().wakeups;
+
+	(void)state;
+	while (stats_now().wakeups == wakeups) {
+		struct updater u;
+		struct held h;
+		uint64_t sleeps;
+
+		held_begin(&h, NULL);
+		updater_sleeps(&u, wait_plain);
+		sleeps = stats_now().sleeps;
+		wait_until(stats_now().sleeps > sleeps + 2);
+		held_end(&h);
+		pthread_join(u.thread, NULL);
+	}
+}
+
 /* A plain wait that may not hurry its readers does so once an expedited caller queues behind it. */
 static void an_expedited_caller_hurries_the_wait_before_it(void **state)
 {
@@ -548,6 +569,7 @@ int main(int argc, char **argv)
 		TEST(callers_share_grace_periods),
 		TEST(one_membarrier_per_grace_period),
 		TEST(registration_keeps_the_signal_mask),
+		TEST(a_reader_asked_again_still_wakes),
 		TEST(an_expedited_caller_hurries_the_wait_before_it),
 		TEST(expedited_grace_periods_are_counted),
 		TEST(without_yield_no_reader_yields),
