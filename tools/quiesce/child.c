@@ -110,10 +110,14 @@ static int dispatch(struct wire *wire)
 int job_child(void)
 {
 	struct wire wire;
+	sigset_t mask;
 	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN); /* the parent decides what Ctrl-C means */
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT); /* spawn() blocked it */
+	sigprocmask(SIG_UNBLOCK, &mask, NULL);
 	to_parent = fdopen(MESSAGE_FD, "we");
 	if (!to_parent || !receive(&wire)) {
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");

@@ -52,12 +52,21 @@ static int spawn(struct child *child, int job_fd, int message_fd)
 {
 	char *const argv[] = { (char *)"quiesce", (char *)"--child", NULL };
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t mask;
 	int err;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, job_fd, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, message_fd, MESSAGE_FD);
-	err = posix_spawn(&child->pid, "/proc/self/exe", &actions, NULL, argv, environ);
+	/* A Ctrl-C now must not kill it before it can say that it ignores it. */
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	sigaddset(&mask, SIGINT);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attr, &mask);
+	err = posix_spawn(&child->pid, "/proc/self/exe", &actions, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	return -err;
 }
