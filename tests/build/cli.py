@@ -32,6 +32,7 @@ COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]
 FIGURES = ["min", "p50", "p90", "p99", "max"]
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
+FULL = r"quiesce: cannot write (the output|/dev/full): (No space left on device|a write failed)\n"
 REFSCALE = ["refscale", "--type=noop,rcu", "--readers=1", "--loops=1000", "--runs=1"]
 RCUSCALE = ["rcuscale", "--type=noop,rcu", "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
 
@@ -283,7 +284,7 @@ def check_full_device(tap, tool):
         if args[0] in OPTIONS and "--help" not in args:
             runs.append(("--output", tool(*args, "--output=/dev/full")))
         for where, run in runs:
-            ok = run.returncode == 1 and re.fullmatch(r"quiesce: cannot write \S.*\n", run.stderr) and not run.stdout
+            ok = run.returncode == 1 and re.fullmatch(FULL, run.stderr) and not run.stdout
             tap.result(ok, f"a full {where}: {' '.join(args)}", told(run))
 
 
