@@ -39,7 +39,9 @@ int platform_arm_thread_exit(void)
 {
 	if (!exit_key_made)
 		return -EAGAIN;
-	return pthread_getspecific(exit_key) ? 0 : -pthread_setspecific(exit_key, &exit_key);
+	/* Set it even if it is set: a stack that the C library reuses may keep an old value
+	 * that no destructor will be called for. */
+	return -pthread_setspecific(exit_key, &exit_key);
 }
 
 uint32_t platform_tid(void)
