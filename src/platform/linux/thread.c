@@ -39,8 +39,9 @@ int platform_arm_thread_exit(void)
 {
 	if (!exit_key_made)
 		return -EAGAIN;
-	/* Set it even if it is set: a stack that the C library reuses may keep an old value
-	 * that no destructor will be called for. */
+	/* Set it even if it is set: register_self() arms exiting threads too, and where a signal
+	 * handler does so after the last round of destructors, the value stays on the stack that
+	 * the C library gives to the next thread, for whom no destructor would be called. */
 	return -pthread_setspecific(exit_key, &exit_key);
 }
 
