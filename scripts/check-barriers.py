@@ -28,7 +28,8 @@ KINDS = {  # operation: the mutants that weaken it
     "load_acquire": ("acquire",), "load_consume": ("acquire",), "store_release": ("release",),
     "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
     "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
-    "fence_mode": ("light", "full"),
+    "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"),
+    "claim": ("acquire", "release"),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add)_relaxed\s*\(")

@@ -8,7 +8,9 @@
  * IN1  everything initialised, then state | state read, then use
  */
 #include "rcu.h"
+#include "patience.h"
 #include "reclaim.h"
+#include "shazptr.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,6 +81,7 @@ static void init_all(void)
 	membarrier_status = platform_membarrier_init();
 	fence_from_environment();
 	quiesce__readers_init();
+	quiesce__slots_init();
 	platform_init();
 	quiesce__fork_canary = platform_fork_canary();
 }
@@ -137,6 +140,7 @@ int quiesce_set_fence(enum quiesce_fence fence)
 		return membarrier_status;
 	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
 			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
+	quiesce__slots_choose();
 	return 0;
 }
 
@@ -151,6 +155,12 @@ void quiesce_set_yield(int on)
 {
 	quiesce__init();
 	quiesce_store_relaxed(&quiesce__settings.yield, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_skip_self_scan(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.skip_self_scan, on != 0); /* Relaxed: a setting. */
 }
 
 void quiesce_set_garbage_ceiling(uint64_t bytes)
@@ -190,6 +200,13 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->yields = quiesce_load_relaxed(&c->yields);
 	stats->stalls = quiesce_load_relaxed(&c->stalls);
 	stats->backpressure = quiesce_load_relaxed(&c->backpressure);
+	stats->shazptr_waits = quiesce_load_relaxed(&c->shazptr_waits);
+	stats->shazptr_blocked = quiesce_load_relaxed(&c->shazptr_blocked);
+	stats->scans = quiesce_load_relaxed(&c->scans);
+	stats->overflows = quiesce_load_relaxed(&c->overflows);
+	stats->anonymous = quiesce_load_relaxed(&c->anonymous);
+	stats->slots_lines = quiesce__slots_lines();
+	stats->scan_thread_running = quiesce__shazptr_thread_running();
 }
 
 void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
@@ -208,6 +225,7 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 void quiesce__fork_prepare(void)
 {
 	quiesce__reclaim_fork_prepare();
+	quiesce__shazptr_fork_prepare();
 	quiesce__rcu_fork_prepare();
 	quiesce__lock(&quiesce__readers.lock);
 }
@@ -216,6 +234,7 @@ void quiesce__fork_parent(void)
 {
 	quiesce__unlock(&quiesce__readers.lock);
 	quiesce__rcu_fork_parent();
+	quiesce__shazptr_fork_parent();
 	quiesce__reclaim_fork_parent();
 }
 
@@ -226,9 +245,14 @@ void quiesce__fork_child(void)
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
+	quiesce__heavy_fork_child();
+	quiesce__patience_fork_child();
 	quiesce__scan_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__rcu_fork_child();
+	quiesce__slots_fork_child();
+	quiesce__shazptr_debug_fork_child();
+	quiesce__shazptr_fork_child();
 	quiesce__reclaim_fork_child();
 	errno = saved;
 }

@@ -14,6 +14,7 @@ struct quiesce__settings {
 	uint64_t ceiling;
 	uint64_t stall_ns;
 	uint32_t yield;
+	uint32_t skip_self_scan;
 	int32_t worker_cpu;
 };
 extern struct quiesce__settings quiesce__settings;
@@ -28,6 +29,11 @@ struct quiesce__counters {
 	uint64_t yields;
 	uint64_t stalls;
 	uint64_t backpressure;
+	uint64_t shazptr_waits;
+	uint64_t shazptr_blocked;
+	uint64_t scans;
+	uint64_t overflows;
+	uint64_t anonymous;
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */

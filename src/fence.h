@@ -31,6 +31,19 @@ void quiesce__membarrier(void); /* counts, and dies if the kernel takes its prom
 			quiesce_fence_full(label);                      \
 	} while (0)
 
+/* The same where many threads may come at once. */
+void quiesce__heavy_shared(void);
+void quiesce__heavy_fork_child(void);
+#define quiesce_fence_heavy_shared(label)                               \
+	do {                                                            \
+		if (quiesce_weakened(label, HEAVY))                     \
+			break;                                          \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+			quiesce__heavy_shared();                        \
+		else                                                    \
+			quiesce_fence_full(label);                      \
+	} while (0)
+
 /* The light side where it is not inlined into programs. */
 #define quiesce_fence_mode(label)                                       \
 	do {                                                            \

@@ -22,6 +22,15 @@
 	X(RG1) /* registry entry published | scanner follows it */            \
 	X(RG2) /* number of registry entries grows | scanner reads it */      \
 	X(GP1) /* waiter's result | waiter wakes */                           \
+	X(HF1) /* caller's stores, then a shared heavy fence | that fence is over */ \
+	X(SH1) /* slot set, then the object found | unlink, then slots read */ \
+	X(SH2) /* last access, then slot cleared | slot read, then free */    \
+	X(SH3) /* initialise, then publish | fetch again, then use */         \
+	X(SH4) /* a line of slots left, then let | taken, then claimed in */  \
+	X(SH5) /* the wait is over | the waiter returns */                    \
+	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
+	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
+	X(SH8) /* anonymous guard counted | fence, counts read */             \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \
@@ -53,6 +62,15 @@
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
 	X(cb_overflow_lost, "the overflow list is not looked at")                      \
+	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
+	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
+	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
+	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \
+	X(scan_skips_last_line, "the scan does not look at the last line of a range")  \
+	X(scan_forgets_epoch, "a tag of a later scan blocks earlier waiters")          \
+	X(scan_ignores_anonymous, "anonymous guards block nobody")                     \
+	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
+	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

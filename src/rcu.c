@@ -32,6 +32,7 @@
  */
 #include "rcu.h"
 #include "reclaim.h"
+#include "slots.h"
 
 #if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
 #define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
@@ -46,6 +47,7 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 #if !defined(QUIESCE_SIM)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
 	.rcu_word = QUIESCE_RCU_UNREG,
+	.shazptr_own = &quiesce__slot_unopened,
 };
 #endif
 
@@ -67,7 +69,7 @@ static struct {
 
 void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
-	*tls = (struct quiesce_tls_v1){ .rcu_word = QUIESCE_RCU_UNREG };
+	*tls = (struct quiesce_tls_v1){ .rcu_word = QUIESCE_RCU_UNREG, .shazptr_own = &quiesce__slot_unopened };
 }
 
 /* ---- readers, slow halves ---- */
@@ -86,11 +88,10 @@ static void check_layout(uint32_t layout)
 				QUIESCE_LAYOUT);
 }
 
-static bool register_self(struct quiesce_tls_v1 *self, uint32_t layout)
+static bool register_self(struct quiesce_tls_v1 *self)
 {
 	struct platform_sigmask mask;
 
-	check_layout(layout);
 	if (self->state & QUIESCE_TLS_EXITING) {
 		platform_arm_thread_exit(); /* if a destructor forgets to unlock, end its section too */
 		return false;
@@ -103,6 +104,13 @@ static bool register_self(struct quiesce_tls_v1 *self, uint32_t layout)
 		quiesce_store_relaxed(&self->rcu_word, idle_word()); /* Relaxed: outside. */
 	platform_signals_restore(&mask);
 	return self->reader != NULL;
+}
+
+bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	check_layout(layout);
+	/* Not inside a section without an entry: it ends without one, too. */
+	return self->reader || (!self->uncounted && register_self(self));
 }
 
 /* Sections without an entry.  self->uncounted is depth * 2 + index of the count, 0 outside:
@@ -201,7 +209,7 @@ static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, u
 				(unsigned int)QUIESCE_RCU_DEPTH - 1);
 		platform_die();
 	}
-	if (!self->uncounted && (self->reader || register_self(self, layout)))
+	if (!self->uncounted && quiesce__reader_ensure(self, layout))
 		counted_lock(self);
 	else
 		uncounted_lock(self);

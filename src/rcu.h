@@ -15,6 +15,8 @@ void quiesce__tls_init(struct quiesce_tls_v1 *tls);
 void quiesce__rcu_fork_prepare(void);
 void quiesce__rcu_fork_parent(void);
 void quiesce__rcu_fork_child(void);
+/* Register the calling thread unless it is; false if that cannot be. */
+bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);
 /* End the calling thread's section without an entry, if it is in one. */
 void quiesce__uncounted_leave(struct quiesce_tls_v1 *self);
 

@@ -20,6 +20,7 @@
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
  */
 #include "rcu.h"
+#include "slots.h"
 
 struct quiesce__readers quiesce__readers;
 
@@ -156,6 +157,7 @@ void quiesce__thread_exit(void)
 	quiesce__reclaim_thread_exit(self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
+	quiesce__slots_thread_end(self);
 	quiesce__uncounted_leave(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);

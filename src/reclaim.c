@@ -17,6 +17,7 @@
 #include "reclaim.h"
 #include "rcu.h"
 #include "ring.h"
+#include "shazptr.h"
 
 #include <errno.h>
 
@@ -323,6 +324,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 		if (!quiesce__pass_wait(deadline))
 			return -ETIMEDOUT;
 	stop_worker(deadline);
+	quiesce__shazptr_stop_thread();
 	return 0;
 }
 

@@ -19,42 +19,31 @@
  *     each look asks again.  This is the price of a reader without a wake-up test.
  * I4. Nothing is polled without bound: SPINS looks, then sleep.
  *
- * Readers that run while others are preempted in a section keep the CPU from
- * them, and the wait lasts as long as the run queue.  "hurry" makes every reader
- * yield at each outermost unlock until the wait is over.
- *
  * RU7  notify set, then mark read | mark cleared, then notify taken
  * RU8  uncounted sections: see rcu.c
  */
 #include "scan.h"
 
+#include "patience.h"
+
 #define SPINS 16u
 #define SPIN_PAUSES 8u
-#define PATIENCE_NS 50000u     /* how long a plain wait leaves readers alone */
-#define SLEEP_MIN_NS 1000000u
-#define SLEEP_MAX_NS 8000000u
 #define REAP_NS 50000000u
-#define HURRY_SHARE 4u         /* plain waits hurry readers at most 1/(1+4) of the time */
+#define PATIENCE_NS 50000u
+#define HURRY_SHARE 4u
 #define HURRY_PAUSE_MAX_NS 4000000u
 #define HURRY_CHECK_NS 10000000u /* after that, see whether it can help at all */
-#define HURRY_REST_NS 100000000u /* if not, leave the other readers alone for so long */
 
 struct wait {
 	const struct quiesce__scan_ops *ops;
 	uint64_t arg;
 	uint32_t at, nr;      /* entries before @at are clear */
-	uint64_t start;
-	uint64_t hurried_at;  /* 0: not now */
-	uint64_t hurry_check_at, rest_until;
-	uint64_t sleep_ns;
-	uint64_t stall_at;
-	bool expedited;
+	struct quiesce__patience patience;
 	bool reaped;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
 static uint32_t expedite;       /* somebody wants the present wait to hurry */
-static uint64_t hurry_not_before; /* rate limit; written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
 static bool look(struct wait *w)
@@ -148,98 +137,44 @@ void quiesce__scan_notify(struct quiesce__reader *r)
 	}
 }
 
-/* May this wait hurry the readers now? */
-static bool may_hurry(const struct wait *w, uint64_t now)
-{
-	/* Relaxed: a wish, not a hand-over. */
-	if (w->expedited || quiesce_load_relaxed(&expedite))
-		return true;
-	return quiesce_load_relaxed(&quiesce__settings.yield) && now - w->start >= PATIENCE_NS && now >= hurry_not_before;
-}
-
-static void stop_hurrying(struct wait *w, uint64_t now)
-{
-	uint64_t pause = HURRY_SHARE * (now - w->hurried_at);
-
-	w->ops->hurry(false);
-	w->hurried_at = 0;
-	hurry_not_before = now + (pause < HURRY_PAUSE_MAX_NS ? pause : HURRY_PAUSE_MAX_NS);
-}
-
 /* Does the first thread in the way want a CPU?  One that sleeps in its section does not. */
-static bool cpu_would_help(const struct wait *w)
+static bool cpu_would_help(const void *arg)
 {
+	const struct wait *w = arg;
+
 	/* Relaxed: a guess. */
 	return w->at < w->nr && platform_thread_runnable(quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid));
-}
-
-/* Begin to hurry the readers, or give up where it does not help. */
-static void hurry(struct wait *w, uint64_t now)
-{
-	if (w->hurried_at) {
-		if (now < w->hurry_check_at)
-			return;
-		w->hurry_check_at = now + HURRY_CHECK_NS;
-		if (cpu_would_help(w))
-			return;
-		stop_hurrying(w, now);
-		w->rest_until = now + HURRY_REST_NS;
-	} else if (now >= w->rest_until && may_hurry(w, now)) {
-		w->hurried_at = now;
-		w->hurry_check_at = now + HURRY_CHECK_NS;
-		w->ops->hurry(true);
-		quiesce__count(expedited);
-	}
-}
-
-/* How long to sleep: until the readers may be hurried, else longer each time. */
-static uint64_t next_sleep(struct wait *w, uint64_t now)
-{
-	uint64_t ns = w->sleep_ns;
-
-	/* Relaxed: a setting. */
-	if (!w->hurried_at && now >= w->rest_until && quiesce_load_relaxed(&quiesce__settings.yield)) {
-		uint64_t from = w->start + PATIENCE_NS;
-
-		if (from < hurry_not_before)
-			from = hurry_not_before;
-		return from > now + PATIENCE_NS ? (from - now < ns ? from - now : ns) : PATIENCE_NS;
-	}
-	if (w->sleep_ns < SLEEP_MAX_NS)
-		w->sleep_ns *= 2;
-	return ns;
 }
 
 static void report_stall(struct wait *w, uint64_t now)
 {
 	struct quiesce__reader *r = &quiesce__readers.entry[w->at];
+	unsigned long long ms = (now - w->patience.start) / 1000000;
 	char name[16];
 
-	w->stall_at = now + quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
-	quiesce__count(stalls);
 	if (w->at >= w->nr) {
-		quiesce__say("%s: waiting for %llu ms for sections of unregistered threads", w->ops->name,
-			     (unsigned long long)((now - w->start) / 1000000));
+		quiesce__say("%s: waiting for %llu ms for sections of unregistered threads", w->ops->name, ms);
 		return;
 	}
 	platform_thread_name(quiesce_load_relaxed(&r->tid), name); /* Relaxed: a report. */
-	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name,
-		     (unsigned long long)((now - w->start) / 1000000), quiesce_load_relaxed(&r->tid), name);
+	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name, ms, quiesce_load_relaxed(&r->tid), name);
 }
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	/* Relaxed: a setting. */
-	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns);
-
-	if (!w->reaped && now - w->start >= REAP_NS) {
+	if (!w->reaped && now - w->patience.start >= REAP_NS) {
 		w->reaped = true;
 		quiesce__readers_reap(); /* somebody may have died inside */
 	}
-	if (!w->stall_at)
-		w->stall_at = w->start + limit;
-	if (limit && now >= w->stall_at)
+	if (quiesce__patience_stalled(&w->patience, now))
 		report_stall(w, now);
+}
+
+static void hurry(struct wait *w, uint64_t now)
+{
+	/* Relaxed: a wish, not a hand-over. */
+	w->patience.expedited |= quiesce_load_relaxed(&expedite) != 0;
+	quiesce__patience_step(&w->patience, now);
 }
 
 static void sleep_once(struct wait *w)
@@ -253,12 +188,16 @@ static void sleep_once(struct wait *w)
 	if (!left)
 		return;
 	quiesce__count(sleeps);
-	platform_futex_wait(&pending, left, next_sleep(w, now));
+	platform_futex_wait(&pending, left, quiesce__patience_sleep(&w->patience, now));
 }
 
 static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited)
 {
-	*w = (struct wait){ .ops = ops, .arg = arg, .expedited = expedited, .sleep_ns = SLEEP_MIN_NS };
+	*w = (struct wait){ .ops = ops, .arg = arg };
+	w->patience = (struct quiesce__patience){
+		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .check_ns = HURRY_CHECK_NS,
+		.patience_ns = PATIENCE_NS, .share = HURRY_SHARE, .pause_max_ns = HURRY_PAUSE_MAX_NS, .expedited = expedited,
+	};
 	w->nr = quiesce__readers_nr();
 }
 
@@ -271,8 +210,8 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
-		if (!w->start)
-			w->start = now;
+		if (!w->patience.start)
+			w->patience.start = now;
 		hurry(w, now);
 		check_stall(w, now);
 		platform_futex_wait(&never, 0, PATIENCE_NS);
@@ -299,7 +238,7 @@ static void wait_for_uncounted(struct wait *w)
 
 static void wait_for_readers(struct wait *w)
 {
-	w->start = platform_now_ns();
+	w->patience.start = platform_now_ns();
 	do {
 		ask_all(w);
 		if (look(w))
@@ -317,8 +256,7 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool 
 	if (!look_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_uncounted(&w);
-	if (w.hurried_at)
-		stop_hurrying(&w, platform_now_ns());
+	quiesce__patience_end(&w.patience);
 	quiesce_store_relaxed(&expedite, 0); /* Relaxed: a wish. */
 }
 
@@ -342,5 +280,4 @@ void quiesce__scan_fork_child(void)
 {
 	pending = 0;
 	expedite = 0;
-	hurry_not_before = 0;
 }

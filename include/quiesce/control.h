@@ -5,7 +5,8 @@
  * defaults, calls override the environment:
  *	QUIESCE_FENCE=auto|light|full      reader fences
  *	QUIESCE_YIELD=0|1                  may plain grace periods make readers yield
- *	QUIESCE_STALL_MS=N                 report a grace period older than that (0: never; default 10000)
+ *	QUIESCE_SLOTS=auto|mm_cid|cpu_id|thread  where hazard pointers of many threads have their slots
+ *	QUIESCE_STALL_MS=N                 report a wait older than that (0: never; default 10000)
  *	QUIESCE_CEILING=BYTES              garbage ceiling
  *	QUIESCE_ALLOW_COPIES=1             do not abort when two copies of the library are loaded
  */
@@ -30,6 +31,21 @@ QUIESCE_API int quiesce_set_fence(enum quiesce_fence fence);
 /** quiesce_fence - the mode in force; never QUIESCE_FENCE_AUTO. */
 QUIESCE_API enum quiesce_fence quiesce_fence(void);
 
+/* Where slots of hazard pointers are. */
+enum quiesce_slots {
+	QUIESCE_SLOTS_THREAD, /* of the first threads; without rseq, all that are not shared */
+	QUIESCE_SLOTS_CPU_ID, /* of the CPU; kernels before 6.3 */
+	QUIESCE_SLOTS_MM_CID, /* of the process's concurrency id */
+	QUIESCE_SLOTS_SHARED, /* of a pool: where the others were taken */
+};
+
+/** quiesce_slots - where threads beyond the first few claim; never QUIESCE_SLOTS_SHARED. */
+QUIESCE_API enum quiesce_slots quiesce_slots(void);
+
+/** quiesce_set_skip_self_scan - let synchronize_shazptr() go to the scan thread at once.
+ * For tests, and for callers that must not spend time on a look at every slot.  Default no. */
+QUIESCE_API void quiesce_set_skip_self_scan(int on);
+
 /** quiesce_set_yield - may a plain grace period make readers give up the CPU?  Default yes.
  * Switch it off where a yield beside a CPU hog costs more than a long grace period.
  * Expedited grace periods are not affected. */
@@ -45,9 +61,9 @@ QUIESCE_API int quiesce_set_worker_cpu(int cpu);
 
 /* The ways to be wrong that are always detected. */
 enum quiesce_misuse {
-	QUIESCE_MISUSE_WAIT_IN_READER,    /* synchronize_rcu(), rcu_barrier(), ... inside a section */
+	QUIESCE_MISUSE_WAIT_IN_READER,    /* synchronize_rcu(), rcu_barrier(), ... inside a section; of one's own guard (debug) */
 	QUIESCE_MISUSE_WAIT_IN_CALLBACK,  /* rcu_barrier() inside a callback */
-	QUIESCE_MISUSE_UNBALANCED_UNLOCK, /* unlock without lock */
+	QUIESCE_MISUSE_UNBALANCED_UNLOCK, /* unlock without lock; a guard cleared twice (debug) */
 	QUIESCE_MISUSE_NESTING,           /* nested too deep */
 	QUIESCE_MISUSE_EXIT_IN_READER,    /* a thread exited inside a section; the section is ended */
 	QUIESCE_MISUSE_NULL,              /* NULL where an object is needed */
@@ -77,6 +93,13 @@ struct quiesce_stats {
 	uint64_t backpressure;         /* times call_rcu() slept at the ceiling */
 	uint32_t readers;              /* registered threads, now */
 	uint32_t worker_running;
+	uint64_t shazptr_waits;        /* calls of synchronize_shazptr() */
+	uint64_t shazptr_blocked;      /* of them, those that found a guard in the way or skipped the self-scan */
+	uint64_t scans;                /* looks at all slots for those */
+	uint64_t overflows;            /* guards that found the slots of their thread and CPU taken */
+	uint64_t anonymous;            /* guards without a slot, which block everybody: memory is exhausted */
+	uint32_t slots_lines;          /* lines of eight slots that a self-scan looks at, now */
+	uint32_t scan_thread_running;
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

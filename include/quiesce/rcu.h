@@ -47,7 +47,10 @@ struct quiesce_tls_v1 {
 	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
-	uint64_t reserved[10];
+	uintptr_t *shazptr_own;         /* the slot to claim first; NULL: in the block of the id */
+	uintptr_t *shazptr_near;        /* the slot to claim in the block of id 0; that of id n is n blocks further */
+	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
+	uint64_t reserved[7];
 };
 
 /* What readers look at, on a line that changes only with grace periods. */

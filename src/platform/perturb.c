@@ -55,3 +55,10 @@ void quiesce__perturb_now(void)
 		pauses(draw() & 255);
 	}
 }
+
+int quiesce__perturb_stay(void)
+{
+	if (!__atomic_load_n(&quiesce_perturb_rate, __ATOMIC_RELAXED))
+		return 1;
+	return draw() % 64 ? 1 + (int)(draw() & 63) : 1 + (int)(draw() & 16383);
+}

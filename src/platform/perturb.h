@@ -22,6 +22,9 @@ static inline void quiesce__perturb(void)
 		quiesce__perturb_now();
 }
 
+/* How many turns to stay inside a restartable sequence; at least one. */
+int quiesce__perturb_stay(void);
+
 #define QUIESCE_PERTURBED(operation) ({ quiesce__perturb(); operation; })
 /* The order must be a constant for the compiler, so both forms are there. */
 #define QUIESCE_PERTURBED_EITHER(label, kind, weak, strong) \

@@ -79,16 +79,13 @@ int platform_nr_possible_cpus(void);
 
 enum platform_rseq_kind {
 	PLATFORM_RSEQ_NONE,   /* no rseq area, or one that somebody else owns */
-	PLATFORM_RSEQ_CPU_ID, /* rseq works; slots by CPU number */
-	PLATFORM_RSEQ_MM_CID, /* rseq works; slots by concurrency id */
+	PLATFORM_RSEQ_CPU_ID, /* rseq works; it knows CPU numbers */
+	PLATFORM_RSEQ_MM_CID, /* and concurrency ids */
 };
 enum platform_rseq_kind platform_rseq_kind(void);
-/* The calling thread's slot number under that kind, or -1. */
-int platform_rseq_slot(void);
-/* If still running on slot @slot: if *@word == @expected store @value, atomically
- * against other threads of the slot.  0 stored, 1 *@word differed, -EAGAIN moved,
- * -ENOSYS no rseq assembly for this CPU. */
-int platform_rseq_cmpstore(int slot, uint64_t *word, uint64_t expected, uint64_t value);
+/* From a thread's pointer to its rseq area, and to the id in it; 0 where there is none. */
+int64_t platform_rseq_area(void);
+int64_t platform_rseq_id(bool mm_cid);
 
 /* ---- upcalls that the library provides ---- */
 

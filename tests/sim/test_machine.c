@@ -5,6 +5,8 @@
 #include "driver.h"
 #include "platform/platform.h"
 
+#include <quiesce/claim.h>
+
 #include <quiesce/rcu.h>
 
 #include <errno.h>
@@ -284,27 +286,31 @@ static void setup_fair(void)
 }
 
 /* Restartable sequences: a slot claimed by two threads at once is a failure. */
-static uint64_t slot[4];
+static uintptr_t blocks[4][QUIESCE_BLOCK_WORDS];
 static int holders[4];
 
 static void claimer(void *self)
 {
-	for (int i = 0; i < 3; i++) {
-		int s = platform_rseq_slot();
+	uintptr_t *none = NULL, *near = blocks[0];
 
-		if (platform_rseq_cmpstore(s, &slot[s], 0, (uint64_t)self) != 0)
+	for (int i = 0; i < 3; i++) {
+		uintptr_t *slot = quiesce__claim_rseq(&none, &near, (uintptr_t)self);
+		size_t id = slot ? (size_t)(slot - near) / QUIESCE_BLOCK_WORDS : 0;
+
+		if (!slot)
 			continue;
-		sim_assert(++holders[s] == 1);
+		sim_assert(++holders[id] == 1);
 		sim_point("holds the slot");
 		sim_point("holds the slot");
-		--holders[s];
-		quiesce_store_release(RU2, &slot[s], 0);
+		--holders[id];
+		quiesce_store_release(SH2, slot, 0);
 	}
 }
 
 static void setup_rseq(void)
 {
 	sim_config()->nr_cpus = 2;
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
 	for (intptr_t i = 1; i <= 3; i++)
 		sim_spawn(claimer, (void *)i, "claimer");
 }

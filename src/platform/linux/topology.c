@@ -2,15 +2,23 @@
 /* topology.c - how many CPUs there can be, and which of them this thread may call its own. */
 #define _GNU_SOURCE
 #include "../platform.h"
-#include "rseq-arch.h"
 
-#include <errno.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
+
+/* The kernel's struct rseq, as far as it is used. */
+struct rseq_area {
+	uint32_t cpu_id_start;
+	uint32_t cpu_id;
+	uint64_t rseq_cs;
+	uint32_t flags;
+	uint32_t node_id;
+	uint32_t mm_cid;
+};
 
 int platform_nr_possible_cpus(void)
 {
@@ -39,26 +47,15 @@ enum platform_rseq_kind platform_rseq_kind(void)
 	return PLATFORM_RSEQ_CPU_ID;
 }
 
-int platform_rseq_slot(void)
+int64_t platform_rseq_area(void)
 {
-	switch (platform_rseq_kind()) {
-	case PLATFORM_RSEQ_MM_CID:
-		return (int)area()->mm_cid;
-	case PLATFORM_RSEQ_CPU_ID:
-		return (int)area()->cpu_id;
-	default:
-		return -1;
-	}
+	return platform_rseq_kind() == PLATFORM_RSEQ_NONE ? 0 : (int64_t)__rseq_offset;
 }
 
-int platform_rseq_cmpstore(int slot, uint64_t *word, uint64_t expected, uint64_t value)
+int64_t platform_rseq_id(bool mm_cid)
 {
-	switch (platform_rseq_kind()) {
-	case PLATFORM_RSEQ_MM_CID:
-		return rseq_cmpstore(offsetof(struct rseq_area, mm_cid), slot, word, expected, value);
-	case PLATFORM_RSEQ_CPU_ID:
-		return rseq_cmpstore(offsetof(struct rseq_area, cpu_id), slot, word, expected, value);
-	default:
-		return -ENOSYS;
-	}
+	if (platform_rseq_kind() == PLATFORM_RSEQ_NONE)
+		return 0;
+	return (int64_t)(__rseq_offset + (ptrdiff_t)(mm_cid ? offsetof(struct rseq_area, mm_cid)
+							    : offsetof(struct rseq_area, cpu_id)));
 }

@@ -10,6 +10,8 @@
 #include "machine.h"
 #include "platform/platform.h"
 
+#include <quiesce/claim.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -85,11 +87,25 @@ enum platform_rseq_kind platform_rseq_kind(void)
 	return M->config.rseq_kind;
 }
 
-int platform_rseq_slot(void)
+/* The library's; the machine's own tests have only this one. */
+struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((weak)) = { .nr_ids = SIM_MAX_THREADS };
+
+/* Offsets mean nothing here, but that there is something. */
+int64_t platform_rseq_area(void)
+{
+	return M->config.rseq_kind != PLATFORM_RSEQ_NONE;
+}
+
+int64_t platform_rseq_id(bool mm_cid)
+{
+	(void)mm_cid;
+	return M->config.rseq_kind != PLATFORM_RSEQ_NONE;
+}
+
+static int64_t id_now(void)
 {
 	struct thread *t = sim__current();
 
-	sim__point();
 	if (!t || M->config.rseq_kind == PLATFORM_RSEQ_NONE)
 		return -1;
 	if (!M->config.nr_cpus)
@@ -97,37 +113,61 @@ int platform_rseq_slot(void)
 	return M->config.rseq_kind == PLATFORM_RSEQ_MM_CID ? t->cid : t->cpu;
 }
 
-static bool aborted(const struct thread *t)
+int64_t quiesce__claim_id(void)
 {
-	return t->rseq_aborted && !M->config.rseq_never_aborts;
+	sim__point();
+	return id_now();
 }
 
-/* The critical section: every step may find itself aborted, up to the store that commits. */
-static int critical_section(struct thread *t, int slot, uint64_t *word, uint64_t expected, uint64_t value)
+static bool aborted(const struct thread *t)
 {
-	static const struct sim_site site = { "platform_rseq_cmpstore", "", 0 };
+	return t->rseq_aborted && !M->config.rseq_never_aborts && !QUIESCE_MUTANT(claim_unprotected);
+}
+
+/* The critical section: every step may find itself aborted, up to the store that commits.
+ * 1 claimed, 0 taken, -EAGAIN. */
+static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *const *near, uintptr_t value,
+			    uintptr_t **ret_slot)
+{
+	static const struct sim_site site = { "quiesce__claim_rseq", "SH2", 0 };
+	uintptr_t *slot;
 	uint64_t found;
 
 	t->rseq_aborted = false;
-	if (platform_rseq_slot() != slot || aborted(t))
-		return -EAGAIN;
-	found = sim__load(word, 8, SIM_ACQUIRE, &site);
+	sim__point();
+	slot = *own;
+	if (!slot) {
+		int64_t id = id_now();
+
+		if ((uint64_t)id >= quiesce_shazptr_v1.nr_ids)
+			return 0;
+		slot = *near + (size_t)id * QUIESCE_BLOCK_WORDS;
+	}
 	if (aborted(t))
 		return -EAGAIN;
-	if (found != expected)
-		return 1;
+	found = sim__load(slot, 8, SIM_ORDER(SH2, ACQUIRE, SIM_ACQUIRE), &site);
+	if (aborted(t))
+		return -EAGAIN;
+	if (found)
+		return 0;
 	sim__point();
 	if (aborted(t))
 		return -EAGAIN;
-	sim__commit_now(t, word, value, &site);
-	return 0;
+	sim__commit_now(t, slot, value, &site);
+	*ret_slot = slot;
+	return 1;
 }
 
-int platform_rseq_cmpstore(int slot, uint64_t *word, uint64_t expected, uint64_t value)
+uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
 {
 	struct thread *t = sim__current();
+	uintptr_t *slot = NULL;
+	int result;
 
-	if (!t || M->config.rseq_kind == PLATFORM_RSEQ_NONE)
-		return -ENOSYS;
-	return critical_section(t, slot, word, expected, value);
+	if (!t)
+		return NULL;
+	do
+		result = critical_section(t, own, near, value, &slot);
+	while (result == -EAGAIN);
+	return slot;
 }

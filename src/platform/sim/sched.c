@@ -169,6 +169,7 @@ static void run_handler(struct thread *t)
 		sim__trace_text("T%d signal handler begins", M->cur);
 	sim__held_release(t); /* the compiler moves nothing into or out of a handler */
 	t->handler();
+	t->rseq_aborted = true;
 	sim__held_release(t);
 	if (M->opt.trace)
 		sim__trace_text("T%d signal handler ends", M->cur);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/claim.h - taking a hazard slot near the CPU; private, for shazptr.h.
+ *
+ * A thread claims in its own line of slots if it has one, else in the block of its id
+ * (concurrency id or CPU number), there at the place where it last found room.  A claim finds
+ * a slot empty and fills it in one step that no other thread, and no signal handler of this
+ * thread, can get into: a restartable sequence, or a compare-and-exchange.
+ */
+#ifndef QUIESCE_CLAIM_H
+#define QUIESCE_CLAIM_H
+
+#include <quiesce/rcu.h> /* the thread's block */
+
+QUIESCE_BEGIN_DECLS
+
+/* The block of an id, in bytes: slots in the first half, the scan's words in the second. */
+#define QUIESCE_BLOCK_SHIFT 10
+#define QUIESCE_BLOCK_WORDS ((size_t)1 << (QUIESCE_BLOCK_SHIFT - 3))
+
+/* What claims and clears look at, on one line that changes only while somebody waits. */
+struct quiesce_shazptr_v1 {
+	uint64_t attention; /* not 0: clear by quiesce__shazptr_clear_slow() */
+	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
+	int64_t id;         /* from the thread pointer to its id; 0: there is none */
+	uint64_t nr_ids;
+	uintptr_t *slots;   /* private */
+	uint64_t reserved[3];
+};
+
+#if defined(QUIESCE_SIM)
+extern struct quiesce_shazptr_v1 quiesce_shazptr_v1;
+#else
+extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
+#endif
+
+/* The slot *@own, or if that is NULL the one of this thread's id for *@near.  NULL: taken.
+ * Acquire of the empty slot, release of the value. */
+#define quiesce_claim(label, own, near, value) quiesce__claim_rseq((own), (near), (value))
+#if defined(QUIESCE_SIM)
+
+#define QUIESCE_HAVE_RSEQ 1
+uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value);
+int64_t quiesce__claim_id(void);
+
+#else
+
+/* The compilers that let assembly with an exit have a result. */
+#if defined(__x86_64__) && (defined(__clang__) ? __clang_major__ >= 11 : __GNUC__ >= 11)
+#define QUIESCE_HAVE_RSEQ 1
+
+#if defined(QUIESCE_PERTURB)
+/* A random stay inside the sequence, and the mutant that leaves it without its protection. */
+#define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
+#define QUIESCE_RSEQ_GUARD "testl %k[bare], %k[bare]\nje 7f\nmovq $0, %%fs:8(%[area])\n7:\n"
+#define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))
+#define QUIESCE_RSEQ_CLOBBERS , "rcx"
+#else
+#define QUIESCE_RSEQ_STAY
+#define QUIESCE_RSEQ_GUARD
+#define QUIESCE_RSEQ_INPUTS
+#define QUIESCE_RSEQ_CLOBBERS
+#endif
+
+/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
+ * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores
+ * are acquire and release on x86. */
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
+{
+	uintptr_t *slot;
+again:
+	__asm__ __volatile__ goto(
+		".pushsection __rseq_cs, \"aw?\"\n"
+		".balign 32\n"
+		"3: .long 0, 0\n"
+		".quad 1f, 2f - 1f, 4f\n"
+		".popsection\n"
+		"leaq 3b(%%rip), %[slot]\n"
+		"movq %[slot], %%fs:8(%[area])\n" QUIESCE_RSEQ_GUARD
+		"1:\n"
+		"movq %[own], %[slot]\n"
+		"testq %[slot], %[slot]\n"
+		"jnz 5f\n"
+		"movl %%fs:(%[id]), %k[slot]\n"
+		"cmpq %[nr], %[slot]\n"
+		"jae %l[taken]\n"
+		"shlq %[shift], %[slot]\n"
+		"addq %[near], %[slot]\n"
+		"5:\n"
+		"cmpq $0, (%[slot])\n"
+		"jne %l[taken]\n" QUIESCE_RSEQ_STAY
+		"movq %[value], (%[slot])\n"
+		"2:\n"
+		".pushsection __rseq_failure, \"ax?\"\n"
+		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
+		".long 0x53053053\n"
+		"4: jmp %l[again]\n"
+		".popsection\n"
+		: [slot] "=&r"(slot)
+		: [own] "m"(*own), [near] "m"(*near), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
+		  [id] "r"(quiesce_shazptr_v1.id), [nr] "m"(quiesce_shazptr_v1.nr_ids),
+		  [shift] "i"(QUIESCE_BLOCK_SHIFT) QUIESCE_RSEQ_INPUTS
+		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS
+		: again, taken);
+	if (!slot)
+		__builtin_unreachable();
+	return slot;
+taken:
+	return NULL;
+}
+#else
+#define QUIESCE_HAVE_RSEQ 0
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
+{
+	(void)own, (void)near, (void)value;
+	return NULL;
+}
+#endif
+
+/* The calling thread's id, -1: none.  A hint: it may be another thread's by now. */
+QUIESCE_FAST int64_t quiesce__claim_id(void)
+{
+	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
+	int64_t offset = quiesce_load_relaxed(&quiesce_shazptr_v1.id);
+
+	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)((char *)__builtin_thread_pointer() + offset)) : -1;
+}
+
+#endif
+
+/* Where to try first, NULL: nowhere. */
+QUIESCE_FAST uintptr_t *quiesce__claim_place(uintptr_t *own, uintptr_t *near)
+{
+	int64_t id;
+
+	if (own)
+		return own;
+	id = quiesce__claim_id();
+	/* Relaxed: fixed before first use. */
+	return (uint64_t)id < quiesce_load_relaxed(&quiesce_shazptr_v1.nr_ids) ? near + (size_t)id * QUIESCE_BLOCK_WORDS : NULL;
+}
+
+/* The same by compare-and-exchange, which is the fence of full-fence mode too.  Look first:
+ * a failing exchange takes the line from its owner. */
+QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
+{
+	uintptr_t none = 0;
+
+	/* Relaxed: the exchange decides. */
+	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_relaxed(slot)))
+		return NULL;
+	/* SH1: full, pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	return quiesce_likely(quiesce_cmpxchg(SH1, slot, &none, value)) ? slot : NULL;
+}
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/shazptr.h - simple hazard pointers: wait for the readers of one object, and disturb nobody else.
+ *
+ * Use when an updater must wait for the readers of the object that it has just
+ * unlinked, often, or while readers of other objects stay long; use RCU when
+ * readers traverse several objects.
+ *
+ *	shazptr_scoped struct shazptr_guard guard = shazptr_protect(&config);   // reader
+ *	struct config *p = shazptr_ptr(guard);
+ *	if (p)
+ *		use(p->limit);
+ *
+ *	old = rcu_xchg_pointer(&config, fresh);                                 // updater
+ *	synchronize_shazptr(old);
+ *	free(old);
+ *
+ * A guard is a pair of words: a slot, and the address that is in it.  There are slots
+ * for each of the first threads, for each CPU that the process uses (found by rseq),
+ * and a shared pool for the rest; an updater looks through those in use: their number
+ * grows with CPUs and with guards held off the CPU, not with threads.
+ *
+ * Ordering.  If a guard protects an object, then synchronize_shazptr() of its address, called
+ * after the object was unlinked, returns only after the guard has been cleared, and everything
+ * that its holder did before the clear happens before the return.  A guard that is set later
+ * and that the call does not wait for finds the object unlinked.
+ * Proof: docs/design/shazptr.md; tests/litmus/SH*.litmus; docs/ordering.md.
+ *
+ * Source: B. Feng, "Introduce simple hazard pointers for lockdep", LKML, June 2025, for the
+ * interface and the self-scan; the slots, claims, tags and waits are ours (docs/design/shazptr.md).
+ */
+#ifndef QUIESCE_SHAZPTR_H
+#define QUIESCE_SHAZPTR_H
+
+#include <quiesce/claim.h>
+#include <quiesce/control.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* The address that blocks every updater. */
+#define SHAZPTR_WILDCARD ((void *)(UINTPTR_MAX >> 1))
+
+/* A protection.  A value: it may be copied and handed to another thread, and is cleared once. */
+struct shazptr_guard {
+	uintptr_t *slot; /* NULL: protects nothing */
+	void *ptr;       /* what it protects */
+};
+
+QUIESCE_API uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value) __attribute__((returns_nonnull));
+QUIESCE_API void quiesce__shazptr_clear_slow(uintptr_t *slot);
+QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
+QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
+QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
+QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
+
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *slot;
+
+	/* Relaxed: fixed before first use. */
+	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
+		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
+		slot = quiesce_claim(SH2, &self->shazptr_own, &self->shazptr_near, value);
+	else
+		/* Relaxed: the thread's own. */
+		slot = quiesce__claim_cas(quiesce__claim_place(quiesce_load_relaxed(&self->shazptr_own),
+							       quiesce_load_relaxed(&self->shazptr_near)),
+					  value);
+	if (quiesce_unlikely(!slot))
+		slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	quiesce_fence_light(SH1);
+	return slot;
+}
+
+QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
+{
+	/* Relaxed: who comes late is looked for again. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
+		quiesce__shazptr_clear_slow(slot);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		quiesce_store_release(SH2, slot, (uintptr_t)0);
+}
+
+QUIESCE_FAST struct shazptr_guard quiesce__shazptr_acquire(const void *ptr)
+{
+	struct shazptr_guard guard = { NULL, (void *)(uintptr_t)ptr };
+
+	if (quiesce_likely(ptr))
+		guard.slot = quiesce__shazptr_claim((uintptr_t)ptr);
+	return guard;
+}
+
+QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
+{
+	if (quiesce_likely(guard.slot))
+		quiesce__shazptr_release(guard.slot);
+}
+
+/** shazptr_acquire - protect an address that the caller knows by other means.
+ * @ptr: the address, or SHAZPTR_WILDCARD to block every updater.  NULL: the guard is empty.
+ *
+ * The caller must find the object again after the call, because an updater may have unlinked it
+ * just before: load the pointer again, look the key up again, or protect a list head that is never
+ * freed itself.  Where a pointer says where the object is, use shazptr_protect().
+ *
+ * Context: any thread, no registration; signal handlers; does not sleep.  Guards nest and overlap
+ *   in any order, each in a slot of its own, and may be held across sleep.
+ * Cost: light fences: no fence, no shared write, about ten instructions; full fences: one locked
+ *   instruction.  A call where the slot of this CPU or thread is taken: nested guards, or a
+ *   holder that was preempted.
+ * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.
+ * Orders: what follows in program order happens after the protection is visible; see "Ordering".
+ * A guard held across fork() protects in the parent only; the child may clear it.
+ */
+#ifdef QUIESCE_DEBUG
+static inline struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
+#else
+QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
+#endif
+
+/** shazptr_clear - end a protection.
+ * @guard: from any of the calls here, not yet cleared.  An empty guard is left alone.
+ *
+ * Context: any thread: the one that acquired the guard, or one that it was handed to through
+ *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
+ * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this guard.
+ * Misuse: a guard cleared twice may end the protection of another; the debug build reports it.
+ * Orders: release.
+ */
+#ifdef QUIESCE_DEBUG
+static inline void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
+#else
+QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
+#endif
+
+/* One attempt on the pointer at @where; *@ret_seen is what was there, protected or not. */
+QUIESCE_FAST struct shazptr_guard quiesce__shazptr_attempt(void **where, void **ret_seen)
+{
+	struct shazptr_guard guard = { NULL, NULL };
+	/* Relaxed: only the second load is used. */
+	void *first = quiesce_load_relaxed(where), *again;
+
+	*ret_seen = first;
+	if (quiesce_unlikely(!first))
+		return guard;
+	guard.slot = quiesce__shazptr_claim((uintptr_t)first);
+	/* SH3: acquire, pairs with the caller */
+	again = quiesce_load_acquire(SH3, where);
+	/* As numbers: the first pointer may be one to an object that is gone. */
+	if (quiesce_likely((uintptr_t)again == (uintptr_t)first) || QUIESCE_MUTANT(protect_unchecked)) {
+		guard.ptr = again;
+		return guard;
+	}
+	quiesce__shazptr_release(guard.slot);
+	guard.slot = NULL;
+	return guard;
+}
+
+QUIESCE_FAST struct shazptr_guard quiesce__shazptr_tryprotect(void **where)
+{
+	void *seen;
+	struct shazptr_guard guard = quiesce__shazptr_attempt(where, &seen);
+
+#ifdef QUIESCE_DEBUG
+	quiesce__shazptr_note_debug(guard);
+#endif
+	return guard;
+}
+
+QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
+{
+	struct shazptr_guard guard;
+	void *seen;
+
+	do
+		guard = quiesce__shazptr_attempt(where, &seen);
+	while (quiesce_unlikely(!guard.slot) && seen);
+#ifdef QUIESCE_DEBUG
+	quiesce__shazptr_note_debug(guard);
+#endif
+	return guard;
+}
+
+/** shazptr_protect - fetch a pointer and protect what it points to.
+ * @where: address of the pointer variable.
+ *
+ * Tries again as long as the pointer changes.  Context, cost: as shazptr_acquire(), and two loads.
+ * Return: a guard whose pointer is the current one; empty only if the pointer was NULL.
+ * Orders: everything written before the pointer was published (by a release operation, such as
+ *   rcu_assign_pointer()) is visible through the guard's pointer.
+ */
+#define shazptr_protect(where) quiesce__shazptr_protect((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+
+/** shazptr_tryprotect - the same, one attempt.
+ * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
+#define shazptr_tryprotect(where) quiesce__shazptr_tryprotect((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+
+/** shazptr_ptr - what @guard protects; NULL if it is empty. */
+QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
+{
+	return guard.ptr;
+}
+
+QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
+{
+	shazptr_clear(*guard);
+}
+
+/** shazptr_scoped - in front of the declaration of a guard: it is cleared where its scope ends.
+ *	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(key); */
+#define shazptr_scoped __attribute__((cleanup(quiesce__shazptr_cleanup)))
+
+/** quiesce_shazptr_slot - which kind of slot a guard has; for measurements.  Any context. */
+QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
+
+/** synchronize_shazptr - wait until no guard that was there before the call protects @ptr.
+ * @ptr: an address that readers can no longer find.  NULL: returns at once.
+ *   SHAZPTR_WILDCARD: waits for every guard.
+ *
+ * A guard that is set on @ptr during the call, or again and again, is not waited for: each slot
+ * needs to be seen without an older protection once.
+ * Context: may sleep; not in a signal handler; not while the caller holds a guard of @ptr or a wildcard
+ *   (a deadlock: the debug build reports it and does not wait; else the stall report tells of it).
+ *   In an RCU section it delays every updater of RCU.  Any number of callers.
+ * Cost: nobody holds @ptr: light fences: one membarrier, which callers at the same time may share;
+ *   full fences: one fence; and a look at each slot in use.  Else the scan thread takes over and
+ *   the caller sleeps; if it cannot be started the caller does its work.
+ * Orders: full fence before; everything before a clear that was waited for happens before the return.
+ */
+static inline void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+
+QUIESCE_END_DECLS
+
+#endif

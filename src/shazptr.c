@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr.c - waiting until no older guard protects an address.
+ *
+ *   reader                              updater
+ *   slot = address   (light fence)      unlink                            (the caller)
+ *   find the object again               heavy fence                  SH1
+ *   ... use it ...                      look at every slot in use    SH2
+ *   slot = 0         (release)          nobody has the address: return; else join the queue
+ *
+ *   scan (its thread, or a caller)
+ *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
+ *   look again: a slot without the tag has been cleared since
+ *
+ * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
+ *     found the object unlinked.  So each slot needs to be seen without an older guard once.
+ * I2. A tag goes into a slot by compare-and-exchange from the same address, and goes away with it.
+ *     A slot whose tag is from scan number n holds a guard that was there in scan n.
+ * I3. A waiter whose first look was in scan n is blocked by tags of scan n and older ones only:
+ *     a slot that got a newer tag had none in between, so it was cleared after the waiter's fence.
+ *     No reader has to help for that, however often it protects the same address again.
+ * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
+ *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
+ * I5. Whoever leads owns the list, the tags and the number; leading passes on under the lock.
+ * I6. An anonymous guard blocks everybody.  New ones count in one of two; the scan empties the other,
+ *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
+ *
+ * SH1  slot set, then the object found     | unlinked, then slots read
+ * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
+ * SH5  the wait is over                    | the waiter returns
+ * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
+ */
+#include "shazptr.h"
+
+#define START_RETRY 64u /* failed starts of the thread between two attempts */
+#define STOP_STEP_NS 1000000u
+
+/* ---- the self-scan ---- */
+
+static bool blocks(uintptr_t value, uintptr_t address)
+{
+	if (quiesce__same_address(value, 0))
+		return false;
+	return quiesce__same_address(value, address) || quiesce__same_address(value, (uintptr_t)SHAZPTR_WILDCARD) ||
+	       quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD);
+}
+
+static bool group_blocks(const uintptr_t *group, uint32_t words, uintptr_t address)
+{
+	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++)
+		if (quiesce_unlikely(blocks(quiesce__slots_look(group + k), address)))
+			return true;
+	return false;
+}
+
+static bool held_now(uintptr_t address)
+{
+	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+
+	quiesce__slots_ranges(range);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
+		for (uint32_t n = 0; n < range[i].nr; n++)
+			if (group_blocks(range[i].first + n * 2 * range[i].words, range[i].words, address))
+				return true;
+	return quiesce__slots_anon(0) || quiesce__slots_anon(1);
+}
+
+/* ---- the thread ---- */
+
+bool quiesce__shazptr_thread_running(void)
+{
+	return quiesce_load_relaxed(&quiesce__scan.running) != 0; /* Relaxed: a hint. */
+}
+
+/* Lead, or sleep until there is something to lead. */
+static void thread_step(void)
+{
+	bool work;
+
+	quiesce__lock(&quiesce__scan.lock);
+	work = !quiesce__scan.leading && (quiesce__scan.queue || quiesce__scan.list);
+	quiesce__scan.leading |= work;
+	quiesce_store_relaxed(&quiesce__scan.idle, !work); /* Relaxed: under the lock. */
+	quiesce__unlock(&quiesce__scan.lock);
+	if (!work) {
+		platform_futex_wait(&quiesce__scan.idle, 1, PLATFORM_FOREVER);
+		return;
+	}
+	quiesce__scan_lead(NULL);
+	quiesce__lock(&quiesce__scan.lock);
+	quiesce__scan.leading = false;
+	quiesce__unlock(&quiesce__scan.lock);
+}
+
+static void rouse_thread(void)
+{
+	bool idle;
+
+	quiesce__lock(&quiesce__scan.lock);
+	idle = quiesce_load_relaxed(&quiesce__scan.idle); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&quiesce__scan.idle, 0);    /* Relaxed: as above. */
+	quiesce__unlock(&quiesce__scan.lock);
+	if (idle)
+		platform_futex_wake(&quiesce__scan.idle, 1);
+}
+
+static bool have_thread(void);
+
+/* Stop leading.  What is left is the thread's, or if there is none another waiter's. */
+static void stop_leading(void)
+{
+	struct quiesce__waiter *next = NULL;
+	bool left, thread;
+
+	quiesce__lock(&quiesce__scan.lock);
+	left = quiesce__scan.list || quiesce__scan.queue;
+	quiesce__scan.leading = left;
+	quiesce__unlock(&quiesce__scan.lock);
+	if (!left)
+		return;
+	thread = have_thread();
+	quiesce__lock(&quiesce__scan.lock);
+	if (!thread)
+		next = quiesce__scan.list ? quiesce__scan.list : quiesce__scan.queue;
+	quiesce__scan.leading = next != NULL;
+	quiesce__unlock(&quiesce__scan.lock);
+	if (next)
+		quiesce__scan_tell(next, QUIESCE_LEADS);
+	else
+		rouse_thread();
+}
+
+/* The thread ends; somebody may have begun to wait, trusting in it. */
+static void leave_behind(void)
+{
+	bool lead;
+
+	quiesce__lock(&quiesce__scan.lock);
+	lead = !quiesce__scan.leading && (quiesce__scan.list || quiesce__scan.queue);
+	quiesce__scan.leading |= lead;
+	quiesce__unlock(&quiesce__scan.lock);
+	if (lead)
+		stop_leading();
+}
+
+static void thread_main(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_relaxed(&quiesce__scan.stop)) /* Relaxed: roused after it was set. */
+		thread_step();
+	quiesce_store_relaxed(&quiesce__scan.running, 0); /* Relaxed: the lock orders it before the look. */
+	leave_behind();
+	platform_futex_wake(&quiesce__scan.running, INT32_MAX);
+}
+
+/* Is there a thread?  Try to start it. */
+static bool have_thread(void)
+{
+	uint32_t none = 0;
+
+	if (quiesce_likely(quiesce__shazptr_thread_running()))
+		return true;
+	/* Relaxed: a rate limit for attempts that failed. */
+	if (quiesce_load_relaxed(&quiesce__scan.failures) && quiesce_fetch_add_relaxed(&quiesce__scan.failures, 1u) % START_RETRY)
+		return false;
+	/* SH5: full, pairs with SH5 in have_thread() */
+	if (!quiesce_cmpxchg(SH5, &quiesce__scan.running, &none, 1))
+		return true;
+	quiesce_store_relaxed(&quiesce__scan.stop, 0); /* Relaxed: before the thread begins. */
+	if (platform_thread_start(thread_main, NULL, "quiesce-scan", -1) == 0) {
+		quiesce_store_relaxed(&quiesce__scan.failures, 0); /* Relaxed: a rate limit. */
+		return true;
+	}
+	quiesce_store_relaxed(&quiesce__scan.failures, 1); /* Relaxed: a rate limit. */
+	quiesce_store_relaxed(&quiesce__scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
+	return false;
+}
+
+/* ---- callers ---- */
+
+/* Sleep until the wait is over, or this waiter has to lead. */
+static uint32_t wait_to_be_told(struct quiesce__waiter *me)
+{
+	uint32_t state = QUIESCE_WAITS;
+
+	/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
+	if (quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP))
+		state = QUIESCE_WAITS_ASLEEP;
+	while (state == QUIESCE_WAITS_ASLEEP) {
+		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, PLATFORM_FOREVER);
+		/* SH5: acquire, pairs with SH5 in quiesce__scan_tell() */
+		state = quiesce_load_acquire(SH5, &me->state);
+	}
+	return state;
+}
+
+/* Queue @me; true if the caller leads now. */
+static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
+{
+	bool leads;
+
+	quiesce__lock(&quiesce__scan.lock);
+	me->next = quiesce__scan.queue;
+	quiesce__scan.queue = me;
+	leads = may_lead && !quiesce__scan.leading;
+	quiesce__scan.leading |= leads;
+	quiesce__unlock(&quiesce__scan.lock);
+	return leads;
+}
+
+/* A short wait is over before a thread could be woken: look some times first, if nobody leads. */
+static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
+{
+	if (enter_queue(me, !thread_only || !have_thread())) {
+		quiesce__scan_lead_for_a_while();
+		stop_leading();
+	} else {
+		rouse_thread();
+		quiesce__shazptr_notify(); /* who leads may be asleep */
+	}
+	while (wait_to_be_told(me) == QUIESCE_LEADS) {
+		quiesce_store_relaxed(&me->state, QUIESCE_WAITS); /* Relaxed: the leader's own. */
+		quiesce__scan_lead(me);
+		stop_leading();
+	}
+}
+
+static bool wait_is_misuse(uintptr_t address, const void *caller)
+{
+	if (!quiesce__shazptr_held_by_me(address))
+		return false;
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+			"synchronize_shazptr(%p) at %p by a thread that holds a guard of it would wait for itself",
+			(void *)address, caller);
+	return true;
+}
+
+void quiesce_synchronize_shazptr(const void *ptr)
+{
+	struct quiesce__waiter me = { .address = (uintptr_t)ptr, .state = QUIESCE_WAITS };
+	bool skip;
+
+	if (!ptr)
+		return;
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	quiesce__count(shazptr_waits);
+	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
+	if (!skip) {
+		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
+		/* SH6: pairs with SH6 in raise_to() and raise_used() */
+		/* SH8: pairs with SH8 in claim_anonymous() */
+		quiesce_fence_heavy_shared(SH1);
+		if (quiesce_likely(!held_now(me.address)))
+			return;
+	}
+	if (wait_is_misuse(me.address, __builtin_return_address(0)))
+		return;
+	quiesce__count(shazptr_blocked);
+	me.fenced = !skip;
+	me.start = platform_now_ns();
+	wait_in_queue(&me, skip);
+}
+
+void quiesce__shazptr_stop_thread(void)
+{
+	uint32_t running;
+
+	quiesce_store_relaxed(&quiesce__scan.stop, 1); /* Relaxed: the lock in rouse_thread() orders it. */
+	while ((running = quiesce_load_relaxed(&quiesce__scan.running)) && /* Relaxed: the thread is done with everything else. */
+	       quiesce_load_relaxed(&quiesce__scan.stop)) { /* Relaxed: else somebody has started another. */
+		rouse_thread();
+		platform_futex_wait(&quiesce__scan.running, running, STOP_STEP_NS);
+	}
+}
+
+/* ---- fork ---- */
+
+void quiesce__shazptr_fork_prepare(void)
+{
+	quiesce__lock(&quiesce__scan.lock);
+}
+
+void quiesce__shazptr_fork_parent(void)
+{
+	quiesce__unlock(&quiesce__scan.lock);
+}
+
+/* The waiters and the thread are the parent's. */
+void quiesce__shazptr_fork_child(void)
+{
+	uint64_t epoch = quiesce__scan.epoch;
+
+	quiesce__scan = (struct quiesce__scan){ .epoch = epoch };
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr.h - what the ground floor asks of simple hazard pointers. */
+#ifndef QUIESCE_SRC_SHAZPTR_H
+#define QUIESCE_SRC_SHAZPTR_H
+
+#include "patience.h"
+#include "slots.h"
+
+#define QUIESCE_SCAN_BUCKETS 64u
+
+enum quiesce__told { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_TOLD };
+
+struct quiesce__waiter {
+	struct quiesce__waiter *next, *same; /* in the queue or the list; in the bucket */
+	uintptr_t address;
+	uint64_t epoch;       /* scan of its first look */
+	uint64_t start;
+	uint32_t anon_until;  /* blocked by anonymous guards before that many turns */
+	uint32_t state;
+	bool fenced;          /* the caller has executed its heavy fence */
+	bool blocked;         /* in this look */
+	const uintptr_t *by;  /* the last slot that blocked; NULL: anonymous guards */
+};
+
+struct quiesce__scan {
+	struct quiesce__lock lock;  /* guards @queue, @leading and @idle */
+	struct quiesce__waiter *queue;
+	bool leading;
+	uint32_t idle;    /* futex: the thread has nothing to do */
+	uint32_t asleep;  /* futex: the leader waits for a clear */
+	uint32_t running; /* futex: there is a thread */
+	uint32_t stop, failures;
+
+	/* the leader's */
+	struct quiesce__waiter *list;
+	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
+	uint64_t epoch;
+	uint32_t anon_turns;
+	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
+	uint32_t nr_blocking; /* slots that blocked in this look */
+	uint32_t nr_blocking_before, nr_done, nr_done_before;
+	struct quiesce__patience patience;
+};
+extern struct quiesce__scan quiesce__scan;
+
+/* Are two words the same address, whatever their tags? */
+static inline bool quiesce__same_address(uintptr_t a, uintptr_t b)
+{
+	return (a ^ b) << 1 == 0;
+}
+
+/* shazptr_scan.c, for whoever leads: one look at all slots for everybody; true if nobody is left waiting. */
+bool quiesce__scan_look(void);
+/* Look and sleep until nobody waits, or @me does not; or only look a few times. */
+void quiesce__scan_lead(const struct quiesce__waiter *me);
+void quiesce__scan_lead_for_a_while(void);
+/* Tell @w, which may be gone right after. */
+void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state);
+
+/* A slot with a tag, or an anonymous guard, has been cleared. */
+void quiesce__shazptr_notify(void);
+bool quiesce__shazptr_thread_running(void);
+/* Let the scan thread end once nobody waits. */
+void quiesce__shazptr_stop_thread(void);
+void quiesce__shazptr_fork_prepare(void);
+void quiesce__shazptr_fork_parent(void);
+void quiesce__shazptr_fork_child(void);
+
+/* shazptr_debug.c: does the calling thread hold @address, as far as the debug build knows? */
+bool quiesce__shazptr_held_by_me(uintptr_t address);
+/* Append who holds @slot, since when and where acquired, if that is known. */
+void quiesce__shazptr_describe_owner(const uintptr_t *slot, uint64_t now, char *text, size_t size);
+void quiesce__shazptr_debug_fork_child(void);
+
+#endif

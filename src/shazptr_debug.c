@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr_debug.c - who holds which slot: kept by programs built with QUIESCE_DEBUG.
+ *
+ * Relaxed throughout: an owner's notes are for reports; they order nothing, and a report
+ * that comes between a claim and its note tells of the former owner.
+ */
+#include "shazptr.h"
+
+#include <stdio.h>
+
+struct owner {
+	const void *site;
+	uint64_t since;
+	uint32_t tid;
+};
+
+static struct owner *owners; /* of each word of the array; NULL: nobody keeps notes */
+static size_t nr_owners;
+
+static size_t nr_words(void)
+{
+	return quiesce_shazptr_v1.nr_ids * QUIESCE_BLOCK_WORDS + quiesce__slots.capacity * 2 * QUIESCE_LINE_WORDS;
+}
+
+static void make_owners(void)
+{
+	struct owner *none = NULL, *fresh;
+	size_t nr = nr_words();
+
+	if (quiesce_load_relaxed(&owners)) /* Relaxed: the exchange decides. */
+		return;
+	fresh = platform_pages_get(nr * sizeof *fresh);
+	if (!fresh)
+		return;
+	quiesce_store_relaxed(&nr_owners, nr); /* Relaxed: the same from everybody. */
+	/* RG1: full, pairs with RG1 in owner_of() */
+	if (!quiesce_cmpxchg(RG1, &owners, &none, fresh))
+		platform_pages_put(fresh, nr * sizeof *fresh);
+}
+
+static struct owner *owner_of(const uintptr_t *slot)
+{
+	/* RG1: acquire, pairs with RG1 in make_owners() */
+	struct owner *all = quiesce_load_acquire(RG1, &owners);
+	size_t index = (size_t)(slot - quiesce_shazptr_v1.slots);
+
+	/* Relaxed: set before @owners. */
+	return all && slot && index < quiesce_load_relaxed(&nr_owners) ? &all[index] : NULL;
+}
+
+static void note(const uintptr_t *slot, const void *site)
+{
+	struct owner *owner;
+
+	if (!slot)
+		return;
+	make_owners();
+	owner = owner_of(slot);
+	if (!owner)
+		return;
+	quiesce_store_relaxed(&owner->site, site);                /* Relaxed: see above. */
+	quiesce_store_relaxed(&owner->since, platform_now_ns()); /* Relaxed: see above. */
+	quiesce_store_relaxed(&owner->tid, platform_tid());      /* Relaxed: see above. */
+}
+
+struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr)
+{
+	struct shazptr_guard guard = quiesce__shazptr_acquire(ptr);
+
+	note(guard.slot, __builtin_return_address(0));
+	return guard;
+}
+
+void quiesce__shazptr_note_debug(struct shazptr_guard guard)
+{
+	note(guard.slot, __builtin_return_address(0));
+}
+
+void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
+{
+	struct owner *owner = owner_of(guard.slot);
+	uintptr_t value;
+
+	if (owner) {
+		value = quiesce_load_relaxed(guard.slot); /* Relaxed: ours, if all is well. */
+		if ((value ^ (uintptr_t)guard.ptr) << 1) {
+			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
+					"shazptr_clear() at %p of a guard of %p that was cleared before",
+					__builtin_return_address(0), guard.ptr);
+			return;
+		}
+		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */
+	}
+	quiesce__shazptr_clear(guard);
+}
+
+static bool group_held_by(const uintptr_t *group, uint32_t words, uint32_t tid, uintptr_t address)
+{
+	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++) {
+		uintptr_t value = quiesce_load_relaxed(group + k); /* Relaxed: what this thread has set it sees. */
+		struct owner *owner = owner_of(group + k);
+
+		if (!(value << 1) || !owner || quiesce_load_relaxed(&owner->tid) != tid) /* Relaxed: see above. */
+			continue;
+		if ((value ^ address) << 1 == 0 || (value ^ (uintptr_t)SHAZPTR_WILDCARD) << 1 == 0 ||
+		    (address ^ (uintptr_t)SHAZPTR_WILDCARD) << 1 == 0)
+			return true;
+	}
+	return false;
+}
+
+bool quiesce__shazptr_held_by_me(uintptr_t address)
+{
+	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uint32_t tid = platform_tid();
+
+	if (!quiesce_load_relaxed(&owners)) /* Relaxed: what this thread has noted it sees. */
+		return false;
+	quiesce__slots_ranges(range);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
+		for (uint32_t n = 0; n < range[i].nr; n++)
+			if (group_held_by(range[i].first + n * 2 * range[i].words, range[i].words, tid, address))
+				return true;
+	return false;
+}
+
+void quiesce__shazptr_describe_owner(const uintptr_t *slot, uint64_t now, char *text, size_t size)
+{
+	struct owner *owner = owner_of(slot);
+	uint32_t tid = owner ? quiesce_load_relaxed(&owner->tid) : 0; /* Relaxed: see above. */
+	char name[16];
+
+	if (!tid)
+		return;
+	platform_thread_name(tid, name);
+	snprintf(text, size, ", by thread %u (%s) for %llu ms, acquired near %p", tid, name,
+		 (unsigned long long)((now - quiesce_load_relaxed(&owner->since)) / 1000000), /* Relaxed: see above. */
+		 quiesce_load_relaxed(&owner->site));                                           /* Relaxed: see above. */
+}
+
+/* The slots are new, and so are the notes. */
+void quiesce__shazptr_debug_fork_child(void)
+{
+	owners = NULL;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr_scan.c - looking at the slots for everybody who waits; for whoever leads (shazptr.c).
+ *
+ *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
+ *   look again: a slot without the tag has been cleared since
+ *
+ * I2. A tag goes into a slot by compare-and-exchange from the same address, and goes away with it.
+ *     A slot whose tag is from scan number n holds a guard that was there in scan n.
+ * I3. A waiter whose first look was in scan n is blocked by tags of scan n and older ones only:
+ *     a slot that got a newer tag had none in between, so it was cleared after the waiter's fence.
+ *     No reader has to help for that, however often it protects the same address again.
+ * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
+ *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
+ * I6. An anonymous guard blocks everybody.  New ones count in one of two; the scan empties the other,
+ *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
+ *
+ * SH1  slot set, then the object found     | queue taken, then slots read
+ * SH2  the guard's accesses, then cleared  | slot read, then told
+ * SH5  the wait is over                    | the waiter returns
+ * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
+ */
+#include "shazptr.h"
+
+#include <stdio.h>
+
+#define SPINS 16u       /* looks of a caller that leads, before it leaves that to the thread */
+#define SPIN_PAUSES 8u
+#define CHECK_NS 4000000u        /* readers hurry for so long without progress, then they are left alone for a while */
+#define HURRY_SHARE 1u           /* and else at most half of the time: few waits find a guard in the way */
+#define HURRY_PAUSE_MAX_NS 500000u
+
+struct quiesce__scan quiesce__scan;
+
+/* ---- the leader's looks ---- */
+
+static struct quiesce__waiter **bucket_of(uintptr_t address)
+{
+	return &quiesce__scan.bucket[(address >> 4 ^ address >> 12) % QUIESCE_SCAN_BUCKETS];
+}
+
+static void add_waiter(struct quiesce__waiter *w)
+{
+	bool any = quiesce__same_address(w->address, (uintptr_t)SHAZPTR_WILDCARD);
+	struct quiesce__waiter **at = any ? &quiesce__scan.everybody : bucket_of(w->address);
+
+	w->same = *at;
+	*at = w;
+}
+
+/* Call @fn for every waiter that a guard of @address is in the way of; true if @fn ever was. */
+static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, const uintptr_t *), const uintptr_t *slot)
+{
+	bool any = false;
+
+	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
+		for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+			any |= fn(w, slot);
+		return any;
+	}
+	for (struct quiesce__waiter *w = quiesce__scan.everybody; w; w = w->same)
+		any |= fn(w, slot);
+	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->same)
+		if (quiesce__same_address(w->address, address))
+			any |= fn(w, slot);
+	return any;
+}
+
+static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
+{
+	(void)slot;
+	return w->epoch == quiesce__scan.epoch;
+}
+
+static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
+{
+	if (*quiesce__scan.tagged_in > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
+		return false; /* I3 */
+	w->blocked = true;
+	w->by = slot;
+	return true;
+}
+
+/* Put a tag into @slot, which holds @value; false if it has been cleared meanwhile. */
+static bool tag(uintptr_t *slot, uintptr_t value)
+{
+	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
+	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG))
+		return false;
+	*quiesce__scan.tagged_in = quiesce__scan.epoch;
+	return true;
+}
+
+static void look_at(uintptr_t *slot, bool first)
+{
+	uintptr_t value = quiesce__slots_look(slot), address = value & ~QUIESCE_SLOT_TAG;
+
+	if (quiesce_likely(!address))
+		return;
+	if (!(value & QUIESCE_SLOT_TAG)) {
+		/* It blocks only whoever looks for the first time. */
+		if (!first || !for_each_match(address, is_new, slot) || !tag(slot, value))
+			return;
+	}
+	if (for_each_match(address, block, slot))
+		quiesce__scan.nr_blocking++;
+}
+
+static void look_at_group(uintptr_t *group, uint32_t words, bool first)
+{
+	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++) {
+		quiesce__scan.tagged_in = (uint64_t *)group + words + k;
+		look_at(group + k, first);
+	}
+}
+
+static void look_at_slots(bool first)
+{
+	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+
+	quiesce__slots_ranges(range);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++) {
+		uint32_t nr = range[i].nr;
+
+		if (QUIESCE_MUTANT(scan_skips_last_line) && nr)
+			nr--;
+		for (uint32_t n = 0; n < nr; n++)
+			look_at_group(range[i].first + n * 2 * range[i].words, range[i].words, first);
+	}
+}
+
+/* I6 */
+static void look_at_anonymous(void)
+{
+	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1; /* Relaxed: the leader's own. */
+	uint32_t old = quiesce__slots_anon(!phase), now = quiesce__slots_anon(phase);
+
+	if (!old && !now)
+		quiesce__scan.anon_turns += 2; /* nobody at all: as good as two turns */
+	if (!old) {
+		quiesce_store_relaxed(&quiesce__slots.anon_phase, !phase); /* Relaxed: late is as good. */
+		quiesce__scan.anon_turns++;
+	}
+	if (QUIESCE_MUTANT(scan_ignores_anonymous))
+		return;
+	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+		if ((int32_t)(quiesce__scan.anon_turns - w->anon_until) < 0 && !w->blocked) {
+			w->blocked = true;
+			w->by = NULL;
+		}
+}
+
+/* Take the queue into the list; true if there was anything in it. */
+static bool take_queue(void)
+{
+	struct quiesce__waiter *w, *next;
+	bool fenced = true;
+
+	quiesce__lock(&quiesce__scan.lock);
+	w = quiesce__scan.queue;
+	quiesce__scan.queue = NULL;
+	quiesce__unlock(&quiesce__scan.lock);
+	if (!w)
+		return false;
+	quiesce__scan.epoch++;
+	if (!quiesce__scan.list)
+		/* Relaxed: who does not see it yet is looked for again. */
+		quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, QUIESCE_SLOTS_WAIT);
+	for (; w; w = next) {
+		next = w->next;
+		fenced &= w->fenced;
+		w->epoch = quiesce__scan.epoch;
+		w->anon_until = quiesce__scan.anon_turns + 2;
+		w->next = quiesce__scan.list;
+		quiesce__scan.list = w;
+		add_waiter(w);
+	}
+	if (!fenced)
+		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
+		quiesce_fence_heavy(SH1);
+	return true;
+}
+
+void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state)
+{
+	/* SH5: full, pairs with SH5 in wait_to_be_told() */
+	if (quiesce_xchg(SH5, &w->state, state) == QUIESCE_WAITS_ASLEEP)
+		/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
+		platform_futex_wake(&w->state, 1);
+}
+
+/* Nobody waits any more. */
+static void rest(void)
+{
+	/* Relaxed: who does not see it yet calls in vain. */
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, -QUIESCE_SLOTS_WAIT);
+	quiesce__patience_end(&quiesce__scan.patience);
+	quiesce__scan.patience = (struct quiesce__patience){ .start = 0 };
+}
+
+/* Tell those who are not blocked; keep the others, and find out who is the oldest. */
+static void finish_look(void)
+{
+	struct quiesce__waiter *w = quiesce__scan.list, *next;
+	uint64_t oldest = UINT64_MAX;
+
+	quiesce__scan.list = quiesce__scan.everybody = NULL;
+	for (uint32_t i = 0; i < QUIESCE_SCAN_BUCKETS; i++)
+		quiesce__scan.bucket[i] = NULL;
+	for (; w; w = next) {
+		next = w->next;
+		if (!w->blocked || QUIESCE_MUTANT(scan_no_wait)) {
+			quiesce__scan.nr_done++;
+			quiesce__scan_tell(w, QUIESCE_TOLD);
+			continue;
+		}
+		if (w->start < oldest)
+			oldest = w->start;
+		w->next = quiesce__scan.list;
+		quiesce__scan.list = w;
+		add_waiter(w);
+	}
+	if (!quiesce__scan.list) {
+		rest();
+	} else if (oldest != quiesce__scan.patience.start) {
+		quiesce__scan.patience.start = oldest;
+		quiesce__scan.patience.stall_at = 0;
+	}
+}
+
+/* One look at all slots for everybody; true if nobody is left waiting. */
+bool quiesce__scan_look(void)
+{
+	bool first = take_queue();
+
+	if (!quiesce__scan.list)
+		return true;
+	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+		w->blocked = false;
+	quiesce__scan.nr_blocking = 0;
+	look_at_slots(first);
+	look_at_anonymous();
+	quiesce__count(scans);
+	finish_look();
+	return !quiesce__scan.list;
+}
+
+/* ---- sleeping ---- */
+
+static void hurry_readers(bool on)
+{
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, on ? QUIESCE_SLOTS_HURRY : -QUIESCE_SLOTS_HURRY);
+}
+
+/* Has anything become better since the last time? */
+static bool progress(const void *unused)
+{
+	bool better = quiesce__scan.nr_blocking < quiesce__scan.nr_blocking_before || quiesce__scan.nr_done != quiesce__scan.nr_done_before;
+
+	(void)unused;
+	quiesce__scan.nr_blocking_before = quiesce__scan.nr_blocking;
+	quiesce__scan.nr_done_before = quiesce__scan.nr_done;
+	return better;
+}
+
+static void report_stall(uint64_t now)
+{
+	struct quiesce__waiter *oldest = quiesce__scan.list;
+	char where[64] = "in anonymous guards: memory for slots is exhausted", who[160] = "";
+
+	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+		if (w->start < oldest->start)
+			oldest = w;
+	if (oldest->by) {
+		quiesce__slots_describe(oldest->by, where, sizeof where);
+		quiesce__shazptr_describe_owner(oldest->by, now, who, sizeof who);
+	}
+	quiesce__say("synchronize_shazptr: waiting for %llu ms for a guard of %p, %s%s",
+		     (unsigned long long)((now - oldest->start) / 1000000), (void *)oldest->address, where, who);
+}
+
+/* Make readers hurry, or complain, if it is time to. */
+static void be_patient(uint64_t now)
+{
+	quiesce__scan.patience.hurry = hurry_readers;
+	quiesce__scan.patience.helps = progress;
+	quiesce__scan.patience.check_ns = CHECK_NS;
+	quiesce__scan.patience.share = HURRY_SHARE;
+	quiesce__scan.patience.pause_max_ns = HURRY_PAUSE_MAX_NS;
+	quiesce__patience_step(&quiesce__scan.patience, now);
+	if (quiesce__patience_stalled(&quiesce__scan.patience, now))
+		report_stall(now);
+}
+
+/* Is this waiter's own wait over?  NULL: the thread, which waits for nothing itself. */
+static bool is_done(const struct quiesce__waiter *me)
+{
+	return me && quiesce_load_relaxed(&me->state) == QUIESCE_TOLD; /* Relaxed: the leader's own. */
+}
+
+/* Sleep until a clear wakes us, or it is time to look again. */
+static void nap(const struct quiesce__waiter *me)
+{
+	uint64_t now = platform_now_ns();
+
+	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
+	quiesce_xchg(SH7, &quiesce__scan.asleep, 1);
+	if (!quiesce__scan_look() && !is_done(me)) {
+		be_patient(now);
+		platform_futex_wait(&quiesce__scan.asleep, 1, quiesce__patience_sleep(&quiesce__scan.patience, now));
+	}
+	quiesce_store_relaxed(&quiesce__scan.asleep, 0); /* Relaxed: awake. */
+}
+
+void quiesce__shazptr_notify(void)
+{
+	/* SH7: full, pairs with SH7 in nap() */
+	if (!quiesce_xchg(SH7, &quiesce__scan.asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
+		return;
+	quiesce__count(wakeups);
+	platform_futex_wake(&quiesce__scan.asleep, 1);
+}
+
+/* Until nobody waits, or @me does not. */
+void quiesce__scan_lead(const struct quiesce__waiter *me)
+{
+	while (!quiesce__scan_look() && !is_done(me))
+		nap(me);
+}
+
+void quiesce__scan_lead_for_a_while(void)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (quiesce__scan_look())
+			return;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	/* At once: the thread may need it to get a CPU. */
+	be_patient(platform_now_ns());
+}

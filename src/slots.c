@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT */
+/* slots.c - the array of hazard slots, and claims where the first choice is taken.
+ *
+ *   array:    | blocks of ids: concurrency ids or CPUs | lines, let to threads or shared, ... up to nr_lines, reserved |
+ *   a block:  | 63 slots, count | the scan's words |
+ *   a line:   | 7 slots, count | the scan's words, tenant |
+ *
+ *   kind      first choice                                   by
+ *   mm_cid    the line of one of the first threads, else     restartable sequence
+ *             a slot in the block of the id
+ *   cpu_id    the same, the id is the CPU                    the same
+ *   both, with full fences: a slot in the block of the id    compare-and-exchange
+ *   thread    an own line                                    compare-and-exchange
+ *   then      another slot there; an own line; a shared slot, by compare-and-exchange; an anonymous guard
+ *
+ * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
+ * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
+ * those that share a CPU have different places.  A look takes as many slots as guards were
+ * ever held at one time, not as there are threads.
+ *
+ * I1. A slot is written by who claimed it and by the one who clears it; the scan may add a tag to
+ *     an address, by compare-and-exchange, never anything to an empty slot.
+ * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
+ *     reading the id; in a thread's line only that thread; by whatever means, a claim finds the
+ *     slot empty and fills it in one step.
+ * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
+ *     line stays held when the line is let to the next thread.
+ * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
+ *     time, so a scan whose heavy fence came before may do without it.
+ * I5. After a fork the child has a new array: clearing a guard of the parent's does no harm there.
+ *
+ * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
+ * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH8  anonymous guard counted, then its reads; and then count lowered | fence, count read; then free
+ * SH4  the line as its tenant leaves it, then let go | taken, then claimed in
+ */
+#include "slots.h"
+
+#include "rcu.h"
+#include "shazptr.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK_BYTES (QUIESCE_BLOCK_WORDS * sizeof(uintptr_t))
+#define LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
+#define LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
+#define COMMIT_BYTES ((size_t)65536)
+#if defined(QUIESCE_SIM)
+#define FIRST_THREADS 1u
+#define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
+#define ID_SLOTS 2u
+#else
+#define FIRST_THREADS 8u      /* have a line at once: the shortest claim */
+#define MAX_LINES (1u << 17) /* nearly a million guards at once, then anonymous ones */
+#define ID_SLOTS (QUIESCE_ID_WORDS - 1)
+#endif
+#define REAP_EVERY 64u
+#define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
+
+/* Tenants: 0 none, the thread's number, or: */
+#define EVERYBODY UINT64_MAX
+
+struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
+struct quiesce__slots quiesce__slots;
+
+uintptr_t quiesce__slot_unopened = QUIESCE_SLOT_UNOPENED;
+
+/* Anonymous guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
+static uintptr_t anonymous[4];
+static uintptr_t *anon = anonymous;
+
+static uintptr_t *block_of_id(size_t id)
+{
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+}
+
+static uintptr_t *line_at(size_t index)
+{
+	return block_of_id(quiesce_shazptr_v1.nr_ids) + index * 2 * QUIESCE_LINE_WORDS;
+}
+
+static uint64_t *tenant_of(uintptr_t *line)
+{
+	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
+}
+
+/* ---- the array ---- */
+
+/* Used when not even address space can be reserved. */
+static uintptr_t fallback_lines[FIRST_THREADS + 8][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + COMMIT_BYTES - 1) / COMMIT_BYTES * COMMIT_BYTES;
+}
+
+static uintptr_t *reserve(size_t nr_ids, uint32_t *ret_capacity)
+{
+	uintptr_t *start;
+
+	for (uint32_t nr = MAX_LINES; nr; nr /= 2) {
+		start = platform_reserve(round_up(nr_ids * BLOCK_BYTES + nr * LINE_BYTES));
+		if (!start)
+			continue;
+		/* The blocks at once; the lines when they are needed. */
+		if (platform_commit(start, round_up(nr_ids * BLOCK_BYTES + LINE_BYTES)))
+			break;
+		*ret_capacity = nr;
+		return start;
+	}
+	return NULL;
+}
+
+static void make_array(uint32_t nr_ids)
+{
+	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
+	struct quiesce__slots *s = &quiesce__slots;
+	uintptr_t *start = reserve(nr_ids, &s->capacity);
+
+	v->nr_ids = nr_ids;
+	if (!start) {
+		v->nr_ids = v->id = v->rseq = 0;
+		s->kind = QUIESCE_SLOTS_THREAD;
+		s->capacity = sizeof fallback_lines / sizeof fallback_lines[0];
+		start = fallback_lines[0];
+	}
+	v->slots = start;
+	for (uint32_t id = 0; id < v->nr_ids; id++)
+		for (uint32_t k = 0; k < ID_SLOTS; k++)
+			block_of_id(id)[k] = QUIESCE_SLOT_UNOPENED;
+	s->ids_used = s->nr_lines = 0;
+}
+
+static enum quiesce_slots kind_from_environment(enum quiesce_slots best)
+{
+	static const char *const name[] = { "thread", "cpu_id", "mm_cid" };
+	const char *text = platform_getenv("QUIESCE_SLOTS");
+
+	if (!text || !strcmp(text, "auto"))
+		return best;
+	for (unsigned int i = 0; i < sizeof name / sizeof *name; i++) {
+		if (strcmp(text, name[i]))
+			continue;
+		if ((enum quiesce_slots)i <= best)
+			return (enum quiesce_slots)i;
+		quiesce__say("QUIESCE_SLOTS=%s is impossible here; using %s", text, name[best]);
+		return best;
+	}
+	quiesce__say("QUIESCE_SLOTS=%s is none of auto, mm_cid, cpu_id, thread; using %s", text, name[best]);
+	return best;
+}
+
+void quiesce__slots_choose(void)
+{
+	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
+
+	v->rseq = 0;
+	if (quiesce__light && v->id && QUIESCE_HAVE_RSEQ)
+		v->rseq = platform_rseq_area();
+}
+
+void quiesce__slots_init(void)
+{
+	static const enum quiesce_slots best[] = {
+		[PLATFORM_RSEQ_NONE] = QUIESCE_SLOTS_THREAD,
+		[PLATFORM_RSEQ_CPU_ID] = QUIESCE_SLOTS_CPU_ID,
+		[PLATFORM_RSEQ_MM_CID] = QUIESCE_SLOTS_MM_CID,
+	};
+	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
+	enum quiesce_slots kind = kind_from_environment(best[platform_rseq_kind()]);
+
+	quiesce__slots.kind = kind;
+	v->id = kind == QUIESCE_SLOTS_THREAD ? 0 : platform_rseq_id(kind == QUIESCE_SLOTS_MM_CID);
+	make_array(v->id ? (uint32_t)platform_nr_possible_cpus() : 0);
+	quiesce__slots_choose();
+}
+
+/* ---- counting ---- */
+
+/* Count @nr in, at least. */
+static void raise_to(uint32_t *count, uint32_t nr)
+{
+	uint32_t old = quiesce_load_relaxed(count); /* Relaxed: the exchange decides. */
+
+	while (old < nr)
+		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
+		if (quiesce_cmpxchg(SH6, count, &old, nr))
+			return;
+}
+
+/* Slot @k of a group is about to be used. */
+static void raise_used(uintptr_t *group, uint32_t words, uint32_t k)
+{
+	uintptr_t *used = group + words - 1, old = quiesce_load_relaxed(used); /* Relaxed: as above. */
+
+	while (old <= k && !(k && QUIESCE_MUTANT(slots_extra_uncounted)))
+		/* SH6: full, pairs with SH6 in quiesce__slots_used() */
+		if (quiesce_cmpxchg(SH6, used, &old, (uintptr_t)k + 1))
+			return;
+}
+
+/* ---- tenants ---- */
+
+static bool add_line(uint32_t nr)
+{
+	struct quiesce__slots *s = &quiesce__slots;
+	uintptr_t *line = line_at(nr);
+
+	if (nr >= s->capacity)
+		return false;
+	if (block_of_id(0) != fallback_lines[0] && (size_t)((char *)line - (char *)block_of_id(0)) % COMMIT_BYTES == 0 &&
+	    platform_commit(line, COMMIT_BYTES))
+		return false;
+	raise_to(&s->nr_lines, nr + 1);
+	return true;
+}
+
+/* Threads that died without saying so. */
+static void evict_the_dead(void)
+{
+	uint32_t nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); /* Relaxed: a sweep. */
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t *tenant = tenant_of(line_at(i)), tid = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
+
+		if (tid && tid != EVERYBODY && !platform_thread_alive((uint32_t)tid))
+			/* SH4: full, pairs with SH4 in take_line() */
+			quiesce_cmpxchg(SH4, tenant, &tid, (uint64_t)0);
+	}
+}
+
+/* The lowest line that is free, for @tenant; NULL: there is no memory.  @limit: of lines. */
+static uintptr_t *take_line(uint64_t tenant, uint32_t limit)
+{
+	for (uint32_t i = 0; i < limit; i++) {
+		uint64_t none = 0;
+
+		/* Relaxed: raise_to() decides. */
+		if (i == quiesce_load_relaxed(&quiesce__slots.nr_lines)) {
+			if (i % REAP_EVERY == REAP_EVERY - 1)
+				evict_the_dead();
+			if (!add_line(i))
+				return NULL;
+		}
+		/* Relaxed: the exchange decides. */
+		if (quiesce_load_relaxed(tenant_of(line_at(i))))
+			continue;
+		/* SH4: full, pairs with SH4 in quiesce__slots_thread_end() */
+		if (quiesce_cmpxchg(SH4, tenant_of(line_at(i)), &none, tenant))
+			return line_at(i);
+	}
+	return NULL;
+}
+
+/* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
+static bool settle(struct quiesce_tls_v1 *self, uint32_t limit)
+{
+	struct platform_sigmask mask;
+	uintptr_t *line = NULL;
+
+	platform_signals_block(&mask);
+	/* A handler may have settled, just before the signals were blocked.  Relaxed: the thread's own. */
+	if (self->reader && !quiesce_load_relaxed(&self->shazptr_own))
+		line = take_line(platform_tid(), limit);
+	if (line)
+		quiesce_store_relaxed(&self->shazptr_own, line); /* Relaxed: as above. */
+	platform_signals_restore(&mask);
+	return quiesce_load_relaxed(&self->shazptr_own) != NULL; /* Relaxed: as above. */
+}
+
+void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
+{
+	/* Relaxed: the thread's own. */
+	uintptr_t *line = quiesce_load_relaxed(&self->shazptr_own);
+
+	quiesce_store_relaxed(&self->shazptr_own, NULL); /* Relaxed: as above. */
+	self->shazptr_hint = NULL;
+	if (line && line != &quiesce__slot_unopened)
+		/* SH4: release, pairs with SH4 in take_line() */
+		quiesce_store_release(SH4, tenant_of(line), (uint64_t)0);
+}
+
+/* ---- claims, the slow way ---- */
+
+/* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
+static bool open_slot(uint64_t id, uint32_t k)
+{
+	uintptr_t *block = block_of_id(id), value = quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
+
+	if (value != QUIESCE_SLOT_UNOPENED)
+		return !value;
+	if (!QUIESCE_MUTANT(slots_line_uncounted))
+		raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
+	raise_used(block, QUIESCE_ID_WORDS, k);
+	/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
+	quiesce_cmpxchg(SH6, block + k, &value, (uintptr_t)0);
+	return true;
+}
+
+static uintptr_t *claim_near(uintptr_t *own, uintptr_t *near, uintptr_t value)
+{
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)) /* Relaxed: fixed. */
+		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
+		return quiesce_claim(SH2, &own, &near, value);
+	return quiesce__claim_cas(quiesce__claim_place(own, near), value);
+}
+
+static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
+{
+	for (uint32_t k = 0; k < LINE_SLOTS; k++) {
+		uintptr_t *slot;
+
+		raise_used(own, QUIESCE_LINE_WORDS, k);
+		slot = claim_near(own + k, NULL, value);
+		if (slot)
+			return slot;
+	}
+	return NULL;
+}
+
+/* The first free slot in the block of this thread's id; it will be looked for there again. */
+static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
+{
+	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
+		uint64_t id = (uint64_t)quiesce__claim_id();
+		uintptr_t *slot;
+		uint32_t k = 0;
+
+		if (id >= quiesce_shazptr_v1.nr_ids)
+			return NULL;
+		while (k < ID_SLOTS && !open_slot(id, k))
+			k++;
+		if (k == ID_SLOTS)
+			return NULL;
+		slot = claim_near(NULL, block_of_id(0) + k, value);
+		if (!slot)
+			continue; /* moved, or a handler was quicker */
+		quiesce_store_relaxed(&self->shazptr_near, block_of_id(0) + k); /* Relaxed: the thread's own. */
+		return slot;
+	}
+	return NULL;
+}
+
+static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
+{
+	for (uint32_t k = 0; k < LINE_SLOTS; k++) {
+		raise_used(line, QUIESCE_LINE_WORDS, k);
+		if (quiesce__claim_cas(line + k, value))
+			return line + k;
+	}
+	return NULL;
+}
+
+/* In a line that is everybody's: the first with a free slot, else a new one. */
+static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
+{
+	uintptr_t *slot = quiesce__claim_cas(self->shazptr_hint, value), *line;
+
+	if (slot)
+		return slot;
+	/* Relaxed: a line that comes meanwhile is not needed. */
+	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); i < nr && !slot; i++) {
+		line = line_at(i);
+		if (quiesce_load_relaxed(tenant_of(line)) == EVERYBODY) /* Relaxed: it stays everybody's. */
+			slot = claim_in_line_of_all(line, value);
+	}
+	while (!slot && (line = take_line(EVERYBODY, UINT32_MAX)))
+		slot = claim_in_line_of_all(line, value);
+	if (slot)
+		self->shazptr_hint = slot;
+	return slot;
+}
+
+static uint64_t anon_one(uint32_t index)
+{
+	return 1ull << (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS);
+}
+
+/* No slot can be had: a guard that blocks everybody. */
+static QUIESCE_COLD uintptr_t *claim_anonymous(void)
+{
+	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	uint32_t index = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1;
+
+	/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
+	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, anon_one(index));
+	quiesce__count(anonymous);
+	return &anon[index];
+}
+
+uint32_t quiesce__slots_anon(uint32_t index)
+{
+	/* SH8: acquire, pairs with SH8 in quiesce__shazptr_clear_slow() */
+	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
+
+	return (uint32_t)(attention >> (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS)) & ((1u << QUIESCE_ANON_BITS) - 1);
+}
+
+static QUIESCE_COLD void first_claim(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	quiesce__reader_ensure(self, layout);
+	quiesce_store_relaxed(&self->shazptr_own, NULL);            /* Relaxed: the thread's own. */
+	quiesce_store_relaxed(&self->shazptr_near, block_of_id(0)); /* Relaxed: as above. */
+	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq))
+		settle(self, FIRST_THREADS);
+}
+
+uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *own, *slot = NULL;
+
+	/* Relaxed: the thread's own. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&self->shazptr_own) == &quiesce__slot_unopened))
+		first_claim(self, layout);
+	own = quiesce_load_relaxed(&self->shazptr_own); /* Relaxed: as above. */
+	if (!own) {
+		slot = claim_in_id(self, value);
+		if (slot)
+			return slot;
+		quiesce__count(overflows);
+		settle(self, UINT32_MAX);
+		own = quiesce_load_relaxed(&self->shazptr_own); /* Relaxed: as above. */
+	}
+	if (own)
+		slot = claim_in_own(own, value);
+	if (!slot)
+		slot = claim_shared(self, value);
+	return slot ? slot : claim_anonymous();
+}
+
+/* ---- clears while somebody waits ---- */
+
+void quiesce__shazptr_clear_slow(uintptr_t *slot)
+{
+	uintptr_t value;
+
+	if (quiesce_unlikely(slot == &anon[0] || slot == &anon[1])) {
+		/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
+		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -anon_one(slot == &anon[1]));
+		quiesce__shazptr_notify();
+		return;
+	}
+	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
+	value = quiesce_load_relaxed(slot);
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, slot, (uintptr_t)0);
+	if (value & QUIESCE_SLOT_TAG)
+		quiesce__shazptr_notify();
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_HURRY) {
+		quiesce__count(yields);
+		platform_yield();
+	}
+}
+
+/* ---- looking ---- */
+
+void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
+{
+	struct quiesce__slots *s = &quiesce__slots;
+
+	/* SH6: acquire, pairs with SH6 in raise_to() */
+	range[0] = (struct quiesce__slot_range){ block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
+	/* SH6: acquire, pairs with SH6 in raise_to() */
+	range[1] = (struct quiesce__slot_range){ line_at(0), quiesce_load_acquire(SH6, &s->nr_lines), QUIESCE_LINE_WORDS };
+}
+
+uint32_t quiesce__slots_lines(void)
+{
+	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uint32_t lines = 0;
+
+	quiesce__slots_ranges(range);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
+		for (uint32_t n = 0; n < range[i].nr; n++) {
+			uint32_t used = quiesce__slots_used(range[i].first + n * 2 * range[i].words, range[i].words);
+
+			lines += (used + QUIESCE_LINE_WORDS - 1) / QUIESCE_LINE_WORDS;
+		}
+	return lines;
+}
+
+enum quiesce_slots quiesce_slots(void)
+{
+	quiesce__init();
+	return quiesce__slots.kind;
+}
+
+static bool in_block_of_id(const uintptr_t *slot)
+{
+	return slot >= block_of_id(0) && slot < line_at(0);
+}
+
+/* Of the line of @slot. */
+static uint64_t tenant_at(const uintptr_t *slot)
+{
+	size_t line = (size_t)(slot - line_at(0)) / (2 * QUIESCE_LINE_WORDS);
+
+	/* Relaxed: a report. */
+	return line < quiesce_load_relaxed(&quiesce__slots.nr_lines) ? quiesce_load_relaxed(tenant_of(line_at(line))) : 0;
+}
+
+enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
+{
+	uint64_t tenant;
+
+	if (in_block_of_id(guard.slot))
+		return quiesce__slots.kind;
+	tenant = tenant_at(guard.slot);
+	return tenant && tenant != EVERYBODY ? QUIESCE_SLOTS_THREAD : QUIESCE_SLOTS_SHARED;
+}
+
+void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
+{
+	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
+	uint64_t tenant;
+	char name[16];
+
+	if (in_block_of_id(slot)) {
+		snprintf(text, size, "in a slot of %s %zu", cid ? "concurrency id" : "CPU",
+			 (size_t)(slot - block_of_id(0)) / QUIESCE_BLOCK_WORDS);
+		return;
+	}
+	tenant = tenant_at(slot);
+	if (!tenant || tenant == EVERYBODY) {
+		snprintf(text, size, "in a shared slot");
+		return;
+	}
+	platform_thread_name((uint32_t)tenant, name);
+	snprintf(text, size, "in a slot of thread %u (%s)", (unsigned int)tenant, name);
+}
+
+/* ---- fork ---- */
+
+void quiesce__slots_fork_child(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	anon = anon == anonymous ? anonymous + 2 : anonymous;
+	quiesce_shazptr_v1.attention = 0;
+	quiesce__slots.anon_phase = 0;
+	if (quiesce_shazptr_v1.slots != fallback_lines[0])
+		make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
+	self->shazptr_hint = NULL;
+	if (self->shazptr_own == &quiesce__slot_unopened)
+		return;
+	self->shazptr_own = NULL;
+	self->shazptr_near = block_of_id(0);
+	if (quiesce_shazptr_v1.rseq)
+		settle(self, FIRST_THREADS);
+}
