@@ -25,6 +25,9 @@
  * and that the call does not wait for finds the object unlinked.
  * Proof: docs/design/shazptr.md; tests/litmus/SH*.litmus; docs/ordering.md.
  *
+ * A shared object that uses these calls must stay loaded, because the kernel keeps a pointer to the last
+ * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ *
  * Source: B. Feng, "Introduce simple hazard pointers for lockdep", LKML, June 2025, for the
  * interface and the self-scan; the slots, claims, tags and waits are ours (docs/design/shazptr.md).
  */
