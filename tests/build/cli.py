@@ -120,7 +120,7 @@ def documented(text):
     """What docs/json.md says: names of a row's fields, unit of each scenario of rcuscale."""
     rows = text.split("## A row")[1].split("\n## ")[0]
     fields = [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-    units = dict(re.findall(r"^\| `(\w+)` \| (us|ratio|objects/s|objects) \|", text.split("## rcuscale")[1], re.M))
+    units = dict(re.findall(r"^\| `(\w+)` \| (us|ratio|waits/s|objects/s|objects) \|", text.split("## rcuscale")[1], re.M))
     return fields, units
 
 
