@@ -8,7 +8,6 @@
  * IN1  everything initialised, then state | state read, then use
  */
 #include "rcu.h"
-#include "patience.h"
 #include "reclaim.h"
 #include "shazptr.h"
 
@@ -246,7 +245,6 @@ void quiesce__fork_child(void)
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
 	quiesce__heavy_fork_child();
-	quiesce__patience_fork_child();
 	quiesce__scan_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__rcu_fork_child();

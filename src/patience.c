@@ -13,13 +13,6 @@
 #define SLEEP_MAX_NS 8000000u
 #define HURRY_REST_NS 100000000u /* where it does not help, leave the readers alone for so long */
 
-static uint64_t not_before; /* rate limit over all waits */
-
-static uint64_t hurry_not_before(void)
-{
-	return quiesce_load_relaxed(&not_before); /* Relaxed: a rate limit. */
-}
-
 static bool may_yield(void)
 {
 	return quiesce_load_relaxed(&quiesce__settings.yield) != 0; /* Relaxed: a setting. */
@@ -27,7 +20,7 @@ static bool may_yield(void)
 
 static bool may_hurry(const struct quiesce__patience *p, uint64_t now)
 {
-	return p->expedited || (may_yield() && now - p->start >= p->patience_ns && now >= hurry_not_before());
+	return p->expedited || (may_yield() && now - p->start >= p->patience_ns && now >= *p->not_before);
 }
 
 static void stop_hurrying(struct quiesce__patience *p, uint64_t now)
@@ -36,8 +29,7 @@ static void stop_hurrying(struct quiesce__patience *p, uint64_t now)
 
 	p->hurry(false);
 	p->hurried_at = 0;
-	/* Relaxed: a rate limit. */
-	quiesce_store_relaxed(&not_before, now + (pause < p->pause_max_ns ? pause : p->pause_max_ns));
+	*p->not_before = now + (pause < p->pause_max_ns ? pause : p->pause_max_ns);
 }
 
 void quiesce__patience_step(struct quiesce__patience *p, uint64_t now)
@@ -68,8 +60,8 @@ uint64_t quiesce__patience_sleep(struct quiesce__patience *p, uint64_t now)
 	if (!p->hurried_at && now >= p->rest_until && may_yield()) {
 		uint64_t from = p->start + p->patience_ns;
 
-		if (from < hurry_not_before())
-			from = hurry_not_before();
+		if (from < *p->not_before)
+			from = *p->not_before;
 		return from > now + STEP_NS ? (from - now < ns ? from - now : ns) : STEP_NS;
 	}
 	if (p->sleep_ns < SLEEP_MAX_NS)
@@ -94,9 +86,4 @@ void quiesce__patience_end(struct quiesce__patience *p)
 {
 	if (p->hurried_at)
 		stop_hurrying(p, platform_now_ns());
-}
-
-void quiesce__patience_fork_child(void)
-{
-	not_before = 0;
 }

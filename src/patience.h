@@ -11,6 +11,7 @@ struct quiesce__patience {
 	/* Asked now and then while readers hurry: is there a point in it? */
 	bool (*helps)(const void *arg);
 	const void *arg;
+	uint64_t *not_before; /* of the primitive: its rate limit for hurries */
 	uint64_t check_ns;   /* how often @helps is asked */
 	uint64_t patience_ns; /* how long readers are left alone */
 	uint32_t share;      /* plain waits hurry readers at most 1/(1+@share) of the time */
@@ -31,6 +32,5 @@ uint64_t quiesce__patience_sleep(struct quiesce__patience *p, uint64_t now);
 bool quiesce__patience_stalled(struct quiesce__patience *p, uint64_t now);
 /* The wait is over. */
 void quiesce__patience_end(struct quiesce__patience *p);
-void quiesce__patience_fork_child(void);
 
 #endif

@@ -324,7 +324,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 		if (!quiesce__pass_wait(deadline))
 			return -ETIMEDOUT;
 	stop_worker(deadline);
-	quiesce__shazptr_stop_thread();
+	quiesce__shazptr_stop_thread(deadline);
 	return 0;
 }
 

@@ -44,6 +44,7 @@ struct wait {
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
 static uint32_t expedite;       /* somebody wants the present wait to hurry */
+static uint64_t hurry_not_before; /* written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
 static bool look(struct wait *w)
@@ -195,8 +196,9 @@ static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint
 {
 	*w = (struct wait){ .ops = ops, .arg = arg };
 	w->patience = (struct quiesce__patience){
-		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .check_ns = HURRY_CHECK_NS,
-		.patience_ns = PATIENCE_NS, .share = HURRY_SHARE, .pause_max_ns = HURRY_PAUSE_MAX_NS, .expedited = expedited,
+		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .not_before = &hurry_not_before,
+		.check_ns = HURRY_CHECK_NS, .patience_ns = PATIENCE_NS, .share = HURRY_SHARE,
+		.pause_max_ns = HURRY_PAUSE_MAX_NS, .expedited = expedited,
 	};
 	w->nr = quiesce__readers_nr();
 }
@@ -280,4 +282,5 @@ void quiesce__scan_fork_child(void)
 {
 	pending = 0;
 	expedite = 0;
+	hurry_not_before = 0;
 }

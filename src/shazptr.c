@@ -105,18 +105,36 @@ static void rouse_thread(void)
 
 static bool have_thread(void);
 
-/* Stop leading.  What is left is the thread's, or if there is none another waiter's. */
-static void stop_leading(void)
+/* Is anybody left waiting whom nobody leads?  Then the caller does. */
+static bool lead_who_is_left(void)
 {
-	struct quiesce__waiter *next = NULL;
-	bool left, thread;
+	bool lead;
+
+	quiesce__lock(&quiesce__scan.lock);
+	lead = !quiesce__scan.leading && (quiesce__scan.list || quiesce__scan.queue);
+	quiesce__scan.leading |= lead;
+	quiesce__unlock(&quiesce__scan.lock);
+	return lead;
+}
+
+/* Is anybody left waiting?  If not, the caller leads no more. */
+static bool go_on(void)
+{
+	bool left;
 
 	quiesce__lock(&quiesce__scan.lock);
 	left = quiesce__scan.list || quiesce__scan.queue;
 	quiesce__scan.leading = left;
 	quiesce__unlock(&quiesce__scan.lock);
-	if (!left)
-		return;
+	return left;
+}
+
+/* Leave it to the thread, or if there is none to another waiter. */
+static void pass_on(void)
+{
+	struct quiesce__waiter *next = NULL;
+	bool thread;
+
 	thread = have_thread();
 	quiesce__lock(&quiesce__scan.lock);
 	if (!thread)
@@ -129,17 +147,16 @@ static void stop_leading(void)
 		rouse_thread();
 }
 
-/* The thread ends; somebody may have begun to wait, trusting in it. */
-static void leave_behind(void)
+/* Stop leading.  The thread may end just when it is trusted: it looks, under the lock, after it
+ * has said so, and so do we. */
+static void stop_leading(void)
 {
-	bool lead;
+	bool left = go_on();
 
-	quiesce__lock(&quiesce__scan.lock);
-	lead = !quiesce__scan.leading && (quiesce__scan.list || quiesce__scan.queue);
-	quiesce__scan.leading |= lead;
-	quiesce__unlock(&quiesce__scan.lock);
-	if (lead)
-		stop_leading();
+	while (left) {
+		pass_on();
+		left = !quiesce__shazptr_thread_running() && lead_who_is_left();
+	}
 }
 
 static void thread_main(void *unused)
@@ -148,7 +165,9 @@ static void thread_main(void *unused)
 	while (!quiesce_load_relaxed(&quiesce__scan.stop)) /* Relaxed: roused after it was set. */
 		thread_step();
 	quiesce_store_relaxed(&quiesce__scan.running, 0); /* Relaxed: the lock orders it before the look. */
-	leave_behind();
+	/* Somebody may have begun to wait, trusting in this thread. */
+	if (lead_who_is_left())
+		stop_leading();
 	platform_futex_wake(&quiesce__scan.running, INT32_MAX);
 }
 
@@ -216,6 +235,8 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 	} else {
 		rouse_thread();
 		quiesce__shazptr_notify(); /* who leads may be asleep */
+		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
+			stop_leading();
 	}
 	while (wait_to_be_told(me) == QUIESCE_LEADS) {
 		quiesce_store_relaxed(&me->state, QUIESCE_WAITS); /* Relaxed: the leader's own. */
@@ -262,13 +283,15 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	wait_in_queue(&me, skip);
 }
 
-void quiesce__shazptr_stop_thread(void)
+void quiesce__shazptr_stop_thread(uint64_t deadline)
 {
 	uint32_t running;
 
 	quiesce_store_relaxed(&quiesce__scan.stop, 1); /* Relaxed: the lock in rouse_thread() orders it. */
 	while ((running = quiesce_load_relaxed(&quiesce__scan.running)) && /* Relaxed: the thread is done with everything else. */
 	       quiesce_load_relaxed(&quiesce__scan.stop)) { /* Relaxed: else somebody has started another. */
+		if (deadline && platform_now_ns() >= deadline)
+			return; /* it will end when nobody waits */
 		rouse_thread();
 		platform_futex_wait(&quiesce__scan.running, running, STOP_STEP_NS);
 	}

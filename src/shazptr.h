@@ -40,6 +40,7 @@ struct quiesce__scan {
 	uint32_t nr_blocking; /* slots that blocked in this look */
 	uint32_t nr_blocking_before, nr_done, nr_done_before;
 	struct quiesce__patience patience;
+	uint64_t hurry_not_before;
 };
 extern struct quiesce__scan quiesce__scan;
 
@@ -60,8 +61,8 @@ void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state);
 /* A slot with a tag, or an anonymous guard, has been cleared. */
 void quiesce__shazptr_notify(void);
 bool quiesce__shazptr_thread_running(void);
-/* Let the scan thread end once nobody waits. */
-void quiesce__shazptr_stop_thread(void);
+/* Let the scan thread end once nobody waits; return then, or at @deadline. */
+void quiesce__shazptr_stop_thread(uint64_t deadline);
 void quiesce__shazptr_fork_prepare(void);
 void quiesce__shazptr_fork_parent(void);
 void quiesce__shazptr_fork_child(void);

@@ -284,6 +284,7 @@ static void be_patient(uint64_t now)
 {
 	quiesce__scan.patience.hurry = hurry_readers;
 	quiesce__scan.patience.helps = progress;
+	quiesce__scan.patience.not_before = &quiesce__scan.hurry_not_before;
 	quiesce__scan.patience.check_ns = CHECK_NS;
 	quiesce__scan.patience.share = HURRY_SHARE;
 	quiesce__scan.patience.pause_max_ns = HURRY_PAUSE_MAX_NS;

@@ -259,9 +259,11 @@ static bool settle(struct quiesce_tls_v1 *self, uint32_t limit)
 	struct platform_sigmask mask;
 	uintptr_t *line = NULL;
 
+	if (!self->reader)
+		return false;
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked.  Relaxed: the thread's own. */
-	if (self->reader && !quiesce_load_relaxed(&self->shazptr_own))
+	if (!quiesce_load_relaxed(&self->shazptr_own))
 		line = take_line(platform_tid(), limit);
 	if (line)
 		quiesce_store_relaxed(&self->shazptr_own, line); /* Relaxed: as above. */

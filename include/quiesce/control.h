@@ -106,7 +106,7 @@ struct quiesce_stats {
  * Context: any thread.  The figures are not one snapshot. */
 QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size);
 
-/** quiesce_shutdown - run every pending callback, and those they queue, then stop the worker.
+/** quiesce_shutdown - run every pending callback, and those they queue, then stop worker and scan thread.
  * @timeout_ns: 0 no limit.  Return: 0; -ETIMEDOUT with callbacks still pending; -EDEADLK in a
  * section or a callback, after the misuse hook.
  * The library stays usable; a later call_rcu() starts a worker again. */
