@@ -10,7 +10,7 @@
 /* The job; pointers in it are replaced by names, because the child is loaded elsewhere. */
 struct wire {
 	char command[16];
-	char type[32];
+	char type[64];
 	struct job job;
 };
 

@@ -43,8 +43,8 @@
 	OP_LOOP(name, 3, "nop; nop; nop; nop; nop; nop; nop")
 #endif
 
-/* Defines name_read.  LOAD is the expression that fetches t->ptr. */
-#define OP_READ(name, LOCK, LOAD, UNLOCK)                                                               \
+/* The section and its loops.  LOAD is the expression that fetches t->ptr; LOCK may declare what UNLOCK needs. */
+#define OP_SECTION(name, LOCK, LOAD, UNLOCK)                                                            \
 	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t)       \
 	{                                                                                               \
 		uint64_t value;                                                                         \
@@ -53,20 +53,28 @@
 		UNLOCK;                                                                                 \
 		return value;                                                                           \
 	}                                                                                               \
-	OP_PADS(name)                                                                                   \
-	static void name##_section_lock(void)                                                                   \
+	OP_PADS(name)
+
+/* Defines name_read from the loops and the functions that open and close a section. */
+#define OP_READ_OPS(name, LOCK_FN, UNLOCK_FN)                                                           \
+	static const struct op_read name##_read = {                                                     \
+		.loop = { name##_loop0, name##_loop1, name##_loop2, name##_loop3 },                     \
+		.lock = LOCK_FN,                                                                        \
+		.unlock = UNLOCK_FN,                                                                    \
+	}
+
+/* The same where LOCK and UNLOCK share nothing. */
+#define OP_READ(name, LOCK, LOAD, UNLOCK)                                                               \
+	OP_SECTION(name, LOCK, LOAD, UNLOCK)                                                            \
+	static void name##_section_lock(void)                                                           \
 	{                                                                                               \
 		LOCK;                                                                                   \
 	}                                                                                               \
-	static void name##_section_unlock(void)                                                                 \
+	static void name##_section_unlock(void)                                                         \
 	{                                                                                               \
 		UNLOCK;                                                                                 \
 	}                                                                                               \
-	static const struct op_read name##_read = {                                                     \
-		.loop = { name##_loop0, name##_loop1, name##_loop2, name##_loop3 },                     \
-		.lock = name##_section_lock,                                                                 \
-		.unlock = name##_section_unlock,                                                                \
-	}
+	OP_READ_OPS(name, name##_section_lock, name##_section_unlock)
 
 /* Where the primitive asks for no special load. */
 #define OP_LOAD quiesce_load_relaxed(&t->ptr)

@@ -33,9 +33,31 @@ struct op_read {
 };
 
 struct op_wait {
-	void (*wait)(void);
+	void (*wait)(void);      /* per_object: for the readers of op_target.ptr */
 	void (*expedited)(void); /* NULL: none */
-	bool per_object;         /* waits for the readers of one object only */
+	bool per_object;         /* waits for the readers of one object only; then there is a facet object */
+};
+
+/* A protection that its holder keeps, moves and hands over as it likes. */
+struct op_guard {
+	void *space[2];
+};
+
+/* Types that protect single objects. */
+struct op_object {
+	/* One guard per thread: any section has its own lock() and unlock() around it. */
+	void (*lock)(void *object);
+	void (*unlock)(void);
+	/* @loops sections in turn over @objects[0..mask]; @mask + 1 is a power of two.  The sum keeps them alive. */
+	uint64_t (*loop)(void *const *objects, uint64_t mask, uint64_t loops);
+	void (*wait)(void *object);
+	/* Any number of guards.  protect: fetch the pointer at @where and protect what it points to, NULL only if that
+	 * was NULL; attempt: the same once, NULL also if it changed; acquire: an address known by other means. */
+	void *(*protect)(void **where, struct op_guard *ret_guard);
+	void *(*attempt)(void **where, struct op_guard *ret_guard);
+	void (*acquire)(void *object, struct op_guard *ret_guard);
+	void (*clear)(struct op_guard *guard);
+	void *everything; /* acquire() of it blocks every wait, wait() for it waits for every guard; NULL: there is none */
 };
 
 /* First member of a retired object. */
@@ -66,6 +88,8 @@ struct op_stats {
 	uint64_t membarriers;
 	uint64_t wakeups;
 	uint64_t yields;
+	uint64_t scans;   /* looks at all slots for those who wait */
+	uint64_t blocked; /* waits that found somebody in the way */
 };
 
 enum op_fence { OP_FENCE_NONE, OP_FENCE_LIGHT, OP_FENCE_FULL, OP_NR_FENCES };
@@ -81,6 +105,7 @@ struct op {
 	const struct op_retire *retire;
 	const struct op_polled *polled;
 	const struct op_pointer *pointer;
+	const struct op_object *object;
 	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
 	 * sleep_*: around a pause outside sections. */
 	int (*init)(enum op_fence fence);
@@ -89,6 +114,8 @@ struct op {
 	void (*sleep_begin)(void);
 	void (*sleep_end)(void);
 	void (*stats)(struct op_stats *ret);
+	/* Which kind of slot a section of the calling thread has, asked in one: "mm_cid", "cpu_id", "thread", "shared". */
+	const char *(*slot_kind)(void);
 };
 
 /* Every type compiled in, NULL at the end. */

@@ -29,6 +29,8 @@ void op_rcu_stats(struct op_stats *ret)
 	ret->membarriers = stats.membarriers;
 	ret->wakeups = stats.wakeups;
 	ret->yields = stats.yields;
+	ret->scans = stats.scans;
+	ret->blocked = stats.shazptr_blocked;
 }
 
 /* A thread registers with its first section. */

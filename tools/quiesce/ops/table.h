@@ -32,6 +32,8 @@
 #define OP_TYPES(X)                                                                          \
 	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_fence) OP_RSEQ(X)        \
 	X(raw_membarrier) X(rcu) X(rcu_expedited) OP_OUTLINE(X) X(busted)                    \
+	X(shazptr) X(shazptr_skip_self_scan) X(shazptr_wildcard)                             \
+	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
 	OP_LIBURCU(X) OP_CK(X)                                                               \
 	X(seqlock) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)
 
