@@ -279,9 +279,11 @@ static void report_stall(uint64_t now)
 		     (unsigned long long)((now - oldest->start) / 1000000), (void *)oldest->address, where, who);
 }
 
-/* Make readers hurry, or complain, if it is time to. */
-static void be_patient(uint64_t now)
+/* Make readers hurry, or complain, if it is time to; returns what time it is. */
+static uint64_t be_patient(void)
 {
+	uint64_t now = platform_now_ns(); /* after the look, so that no waiter is younger */
+
 	quiesce__scan.patience.hurry = hurry_readers;
 	quiesce__scan.patience.helps = progress;
 	quiesce__scan.patience.not_before = &quiesce__scan.hurry_not_before;
@@ -291,6 +293,7 @@ static void be_patient(uint64_t now)
 	quiesce__patience_step(&quiesce__scan.patience, now);
 	if (quiesce__patience_stalled(&quiesce__scan.patience, now))
 		report_stall(now);
+	return now;
 }
 
 /* Is this waiter's own wait over?  NULL: the thread, which waits for nothing itself. */
@@ -302,12 +305,11 @@ static bool is_done(const struct quiesce__waiter *me)
 /* Sleep until a clear wakes us, or it is time to look again. */
 static void nap(const struct quiesce__waiter *me)
 {
-	uint64_t now = platform_now_ns();
-
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	quiesce_xchg(SH7, &quiesce__scan.asleep, 1);
 	if (!quiesce__scan_look() && !is_done(me)) {
-		be_patient(now);
+		uint64_t now = be_patient();
+
 		platform_futex_wait(&quiesce__scan.asleep, 1, quiesce__patience_sleep(&quiesce__scan.patience, now));
 	}
 	quiesce_store_relaxed(&quiesce__scan.asleep, 0); /* Relaxed: awake. */
@@ -338,5 +340,5 @@ void quiesce__scan_lead_for_a_while(void)
 			quiesce_cpu_relax();
 	}
 	/* At once: the thread may need it to get a CPU. */
-	be_patient(platform_now_ns());
+	be_patient();
 }
