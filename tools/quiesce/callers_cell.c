@@ -8,13 +8,25 @@
 
 #define SAMPLES 1000 /* kept of each caller */
 
+/* What each caller waits for that waits for an object of its own. */
+static struct op_item own[CALLERS];
+
 struct crowd {
 	const struct op *op;
+	bool own; /* each waits for its own */
 	uint64_t end_ns;
 	struct gate gate;
 	uint64_t nr[CALLERS]; /* each written by its caller, read after all have been joined */
 	double sample[CALLERS][SAMPLES];
 };
+
+static void wait_once(const struct crowd *c, int index)
+{
+	if (c->own && c->op->object)
+		c->op->object->wait(&own[index]);
+	else
+		c->op->wait->wait();
+}
 
 static void caller(struct member *m)
 {
@@ -26,7 +38,7 @@ static void caller(struct member *m)
 	while (!n || now_ns() < c->end_ns) {
 		uint64_t begin = now_ns();
 
-		c->op->wait->wait();
+		wait_once(c, m->index);
 		if (n < SAMPLES)
 			c->sample[m->index][n] = (double)(now_ns() - begin) / 1e3;
 		n++;
@@ -35,7 +47,26 @@ static void caller(struct member *m)
 	op_thread_exit(c->op);
 }
 
-static void send_crowd(const struct job *job, const struct crowd *c, const struct meter *meter)
+/* What is sent of the waits of a crowd, and how many readers run beside it. */
+static const struct variety {
+	enum scenario scenario, rate, fairness, load;
+	int readers;
+} varieties[] = {
+	{ SCENARIO_CALLERS, SCENARIO_RATE, SCENARIO_FAIRNESS, SCENARIO_SAME, 1 },
+	{ SCENARIO_CALLERS0, SCENARIO_RATE0, SCENARIO_FAIRNESS0, SCENARIO_CALLERS0, 0 },
+	{ SCENARIO_CALLERS2, SCENARIO_RATE2, SCENARIO_FAIRNESS2, SCENARIO_CALLERS2, 2 },
+};
+
+static const struct variety *variety_of(enum scenario scenario)
+{
+	size_t i = 0;
+
+	while (varieties[i].scenario != scenario)
+		i++;
+	return &varieties[i];
+}
+
+static void send_crowd(const struct job *job, const struct variety *v, const struct crowd *c, const struct meter *meter)
 {
 	uint64_t sum = 0, least = UINT64_MAX;
 	struct costs costs;
@@ -44,30 +75,33 @@ static void send_crowd(const struct job *job, const struct crowd *c, const struc
 		sum += c->nr[i];
 		least = c->nr[i] < least ? c->nr[i] : least;
 		for (uint64_t n = 0; n < c->nr[i] && n < SAMPLES; n++)
-			job_send(SCENARIO_CALLERS, CALLERS, job->round, c->sample[i][n]);
+			job_send(v->scenario, CALLERS, job->round, c->sample[i][n]);
 	}
 	costs = meter_since(meter, job->op, (double)sum);
-	job_send_costs(SCENARIO_CALLERS, CALLERS, &costs);
-	job_send(SCENARIO_FAIRNESS, CALLERS, job->round, (double)least * CALLERS / (double)sum);
+	job_send_costs(v->scenario, CALLERS, &costs);
+	job_send(v->rate, CALLERS, job->round, (double)sum / costs.seconds);
+	job_send(v->fairness, CALLERS, job->round, (double)least * CALLERS / (double)sum);
 	job_flush();
 }
 
-void callers_cell(const struct job *job)
+void callers_cell(const struct job *job, enum scenario scenario)
 {
+	const struct variety *v = variety_of(scenario);
 	struct crowd *c = calloc(1, sizeof(*c));
 	struct team team = { .nr = CALLERS, .body = caller, .arg = c };
-	struct load *load = load_start(job->op, SCENARIO_SAME, 1, false);
+	struct load *load = load_start(job->op, v->load, v->readers, false);
 	struct meter meter;
 
 	if (!c)
 		abort();
 	c->op = job->op;
+	c->own = scenario != SCENARIO_CALLERS;
 	c->end_ns = now_ns() + (uint64_t)(job->seconds * 1e9);
 	gate_init(&c->gate, CALLERS);
 	meter_read(&meter, job->op);
 	team_start(&team);
 	team_join(&team);
-	send_crowd(job, c, &meter);
+	send_crowd(job, v, c, &meter);
 	load_stop(load);
 	free(c);
 }

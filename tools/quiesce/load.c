@@ -10,6 +10,7 @@
 #include "team.h"
 
 #define SECTIONS 256 /* between two looks at the stop flag */
+#define OTHERS 1024u /* objects that nobody waits for; a power of two */
 #define LONG_NS 1000000
 
 struct load {
@@ -22,6 +23,17 @@ struct load {
 	struct hogs hogs;
 	struct team team;
 };
+
+/* Other objects than op_target's, for types that fetch a pointer, and as addresses for those that are told one. */
+static struct op_item item[OTHERS];
+static struct op_target other[OTHERS];
+static void *address[OTHERS];
+
+static void make_others(void)
+{
+	for (uint32_t i = 0; i < OTHERS; i++)
+		address[i] = other[i].ptr = &item[i];
+}
 
 /* Relaxed: the readers share nothing with whoever starts and stops them. */
 static void announce(struct load *l)
@@ -42,6 +54,57 @@ static void back_to_back(struct member *m)
 	op_thread_exit(l->op);
 }
 
+/* Readers begin at different objects. */
+static void over_others(struct member *m)
+{
+	struct load *l = m->team->arg;
+	const struct op_object *object = l->op->object;
+	uint32_t at = (uint32_t)m->index * 37;
+	uint64_t sum = 0;
+
+	op_thread_enter(l->op);
+	announce(l);
+	while (!quiesce_load_relaxed(&l->stop)) {
+		if (object)
+			sum += object->loop(address, OTHERS - 1, OTHERS);
+		else
+			for (uint32_t i = 0; i < SECTIONS; i++)
+				sum += l->op->read->loop[0](&other[at++ % OTHERS], 1);
+	}
+	(void)quiesce_fetch_add_relaxed(&l->sum, sum);
+	op_thread_exit(l->op);
+}
+
+static void over_own(struct member *m)
+{
+	struct load *l = m->team->arg;
+	uint32_t own = (uint32_t)m->index % OTHERS;
+	uint64_t sum = 0;
+
+	op_thread_enter(l->op);
+	announce(l);
+	while (!quiesce_load_relaxed(&l->stop))
+		sum += l->op->read->loop[0](&other[own], SECTIONS);
+	(void)quiesce_fetch_add_relaxed(&l->sum, sum);
+	op_thread_exit(l->op);
+}
+
+void load_lock(const struct op *op)
+{
+	if (op->object)
+		op->object->lock(op_target.ptr);
+	else
+		op->read->lock();
+}
+
+void load_unlock(const struct op *op)
+{
+	if (op->object)
+		op->object->unlock();
+	else
+		op->read->unlock();
+}
+
 static void long_sections(struct member *m)
 {
 	struct load *l = m->team->arg;
@@ -49,11 +112,23 @@ static void long_sections(struct member *m)
 	op_thread_enter(l->op);
 	announce(l);
 	while (!quiesce_load_relaxed(&l->stop)) {
-		l->op->read->lock();
+		load_lock(l->op);
 		sleep_ns(LONG_NS);
-		l->op->read->unlock();
+		load_unlock(l->op);
 	}
 	op_thread_exit(l->op);
+}
+
+static void (*body_of(enum scenario scenario))(struct member *)
+{
+	switch (scenario) {
+	case SCENARIO_LONG: return long_sections;
+	case SCENARIO_OTHERS:
+	case SCENARIO_CALLERS0:
+	case SCENARIO_CALLERS2: return over_others;
+	case SCENARIO_DOCUMENT: return over_own;
+	default: return back_to_back;
+	}
 }
 
 struct load *load_start(const struct op *op, enum scenario scenario, int readers, bool pinned)
@@ -62,6 +137,7 @@ struct load *load_start(const struct op *op, enum scenario scenario, int readers
 
 	if (!l)
 		abort();
+	make_others();
 	l->op = op;
 	l->sleeping = scenario == SCENARIO_IDLE || scenario == SCENARIO_ALIVE;
 	if (scenario == SCENARIO_HOGS)
@@ -70,8 +146,7 @@ struct load *load_start(const struct op *op, enum scenario scenario, int readers
 		sleepers_start(&l->sleepers, op, readers);
 		return l;
 	}
-	l->team = (struct team){ .nr = readers, .pinned = pinned, .first_cpu = 1, .arg = l,
-				 .body = scenario == SCENARIO_LONG ? long_sections : back_to_back };
+	l->team = (struct team){ .nr = readers, .pinned = pinned, .first_cpu = 1, .arg = l, .body = body_of(scenario) };
 	team_start(&l->team);
 	while (quiesce_load_relaxed(&l->running) < (uint32_t)readers)
 		sleep_ns(100000);

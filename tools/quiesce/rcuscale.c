@@ -8,31 +8,44 @@
 
 /* What is measured when --readers does not say otherwise; 0 ends a list. */
 static const int default_threads[NR_SCENARIOS][4] = {
-	[SCENARIO_IDLE] = { 1, 64 },  [SCENARIO_SAME] = { 1, 8, 64 }, [SCENARIO_OTHERS] = { 1, 8, 64 },
-	[SCENARIO_LONG] = { 8 },      [SCENARIO_CALLERS] = { CALLERS }, [SCENARIO_ALIVE] = { ALIVE },
-	[SCENARIO_HOGS] = { 64 },     [SCENARIO_RETIRE] = { 1, 2 },
+	[SCENARIO_IDLE] = { 1, 64 },	     [SCENARIO_SAME] = { 1, 2, 8, 64 },	  [SCENARIO_OTHERS] = { 1, 2, 8, 64 },
+	[SCENARIO_DOCUMENT] = { 2 },	     [SCENARIO_LONG] = { 8 },		  [SCENARIO_HELD] = { 1 },
+	[SCENARIO_CALLERS] = { CALLERS },    [SCENARIO_CALLERS0] = { CALLERS },	  [SCENARIO_CALLERS2] = { CALLERS },
+	[SCENARIO_ALIVE] = { ALIVE },	     [SCENARIO_HOGS] = { 64 },		  [SCENARIO_RETIRE] = { 1, 2 },
 };
 
 /* Scenarios whose number of threads is what --readers says. */
-#define FREE_READERS                                                                                  \
-	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_LONG |    \
-	 1u << SCENARIO_HOGS)
+#define FREE_READERS                                                                                        \
+	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_DOCUMENT |      \
+	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS)
 
 static void cell(const struct job *job, enum scenario scenario, int threads)
 {
 	switch (scenario) {
-	case SCENARIO_CALLERS: callers_cell(job); break;
+	case SCENARIO_HELD: held_cell(job); break;
+	case SCENARIO_CALLERS:
+	case SCENARIO_CALLERS0:
+	case SCENARIO_CALLERS2: callers_cell(job, scenario); break;
 	case SCENARIO_RETIRE: retire_cell(job, threads); break;
 	default: wait_cell(job, scenario, threads);
 	}
 }
 
+/* Scenarios that come with others. */
+static const struct { enum scenario what, with; } companions[] = {
+	{ SCENARIO_HELD_CPU, SCENARIO_HELD },
+	{ SCENARIO_RATE, SCENARIO_CALLERS }, { SCENARIO_FAIRNESS, SCENARIO_CALLERS },
+	{ SCENARIO_RATE0, SCENARIO_CALLERS0 }, { SCENARIO_FAIRNESS0, SCENARIO_CALLERS0 },
+	{ SCENARIO_RATE2, SCENARIO_CALLERS2 }, { SCENARIO_FAIRNESS2, SCENARIO_CALLERS2 },
+	{ SCENARIO_GARBAGE, SCENARIO_RETIRE },
+};
+
 static bool makes_sense(const struct op *op, enum scenario scenario)
 {
 	if (scenario == SCENARIO_RETIRE)
 		return op->retire;
-	if (scenario == SCENARIO_OTHERS) /* a type that waits for everybody cannot tell them apart */
-		return op->wait->per_object;
+	if (scenario == SCENARIO_HELD) /* not those that wait for nobody */
+		return op->pointer || op->object;
 	return true;
 }
 
@@ -63,17 +76,6 @@ static bool fits(const struct op *op)
 	return op->wait;
 }
 
-/* Say what was asked for and is not shown. */
-static void explain_others(const struct options *options, const struct op *const *types, int nr)
-{
-	if (!(options->scenarios & (1u << SCENARIO_OTHERS)))
-		return;
-	for (int i = 0; i < nr; i++)
-		if (!types[i]->wait->per_object)
-			fprintf(stderr, "quiesce rcuscale: %s waits for every reader: 'others' is 'same' for it\n",
-				types[i]->name);
-}
-
 static int run(const struct options *options)
 {
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = 60,
@@ -86,15 +88,12 @@ static int run(const struct options *options)
 
 	for (int i = 0; i < options->nr_readers; i++)
 		base.readers[i] = options->readers[i];
-	/* fairness and garbage come with callers and retire */
-	if (base.scenarios & (1u << SCENARIO_FAIRNESS))
-		base.scenarios |= 1u << SCENARIO_CALLERS;
-	if (base.scenarios & (1u << SCENARIO_GARBAGE))
-		base.scenarios |= 1u << SCENARIO_RETIRE;
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++)
+		if (base.scenarios & (1u << companions[i].what))
+			base.scenarios |= 1u << companions[i].with;
 	if (options->nr_readers && !(base.scenarios & FREE_READERS))
 		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
 	out = emit_open(options);
-	explain_others(options, types, nr);
 	base.watchdog_s += (int)base.seconds;
 	jobs_run(&rcuscale_command, options, &base, types, nr, &results);
 	emit_results(out, options, &results);
@@ -112,9 +111,15 @@ const struct subcommand rcuscale_command = {
 	.what = "How long an updater's wait takes, and what it costs.",
 	.doc = "Result: microseconds per wait over all rounds, with the spread of the rounds' medians. IPI/s are the "
 	       "machine's function-call interrupts per second, of which the noop row shows what was there anyway; mb/wait "
-	       "and wk/wait are membarriers and wake-ups per wait, CPU s the processor time of the process. Beside running "
-	       "readers, waits are 50 to 250 us apart; in 'idle', 'alive' and 'callers' they are back to back. A type that "
-	       "waits for all readers has no scenario 'others': it is the same as 'same'.",
+	       "and wk/wait are membarriers and wake-ups per wait, CPU s the processor time of the process.\n"
+	       "Beside running readers, waits come in bursts of 16, or of as many as begin within 200 us, for every type "
+	       "alike, with 50 to 250 us between two bursts: back to back a caller would find the readers where its last "
+	       "wait left them, and one by one a wait shorter than a microsecond would be a matter of cold caches. In "
+	       "'idle', 'alive' and those with 8 callers waits are back to back.\n"
+	       "A type that can wait for the readers of one object does so: in 'same', 'long', 'held', 'hogs' and "
+	       "'callers' readers are on that object, in 'others', 'document' and 'callers2' on different ones, where "
+	       "each reader of 'document' has its own, as in the test of the document that proposed simple hazard "
+	       "pointers. To types that wait for every reader these are all the same.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
 	.fits = fits,
 	.run = run,

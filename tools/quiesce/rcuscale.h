@@ -11,8 +11,10 @@
 
 /* wait_cell.c: time waits of @job->op while @readers threads do what @scenario says. */
 void wait_cell(const struct job *job, enum scenario scenario, int readers);
-/* callers_cell.c: the same with CALLERS callers beside one reader. */
-void callers_cell(const struct job *job);
+/* held_cell.c: time from the end of one long section to the return of who waits for it. */
+void held_cell(const struct job *job);
+/* callers_cell.c: CALLERS callers at once, with their rate and fairness; @scenario says beside which readers. */
+void callers_cell(const struct job *job, enum scenario scenario);
 /* retire_cell.c: throughput of deferred reclamation with @producers threads. */
 void retire_cell(const struct job *job, int producers);
 
@@ -20,5 +22,8 @@ void retire_cell(const struct job *job, int producers);
 struct load;
 struct load *load_start(const struct op *op, enum scenario scenario, int readers, bool pinned);
 void load_stop(struct load *load);
+/* A section of what is waited for. */
+void load_lock(const struct op *op);
+void load_unlock(const struct op *op);
 
 #endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* held_cell.c - a wait for one reader that stays long: how soon after its end it returns, and what it costs meanwhile. */
+#include <quiesce/atomic.h>
+
+#include "costs.h"
+#include "rcuscale.h"
+#include "team.h"
+
+#define HELD_NS 100000000
+#define LOOK_NS 20000
+
+enum phase { PHASE_FREE, PHASE_HELD, PHASE_OVER, PHASE_STOP };
+
+struct hold {
+	const struct op *op;
+	uint32_t phase;
+	uint64_t ended_ns; /* written by the holder, valid in PHASE_OVER */
+};
+
+static enum phase phase_of(const struct hold *h)
+{
+	/* raw: a test's own hand-over; acquire, with the release in set_phase(). */
+	return (enum phase)__atomic_load_n(&h->phase, __ATOMIC_ACQUIRE);
+}
+
+static void set_phase(struct hold *h, enum phase phase)
+{
+	/* raw: as above. */
+	__atomic_store_n(&h->phase, (uint32_t)phase, __ATOMIC_RELEASE);
+}
+
+static void await(const struct hold *h, enum phase phase)
+{
+	while (phase_of(h) != phase)
+		sleep_ns(LOOK_NS);
+}
+
+static void holder(struct member *m)
+{
+	struct hold *h = m->team->arg;
+
+	op_thread_enter(h->op);
+	op_sleep_begin(h->op);
+	for (enum phase phase; (phase = phase_of(h)) != PHASE_STOP;) {
+		if (phase != PHASE_FREE) {
+			sleep_ns(LOOK_NS);
+			continue;
+		}
+		op_sleep_end(h->op);
+		load_lock(h->op);
+		set_phase(h, PHASE_HELD);
+		sleep_ns(HELD_NS);
+		h->ended_ns = now_ns();
+		load_unlock(h->op);
+		op_sleep_begin(h->op);
+		set_phase(h, PHASE_OVER);
+	}
+	op_sleep_end(h->op);
+	op_thread_exit(h->op);
+}
+
+/* One wait, while somebody holds what is waited for. */
+static void wait_held(const struct job *job, struct hold *h)
+{
+	uint64_t begin, end, cpu;
+
+	await(h, PHASE_HELD);
+	begin = now_ns();
+	cpu = process_cpu_ns();
+	job->op->wait->wait();
+	cpu = process_cpu_ns() - cpu;
+	end = now_ns();
+	await(h, PHASE_OVER);
+	if (end < h->ended_ns)
+		job_send_note("WRONG: a wait returned %.1f ms before the end of a section that it should have waited for",
+			      (double)(h->ended_ns - end) / 1e6);
+	else
+		job_send(SCENARIO_HELD, 1, job->round, (double)(end - h->ended_ns) / 1e3);
+	job_send(SCENARIO_HELD_CPU, 1, job->round, (double)cpu / (double)(end - begin));
+	job_flush();
+}
+
+void held_cell(const struct job *job)
+{
+	struct hold h = { .op = job->op, .phase = PHASE_OVER };
+	struct team team = { .nr = 1, .body = holder, .arg = &h };
+	uint64_t end = now_ns() + (uint64_t)(job->seconds * 1e9), n = 0;
+	struct meter meter;
+	struct costs costs;
+
+	team_start(&team);
+	meter_read(&meter, job->op);
+	for (op_thread_enter(job->op); n < 2 || now_ns() < end; n++) {
+		set_phase(&h, PHASE_FREE);
+		wait_held(job, &h);
+	}
+	op_thread_exit(job->op);
+	costs = meter_since(&meter, job->op, (double)n);
+	job_send_costs(SCENARIO_HELD, 1, &costs);
+	set_phase(&h, PHASE_STOP);
+	team_join(&team);
+}
