@@ -4,6 +4,7 @@
 
 #include "costs.h"
 #include "rcuscale.h"
+#include "samples.h"
 #include "team.h"
 
 #define SAMPLES 1000 /* kept of each caller */
@@ -16,8 +17,8 @@ struct crowd {
 	bool own; /* each waits for its own */
 	uint64_t end_ns;
 	struct gate gate;
-	uint64_t nr[CALLERS]; /* each written by its caller, read after all have been joined */
-	double sample[CALLERS][SAMPLES];
+	struct samples samples[CALLERS]; /* each written by its caller, read after all have been joined */
+	double kept[CALLERS][SAMPLES];
 };
 
 static void wait_once(const struct crowd *c, int index)
@@ -31,19 +32,17 @@ static void wait_once(const struct crowd *c, int index)
 static void caller(struct member *m)
 {
 	struct crowd *c = m->team->arg;
-	uint64_t n = 0;
+	struct samples samples = { .value = c->kept[m->index], .room = SAMPLES };
 
 	op_thread_enter(c->op);
 	gate_pass(&c->gate);
-	while (!n || now_ns() < c->end_ns) {
+	while (!samples.seen || now_ns() < c->end_ns) {
 		uint64_t begin = now_ns();
 
 		wait_once(c, m->index);
-		if (n < SAMPLES)
-			c->sample[m->index][n] = (double)(now_ns() - begin) / 1e3;
-		n++;
+		samples_add(&samples, (double)(now_ns() - begin) / 1e3);
 	}
-	c->nr[m->index] = n;
+	c->samples[m->index] = samples;
 	op_thread_exit(c->op);
 }
 
@@ -72,10 +71,12 @@ static void send_crowd(const struct job *job, const struct variety *v, const str
 	struct costs costs;
 
 	for (int i = 0; i < CALLERS; i++) {
-		sum += c->nr[i];
-		least = c->nr[i] < least ? c->nr[i] : least;
-		for (uint64_t n = 0; n < c->nr[i] && n < SAMPLES; n++)
-			job_send(v->scenario, CALLERS, job->round, c->sample[i][n]);
+		const struct samples *mine = &c->samples[i];
+
+		sum += mine->seen;
+		least = mine->seen < least ? mine->seen : least;
+		for (uint64_t n = 0; n < mine->nr; n++)
+			job_send(v->scenario, CALLERS, job->round, mine->value[n]);
 	}
 	costs = meter_since(meter, job->op, (double)sum);
 	job_send_costs(v->scenario, CALLERS, &costs);

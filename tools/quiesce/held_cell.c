@@ -62,10 +62,9 @@ static void holder(struct member *m)
 /* One wait, while somebody holds what is waited for. */
 static void wait_held(const struct job *job, struct hold *h)
 {
-	uint64_t begin, end, cpu;
+	uint64_t end, cpu;
 
 	await(h, PHASE_HELD);
-	begin = now_ns();
 	cpu = process_cpu_ns();
 	job->op->wait->wait();
 	cpu = process_cpu_ns() - cpu;
@@ -76,7 +75,7 @@ static void wait_held(const struct job *job, struct hold *h)
 			      (double)(h->ended_ns - end) / 1e6);
 	else
 		job_send(SCENARIO_HELD, 1, job->round, (double)(end - h->ended_ns) / 1e3);
-	job_send(SCENARIO_HELD_CPU, 1, job->round, (double)cpu / (double)(end - begin));
+	job_send(SCENARIO_HELD_CPU, 1, job->round, (double)cpu / 1e3);
 	job_flush();
 }
 

@@ -2,10 +2,11 @@
 /* wait_cell.c - how long one wait takes, and what it costs. */
 #include "costs.h"
 #include "rcuscale.h"
+#include "samples.h"
 #include "team.h"
 
 #define MIN_SAMPLES 3
-#define MAX_SAMPLES 5000 /* of one cell in one round; the rest still counts as waits */
+#define MAX_SAMPLES 5000 /* of one cell in one round; all count as waits */
 #define BURST 16
 #define BURST_NS 200000 /* a burst of longer waits ends after that */
 
@@ -41,25 +42,21 @@ static void pause_between(enum scenario scenario, struct burst *b)
 /* One caller, until the budget is used up and there are enough samples. */
 static void call(const struct job *job, enum scenario scenario, int readers)
 {
-	static double sample[MAX_SAMPLES];
+	static double kept[MAX_SAMPLES];
+	struct samples samples = { .value = kept, .room = MAX_SAMPLES };
 	uint64_t end = now_ns() + (uint64_t)(job->seconds * 1e9);
 	struct meter meter;
 	struct burst burst = { .begin = now_ns(), .random = 88172645463325252u + job->round };
-	uint64_t n = 0;
 	struct costs costs;
 
 	meter_read(&meter, job->op);
-	while (n < MIN_SAMPLES || now_ns() < end) {
-		double us = time_wait_us(job->op);
-
-		if (n < MAX_SAMPLES)
-			sample[n] = us;
-		n++;
+	while (samples.seen < MIN_SAMPLES || now_ns() < end) {
+		samples_add(&samples, time_wait_us(job->op));
 		pause_between(scenario, &burst);
 	}
-	costs = meter_since(&meter, job->op, (double)n);
-	for (uint64_t i = 0; i < n && i < MAX_SAMPLES; i++)
-		job_send(scenario, readers, job->round, sample[i]);
+	costs = meter_since(&meter, job->op, (double)samples.seen);
+	for (uint64_t i = 0; i < samples.nr; i++)
+		job_send(scenario, readers, job->round, kept[i]);
 	job_send_costs(scenario, readers, &costs);
 	job_flush();
 }
