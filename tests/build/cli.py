@@ -31,10 +31,11 @@ OPTIONS = {
 COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]
 FIGURES = ["min", "p50", "p90", "p99", "max"]
+SLOTS = {"thread", "cpu_id", "mm_cid", "shared"}
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
 FULL = r"quiesce: cannot write (the output|/dev/full): (No space left on device|a write failed)\n"
-REFSCALE = ["refscale", "--type=noop,rcu", "--readers=1", "--loops=1000", "--runs=1"]
-RCUSCALE = ["rcuscale", "--type=noop,rcu", "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
+REFSCALE = ["refscale", "--type=noop,rcu,shazptr", "--readers=1", "--loops=1000", "--runs=1"]
+RCUSCALE = ["rcuscale", "--type=noop,rcu,shazptr", "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
 
 NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
 LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
@@ -140,6 +141,8 @@ def row_faults(row, fields, nulls):
             wrong = row[name] is not None
         else:
             wrong = not (isinstance(row[name], str) if name in TEXTS else number(row[name]) and row[name] >= 0)
+        if name == "slot" and row[name] and not set(str(row[name]).split("+")) <= SLOTS:
+            wrong = True
         if wrong:
             yield f"{name} is {row[name]!r}"
     figures = [row[f] for f in FIGURES if number(row[f])]
@@ -152,7 +155,9 @@ def row_faults(row, fields, nulls):
 
 
 def nulls_of(row):
-    never = {"slot"} | ({"fence"} if row["type"] == "noop" else set())
+    never = {"fence"} if row["type"] == "noop" else set()
+    if row["subcommand"] != "refscale" or row["type"] != "shazptr":
+        never |= {"slot"}
     if row["subcommand"] == "refscale":
         return never | {"p90", "p99", "ipis", "membarriers", "wakeups", "cpu_s"}
     return never | {"spread"}  # of one round
@@ -180,7 +185,8 @@ def check_host(tap, name, host):
 
 def combinations(command, fences):
     scenarios = {"refscale": ["read"], "rcuscale": ["idle", "same"]}[command]
-    return sorted((command, t, s, "1", f) for s in scenarios for t, f in [("noop", ""), *(("rcu", f) for f in fences)])
+    return sorted((command, t, s, "1", f) for s in scenarios
+                  for t, f in [("noop", ""), *((t, f) for t in ("rcu", "shazptr") for f in fences)])
 
 
 def keys(rows):
@@ -226,8 +232,8 @@ def check_table(tap, tool, args, fences, build):
     head = re.match(r"(.+), (\d+) cores, kernel (\d+\.\d+), build type (\S+)\n", out)
     tap.result(head and head[2] == str(os.sysconf("SC_NPROCESSORS_ONLN")) and head[3] == kernel() and
                head[4] == build, f"{name}: says where and what it is", out)
-    wanted = [("noop", "-"), *(("rcu", f) for f in fences)] * len({c[2] for c in combinations(args[0], fences)})
-    tap.result(re.findall(r"^(noop|rcu) +(\S+) ", out, re.M) == wanted, f"{name}: all rows", out)
+    wanted = [("noop", "-"), *((t, f) for t in ("rcu", "shazptr") for f in fences)] * len({c[2] for c in combinations(args[0], fences)})
+    tap.result(re.findall(r"^(noop|rcu|shazptr) +(\S+) ", out, re.M) == wanted, f"{name}: all rows", out)
 
 
 def check_formats(tap, tool, fences, opt, tmp):

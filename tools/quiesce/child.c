@@ -25,6 +25,14 @@ void job_send(enum scenario scenario, int threads, uint32_t group, double value)
 					.group = group, .value = value });
 }
 
+void job_send_slot(enum scenario scenario, int threads, const char *kind)
+{
+	struct message m = { .kind = MESSAGE_SLOT, .scenario = (int)scenario, .threads = threads };
+
+	snprintf(m.text, sizeof(m.text), "%s", kind);
+	send_message(&m);
+}
+
 void job_send_costs(enum scenario scenario, int threads, const struct costs *costs)
 {
 	send_message(&(struct message){ .kind = MESSAGE_COSTS, .scenario = (int)scenario, .threads = threads,

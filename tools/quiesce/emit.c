@@ -57,7 +57,7 @@ static json_t *json_row(const struct cell *c)
 	return json_pack("{so so so si so so so sI sI so so so so so so so so so so so}",
 			 "subcommand", json_text(c->command->name), "type", json_text(c->op->name),
 			 "scenario", json_text(scenario_info[c->scenario].name), "threads", c->threads,
-			 "fence", json_text(fence_name(c->fence)), "slot", json_null(), "unit", json_text(unit_of(c)),
+			 "fence", json_text(fence_name(c->fence)), "slot", json_text(cell_slots(c)), "unit", json_text(unit_of(c)),
 			 "n", (json_int_t)r.s.n, "disturbed", (json_int_t)c->disturbed,
 			 "mean", json_number(r.s.mean), "min", json_number(r.s.min),
 			 "p50", json_number(r.s.p50), "p90", json_number(r.s.p90), "p99", json_number(r.s.p99),
@@ -85,6 +85,11 @@ static void emit_json(FILE *out, const struct results *results)
 
 /* ---- CSV ---- */
 
+static const char *or_else(const char *text, const char *otherwise)
+{
+	return text ? text : otherwise;
+}
+
 static void csv_number(FILE *out, double v)
 {
 	if (isfinite(v))
@@ -106,8 +111,9 @@ static void emit_csv(FILE *out, const struct results *results)
 		const double v[] = { r.s.mean, r.s.min, r.s.p50, r.s.p90, r.s.p99, r.s.max, r.s.spread,
 				     r.ipis, r.membarriers, r.wakeups, r.cpu_s };
 
-		fprintf(out, "%s,%s,%s,%d,%s,,%s,%zu,%zu", c->command->name, c->op->name, scenario_info[c->scenario].name,
-			c->threads, fence_name(c->fence) ? fence_name(c->fence) : "", unit_of(c), r.s.n, c->disturbed);
+		fprintf(out, "%s,%s,%s,%d,%s,%s,%s,%zu,%zu", c->command->name, c->op->name,
+			scenario_info[c->scenario].name, c->threads, or_else(fence_name(c->fence), ""),
+			or_else(cell_slots(c), ""), unit_of(c), r.s.n, c->disturbed);
 		for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 			csv_number(out, v[k]);
 		fprintf(out, ",\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
@@ -150,7 +156,10 @@ static void table_short(FILE *out, const struct row *r)
 	table_number(out, 8, r->s.min);
 	table_number(out, 8, r->s.max);
 	table_spread(out, r->s.spread);
-	fprintf(out, " %6zu%s\n", r->s.n, r->cell->disturbed ? " disturbed" : "");
+	fprintf(out, " %6zu", r->s.n);
+	if (r->cell->command == &refscale_command)
+		fprintf(out, " %-*s", r->cell->disturbed ? 13 : 0, or_else(cell_slots(r->cell), "-"));
+	fprintf(out, "%s\n", r->cell->disturbed ? " disturbed" : "");
 }
 
 static void table_wait(FILE *out, const struct row *r)
@@ -174,19 +183,19 @@ static bool is_short(const struct cell *c)
 	return strcmp(unit_of(c), "us") != 0;
 }
 
-static void table_title(FILE *out, const struct cell *c)
+static void table_title(FILE *out, const struct cell *c, int width)
 {
 	const struct scenario_info *s = &scenario_info[c->scenario];
 
 	if (is_short(c))
-		fprintf(out, "\n%s %s, %d threads: %s; %s, %s\n%-18s %-5s %8s   %8s %8s %7s %6s\n", c->command->name,
+		fprintf(out, "\n%s %s, %d threads: %s; %s, %s\n%-*s %-5s %8s   %8s %8s %7s %6s%s\n", c->command->name,
 			s->name, c->threads, s->what, s->unit,
-			c->scenario == SCENARIO_NONE ? "median over code layouts" : "median over rounds", "type", "fence",
-			"median", "min", "max", "spread", "n");
+			c->scenario == SCENARIO_NONE ? "median over code layouts" : "median over rounds", width, "type",
+			"fence", "median", "min", "max", "spread", "n", c->command == &refscale_command ? " slot" : "");
 	else
 		fprintf(out, "\n%s %s, %d threads: %s; %s\n"
-			     "%-18s %-5s %8s %8s %8s %8s %8s %8s %7s %7s %8s %7s %7s %7s\n",
-			c->command->name, s->name, c->threads, s->what, s->unit, "type", "fence", "mean", "min", "p50",
+			     "%-*s %-5s %8s %8s %8s %8s %8s %8s %7s %7s %8s %7s %7s %7s\n",
+			c->command->name, s->name, c->threads, s->what, s->unit, width, "type", "fence", "mean", "min", "p50",
 			"p90", "p99", "max", "spread", "n", "IPI/s", "mb/wait", "wk/wait", "CPU s");
 }
 
@@ -195,9 +204,22 @@ static bool same_table(const struct cell *a, const struct cell *b)
 	return a->command == b->command && a->scenario == b->scenario && a->threads == b->threads;
 }
 
+/* The longest name in the table that begins with @first. */
+static int name_width(const struct results *results, const struct cell *first)
+{
+	size_t width = 18;
+
+	for (size_t i = 0; i < results->nr; i++)
+		if (same_table(first, &results->cell[i]) && strlen(results->cell[i].op->name) > width)
+			width = strlen(results->cell[i].op->name);
+	return (int)width;
+}
+
 /* One table per scenario and number of threads, in the order of first appearance. */
 static void emit_table(FILE *out, const struct results *results)
 {
+	int width;
+
 	emit_head(out);
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *first = &results->cell[i];
@@ -207,7 +229,8 @@ static void emit_table(FILE *out, const struct results *results)
 			shown = shown || same_table(first, &results->cell[k]);
 		if (shown)
 			continue;
-		table_title(out, first);
+		width = name_width(results, first);
+		table_title(out, first, width);
 		for (size_t k = i; k < results->nr; k++) {
 			const struct cell *c = &results->cell[k];
 			struct row r;
@@ -215,7 +238,7 @@ static void emit_table(FILE *out, const struct results *results)
 			if (!same_table(first, c))
 				continue;
 			r = row_of(c);
-			fprintf(out, "%-18s %-5s", c->op->name, fence_name(c->fence) ? fence_name(c->fence) : "-");
+			fprintf(out, "%-*s %-5s", width, c->op->name, or_else(fence_name(c->fence), "-"));
 			(is_short(c) ? table_short : table_wait)(out, &r);
 		}
 	}

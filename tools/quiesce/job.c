@@ -133,6 +133,8 @@ static void take(const struct job *job, const struct message *m, struct results 
 	c = results_cell(results, job->command, job->op, (enum scenario)m->scenario, job->fence, m->threads);
 	if (m->kind == MESSAGE_SAMPLE)
 		cell_add(c, m->value, m->group);
+	else if (m->kind == MESSAGE_SLOT)
+		cell_add_slot(c, m->text);
 	else
 		add_costs(&c->costs, &m->costs);
 }

@@ -14,7 +14,7 @@ struct wire {
 	struct job job;
 };
 
-enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_NOTE, MESSAGE_TEXT, MESSAGE_ALIVE };
+enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_SLOT, MESSAGE_NOTE, MESSAGE_TEXT, MESSAGE_ALIVE };
 
 struct message {
 	uint32_t kind;

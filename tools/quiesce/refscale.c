@@ -24,6 +24,7 @@
 struct timing {
 	double ns;    /* CPU time per operation */
 	double share; /* of the time that passed, how much was CPU time */
+	const char *slot; /* what kind of slot the thread got right after; NULL: the type has none */
 };
 
 struct experiment {
@@ -46,7 +47,8 @@ static struct timing timed(const struct experiment *e, int layout)
 	cpu = thread_cpu_ns() - cpu;
 	wall = now_ns() - wall;
 	(void)quiesce_fetch_add_relaxed(&loop_sink, sum);
-	return (struct timing){ (double)cpu / (double)e->loops, (double)cpu / (double)wall };
+	return (struct timing){ (double)cpu / (double)e->loops, (double)cpu / (double)wall,
+				e->op->slot_kind ? e->op->slot_kind() : NULL };
 }
 
 static void reader(struct member *m)
@@ -101,6 +103,13 @@ static void send_layout(const struct experiment *e, int layout, int threads)
 	}
 }
 
+static void send_slots(const struct experiment *e, int threads)
+{
+	for (int i = 0; i < e->runs * OP_LAYOUTS * threads; i++)
+		if (e->timing[i].slot)
+			job_send_slot(SCENARIO_NONE, threads, e->timing[i].slot);
+}
+
 static void measure(const struct op *op, int threads, uint64_t loops, double seconds)
 {
 	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + (uint64_t)(seconds * 1e9) };
@@ -116,6 +125,7 @@ static void measure(const struct op *op, int threads, uint64_t loops, double sec
 	team_join(&team);
 	for (int layout = 0; layout < OP_LAYOUTS; layout++)
 		send_layout(&e, layout, threads);
+	send_slots(&e, threads);
 	job_flush();
 	free(e.timing);
 }
@@ -189,7 +199,9 @@ const struct subcommand refscale_command = {
 	.what = "What a read-side operation costs: a section, one pointer load, one field load.",
 	.doc = "Result: CPU nanoseconds per operation, the median over several placements of the same loop in memory, "
 	       "with the range over them. Each round measures every type in a process of its own, in turn. Threads are "
-	       "bound to CPUs as long as there are enough of them. Default: 1, 2 and 64 readers.",
+	       "bound to CPUs as long as there are enough of them. 'slot' is what kinds of slots the readers of hazard "
+	       "pointers had, asked of each while it was measured. Types that differ only in how updaters wait, such as "
+	       "shazptr_skip_self_scan, are left out. Default: 1, 2 and 64 readers.",
 	.accepts = OPT_MEASURE | OPT_LOOPS,
 	.fits = fits,
 	.run = run,

@@ -68,6 +68,27 @@ void cell_add(struct cell *cell, double value, uint32_t group)
 	cell->group[cell->nr++] = group & ~GROUP_DISTURBED;
 }
 
+static const char *const slot_kinds[] = { "thread", "cpu_id", "mm_cid", "shared" };
+#define NR_SLOT_KINDS (sizeof(slot_kinds) / sizeof(slot_kinds[0]))
+
+void cell_add_slot(struct cell *cell, const char *kind)
+{
+	for (size_t i = 0; i < NR_SLOT_KINDS; i++)
+		if (!strcmp(slot_kinds[i], kind))
+			cell->slots |= 1u << i;
+}
+
+const char *cell_slots(const struct cell *cell)
+{
+	static char text[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < NR_SLOT_KINDS; i++)
+		if (cell->slots & (1u << i))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "+" : "", slot_kinds[i]);
+	return n ? text : NULL;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -132,6 +132,7 @@ struct cell {
 	size_t nr, capacity;
 	double *sample;
 	uint32_t *group; /* samples of one group are summed up before groups are compared; see cell_summary() */
+	unsigned int slots; /* kinds of slots that readers had; see cell_slots() */
 	size_t disturbed; /* samples taken while other processes used the CPUs */
 	struct costs costs;
 };
@@ -159,6 +160,9 @@ const struct cell *results_find(const struct results *results, const struct subc
 				enum scenario scenario, enum op_fence fence, int threads);
 void cell_add(struct cell *cell, double value, uint32_t group);
 struct summary cell_summary(const struct cell *cell);
+void cell_add_slot(struct cell *cell, const char *kind);
+/* "thread+mm_cid" in a static buffer; NULL: the type has no slots, or nobody asked. */
+const char *cell_slots(const struct cell *cell);
 void results_note(struct results *results, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void results_free(struct results *results);
 
@@ -221,6 +225,8 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 /* The child's side. */
 int job_child(void); /* never returns to the caller's normal work: its exit status */
 void job_send(enum scenario scenario, int threads, uint32_t group, double value);
+/* A reader of this cell had a slot of @kind. */
+void job_send_slot(enum scenario scenario, int threads, const char *kind);
 void job_send_costs(enum scenario scenario, int threads, const struct costs *costs);
 void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define MESSAGE_TEXT_MAX 240

@@ -114,7 +114,7 @@ struct op {
 	void (*sleep_begin)(void);
 	void (*sleep_end)(void);
 	void (*stats)(struct op_stats *ret);
-	/* Which kind of slot a section of the calling thread has, asked in one: "mm_cid", "cpu_id", "thread", "shared". */
+	/* Open a section and tell which kind of slot it got: "thread", "cpu_id", "mm_cid" or "shared". */
 	const char *(*slot_kind)(void);
 };
 

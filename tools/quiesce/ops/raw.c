@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,11 @@ const struct op op_raw_nest = {
 
 /* ---- a hazard slot: store, load again, compare, clear ---- */
 
+static const char *raw_slot_of_thread(void)
+{
+	return "thread";
+}
+
 static __thread struct op_item *slot __attribute__((tls_model("initial-exec"), aligned(64)));
 
 static inline __attribute__((always_inline)) struct op_item *hazard_protect(struct op_item **where)
@@ -90,8 +96,59 @@ OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
 
 const struct op op_raw_hp = {
 	.name = "raw_hp",
-	.what = "floor: a hazard pointer in a thread-local slot",
+	.what = "floor: a hazard pointer in a thread-local slot, nobody woken",
 	.read = &raw_hp_read,
+	.slot_kind = raw_slot_of_thread,
+};
+
+/* ---- the same with a word to look at before the clear, and claimed by a locked instruction ---- */
+
+static uint64_t wake __attribute__((aligned(64)));
+static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline, cold)) void clear_slow(void)
+{
+	woken++;
+	HAZARD_CLEAR();
+}
+
+static inline __attribute__((always_inline)) void clear_and_wake(void)
+{
+	if (quiesce_unlikely(quiesce_load_relaxed(&wake)))
+		clear_slow();
+	else
+		HAZARD_CLEAR();
+}
+
+static inline __attribute__((always_inline)) struct op_item *fence_protect(struct op_item **where)
+{
+	struct op_item *first = quiesce_load_relaxed(where), *again, *none = NULL;
+
+	for (;; first = again) {
+		if (quiesce_unlikely(!quiesce_cmpxchg(RAW, &slot, &none, first)))
+			abort(); /* a floor does not nest */
+		again = quiesce_load_relaxed(where);
+		if (quiesce_likely(again == first))
+			return again;
+		clear_and_wake();
+	}
+}
+
+OP_READ(raw_hp_wake, (void)0, hazard_protect(&t->ptr), clear_and_wake());
+OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), clear_and_wake());
+
+const struct op op_raw_hp_wake = {
+	.name = "raw_hp_wake",
+	.what = "floor: the same, and a test for a waiter before the clear",
+	.read = &raw_hp_wake_read,
+	.slot_kind = raw_slot_of_thread,
+};
+
+const struct op op_raw_fence_slot = {
+	.name = "raw_fence_slot",
+	.what = "floor: the same, the slot claimed by a locked instruction",
+	.read = &raw_fence_slot_read,
+	.slot_kind = raw_slot_of_thread,
 };
 
 /* ---- one full fence ---- */

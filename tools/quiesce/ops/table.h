@@ -12,7 +12,7 @@
 #endif
 
 #ifdef HAVE_RSEQ
-#define OP_RSEQ(X) X(raw_rseq_counter)
+#define OP_RSEQ(X) X(raw_rseq_counter) X(raw_rseq_slot)
 #else
 #define OP_RSEQ(X)
 #endif
@@ -30,8 +30,9 @@
 #endif
 
 #define OP_TYPES(X)                                                                          \
-	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_fence) OP_RSEQ(X)        \
-	X(raw_membarrier) X(rcu) X(rcu_expedited) OP_OUTLINE(X) X(busted)                    \
+	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_wake) OP_RSEQ(X)      \
+	X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                                     \
+	X(rcu) X(rcu_expedited) OP_OUTLINE(X) X(busted)                                      \
 	X(shazptr) X(shazptr_skip_self_scan) X(shazptr_wildcard)                             \
 	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
 	OP_LIBURCU(X) OP_CK(X)                                                               \
