@@ -32,6 +32,7 @@ COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]
 FIGURES = ["min", "p50", "p90", "p99", "max"]
 SLOTS = {"thread", "cpu_id", "mm_cid", "shared"}
+SLOTS_FOUND = ["slots of hazard pointers", "claims of hazard pointers", "slots, tried by 16 threads"]
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
 FULL = r"quiesce: cannot write (the output|/dev/full): (No space left on device|a write failed)\n"
 REFSCALE = ["refscale", "--type=noop,rcu,shazptr", "--readers=1", "--loops=1000", "--runs=1"]
@@ -257,22 +258,35 @@ def check_formats(tap, tool, fences, opt, tmp):
 
 # ---- doctor ----
 
-def fence_in_force(tap, tool, **env):
+def doctor(tap, tool, **env):
+    """What it found, by name."""
     root = parse(tap, "doctor --json", tool.good("doctor", "--json", env=env))
     values = {d["name"]: d["value"] for d in root.get("doctor", [])}
     ok = root.get("schema") == 1 and root.get("rows") == [] and all(
         list(d) == ["name", "value", "note"] and isinstance(d["note"], (str, type(None))) for d in root["doctor"])
     tap.result(ok, "doctor --json: schema 1, no rows, findings with name, value, note", root)
     check_host(tap, "doctor --json", root.get("host", {}))
-    return values.get("fence mode in force", "")
+    return values
 
 
 def check_doctor(tap, tool):
     """Returns the fence modes that this machine has."""
-    asked = fence_in_force(tap, tool, QUIESCE_FENCE="full")
+    found = doctor(tap, tool, QUIESCE_FENCE="full", QUIESCE_SLOTS="thread")
+    asked = found.get("fence mode in force", "")
     tap.result(asked == "full (QUIESCE_FENCE asks for it)", "doctor shows QUIESCE_FENCE=full", asked)
-    mode = fence_in_force(tap, tool).split(" ")[0]
+    slots = [found.get(name, "") for name in SLOTS_FOUND]
+    tap.result(slots[0].startswith("thread: ") and slots[0].endswith("(QUIESCE_SLOTS asks for it)") and
+               slots[1:] == ["compare-and-exchange", "16 thread"], "doctor shows QUIESCE_SLOTS=thread", found)
+    found = doctor(tap, tool)
+    mode = found.get("fence mode in force", "").split(" ")[0]
     tap.result(mode in ("light", "full"), "doctor shows the mode chosen by itself", mode)
+    slots = [found.get(name, "") for name in SLOTS_FOUND]
+    kinds = re.findall(r"(\d+) (\w+)", slots[2])
+    tap.result(slots[0].split(":")[0] in SLOTS - {"shared"} and slots[1] in ("restartable sequence", "compare-and-exchange") and
+               {k for _, k in kinds} <= SLOTS and sum(int(n) for n, _ in kinds) == 16,
+               "doctor shows the slots chosen by itself", found)
+    tap.result(re.match("restarts|no verdict|not tried", found.get("rseq in practice", "")),
+               "doctor: what rseq interrupts it restarts", found)
     return ["light", "full"] if mode == "light" else ["full"]
 
 

@@ -71,6 +71,7 @@ static int run(const struct options *options)
 		emit_head(out);
 	doctor_machine(&f);
 	doctor_fences(&f);
+	doctor_slots(&f);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -89,7 +90,8 @@ const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
 	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
-	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier.",
+	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
+	       "threads on one CPU claim one slot for 0.3 s, unprotected and under rseq.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

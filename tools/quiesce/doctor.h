@@ -12,6 +12,16 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 
 void doctor_fences(struct findings *f);
 void doctor_machine(struct findings *f);
+void doctor_slots(struct findings *f);
+
+/* doctor_rseq.c: two threads on one CPU claim one slot under rseq, or, if @bare, in the same
+ * sequence unprotected.  False: cannot be tried here. */
+struct rseq_result {
+	uint64_t claims;
+	uint64_t lost;    /* of them, overwritten by the other thread */
+	uint64_t aborted; /* sequences that the kernel restarted */
+};
+bool rseq_race(bool bare, struct rseq_result *ret);
 
 /* litmus.c: store one word, load the other, in two threads, for @seconds; how often
  * both loads missed the other's store.  @heavy: between the updater's store and load. */

@@ -118,7 +118,6 @@ static void find_rseq(struct findings *f)
 			"%lu bytes, so %s concurrency ids (mm_cid)", size, size >= RSEQ_MM_CID_END ? "with" : "without");
 	else
 		finding(f, "rseq features", NULL, "not told by the kernel (before 6.3)");
-	finding(f, "rseq in use", NULL, "no: RCU readers do not need it");
 }
 
 void doctor_machine(struct findings *f)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_rseq.c - does the kernel really restart a sequence that was interrupted?
+ *
+ * Two threads on one CPU claim one slot: find it empty, stay a while, fill it; then hold
+ * it for as long and see whether the claim is still theirs.  Most of the time they are inside
+ * the sequence or hold the slot, so that most preemptions between them cost somebody
+ * the claim, unless the sequence is restarted.
+ *
+ * raw, whole file: the sequence has to be assembly, it is the thing tried.
+ */
+#include "doctor.h"
+
+#ifdef HAVE_RSEQ
+#include <sched.h>
+#include <sys/rseq.h>
+
+#include <quiesce/atomic.h>
+
+#include "team.h"
+
+#define RACE_S 0.15
+#define STAY 2000 /* turns of an empty loop */
+#define CLAIMS_PER_LOOK 64
+
+struct race {
+	uint64_t slot __attribute__((aligned(128)));
+	uint32_t bare; /* leave the sequence unprotected */
+	uint64_t end_ns;
+	struct rseq_result result; /* totals of the threads that are done */
+};
+
+/* True if the slot was empty and is ours now. */
+static __attribute__((noinline)) bool claim(struct race *race, uint64_t value, struct rseq_result *r)
+{
+again:
+	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"
+		     ".balign 32\n"
+		     "3:\n\t"
+		     ".long 0, 0\n\t"
+		     ".quad 1f, 2f - 1f, 4f\n\t"
+		     ".popsection\n\t"
+		     "leaq 3b(%%rip), %%rax\n\t"
+		     "movq %%rax, %%fs:8(%[area])\n\t"
+		     "testl %[bare], %[bare]\n\t"
+		     "jz 1f\n\t"
+		     "movq $0, %%fs:8(%[area])\n"
+		     "1:\n\t"
+		     "cmpq $0, (%[slot])\n\t"
+		     "jne %l[taken]\n\t"
+		     "movl %[stay], %%ecx\n"
+		     "5:\n\t"
+		     "decl %%ecx\n\t"
+		     "jg 5b\n\t"
+		     "movq %[value], (%[slot])\n"
+		     "2:\n\t"
+		     ".pushsection __rseq_failure, \"ax\"\n\t"
+		     ".byte 0x0f, 0xb9, 0x3d\n\t"
+		     ".long 0x53053053\n"
+		     "4:\n\t"
+		     "jmp %l[aborted]\n\t"
+		     ".popsection"
+		     :
+		     : [area] "r"(__rseq_offset), [slot] "r"(&race->slot), [value] "r"(value), [bare] "r"(race->bare),
+		       [stay] "i"(STAY)
+		     : "memory", "cc", "rax", "rcx"
+		     : taken, aborted);
+	return true;
+aborted:
+	r->aborted++;
+	goto again;
+taken:
+	return false;
+}
+
+static void hold(void)
+{
+	for (int i = 0; i < STAY; i++)
+		quiesce_fence_light(RAW); /* or the loop would vanish */
+}
+
+static void racer(struct member *m)
+{
+	struct race *race = m->team->arg;
+	struct rseq_result mine = { 0 };
+	uint64_t me = (uint64_t)m->index + 1;
+
+	bind_cpu(0);
+	while (now_ns() < race->end_ns) {
+		for (int i = 0; i < CLAIMS_PER_LOOK; i++) {
+			if (!claim(race, me, &mine)) {
+				sched_yield();
+				continue;
+			}
+			hold();
+			mine.claims++;
+			if (quiesce_load_relaxed(&race->slot) == me)
+				quiesce_store_relaxed(&race->slot, 0);
+			else
+				mine.lost++;
+		}
+	}
+	(void)quiesce_fetch_add_relaxed(&race->result.claims, mine.claims);
+	(void)quiesce_fetch_add_relaxed(&race->result.lost, mine.lost);
+	(void)quiesce_fetch_add_relaxed(&race->result.aborted, mine.aborted);
+}
+
+bool rseq_race(bool bare, struct rseq_result *ret)
+{
+	struct race race = { .bare = bare, .end_ns = now_ns() + (uint64_t)(RACE_S * 1e9) };
+	struct team team = { .nr = 2, .body = racer, .arg = &race };
+
+	if (__rseq_size == 0)
+		return false;
+	team_start(&team);
+	team_join(&team);
+	*ret = race.result;
+	return true;
+}
+#else
+bool rseq_race(bool bare, struct rseq_result *ret)
+{
+	(void)bare, (void)ret;
+	return false;
+}
+#endif

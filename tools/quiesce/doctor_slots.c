@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_slots.c - where hazard pointers have their slots here, why, and whether restartable sequences restart. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <quiesce/claim.h>
+#include <quiesce/control.h>
+
+#include "doctor.h"
+#include "team.h"
+
+#if defined(__has_include) && __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#define HAVE_GLIBC_RSEQ 1
+#else
+#define HAVE_GLIBC_RSEQ 0
+#endif
+
+#define THREADS 16
+#define GUARDS 200 /* of each thread */
+
+static bool rseq_registered(void)
+{
+#if HAVE_GLIBC_RSEQ
+	return __rseq_size != 0;
+#else
+	return false;
+#endif
+}
+
+static const char *why_slots(enum quiesce_slots slots)
+{
+	static const char *const name[] = { "thread", "cpu_id", "mm_cid" };
+	const char *asked = getenv("QUIESCE_SLOTS");
+
+	if (asked && !strcmp(asked, name[slots]))
+		return "QUIESCE_SLOTS asks for it";
+	if (slots == QUIESCE_SLOTS_MM_CID)
+		return "rseq is registered, with concurrency ids";
+	if (slots == QUIESCE_SLOTS_CPU_ID)
+		return "the kernel, before 6.3, gives no concurrency ids";
+	return rseq_registered() ? "rseq gives no CPU number here" : "rseq is not registered: an older C library, or switched off";
+}
+
+/* Why claims are made by compare-and-exchange; NULL: they are not. */
+static const char *why_exchange(void)
+{
+	if (!QUIESCE_HAVE_RSEQ)
+		return "no claim under rseq is written for this architecture or compiler";
+	if (quiesce_slots() == QUIESCE_SLOTS_THREAD)
+		return "rseq is not in use, see the line on slots";
+	if (quiesce_fence() == QUIESCE_FENCE_FULL)
+		return "full fences: the locked instruction is the fence as well";
+	return NULL;
+}
+
+static void find_slots(struct findings *f)
+{
+	static const char *const what[] = {
+		[QUIESCE_SLOTS_THREAD] = "thread: a line of slots for each thread",
+		[QUIESCE_SLOTS_CPU_ID] = "cpu_id: a block of slots for each CPU",
+		[QUIESCE_SLOTS_MM_CID] = "mm_cid: a block of slots for each concurrency id",
+	};
+	enum quiesce_slots slots = quiesce_slots();
+	const char *asked = getenv("QUIESCE_SLOTS");
+
+	const char *note = NULL;
+
+	if (slots == QUIESCE_SLOTS_THREAD)
+		note = "an updater looks at as many lines as there are threads that read";
+	else if (!why_exchange())
+		note = "the first threads have a line of their own, for the shortest claim";
+	finding(f, "slots of hazard pointers", note, "%s (%s)", what[slots], why_slots(slots));
+	finding(f, "QUIESCE_SLOTS", NULL, "%s", asked ? asked : "not set");
+}
+
+static void find_claims(struct findings *f)
+{
+	const char *why = why_exchange();
+
+	finding(f, "claims of hazard pointers", why, "%s", why ? "compare-and-exchange" : "restartable sequence");
+}
+
+/* ---- which kinds threads get ---- */
+
+struct survey {
+	const struct op *op;
+	struct gate gate;
+	const char *kind[THREADS]; /* of the thread's last guard */
+};
+
+static void surveyed(struct member *m)
+{
+	struct survey *s = m->team->arg;
+
+	op_thread_enter(s->op);
+	gate_pass(&s->gate);
+	for (int i = 0; i < GUARDS; i++) {
+		s->kind[m->index] = s->op->slot_kind();
+		if (i % 8 == 0)
+			sched_yield();
+	}
+	gate_pass(&s->gate);
+	op_thread_exit(s->op);
+}
+
+static void survey_slots(struct findings *f)
+{
+	static const char *const kind[] = { "thread", "cpu_id", "mm_cid", "shared" };
+	struct survey s = { .op = op_find("shazptr") };
+	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
+	char text[128] = "";
+	size_t n = 0;
+
+	gate_init(&s.gate, THREADS);
+	team_start(&team);
+	team_join(&team);
+	for (size_t k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
+		int nr = 0;
+
+		for (int i = 0; i < THREADS; i++)
+			nr += s.kind[i] && !strcmp(s.kind[i], kind[k]);
+		if (nr && n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d %s", n ? ", " : "", nr, kind[k]);
+	}
+	finding(f, "slots, tried by 16 threads", NULL, "%s", text);
+}
+
+/* ---- restarts ---- */
+
+/* A clean result says something only if claims are lost where nothing is restarted. */
+static void try_rseq(struct findings *f)
+{
+	struct rseq_result bare, guarded;
+
+	if (!rseq_race(true, &bare) || !rseq_race(false, &guarded)) {
+		finding(f, "rseq in practice", NULL, "not tried: needs x86-64 and a C library that registers rseq");
+		return;
+	}
+	finding(f, "claims without protection", NULL, "%llu of %llu lost", (unsigned long long)bare.lost,
+		(unsigned long long)bare.claims);
+	finding(f, "claims under rseq", NULL, "%llu of %llu lost, %llu restarts", (unsigned long long)guarded.lost,
+		(unsigned long long)guarded.claims, (unsigned long long)guarded.aborted);
+	if (guarded.lost)
+		finding(f, "rseq in practice", "set QUIESCE_SLOTS=thread", "DOES NOT RESTART what it interrupts");
+	else if (!bare.lost || !guarded.aborted)
+		finding(f, "rseq in practice", NULL, "no verdict: nobody was interrupted at the wrong moment");
+	else
+		finding(f, "rseq in practice", NULL, "restarts: nothing lost");
+}
+
+void doctor_slots(struct findings *f)
+{
+	find_slots(f);
+	find_claims(f);
+	survey_slots(f);
+	try_rseq(f);
+}
