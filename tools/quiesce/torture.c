@@ -74,34 +74,46 @@ static void stutter(void)
 	quiesce_store_relaxed(&torture.regime.paused, 0);
 }
 
-/* Updates have stopped, so something waits for ever: it cannot be joined. */
+/* A writer does not go on, so something waits for ever: it cannot be joined. */
 static void give_up(uint64_t begin)
 {
-	job_print("!!! HUNG: no update for %d s", HUNG_S);
+	job_print("!!! HUNG: a writer did nothing for %d s", HUNG_S);
 	torture.hung = 1;
 	torture_report((double)(now_ns() - begin) / 1e9);
 	job_flush();
 	_exit(EXIT_FAILED);
 }
 
+/* Has a writer done nothing for too long?  A regime in which some of them rest is shorter. */
+static bool somebody_hangs(void)
+{
+	static uint64_t progress[NR_PROGRESS], changed[NR_PROGRESS];
+	bool hung = false;
+
+	for (int i = 0; i < NR_PROGRESS; i++) {
+		uint64_t now = quiesce_load_relaxed(&torture.progress[i]);
+
+		if (!changed[i] || now != progress[i] || !torture_has_writer(i))
+			changed[i] = now_ns();
+		progress[i] = now;
+		hung |= now_ns() - changed[i] > HUNG_S * 1000000000ull;
+	}
+	return hung;
+}
+
 /* Change regimes until time is up, or something is found. */
 static void conduct(const struct job *job, uint64_t begin)
 {
-	uint64_t end = begin + (uint64_t)(job->seconds * 1e9), version = 0, changed = begin, next = begin;
+	uint64_t end = begin + (uint64_t)(job->seconds * 1e9), next = begin;
 
 	for (uint32_t n = 0; now_ns() < end && !interrupted();) {
-		uint64_t v = quiesce_load_relaxed(&torture.version);
-
 		if (now_ns() >= next) {
 			if (n && n % 6 == 0)
 				stutter();
 			next_regime(n++);
 			next = now_ns() + REGIME_NS;
 		}
-		if (v != version)
-			changed = now_ns();
-		version = v;
-		if (now_ns() - changed > HUNG_S * 1000000000ull)
+		if (somebody_hangs())
 			give_up(begin);
 		if (!job->keep_going && torture_errors())
 			break;
@@ -128,11 +140,13 @@ static void finish(uint64_t *begin)
 		pthread_detach(watch);
 	team_join(&torture.others);
 	team_join(&torture.readers);
-	for (int i = 0; i <= PIPE_LENGTH; i++) /* callbacks queue themselves again, once per age */
+	for (int i = 0; i <= PIPE_LENGTH && torture.op->retire; i++) /* callbacks queue themselves again, once per age */
 		torture.op->retire->barrier();
 	pthread_mutex_lock(&torture.lock);
-	here = torture.nr_free + 1; /* and the current one */
+	here = torture.nr_free;
 	pthread_mutex_unlock(&torture.lock);
+	for (int i = 0; i < NR_POINTERS; i++)
+		here += torture.current[i] != NULL;
 	torture.leaks = here == ELEMENTS ? 0 : 1;
 }
 
@@ -141,16 +155,18 @@ static void set_up(const struct job *job)
 	torture.op = job->op;
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
-	torture.tally = aligned_alloc(128, (size_t)(torture.nr_readers + 1) * sizeof(*torture.tally));
+	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
 	if (!torture.tally)
 		abort();
-	memset(torture.tally, 0, (size_t)(torture.nr_readers + 1) * sizeof(*torture.tally));
+	memset(torture.tally, 0, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
 	pool_init();
-	torture.current = pool_get();
+	for (int i = 0; i < (job->op->object ? NR_POINTERS : 1); i++)
+		torture.current[i] = pool_get();
 	torture_catch_signal();
 	next_regime(0);
 	torture.readers = (struct team){ .nr = torture.nr_readers, .body = torture_reader };
 	torture.others = (struct team){ .nr = torture_nr_others(), .body = torture_other };
+	torture.users = (uint32_t)(torture.nr_readers + torture_nr_others());
 }
 
 int torture_child(const struct job *job)
@@ -178,7 +194,7 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->read && op->read->lock && op->retire && op->polled && op->pointer;
+	return op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object);
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)
@@ -227,11 +243,13 @@ static int run(const struct options *options)
 
 const struct subcommand torture_command = {
 	.name = "torture",
-	.what = "Look for grace periods that end too early or never.",
+	.what = "Look for grace periods and waits that end too early or never.",
 	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal "
 	       "handlers that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and "
 	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
-	       "updates stop, or if it did not do enough to prove anything. Type 'busted' has to fail.",
+	       "updates stop, or if it did not do enough to prove anything. Where single objects are protected, guards "
+	       "nest and overlap, are handed to other threads and outlive their own, and writers wait for keys that "
+	       "readers protect again and again. The types 'busted' and 'busted_shazptr' have to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.run = run,

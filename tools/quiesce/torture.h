@@ -16,6 +16,9 @@
 #define NR_FAKE_WRITERS 2
 #define FILL_BYTES (4u << 20)
 #define HUNG_S 10
+#define NR_POINTERS 3 /* that lead to elements, each with a writer; types that wait for every reader use the first */
+#define NR_KEYS 4     /* addresses that are never freed, for writers without data */
+#define NR_PROGRESS (NR_POINTERS + NR_FAKE_WRITERS)
 
 /* Everything in it that readers look at is accessed relaxed. */
 struct element {
@@ -37,6 +40,9 @@ struct tally {
 	uint64_t magic_errors;
 	uint64_t reuse_errors;
 	uint64_t cookie_errors;
+	uint64_t handed_over;
+	uint64_t holding; /* key << 1 | 1 and a number that grows, while the thread holds a key; even: none */
+	uint64_t random;  /* the signal handler's */
 	uint64_t cpu_ns;
 } __attribute__((aligned(128)));
 
@@ -54,7 +60,7 @@ struct torture {
 	const struct op *op;
 	const struct job *job;
 	struct regime regime;
-	struct element *current; /* the pointer that is protected */
+	struct element *current[NR_POINTERS]; /* the pointers that are protected; each written by its writer */
 	struct element element[ELEMENTS];
 
 	pthread_mutex_t lock; /* guards the free list, first in, first out */
@@ -62,9 +68,12 @@ struct torture {
 	uint32_t nr_free;
 	uint64_t reused;
 
-	uint64_t version;    /* written by the writer: updates */
-	uint64_t completed;  /* written by the writer: its grace periods */
-	uint64_t empty;      /* allocations that failed, of the writer */
+	uint64_t version;    /* updates */
+	uint64_t completed;  /* the writers' grace periods or waits */
+	uint64_t empty;      /* allocations that failed */
+	uint64_t progress[NR_PROGRESS]; /* of each writer and fake writer: updates or waits */
+	uint64_t key_errors;
+	uint64_t longest_ns; /* of the waits for single objects */
 	uint64_t callbacks;  /* run */
 	uint64_t fake_waits; /* grace periods of the fake writers */
 	uint64_t barriers, floods, barrier_errors;
@@ -74,7 +83,8 @@ struct torture {
 	uint64_t hung; /* 1: something waits for ever */
 
 	int nr_readers;
-	struct tally *tally; /* of each reader, the last one for the exit bursts */
+	struct tally *tally; /* of each reader, one for the exit bursts, one for who empties the mailboxes */
+	uint32_t users;      /* threads that may still leave a guard in a mailbox */
 	struct team readers, others;
 };
 extern struct torture torture;
@@ -89,14 +99,36 @@ void torture_reader(struct member *m);
 /* One section of about @spins pauses, as a signal handler or a thread that exits at once does it. */
 void torture_read_once(struct tally *tally, uint64_t spins);
 void torture_catch_signal(void);
+void torture_delay(uint64_t *random);
+/* What an element looks like that nobody may have freed. */
+void torture_check(struct element *e, struct tally *t, uint64_t serial);
+/* @completed: as it was when the section began. */
+void torture_count_ages(struct element *e, struct tally *t, uint64_t completed);
+
+/* torture_object.c: guards of single objects */
+void torture_object_section(struct tally *t, uint64_t *random);
+void torture_object_once(struct tally *t, uint64_t *random, uint64_t spins);
+/* Protect an element and leave the guard to another thread. */
+void torture_object_leave(struct tally *t, uint64_t *random);
+/* Clear what others have left, until nobody can leave any more. */
+void torture_postman(void);
+
+/* torture_object_write.c: @index among writers, or among fake writers */
+void torture_object_writer(uint32_t index);
+void torture_object_fake_writer(uint32_t index);
+extern struct torture_key {
+	char bytes[64];
+} torture_key[NR_KEYS];
 
 /* torture_write.c */
 void torture_writer(void);
-void torture_fake_writer(uint64_t seed);
+void torture_fake_writer(uint32_t index);
 
 /* torture_other.c: threads beside readers and writers */
 void torture_other(struct member *m);
 int torture_nr_others(void);
+/* Does this type have writer @index of those that make progress? */
+bool torture_has_writer(int index);
 
 /* torture_report.c: print it; errors found so far */
 uint64_t torture_errors(void);
@@ -117,6 +149,20 @@ static inline void torture_stutter(void)
 
 /* Counters with one writer each, read by the reporter: a plain read-modify-write is enough. */
 #define torture_count(counter) quiesce_store_relaxed(&(counter), quiesce_load_relaxed(&(counter)) + 1)
+/* Those with several. */
+#define torture_count_together(counter) ((void)quiesce_fetch_add_relaxed(&(counter), (uint64_t)1))
+
+/* A thread that leaves nothing in a mailbox any more. */
+static inline void torture_leave(void)
+{
+	/* raw: a test's own hand-over; release, with the acquire in torture_postman(). */
+	__atomic_fetch_sub(&torture.users, 1, __ATOMIC_RELEASE);
+}
+
+static inline int torture_nr_tallies(void)
+{
+	return torture.nr_readers + 2;
+}
 
 static inline void torture_spin(uint64_t turns)
 {

@@ -86,7 +86,10 @@ static void read_in_exit(void *arg)
 {
 	struct tally *mine = arg;
 
-	torture_read_once(mine, 500);
+	if (torture.op->object)
+		torture_object_once(mine, &mine->random, 500);
+	else
+		torture_read_once(mine, 500);
 	if (reads_in_exit-- > 0)
 		pthread_setspecific(exit_key, mine);
 }
@@ -97,8 +100,14 @@ static void *read_and_exit(void *arg)
 	uint64_t random = 521288629u + (uint64_t)(mine - burst_tally) +
 			  quiesce_load_relaxed(&torture.exits);
 
+	mine->random = random;
 	for (int i = 0; i < 4; i++)
-		torture_read_once(mine, random_next(&random) >> 3 & 2047);
+		if (torture.op->object)
+			torture_object_once(mine, &random, random >> 3 & 2047);
+		else
+			torture_read_once(mine, random_next(&random) >> 3 & 2047);
+	if (torture.op->object)
+		torture_object_leave(mine, &random); /* a guard that outlives its thread */
 	reads_in_exit = 2;
 	pthread_setspecific(exit_key, mine);
 	return NULL;
@@ -110,6 +119,7 @@ static void merge(const struct tally *t)
 	struct tally *sum = &torture.tally[torture.nr_readers];
 
 	quiesce_store_relaxed(&sum->reads, sum->reads + t->reads);
+	quiesce_store_relaxed(&sum->handed_over, sum->handed_over + t->handed_over);
 	quiesce_store_relaxed(&sum->canary_errors, sum->canary_errors + t->canary_errors);
 	quiesce_store_relaxed(&sum->magic_errors, sum->magic_errors + t->magic_errors);
 	quiesce_store_relaxed(&sum->reuse_errors, sum->reuse_errors + t->reuse_errors);
@@ -156,22 +166,46 @@ static void signal_storm(void)
 	}
 }
 
-enum { ROLE_WRITER, ROLE_BARRIER, ROLE_EXITS, ROLE_SIGNALS, ROLE_FAKE };
+/* ---- who does what ---- */
+
+struct role {
+	void (*run)(void);
+	void (*run_one)(uint32_t index); /* one of several */
+	uint32_t index;
+};
+
+static const struct role rcu_roles[] = {
+	{ torture_writer, NULL, 0 }, { barrier_test, NULL, 0 }, { exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 },
+	{ NULL, torture_fake_writer, 0 }, { NULL, torture_fake_writer, 1 },
+};
+
+static const struct role object_roles[] = {
+	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
+	{ exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 }, { torture_postman, NULL, 0 },
+	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 },
+};
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int torture_nr_others(void)
 {
-	return ROLE_FAKE + NR_FAKE_WRITERS;
+	return torture.op->object ? COUNT(object_roles) : COUNT(rcu_roles);
+}
+
+bool torture_has_writer(int index)
+{
+	return torture.op->object || index == 0 || index >= NR_POINTERS;
 }
 
 void torture_other(struct member *m)
 {
+	const struct role *role = torture.op->object ? &object_roles[m->index] : &rcu_roles[m->index];
+
 	op_thread_enter(torture.op);
-	switch (m->index) {
-	case ROLE_WRITER: torture_writer(); break;
-	case ROLE_BARRIER: barrier_test(); break;
-	case ROLE_EXITS: exit_bursts(); break;
-	case ROLE_SIGNALS: signal_storm(); break;
-	default: torture_fake_writer((uint64_t)m->index);
-	}
+	if (role->run)
+		role->run();
+	else
+		role->run_one(role->index);
 	op_thread_exit(torture.op);
+	torture_leave();
 }

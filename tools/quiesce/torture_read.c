@@ -15,8 +15,7 @@ static void fill_store_buffer(char *region, uint64_t *random)
 		quiesce_store_relaxed((uint64_t *)(region + (random_next(random) % FILL_BYTES & ~63ul)), *random);
 }
 
-/* What an element looks like that nobody may have freed. */
-static void check(struct element *e, struct tally *t, uint64_t serial)
+void torture_check(struct element *e, struct tally *t, uint64_t serial)
 {
 	if (!quiesce_load_relaxed(&e->canary))
 		torture_count(t->canary_errors);
@@ -26,7 +25,7 @@ static void check(struct element *e, struct tally *t, uint64_t serial)
 		torture_count(t->reuse_errors);
 }
 
-static void count_ages(struct element *e, struct tally *t, uint64_t completed)
+void torture_count_ages(struct element *e, struct tally *t, uint64_t completed)
 {
 	uint64_t age = quiesce_load_relaxed(&e->age);
 	uint64_t batch = quiesce_load_relaxed(&torture.completed) - completed;
@@ -43,11 +42,11 @@ void torture_read_once(struct tally *tally, uint64_t spins)
 
 	op->read->lock();
 	completed = quiesce_load_relaxed(&torture.completed);
-	e = op->pointer->fetch((void **)&torture.current);
+	e = op->pointer->fetch((void **)&torture.current[0]);
 	serial = quiesce_load_relaxed(&e->serial);
 	torture_spin(spins);
-	check(e, tally, serial);
-	count_ages(e, tally, completed);
+	torture_check(e, tally, serial);
+	torture_count_ages(e, tally, completed);
 	op->read->unlock();
 	torture_count(tally->reads);
 }
@@ -57,7 +56,10 @@ static void on_signal(int sig)
 	(void)sig;
 	if (!my_tally)
 		return;
-	torture_read_once(my_tally, 20);
+	if (torture.op->object)
+		torture_object_once(my_tally, &my_tally->random, 20);
+	else
+		torture_read_once(my_tally, 20);
 	torture_count(my_tally->signal_reads);
 }
 
@@ -69,7 +71,7 @@ void torture_catch_signal(void)
 }
 
 /* Often short, seldom long: a section has to be open while a grace period passes. */
-static void delay(uint64_t *random)
+void torture_delay(uint64_t *random)
 {
 	uint64_t r = random_next(random);
 
@@ -101,7 +103,7 @@ static void extend(uint64_t *random, unsigned int r)
 
 	for (unsigned int i = 0; i < (r & 3); i++) {
 		read->lock();
-		delay(random);
+		torture_delay(random);
 		read->unlock();
 	}
 }
@@ -116,18 +118,18 @@ static void read_section(struct tally *t, uint64_t *random)
 
 	op->read->lock();
 	completed = quiesce_load_relaxed(&torture.completed);
-	e = op->pointer->fetch((void **)&torture.current);
+	e = op->pointer->fetch((void **)&torture.current[0]);
 	serial = quiesce_load_relaxed(&e->serial);
 	if (cookies)
 		cookie = op->polled->get();
-	check(e, t, serial);
-	delay(random);
+	torture_check(e, t, serial);
+	torture_delay(random);
 	if (r >> 16 & 1)
 		extend(random, r >> 17);
-	check(e, t, serial);
+	torture_check(e, t, serial);
 	if (cookies)
 		check_cookie(cookie, t);
-	count_ages(e, t, completed);
+	torture_count_ages(e, t, completed);
 	op->read->unlock();
 	torture_count(t->reads);
 }
@@ -153,8 +155,10 @@ void torture_reader(struct member *m)
 	struct tally *t = &torture.tally[m->index];
 	uint64_t random = 0x9e3779b97f4a7c15u * (uint64_t)(m->index + 1);
 	char *region = malloc(FILL_BYTES);
+	void (*section)(struct tally *, uint64_t *) = torture.op->object ? torture_object_section : read_section;
 	uint32_t generation = 0;
 
+	t->random = random ^ 88675123;
 	my_tally = t;
 	op_thread_enter(torture.op);
 	while (!torture_stopped()) {
@@ -164,10 +168,11 @@ void torture_reader(struct member *m)
 		for (int i = 0; i < 64; i++) {
 			if (region && random & 32)
 				fill_store_buffer(region, &random);
-			read_section(t, &random);
+			section(t, &random);
 		}
 	}
 	t->cpu_ns = thread_cpu_ns();
 	op_thread_exit(torture.op);
+	torture_leave();
 	free(region);
 }

@@ -8,7 +8,7 @@ static struct tally sum_up(void)
 {
 	struct tally sum = { 0 };
 
-	for (int i = 0; i <= torture.nr_readers; i++) {
+	for (int i = 0; i < torture_nr_tallies(); i++) {
 		const struct tally *t = &torture.tally[i];
 
 		sum.reads += quiesce_load_relaxed(&t->reads);
@@ -17,6 +17,7 @@ static struct tally sum_up(void)
 		sum.magic_errors += quiesce_load_relaxed(&t->magic_errors);
 		sum.reuse_errors += quiesce_load_relaxed(&t->reuse_errors);
 		sum.cookie_errors += quiesce_load_relaxed(&t->cookie_errors);
+		sum.handed_over += quiesce_load_relaxed(&t->handed_over);
 		sum.cpu_ns += t->cpu_ns;
 		for (int k = 0; k <= PIPE_LENGTH; k++) {
 			sum.pipe[k] += quiesce_load_relaxed(&t->pipe[k]);
@@ -38,7 +39,7 @@ static uint64_t too_old(const struct tally *sum)
 static uint64_t errors_of(const struct tally *sum)
 {
 	return too_old(sum) + sum->canary_errors + sum->magic_errors + sum->reuse_errors + sum->cookie_errors +
-	       quiesce_load_relaxed(&torture.barrier_errors) + torture.leaks + torture.hung;
+	       quiesce_load_relaxed(&torture.barrier_errors) + quiesce_load_relaxed(&torture.key_errors) + torture.leaks + torture.hung;
 }
 
 uint64_t torture_errors(void)
@@ -62,13 +63,17 @@ static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
 
 static void print_counts(const struct tally *s)
 {
-	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, grace periods %llu, "
-		  "reused %llu",
-		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version), U(torture.completed),
-		  U(torture.reused));
-	job_print("callbacks %llu, fake writers' waits %llu, barriers %llu (floods %llu), signals %llu, free list empty %llu",
-		  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods),
-		  U(torture.signals), U(torture.empty));
+	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, %s %llu, reused %llu",
+		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version),
+		  torture.op->object ? "waits" : "grace periods", U(torture.completed), U(torture.reused));
+	if (torture.op->object)
+		job_print("guards handed over %llu, fake writers' waits %llu, longest wait %.1f ms, signals %llu, free list empty %llu",
+			  U(s->handed_over), U(torture.fake_waits), (double)torture.longest_ns / 1e6, U(torture.signals),
+			  U(torture.empty));
+	else
+		job_print("callbacks %llu, fake writers' waits %llu, barriers %llu (floods %llu), signals %llu, free list empty %llu",
+			  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods),
+			  U(torture.signals), U(torture.empty));
 	print_histogram("Reader Pipe:", s->pipe);
 	print_histogram("Reader Batch:", s->batch);
 }
@@ -76,8 +81,9 @@ static void print_counts(const struct tally *s)
 static void print_errors(const struct tally *s)
 {
 	job_print("!!! errors: age 2 or more %llu, canary %llu, magic %llu, reused in a section %llu, cookie %llu, "
-		  "barrier %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
-		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.leaks), U(torture.hung));
+		  "barrier %llu, key held %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
+		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.key_errors), U(torture.leaks),
+		  U(torture.hung));
 }
 
 /* A run that did not do its work proves nothing.  NULL: it did. */
@@ -91,8 +97,10 @@ static const char *idle_reason(const struct tally *s)
 		return "no element was used twice";
 	if (torture.empty > torture.version)
 		return "the free list was empty most of the time";
-	if (!s->signal_reads || !torture.exits || !torture.barriers)
-		return "signals, exits or barriers did not happen";
+	if (!s->signal_reads || !torture.exits)
+		return "signals or exits did not happen";
+	if (torture.op->object ? !s->handed_over || !torture.fake_waits : !torture.barriers)
+		return torture.op->object ? "no guard was handed over or no key waited for" : "barriers did not happen";
 	return NULL;
 }
 

@@ -86,7 +86,7 @@ static enum way random_way(uint64_t *random)
 
 static void update(uint64_t *random)
 {
-	struct element *fresh = pool_get(), *old = torture.current;
+	struct element *fresh = pool_get(), *old = torture.current[0];
 	enum way way = random_way(random);
 
 	if (!fresh) {
@@ -95,8 +95,9 @@ static void update(uint64_t *random)
 		return;
 	}
 	torture_spin(random_next(random) % 64);
-	torture.op->pointer->publish((void **)&torture.current, fresh);
+	torture.op->pointer->publish((void **)&torture.current[0], fresh);
 	torture_count(torture.version);
+	torture_count(torture.progress[0]);
 	quiesce_store_relaxed(&old->age, 1);
 	if (way == WAY_CALL) {
 		old->head.fn = callback;
@@ -138,9 +139,9 @@ void torture_writer(void)
 }
 
 /* Grace periods for nothing: they share, overtake and expedite the writer's. */
-void torture_fake_writer(uint64_t seed)
+void torture_fake_writer(uint32_t index)
 {
-	uint64_t random = seed * 0x9e3779b97f4a7c15u;
+	uint64_t random = (index + 1) * 0x9e3779b97f4a7c15u;
 
 	while (!torture_stopped()) {
 		enum way way = random_way(&random);
@@ -154,7 +155,8 @@ void torture_fake_writer(uint64_t seed)
 			torture.op->retire->barrier();
 		else
 			wait_in_way(way, &random);
-		(void)quiesce_fetch_add_relaxed(&torture.fake_waits, (uint64_t)1);
+		torture_count_together(torture.fake_waits);
+		torture_count(torture.progress[NR_POINTERS + index]);
 		sleep_ns(random_next(&random) % 300000);
 	}
 }
