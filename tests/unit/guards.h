@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* guards.h - what the tests of simple hazard pointers share: waiters that are watched, threads that
+ * hold guards for a test, and guards in every place where a slot can live.
+ */
+#ifndef GUARDS_H
+#define GUARDS_H
+
+#include <quiesce/shazptr.h>
+
+#include "testing.h"
+
+/* ---- a thread that waits for one address ---- */
+
+struct waiter {
+	pthread_t thread;
+	const void *address;
+	const int *flag; /* set by the holder before it clears; NULL: none */
+	pid_t tid;
+	int returned, seen;
+};
+
+static inline void *waiter_main(void *arg)
+{
+	struct waiter *w = arg;
+
+	quiesce_store_relaxed(&w->tid, my_tid()); /* Relaxed: for waiter_must_wait() only. */
+	synchronize_shazptr(w->address);
+	if (w->flag)
+		w->seen = flag_get(w->flag);
+	flag_set(&w->returned);
+	return NULL;
+}
+
+/* Start @w, and return when it has found something in its way, or is over. */
+static inline void waiter_begin(struct waiter *w, const void *address, const int *flag)
+{
+	uint64_t blocked = stats_now().shazptr_blocked;
+
+	*w = (struct waiter){ .address = address, .flag = flag };
+	thread_must(pthread_create(&w->thread, NULL, waiter_main, w));
+	wait_until(flag_get(&w->returned) || stats_now().shazptr_blocked > blocked);
+}
+
+/* The first may have begun earlier, the last may not have told anybody yet: one is whole. */
+#define LOOKS 3
+
+/* Has it returned, or does it sleep, so that others do the looking? */
+static inline int waiter_settled(struct waiter *w)
+{
+	return flag_get(&w->returned) || thread_state(quiesce_load_relaxed(&w->tid)) == 'S';
+}
+
+/* Have none of @nr waiters returned, although they have been looked for? */
+static inline int waiters_wait(struct waiter *w, int nr)
+{
+	uint64_t scans = stats_now().scans;
+	int returned = 0;
+
+	for (int i = 0; i < nr; i++)
+		wait_until(waiter_settled(&w[i]));
+	wait_until(flag_get(&w->returned) || stats_now().scans >= scans + LOOKS);
+	for (int i = 0; i < nr; i++)
+		returned += flag_get(&w[i].returned);
+	return !returned;
+}
+
+static inline void waiter_end(struct waiter *w)
+{
+	pthread_join(w->thread, NULL);
+}
+
+#define assert_waits(w) assert_true(waiters_wait((w), 1))
+#define assert_all_wait(w) assert_true(waiters_wait((w), sizeof(w) / sizeof(*(w))))
+
+/* ---- a thread that does what the test tells it ---- */
+
+struct actor {
+	pthread_t thread;
+	sem_t asked, answered;
+	void (*fn)(void *);
+	void *arg;
+};
+
+static inline void *actor_main(void *arg)
+{
+	struct actor *a = arg;
+
+	for (;;) {
+		wait_for(&a->asked);
+		if (!a->fn)
+			return NULL;
+		a->fn(a->arg);
+		sem_post(&a->answered);
+	}
+}
+
+static inline void actor_begin(struct actor *a)
+{
+	sem_init(&a->asked, 0, 0);
+	sem_init(&a->answered, 0, 0);
+	thread_must(pthread_create(&a->thread, NULL, actor_main, a));
+}
+
+static inline void actor_do(struct actor *a, void (*fn)(void *), void *arg)
+{
+	a->fn = fn;
+	a->arg = arg;
+	sem_post(&a->asked);
+	wait_for(&a->answered);
+}
+
+static inline void actor_end(struct actor *a)
+{
+	a->fn = NULL;
+	sem_post(&a->asked);
+	pthread_join(a->thread, NULL);
+}
+
+struct take {
+	const void *ptr;
+	struct shazptr_guard guard;
+};
+
+static inline void do_acquire(void *arg)
+{
+	struct take *t = arg;
+
+	t->guard = shazptr_acquire(t->ptr);
+}
+
+static inline void do_clear(void *arg)
+{
+	struct take *t = arg;
+
+	shazptr_clear(t->guard);
+}
+
+static inline void do_touch(void *arg)
+{
+	struct take t = { .ptr = arg };
+
+	do_acquire(&t);
+	do_clear(&t);
+}
+
+/* ---- places ---- */
+
+/* As many threads as have a line of slots from the start. */
+#define NR_SETTLED 8
+
+/* Actors that have taken all of these lines, and hold nothing. */
+static inline void settlers_begin(struct actor settler[NR_SETTLED])
+{
+	static int nothing;
+
+	for (int i = 0; i < NR_SETTLED; i++) {
+		actor_begin(&settler[i]);
+		actor_do(&settler[i], do_touch, &nothing);
+	}
+}
+
+static inline void settlers_end(struct actor settler[NR_SETTLED])
+{
+	for (int i = 0; i < NR_SETTLED; i++)
+		actor_end(&settler[i]);
+}
+
+/* Ask for a guard of @ptr that is the one after @skip others in a slot of kind @place. */
+#define MAX_FILLERS 2000
+
+struct placement {
+	const void *ptr;
+	enum quiesce_slots place;
+	int skip;
+	struct shazptr_guard guard;
+	int nr_fillers; /* over MAX_FILLERS: there is no such place */
+	struct shazptr_guard filler[MAX_FILLERS];
+};
+
+/* Fill slots with guards of nothing in particular until one of @p->ptr comes to lie there. */
+static inline void do_place(void *arg)
+{
+	static int filler;
+	struct placement *p = arg;
+	int skip = p->skip;
+
+	for (p->nr_fillers = 0; p->nr_fillers < MAX_FILLERS; p->nr_fillers++) {
+		p->guard = shazptr_acquire(p->ptr);
+		if (quiesce_shazptr_slot(p->guard) == p->place && skip-- <= 0)
+			break;
+		shazptr_clear(p->guard);
+		p->filler[p->nr_fillers] = shazptr_acquire(&filler);
+	}
+	for (int i = 0; i < p->nr_fillers; i++)
+		shazptr_clear(p->filler[i]);
+}
+
+static inline void do_clear_placed(void *arg)
+{
+	struct placement *p = arg;
+
+	shazptr_clear(p->guard);
+}
+
+#endif
