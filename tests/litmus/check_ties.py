@@ -6,7 +6,8 @@ A line " * Source: FILE FUNCTION OP ; OP ..." claims that these texts stand in
 that function (or macro), in this order.  Further, every operation with a label in
 a program of our dialect must be claimed by one of the file's Source lines, with
 the same operation and label; quiesce_fence_light and quiesce_fence_full may stand
-for quiesce_fence_mode, a full fence also for a heavy one.  So an order that
+for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a shared
+one, an acquire load and a release store for quiesce_claim.  So an order that
 changes in the source breaks this test until the litmus file is looked at again.
 What Weakened and Guard lines name must be in src/mutants.h."""
 import glob
@@ -17,7 +18,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
-              "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy")}
+              "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
+              "quiesce_fence_heavy": ("quiesce_fence_heavy_shared",),
+              "quiesce_load_acquire": ("quiesce_claim",), "quiesce_store_release": ("quiesce_claim",)}
 # What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
 RMW_FULL = [("include/quiesce/atomic.h", "quiesce__after_rmw", ["(result)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)"])]
 RMW_FULL += [("include/quiesce/atomic.h", op, ["quiesce__after_rmw(__atomic_"])

@@ -30,6 +30,15 @@ LOCK_SOURCE = RCU_H + " quiesce__rcu_read_lock quiesce_store_relaxed(&self->rcu_
 UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_unlock quiesce_store_release(RU2, &self->rcu_word, 0)"
 ADVANCE_SOURCE = "src/rcu.c gp_advance quiesce_fence_heavy(RU1) ; publish_number(number)"
 SCAN_SOURCE = "src/rcu.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
+SH_H = "include/quiesce/shazptr.h"
+CLAIM = [["LDAR W5,[X11]"], ["MOV W1,#1", "STLR W1,[X11]"]]
+AGAIN = [["LDAR W3,[X12]"]]
+CLAIM_SOURCE = SH_H + " quiesce__shazptr_claim quiesce_claim(SH2 ; quiesce_fence_light(SH1)"
+AGAIN_SOURCE = SH_H + " quiesce__shazptr_attempt quiesce__shazptr_claim( ; quiesce_load_acquire(SH3, where)"
+CLEAR_SOURCE = SH_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot, (uintptr_t)0)"
+LOOK_SOURCE = "src/slots.h quiesce__slots_look quiesce_load_acquire(SH2, slot)"
+WAIT_SOURCE = "src/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
+GUARD_SOURCES = [CLAIM_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 
 
@@ -98,6 +107,24 @@ FAMILIES = [
     ("rmw-lse", "One instruction (Armv8.1): it is a fence.",
      "N", [["MOV W5,#1", "SWPAL W5,W6,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
      r"0:X3=1 /\ 1:X2=0", ["src/rcu.c uncounted_lock quiesce_fetch_add(RU8"]),
+    ("guard", "A whole guard against a whole wait: claim, find the object again, use, clear; unlink, fence, look, free.",
+     "NNNNNN", CLAIM + AGAIN + USE + UNLOCK, [UNLINK + HEAVY + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GUARD_SOURCES),
+    ("guard-late", "The fence before the unlinking: too early.",
+     "SSNNNN", CLAIM + AGAIN + USE + UNLOCK, [HEAVY + UNLINK + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GUARD_SOURCES),
+    ("guard-plain-clear", "The clear a plain store.",
+     "NNNSNN", CLAIM + AGAIN + USE + plain_unlock(UNLOCK), [UNLINK + HEAVY + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GUARD_SOURCES),
+    ("guard-leader", "The caller unlinks, fences and queues (release); another thread takes the queue (acquire) and looks.",
+     "NNNNNN", CLAIM + AGAIN + USE + UNLOCK,
+     [UNLINK + HEAVY + ["MOV W2,#1", "STLR W2,[X16]"], ["LDAR W5,[X16]", "CBZ W5,L0"] + SCAN + FREE],
+     r"0:X3=1 /\ 0:X4=9 /\ 2:X5=1 /\ " + TOOK_PLACE,
+     GUARD_SOURCES + ["src/shazptr.c enter_queue quiesce__lock( ; quiesce__scan.queue = me ; quiesce__unlock("]),
+    ("guard-again", "The look sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
+     "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
+                         ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],
+     r"0:X4=9", [CLAIM_SOURCE, CLEAR_SOURCE, LOOK_SOURCE]),
 ]
 
 
