@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.h - make system calls fail, or succeed without doing anything.
  *
- * A rule is CALL[TEST]=RESULT:
+ * A rule is CALL[@N][TEST]=RESULT:
  *	CALL     a name of the table below
- *	TEST     on the first argument: &MASK any bit set, :VALUE equal, !VALUE different
+ *	N        the argument that is tested, counted from 0; the first one unless told
+ *	TEST     &MASK any bit set, :VALUE equal, !VALUE different
  *	RESULT   an errno by name, or "fake": the call returns 0 and nothing happens
  */
 #ifndef FILTER_H
@@ -60,13 +61,15 @@ static inline void filter_add(struct filter *f, struct sock_filter instruction)
 	f->code[f->length++] = instruction;
 }
 
-/* If the first argument fails @test, jump over the one instruction that follows. */
+/* If the argument fails @test, jump over the one instruction that follows. */
 static inline void filter_add_test(struct filter *f, const char *test)
 {
+	unsigned int argument = *test == '@' ? (unsigned int)strtoul(test + 1, (char **)&test, 0) : 0;
 	unsigned int value = (unsigned int)strtoul(test + 1, NULL, 0);
 	unsigned short how = *test == '&' ? BPF_JSET : BPF_JEQ;
 
-	filter_add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])));
+	filter_add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   (unsigned int)offsetof(struct seccomp_data, args) + argument * 8));
 	if (*test == '!')
 		filter_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
 	else
@@ -75,7 +78,7 @@ static inline void filter_add_test(struct filter *f, const char *test)
 
 static inline int filter_add_rule(struct filter *f, const char *rule)
 {
-	size_t name = strcspn(rule, "&:!="), whole = strcspn(rule, "=");
+	size_t name = strcspn(rule, "@&:!="), whole = strcspn(rule, "=");
 	unsigned char over = rule[name] == '=' ? 1 : 3;
 	int call, result;
 

@@ -4,7 +4,7 @@
 #define USE_H
 
 #include <quiesce/control.h>
-#include <quiesce/rcu.h>
+#include <quiesce/shazptr.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +17,8 @@ struct use_object {
 };
 
 static int use_nr_run;
-static struct use_object *use_shared;
+static struct use_object *use_shared; /* RCU protects it */
+static struct use_object *use_single; /* hazard pointers do */
 
 static inline void use_run(struct rcu_head *head)
 {
@@ -37,16 +38,30 @@ static inline struct use_object *use_new(void)
 	return o;
 }
 
+/* Two guards, of which the first one ends first. */
+static inline int use_guards(void)
+{
+	struct shazptr_guard first = shazptr_protect(&use_single);
+	struct shazptr_guard second = shazptr_protect(&use_single);
+	struct use_object *a = shazptr_ptr(first), *b = shazptr_ptr(second);
+	int ok = !a || a->value == 42;
+
+	shazptr_clear(first);
+	ok &= !b || b->value == 42;
+	shazptr_clear(second);
+	return ok;
+}
+
 static inline int use_reader(void)
 {
 	struct use_object *o;
-	int ok;
+	int ok = use_guards();
 
 	rcu_read_lock();
 	rcu_read_lock();
 	o = rcu_dereference(use_shared);
 	rcu_read_unlock();
-	ok = rcu_read_lock_held() && (!o || o->value == 42);
+	ok &= rcu_read_lock_held() && (!o || o->value == 42);
 	rcu_read_unlock();
 	return ok && !rcu_read_lock_held();
 }
@@ -72,6 +87,20 @@ static inline void use_replace(int way)
 		old->value = -1;
 		free(old);
 	}
+}
+
+/* Wait for the guards of one object: by the caller's own look first, or by the scan at once. */
+static inline void use_replace_single(int skip_self_scan)
+{
+	struct use_object *old = rcu_xchg_pointer(&use_single, use_new());
+
+	if (!old)
+		return;
+	quiesce_set_skip_self_scan(skip_self_scan);
+	synchronize_shazptr(old);
+	quiesce_set_skip_self_scan(0);
+	old->value = -1;
+	free(old);
 }
 
 static inline int use_poll(void)
@@ -103,6 +132,8 @@ static inline int use_everything(void)
 
 	for (int way = 0; way < 10; way++)
 		use_replace(way % 5);
+	for (int i = 0; i < 4; i++)
+		use_replace_single(i % 2);
 	ok &= use_poll();
 	ok &= use_callback();
 	return ok && use_reader();

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* victim.c - a program that uses everything, to be run where something is missing.
  *
- *	victim FENCE WORKER
+ *	victim FENCE WORKER SLOTS
  *
  * FENCE: light, full or any, what the library must have chosen.  WORKER: "threads"
  * where threads can be had, "alone" where none can: then the caller must do the work.
+ * SLOTS: "thread" where slots near a CPU must not have been chosen, else any.
  */
 #include "use.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int failures;
@@ -26,6 +29,55 @@ static int fence_is(const char *wanted)
 
 	printf("fences: %s\n", fence);
 	return !strcmp(wanted, "any") || !strcmp(wanted, fence);
+}
+
+static int slots_are(const char *wanted)
+{
+	static const char *const name[] = { "thread", "cpu_id", "mm_cid" };
+
+	printf("slots: %s\n", name[quiesce_slots()]);
+	return !strcmp(wanted, "any") || !strcmp(wanted, name[quiesce_slots()]);
+}
+
+/* More guards at once than a CPU and a thread have slots.  There may be no other thread, so the
+ * guard that is waited for is handed over to a signal handler, which clears it some ticks later. */
+static struct shazptr_guard waited_for;
+static int ticks_left;
+
+static void tick(int sig)
+{
+	(void)sig;
+	if (waited_for.slot && --ticks_left <= 0) {
+		shazptr_clear(waited_for);
+		waited_for.slot = NULL;
+	}
+}
+
+static int a_handler_ends_the_wait(int skip_self_scan)
+{
+	enum { N = 100 };
+	static int object[N + 1];
+	struct itimerspec each_ms = { { 0, 1000000 }, { 0, 1000000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct shazptr_guard guard[N];
+	timer_t timer;
+	int ok;
+
+	signal(SIGUSR1, tick);
+	for (int i = 0; i < N; i++)
+		guard[i] = shazptr_acquire(&object[i]);
+	synchronize_shazptr(&object[N]);
+	ticks_left = 3;
+	waited_for = shazptr_acquire(&object[N]);
+	quiesce_set_skip_self_scan(skip_self_scan);
+	ok = !timer_create(CLOCK_MONOTONIC, &event, &timer) && !timer_settime(timer, 0, &each_ms, NULL);
+	synchronize_shazptr(&object[N]);
+	ok &= !waited_for.slot;
+	timer_settime(timer, 0, &never, NULL);
+	quiesce_set_skip_self_scan(0);
+	for (int i = 0; i < N; i++)
+		shazptr_clear(guard[i]);
+	return ok;
 }
 
 /* In a section nobody may wait: what does not fit a queue must still not be lost. */
@@ -66,23 +118,26 @@ static void use_alone(void)
 			failures++;
 	check(failures == 0, "everything works without a worker");
 	quiesce_get_stats(&stats, sizeof stats);
-	check(!stats.worker_running, "no worker runs");
+	check(!stats.worker_running && !stats.scan_thread_running, "no worker and no scan thread runs");
 }
 
 int main(int argc, char **argv)
 {
 	struct quiesce_stats stats;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: victim light|full|any threads|alone\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: victim light|full|any threads|alone thread|any\n");
 		return 2;
 	}
 	alarm(30);
 	check(fence_is(argv[1]), "the fences are those expected");
+	check(slots_are(argv[3]), "the slots are those expected");
 	if (!strcmp(argv[2], "alone"))
 		use_alone();
 	else
 		check(use_with_threads(3, 20), "everything works beside readers");
+	check(a_handler_ends_the_wait(0), "a wait that a signal handler ends");
+	check(a_handler_ends_the_wait(1), "the same by the scan at once");
 	check(many_in_a_section(), "more callbacks than fit a queue");
 	check(quiesce_shutdown(0) == 0, "shutdown");
 	quiesce_get_stats(&stats, sizeof stats);
