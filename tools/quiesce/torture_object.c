@@ -101,14 +101,15 @@ static void let_go(struct hold *h, struct tally *t)
 
 /* ---- mailboxes ---- */
 
-/* raw, both: the mailboxes' own hand-over; full on success. */
 static bool mail_turn(struct mailbox *m, uint32_t from)
 {
+	/* raw: the mailboxes' own hand-over; acquire, with the release in mail_end(). */
 	return __atomic_compare_exchange_n(&m->state, &from, MAIL_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void mail_end(struct mailbox *m, uint32_t state)
 {
+	/* raw: as above. */
 	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
 }
 
