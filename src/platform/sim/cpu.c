@@ -5,7 +5,8 @@
  * put a thread on a CPU may throw another off (preemption) and may choose a new
  * CPU (migration); both are full fences and abort a critical section, and what
  * the last thread of a CPU knew, the next one knows.  The concurrency id is the
- * lowest that no running thread has.
+ * lowest that no running thread has; who gets it knows what its last owner knew,
+ * because the kernel hands ids over by atomic operations.
  */
 #include "machine.h"
 #include "platform/platform.h"
@@ -20,6 +21,7 @@ void sim__cpu_reset(void)
 	for (int i = 0; i < SIM_MAX_THREADS; i++) {
 		M->cpus[i].running = -1;
 		memset(M->cpus[i].left.clock, 0, sizeof M->cpus[i].left.clock);
+		memset(M->cid_left[i].clock, 0, sizeof M->cid_left[i].clock);
 	}
 }
 
@@ -34,6 +36,7 @@ void sim__cpu_remove(struct thread *t)
 	sim__buffer_drain(t);
 	view_fence(t);
 	view_copy(&cpu->left, &t->cur);
+	view_copy(&M->cid_left[t->cid], &t->cur);
 	cpu->running = -1;
 	t->cpu = t->cid = -1;
 	t->rseq_aborted = true;
@@ -75,10 +78,13 @@ void sim__cpu_place(struct thread *t)
 	t->cpu = number;
 	cpu->running = t - M->threads;
 	view_join(&t->cur, &cpu->left);
+	view_join(&t->cur, &M->cid_left[t->cid]);
 }
 
 int platform_nr_possible_cpus(void)
 {
+	if (M->config.possible_cpus)
+		return M->config.possible_cpus;
 	return M->config.nr_cpus ? M->config.nr_cpus : SIM_MAX_THREADS;
 }
 
@@ -105,12 +111,15 @@ int64_t platform_rseq_id(bool mm_cid)
 static int64_t id_now(void)
 {
 	struct thread *t = sim__current();
+	int id;
 
 	if (!t || M->config.rseq_kind == PLATFORM_RSEQ_NONE)
 		return -1;
 	if (!M->config.nr_cpus)
-		return M->cur;
-	return M->config.rseq_kind == PLATFORM_RSEQ_MM_CID ? t->cid : t->cpu;
+		id = M->cur;
+	else
+		id = M->config.rseq_kind == PLATFORM_RSEQ_MM_CID ? t->cid : t->cpu;
+	return M->config.id_hook ? M->config.id_hook(id) : id;
 }
 
 int64_t quiesce__claim_id(void)
@@ -124,7 +133,8 @@ static bool aborted(const struct thread *t)
 	return t->rseq_aborted && !M->config.rseq_never_aborts && !QUIESCE_MUTANT(claim_unprotected);
 }
 
-/* The critical section: every step may find itself aborted, up to the store that commits.
+/* The critical section: every step may find itself aborted, up to the store that commits.  What it
+ * reads of the thread's own, and its id, change only with an abort, so they are one step.
  * 1 claimed, 0 taken, -EAGAIN. */
 static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *const *near, uintptr_t value,
 			    uintptr_t **ret_slot)
@@ -133,6 +143,7 @@ static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *
 	uintptr_t *slot;
 	uint64_t found;
 
+	sim__held_release(t); /* the compiler moves nothing into it or past it */
 	t->rseq_aborted = false;
 	sim__point();
 	slot = *own;
@@ -153,7 +164,7 @@ static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *
 	sim__point();
 	if (aborted(t))
 		return -EAGAIN;
-	sim__commit_now(t, slot, value, &site);
+	sim__commit_now(t, slot, value, SIM_ORDER(SH2, RELEASE, SIM_RELEASE), &site);
 	*ret_slot = slot;
 	return 1;
 }

@@ -132,6 +132,7 @@ struct machine {
 	size_t arena_used;
 	int nr_objects;       /* highest id used, plus one */
 	struct cpu cpus[SIM_MAX_THREADS];
+	struct view cid_left[SIM_MAX_THREADS]; /* what the last owner of a concurrency id knew when it left */
 	struct object objects[SIM_MAX_OBJECTS];
 	struct thread threads[SIM_MAX_THREADS];
 	struct location locations[SIM_LOCATIONS];
@@ -182,8 +183,8 @@ void sim__memory_put(const struct location *l, uint64_t value);
 uint64_t sim__committed(struct location *l);
 uint64_t sim__expected(struct location *l);
 void sim__commit_buffered(struct thread *t, const struct buffered *b);
-/* A release store without a scheduling point. */
-void sim__commit_now(struct thread *t, uint64_t *word, uint64_t value, const struct sim_site *site);
+/* A store without a scheduling point. */
+void sim__commit_now(struct thread *t, uint64_t *word, uint64_t value, enum sim_order order, const struct sim_site *site);
 void sim__fence(struct thread *t); /* a full fence of @t */
 uint64_t sim__read_newest(struct thread *t, const void *p, unsigned size);
 void sim__held_release(struct thread *t);

@@ -326,13 +326,13 @@ void sim__store(void *p, unsigned size, uint64_t value, enum sim_order order, co
 		store_now(t, l, value, order);
 }
 
-void sim__commit_now(struct thread *t, uint64_t *word, uint64_t value, const struct sim_site *site)
+void sim__commit_now(struct thread *t, uint64_t *word, uint64_t value, enum sim_order order, const struct sim_site *site)
 {
 	struct location *l = sim__location(word, sizeof *word);
 
 	sim__held_release(t);
-	store_now(t, l, value, SIM_RELEASE);
-	sim__trace("store", word, value, SIM_RELEASE, site);
+	store_now(t, l, value, order);
+	sim__trace("store", word, value, order, site);
 }
 
 /* Begin a read-modify-write: what must have left the buffer leaves it. */

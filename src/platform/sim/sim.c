@@ -120,6 +120,7 @@ static void stamps_reset(void)
 		memset(M->threads[i].acq.stamp, 0, sizeof M->sc.stamp);
 		memset(M->threads[i].rel.stamp, 0, sizeof M->sc.stamp);
 		memset(M->cpus[i].left.stamp, 0, sizeof M->sc.stamp);
+		memset(M->cid_left[i].stamp, 0, sizeof M->sc.stamp);
 	}
 	memset(M->sc.stamp, 0, sizeof M->sc.stamp);
 	M->highest_stamp = 0;

@@ -30,6 +30,8 @@ struct sim_config {
 	int nr_cpus;                    /* 0: a CPU for each thread, nobody is ever preempted */
 	enum sim_membarrier membarrier;
 	int rseq_kind;                  /* enum platform_rseq_kind */
+	int possible_cpus;              /* what the library is told; 0: as many as there are */
+	int (*id_hook)(int id);         /* what id the library sees instead, so that ids have holes */
 	bool rseq_never_aborts;         /* a broken kernel, for the machine's own test */
 	bool spurious_wakeups;          /* default on, in a quarter of the seeds */
 	int thread_start_failures;      /* so many platform_thread_start() say -EAGAIN; -1: all */

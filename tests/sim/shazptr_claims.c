@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
+#include "shazptr_world.h"
+
+#include "slots.h"
+
+static void setup_basic(void)
+{
+	world_begin();
+	world_readers(driver_readers + 1);
+	world_updaters(1);
+}
+
+/* Every thread has a CPU, so that all of them run at once. */
+static void setup_wide(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	world_readers(driver_readers + 1);
+	world_updaters(1);
+}
+
+static void setup_cpu_id(void)
+{
+	setup_basic();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_CPU_ID;
+}
+
+static void setup_no_rseq(void)
+{
+	setup_basic();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+static void setup_full(void)
+{
+	setup_basic();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_full_wide(void)
+{
+	setup_wide();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_full_no_rseq(void)
+{
+	setup_no_rseq();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static const char *wants_threads(const char *name)
+{
+	return __builtin_strcmp(name, "QUIESCE_SLOTS") ? NULL : "thread";
+}
+
+static void setup_kind_thread(void)
+{
+	setup_basic();
+	sim_config()->getenv_hook = wants_threads;
+}
+
+/* As most programs write it: one updater, publication by a store. */
+static void assigner(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct item *old = rcu_access_pointer(world_place[0]), *item = world_new(NULL);
+
+		rcu_assign_pointer(world_place[0], item);
+		synchronize_shazptr(old);
+		world_free(old);
+	}
+}
+
+static void setup_assign(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(assigner, NULL, "updater");
+}
+
+static void setup_full_assign(void)
+{
+	setup_assign();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- ids with holes, and ids that cannot be ---- */
+
+static int far_apart(int id)
+{
+	return 511 - id * 200;
+}
+
+static int out_of_range(int id)
+{
+	return id ? 511 + id : 511;
+}
+
+static void setup_sparse(void)
+{
+	setup_basic();
+	sim_config()->possible_cpus = 512;
+	sim_config()->id_hook = far_apart;
+}
+
+static void setup_out_of_range(void)
+{
+	setup_basic();
+	sim_config()->possible_cpus = 512;
+	sim_config()->id_hook = out_of_range;
+}
+
+/* ---- ways to acquire ---- */
+
+static void known_reader(void *wild)
+{
+	world_read_known(0, wild);
+	world_read_known(0, wild);
+}
+
+static void setup_known(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers + 1; i++)
+		sim_spawn(known_reader, NULL, "reader");
+	world_updaters(1);
+}
+
+static void setup_wildcard(void)
+{
+	world_begin();
+	sim_spawn(known_reader, world_place, "wild");
+	sim_spawn(known_reader, world_place, "wild");
+	world_readers(1);
+	world_updaters(1);
+}
+
+static void setup_full_wildcard(void)
+{
+	setup_wildcard();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void try_reader(void *unused)
+{
+	struct shazptr_guard guard;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		guard = shazptr_tryprotect(&world_place[0]);
+		if (shazptr_ptr(guard))
+			world_look(shazptr_ptr(guard));
+		shazptr_clear(guard);
+	}
+}
+
+static void setup_try(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers + 1; i++)
+		sim_spawn(try_reader, NULL, "reader");
+	world_updaters(2);
+}
+
+/* ---- several guards at once ---- */
+
+static void nester(void *unused)
+{
+	struct shazptr_guard guard[3];
+
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		guard[i] = shazptr_protect(&world_place[i & 1]);
+	/* Out of order. */
+	world_look(shazptr_ptr(guard[2]));
+	shazptr_clear(guard[2]);
+	world_look(shazptr_ptr(guard[0]));
+	shazptr_clear(guard[0]);
+	guard[0] = shazptr_protect(&world_place[0]);
+	world_look(shazptr_ptr(guard[1]));
+	shazptr_clear(guard[1]);
+	world_look(shazptr_ptr(guard[0]));
+	shazptr_clear(guard[0]);
+}
+
+static void setup_nested(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(nester, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_nested_wide(void)
+{
+	setup_nested();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_nested(void)
+{
+	setup_nested();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_nested_no_rseq(void)
+{
+	setup_nested();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+/* ---- no slots ---- */
+
+/* Lines that cannot be had: guards go without slots. */
+static void few_lines(uint32_t nr)
+{
+	quiesce_slots();
+	quiesce__slots.capacity = nr;
+}
+
+static void finish_storm(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	if (stats.anonymous)
+		sim_saw();
+}
+
+static void setup_storm(void)
+{
+	world_begin();
+	few_lines(0);
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(nester, NULL, "reader");
+	world_updaters(1);
+}
+
+static void setup_anonymous(void)
+{
+	world_begin();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	few_lines(0);
+	world_readers(driver_readers);
+	world_updaters(1);
+}
+
+static void setup_full_anonymous(void)
+{
+	world_begin();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	few_lines(0);
+	world_readers(driver_readers);
+	world_updaters(1);
+}
+
+/* Publication by a store, full fences: only the count's own order is left. */
+static void setup_full_anonymous_assign(void)
+{
+	world_begin();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	few_lines(0);
+	world_readers(driver_readers);
+	sim_spawn(assigner, NULL, "updater");
+}
+
+/* Threads that cannot be taken a line back from when they exit: shared slots. */
+static void setup_shared(void)
+{
+	world_begin();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	sim_config()->arm_exit_failures = -1;
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(nester, NULL, "reader");
+	world_updaters(1);
+}
+
+static void setup_full_shared(void)
+{
+	setup_shared();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* The first slots of both ids, the lines, shared lines, one after another. */
+static void hoarder(void *unused)
+{
+	struct shazptr_guard guard[10];
+
+	(void)unused;
+	for (int i = 0; i < 10; i++)
+		guard[i] = shazptr_protect(&world_place[0]);
+	for (int i = 0; i < 10; i++) {
+		world_look(shazptr_ptr(guard[i]));
+		shazptr_clear(guard[i]);
+	}
+}
+
+static void setup_hoard(void)
+{
+	world_begin();
+	few_lines(2);
+	sim_spawn(hoarder, NULL, "hoarder");
+	sim_spawn(hoarder, NULL, "hoarder");
+	world_updaters(1);
+}
+
+/* ---- sections of RCU between guards ---- */
+
+static void both_reader(void *unused)
+{
+	struct shazptr_guard guard;
+	struct item *item;
+
+	(void)unused;
+	rcu_read_lock();
+	item = rcu_dereference(world_place[1]);
+	world_look(item);
+	guard = shazptr_protect(&world_place[0]);
+	world_look(item);
+	rcu_read_unlock();
+	world_look(shazptr_ptr(guard));
+	shazptr_clear(guard);
+	world_read(0);
+}
+
+static void rcu_updater(void *unused)
+{
+	struct item *old = world_replace(1);
+
+	(void)unused;
+	synchronize_rcu();
+	world_free(old);
+}
+
+static void setup_rcu(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(both_reader, NULL, "reader");
+	world_updaters(1);
+	sim_spawn(rcu_updater, NULL, "rcu");
+}
+
+const struct sim_scenario shazptr_claim_scenarios[] = {
+	{ .name = "basic", .what = "readers, one updater; two CPUs", .setup = setup_basic },
+	{ .name = "wide", .what = "a CPU for every thread", .setup = setup_wide },
+	{ .name = "cpu_id", .what = "slots by CPU number", .setup = setup_cpu_id },
+	{ .name = "no_rseq", .what = "no restartable sequences", .setup = setup_no_rseq },
+	{ .name = "kind_thread", .what = "QUIESCE_SLOTS=thread", .setup = setup_kind_thread },
+	{ .name = "full", .what = "no membarrier", .setup = setup_full },
+	{ .name = "full_wide", .what = "no membarrier, a CPU for every thread", .setup = setup_full_wide },
+	{ .name = "full_no_rseq", .what = "neither of the two", .setup = setup_full_no_rseq },
+	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
+	{ .name = "full_assign", .what = "... without membarrier", .setup = setup_full_assign },
+	{ .name = "sparse", .what = "512 ids, of which few are used", .setup = setup_sparse },
+	{ .name = "out_of_range", .what = "ids beyond the possible ones", .setup = setup_out_of_range },
+	{ .name = "known", .what = "shazptr_acquire(), then find the object again", .setup = setup_known },
+	{ .name = "wildcard", .what = "readers that block everybody", .setup = setup_wildcard },
+	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_full_wildcard },
+	{ .name = "try", .what = "shazptr_tryprotect()", .setup = setup_try },
+	{ .name = "nested", .what = "three guards, cleared out of order", .setup = setup_nested },
+	{ .name = "nested_wide", .what = "... a CPU for every thread", .setup = setup_nested_wide },
+	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_full_nested },
+	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested_no_rseq },
+	{ .name = "storm", .what = "more guards than slots", .setup = setup_storm, .finish = finish_storm,
+	  .must_see = "an anonymous guard" },
+	{ .name = "anonymous", .what = "no slots at all", .setup = setup_anonymous, .finish = finish_storm,
+	  .must_see = "an anonymous guard" },
+	{ .name = "full_anonymous", .what = "... without membarrier", .setup = setup_full_anonymous, .finish = finish_storm,
+	  .must_see = "an anonymous guard" },
+	{ .name = "full_anon_assign", .what = "... publication by a store", .setup = setup_full_anonymous_assign,
+	  .finish = finish_storm, .must_see = "an anonymous guard" },
+	{ .name = "shared", .what = "threads that get no line of their own", .setup = setup_shared },
+	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_full_shared },
+	{ .name = "hoard", .what = "ten guards each", .setup = setup_hoard, .finish = finish_storm,
+	  .must_see = "an anonymous guard" },
+	{ .name = "rcu", .what = "sections of RCU and guards", .setup = setup_rcu },
+	{ .name = NULL },
+};

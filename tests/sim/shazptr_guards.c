@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go. */
+#include "shazptr_world.h"
+
+/* ---- hand-over: the guard is cleared by another thread ---- */
+
+static struct shazptr_guard letter;
+static uint32_t posted;
+
+static void post(struct shazptr_guard guard)
+{
+	quiesce_store_relaxed(&letter.slot, guard.slot);
+	quiesce_store_relaxed(&letter.ptr, guard.ptr);
+	world_set(&posted, 1);
+}
+
+static void giver(void *unused)
+{
+	(void)unused;
+	world_read(1);
+	post(shazptr_protect(&world_place[0]));
+	world_read(1);
+}
+
+/* The acquirer is gone as soon as it has a guard. */
+static void leaver(void *unused)
+{
+	(void)unused;
+	post(shazptr_protect(&world_place[0]));
+}
+
+static void taker(void *unused)
+{
+	struct shazptr_guard guard;
+
+	(void)unused;
+	world_await(&posted, 1);
+	guard.slot = quiesce_load_relaxed(&letter.slot);
+	guard.ptr = quiesce_load_relaxed(&letter.ptr);
+	world_look(shazptr_ptr(guard));
+	shazptr_clear(guard);
+}
+
+static void setup_give(void)
+{
+	world_begin();
+	sim_spawn(giver, NULL, "giver");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(1);
+	world_updaters(1);
+}
+
+static void setup_full_give(void)
+{
+	setup_give();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* Begins where the giver of the guard has ended: the line may be let to this one. */
+static void successor(void *unused)
+{
+	(void)unused;
+	world_await(&posted, 1);
+	world_read(1);
+	world_read(0);
+	world_read(1);
+}
+
+static void setup_leave(void)
+{
+	world_begin();
+	sim_spawn(leaver, NULL, "leaver");
+	sim_spawn(successor, NULL, "successor");
+	sim_spawn(successor, NULL, "successor");
+	sim_spawn(taker, NULL, "taker");
+	world_updaters(1);
+}
+
+static void setup_leave_wide(void)
+{
+	setup_leave();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_leave_no_rseq(void)
+{
+	setup_leave();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+static void setup_full_leave(void)
+{
+	setup_leave();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* Only the exit is left to order what the two tenants do: nothing is awaited. */
+static void holder_of_two(void *unused)
+{
+	(void)unused;
+	struct shazptr_guard first = shazptr_protect(&world_place[1]);
+
+	post(shazptr_protect(&world_place[0]));
+	shazptr_clear(first);
+}
+
+static void newcomer(void *unused)
+{
+	struct shazptr_guard guard[2];
+
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		guard[i] = shazptr_protect(&world_place[1]);
+	for (int i = 0; i < 2; i++) {
+		world_look(shazptr_ptr(guard[i]));
+		shazptr_clear(guard[i]);
+	}
+}
+
+static void setup_relet(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	sim_spawn(holder_of_two, NULL, "leaver");
+	sim_spawn(newcomer, NULL, "newcomer");
+	sim_spawn(taker, NULL, "taker");
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_relet_no_rseq(void)
+{
+	setup_relet();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+/* A thread that is killed keeps its line and its guard; somebody else clears that. */
+static void killed(void *unused)
+{
+	leaver(unused);
+	sim_die();
+}
+
+static void setup_killed(void)
+{
+	world_begin();
+	sim_spawn(killed, NULL, "mortal");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(2);
+	world_updaters(1);
+}
+
+/* ---- threads that come and go ---- */
+
+static void generation(void *left)
+{
+	world_read(0);
+	if (left)
+		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
+	world_read(0);
+}
+
+static void setup_generations(void)
+{
+	world_begin();
+	sim_spawn(generation, (void *)3, "reader");
+	sim_spawn(generation, (void *)3, "reader");
+	world_updaters(1);
+}
+
+static void setup_generations_no_rseq(void)
+{
+	setup_generations();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+/* What a destructor of thread-specific data does when it runs after ours. */
+static void reads_after_exit(void *unused)
+{
+	struct shazptr_guard guard;
+
+	(void)unused;
+	guard = shazptr_protect(&world_place[0]);
+	quiesce__thread_exit();
+	world_read(0);
+	world_look(shazptr_ptr(guard));
+	shazptr_clear(guard);
+	world_read(0);
+}
+
+static void setup_late_guard(void)
+{
+	world_begin();
+	sim_spawn(reads_after_exit, NULL, "reader");
+	sim_spawn(reads_after_exit, NULL, "reader");
+	world_readers(1);
+	world_updaters(1);
+}
+
+static void setup_late_no_rseq(void)
+{
+	setup_late_guard();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+/* ---- signal handlers ---- */
+
+static void handler(void)
+{
+	world_read(0);
+}
+
+static void signalled(void *unused)
+{
+	sim_set_signal(handler, 3);
+	world_reader(unused);
+}
+
+static void signalled_updater(void *place)
+{
+	sim_set_signal(handler, 2);
+	world_updater(place);
+}
+
+static void signal_threads(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(signalled, NULL, "reader");
+	sim_spawn(signalled_updater, NULL, "updater");
+}
+
+static void setup_signal(void)
+{
+	signal_threads();
+}
+
+static void setup_signal_wide(void)
+{
+	signal_threads();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_signal_no_rseq(void)
+{
+	signal_threads();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+static void setup_full_signal(void)
+{
+	signal_threads();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* Nested guards and a nested handler that takes two more. */
+static void greedy_handler(void)
+{
+	struct shazptr_guard first = shazptr_protect(&world_place[0]), second = shazptr_protect(&world_place[1]);
+
+	world_look(shazptr_ptr(first));
+	world_look(shazptr_ptr(second));
+	shazptr_clear(first);
+	shazptr_clear(second);
+}
+
+static void greedy(void *unused)
+{
+	struct shazptr_guard first, second;
+
+	(void)unused;
+	sim_set_signal(greedy_handler, 2);
+	first = shazptr_protect(&world_place[0]);
+	second = shazptr_protect(&world_place[1]);
+	world_look(shazptr_ptr(first));
+	shazptr_clear(first);
+	world_look(shazptr_ptr(second));
+	shazptr_clear(second);
+}
+
+static void setup_signal_nested(void)
+{
+	world_begin();
+	sim_spawn(greedy, NULL, "reader");
+	sim_spawn(greedy, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_signal_nested_no_rseq(void)
+{
+	setup_signal_nested();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+/* The handler keeps its guard; another thread clears it. */
+static uint32_t given;
+
+static void giving_handler(void)
+{
+	uint32_t none = 0;
+
+	if (quiesce_cmpxchg(RU3, &given, &none, 1))
+		post(shazptr_protect(&world_place[0]));
+}
+
+static void interrupted(void *unused)
+{
+	sim_set_signal(giving_handler, 1);
+	world_reader(unused);
+	sim_set_signal(NULL, 0);
+	giving_handler(); /* the signal never came */
+}
+
+static void setup_signal_gives(void)
+{
+	world_begin();
+	sim_spawn(interrupted, NULL, "reader");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(1);
+	world_updaters(1);
+}
+
+static void setup_signal_gives_no_rseq(void)
+{
+	setup_signal_gives();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+static void setup_full_signal_gives(void)
+{
+	setup_signal_gives();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- an address that is used again ---- */
+
+static void recycler(void *unused)
+{
+	struct item *spare = world_new(NULL);
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct item *old = rcu_xchg_pointer(&world_place[0], spare);
+
+		synchronize_shazptr(old);
+		world_free(old);
+		spare = world_new(old);
+	}
+}
+
+static void setup_recycled(void)
+{
+	world_begin();
+	world_readers(driver_readers + 1);
+	sim_spawn(recycler, NULL, "recycler");
+}
+
+static void setup_full_recycled(void)
+{
+	setup_recycled();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+const struct sim_scenario shazptr_guard_scenarios[] = {
+	{ .name = "give", .what = "a guard handed to another thread", .setup = setup_give },
+	{ .name = "full_give", .what = "... without membarrier", .setup = setup_full_give },
+	{ .name = "leave", .what = "... by a thread that exits", .setup = setup_leave },
+	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave_wide },
+	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave_no_rseq },
+	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
+	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
+	{ .name = "relet_no_rseq", .what = "... without restartable sequences", .setup = setup_relet_no_rseq },
+	{ .name = "killed", .what = "... by a thread that is killed", .setup = setup_killed },
+	{ .name = "generations", .what = "threads come and go", .setup = setup_generations },
+	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq },
+	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
+	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
+	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
+	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = setup_signal_wide },
+	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_no_rseq },
+	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
+	{ .name = "signal_nested", .what = "two guards, and handlers that take two", .setup = setup_signal_nested },
+	{ .name = "signal_nested_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_nested_no_rseq },
+	{ .name = "signal_gives", .what = "a handler hands its guard over", .setup = setup_signal_gives },
+	{ .name = "signal_gives_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_gives_no_rseq },
+	{ .name = "full_signal_gives", .what = "... without membarrier", .setup = setup_full_signal_gives },
+	{ .name = "recycled", .what = "an address is published again", .setup = setup_recycled },
+	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_full_recycled },
+	{ .name = NULL },
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "shazptr_world.h"
+
+#include "slots.h"
+
+static struct item items[NR_ITEMS];
+struct item *world_place[NR_PLACES];
+static int nr_items, nr_objects;
+
+struct item *world_new(struct item *item)
+{
+	int id = nr_objects++;
+
+	if (!item && nr_items == NR_ITEMS) {
+		sim_fail("scenario: more than %d items", NR_ITEMS);
+		return NULL;
+	}
+	if (!item)
+		item = &items[nr_items++];
+	sim_obj_init(id);
+	sim_data_write(id, 100 + id);
+	quiesce_store_relaxed(&item->id, id);
+	return item;
+}
+
+void world_begin(void)
+{
+	sim_config()->nr_cpus = 2;
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	sim_config()->idle_limit_ns = 200000000;
+	for (int i = 0; i < NR_PLACES; i++)
+		world_place[i] = world_new(NULL);
+}
+
+struct item *world_replace(int place)
+{
+	struct item *item = world_new(NULL);
+
+	return rcu_xchg_pointer(&world_place[place], item);
+}
+
+void world_free(struct item *item)
+{
+	sim_obj_free(quiesce_load_relaxed(&item->id));
+}
+
+void world_look(const struct item *item)
+{
+	uint64_t id = quiesce_load_relaxed(&item->id);
+
+	sim_obj_read(id);
+	sim_assert(sim_data_read(id) == 100 + id);
+	sim_obj_read(id);
+}
+
+void world_read(int place)
+{
+	struct shazptr_guard guard = shazptr_protect(&world_place[place]);
+
+	world_look(shazptr_ptr(guard));
+	shazptr_clear(guard);
+}
+
+void world_read_known(int place, bool wild)
+{
+	struct item *item = rcu_access_pointer(world_place[place]);
+	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)item);
+	struct item *again = rcu_dereference(world_place[place]);
+
+	if (wild || again == item)
+		world_look(again);
+	shazptr_clear(guard);
+}
+
+void world_reader(void *place)
+{
+	world_read((intptr_t)place);
+	world_read((intptr_t)place);
+}
+
+void world_readers(int nr)
+{
+	for (int i = 0; i < nr; i++)
+		sim_spawn(world_reader, NULL, "reader");
+}
+
+void world_updater(void *place)
+{
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace((intptr_t)place);
+
+		synchronize_shazptr(old);
+		world_free(old);
+	}
+}
+
+void world_updaters(int nr)
+{
+	for (int i = 0; i < nr; i++)
+		sim_spawn(world_updater, NULL, "updater");
+}
+
+void world_await(uint32_t *word, uint32_t value)
+{
+	uint32_t found;
+
+	while ((found = quiesce_load_acquire(RU3, word)) != value)
+		platform_futex_wait(word, found, PLATFORM_FOREVER);
+}
+
+void world_set(uint32_t *word, uint32_t value)
+{
+	quiesce_store_release(RU3, word, value);
+	platform_futex_wake(word, INT32_MAX);
+}
+
+void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done)
+{
+	while (!(quiesce_load_acquire(RU3, guard->slot) & QUIESCE_SLOT_TAG) && !(done && quiesce_load_relaxed(done)))
+		platform_yield();
+}
