@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - the headline: what is measured (run.c), and its tables (run_tables.c). */
+#ifndef QUIESCE_TOOL_RUN_H
+#define QUIESCE_TOOL_RUN_H
+
+#include "tool.h"
+
+#define RUN_YARDSTICK "liburcu_memb"
+
+/* The types of the document's table, NULL at the end; how many readers run beside its updater. */
+extern const char *const run_document_types[];
+int run_document_readers(void);
+
+void run_print(FILE *out, const struct results *results);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* run_tables.c - the headline's tables. */
+#include <math.h>
+#include <string.h>
+
+#include "run.h"
+
+/* ---- the document's table ---- */
+
+/* us; B. Feng's measurement of the kernel implementation, as published. */
+static const struct {
+	const char *type;
+	double mean, min, p50, p90, p99, max;
+} document[] = {
+	{ "rcu", 7470.02, 3981.6, 6002.73, 7008.93, 10015, 142228 },
+	{ "shazptr", 0.845825, 0.199, 0.585, 1.656, 3.872, 3049.05 },
+	{ "shazptr_skip_self_scan", 467.861, 92.913, 440.691, 460.623, 650.068, 5775.46 },
+	{ "shazptr_wildcard", 599.569, 1.432, 582.631, 781.704, 1160.26, 6727.53 },
+	{ "shazptr_wildcard_skip_self_scan", 460.466, 303.546, 424.334, 482.637, 600.214, 4126.94 },
+};
+#define DOCUMENT_WHERE "another machine: 96-CPU VM, kernel implementation, B. Feng, LKML June 2025"
+
+static const struct cell *document_cell(const struct results *results, const char *type, enum op_fence fence)
+{
+	return results_find(results, &rcuscale_command, type, SCENARIO_DOCUMENT, fence, run_document_readers());
+}
+
+/* A duration with three or four figures. */
+static void print_us(FILE *out, double v)
+{
+	if (!isfinite(v))
+		fprintf(out, " %9s", "-");
+	else
+		fprintf(out, " %9.*f", v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0, v);
+}
+
+static void print_six(FILE *out, const char *type, const char *where, struct summary s, double rcu_mean)
+{
+	const double v[] = { s.mean, s.min, s.p50, s.p90, s.p99, s.max };
+
+	fprintf(out, "%-31s %-9s", type, where);
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		print_us(out, v[i]);
+	if (isfinite(rcu_mean))
+		fprintf(out, " | %9.*f", rcu_mean / s.mean < 100 ? 2 : 0, rcu_mean / s.mean);
+	fputc('\n', out);
+}
+
+static void print_document(FILE *out, const struct results *results)
+{
+	fprintf(out, "\nWaiting, us: %d readers run, each protects a key of its own; one updater waits for a key of its own\n"
+		     "%-31s %-9s %9s %9s %9s %9s %9s %9s | %9s\n", run_document_readers(), "type", "fence", "mean", "min",
+		"p50", "p90", "p99", "max", "rcu/mean");
+	for (size_t i = 0; i < sizeof(document) / sizeof(document[0]); i++) {
+		const char *type = document[i].type;
+
+		for (enum op_fence fence = OP_FENCE_LIGHT; fence < OP_NR_FENCES; fence++) {
+			const struct cell *cell = document_cell(results, type, fence), *rcu = document_cell(results, "rcu", fence);
+
+			if (cell)
+				print_six(out, type, fence_name(fence), cell_summary(cell),
+					  rcu ? cell_summary(rcu).mean : NAN);
+		}
+		print_six(out, type, "document", (struct summary){ .mean = document[i].mean, .min = document[i].min,
+			  .p50 = document[i].p50, .p90 = document[i].p90, .p99 = document[i].p99, .max = document[i].max },
+			  document[0].mean);
+	}
+	fprintf(out, "document: " DOCUMENT_WHERE ".\n"
+		     "Its rows and ours do not measure the same thing: the kernel's RCU waits for ticks and context switches on\n"
+		     "96 CPUs, RCU here only until its own readers have left; and what a wait costs here is, with light fences,\n"
+		     "a system call that interrupts the CPUs where readers run. Compare shapes and ratios, not microseconds.\n");
+}
+
+/* ---- the others: one figure per cell, and how many times as good as the yardstick ---- */
+
+struct column {
+	const char *title;
+	const struct subcommand *command;
+	enum scenario scenario;
+	int threads;
+	bool more_is_better;
+};
+#define LAST_COLUMN { NULL, NULL, SCENARIO_NONE, 0, false }
+
+static const struct column same_columns[] = {
+	{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false },
+	{ "2 readers", &rcuscale_command, SCENARIO_SAME, 2, false },
+	{ "64 readers", &rcuscale_command, SCENARIO_SAME, 64, false },
+	{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
+	{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
+	LAST_COLUMN,
+};
+
+static const struct column others_columns[] = {
+	{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false },
+	{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false },
+	{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false },
+	{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false },
+	LAST_COLUMN,
+};
+
+static const struct column read_columns[] = {
+	{ "1 reader", &refscale_command, SCENARIO_NONE, 1, false },
+	{ "2 readers", &refscale_command, SCENARIO_NONE, 2, false },
+	{ "64 readers", &refscale_command, SCENARIO_NONE, 64, false },
+	LAST_COLUMN,
+};
+
+static const struct column retire_columns[] = {
+	{ "1 thread", &rcuscale_command, SCENARIO_RETIRE, 1, true },
+	{ "2 threads", &rcuscale_command, SCENARIO_RETIRE, 2, true },
+	{ "garbage 1", &rcuscale_command, SCENARIO_GARBAGE, 1, false },
+	{ "garbage 2", &rcuscale_command, SCENARIO_GARBAGE, 2, false },
+	LAST_COLUMN,
+};
+
+static double median_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+{
+	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
+
+	return cell ? cell_summary(cell).p50 : NAN;
+}
+
+static void print_value(FILE *out, double v)
+{
+	if (!isfinite(v))
+		fprintf(out, " %10s", "-");
+	else if (v >= 1e6)
+		fprintf(out, " %9.1fM", v / 1e6);
+	else
+		fprintf(out, " %10.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+}
+
+/* How many times as good as the yardstick. */
+static void print_ratio(FILE *out, double v, double yardstick, bool more_is_better)
+{
+	double ratio = more_is_better ? v / yardstick : yardstick / v;
+
+	if (!isfinite(ratio))
+		fprintf(out, " %10s", "-");
+	else if (ratio >= 1e5)
+		fprintf(out, " %8.1fMx", ratio / 1e6);
+	else
+		fprintf(out, " %9.*fx", ratio < 0.1 ? 4 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
+}
+
+static bool has_row(const struct results *results, const struct column *columns, const struct op *op, enum op_fence fence)
+{
+	for (const struct column *c = columns; c->title; c++)
+		if (isfinite(median_of(results, c, op->name, fence)))
+			return true;
+	return false;
+}
+
+/* What kinds of slots the readers of the widest cell had. */
+static const char *slots_of(const struct results *results, const struct column *columns, const struct op *op, enum op_fence fence)
+{
+	const struct cell *cell = NULL;
+
+	for (const struct column *c = columns; c->title; c++)
+		cell = results_find(results, c->command, op->name, c->scenario, fence, c->threads);
+	return cell ? cell_slots(cell) : NULL;
+}
+
+static void print_row(FILE *out, const struct results *results, const struct column *columns, const struct op *op,
+		      enum op_fence fence)
+{
+	const char *slots = slots_of(results, columns, op, fence);
+
+	fprintf(out, "%-22s %-5s", op->name, fence ? fence_name(fence) : "-");
+	for (const struct column *c = columns; c->title; c++)
+		print_value(out, median_of(results, c, op->name, fence));
+	fprintf(out, " |");
+	for (const struct column *c = columns; c->title; c++)
+		print_ratio(out, median_of(results, c, op->name, fence),
+			    median_of(results, c, RUN_YARDSTICK, OP_FENCE_NONE), c->more_is_better);
+	if (slots)
+		fprintf(out, "  %s", slots);
+	fputc('\n', out);
+}
+
+/* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
+static void print_spread(FILE *out, const struct results *results, const struct column *columns)
+{
+	double worst = 0, sum = 0;
+	size_t samples = 0, disturbed = 0;
+	int n = 0;
+
+	for (size_t i = 0; i < results->nr; i++)
+		for (const struct column *c = columns; c->title; c++) {
+			const struct cell *cell = &results->cell[i];
+			double spread;
+
+			if (cell->command != c->command || cell->scenario != c->scenario || cell->threads != c->threads)
+				continue;
+			samples += cell->nr;
+			disturbed += cell->disturbed;
+			spread = cell_summary(cell).spread;
+			if (!isfinite(spread))
+				continue;
+			worst = spread > worst ? spread : worst;
+			sum += spread;
+			n++;
+		}
+	if (n && worst > 10)
+		fprintf(out, "spread: more than tenfold between rounds: look at rcuscale, and at what else runs here");
+	else if (n)
+		fprintf(out, "spread: %.0f %% on average, %.0f %% at most", 100 * sum / n, 100 * worst);
+	if (disturbed)
+		fprintf(out, "; %zu of %zu samples disturbed by other processes", disturbed, samples);
+	fputc('\n', out);
+}
+
+static void print_table(FILE *out, const struct results *results, const char *title, const struct column *columns)
+{
+	int nr = 0;
+
+	while (columns[nr].title)
+		nr++;
+	fprintf(out, "\n%s\n%-*s | times as good as " RUN_YARDSTICK "\n%-22s %-5s", title, 28 + 11 * nr, "", "type", "fence");
+	for (int side = 0; side < 2; side++) {
+		fprintf(out, "%s", side ? " |" : "");
+		for (const struct column *c = columns; c->title; c++)
+			fprintf(out, " %10s", c->title);
+	}
+	fprintf(out, "%s\n", columns == read_columns ? "  slots of 64" : "");
+	for (const struct op *const *op = op_table; *op; op++)
+		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
+			if (has_row(results, columns, *op, fence))
+				print_row(out, results, columns, *op, fence);
+	print_spread(out, results, columns);
+}
+
+void run_print(FILE *out, const struct results *results)
+{
+	emit_head(out);
+	print_document(out, results);
+	print_table(out, results, "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms each; from the "
+		    "end of one that held it 100 ms", same_columns);
+	print_table(out, results, "Waiting beside readers of other objects, median us", others_columns);
+	print_table(out, results, "Read side: CPU ns per section with a pointer load and a field load in it", read_columns);
+	print_table(out, results, "call_rcu(): objects freed per second; most objects waiting", retire_columns);
+	for (size_t i = 0; i < results->nr_notes; i++)
+		fprintf(out, "note: %s\n", results->note[i]);
+}
