@@ -3,7 +3,7 @@
 """The examples in README.md and in the headers' opening comments compile without a warning.
 
 In a header the example is the block of the opening comment that is indented by
-a tab; it is put into a function.  Prints TAP.
+a tab; it is put into a block of a function.  Prints TAP.
 """
 import argparse
 import pathlib
@@ -21,7 +21,9 @@ static void use(int limit) {{ (void)limit; }}
 void example(struct config *p, struct config *old, struct config *fresh);
 void example(struct config *p, struct config *old, struct config *fresh)
 {{
+{{
 {}
+}}
 (void)p; (void)old; (void)fresh; use(0);
 }}
 """
@@ -42,12 +44,13 @@ def main():
     tap.result(bool(blocks), "README.md has an example")
     for i, block in enumerate(blocks):
         check(tap, f"README.md, example {i + 1}", root / "include", "#include <stdlib.h>\n" + block)
-    header = (root / "include/quiesce/rcu.h").read_text()
-    opening = header[header.index("/* quiesce/rcu.h"):header.index("#ifndef")]
-    lines = re.findall(r"^ \*\t(.*)$", opening, re.M)
-    tap.result(len(lines) > 5, "rcu.h has an example")
-    check(tap, "rcu.h", root / "include", "#include <quiesce/rcu.h>\n#include <stdlib.h>\n" +
-          AROUND.format("\n".join(lines)))
+    for name in ("rcu.h", "shazptr.h"):
+        header = (root / "include/quiesce" / name).read_text()
+        opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
+        lines = re.findall(r"^ \*\t(.*)$", opening, re.M)
+        tap.result(len(lines) > 5, f"{name} has an example")
+        check(tap, name, root / "include", f"#include <quiesce/{name}>\n#include <stdlib.h>\n" +
+              AROUND.format("\n".join(lines)))
     return tap.finish()
 
 
