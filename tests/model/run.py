@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Run spin on every model, and on every wrong form of it, which must fail.
 
+With LIVE among its settings a model is searched for a cycle through a state marked
+"accept", in which each process that can go on does so now and then (weak fairness).
+
 Exit status: 0, 1 a verdict differs, 77 no spin or no C compiler."""
 import argparse
 import concurrent.futures
@@ -30,6 +33,14 @@ RUNS = [
                     ("NO_KICK", ""), ("KICK_QUIET", "")]),
     ("worker", "FULL", [("NO_HEAVY", "CB3:full"), ("NO_LIGHT", "CB3:full")]),
     ("worker", "STOP NLOOP=1", [("STOP_UNCHECKED", "")]),
+    ("tags", "NLOOP=1", [("NO_WAIT", "scan_no_wait"), ("LATE", ""), ("ANY_CLEAR", "")]),
+    ("tags", "SHARED", [("TWO_STEPS", "claim_unprotected"), ("OLD_TAGS", ""), ("RETAG", "")]),
+    ("tags", "LIVE ONE", [("NO_TAGS", "")]),
+    ("tags", "LIVE SHARED", []),
+    ("lead", "", [("NO_ROUSE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
+    ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
+    ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),
+    ("lead", "SKIP STOP", []),
 ]
 
 
@@ -51,12 +62,14 @@ def command(argv, cwd):
 def verify(case):
     """(what went wrong or None, states)"""
     _, model, settings, must_pass, _ = case
+    live = "LIVE" in settings
     with tempfile.TemporaryDirectory() as tmp:
         try:
             shutil.copy(os.path.join(HERE, model + ".pml"), tmp)
             command(["spin"] + ["-D" + s for s in settings] + ["-a", model + ".pml"], tmp)
-            command([os.environ.get("CC", "cc"), "-O1" if must_pass else "-O0", "-w", "-DSAFETY", "-DVECTORSZ=512", "-o", "pan", "pan.c"], tmp)
-            out = command(["./pan", "-m10000", "-c1"], tmp)
+            command([os.environ.get("CC", "cc"), "-O1" if must_pass else "-O0", "-w", "-DNFAIR=3" if live else "-DSAFETY",
+                     "-DVECTORSZ=512", "-o", "pan", "pan.c"], tmp)
+            out = command(["./pan", "-m10000", "-c1"] + (["-a", "-f"] if live else []), tmp)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as e:
             return str(e), 0
     states = int(re.search(r"(\d+) states, stored", out).group(1))

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* lead.pml - who looks for those that wait for hazard pointers: is anybody forgotten?
+ *
+ * As in src/shazptr.c: a caller queues and leads if nobody does; whoever stops leading while
+ * somebody is left passes that on, under the lock, to the scan thread or, if there is none, to
+ * one who waits.  The thread sleeps while there is nothing to lead; it may fail to start, and it
+ * is told to end at any time.  What a look finds is left open: each waiter is told or not.
+ * Sleeps of a leader have a limit, so they are not in here; the other sleeps have none.
+ * A caller that never returns is an invalid end state.
+ *
+ * Settings: NW callers; SKIP: callers that leave the first look to the thread; FAILS: the thread
+ * may fail to start; STOP: it is told to end once.
+ * Wrong forms, each of which must fail:
+ *   TRUSTS      who passes leading on to a thread does not look whether it is still there (with STOP)
+ *   LEAVES      the thread does not look, when it has said that it ends, for those left (with STOP)
+ *   SKIP_TRUSTS who queues without leading does not look whether the thread is still there (with SKIP, STOP)
+ *   NO_ROUSE    who passes on to the thread does not rouse it
+ *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
+ *   KEEPS       who stops leading looks for those left before it takes the lock
+ */
+#ifndef NW
+#define NW 2
+#endif
+#define WAITS 0
+#define ASLEEP 1
+#define LEADS 2
+#define TOLD 3
+
+bool queued[NW], listed[NW];
+byte state[NW];
+bool leading, idle, running, stop;
+
+#if NW == 2
+#define any_left (queued[0] || queued[1] || listed[0] || listed[1])
+#else
+#define any_left (queued[0] || queued[1] || queued[2] || listed[0] || listed[1] || listed[2])
+#endif
+
+/* One look: the queue joins the list, then each waiter is told or not. */
+inline look()
+{
+	atomic {
+		k = 0;
+		do
+		:: k < NW -> listed[k] = listed[k] || queued[k]; queued[k] = false; k++
+		:: else -> break
+		od;
+		k = 0
+	};
+	do
+	:: k < NW && listed[k] -> atomic { listed[k] = false; state[k] = TOLD; k++ }
+	:: k < NW -> k++
+	:: k == NW -> break
+	od;
+	k = 0
+}
+
+inline rouse()
+{
+#ifdef NO_ROUSE
+	skip
+#else
+	idle = false
+#endif
+}
+
+inline have_thread(r)
+{
+	if
+	:: running -> r = true
+#ifdef FAILS
+	:: !running -> r = false /* not tried again so soon */
+#endif
+	:: !running ->
+		if
+		:: atomic { running -> r = true }
+		:: atomic { !running -> running = true; r = false };
+			stop = false;
+			if
+			:: atomic { r = true; run thread() }
+#ifdef FAILS
+			:: running = false
+#endif
+			fi
+		fi
+	fi
+}
+
+inline lead_who_is_left(r)
+{
+	atomic { r = !leading && any_left; leading = leading || r }
+}
+
+inline pass_on(r)
+{
+	have_thread(r);
+	atomic {
+		next = NW;
+		if
+		:: !r ->
+			if
+			:: queued[0] || listed[0] -> next = 0
+			:: queued[1] || listed[1] -> next = 1
+#if NW > 2
+			:: queued[2] || listed[2] -> next = 2
+#endif
+			fi
+		:: else
+		fi;
+		leading = (next < NW)
+	};
+	if
+	:: next < NW -> state[next] = LEADS
+	:: else -> rouse()
+	fi;
+	next = 0
+}
+
+inline stop_leading(r)
+{
+#ifdef KEEPS
+	r = any_left;
+	leading = r;
+#else
+	atomic { r = any_left; leading = r };
+#endif
+	do
+	:: r ->
+		pass_on(r);
+#ifdef TRUSTS
+		r = false
+#else
+		if
+		:: running -> r = false
+		:: else -> lead_who_is_left(r)
+		fi
+#endif
+	:: else -> break
+	od
+}
+
+/* At any number of looks the leader may have had enough, unless there is nobody to take over. */
+proctype caller(byte me; bool skips)
+{
+	byte k = 0, next = 0;
+	bool r = false;
+
+	if
+	:: skips -> have_thread(r)
+	:: else
+	fi;
+	atomic {
+		queued[me] = true;
+		r = !r && !leading;
+		leading = leading || r
+	};
+	if
+	:: r ->
+		do
+		:: look()
+		:: break
+		od;
+		stop_leading(r)
+	:: else ->
+		rouse();
+#ifndef SKIP_TRUSTS
+		if
+		:: running
+		:: else ->
+			lead_who_is_left(r);
+			if
+			:: r -> stop_leading(r)
+			:: else
+			fi
+		fi
+#endif
+	fi;
+	do
+	:: atomic {
+			if
+			:: state[me] == WAITS -> state[me] = ASLEEP
+			:: else
+			fi
+		};
+		state[me] != ASLEEP;
+		if
+		:: state[me] == TOLD -> break
+		:: state[me] == LEADS ->
+			state[me] = WAITS;
+			do
+			:: look();
+				if
+				:: state[me] == TOLD || !any_left -> break
+				:: else
+				fi
+			od;
+			stop_leading(r)
+		fi
+	od
+}
+
+proctype thread()
+{
+	byte k = 0, next = 0;
+	bool r;
+
+	do
+	:: stop -> break
+	:: else ->
+#ifdef IDLE_LATE
+		atomic { r = !leading && any_left; leading = leading || r };
+		idle = !r;
+#else
+		atomic { r = !leading && any_left; leading = leading || r; idle = !r };
+#endif
+		if
+		:: r ->
+			do
+			:: any_left -> look()
+			:: else -> break
+			od;
+			leading = false
+		:: else ->
+endidle:		!idle
+		fi
+	od;
+	running = false;
+#ifndef LEAVES
+	lead_who_is_left(r);
+	if
+	:: r -> stop_leading(r)
+	:: else
+	fi
+#endif
+	skip
+}
+
+#ifdef STOP
+proctype stopper()
+{
+	stop = true;
+	do
+	:: running && stop -> idle = false
+	:: else -> break
+	od
+}
+#endif
+
+init
+{
+	atomic {
+#ifdef SKIP
+		run caller(0, true); run caller(1, true);
+#else
+		run caller(0, false); run caller(1, false);
+#endif
+#if NW > 2
+		run caller(2, false);
+#endif
+#ifdef STOP
+		run stopper()
+#endif
+	}
+}
