@@ -31,6 +31,7 @@ OPTIONS = {
 COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]
 FIGURES = ["min", "p50", "p90", "p99", "max"]
+PUBLISHED = ["rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard", "shazptr_wildcard_skip_self_scan"]
 SLOTS = {"thread", "cpu_id", "mm_cid", "shared"}
 SLOTS_FOUND = ["slots of hazard pointers", "claims of hazard pointers", "slots, tried by 16 threads"]
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
@@ -386,6 +387,11 @@ def check_interrupt(tap, tool, fences):
         found = [(row["type"], row["n"] > 0) for row in root.get("rows", [(None, False)])]
         tap.result(found[:1] == [("noop", True)][:nr - 1] and all(ok for _, ok in found),
                    f"SIGINT: rcuscale --json, {name}: rows", run.stdout)
+    run = interrupt(tool, ["run"], lambda p: jobs_begun(p, 3))
+    rows = re.findall(r"^(\w+) +(light|full|document)((?: +[\d.]+){6})", run.stdout, re.M)
+    tap.result(stopped(run) and [t for t, where, _ in rows if where == "document"] == PUBLISHED and
+               {w for t, w, _ in rows if t == "rcu"} >= {fences[0], "document"} and "another machine" in run.stdout,
+               "SIGINT: run prints what it has beside the published figures, status 130", told(run))
     check_interrupted_torture(tap, tool, fences)
 
 
