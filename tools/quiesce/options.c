@@ -121,7 +121,7 @@ static void add_readers(const char *item, struct options *o)
 
 static void add_scenario(const char *item, struct options *o)
 {
-	char text[256] = "";
+	char text[512] = "";
 	size_t n = 0;
 
 	for (int i = SCENARIO_IDLE; i < NR_WAIT_SCENARIOS; i++) {
@@ -129,7 +129,8 @@ static void add_scenario(const char *item, struct options *o)
 			o->scenarios |= 1u << i;
 			return;
 		}
-		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", scenario_info[i].name);
+		if (n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", scenario_info[i].name);
 	}
 	usage_error("unknown scenario '%s'; valid:%s", item, text);
 }
