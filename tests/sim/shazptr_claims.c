@@ -11,6 +11,15 @@ static void setup_basic(void)
 	world_updaters(1);
 }
 
+/* One CPU: whoever holds a guard or is about to claim one is preempted by the others. */
+static void setup_one_cpu(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 1;
+	world_readers(driver_readers + 2);
+	world_updaters(1);
+}
+
 /* Every thread has a CPU, so that all of them run at once. */
 static void setup_wide(void)
 {
@@ -350,6 +359,7 @@ static void setup_rcu(void)
 const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater; two CPUs", .setup = setup_basic },
 	{ .name = "wide", .what = "a CPU for every thread", .setup = setup_wide },
+	{ .name = "one_cpu", .what = "four readers on one CPU", .setup = setup_one_cpu },
 	{ .name = "cpu_id", .what = "slots by CPU number", .setup = setup_cpu_id },
 	{ .name = "no_rseq", .what = "no restartable sequences", .setup = setup_no_rseq },
 	{ .name = "kind_thread", .what = "QUIESCE_SLOTS=thread", .setup = setup_kind_thread },
