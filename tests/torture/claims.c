@@ -45,9 +45,11 @@ static struct mailbox {
 	struct shazptr_guard guard;
 } __attribute__((aligned(64))) mailbox[MAILBOXES];
 
-/* raw, throughout: the test's own flags and hand-over; only the library's accesses are to be perturbed. */
+/* raw: the test's own flags and hand-over; only the library's accesses are to be perturbed. */
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+/* raw: as above. */
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* raw: as above. */
 #define ADD(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL))
 
 static bool turn(struct mailbox *m, uint32_t from)

@@ -42,11 +42,7 @@ static const struct { enum scenario what, with; } companions[] = {
 
 static bool makes_sense(const struct op *op, enum scenario scenario)
 {
-	if (scenario == SCENARIO_RETIRE)
-		return op->retire;
-	if (scenario == SCENARIO_HELD) /* not those that wait for nobody */
-		return op->pointer || op->object;
-	return true;
+	return scenario != SCENARIO_RETIRE || op->retire;
 }
 
 int rcuscale_child(const struct job *job)
