@@ -88,6 +88,7 @@ static const struct column same_columns[] = {
 	{ "64 readers", &rcuscale_command, SCENARIO_SAME, 64, false },
 	{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
 	{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
+	{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false },
 	LAST_COLUMN,
 };
 
@@ -236,7 +237,7 @@ void run_print(FILE *out, const struct results *results)
 	emit_head(out);
 	print_document(out, results);
 	print_table(out, results, "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms each; from the "
-		    "end of one that held it 100 ms", same_columns);
+		    "end of one that held it 100 ms, and CPU time of the process meanwhile", same_columns);
 	print_table(out, results, "Waiting beside readers of other objects, median us", others_columns);
 	print_table(out, results, "Read side: CPU ns per section with a pointer load and a field load in it", read_columns);
 	print_table(out, results, "call_rcu(): objects freed per second; most objects waiting", retire_columns);

@@ -136,6 +136,8 @@ again:
 		     : [area] "r"(__rseq_offset), [id] "r"(id_at), [slots] "r"(slots), [value] "r"(value)
 		     : "memory", "cc"
 		     : again, taken);
+	if (!slot)
+		__builtin_unreachable();
 	return slot;
 taken:
 	return NULL;
