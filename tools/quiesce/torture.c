@@ -4,7 +4,9 @@
  * One writer replaces an element and ages the removed ones by one at the end of
  * each grace period.  A reader that meets an age of 2 or more has been cheated:
  * a grace period began after the element was removed and ended while the reader
- * was still in the section in which it had fetched it.
+ * was still in the section in which it had fetched it.  Where single objects are
+ * protected there are several pointers, each with its writer, who waits for the readers
+ * of one element; torture_object.c.
  */
 #include <stdlib.h>
 #include <string.h>
