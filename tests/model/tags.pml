@@ -9,7 +9,8 @@
  * states).  A waiter is blocked by tags that are not newer.  The order of memory is a matter for the
  * litmus files; here every step is at once.
  *
- * Settings: SHARED: both readers claim the same slot.  LIVE: readers never end, an accepting cycle
+ * Settings: SHARED: both readers claim the same slot.  OWN: each has its own, and claims by a load and
+ * a store, between which a signal handler may set a guard, and must clear it.  LIVE: readers never end, an accepting cycle
  * is a waiter that never does (weak fairness).  ONE: one updater only.
  * Wrong forms, of safety:
  *   NO_WAIT      scan_no_wait
@@ -17,7 +18,8 @@
  *   OLD_TAGS     only tags of the waiter's own scan block him
  *   RETAG        a tag counts anew for each new waiter
  *   ANY_CLEAR    without tags: a slot that holds the address at the second look is taken for cleared
- *   TWO_STEPS    claim_unprotected, with SHARED
+ *   TWO_STEPS    claim_unprotected, with SHARED: a load and a store
+ *   KEEPS        the handler's guard is cleared after the handler has returned, with OWN
  * and of progress, with LIVE:
  *   NO_TAGS      a slot that holds the address blocks
  */
@@ -45,6 +47,27 @@ bool newer[2 * NS];
 bool mine[2 * NS]; /* the tag is of the first scan of waiter w */
 #endif
 
+/* What a holder finds it may use until it clears the slot: the others run between the two steps. */
+#define found ((unlinked[0] -> 0 : 1) + (unlinked[1] -> 0 : 2))
+#define harmless(use) (!((use & 1) && freed[0]) && !((use & 2) && freed[1]))
+inline protected(i)
+{
+	use = found;
+	assert(harmless(use));
+	use = 0
+}
+
+#ifdef KEEPS
+bool kept[NR];
+
+proctype other(byte i, use)
+{
+	assert(harmless(use));
+	slot[i] = 0;
+	kept[i] = false
+}
+#endif
+
 proctype reader(byte i)
 {
 	byte n = 0, use = 0;
@@ -59,13 +82,29 @@ proctype reader(byte i)
 #ifdef TWO_STEPS
 		slot[slot_of(i)] == 0;
 		slot[slot_of(i)] = HELD;
+#elif defined(OWN)
+#ifdef KEEPS
+		!kept[i];
+#endif
+		slot[i] == 0;
+		if
+		:: slot[i] = HELD; /* the handler, to its end */
+#ifdef KEEPS
+			kept[i] = true;
+			use = found;
+			run other(i, use);
+			use = 0
+#else
+			protected(i);
+			slot[i] = 0
+#endif
+		:: skip
+		fi;
+		slot[i] = HELD;
 #else
 		atomic { slot[slot_of(i)] == 0 -> slot[slot_of(i)] = HELD };
 #endif
-		/* What it finds now it may use, until it clears the slot: the others run between the two steps. */
-		use = (unlinked[0] -> 0 : 1) + (unlinked[1] -> 0 : 2);
-		assert(!((use & 1) && freed[0]) && !((use & 2) && freed[1]));
-		use = 0;
+		protected(i);
 		slot[slot_of(i)] = 0
 	od
 }
