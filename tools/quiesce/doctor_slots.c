@@ -43,18 +43,6 @@ static const char *why_slots(enum quiesce_slots slots)
 	return rseq_registered() ? "rseq gives no CPU number here" : "rseq is not registered: an older C library, or switched off";
 }
 
-/* Why claims are made by compare-and-exchange; NULL: they are not. */
-static const char *why_exchange(void)
-{
-	if (!QUIESCE_HAVE_RSEQ)
-		return "no claim under rseq is written for this architecture or compiler";
-	if (quiesce_slots() == QUIESCE_SLOTS_THREAD)
-		return "rseq is not in use, see the line on slots";
-	if (quiesce_fence() == QUIESCE_FENCE_FULL)
-		return "full fences: the locked instruction is the fence as well";
-	return NULL;
-}
-
 static void find_slots(struct findings *f)
 {
 	static const char *const what[] = {
@@ -69,7 +57,7 @@ static void find_slots(struct findings *f)
 
 	if (slots == QUIESCE_SLOTS_THREAD)
 		note = "an updater looks at as many lines as there are threads that read";
-	else if (!why_exchange())
+	else if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
 		note = "the first threads have a line of their own, for the shortest claim";
 	finding(f, "slots of hazard pointers", note, "%s (%s)", what[slots], why_slots(slots));
 	finding(f, "QUIESCE_SLOTS", NULL, "%s", asked ? asked : "not set");
@@ -77,9 +65,17 @@ static void find_slots(struct findings *f)
 
 static void find_claims(struct findings *f)
 {
-	const char *why = why_exchange();
+	const char *topic = "claims of hazard pointers";
 
-	finding(f, "claims of hazard pointers", why, "%s", why ? "compare-and-exchange" : "restartable sequence");
+	if (quiesce_fence() == QUIESCE_FENCE_FULL)
+		finding(f, topic, "full fences: the locked instruction is the fence as well", "compare-and-exchange");
+	else if (quiesce_slots() == QUIESCE_SLOTS_THREAD)
+		finding(f, topic, NULL, "load and store, each thread in its own line");
+	else if (QUIESCE_HAVE_RSEQ)
+		finding(f, topic, NULL, "load and store in own lines; restartable sequence in blocks");
+	else
+		finding(f, topic, "no claim under rseq is written for this architecture",
+			"load and store in own lines; compare-and-exchange in blocks");
 }
 
 /* ---- which kinds threads get ---- */

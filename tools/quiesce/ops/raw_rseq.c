@@ -109,38 +109,37 @@ static int raw_rseq_slot_init(enum op_fence fence)
 static inline __attribute__((always_inline)) uintptr_t *claim(uintptr_t value)
 {
 	uintptr_t *slot;
-again:
-	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"
-		     ".balign 32\n"
-		     "3:\n\t"
-		     ".long 0, 0\n\t"
-		     ".quad 1f, 2f - 1f, 4f\n\t"
-		     ".popsection\n\t"
-		     "leaq 3b(%%rip), %[slot]\n\t"
-		     "movq %[slot], %%fs:8(%[area])\n"
-		     "1:\n\t"
-		     "movl %%fs:(%[id]), %k[slot]\n\t"
-		     "shlq $7, %[slot]\n\t"
-		     "addq %[slots], %[slot]\n\t"
-		     "cmpq $0, (%[slot])\n\t"
-		     "jne %l[taken]\n\t"
-		     "movq %[value], (%[slot])\n"
-		     "2:\n\t"
-		     ".pushsection __rseq_failure, \"ax\"\n\t"
-		     ".byte 0x0f, 0xb9, 0x3d\n\t"
-		     ".long 0x53053053\n"
-		     "4:\n\t"
-		     "jmp %l[again]\n\t"
-		     ".popsection"
-		     : [slot] "=&r"(slot)
-		     : [area] "r"(__rseq_offset), [id] "r"(id_at), [slots] "r"(slots), [value] "r"(value)
-		     : "memory", "cc"
-		     : again, taken);
-	if (!slot)
-		__builtin_unreachable();
+
+	__asm__ volatile(".pushsection __rseq_cs, \"aw\"\n\t"
+			 ".balign 32\n"
+			 "3:\n\t"
+			 ".long 0, 0\n\t"
+			 ".quad 1f, 2f - 1f, 4f\n\t"
+			 ".popsection\n"
+			 "5:\n\t"
+			 "leaq 3b(%%rip), %[slot]\n\t"
+			 "movq %[slot], %%fs:8(%[area])\n"
+			 "1:\n\t"
+			 "movl %%fs:(%[id]), %k[slot]\n\t"
+			 "shlq $7, %[slot]\n\t"
+			 "addq %[slots], %[slot]\n\t"
+			 "cmpq $0, (%[slot])\n\t"
+			 "jne 6f\n\t"
+			 "movq %[value], (%[slot])\n"
+			 "2:\n\t"
+			 ".pushsection __rseq_failure, \"ax\"\n\t"
+			 ".byte 0x0f, 0xb9, 0x3d\n\t"
+			 ".long 0x53053053\n"
+			 "4:\n\t"
+			 "jmp 5b\n"
+			 "6:\n\t"
+			 "xorl %k[slot], %k[slot]\n\t"
+			 "jmp 2b\n\t"
+			 ".popsection"
+			 : [slot] "=&r"(slot)
+			 : [area] "r"(__rseq_offset), [id] "r"(id_at), [slots] "r"(slots), [value] "r"(value)
+			 : "memory", "cc");
 	return slot;
-taken:
-	return NULL;
 }
 
 static __attribute__((noinline, cold)) void clear_slow(uintptr_t *slot)
