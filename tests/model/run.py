@@ -35,7 +35,7 @@ RUNS = [
     ("worker", "STOP NLOOP=1", [("STOP_UNCHECKED", "")]),
     ("tags", "NLOOP=1", [("NO_WAIT", "scan_no_wait"), ("LATE", ""), ("ANY_CLEAR", "")]),
     ("tags", "SHARED", [("TWO_STEPS", "claim_unprotected"), ("OLD_TAGS", ""), ("RETAG", "")]),
-    ("tags", "OWN ONE", [("KEEPS", "")]),
+    ("tags", "NLOOP=1 OWN ONE", [("KEEPS", "")]),
     ("tags", "LIVE ONE", [("NO_TAGS", "")]),
     ("tags", "LIVE SHARED", []),
     ("lead", "", [("NO_ROUSE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
