@@ -107,6 +107,7 @@ void torture_count_ages(struct element *e, struct tally *t, uint64_t completed);
 
 /* torture_object.c: guards of single objects */
 void torture_object_section(struct tally *t, uint64_t *random);
+/* The guard is cleared at the end, as it has to be in a signal handler. */
 void torture_object_once(struct tally *t, uint64_t *random, uint64_t spins);
 /* Protect an element and leave the guard to another thread. */
 void torture_object_leave(struct tally *t, uint64_t *random);
