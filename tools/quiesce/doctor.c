@@ -91,7 +91,7 @@ const struct subcommand doctor_command = {
 	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
 	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
 	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
-	       "threads on one CPU claim one slot for 0.3 s, unprotected and under rseq.",
+	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

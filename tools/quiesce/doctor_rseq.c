@@ -18,14 +18,17 @@
 
 #include "team.h"
 
-#define RACE_S 0.15
+#define RACE_NS 150000000u
+#define LATE_NS 1000000000u /* on a busy machine, so long at most */
+#define ENOUGH 4            /* claims lost, or sequences restarted */
 #define STAY 2000 /* turns of an empty loop */
 #define CLAIMS_PER_LOOK 64
 
 struct race {
 	uint64_t slot __attribute__((aligned(128)));
 	uint32_t bare; /* leave the sequence unprotected */
-	uint64_t end_ns;
+	uint64_t end_ns, late_ns; /* if enough happened, or not */
+	uint32_t events;
 	struct rseq_result result; /* totals of the threads that are done */
 };
 
@@ -78,6 +81,13 @@ static void hold(void)
 		quiesce_fence_light(RAW); /* or the loop would vanish */
 }
 
+static bool goes_on(const struct race *race)
+{
+	uint64_t now = now_ns();
+
+	return now < race->end_ns || (now < race->late_ns && quiesce_load_relaxed(&race->events) < ENOUGH);
+}
+
 static void racer(struct member *m)
 {
 	struct race *race = m->team->arg;
@@ -85,7 +95,9 @@ static void racer(struct member *m)
 	uint64_t me = (uint64_t)m->index + 1;
 
 	bind_cpu(0);
-	while (now_ns() < race->end_ns) {
+	while (goes_on(race)) {
+		uint64_t before = mine.lost + mine.aborted;
+
 		for (int i = 0; i < CLAIMS_PER_LOOK; i++) {
 			if (!claim(race, me, &mine)) {
 				sched_yield();
@@ -98,6 +110,7 @@ static void racer(struct member *m)
 			else
 				mine.lost++;
 		}
+		(void)quiesce_fetch_add_relaxed(&race->events, (uint32_t)(mine.lost + mine.aborted - before));
 	}
 	(void)quiesce_fetch_add_relaxed(&race->result.claims, mine.claims);
 	(void)quiesce_fetch_add_relaxed(&race->result.lost, mine.lost);
@@ -106,7 +119,7 @@ static void racer(struct member *m)
 
 bool rseq_race(bool bare, struct rseq_result *ret)
 {
-	struct race race = { .bare = bare, .end_ns = now_ns() + (uint64_t)(RACE_S * 1e9) };
+	struct race race = { .bare = bare, .end_ns = now_ns() + RACE_NS, .late_ns = now_ns() + LATE_NS };
 	struct team team = { .nr = 2, .body = racer, .arg = &race };
 
 	if (__rseq_size == 0)
