@@ -47,7 +47,7 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 #if !defined(QUIESCE_SIM)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
 	.rcu_word = QUIESCE_RCU_UNREG,
-	.shazptr_own = &quiesce__slot_unopened,
+	.shazptr_own = &quiesce__slot_elsewhere,
 };
 #endif
 
@@ -69,7 +69,7 @@ static struct {
 
 void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
-	*tls = (struct quiesce_tls_v1){ .rcu_word = QUIESCE_RCU_UNREG, .shazptr_own = &quiesce__slot_unopened };
+	*tls = (struct quiesce_tls_v1){ .rcu_word = QUIESCE_RCU_UNREG, .shazptr_own = &quiesce__slot_elsewhere };
 }
 
 /* ---- readers, slow halves ---- */

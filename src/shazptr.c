@@ -202,14 +202,14 @@ static uint32_t wait_to_be_told(struct quiesce__waiter *me)
 	uint32_t state = QUIESCE_WAITS;
 
 	/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
-	if (quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP))
-		state = QUIESCE_WAITS_ASLEEP;
-	while (state == QUIESCE_WAITS_ASLEEP) {
-		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, PLATFORM_FOREVER);
+	quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP);
+	for (;;) {
 		/* SH5: acquire, pairs with SH5 in quiesce__scan_tell() */
 		state = quiesce_load_acquire(SH5, &me->state);
+		if (state != QUIESCE_WAITS_ASLEEP)
+			return state;
+		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, PLATFORM_FOREVER);
 	}
-	return state;
 }
 
 /* Queue @me; true if the caller leads now. */

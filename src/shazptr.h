@@ -15,7 +15,7 @@ struct quiesce__waiter {
 	uintptr_t address;
 	uint64_t epoch;       /* scan of its first look */
 	uint64_t start;
-	uint32_t anon_until;  /* blocked by anonymous guards before that many turns */
+	uint64_t anon_until;  /* blocked by anonymous guards before that many turns */
 	uint32_t state;
 	bool fenced;          /* the caller has executed its heavy fence */
 	bool blocked;         /* in this look */
@@ -35,7 +35,7 @@ struct quiesce__scan {
 	struct quiesce__waiter *list;
 	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
 	uint64_t epoch;
-	uint32_t anon_turns;
+	uint64_t anon_turns;
 	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
 	uint32_t nr_blocking; /* slots that blocked in this look */
 	uint32_t nr_blocking_before, nr_done, nr_done_before;

@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* Declared for programs of the debug build only. */
+QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
+
 struct owner {
 	const void *site;
 	uint64_t since;
@@ -45,17 +48,17 @@ static struct owner *owner_of(const uintptr_t *slot)
 	size_t index = (size_t)(slot - quiesce_shazptr_v1.slots);
 
 	/* Relaxed: set before @owners. */
-	return all && slot && index < quiesce_load_relaxed(&nr_owners) ? &all[index] : NULL;
+	return all && index < quiesce_load_relaxed(&nr_owners) ? &all[index] : NULL;
 }
 
-static void note(const uintptr_t *slot, const void *site)
+static void note(struct shazptr_guard guard, const void *site)
 {
 	struct owner *owner;
 
-	if (!slot)
+	if (!guard.ptr)
 		return;
 	make_owners();
-	owner = owner_of(slot);
+	owner = owner_of(guard.slot);
 	if (!owner)
 		return;
 	quiesce_store_relaxed(&owner->site, site);                /* Relaxed: see above. */
@@ -67,18 +70,26 @@ struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr)
 {
 	struct shazptr_guard guard = quiesce__shazptr_acquire(ptr);
 
-	note(guard.slot, __builtin_return_address(0));
+	note(guard, __builtin_return_address(0));
 	return guard;
 }
 
 void quiesce__shazptr_note_debug(struct shazptr_guard guard)
 {
-	note(guard.slot, __builtin_return_address(0));
+	note(guard, __builtin_return_address(0));
+}
+
+void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
+{
+	struct owner *owner = guard.ptr ? owner_of(guard.slot) : NULL;
+
+	if (owner)
+		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */
 }
 
 void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 {
-	struct owner *owner = owner_of(guard.slot);
+	struct owner *owner = guard.ptr ? owner_of(guard.slot) : NULL;
 	uintptr_t value;
 
 	if (owner) {

@@ -84,8 +84,10 @@ static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 static bool tag(uintptr_t *slot, uintptr_t value)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
-	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG))
+	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG)) {
+		quiesce__slots_look(slot); /* be ordered after the clear */
 		return false;
+	}
 	*quiesce__scan.tagged_in = quiesce__scan.epoch;
 	return true;
 }
@@ -143,7 +145,7 @@ static void look_at_anonymous(void)
 	if (QUIESCE_MUTANT(scan_ignores_anonymous))
 		return;
 	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
-		if ((int32_t)(quiesce__scan.anon_turns - w->anon_until) < 0 && !w->blocked) {
+		if (quiesce__scan.anon_turns < w->anon_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
 		}

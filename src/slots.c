@@ -5,13 +5,14 @@
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, tenant |
  *
- *   kind      first choice                                   by
- *   mm_cid    the line of one of the first threads, else     restartable sequence
- *             a slot in the block of the id
- *   cpu_id    the same, the id is the CPU                    the same
- *   both, with full fences: a slot in the block of the id    compare-and-exchange
- *   thread    an own line                                    compare-and-exchange
- *   then      another slot there; an own line; a shared slot, by compare-and-exchange; an anonymous guard
+ *   fences  kind      first choice                                        by
+ *   light   any       the line of one of the first threads                load and store
+ *           mm_cid    a slot in the block of the concurrency id           restartable sequence
+ *           cpu_id    a slot in the block of the CPU                      the same
+ *           thread    an own line                                         load and store
+ *   full    the ids   a slot in the block of the id                       compare-and-exchange
+ *           thread    an own line                                         compare-and-exchange
+ *   then: another slot there; an own line; a shared slot, by compare-and-exchange; an anonymous guard
  *
  * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
  * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
@@ -21,8 +22,8 @@
  * I1. A slot is written by who claimed it and by the one who clears it; the scan may add a tag to
  *     an address, by compare-and-exchange, never anything to an empty slot.
  * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
- *     reading the id; in a thread's line only that thread; by whatever means, a claim finds the
- *     slot empty and fills it in one step.
+ *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
+ *     and its signal handlers, which clear before they return.
  * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
  *     line stays held when the line is let to the next thread.
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
@@ -58,37 +59,25 @@
 #define REAP_EVERY 64u
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
 
-/* Tenants: 0 none, the thread's number, or: */
-#define EVERYBODY UINT64_MAX
-
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
 
-uintptr_t quiesce__slot_unopened = QUIESCE_SLOT_UNOPENED;
+uintptr_t quiesce__slot_elsewhere = QUIESCE_SLOT_UNOPENED;
 
 /* Anonymous guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
 static uintptr_t anonymous[4];
 static uintptr_t *anon = anonymous;
 
-static uintptr_t *block_of_id(size_t id)
-{
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
-}
-
-static uintptr_t *line_at(size_t index)
-{
-	return block_of_id(quiesce_shazptr_v1.nr_ids) + index * 2 * QUIESCE_LINE_WORDS;
-}
-
-static uint64_t *tenant_of(uintptr_t *line)
-{
-	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
-}
-
 /* ---- the array ---- */
 
-/* Used when not even address space can be reserved. */
-static uintptr_t fallback_lines[FIRST_THREADS + 8][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+/* Used when not even address space can be reserved; one for the parent, one for a child. */
+#define FALLBACK_LINES (FIRST_THREADS + 8)
+static uintptr_t fallback[2][FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+
+static bool is_fallback(void)
+{
+	return quiesce__block_of_id(0) == fallback[0][0] || quiesce__block_of_id(0) == fallback[1][0];
+}
 
 static size_t round_up(size_t bytes)
 {
@@ -122,13 +111,14 @@ static void make_array(uint32_t nr_ids)
 	if (!start) {
 		v->nr_ids = v->id = v->rseq = 0;
 		s->kind = QUIESCE_SLOTS_THREAD;
-		s->capacity = sizeof fallback_lines / sizeof fallback_lines[0];
-		start = fallback_lines[0];
+		s->capacity = FALLBACK_LINES;
+		start = fallback[v->slots == fallback[0][0]][0];
+		memset(start, 0, sizeof fallback[0]);
 	}
 	v->slots = start;
 	for (uint32_t id = 0; id < v->nr_ids; id++)
 		for (uint32_t k = 0; k < ID_SLOTS; k++)
-			block_of_id(id)[k] = QUIESCE_SLOT_UNOPENED;
+			quiesce__block_of_id(id)[k] = QUIESCE_SLOT_UNOPENED;
 	s->ids_used = s->nr_lines = 0;
 }
 
@@ -202,32 +192,43 @@ static void raise_used(uintptr_t *group, uint32_t words, uint32_t k)
 
 /* ---- tenants ---- */
 
-static bool add_line(uint32_t nr)
-{
-	struct quiesce__slots *s = &quiesce__slots;
-	uintptr_t *line = line_at(nr);
-
-	if (nr >= s->capacity)
-		return false;
-	if (block_of_id(0) != fallback_lines[0] && (size_t)((char *)line - (char *)block_of_id(0)) % COMMIT_BYTES == 0 &&
-	    platform_commit(line, COMMIT_BYTES))
-		return false;
-	raise_to(&s->nr_lines, nr + 1);
-	return true;
-}
-
 /* Threads that died without saying so. */
 static void evict_the_dead(void)
 {
 	uint32_t nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); /* Relaxed: a sweep. */
 
 	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t *tenant = tenant_of(line_at(i)), tid = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
+		uint64_t *tenant = quiesce__tenant_of(quiesce__line_at(i)), found = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
 
-		if (tid && tid != EVERYBODY && !platform_thread_alive((uint32_t)tid))
+		if (found && found != QUIESCE_TENANT_ALL && !platform_thread_alive((uint32_t)found))
 			/* SH4: full, pairs with SH4 in take_line() */
-			quiesce_cmpxchg(SH4, tenant, &tid, (uint64_t)0);
+			quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0);
 	}
+}
+
+static bool add_line(uint32_t nr)
+{
+	struct quiesce__slots *s = &quiesce__slots;
+	uintptr_t *line = quiesce__line_at(nr);
+
+	if (nr % REAP_EVERY == REAP_EVERY - 1 || nr >= s->capacity)
+		evict_the_dead();
+	if (nr >= s->capacity)
+		return false;
+	if (!is_fallback() && (size_t)((char *)line - (char *)quiesce__block_of_id(0)) % COMMIT_BYTES == 0 &&
+	    platform_commit(line, COMMIT_BYTES))
+		return false;
+	raise_to(&s->nr_lines, nr + 1);
+	return true;
+}
+
+/* Thread numbers come again; tenants do not. */
+static uint64_t new_tenant(void)
+{
+	static uint32_t tenants;
+
+	/* Relaxed: a number. */
+	return (uint64_t)quiesce_fetch_add_relaxed(&tenants, 1u) << 32 | platform_tid();
 }
 
 /* The lowest line that is free, for @tenant; NULL: there is no memory.  @limit: of lines. */
@@ -237,50 +238,75 @@ static uintptr_t *take_line(uint64_t tenant, uint32_t limit)
 		uint64_t none = 0;
 
 		/* Relaxed: raise_to() decides. */
-		if (i == quiesce_load_relaxed(&quiesce__slots.nr_lines)) {
-			if (i % REAP_EVERY == REAP_EVERY - 1)
-				evict_the_dead();
-			if (!add_line(i))
-				return NULL;
-		}
+		if (i == quiesce_load_relaxed(&quiesce__slots.nr_lines) && !add_line(i))
+			return NULL;
 		/* Relaxed: the exchange decides. */
-		if (quiesce_load_relaxed(tenant_of(line_at(i))))
+		if (quiesce_load_relaxed(quiesce__tenant_of(quiesce__line_at(i))))
 			continue;
 		/* SH4: full, pairs with SH4 in quiesce__slots_thread_end() */
-		if (quiesce_cmpxchg(SH4, tenant_of(line_at(i)), &none, tenant))
-			return line_at(i);
+		if (quiesce_cmpxchg(SH4, quiesce__tenant_of(quiesce__line_at(i)), &none, tenant))
+			return quiesce__line_at(i);
 	}
 	return NULL;
 }
 
+static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
+{
+	if (self->shazptr_own != &quiesce__slot_elsewhere)
+		return self->shazptr_own;
+	/* With full fences, and no ids, it is there. */
+	return quiesce_shazptr_v1.nr_ids ? NULL : self->shazptr_near;
+}
+
 /* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
-static bool settle(struct quiesce_tls_v1 *self, uint32_t limit)
+static void settle(struct quiesce_tls_v1 *self, uint32_t limit)
 {
 	struct platform_sigmask mask;
 	uintptr_t *line = NULL;
 
 	if (!self->reader)
-		return false;
+		return;
 	platform_signals_block(&mask);
-	/* A handler may have settled, just before the signals were blocked.  Relaxed: the thread's own. */
-	if (!quiesce_load_relaxed(&self->shazptr_own))
-		line = take_line(platform_tid(), limit);
+	/* A handler may have settled, just before the signals were blocked. */
+	if (!own_line(self))
+		line = take_line(new_tenant(), limit);
 	if (line)
-		quiesce_store_relaxed(&self->shazptr_own, line); /* Relaxed: as above. */
+		raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
+	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
+	if (line && quiesce_load_relaxed(&quiesce__light)) {
+		quiesce_store_relaxed(&self->shazptr_near, NULL);
+		quiesce_store_relaxed(&self->shazptr_own, line);
+	} else if (line) {
+		quiesce_store_relaxed(&self->shazptr_near, line);
+	}
 	platform_signals_restore(&mask);
-	return quiesce_load_relaxed(&self->shazptr_own) != NULL; /* Relaxed: as above. */
 }
 
 void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 {
-	/* Relaxed: the thread's own. */
-	uintptr_t *line = quiesce_load_relaxed(&self->shazptr_own);
+	uintptr_t *line = own_line(self);
 
-	quiesce_store_relaxed(&self->shazptr_own, NULL); /* Relaxed: as above. */
+	/* Relaxed: the thread's own. */
+	quiesce_store_relaxed(&self->shazptr_own, &quiesce__slot_elsewhere);
+	quiesce_store_relaxed(&self->shazptr_near, NULL);
 	self->shazptr_hint = NULL;
-	if (line && line != &quiesce__slot_unopened)
+	if (line)
 		/* SH4: release, pairs with SH4 in take_line() */
-		quiesce_store_release(SH4, tenant_of(line), (uint64_t)0);
+		quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
+}
+
+/* The first claim of a thread decides where it claims from now on. */
+static QUIESCE_COLD void settle_first(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	bool ids;
+
+	quiesce__reader_ensure(self, layout);
+	ids = quiesce_shazptr_v1.nr_ids != 0;
+	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
+	if (!ids || quiesce_load_relaxed(&quiesce__light))
+		settle(self, ids ? FIRST_THREADS : UINT32_MAX);
+	if (ids && !own_line(self))
+		quiesce_store_relaxed(&self->shazptr_near, quiesce__block_of_id(0)); /* Relaxed: the thread's own. */
 }
 
 /* ---- claims, the slow way ---- */
@@ -288,7 +314,7 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 /* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
 static bool open_slot(uint64_t id, uint32_t k)
 {
-	uintptr_t *block = block_of_id(id), value = quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
+	uintptr_t *block = quiesce__block_of_id(id), value = quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
 
 	if (value != QUIESCE_SLOT_UNOPENED)
 		return !value;
@@ -300,25 +326,23 @@ static bool open_slot(uint64_t id, uint32_t k)
 	return true;
 }
 
-static uintptr_t *claim_near(uintptr_t *own, uintptr_t *near, uintptr_t value)
-{
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)) /* Relaxed: fixed. */
-		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
-		return quiesce_claim(SH2, &own, &near, value);
-	return quiesce__claim_cas(quiesce__claim_place(own, near), value);
-}
-
 static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 {
 	for (uint32_t k = 0; k < LINE_SLOTS; k++) {
-		uintptr_t *slot;
-
 		raise_used(own, QUIESCE_LINE_WORDS, k);
-		slot = claim_near(own + k, NULL, value);
-		if (slot)
-			return slot;
+		if (quiesce_load_relaxed(&quiesce__light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
+							  : quiesce__claim_cas(own + k, value) != NULL)
+			return own + k;
 	}
 	return NULL;
+}
+
+static uintptr_t *claim_place(uintptr_t *near, uintptr_t value)
+{
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)) /* Relaxed: fixed. */
+		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
+		return quiesce_claim(SH2, near, value);
+	return quiesce__claim_cas(quiesce__claim_place(near), value);
 }
 
 /* The first free slot in the block of this thread's id; it will be looked for there again. */
@@ -335,10 +359,12 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 			k++;
 		if (k == ID_SLOTS)
 			return NULL;
-		slot = claim_near(NULL, block_of_id(0) + k, value);
+		slot = claim_place(quiesce__block_of_id(0) + k, value);
 		if (!slot)
 			continue; /* moved, or a handler was quicker */
-		quiesce_store_relaxed(&self->shazptr_near, block_of_id(0) + k); /* Relaxed: the thread's own. */
+		/* Relaxed: the thread's own.  Not if it has a line, or a handler may have given it one. */
+		if (quiesce_load_relaxed(&self->shazptr_near))
+			quiesce_store_relaxed(&self->shazptr_near, quiesce__block_of_id(0) + k); /* Relaxed: as above. */
 		return slot;
 	}
 	return NULL;
@@ -363,11 +389,11 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 		return slot;
 	/* Relaxed: a line that comes meanwhile is not needed. */
 	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); i < nr && !slot; i++) {
-		line = line_at(i);
-		if (quiesce_load_relaxed(tenant_of(line)) == EVERYBODY) /* Relaxed: it stays everybody's. */
+		line = quiesce__line_at(i);
+		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
 			slot = claim_in_line_of_all(line, value);
 	}
-	while (!slot && (line = take_line(EVERYBODY, UINT32_MAX)))
+	while (!slot && (line = take_line(QUIESCE_TENANT_ALL, UINT32_MAX)))
 		slot = claim_in_line_of_all(line, value);
 	if (slot)
 		self->shazptr_hint = slot;
@@ -393,56 +419,76 @@ static QUIESCE_COLD uintptr_t *claim_anonymous(void)
 
 uint32_t quiesce__slots_anon(uint32_t index)
 {
-	/* SH8: acquire, pairs with SH8 in quiesce__shazptr_clear_slow() */
+	/* SH8: acquire, pairs with SH8 in clear_anonymous() */
 	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
 
 	return (uint32_t)(attention >> (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS)) & ((1u << QUIESCE_ANON_BITS) - 1);
 }
 
-static QUIESCE_COLD void first_claim(struct quiesce_tls_v1 *self, uint32_t layout)
+static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
 {
-	quiesce__reader_ensure(self, layout);
-	quiesce_store_relaxed(&self->shazptr_own, NULL);            /* Relaxed: the thread's own. */
-	quiesce_store_relaxed(&self->shazptr_near, block_of_id(0)); /* Relaxed: as above. */
-	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq))
-		settle(self, FIRST_THREADS);
+	uintptr_t *slot = claim_shared(self, value);
+
+	return slot ? slot : claim_anonymous();
 }
 
 uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uintptr_t *own, *slot = NULL;
+	uintptr_t *slot = NULL;
 
+	if (quiesce_unlikely(!value))
+		return &quiesce__slot_elsewhere; /* nothing is claimed and nothing will be cleared */
 	/* Relaxed: the thread's own. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&self->shazptr_own) == &quiesce__slot_unopened))
-		first_claim(self, layout);
-	own = quiesce_load_relaxed(&self->shazptr_own); /* Relaxed: as above. */
-	if (!own) {
+	if (quiesce_unlikely(!quiesce_load_relaxed(&self->shazptr_near)) && !own_line(self))
+		settle_first(self, layout);
+	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
 		if (slot)
 			return slot;
 		quiesce__count(overflows);
-		settle(self, UINT32_MAX);
-		own = quiesce_load_relaxed(&self->shazptr_own); /* Relaxed: as above. */
+		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
+			settle(self, UINT32_MAX);
 	}
-	if (own)
-		slot = claim_in_own(own, value);
-	if (!slot)
-		slot = claim_shared(self, value);
-	return slot ? slot : claim_anonymous();
+	if (own_line(self))
+		slot = claim_in_own(own_line(self), value);
+	return slot ? slot : claim_anywhere(self, value);
+}
+
+struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
+{
+	struct shazptr_guard guard = { &quiesce__slot_elsewhere, (void *)(uintptr_t)ptr };
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce__init();
+	quiesce__used();
+	if (!ptr)
+		return guard;
+	guard.slot = claim_in_id(self, (uintptr_t)ptr);
+	if (!guard.slot)
+		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	quiesce_fence_mode(SH1);
+	return guard;
 }
 
 /* ---- clears while somebody waits ---- */
+
+/* One that is not counted was another process's, two forks ago. */
+static QUIESCE_COLD void clear_anonymous(uint32_t index)
+{
+	if (quiesce__slots_anon(index))
+		/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
+		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -anon_one(index));
+	quiesce__shazptr_notify();
+}
 
 void quiesce__shazptr_clear_slow(uintptr_t *slot)
 {
 	uintptr_t value;
 
 	if (quiesce_unlikely(slot == &anon[0] || slot == &anon[1])) {
-		/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
-		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -anon_one(slot == &anon[1]));
-		quiesce__shazptr_notify();
+		clear_anonymous(slot == &anon[1]);
 		return;
 	}
 	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
@@ -465,74 +511,9 @@ void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 	struct quiesce__slots *s = &quiesce__slots;
 
 	/* SH6: acquire, pairs with SH6 in raise_to() */
-	range[0] = (struct quiesce__slot_range){ block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
+	range[0] = (struct quiesce__slot_range){ quiesce__block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
 	/* SH6: acquire, pairs with SH6 in raise_to() */
-	range[1] = (struct quiesce__slot_range){ line_at(0), quiesce_load_acquire(SH6, &s->nr_lines), QUIESCE_LINE_WORDS };
-}
-
-uint32_t quiesce__slots_lines(void)
-{
-	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
-	uint32_t lines = 0;
-
-	quiesce__slots_ranges(range);
-	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
-		for (uint32_t n = 0; n < range[i].nr; n++) {
-			uint32_t used = quiesce__slots_used(range[i].first + n * 2 * range[i].words, range[i].words);
-
-			lines += (used + QUIESCE_LINE_WORDS - 1) / QUIESCE_LINE_WORDS;
-		}
-	return lines;
-}
-
-enum quiesce_slots quiesce_slots(void)
-{
-	quiesce__init();
-	return quiesce__slots.kind;
-}
-
-static bool in_block_of_id(const uintptr_t *slot)
-{
-	return slot >= block_of_id(0) && slot < line_at(0);
-}
-
-/* Of the line of @slot. */
-static uint64_t tenant_at(const uintptr_t *slot)
-{
-	size_t line = (size_t)(slot - line_at(0)) / (2 * QUIESCE_LINE_WORDS);
-
-	/* Relaxed: a report. */
-	return line < quiesce_load_relaxed(&quiesce__slots.nr_lines) ? quiesce_load_relaxed(tenant_of(line_at(line))) : 0;
-}
-
-enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
-{
-	uint64_t tenant;
-
-	if (in_block_of_id(guard.slot))
-		return quiesce__slots.kind;
-	tenant = tenant_at(guard.slot);
-	return tenant && tenant != EVERYBODY ? QUIESCE_SLOTS_THREAD : QUIESCE_SLOTS_SHARED;
-}
-
-void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
-{
-	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
-	uint64_t tenant;
-	char name[16];
-
-	if (in_block_of_id(slot)) {
-		snprintf(text, size, "in a slot of %s %zu", cid ? "concurrency id" : "CPU",
-			 (size_t)(slot - block_of_id(0)) / QUIESCE_BLOCK_WORDS);
-		return;
-	}
-	tenant = tenant_at(slot);
-	if (!tenant || tenant == EVERYBODY) {
-		snprintf(text, size, "in a shared slot");
-		return;
-	}
-	platform_thread_name((uint32_t)tenant, name);
-	snprintf(text, size, "in a slot of thread %u (%s)", (unsigned int)tenant, name);
+	range[1] = (struct quiesce__slot_range){ quiesce__line_at(0), quiesce_load_acquire(SH6, &s->nr_lines), QUIESCE_LINE_WORDS };
 }
 
 /* ---- fork ---- */
@@ -544,13 +525,8 @@ void quiesce__slots_fork_child(void)
 	anon = anon == anonymous ? anonymous + 2 : anonymous;
 	quiesce_shazptr_v1.attention = 0;
 	quiesce__slots.anon_phase = 0;
-	if (quiesce_shazptr_v1.slots != fallback_lines[0])
-		make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
+	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 	self->shazptr_hint = NULL;
-	if (self->shazptr_own == &quiesce__slot_unopened)
-		return;
-	self->shazptr_own = NULL;
-	self->shazptr_near = block_of_id(0);
-	if (quiesce_shazptr_v1.rseq)
-		settle(self, FIRST_THREADS);
+	self->shazptr_own = &quiesce__slot_elsewhere;
+	self->shazptr_near = NULL;
 }

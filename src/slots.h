@@ -32,8 +32,8 @@ struct quiesce__slots {
 	uint32_t anon_phase; /* which of the two counts new anonymous guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
-/* Where threads claim first that have not registered: never free. */
-extern uintptr_t quiesce__slot_unopened;
+/* What threads without a line of their own find first: never empty. */
+extern uintptr_t quiesce__slot_elsewhere;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
 void quiesce__slots_init(void);
@@ -54,6 +54,25 @@ void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 uint32_t quiesce__slots_lines(void);
 /* Anonymous guards alive of count @index; they block everybody. */
 uint32_t quiesce__slots_anon(uint32_t index);
+
+/* Where the groups are. */
+static inline uintptr_t *quiesce__block_of_id(size_t id)
+{
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+}
+
+static inline uintptr_t *quiesce__line_at(size_t index)
+{
+	return quiesce__block_of_id(quiesce_shazptr_v1.nr_ids) + index * 2 * QUIESCE_LINE_WORDS;
+}
+
+static inline uint64_t *quiesce__tenant_of(uintptr_t *line)
+{
+	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
+}
+
+/* Tenants: 0 none; the thread's number in the low half; or: */
+#define QUIESCE_TENANT_ALL UINT64_MAX
 
 /* How many slots of a group a look must take: those that were ever used. */
 static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)

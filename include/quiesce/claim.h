@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/claim.h - taking a hazard slot near the CPU; private, for shazptr.h.
  *
- * A thread claims in its own line of slots if it has one, else in the block of its id
- * (concurrency id or CPU number), there at the place where it last found room.  A claim finds
- * a slot empty and fills it in one step that no other thread, and no signal handler of this
- * thread, can get into: a restartable sequence, or a compare-and-exchange.
+ * A claim finds a slot empty and fills it.
+ *   In the thread's own line: a load and a store.  Nobody else claims there, but a signal handler may
+ *   get between the two: it must clear what it claims before it returns.
+ *   In the block of the thread's id (concurrency id or CPU number), at the place where the
+ *   thread last found room: in one step that nothing gets into, a restartable sequence or
+ *   a compare-and-exchange.
  */
 #ifndef QUIESCE_CLAIM_H
 #define QUIESCE_CLAIM_H
 
 #include <quiesce/rcu.h> /* the thread's block */
+
+#include <stdbool.h>
 
 QUIESCE_BEGIN_DECLS
 
@@ -33,19 +37,17 @@ extern struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 #endif
 
-/* The slot *@own, or if that is NULL the one of this thread's id for *@near.  NULL: taken.
- * Acquire of the empty slot, release of the value. */
-#define quiesce_claim(label, own, near, value) quiesce__claim_rseq((own), (near), (value))
+/* The slot of this thread's id for @near; NULL: taken.  Acquire of the empty slot, release of the value. */
+#define quiesce_claim(label, near, value) quiesce__claim_rseq((near), (value))
 #if defined(QUIESCE_SIM)
 
 #define QUIESCE_HAVE_RSEQ 1
-uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value);
+uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value);
 int64_t quiesce__claim_id(void);
 
 #else
 
-/* The compilers that let assembly with an exit have a result. */
-#if defined(__x86_64__) && (defined(__clang__) ? __clang_major__ >= 11 : __GNUC__ >= 11)
+#if defined(__x86_64__)
 #define QUIESCE_HAVE_RSEQ 1
 
 #if defined(QUIESCE_PERTURB)
@@ -62,59 +64,63 @@ int64_t quiesce__claim_id(void);
 #endif
 
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
- * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores
- * are acquire and release on x86. */
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
+ * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
+ * acquire and release on x86.  Not "asm goto": some compilers lose its labels when they instrument code. */
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
 {
 	uintptr_t *slot;
-again:
-	__asm__ __volatile__ goto(
+
+	__asm__ __volatile__(
 		".pushsection __rseq_cs, \"aw?\"\n"
 		".balign 32\n"
 		"3: .long 0, 0\n"
 		".quad 1f, 2f - 1f, 4f\n"
 		".popsection\n"
-		"leaq 3b(%%rip), %[slot]\n"
+		"0: leaq 3b(%%rip), %[slot]\n"
 		"movq %[slot], %%fs:8(%[area])\n" QUIESCE_RSEQ_GUARD
 		"1:\n"
-		"movq %[own], %[slot]\n"
-		"testq %[slot], %[slot]\n"
-		"jnz 5f\n"
 		"movl %%fs:(%[id]), %k[slot]\n"
 		"cmpq %[nr], %[slot]\n"
-		"jae %l[taken]\n"
+		"jae 8f\n"
 		"shlq %[shift], %[slot]\n"
 		"addq %[near], %[slot]\n"
-		"5:\n"
 		"cmpq $0, (%[slot])\n"
-		"jne %l[taken]\n" QUIESCE_RSEQ_STAY
+		"jne 8f\n" QUIESCE_RSEQ_STAY
 		"movq %[value], (%[slot])\n"
 		"2:\n"
 		".pushsection __rseq_failure, \"ax?\"\n"
 		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
 		".long 0x53053053\n"
-		"4: jmp %l[again]\n"
+		"4: jmp 0b\n"
+		"8: xorl %k[slot], %k[slot]\n" /* taken */
+		"jmp 2b\n"
 		".popsection\n"
 		: [slot] "=&r"(slot)
-		: [own] "m"(*own), [near] "m"(*near), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
-		  [id] "r"(quiesce_shazptr_v1.id), [nr] "m"(quiesce_shazptr_v1.nr_ids),
-		  [shift] "i"(QUIESCE_BLOCK_SHIFT) QUIESCE_RSEQ_INPUTS
-		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS
-		: again, taken);
-	if (!slot)
-		__builtin_unreachable();
+		: [near] "r"(near), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq), [id] "r"(quiesce_shazptr_v1.id),
+		  [nr] "m"(quiesce_shazptr_v1.nr_ids), [shift] "i"(QUIESCE_BLOCK_SHIFT) QUIESCE_RSEQ_INPUTS
+		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
 	return slot;
-taken:
-	return NULL;
 }
 #else
 #define QUIESCE_HAVE_RSEQ 0
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
 {
-	(void)own, (void)near, (void)value;
+	(void)near, (void)value;
 	return NULL;
 }
 #endif
+
+QUIESCE_FAST char *quiesce__thread_pointer(void)
+{
+#if defined(__x86_64__)
+	char *self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+#else
+	return (char *)__builtin_thread_pointer();
+#endif
+}
 
 /* The calling thread's id, -1: none.  A hint: it may be another thread's by now. */
 QUIESCE_FAST int64_t quiesce__claim_id(void)
@@ -122,19 +128,18 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
 	int64_t offset = quiesce_load_relaxed(&quiesce_shazptr_v1.id);
 
-	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)((char *)__builtin_thread_pointer() + offset)) : -1;
+	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)(quiesce__thread_pointer() + offset)) : -1;
 }
 
 #endif
 
-/* Where to try first, NULL: nowhere. */
-QUIESCE_FAST uintptr_t *quiesce__claim_place(uintptr_t *own, uintptr_t *near)
+/* The slot for @near, as far as one can tell; NULL: none. */
+QUIESCE_FAST uintptr_t *quiesce__claim_place(uintptr_t *near)
 {
-	int64_t id;
+	int64_t id = quiesce__claim_id();
 
-	if (own)
-		return own;
-	id = quiesce__claim_id();
+	if (id < 0)
+		return near;
 	/* Relaxed: fixed before first use. */
 	return (uint64_t)id < quiesce_load_relaxed(&quiesce_shazptr_v1.nr_ids) ? near + (size_t)id * QUIESCE_BLOCK_WORDS : NULL;
 }
@@ -146,10 +151,21 @@ QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 	uintptr_t none = 0;
 
 	/* Relaxed: the exchange decides. */
-	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_relaxed(slot)))
+	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_relaxed(slot) != 0))
 		return NULL;
 	/* SH1: full, pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
 	return quiesce_likely(quiesce_cmpxchg(SH1, slot, &none, value)) ? slot : NULL;
+}
+
+/* In the thread's own line.  Acquire: a guard that was handed over may have been cleared by another thread. */
+QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
+{
+	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
+	if (quiesce_load_acquire(SH2, slot))
+		return false;
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, slot, value);
+	return true;
 }
 
 QUIESCE_END_DECLS

@@ -47,8 +47,8 @@ struct quiesce_tls_v1 {
 	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
-	uintptr_t *shazptr_own;         /* the slot to claim first; NULL: in the block of the id */
-	uintptr_t *shazptr_near;        /* the slot to claim in the block of id 0; that of id n is n blocks further */
+	uintptr_t *shazptr_own;         /* the first slot of this thread's line, or a word that is never 0 */
+	uintptr_t *shazptr_near;        /* else the slot to claim for id 0; that of id n is n blocks further */
 	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
 	uint64_t reserved[7];
 };

@@ -25,6 +25,8 @@
  * and that the call does not wait for finds the object unlinked.
  * Proof: docs/design/shazptr.md; tests/litmus/SH*.litmus; docs/ordering.md.
  *
+ * The top bit of an address is not compared, and an address that has it set may be waited for longer.
+ *
  * A shared object that uses these calls must stay loaded, because the kernel keeps a pointer to the last
  * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
  *
@@ -44,33 +46,44 @@ QUIESCE_BEGIN_DECLS
 
 /* A protection.  A value: it may be copied and handed to another thread, and is cleared once. */
 struct shazptr_guard {
-	uintptr_t *slot; /* NULL: protects nothing */
-	void *ptr;       /* what it protects */
+	uintptr_t *slot; /* private */
+	void *ptr;       /* what it protects; NULL: nothing */
 };
 
 QUIESCE_API uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value) __attribute__((returns_nonnull));
 QUIESCE_API void quiesce__shazptr_clear_slow(uintptr_t *slot);
+QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr);
 QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
 QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
-QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
+/* Where the thread has no line of its own, or its first slot is taken; NULL: that is taken too. */
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(struct quiesce_tls_v1 *self, uintptr_t value)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-	uintptr_t *slot;
+	/* Relaxed: the thread's own. */
+	uintptr_t *near = quiesce_load_relaxed(&self->shazptr_near);
 
+	if (quiesce_unlikely(!near))
+		return NULL;
 	/* Relaxed: fixed before first use. */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
 		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
-		slot = quiesce_claim(SH2, &self->shazptr_own, &self->shazptr_near, value);
-	else
-		/* Relaxed: the thread's own. */
-		slot = quiesce__claim_cas(quiesce__claim_place(quiesce_load_relaxed(&self->shazptr_own),
-							       quiesce_load_relaxed(&self->shazptr_near)),
-					  value);
-	if (quiesce_unlikely(!slot))
-		slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
+		return quiesce_claim(SH2, near, value);
+	return quiesce__claim_cas(quiesce__claim_place(near), value);
+}
+
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own. */
+	uintptr_t *slot = quiesce_load_relaxed(&self->shazptr_own);
+
+	if (quiesce_unlikely(!quiesce__claim_own(slot, value))) {
+		slot = quiesce__shazptr_claim_near(self, value);
+		if (quiesce_unlikely(!slot))
+			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
+	}
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
 	quiesce_fence_light(SH1);
 	return slot;
@@ -86,18 +99,17 @@ QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
 		quiesce_store_release(SH2, slot, (uintptr_t)0);
 }
 
+/* A claim of NULL leaves the slot as it is; a guard of NULL is not cleared. */
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_acquire(const void *ptr)
 {
-	struct shazptr_guard guard = { NULL, (void *)(uintptr_t)ptr };
+	struct shazptr_guard guard = { quiesce__shazptr_claim((uintptr_t)ptr), (void *)(uintptr_t)ptr };
 
-	if (quiesce_likely(ptr))
-		guard.slot = quiesce__shazptr_claim((uintptr_t)ptr);
 	return guard;
 }
 
 QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
 {
-	if (quiesce_likely(guard.slot))
+	if (quiesce_likely(guard.ptr))
 		quiesce__shazptr_release(guard.slot);
 }
 
@@ -108,20 +120,50 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * just before: load the pointer again, look the key up again, or protect a list head that is never
  * freed itself.  Where a pointer says where the object is, use shazptr_protect().
  *
- * Context: any thread, no registration; signal handlers; does not sleep.  Guards nest and overlap
- *   in any order, each in a slot of its own, and may be held across sleep.
- * Cost: light fences: no fence, no shared write, about ten instructions; full fences: one locked
- *   instruction.  A call where the slot of this CPU or thread is taken: nested guards, or a
- *   holder that was preempted.
+ * Context: any thread, no registration; does not sleep.  Guards nest and overlap in any order, each
+ *   in a slot of its own, and may be held across sleep.  Signal handlers, which must clear the guard
+ *   before they return; a guard that is to stay is for shazptr_acquire_detached().
+ * Cost: light fences: no fence, no shared write, six instructions for the first eight threads, about
+ *   fifteen for others; full fences: one locked instruction.  A call where the slot of this
+ *   thread or CPU is taken: nested guards, or a holder that was preempted.
  * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.
  * Orders: what follows in program order happens after the protection is visible; see "Ordering".
- * A guard held across fork() protects in the parent only; the child may clear it.
+ * A guard held across fork() protects in the parent only; the child may clear it.  A child that was made
+ *   without fork handlers (_Fork(), clone()) calls any waiting function before its first guard and thread.
  */
 #ifdef QUIESCE_DEBUG
 static inline struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
 #else
 QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
 #endif
+
+/** shazptr_acquire_detached - the same in a slot that is not the thread's own.
+ *
+ * For a signal handler that does not clear the guard before it returns, but hands it over.
+ * (The code that it interrupted may be between finding the slot of its thread empty and filling it.)
+ * Cost: a call, and a restartable sequence or a locked instruction.
+ */
+static inline struct shazptr_guard shazptr_acquire_detached(const void *ptr)
+{
+	return quiesce_shazptr_acquire_detached(ptr);
+}
+
+#ifdef QUIESCE_DEBUG
+QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
+#endif
+
+/** shazptr_detach - tell that @guard will be cleared by another thread.
+ *
+ * Nothing happens, except that the debug build no longer takes the guard for one of the calling thread.
+ */
+static inline void shazptr_detach(struct shazptr_guard guard)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__shazptr_detach_debug(guard);
+#else
+	(void)guard;
+#endif
+}
 
 /** shazptr_clear - end a protection.
  * @guard: from any of the calls here, not yet cleared.  An empty guard is left alone.
@@ -138,34 +180,29 @@ static inline void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_
 QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
 #endif
 
-/* One attempt on the pointer at @where; *@ret_seen is what was there, protected or not. */
-QUIESCE_FAST struct shazptr_guard quiesce__shazptr_attempt(void **where, void **ret_seen)
+/* One attempt on the pointer at @where: true if it did not change meanwhile. */
+QUIESCE_FAST bool quiesce__shazptr_attempt(void **where, struct shazptr_guard *ret_guard)
 {
-	struct shazptr_guard guard = { NULL, NULL };
 	/* Relaxed: only the second load is used. */
-	void *first = quiesce_load_relaxed(where), *again;
+	void *first = quiesce_load_relaxed(where);
 
-	*ret_seen = first;
-	if (quiesce_unlikely(!first))
-		return guard;
-	guard.slot = quiesce__shazptr_claim((uintptr_t)first);
+	ret_guard->slot = quiesce__shazptr_claim((uintptr_t)first);
 	/* SH3: acquire, pairs with the caller */
-	again = quiesce_load_acquire(SH3, where);
+	ret_guard->ptr = quiesce_load_acquire(SH3, where);
 	/* As numbers: the first pointer may be one to an object that is gone. */
-	if (quiesce_likely((uintptr_t)again == (uintptr_t)first) || QUIESCE_MUTANT(protect_unchecked)) {
-		guard.ptr = again;
-		return guard;
-	}
-	quiesce__shazptr_release(guard.slot);
-	guard.slot = NULL;
-	return guard;
+	if (quiesce_likely((uintptr_t)ret_guard->ptr == (uintptr_t)first) || QUIESCE_MUTANT(protect_unchecked))
+		return true;
+	if (first)
+		quiesce__shazptr_release(ret_guard->slot);
+	ret_guard->ptr = NULL;
+	return false;
 }
 
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_tryprotect(void **where)
 {
-	void *seen;
-	struct shazptr_guard guard = quiesce__shazptr_attempt(where, &seen);
+	struct shazptr_guard guard;
 
+	quiesce__shazptr_attempt(where, &guard);
 #ifdef QUIESCE_DEBUG
 	quiesce__shazptr_note_debug(guard);
 #endif
@@ -175,11 +212,9 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_tryprotect(void **where)
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
 {
 	struct shazptr_guard guard;
-	void *seen;
 
-	do
-		guard = quiesce__shazptr_attempt(where, &seen);
-	while (quiesce_unlikely(!guard.slot) && seen);
+	while (quiesce_unlikely(!quiesce__shazptr_attempt(where, &guard)))
+		;
 #ifdef QUIESCE_DEBUG
 	quiesce__shazptr_note_debug(guard);
 #endif
@@ -199,6 +234,27 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
 /** shazptr_tryprotect - the same, one attempt.
  * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
 #define shazptr_tryprotect(where) quiesce__shazptr_tryprotect((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+
+QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where)
+{
+	for (;;) {
+		/* Relaxed: only the second load is used. */
+		struct shazptr_guard guard = quiesce_shazptr_acquire_detached(quiesce_load_relaxed(where));
+		/* SH3: acquire, pairs with the caller */
+		void *again = quiesce_load_acquire(SH3, where);
+
+		if (quiesce_likely((uintptr_t)again == (uintptr_t)guard.ptr)) {
+			guard.ptr = again;
+			return guard;
+		}
+		quiesce__shazptr_clear(guard);
+	}
+}
+
+/** shazptr_protect_detached - shazptr_protect() as shazptr_acquire_detached(): in a signal handler that hands
+ * the guard over. */
+#define shazptr_protect_detached(where) \
+	quiesce__shazptr_protect_detached((void **)(where) + 0 * sizeof(*(where) == (void *)0))
 
 /** shazptr_ptr - what @guard protects; NULL if it is empty. */
 QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
@@ -225,7 +281,8 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  * A guard that is set on @ptr during the call, or again and again, is not waited for: each slot
  * needs to be seen without an older protection once.
  * Context: may sleep; not in a signal handler; not while the caller holds a guard of @ptr or a wildcard
- *   (a deadlock: the debug build reports it and does not wait; else the stall report tells of it).
+ *   (a deadlock: the debug build reports it and does not wait; else the stall report tells of it; guards
+ *   that were handed over do not count if shazptr_detach() said so).
  *   In an RCU section it delays every updater of RCU.  Any number of callers.
  * Cost: nobody holds @ptr: light fences: one membarrier, which callers at the same time may share;
  *   full fences: one fence; and a look at each slot in use.  Else the scan thread takes over and

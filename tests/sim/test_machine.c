@@ -291,10 +291,10 @@ static int holders[4];
 
 static void claimer(void *self)
 {
-	uintptr_t *none = NULL, *near = blocks[0];
+	uintptr_t *near = blocks[0];
 
 	for (int i = 0; i < 3; i++) {
-		uintptr_t *slot = quiesce__claim_rseq(&none, &near, (uintptr_t)self);
+		uintptr_t *slot = quiesce__claim_rseq(near, (uintptr_t)self);
 		size_t id = slot ? (size_t)(slot - near) / QUIESCE_BLOCK_WORDS : 0;
 
 		if (!slot)
@@ -319,6 +319,62 @@ static void setup_rseq_broken(void)
 {
 	setup_rseq();
 	sim_config()->rseq_never_aborts = true;
+}
+
+/* A handler inside the sequence takes the slot: then the sequence must begin anew and find it taken. */
+static void claiming_handler(void)
+{
+	if (quiesce__claim_rseq(blocks[0], 9))
+		holders[0]++;
+}
+
+static void interrupted_claimer(void *unused)
+{
+	(void)unused;
+	sim_set_signal(claiming_handler, 1);
+	if (quiesce__claim_rseq(blocks[0], 1))
+		holders[0]++;
+	sim_set_signal(NULL, 0);
+	sim_assert(holders[0] == 1);
+}
+
+static void setup_rseq_signal(void)
+{
+	sim_config()->nr_cpus = 1;
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	sim_spawn(interrupted_claimer, NULL, "claimer");
+}
+
+static void setup_rseq_signal_broken(void)
+{
+	setup_rseq_signal();
+	sim_config()->rseq_never_aborts = true;
+}
+
+/* Ids with holes, and one that is out of range. */
+static int odd_id(int id)
+{
+	return id ? SIM_MAX_THREADS + id : SIM_MAX_THREADS - 1;
+}
+
+static void odd_claimer(void *unused)
+{
+	static uintptr_t words[SIM_MAX_THREADS * QUIESCE_BLOCK_WORDS];
+	uintptr_t *slot = quiesce__claim_rseq(words, 1);
+
+	(void)unused;
+	sim_assert(!slot || slot == words + (SIM_MAX_THREADS - 1) * QUIESCE_BLOCK_WORDS);
+	if (slot)
+		quiesce_store_release(SH2, slot, 0);
+}
+
+static void setup_odd_ids(void)
+{
+	sim_config()->nr_cpus = 2;
+	sim_config()->rseq_kind = PLATFORM_RSEQ_CPU_ID;
+	sim_config()->id_hook = odd_id;
+	for (int i = 0; i < 3; i++)
+		sim_spawn(odd_claimer, NULL, "claimer");
 }
 
 /* Signals: nested on the thread, not while blocked, not in themselves. */
@@ -456,6 +512,9 @@ static const struct {
 	{ { .name = "a spinning thread starves nobody", .setup = setup_fair }, NULL },
 	{ { .name = "rseq claims", .setup = setup_rseq }, NULL },
 	{ { .name = "rseq claims without abort", .setup = setup_rseq_broken }, "++holders" },
+	{ { .name = "rseq claims in handlers", .setup = setup_rseq_signal }, NULL },
+	{ { .name = "rseq claims in handlers without abort", .setup = setup_rseq_signal_broken }, "holders[0] == 1" },
+	{ { .name = "ids with holes", .setup = setup_odd_ids }, NULL },
 	{ { .name = "signals", .setup = setup_signals, .finish = finish_signals }, NULL },
 	{ { .name = "signals are delivered", .setup = setup_signals_seen, .finish = finish_signals }, "handled twice" },
 	{ { .name = "use after free", .setup = setup_uaf }, "after it was freed" },

@@ -133,27 +133,23 @@ static bool aborted(const struct thread *t)
 	return t->rseq_aborted && !M->config.rseq_never_aborts && !QUIESCE_MUTANT(claim_unprotected);
 }
 
-/* The critical section: every step may find itself aborted, up to the store that commits.  What it
- * reads of the thread's own, and its id, change only with an abort, so they are one step.
+/* The critical section: every step may find itself aborted, up to the store that commits.  Its id
+ * changes only with an abort, so reading it is no step of its own.
  * 1 claimed, 0 taken, -EAGAIN. */
-static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *const *near, uintptr_t value,
-			    uintptr_t **ret_slot)
+static int critical_section(struct thread *t, uintptr_t *near, uintptr_t value, uintptr_t **ret_slot)
 {
 	static const struct sim_site site = { "quiesce__claim_rseq", "SH2", 0 };
 	uintptr_t *slot;
 	uint64_t found;
+	int64_t id;
 
 	sim__held_release(t); /* the compiler moves nothing into it or past it */
 	t->rseq_aborted = false;
 	sim__point();
-	slot = *own;
-	if (!slot) {
-		int64_t id = id_now();
-
-		if ((uint64_t)id >= quiesce_shazptr_v1.nr_ids)
-			return 0;
-		slot = *near + (size_t)id * QUIESCE_BLOCK_WORDS;
-	}
+	id = id_now();
+	if ((uint64_t)id >= quiesce_shazptr_v1.nr_ids)
+		return 0;
+	slot = near + (size_t)id * QUIESCE_BLOCK_WORDS;
 	if (aborted(t))
 		return -EAGAIN;
 	found = sim__load(slot, 8, SIM_ORDER(SH2, ACQUIRE, SIM_ACQUIRE), &site);
@@ -169,7 +165,7 @@ static int critical_section(struct thread *t, uintptr_t *const *own, uintptr_t *
 	return 1;
 }
 
-uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, uintptr_t value)
+uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
 {
 	struct thread *t = sim__current();
 	uintptr_t *slot = NULL;
@@ -178,7 +174,7 @@ uintptr_t *quiesce__claim_rseq(uintptr_t *const *own, uintptr_t *const *near, ui
 	if (!t)
 		return NULL;
 	do
-		result = critical_section(t, own, near, value, &slot);
+		result = critical_section(t, near, value, &slot);
 	while (result == -EAGAIN);
 	return slot;
 }
