@@ -43,7 +43,7 @@ def body_of(source, name):
     macros = re.findall(r"^[ \t]*#[ \t]*define %s\((?:.*\\\n)*.*" % re.escape(name), source, re.M)
     if macros:
         return plain(" ".join(macros))
-    found = re.search(r"^[^\s#/*][^;{}]*\b%s\([^;{}]*\)\s*\{.*?^\}|^[^\s#/*][^;{}\n]*\b%s\([^;{}\n]*\)\s*\{[^\n]*\}$"
+    found = re.search(r"^[^\s#/*{}][^;{}]*\b%s\([^;{}]*\)\s*\{.*?^\}|^[^\s#/*{}][^;{}\n]*\b%s\([^;{}\n]*\)\s*\{[^\n]*\}$"
                       % (re.escape(name), re.escape(name)), source, re.M | re.S)
     return plain(found.group(0)) if found else None
 

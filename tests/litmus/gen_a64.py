@@ -33,12 +33,13 @@ SCAN_SOURCE = "src/rcu.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
 SH_H = "include/quiesce/shazptr.h"
 CLAIM = [["LDAR W5,[X11]"], ["MOV W1,#1", "STLR W1,[X11]"]]
 AGAIN = [["LDAR W3,[X12]"]]
-CLAIM_SOURCE = SH_H + " quiesce__shazptr_claim quiesce_claim(SH2 ; quiesce_fence_light(SH1)"
+CLAIM_SOURCE = SH_H + " quiesce__shazptr_claim quiesce__claim_own( ; quiesce_fence_light(SH1)"
+OWN_SOURCE = "include/quiesce/claim.h quiesce__claim_own quiesce_load_acquire(SH2, slot) ; quiesce_store_release(SH2, slot, value)"
 AGAIN_SOURCE = SH_H + " quiesce__shazptr_attempt quiesce__shazptr_claim( ; quiesce_load_acquire(SH3, where)"
 CLEAR_SOURCE = SH_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot, (uintptr_t)0)"
 LOOK_SOURCE = "src/slots.h quiesce__slots_look quiesce_load_acquire(SH2, slot)"
 WAIT_SOURCE = "src/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
-GUARD_SOURCES = [CLAIM_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
+GUARD_SOURCES = [CLAIM_SOURCE, OWN_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 
 
@@ -124,7 +125,7 @@ FAMILIES = [
     ("guard-again", "The look sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],
-     r"0:X4=9", [CLAIM_SOURCE, CLEAR_SOURCE, LOOK_SOURCE]),
+     r"0:X4=9", [OWN_SOURCE, CLEAR_SOURCE, LOOK_SOURCE]),
 ]
 
 
