@@ -2,8 +2,8 @@
 /* claims.c - does a slot hold what its owner put there, from the claim to the clear?
  *
  * Threads claim, are preempted, moved and interrupted by signals whose handlers claim
- * themselves and leave their guard behind, hand guards over, and look at each slot again
- * and again.  Every guard has an address of its own, so a slot that holds another address
+ * themselves and leave a detached guard behind, hand guards over, and look at each slot
+ * again and again.  Every guard has an address of its own, so a slot that holds another address
  * was claimed twice.  The library stays inside its restartable sequences for a random
  * while.  Exit status: 0, 1 if a claim was lost, 2 usage, 77 if this machine claims
  * without such sequences and a mutant is asked for.
@@ -51,6 +51,9 @@ static struct mailbox {
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 /* raw: as above. */
 #define ADD(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL))
+
+/* raw: between a thread and its own signal handler only the compiler could change the order. */
+#define HANDLER_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 static bool turn(struct mailbox *m, uint32_t from)
 {
@@ -100,15 +103,14 @@ static void on_signal(int sig)
 	struct worker *w = self;
 	/* The interrupted claim may be using this worker's next number: handlers have odd ones of their own. */
 	void *address = (void *)((uintptr_t)fresh_address(w) | 16);
-	struct shazptr_guard guard = shazptr_acquire(address);
 
 	(void)sig;
 	w->in_handlers++;
-	if (w->is_left) {
-		look_and_clear(guard);
+	look_and_clear(shazptr_acquire(address));
+	if (w->is_left)
 		return;
-	}
-	w->left = guard;
+	w->left = shazptr_acquire_detached(address);
+	HANDLER_FENCE();
 	w->is_left = 1;
 }
 
@@ -119,7 +121,9 @@ static void take_left(struct worker *w)
 
 	if (!w->is_left)
 		return;
+	HANDLER_FENCE();
 	guard = w->left;
+	HANDLER_FENCE();
 	w->is_left = 0;
 	look_and_clear(guard);
 }
@@ -130,6 +134,7 @@ static bool post(struct worker *w, struct shazptr_guard guard)
 
 	if (!turn(m, 0))
 		return false;
+	shazptr_detach(guard);
 	m->guard = guard;
 	STORE(&m->state, 2u);
 	w->handed_over++;
