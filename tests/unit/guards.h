@@ -165,6 +165,18 @@ static inline void settlers_end(struct actor settler[NR_SETTLED])
 		actor_end(&settler[i]);
 }
 
+/* The kinds of slots that there are for a thread that comes after them; returns how many. */
+static inline int kinds_of_places(enum quiesce_slots place[3])
+{
+	int nr = 0;
+
+	place[nr++] = quiesce_slots();
+	if (quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD)
+		place[nr++] = QUIESCE_SLOTS_THREAD; /* else a line of its own has no advantage */
+	place[nr++] = QUIESCE_SLOTS_SHARED;
+	return nr;
+}
+
 /* Ask for a guard of @ptr that is the one after @skip others in a slot of kind @place. */
 #define MAX_FILLERS 2000
 

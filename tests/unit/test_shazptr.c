@@ -94,7 +94,6 @@ static void an_empty_guard_protects_nothing(void **state)
 	struct shazptr_guard guard = shazptr_acquire(NULL), none = { NULL, NULL };
 
 	(void)state;
-	assert_null(guard.slot);
 	assert_null(shazptr_ptr(guard));
 	synchronize_shazptr(NULL);
 	synchronize_shazptr(SHAZPTR_WILDCARD);
@@ -219,13 +218,14 @@ static void look_for(struct actor *actor, struct placement *at)
 
 static void in_every_place(const void *ptr)
 {
-	const enum quiesce_slots places[] = { quiesce_slots(), QUIESCE_SLOTS_THREAD, QUIESCE_SLOTS_SHARED };
-	static struct placement at;
 	struct actor settler[NR_SETTLED], actor;
+	static struct placement at;
+	enum quiesce_slots places[3];
+	int nr = kinds_of_places(places);
 
 	settlers_begin(settler);
 	actor_begin(&actor);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < nr; i++)
 		for (at.skip = 0; at.skip < 2; at.skip++) {
 			at.ptr = ptr;
 			at.place = places[i];
@@ -389,26 +389,54 @@ static void a_guard_outlives_its_thread(void **state)
 }
 
 static struct shazptr_guard from_handler;
+static struct waiter from_handler_waiter;
+static int waited_in_handler;
 
-static void on_signal(int sig)
+static void on_signal_keep(int sig)
 {
 	(void)sig;
-	from_handler = shazptr_acquire(q);
+	from_handler = shazptr_acquire_detached(q);
 }
 
-static void a_signal_handler_may_acquire(void **state)
+static void on_signal_clear(int sig)
+{
+	struct shazptr_guard guard = shazptr_acquire(q);
+
+	(void)sig;
+	waiter_begin(&from_handler_waiter, q, NULL);
+	waited_in_handler = waiters_wait(&from_handler_waiter, 1);
+	shazptr_clear(guard);
+}
+
+static void a_signal_handler_may_keep_a_detached_guard(void **state)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);
 	struct waiter w;
 
 	(void)state;
-	signal(SIGUSR1, on_signal);
+	signal(SIGUSR1, on_signal_keep);
 	raise(SIGUSR1);
 	shazptr_clear(guard);
 	waiter_begin(&w, q, NULL);
 	assert_waits(&w);
 	synchronize_shazptr(p);
 	shazptr_clear(from_handler);
+	waiter_end(&w);
+}
+
+static void a_signal_handler_may_have_a_guard(void **state)
+{
+	struct shazptr_guard guard = shazptr_acquire(p);
+	struct waiter w;
+
+	(void)state;
+	signal(SIGUSR1, on_signal_clear);
+	raise(SIGUSR1);
+	waiter_end(&from_handler_waiter);
+	assert_true(waited_in_handler);
+	waiter_begin(&w, p, NULL);
+	assert_waits(&w);
+	shazptr_clear(guard);
 	waiter_end(&w);
 }
 
@@ -436,7 +464,7 @@ static void a_scoped_guard_ends_with_its_scope(void **state)
 	for (int i = 0; i < 3; i++) {
 		shazptr_scoped struct shazptr_guard none = shazptr_acquire(i == 1 ? p : NULL);
 
-		assert_int_equal(!none.slot, i != 1);
+		assert_int_equal(!shazptr_ptr(none), i != 1);
 	}
 	synchronize_shazptr(p);
 }
@@ -463,7 +491,8 @@ int main(int argc, char **argv)
 		TEST(many_guards_of_many_threads),
 		TEST(another_thread_may_clear),
 		TEST(a_guard_outlives_its_thread),
-		TEST(a_signal_handler_may_acquire),
+		TEST(a_signal_handler_may_have_a_guard),
+		TEST(a_signal_handler_may_keep_a_detached_guard),
 		TEST(a_scoped_guard_ends_with_its_scope),
 	};
 

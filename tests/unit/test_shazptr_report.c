@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* test_shazptr_report.c - what is said of waits that take too long and, in the debug build, of misuse.
+ *
+ * Runs with QUIESCE_STALL_MS=20: nothing depends on how long that really takes.
+ */
+#include "guards.h"
+
+#include <fcntl.h>
+
+static int p_object, q_object;
+static void *const p = &p_object, *const q = &q_object;
+
+/* ---- stderr, kept ---- */
+
+static int real_stderr, kept_fd;
+static char said[16384];
+
+static void keep_stderr(void)
+{
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	real_stderr = dup(STDERR_FILENO);
+	kept_fd = fileno(file);
+	dup2(kept_fd, STDERR_FILENO);
+}
+
+static void release_stderr(void)
+{
+	ssize_t n = pread(kept_fd, said, sizeof said - 1, 0);
+
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	close(kept_fd);
+	said[n > 0 ? n : 0] = '\0';
+}
+
+static void must_say(const char *format, ...)
+{
+	char text[200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (!strstr(said, text))
+		fail_msg("\"%s\" does not say \"%s\"", said, text);
+}
+
+/* ---- stalls ---- */
+
+/* What is said of a wait for @address that @actor's guard keeps from ending. */
+static void stall(struct actor *actor, void (*clear)(void *), void *guard, const void *address)
+{
+	uint64_t before = stats_now().stalls;
+	struct waiter w;
+
+	keep_stderr();
+	waiter_begin(&w, address, NULL);
+	wait_until(flag_get(&w.returned) || stats_now().stalls >= before + 2); /* and again */
+	wait_until(lseek(kept_fd, 0, SEEK_END) > 0);
+	actor_do(actor, clear, guard);
+	waiter_end(&w);
+	release_stderr();
+	assert_true(stats_now().stalls >= before + 2);
+	assert_int_equal(strncmp(said, "quiesce: synchronize_shazptr: waiting for ", 42), 0);
+	must_say("for a guard of %p", address);
+#ifdef QUIESCE_DEBUG
+	must_say(", by thread ");
+	must_say("(holder) for ");
+	must_say("acquired near 0x");
+#else
+	assert_null(strstr(said, "acquired near"));
+#endif
+}
+
+static void do_name(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+}
+
+static const char *name_of_place(enum quiesce_slots place)
+{
+	switch (place) {
+	case QUIESCE_SLOTS_THREAD:
+		return "in a slot of thread ";
+	case QUIESCE_SLOTS_CPU_ID:
+		return "in a slot of CPU ";
+	case QUIESCE_SLOTS_MM_CID:
+		return "in a slot of concurrency id ";
+	default:
+		return "in a shared slot";
+	}
+}
+
+static void a_wait_that_stalls_is_told_with_its_place(void **state)
+{
+	struct actor settler[NR_SETTLED], actor;
+	static struct placement at;
+	enum quiesce_slots places[3];
+	int nr = kinds_of_places(places);
+
+	(void)state;
+	settlers_begin(settler);
+	actor_begin(&actor);
+	actor_do(&actor, do_name, (void *)(uintptr_t)"holder");
+	for (int i = 0; i < nr; i++) {
+		at.ptr = p;
+		at.place = places[i];
+		actor_do(&actor, do_place, &at);
+		assert_true(at.nr_fillers < MAX_FILLERS);
+		stall(&actor, do_clear_placed, &at, p);
+		must_say("%s", name_of_place(places[i]));
+	}
+	must_say(" ms for a guard of ");
+	actor_end(&actor);
+	settlers_end(settler);
+}
+
+static void a_wildcard_that_stalls_a_wait_is_told(void **state)
+{
+	struct take t = { .ptr = SHAZPTR_WILDCARD };
+	struct actor actor;
+
+	(void)state;
+	actor_begin(&actor);
+	actor_do(&actor, do_name, (void *)(uintptr_t)"holder");
+	actor_do(&actor, do_acquire, &t);
+	stall(&actor, do_clear, &t, p);
+	actor_end(&actor);
+}
+
+/* Not of one that found nobody, nor of the readers beside it. */
+static void who_does_not_stall_is_not_told_of(void **state)
+{
+	uint64_t before = stats_now().stalls;
+
+	(void)state;
+	keep_stderr();
+	for (int i = 0; i < 100; i++)
+		synchronize_shazptr(q);
+	release_stderr();
+	assert_int_equal(stats_now().stalls, before);
+	assert_string_equal(said, "");
+}
+
+/* ---- misuse, as far as the debug build knows ---- */
+
+#ifdef QUIESCE_DEBUG
+
+static enum quiesce_misuse last_kind;
+static int nr_reports;
+static char last_text[400];
+
+static void hook(enum quiesce_misuse kind, const char *text)
+{
+	last_kind = kind;
+	snprintf(last_text, sizeof last_text, "%s", text);
+	count_up(&nr_reports);
+}
+
+/* @fn is reported once as @kind, and returns; by default it prints that line and aborts. */
+static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
+{
+	int before = flag_get(&nr_reports);
+	struct outcome o;
+
+	quiesce_set_misuse_hook(hook);
+	fn();
+	quiesce_set_misuse_hook(NULL);
+	assert_int_equal(flag_get(&nr_reports), before + 1);
+	assert_int_equal(last_kind, kind);
+	if (!strstr(last_text, word))
+		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
+	in_child(fn, &o);
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	assert_int_equal(count_lines(o.text), 1);
+	assert_non_null(strstr(o.text, word));
+}
+
+static void wait_for_own_guard(void)
+{
+	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(p);
+
+	synchronize_shazptr(p);
+	synchronize_shazptr(q);
+}
+
+static void wait_for_own_wildcard(void)
+{
+	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(SHAZPTR_WILDCARD);
+
+	synchronize_shazptr(q);
+}
+
+static void wait_for_everybody_with_own_guard(void)
+{
+	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(p);
+
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+static void wait_for_own_fetched_guard(void)
+{
+	static void *variable;
+	shazptr_scoped struct shazptr_guard guard = { NULL, NULL };
+
+	variable = p;
+	guard = shazptr_protect(&variable);
+	synchronize_shazptr(p);
+}
+
+static void a_wait_for_ones_own_guard_is_reported_and_does_not_wait(void **state)
+{
+	(void)state;
+	misuse(wait_for_own_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
+	misuse(wait_for_own_wildcard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
+	misuse(wait_for_everybody_with_own_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
+	misuse(wait_for_own_fetched_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
+	synchronize_shazptr(SHAZPTR_WILDCARD); /* nothing is left of it */
+}
+
+static void clear_twice(void)
+{
+	struct shazptr_guard guard = shazptr_acquire(p);
+
+	shazptr_clear(guard);
+	shazptr_clear(guard);
+}
+
+static struct shazptr_guard other;
+
+static void clear_again_when_the_slot_is_anothers(void)
+{
+	struct shazptr_guard guard = shazptr_acquire(p);
+
+	shazptr_clear(guard);
+	other = shazptr_acquire(q);
+	shazptr_clear(guard);
+	if (other.slot != guard.slot || quiesce_load_relaxed(other.slot) != (uintptr_t)q)
+		abort();
+	shazptr_clear(other);
+}
+
+static void a_guard_that_is_cleared_twice_is_reported(void **state)
+{
+	(void)state;
+	misuse(clear_twice, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "cleared before");
+	misuse(clear_again_when_the_slot_is_anothers, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "cleared before");
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+static struct take handed_over;
+
+/* When the wait for it is under way. */
+static void *clear_later(void *unused)
+{
+	uint64_t scans = stats_now().scans;
+
+	(void)unused;
+	wait_until(stats_now().scans >= scans + LOOKS || flag_get(&nr_reports));
+	do_clear(&handed_over);
+	return NULL;
+}
+
+/* Someone else's guard is no misuse, nor one that another thread has cleared, nor one that it will clear. */
+static void guards_of_others_are_not_reported(void **state)
+{
+	struct take t = { .ptr = p }, mine = { .ptr = q };
+	struct actor actor;
+	pthread_t thread;
+	struct waiter w;
+
+	(void)state;
+	quiesce_set_misuse_hook(hook);
+	quiesce_store_relaxed(&nr_reports, 0);
+	actor_begin(&actor);
+	actor_do(&actor, do_acquire, &t);
+	waiter_begin(&w, p, NULL);
+	assert_waits(&w);
+	actor_do(&actor, do_clear, &t);
+	waiter_end(&w);
+	do_acquire(&mine);
+	actor_do(&actor, do_clear, &mine);
+	synchronize_shazptr(q);
+	handed_over = mine;
+	do_acquire(&handed_over);
+	shazptr_detach(handed_over.guard);
+	thread_must(pthread_create(&thread, NULL, clear_later, NULL));
+	synchronize_shazptr(q);
+	pthread_join(thread, NULL);
+	actor_end(&actor);
+	quiesce_set_misuse_hook(NULL);
+	assert_int_equal(nr_reports, 0);
+}
+
+#define DEBUG_TESTS                                                             \
+	TEST(a_wait_for_ones_own_guard_is_reported_and_does_not_wait),          \
+	TEST(a_guard_that_is_cleared_twice_is_reported),                        \
+	TEST(guards_of_others_are_not_reported),
+#else
+#define DEBUG_TESTS
+#endif
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_wait_that_stalls_is_told_with_its_place),
+		TEST(a_wildcard_that_stalls_a_wait_is_told),
+		TEST(who_does_not_stall_is_not_told_of),
+		DEBUG_TESTS
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* test_shazptr_short.c - guards when slots run short, and the first ones of a thread or process.
+ *
+ * This program has its own mprotect(), which can say that there is no memory, and its own
+ * pthread_sigmask(), which can let a signal come in while all are blocked; the library calls both.
+ */
+#include "guards.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+static int p_object, q_object, r_object;
+static void *const p = &p_object, *const q = &q_object;
+
+/* ---- what is denied ---- */
+
+static int no_memory;
+
+int mprotect(void *start, size_t length, int protection)
+{
+	if (flag_get(&no_memory) && protection != PROT_NONE) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_mprotect, start, length, protection);
+}
+
+static __thread int signal_when_blocked;
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int err = syscall(SYS_rt_sigprocmask, how, set, old, 8) ? errno : 0;
+
+	if (signal_when_blocked && set && how == SIG_SETMASK && sigismember(set, SIGUSR1))
+		raise(SIGUSR1);
+	return err;
+}
+
+/* ---- anonymous guards ---- */
+
+#define MAX_GUARDS 20000
+
+static struct shazptr_guard filler[MAX_GUARDS];
+static int nr_fillers;
+static uintptr_t *anonymous_slot; /* one of the two that all anonymous guards are in, side by side */
+
+static int is_anonymous(struct shazptr_guard guard)
+{
+	return guard.slot - anonymous_slot <= 1 && anonymous_slot - guard.slot <= 1;
+}
+
+/* Hold guards of nothing in particular until there are slots for no more. */
+static void run_short(void)
+{
+	uint64_t anonymous = stats_now().anonymous;
+
+	flag_set(&no_memory);
+	for (nr_fillers = 0; nr_fillers < MAX_GUARDS; nr_fillers++) {
+		filler[nr_fillers] = shazptr_acquire(&r_object);
+		if (stats_now().anonymous > anonymous)
+			break;
+	}
+	assert_true(nr_fillers < MAX_GUARDS);
+	anonymous_slot = filler[nr_fillers].slot;
+	shazptr_clear(filler[nr_fillers]);
+}
+
+static void have_enough(void)
+{
+	quiesce_store_relaxed(&no_memory, 0);
+	while (nr_fillers--)
+		shazptr_clear(filler[nr_fillers]);
+}
+
+static void an_anonymous_guard_blocks_everybody(void **state)
+{
+	struct shazptr_guard guard;
+	struct waiter w[3];
+	int flag = 0;
+
+	(void)state;
+	run_short();
+	synchronize_shazptr(q); /* all of the slots are another address's */
+	for (int wild = 0; wild < 2; wild++) {
+		guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : p);
+		assert_ptr_equal(shazptr_ptr(guard), wild ? SHAZPTR_WILDCARD : p);
+		waiter_begin(&w[0], p, &flag);
+		waiter_begin(&w[1], q, &flag);
+		waiter_begin(&w[2], q, &flag);
+		assert_all_wait(w);
+		flag_set(&flag);
+		shazptr_clear(guard);
+		for (int i = 0; i < 3; i++) {
+			waiter_end(&w[i]);
+			assert_int_equal(w[i].seen, 1);
+		}
+	}
+	have_enough();
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+static void anonymous_guards_may_be_cleared_in_any_order_by_anybody(void **state)
+{
+	struct take t[3] = { { .ptr = p }, { .ptr = p }, { .ptr = q } };
+	struct actor actor;
+	struct waiter w;
+
+	(void)state;
+	actor_begin(&actor);
+	run_short();
+	for (int i = 0; i < 3; i++)
+		do_acquire(&t[i]);
+	waiter_begin(&w, q, NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_waits(&w);
+		actor_do(&actor, do_clear, &t[(i + 1) % 3]);
+	}
+	waiter_end(&w);
+	have_enough();
+	actor_end(&actor);
+}
+
+/* They hold nothing, so nothing may be left of them. */
+static void empty_guards_are_not_counted(void **state)
+{
+	void *null = NULL;
+
+	(void)state;
+	run_short();
+	for (int i = 0; i < 10; i++) {
+		shazptr_clear(shazptr_acquire(NULL));
+		shazptr_clear(shazptr_acquire_detached(NULL));
+		shazptr_clear(shazptr_protect(&null));
+		shazptr_clear(shazptr_tryprotect(&null));
+	}
+	synchronize_shazptr(q);
+	have_enough();
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+static int stop;
+static uint64_t nr_protected;
+
+#define NR_OWN 4096 /* more than the blocks of many ids and a line have */
+
+/* An anonymous guard; what it finds before, in the blocks of other ids, it keeps. */
+static struct shazptr_guard acquire_anonymous(struct shazptr_guard own[NR_OWN], int *nr_own)
+{
+	struct shazptr_guard guard;
+
+	while (!is_anonymous(guard = shazptr_acquire(p)) && *nr_own < NR_OWN)
+		own[(*nr_own)++] = guard;
+	return guard;
+}
+
+/* Always has an anonymous guard: the next one is there before the last one goes. */
+static void *protect_for_ever(void *unused)
+{
+	struct shazptr_guard own[NR_OWN], guard, next;
+	int nr_own = 0;
+
+	(void)unused;
+	guard = acquire_anonymous(own, &nr_own);
+	count_up(&nr_protected);
+	while (!flag_get(&stop)) {
+		next = acquire_anonymous(own, &nr_own);
+		shazptr_clear(guard);
+		guard = next;
+	}
+	shazptr_clear(guard);
+	while (nr_own--)
+		shazptr_clear(own[nr_own]);
+	return NULL;
+}
+
+static void endless_anonymous_guards_starve_nobody(void **state)
+{
+	pthread_t reader[2];
+	uint64_t blocked;
+
+	(void)state;
+	run_short();
+	for (int i = 0; i < 2; i++)
+		thread_must(pthread_create(&reader[i], NULL, protect_for_ever, NULL));
+	wait_until(flag_get(&nr_protected) == 2);
+	blocked = stats_now().shazptr_blocked;
+	for (int i = 0; i < 10; i++)
+		synchronize_shazptr(q);
+	flag_set(&stop);
+	for (int i = 0; i < 2; i++)
+		pthread_join(reader[i], NULL);
+	have_enough();
+	assert_int_equal(stats_now().shazptr_blocked, blocked + 10);
+}
+
+static void slots_are_used_again_when_they_are_free(void **state)
+{
+	struct shazptr_guard guard;
+	uint64_t anonymous;
+
+	(void)state;
+	run_short();
+	anonymous = stats_now().anonymous;
+	shazptr_clear(filler[--nr_fillers]);
+	guard = shazptr_acquire(p);
+	assert_int_equal(stats_now().anonymous, anonymous);
+	synchronize_shazptr(q);
+	shazptr_clear(guard);
+	have_enough();
+	guard = shazptr_acquire(p);
+	assert_int_equal(stats_now().anonymous, anonymous);
+	shazptr_clear(guard);
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+/* ---- first guards ---- */
+
+static sem_t inside, leave;
+static struct shazptr_guard first;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	if (!signal_when_blocked)
+		return;
+	signal_when_blocked = 0;
+	first = shazptr_acquire(q);
+	sem_post(&inside);
+	wait_for(&leave);
+	shazptr_clear(first);
+}
+
+static void *first_use(void *unused)
+{
+	struct shazptr_guard guard;
+
+	(void)unused;
+	signal_when_blocked = 1;
+	guard = shazptr_acquire(p);
+	signal_when_blocked = 0;
+	shazptr_clear(guard);
+	return NULL;
+}
+
+/* The signal comes while the thread gets its line, with all of them blocked. */
+static void a_guard_of_a_handler_counts_even_before_the_first_of_its_thread(void **state)
+{
+	pthread_t thread[NR_SETTLED];
+	struct waiter w;
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	sem_init(&inside, 0, 0);
+	sem_init(&leave, 0, 0);
+	for (int i = 0; i < NR_SETTLED; i++) {
+		thread_must(pthread_create(&thread[i], NULL, first_use, NULL));
+		wait_for(&inside);
+		waiter_begin(&w, q, NULL);
+		assert_waits(&w);
+		sem_post(&leave);
+		waiter_end(&w);
+		pthread_join(thread[i], NULL);
+	}
+}
+
+static void *hold_first(void *arg)
+{
+	struct take *t = arg;
+
+	do_acquire(t);
+	sem_post(&inside);
+	wait_for(&leave);
+	do_clear(t);
+	return NULL;
+}
+
+/* In a child: of the thread that forked, and of a new one. */
+static void hold_in_child(void)
+{
+	struct take mine = { .ptr = p }, its = { .ptr = q };
+	pthread_t thread;
+	struct waiter w[3];
+
+	sem_init(&inside, 0, 0);
+	sem_init(&leave, 0, 0);
+	do_acquire(&mine);
+	thread_must(pthread_create(&thread, NULL, hold_first, &its));
+	wait_for(&inside);
+	synchronize_shazptr(&r_object);
+	waiter_begin(&w[0], p, NULL);
+	waiter_begin(&w[1], q, NULL);
+	waiter_begin(&w[2], SHAZPTR_WILDCARD, NULL);
+	if (!waiters_wait(w, 3))
+		_exit(1);
+	do_clear(&mine);
+	sem_post(&leave);
+	for (int i = 0; i < 3; i++)
+		waiter_end(&w[i]);
+	pthread_join(thread, NULL);
+	synchronize_shazptr(SHAZPTR_WILDCARD);
+}
+
+static void a_child_waits_for_its_own_guards(void **state)
+{
+	struct shazptr_guard guard = shazptr_acquire(q), more = shazptr_acquire(q);
+	struct outcome o;
+	struct waiter w;
+
+	(void)state;
+	shazptr_clear(more);
+	in_child(hold_in_child, &o);
+	assert_true(exited_with(o.status, 0));
+	waiter_begin(&w, q, NULL); /* and the parent for those that it had before */
+	assert_waits(&w);
+	shazptr_clear(guard);
+	waiter_end(&w);
+	in_child(hold_in_child, &o);
+	assert_true(exited_with(o.status, 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_guard_of_a_handler_counts_even_before_the_first_of_its_thread),
+		TEST(a_child_waits_for_its_own_guards),
+		TEST(an_anonymous_guard_blocks_everybody),
+		TEST(anonymous_guards_may_be_cleared_in_any_order_by_anybody),
+		TEST(empty_guards_are_not_counted),
+		TEST(endless_anonymous_guards_starve_nobody),
+		TEST(slots_are_used_again_when_they_are_free),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
