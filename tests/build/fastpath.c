@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
 #include <quiesce/rcu.h>
+#include <quiesce/shazptr.h>
 
+struct shazptr_guard fast_shazptr_acquire(const void *ptr);
+void fast_shazptr_clear(struct shazptr_guard guard);
+int fast_shazptr_section(int **p);
+void planted_shazptr_fence(struct shazptr_guard guard);
+struct shazptr_guard planted_shazptr_call(const void *ptr);
+struct shazptr_guard planted_shazptr_long(const void *ptr, int *p);
 void fast_rcu_read_lock(void);
 void fast_rcu_read_unlock(void);
 int fast_rcu_section(int **p);
@@ -23,6 +30,19 @@ int fast_rcu_section(int **p)
 	return value;
 }
 
+struct shazptr_guard fast_shazptr_acquire(const void *ptr) { return shazptr_acquire(ptr); }
+
+void fast_shazptr_clear(struct shazptr_guard guard) { shazptr_clear(guard); }
+
+int fast_shazptr_section(int **p)
+{
+	struct shazptr_guard guard = shazptr_protect(p);
+	int value = *(int *)shazptr_ptr(guard);
+
+	shazptr_clear(guard);
+	return value;
+}
+
 /* What the test must refuse, or it would accept anything. */
 void planted_fence(void)
 {
@@ -41,4 +61,23 @@ void planted_long(int *p)
 	rcu_read_lock();
 	for (int i = 0; i < 12; i += 3)
 		quiesce_store_relaxed(p + i, i);
+}
+
+void planted_shazptr_fence(struct shazptr_guard guard)
+{
+	shazptr_clear(guard);
+	quiesce_fence_full(SH1);
+}
+
+struct shazptr_guard planted_shazptr_call(const void *ptr)
+{
+	quiesce_synchronize_shazptr(ptr);
+	return shazptr_acquire(ptr);
+}
+
+struct shazptr_guard planted_shazptr_long(const void *ptr, int *p)
+{
+	for (int i = 0; i < 36; i += 3)
+		quiesce_store_relaxed(p + i, i);
+	return shazptr_acquire(ptr);
 }

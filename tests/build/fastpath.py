@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 """The inline fast paths, as the compilers translate them.
 
-Compiles fastpath.c and follows each function from its entry to its return with
+Compiles fastpath.c and follows each function of RCU from its entry to its return with
 every conditional branch not taken: that is the path the CPU falls through.  On
 it there is no call, no locked instruction and no fence, and at most as many
 instructions as the table says.  Not counted: the return, and pushes and pops
 of a frame that only the slow path needs (clang saves early).
+
+Hazard pointers have two fast paths, of threads with a line of slots of their own and, by a
+restartable sequence, of the others.  So there every way through the function is looked
+at: of those without call, lock and fence that do what must be done, the shortest one that
+enters no sequence, and the shortest one that does.
 """
 import argparse
 import pathlib
@@ -20,15 +25,21 @@ BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protecto
 # Instructions in lock, unlock, whole section.  A compiler that reaches an external
 # variable through the GOT (clang; gcc with -fPIC) needs one more for quiesce_rcu_v1.
 LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
+# In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
+SHAZPTR_LIMITS = {"x86": (8, 6, 16, 23, 31), "x86-got": (8, 7, 17, 24, 32), "arm64": (12, 6, 21)}
+SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
+    "set": re.compile(r"movq?\s+%r\w+,\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,\(%r\w+\)"),
+    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"b$|b\s"), "branch": re.compile(r"b\.|cbn?z|tbn?z"),
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
+    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
 }
 BUILDS = [
@@ -86,6 +97,60 @@ def walk(function, arch):
     return count, "does not return", path
 
 
+def ways(function, arch):
+    """Every way through the function that has no call, lock or fence and goes nowhere twice, as lists of instructions."""
+    index = {address: i for i, (address, *_) in enumerate(function)}
+    to_do = [(0, (), frozenset())]
+    while to_do:
+        i, path, seen = to_do.pop()
+        while i is not None and i < len(function) and i not in seen:
+            _, text, target, relocated = function[i]
+            path, seen = path + (text,), seen | {i}
+            if arch["stop"].match(text):
+                yield path
+                break
+            if arch["bad"].match(text):
+                break
+            known = None if relocated else index.get(target)
+            if arch["jump"].match(text):
+                i = known
+                continue
+            # Out of a sequence it goes to another section: that is where the slot was taken.
+            if arch["branch"].match(text) and known is not None:
+                to_do.append((known, path, seen))
+            i += 1
+
+
+def shortest(function, arch, needed, sequence):
+    """The shortest way that does what is @needed: (instructions counted, the way), or None."""
+    found = []
+    for path in ways(function, arch):
+        if all(any(arch[what].match(text) for text in path) for what in needed) \
+                and any(arch["sequence"].match(text) for text in path) == sequence:
+            found.append((sum(not arch["frame"].match(t) and not arch["stop"].match(t) for t in path), path))
+    return min(found, default=None)
+
+
+def examine_shazptr(functions, arch, limits):
+    needs = {"fast_shazptr_acquire": ("set",), "fast_shazptr_clear": ("clear",), "fast_shazptr_section": ("set", "clear")}
+    own = dict(zip(SHAZPTR_NAMES, limits))
+    near = dict(zip(("fast_shazptr_acquire", "fast_shazptr_section"), limits[3:]))
+    for sequence, table in ((False, own), (True, near if arch is X86 else {})):
+        for name, limit in table.items():
+            best = shortest(functions[name], arch, needs[name], sequence)
+            title = f"{name}, {'by a sequence' if sequence else 'own line'}: "
+            if best is None:
+                yield False, title + "only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
+            else:
+                good = best[0] <= limit
+                yield good, title + f"{best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+    for name, needed, limit in (("planted_shazptr_fence", ("clear",), 0), ("planted_shazptr_call", ("set",), 0),
+                                ("planted_shazptr_long", ("set",), own["fast_shazptr_acquire"])):
+        best = shortest(functions[name], arch, needed, False)
+        refused = best is None or (limit and best[0] > limit)
+        yield bool(refused), f"{name} is refused", [] if refused else best[1]
+
+
 def examine(compiler, flags, objdump, arch, limits, source, include, tmp):
     obj = str(pathlib.Path(tmp) / "fastpath.o")
     subprocess.run([compiler, *BASE, *flags, f"-I{include}", "-c", source, "-o", obj], check=True)
@@ -99,6 +164,7 @@ def examine(compiler, flags, objdump, arch, limits, source, include, tmp):
         count, wrong, path = walk(functions[name], arch)
         refused = wrong or count > LIMITS[limits][0]
         yield bool(refused), f"{name} is refused", [] if refused else path
+    yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
 
 
 def main():
