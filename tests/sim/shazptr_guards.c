@@ -2,6 +2,8 @@
 /* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go. */
 #include "shazptr_world.h"
 
+#include "core.h"
+
 /* ---- hand-over: the guard is cleared by another thread ---- */
 
 static struct shazptr_guard letter;
@@ -202,6 +204,33 @@ static void setup_late_no_rseq(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
+/* The child of a fork has one thread, whose guards are the parent's, and new slots. */
+static void forked(void *unused)
+{
+	struct shazptr_guard old = shazptr_protect(&world_place[0]);
+
+	(void)unused;
+	quiesce_fence_full(RU3); /* as a system call */
+	quiesce__fork_child();
+	sim_spawn(world_updater, NULL, "updater");
+	sim_spawn(world_reader, NULL, "reader");
+	world_read(0);
+	shazptr_clear(old);
+	world_read(0);
+}
+
+static void setup_fork(void)
+{
+	world_begin();
+	sim_spawn(forked, NULL, "child");
+}
+
+static void setup_fork_no_rseq(void)
+{
+	setup_fork();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
 /* ---- signal handlers ---- */
 
 static void handler(void)
@@ -227,6 +256,22 @@ static void signal_threads(void)
 	for (int i = 0; i < driver_readers; i++)
 		sim_spawn(signalled, NULL, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
+}
+
+/* Often the handler is the first user, just when its thread is about to be. */
+static void reads_once(void *unused)
+{
+	(void)unused;
+	sim_set_signal(handler, 1);
+	world_read(0);
+}
+
+static void setup_signal_first(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers + 2; i++)
+		sim_spawn(reads_once, NULL, "reader");
+	world_updaters(1);
 }
 
 static void setup_signal(void)
@@ -295,12 +340,24 @@ static void setup_signal_nested_no_rseq(void)
 /* The handler keeps its guard; another thread clears it. */
 static uint32_t given;
 
+static struct shazptr_guard detached(void)
+{
+	for (;;) {
+		struct item *item = rcu_access_pointer(world_place[0]);
+		struct shazptr_guard guard = shazptr_acquire_detached(item);
+
+		if (rcu_dereference(world_place[0]) == item)
+			return guard;
+		shazptr_clear(guard);
+	}
+}
+
 static void giving_handler(void)
 {
 	uint32_t none = 0;
 
 	if (quiesce_cmpxchg(RU3, &given, &none, 1))
-		post(shazptr_protect(&world_place[0]));
+		post(detached());
 }
 
 static void interrupted(void *unused)
@@ -374,7 +431,10 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq },
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
+	{ .name = "fork", .what = "a forked child", .setup = setup_fork },
+	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
+	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
 	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = setup_signal_wide },
 	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_no_rseq },
 	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
