@@ -48,6 +48,7 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
 	.rcu_word = QUIESCE_RCU_UNREG,
 	.shazptr_own = &quiesce__slot_elsewhere,
+	.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
 };
 #endif
 
@@ -69,7 +70,11 @@ static struct {
 
 void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
-	*tls = (struct quiesce_tls_v1){ .rcu_word = QUIESCE_RCU_UNREG, .shazptr_own = &quiesce__slot_elsewhere };
+	*tls = (struct quiesce_tls_v1){
+		.rcu_word = QUIESCE_RCU_UNREG,
+		.shazptr_own = &quiesce__slot_elsewhere,
+		.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
+	};
 }
 
 /* ---- readers, slow halves ---- */

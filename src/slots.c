@@ -57,6 +57,7 @@
 #define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
 #define REAP_EVERY 64u
+#define NO_ID UINT64_MAX
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -255,7 +256,24 @@ static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 	if (self->shazptr_own != &quiesce__slot_elsewhere)
 		return self->shazptr_own;
 	/* With full fences, and no ids, it is there. */
-	return quiesce_shazptr_v1.nr_ids ? NULL : self->shazptr_near;
+	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_near.slot != &quiesce__slot_elsewhere)
+		return self->shazptr_near.slot;
+	return NULL;
+}
+
+/* From now on @self claims in @slot while it has @id.  A handler may come at any time, and must not
+ * find the slot of one id with another. */
+static void go_near(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
+{
+	/* Relaxed: the thread's own. */
+	if (!QUIESCE_MUTANT(near_torn))
+		quiesce_store_relaxed(&self->shazptr_near.id, NO_ID);
+	/* SH1: pairs with SH1 in go_near() */
+	quiesce_fence_light(SH1);
+	quiesce_store_relaxed(&self->shazptr_near.slot, slot); /* Relaxed: as above. */
+	/* SH1: pairs with SH1 in go_near() */
+	quiesce_fence_light(SH1);
+	quiesce_store_relaxed(&self->shazptr_near.id, id); /* Relaxed: as above. */
 }
 
 /* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
@@ -273,12 +291,10 @@ static void settle(struct quiesce_tls_v1 *self, uint32_t limit)
 	if (line)
 		raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
 	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
-	if (line && quiesce_load_relaxed(&quiesce__light)) {
-		quiesce_store_relaxed(&self->shazptr_near, NULL);
+	if (line && quiesce_load_relaxed(&quiesce__light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
-	} else if (line) {
-		quiesce_store_relaxed(&self->shazptr_near, line);
-	}
+	else if (line)
+		go_near(self, line, NO_ID);
 	platform_signals_restore(&mask);
 }
 
@@ -288,7 +304,7 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 
 	/* Relaxed: the thread's own. */
 	quiesce_store_relaxed(&self->shazptr_own, &quiesce__slot_elsewhere);
-	quiesce_store_relaxed(&self->shazptr_near, NULL);
+	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 	self->shazptr_hint = NULL;
 	if (line)
 		/* SH4: release, pairs with SH4 in take_line() */
@@ -305,8 +321,6 @@ static QUIESCE_COLD void settle_first(struct quiesce_tls_v1 *self, uint32_t layo
 	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
 	if (!ids || quiesce_load_relaxed(&quiesce__light))
 		settle(self, ids ? FIRST_THREADS : UINT32_MAX);
-	if (ids && !own_line(self))
-		quiesce_store_relaxed(&self->shazptr_near, quiesce__block_of_id(0)); /* Relaxed: the thread's own. */
 }
 
 /* ---- claims, the slow way ---- */
@@ -337,35 +351,39 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 	return NULL;
 }
 
-static uintptr_t *claim_place(uintptr_t *near, uintptr_t value)
+/* In the block of @id: where this thread was in another one, else the first that is free. */
+static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)) /* Relaxed: fixed. */
-		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
-		return quiesce_claim(SH2, near, value);
-	return quiesce__claim_cas(quiesce__claim_place(near), value);
+	uint32_t k = 0;
+
+	if (self->shazptr_near.slot != &quiesce__slot_elsewhere)
+		k = (uint32_t)((size_t)(self->shazptr_near.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
+	if (open_slot(id, k))
+		return k;
+	for (k = 0; k < ID_SLOTS; k++)
+		if (open_slot(id, k))
+			break;
+	return k;
 }
 
-/* The first free slot in the block of this thread's id; it will be looked for there again. */
+/* A slot in the block of this thread's id; from now on it claims there. */
 static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
 		uint64_t id = (uint64_t)quiesce__claim_id();
-		uintptr_t *slot;
-		uint32_t k = 0;
+		struct quiesce__near near;
+		uint32_t k;
 
 		if (id >= quiesce_shazptr_v1.nr_ids)
 			return NULL;
-		while (k < ID_SLOTS && !open_slot(id, k))
-			k++;
+		k = find_place(self, id);
 		if (k == ID_SLOTS)
 			return NULL;
-		slot = claim_place(quiesce__block_of_id(0) + k, value);
-		if (!slot)
+		near = (struct quiesce__near){ quiesce__block_of_id(id) + k, id };
+		if (!quiesce__shazptr_claim_near(&near, value))
 			continue; /* moved, or a handler was quicker */
-		/* Relaxed: the thread's own.  Not if it has a line, or a handler may have given it one. */
-		if (quiesce_load_relaxed(&self->shazptr_near))
-			quiesce_store_relaxed(&self->shazptr_near, quiesce__block_of_id(0) + k); /* Relaxed: as above. */
-		return slot;
+		go_near(self, near.slot, id);
+		return near.slot;
 	}
 	return NULL;
 }
@@ -383,7 +401,7 @@ static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
 /* In a line that is everybody's: the first with a free slot, else a new one. */
 static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 {
-	uintptr_t *slot = quiesce__claim_cas(self->shazptr_hint, value), *line;
+	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL, *line;
 
 	if (slot)
 		return slot;
@@ -439,8 +457,7 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 
 	if (quiesce_unlikely(!value))
 		return &quiesce__slot_elsewhere; /* nothing is claimed and nothing will be cleared */
-	/* Relaxed: the thread's own. */
-	if (quiesce_unlikely(!quiesce_load_relaxed(&self->shazptr_near)) && !own_line(self))
+	if (quiesce_unlikely(self->shazptr_near.slot == &quiesce__slot_elsewhere) && !own_line(self))
 		settle_first(self, layout);
 	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
@@ -528,5 +545,5 @@ void quiesce__slots_fork_child(void)
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 	self->shazptr_hint = NULL;
 	self->shazptr_own = &quiesce__slot_elsewhere;
-	self->shazptr_near = NULL;
+	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 }

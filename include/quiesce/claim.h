@@ -4,8 +4,8 @@
  * A claim finds a slot empty and fills it.
  *   In the thread's own line: a load and a store.  Nobody else claims there, but a signal handler may
  *   get between the two: it must clear what it claims before it returns.
- *   In the block of the thread's id (concurrency id or CPU number), at the place where the
- *   thread last found room: in one step that nothing gets into, a restartable sequence or
+ *   In the block of the thread's id (concurrency id or CPU number), where the thread last found
+ *   room: in one step that nothing gets into, a restartable sequence or
  *   a compare-and-exchange.
  */
 #ifndef QUIESCE_CLAIM_H
@@ -37,12 +37,13 @@ extern struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 #endif
 
-/* The slot of this thread's id for @near; NULL: taken.  Acquire of the empty slot, release of the value. */
+/* The slot of @near if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
+ * empty slot, release of the value. */
 #define quiesce_claim(label, near, value) quiesce__claim_rseq((near), (value))
 #if defined(QUIESCE_SIM)
 
 #define QUIESCE_HAVE_RSEQ 1
-uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value);
+uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value);
 int64_t quiesce__claim_id(void);
 
 #else
@@ -66,7 +67,7 @@ int64_t quiesce__claim_id(void);
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": some compilers lose its labels when they instrument code. */
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
 {
 	uintptr_t *slot;
 
@@ -77,13 +78,12 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
 		".quad 1f, 2f - 1f, 4f\n"
 		".popsection\n"
 		"0: leaq 3b(%%rip), %[slot]\n"
-		"movq %[slot], %%fs:8(%[area])\n" QUIESCE_RSEQ_GUARD
-		"1:\n"
+		"movq %[slot], %%fs:8(%[area])\n"
+		"1:\n" QUIESCE_RSEQ_GUARD
 		"movl %%fs:(%[id]), %k[slot]\n"
-		"cmpq %[nr], %[slot]\n"
-		"jae 8f\n"
-		"shlq %[shift], %[slot]\n"
-		"addq %[near], %[slot]\n"
+		"cmpq %[near_id], %[slot]\n"
+		"jne 8f\n"
+		"movq %[near_slot], %[slot]\n" /* in here, so that both are of one time */
 		"cmpq $0, (%[slot])\n"
 		"jne 8f\n" QUIESCE_RSEQ_STAY
 		"movq %[value], (%[slot])\n"
@@ -96,14 +96,14 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
 		"jmp 2b\n"
 		".popsection\n"
 		: [slot] "=&r"(slot)
-		: [near] "r"(near), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq), [id] "r"(quiesce_shazptr_v1.id),
-		  [nr] "m"(quiesce_shazptr_v1.nr_ids), [shift] "i"(QUIESCE_BLOCK_SHIFT) QUIESCE_RSEQ_INPUTS
+		: [near_slot] "m"(near->slot), [near_id] "m"(near->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
+		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
 		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
 	return slot;
 }
 #else
 #define QUIESCE_HAVE_RSEQ 0
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
 {
 	(void)near, (void)value;
 	return NULL;
@@ -133,17 +133,6 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 
 #endif
 
-/* The slot for @near, as far as one can tell; NULL: none. */
-QUIESCE_FAST uintptr_t *quiesce__claim_place(uintptr_t *near)
-{
-	int64_t id = quiesce__claim_id();
-
-	if (id < 0)
-		return near;
-	/* Relaxed: fixed before first use. */
-	return (uint64_t)id < quiesce_load_relaxed(&quiesce_shazptr_v1.nr_ids) ? near + (size_t)id * QUIESCE_BLOCK_WORDS : NULL;
-}
-
 /* The same by compare-and-exchange, which is the fence of full-fence mode too.  Look first:
  * a failing exchange takes the line from its owner. */
 QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
@@ -151,7 +140,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 	uintptr_t none = 0;
 
 	/* Relaxed: the exchange decides. */
-	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_relaxed(slot) != 0))
+	if (quiesce_unlikely(quiesce_load_relaxed(slot) != 0))
 		return NULL;
 	/* SH1: full, pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
 	return quiesce_likely(quiesce_cmpxchg(SH1, slot, &none, value)) ? slot : NULL;

@@ -38,6 +38,12 @@ QUIESCE_BEGIN_DECLS
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__ring;   /* queue of retired objects, private */
 
+/* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
+struct quiesce__near {
+	uintptr_t *slot;
+	uint64_t id; /* all ones: none */
+};
+
 /* What the library keeps in each thread.  Written by its thread only, with one
  * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange. */
 struct quiesce_tls_v1 {
@@ -48,9 +54,9 @@ struct quiesce_tls_v1 {
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
 	uintptr_t *shazptr_own;         /* the first slot of this thread's line, or a word that is never 0 */
-	uintptr_t *shazptr_near;        /* else the slot to claim for id 0; that of id n is n blocks further */
+	struct quiesce__near shazptr_near; /* else this slot, while the thread has this id */
 	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
-	uint64_t reserved[7];
+	uint64_t reserved[6];
 };
 
 /* What readers look at, on a line that changes only with grace periods. */

@@ -58,19 +58,17 @@ QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
-/* Where the thread has no line of its own, or its first slot is taken; NULL: that is taken too. */
-QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(struct quiesce_tls_v1 *self, uintptr_t value)
+/* Where the thread has no line of its own; NULL: by the slow way. */
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(const struct quiesce__near *near, uintptr_t value)
 {
-	/* Relaxed: the thread's own. */
-	uintptr_t *near = quiesce_load_relaxed(&self->shazptr_near);
-
-	if (quiesce_unlikely(!near))
-		return NULL;
 	/* Relaxed: fixed before first use. */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
 		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
 		return quiesce_claim(SH2, near, value);
-	return quiesce__claim_cas(quiesce__claim_place(near), value);
+	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
+	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&near->id)))
+		return NULL;
+	return quiesce__claim_cas(quiesce_load_relaxed(&near->slot), value); /* Relaxed: as above. */
 }
 
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
@@ -80,7 +78,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 	uintptr_t *slot = quiesce_load_relaxed(&self->shazptr_own);
 
 	if (quiesce_unlikely(!quiesce__claim_own(slot, value))) {
-		slot = quiesce__shazptr_claim_near(self, value);
+		slot = quiesce__shazptr_claim_near(&self->shazptr_near, value);
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}

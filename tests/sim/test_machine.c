@@ -291,11 +291,10 @@ static int holders[4];
 
 static void claimer(void *self)
 {
-	uintptr_t *near = blocks[0];
-
 	for (int i = 0; i < 3; i++) {
-		uintptr_t *slot = quiesce__claim_rseq(near, (uintptr_t)self);
-		size_t id = slot ? (size_t)(slot - near) / QUIESCE_BLOCK_WORDS : 0;
+		uint64_t id = (uint64_t)quiesce__claim_id();
+		struct quiesce__near near = { blocks[id], id };
+		uintptr_t *slot = quiesce__claim_rseq(&near, (uintptr_t)self);
 
 		if (!slot)
 			continue;
@@ -322,9 +321,11 @@ static void setup_rseq_broken(void)
 }
 
 /* A handler inside the sequence takes the slot: then the sequence must begin anew and find it taken. */
+static const struct quiesce__near near_0 = { blocks[0], 0 };
+
 static void claiming_handler(void)
 {
-	if (quiesce__claim_rseq(blocks[0], 9))
+	if (quiesce__claim_rseq(&near_0, 9))
 		holders[0]++;
 }
 
@@ -332,7 +333,7 @@ static void interrupted_claimer(void *unused)
 {
 	(void)unused;
 	sim_set_signal(claiming_handler, 1);
-	if (quiesce__claim_rseq(blocks[0], 1))
+	if (quiesce__claim_rseq(&near_0, 1))
 		holders[0]++;
 	sim_set_signal(NULL, 0);
 	sim_assert(holders[0] == 1);
@@ -351,7 +352,7 @@ static void setup_rseq_signal_broken(void)
 	sim_config()->rseq_never_aborts = true;
 }
 
-/* Ids with holes, and one that is out of range. */
+/* Ids with holes. */
 static int odd_id(int id)
 {
 	return id ? SIM_MAX_THREADS + id : SIM_MAX_THREADS - 1;
@@ -359,11 +360,11 @@ static int odd_id(int id)
 
 static void odd_claimer(void *unused)
 {
-	static uintptr_t words[SIM_MAX_THREADS * QUIESCE_BLOCK_WORDS];
-	uintptr_t *slot = quiesce__claim_rseq(words, 1);
+	struct quiesce__near near = { blocks[0], SIM_MAX_THREADS - 1 };
+	uintptr_t *slot = quiesce__claim_rseq(&near, 1);
 
 	(void)unused;
-	sim_assert(!slot || slot == words + (SIM_MAX_THREADS - 1) * QUIESCE_BLOCK_WORDS);
+	sim_assert(!slot || slot == blocks[0]);
 	if (slot)
 		quiesce_store_release(SH2, slot, 0);
 }

@@ -136,7 +136,7 @@ static bool aborted(const struct thread *t)
 /* The critical section: every step may find itself aborted, up to the store that commits.  Its id
  * changes only with an abort, so reading it is no step of its own.
  * 1 claimed, 0 taken, -EAGAIN. */
-static int critical_section(struct thread *t, uintptr_t *near, uintptr_t value, uintptr_t **ret_slot)
+static int critical_section(struct thread *t, const struct quiesce__near *near, uintptr_t value, uintptr_t **ret_slot)
 {
 	static const struct sim_site site = { "quiesce__claim_rseq", "SH2", 0 };
 	uintptr_t *slot;
@@ -147,9 +147,9 @@ static int critical_section(struct thread *t, uintptr_t *near, uintptr_t value, 
 	t->rseq_aborted = false;
 	sim__point();
 	id = id_now();
-	if ((uint64_t)id >= quiesce_shazptr_v1.nr_ids)
+	if ((uint64_t)id != near->id)
 		return 0;
-	slot = near + (size_t)id * QUIESCE_BLOCK_WORDS;
+	slot = near->slot;
 	if (aborted(t))
 		return -EAGAIN;
 	found = sim__load(slot, 8, SIM_ORDER(SH2, ACQUIRE, SIM_ACQUIRE), &site);
@@ -165,7 +165,7 @@ static int critical_section(struct thread *t, uintptr_t *near, uintptr_t value, 
 	return 1;
 }
 
-uintptr_t *quiesce__claim_rseq(uintptr_t *near, uintptr_t value)
+uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
 {
 	struct thread *t = sim__current();
 	uintptr_t *slot = NULL;
