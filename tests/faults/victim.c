@@ -47,9 +47,9 @@ static int ticks_left;
 static void tick(int sig)
 {
 	(void)sig;
-	if (waited_for.slot && --ticks_left <= 0) {
+	if (waited_for.ptr && --ticks_left <= 0) {
 		shazptr_clear(waited_for);
-		waited_for.slot = NULL;
+		waited_for.ptr = NULL;
 	}
 }
 
@@ -72,7 +72,7 @@ static int a_handler_ends_the_wait(int skip_self_scan)
 	quiesce_set_skip_self_scan(skip_self_scan);
 	ok = !timer_create(CLOCK_MONOTONIC, &event, &timer) && !timer_settime(timer, 0, &each_ms, NULL);
 	synchronize_shazptr(&object[N]);
-	ok &= !waited_for.slot;
+	ok &= !waited_for.ptr;
 	timer_settime(timer, 0, &never, NULL);
 	quiesce_set_skip_self_scan(0);
 	for (int i = 0; i < N; i++)

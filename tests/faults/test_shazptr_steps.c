@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* test_shazptr_steps.c - a signal after each single instruction of claims and clears.
+ *
+ * Threads begin, claim for the first time, nest and clear, one thread for each instruction of that
+ * (after their registration, which is not new).  The CPU traps after every instruction; at the one
+ * that is tried, the handler claims too.  A restartable sequence would be restarted by each
+ * trap and never end, so this is for other claims: QUIESCE_FENCE=full or QUIESCE_SLOTS=thread.
+ * Traps are dear: one of 16 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
+ */
+#include "holders.h"
+
+#if !defined(__x86_64__)
+#error "knows the trap flag of x86 only"
+#endif
+
+static int object[4];
+static int nr_bad;
+
+static void check(struct shazptr_guard guard, const void *of)
+{
+	/* Relaxed: the guard's own. */
+	if ((quiesce_load_relaxed(guard.slot) ^ (uintptr_t)of) << 1)
+		count_up(&nr_bad);
+}
+
+static inline void trap_on(void)
+{
+	/* raw: the flags register cannot be written otherwise */
+	__asm__ __volatile__("pushfq; orl $0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+static inline void trap_off(void)
+{
+	/* raw: as above */
+	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+/* ---- where the library blocks signals the handler must not come ---- */
+
+static __thread int blocked;
+static __thread int wants_traps; /* from the next time on that signals are allowed */
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t most = *set;
+	int was = blocked, err;
+
+	blocked = 1; /* not in here, either */
+	sigdelset(&most, SIGTRAP);
+	err = sigprocmask(how, &most, old);
+	if (old && was)
+		sigaddset(old, SIGTRAP);
+	blocked = sigismember(set, SIGTRAP) == 1;
+	if (!blocked && wants_traps)
+		trap_on();
+	return err;
+}
+
+/* ---- steps ---- */
+
+static __thread int steps_left, keep, nr_steps;
+static __thread struct shazptr_guard kept;
+
+static void on_trap(int sig)
+{
+	struct shazptr_guard guard;
+
+	(void)sig;
+	nr_steps++;
+	if (blocked || steps_left < 0 || steps_left-- > 0)
+		return;
+	guard = keep ? shazptr_acquire_detached(&object[2]) : shazptr_acquire(&object[2]);
+	check(guard, &object[2]);
+	if (keep)
+		kept = guard;
+	else
+		shazptr_clear(guard);
+}
+
+struct one {
+	int step, keep;
+	int nr_steps; /* how many there were */
+};
+
+static void *one_thread(void *arg)
+{
+	struct one *one = arg;
+	struct shazptr_guard a, b;
+
+	steps_left = one->step;
+	keep = one->keep;
+	wants_traps = 1;
+	a = shazptr_acquire(&object[0]);
+	b = shazptr_acquire(&object[1]);
+	wants_traps = 0;
+	trap_off();
+	check(a, &object[0]);
+	check(b, &object[1]);
+	if (kept.ptr)
+		check(kept, &object[2]);
+	if (kept.ptr && (kept.slot == a.slot || kept.slot == b.slot))
+		count_up(&nr_bad);
+	trap_on();
+	shazptr_clear(a);
+	shazptr_clear(b);
+	trap_off();
+	shazptr_clear(kept);
+	one->nr_steps = nr_steps;
+	return NULL;
+}
+
+static void a_handler_after_each_instruction(void **state)
+{
+	struct sigaction action = { .sa_handler = on_trap };
+	struct one one = { .step = 0 };
+	const char *text = getenv("STEPS_STRIDE");
+	int stride = text ? atoi(text) : 16, first = getpid() % stride;
+	uint32_t lines = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_true(quiesce_fence() == QUIESCE_FENCE_FULL || quiesce_slots() == QUIESCE_SLOTS_THREAD);
+	sigaction(SIGTRAP, &action, NULL);
+	for (one.step = first, one.nr_steps = first + 1; one.step < one.nr_steps; one.step += stride)
+		for (one.keep = 0; one.keep < 2; one.keep++) {
+			thread_must(pthread_create(&thread, NULL, one_thread, &one));
+			pthread_join(thread, NULL);
+			assert_int_equal(nr_bad, 0);
+			assert_true(one.nr_steps > 50); /* else nothing was interrupted */
+			if (one.step == first)
+				lines = stats_now().slots_lines;
+			alarm(WATCHDOG_SECONDS);
+		}
+	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
+	/* One after the other: no thread leaves a line behind. */
+	assert_in_range(stats_now().slots_lines, 1, lines + 2);
+	assert_true(is_free(SHAZPTR_WILDCARD));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_handler_after_each_instruction),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
