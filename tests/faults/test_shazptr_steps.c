@@ -5,7 +5,7 @@
  * (after their registration, which is not new).  The CPU traps after every instruction; at the one
  * that is tried, the handler claims too.  A restartable sequence would be restarted by each
  * trap and never end, so this is for other claims: QUIESCE_FENCE=full or QUIESCE_SLOTS=thread.
- * Traps are dear: one of 16 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
+ * Traps are dear: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
  */
 #include "holders.h"
 
@@ -114,7 +114,7 @@ static void a_handler_after_each_instruction(void **state)
 	struct sigaction action = { .sa_handler = on_trap };
 	struct one one = { .step = 0 };
 	const char *text = getenv("STEPS_STRIDE");
-	int stride = text ? atoi(text) : 16, first = getpid() % stride;
+	int stride = text ? atoi(text) : 24, first = getpid() % stride;
 	uint32_t lines = 0;
 	pthread_t thread;
 
