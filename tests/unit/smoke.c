@@ -3,6 +3,7 @@
  * cross-built and emulated runs, where none is at hand.  Exit 0 or the number of failures. */
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
+#include <quiesce/shazptr.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,6 +20,7 @@ struct node {
 };
 
 static struct node *shared;
+static struct node *single; /* by hazard pointers */
 static int stop, failures, nr_freed, nr_started;
 static uint64_t nr_reads;
 
@@ -50,6 +52,14 @@ static void node_callback(struct rcu_head *head)
 	nr_freed++;
 }
 
+static void read_single(void)
+{
+	shazptr_scoped struct shazptr_guard guard = shazptr_protect(&single), nested = shazptr_acquire(&single);
+
+	if (((struct node *)shazptr_ptr(guard))->magic != MAGIC || shazptr_ptr(nested) != (void *)&single)
+		abort();
+}
+
 static void *reader(void *arg)
 {
 	uint64_t reads = 0;
@@ -62,6 +72,7 @@ static void *reader(void *arg)
 			abort();
 		rcu_read_unlock();
 		rcu_read_unlock();
+		read_single();
 		if (reads++ == 0)
 			quiesce_fetch_add_relaxed(&nr_started, 1); /* Relaxed: main() waits for the number only. */
 	}
@@ -97,19 +108,30 @@ static void update(int how)
 	}
 }
 
+static void update_single(void)
+{
+	struct node *old = rcu_xchg_pointer(&single, node_new());
+
+	synchronize_shazptr(old);
+	node_kill(old);
+}
+
 int main(void)
 {
 	pthread_t thread[NR_READERS];
 	struct quiesce_stats stats;
 
 	shared = node_new();
+	single = node_new();
 	for (int i = 0; i < NR_READERS; i++)
 		if (pthread_create(&thread[i], NULL, reader, NULL))
 			abort();
 	while (quiesce_load_relaxed(&nr_started) < NR_READERS) /* Relaxed: as above. */
 		sched_yield();
-	for (int i = 0; i < NR_UPDATES; i++)
+	for (int i = 0; i < NR_UPDATES; i++) {
 		update(i % 5);
+		update_single();
+	}
 	rcu_barrier();
 	check(nr_freed == NR_UPDATES / 5, "every callback has run when rcu_barrier() returns");
 	quiesce_store_relaxed(&stop, 1); /* Relaxed: as above. */
@@ -120,8 +142,13 @@ int main(void)
 	quiesce_get_stats(&stats, sizeof stats);
 	check(stats.garbage_objects == 0, "no garbage left");
 	check(stats.grace_periods >= NR_UPDATES / 5 * 3, "grace periods were counted");
+	check(stats.shazptr_waits == NR_UPDATES, "waits for single objects were counted");
 	check(stats.readers == 0, "threads that exited are not registered");
 	node_kill(shared);
+	node_kill(single);
+	printf("hazard pointers: slots of kind %d, %llu of %llu waits blocked, %llu overflows\n", (int)quiesce_slots(),
+	       (unsigned long long)stats.shazptr_blocked, (unsigned long long)stats.shazptr_waits,
+	       (unsigned long long)stats.overflows);
 	printf("%s fences, %llu reads, %llu grace periods, %llu membarriers, %llu sleeps, %llu wakeups, %llu yields\n",
 	       quiesce_fence() == QUIESCE_FENCE_LIGHT ? "light" : "full", (unsigned long long)nr_reads,
 	       (unsigned long long)stats.grace_periods, (unsigned long long)stats.membarriers,
