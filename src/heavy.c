@@ -19,6 +19,7 @@
 
 #define PHASE_NS 1000000u  /* how long turns are tried before their cost is judged */
 #define ALONE_NS 20000000u /* how long everybody goes alone after that */
+#define JUDGED 256u        /* turns after somebody had to wait */
 #define DEAR_NS 3000u      /* a membarrier that interrupts nobody takes less */
 
 #define FREE 0u
@@ -28,6 +29,7 @@
 static struct {
 	uint32_t turns;
 	uint32_t alone;     /* no turns until @phase_end */
+	uint32_t company;   /* turns to be judged, because somebody had to wait */
 	uint64_t phase_end;
 	uint64_t cheapest;  /* of this phase; written in turn */
 } heavy __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -119,14 +121,24 @@ static QUIESCE_COLD bool wait_for_turn(void)
 		if (!arrived)
 			needed = (word >> 2) + 1;
 		arrived = true;
+		quiesce_store_relaxed(&heavy.company, JUDGED); /* Relaxed: a policy. */
 		platform_futex_wait(&heavy.turns, crowded, PLATFORM_FOREVER);
 	}
 }
 
+/* In turn. */
 static void membarrier_and_judge(void)
 {
-	uint64_t begin = platform_now_ns();
+	/* Relaxed: a policy. */
+	uint32_t company = quiesce_load_relaxed(&heavy.company);
+	uint64_t begin;
 
+	if (quiesce_likely(!company)) {
+		quiesce__membarrier();
+		return;
+	}
+	quiesce_store_relaxed(&heavy.company, company - 1); /* Relaxed: as above. */
+	begin = platform_now_ns();
 	quiesce__membarrier();
 	judge(begin, platform_now_ns());
 }
@@ -138,12 +150,9 @@ void quiesce__heavy_shared(void)
 		return;
 	}
 	/* Relaxed: try_turn() decides. */
-	if (quiesce_likely(try_turn(quiesce_load_relaxed(&heavy.turns), TAKEN)))
-		quiesce__membarrier();
-	else if (wait_for_turn())
-		membarrier_and_judge();
-	else
+	if (quiesce_unlikely(!try_turn(quiesce_load_relaxed(&heavy.turns), TAKEN)) && !wait_for_turn())
 		return;
+	membarrier_and_judge();
 	end_turn();
 }
 

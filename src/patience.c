@@ -11,7 +11,7 @@
 #define STEP_NS 50000u           /* the shortest sleep, to begin a hurry in time */
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
-#define HURRY_REST_NS 100000000u /* where it does not help, leave the readers alone for so long */
+#define HURRY_REST_NS 100000000u /* the longest */
 
 static bool may_yield(void)
 {
@@ -41,7 +41,8 @@ void quiesce__patience_step(struct quiesce__patience *p, uint64_t now)
 		if (p->helps(p->arg))
 			return;
 		stop_hurrying(p, now);
-		p->rest_until = now + HURRY_REST_NS;
+		p->rest_until = now + p->rest_ns;
+		p->rest_ns = p->rest_ns < HURRY_REST_NS / 2 ? 2 * p->rest_ns : HURRY_REST_NS;
 	} else if (now >= p->rest_until && may_hurry(p, now)) {
 		p->hurried_at = now;
 		p->check_at = now + p->check_ns;

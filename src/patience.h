@@ -20,6 +20,7 @@ struct quiesce__patience {
 	uint64_t start;      /* of the wait */
 	uint64_t hurried_at; /* 0: not now */
 	uint64_t check_at, rest_until;
+	uint64_t rest_ns;    /* where hurrying did not help, readers are left alone for so long, doubled each time */
 	uint64_t sleep_ns;
 	uint64_t stall_at;
 };

@@ -47,7 +47,6 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 #if !defined(QUIESCE_SIM)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
 	.rcu_word = QUIESCE_RCU_UNREG,
-	.shazptr_own = &quiesce__slot_elsewhere,
 	.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
 };
 #endif
@@ -72,7 +71,6 @@ void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
 	*tls = (struct quiesce_tls_v1){
 		.rcu_word = QUIESCE_RCU_UNREG,
-		.shazptr_own = &quiesce__slot_elsewhere,
 		.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
 	};
 }

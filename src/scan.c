@@ -32,6 +32,7 @@
 #define PATIENCE_NS 50000u
 #define HURRY_SHARE 4u
 #define HURRY_PAUSE_MAX_NS 4000000u
+#define HURRY_REST_NS 100000000u /* a thread that sleeps in its section is left to sleep */
 #define HURRY_CHECK_NS 10000000u /* after that, see whether it can help at all */
 
 struct wait {
@@ -198,7 +199,7 @@ static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint
 	w->patience = (struct quiesce__patience){
 		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .not_before = &hurry_not_before,
 		.check_ns = HURRY_CHECK_NS, .patience_ns = PATIENCE_NS, .share = HURRY_SHARE,
-		.pause_max_ns = HURRY_PAUSE_MAX_NS, .expedited = expedited,
+		.pause_max_ns = HURRY_PAUSE_MAX_NS, .rest_ns = HURRY_REST_NS, .expedited = expedited,
 	};
 	w->nr = quiesce__readers_nr();
 }

@@ -292,6 +292,8 @@ static uint64_t be_patient(void)
 	quiesce__scan.patience.check_ns = CHECK_NS;
 	quiesce__scan.patience.share = HURRY_SHARE;
 	quiesce__scan.patience.pause_max_ns = HURRY_PAUSE_MAX_NS;
+	if (!quiesce__scan.patience.rest_ns) /* it may sleep, or only wait for a CPU: nobody knows */
+		quiesce__scan.patience.rest_ns = CHECK_NS;
 	quiesce__patience_step(&quiesce__scan.patience, now);
 	if (quiesce__patience_stalled(&quiesce__scan.patience, now))
 		report_stall(now);

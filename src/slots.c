@@ -52,7 +52,7 @@
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #define ID_SLOTS 2u
 #else
-#define FIRST_THREADS 8u      /* have a line at once: the shortest claim */
+#define FIRST_THREADS 16u     /* have a line at once: the shortest claim */
 #define MAX_LINES (1u << 17) /* nearly a million guards at once, then anonymous ones */
 #define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
@@ -253,7 +253,7 @@ static uintptr_t *take_line(uint64_t tenant, uint32_t limit)
 
 static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 {
-	if (self->shazptr_own != &quiesce__slot_elsewhere)
+	if (self->shazptr_own)
 		return self->shazptr_own;
 	/* With full fences, and no ids, it is there. */
 	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_near.slot != &quiesce__slot_elsewhere)
@@ -303,7 +303,7 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 	uintptr_t *line = own_line(self);
 
 	/* Relaxed: the thread's own. */
-	quiesce_store_relaxed(&self->shazptr_own, &quiesce__slot_elsewhere);
+	quiesce_store_relaxed(&self->shazptr_own, NULL);
 	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 	self->shazptr_hint = NULL;
 	if (line)
@@ -544,6 +544,6 @@ void quiesce__slots_fork_child(void)
 	quiesce__slots.anon_phase = 0;
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 	self->shazptr_hint = NULL;
-	self->shazptr_own = &quiesce__slot_elsewhere;
+	self->shazptr_own = NULL;
 	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 }

@@ -32,7 +32,7 @@ struct quiesce__slots {
 	uint32_t anon_phase; /* which of the two counts new anonymous guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
-/* What threads without a line of their own find first: never empty. */
+/* What threads find that have no place yet: never empty. */
 extern uintptr_t quiesce__slot_elsewhere;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */

@@ -53,7 +53,7 @@ struct quiesce_tls_v1 {
 	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
-	uintptr_t *shazptr_own;         /* the first slot of this thread's line, or a word that is never 0 */
+	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
 	struct quiesce__near shazptr_near; /* else this slot, while the thread has this id */
 	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
 	uint64_t reserved[6];

@@ -77,7 +77,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 	/* Relaxed: the thread's own. */
 	uintptr_t *slot = quiesce_load_relaxed(&self->shazptr_own);
 
-	if (quiesce_unlikely(!quiesce__claim_own(slot, value))) {
+	if (quiesce_unlikely(!slot) || quiesce_unlikely(!quiesce__claim_own(slot, value))) {
 		slot = quiesce__shazptr_claim_near(&self->shazptr_near, value);
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
@@ -121,7 +121,7 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * Context: any thread, no registration; does not sleep.  Guards nest and overlap in any order, each
  *   in a slot of its own, and may be held across sleep.  Signal handlers, which must clear the guard
  *   before they return; a guard that is to stay is for shazptr_acquire_detached().
- * Cost: light fences: no fence, no shared write, six instructions for the first eight threads, about
+ * Cost: light fences: no fence, no shared write, six instructions for the first sixteen threads, about
  *   fifteen for others; full fences: one locked instruction.  A call where the slot of this
  *   thread or CPU is taken: nested guards, or a holder that was preempted.
  * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.

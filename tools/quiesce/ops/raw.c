@@ -120,22 +120,46 @@ static inline __attribute__((always_inline)) void clear_and_wake(void)
 		HAZARD_CLEAR();
 }
 
+/* The slot must outlive its thread, which may be gone when the scan looks: so there is a pointer to it. */
+static __thread struct op_item **slot_at __attribute__((tls_model("initial-exec"), aligned(64)));
+
+static void fence_slot_enter(void)
+{
+	slot_at = &slot;
+}
+
+#define FENCED_CLEAR() __atomic_store_n(slot_at, NULL, __ATOMIC_RELEASE) /* raw: as above */
+
+static __attribute__((noinline, cold)) void fenced_clear_slow(void)
+{
+	woken++;
+	FENCED_CLEAR();
+}
+
+static inline __attribute__((always_inline)) void fenced_clear_and_wake(void)
+{
+	if (quiesce_unlikely(quiesce_load_relaxed(&wake)))
+		fenced_clear_slow();
+	else
+		FENCED_CLEAR();
+}
+
 static inline __attribute__((always_inline)) struct op_item *fence_protect(struct op_item **where)
 {
 	struct op_item *first = quiesce_load_relaxed(where), *again, *none = NULL;
 
 	for (;; first = again) {
-		if (quiesce_unlikely(!quiesce_cmpxchg(RAW, &slot, &none, first)))
+		if (quiesce_unlikely(!quiesce_cmpxchg(RAW, slot_at, &none, first)))
 			abort(); /* a floor does not nest */
 		again = quiesce_load_relaxed(where);
 		if (quiesce_likely(again == first))
 			return again;
-		clear_and_wake();
+		fenced_clear_and_wake();
 	}
 }
 
 OP_READ(raw_hp_wake, (void)0, hazard_protect(&t->ptr), clear_and_wake());
-OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), clear_and_wake());
+OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), fenced_clear_and_wake());
 
 const struct op op_raw_hp_wake = {
 	.name = "raw_hp_wake",
@@ -146,7 +170,8 @@ const struct op op_raw_hp_wake = {
 
 const struct op op_raw_fence_slot = {
 	.name = "raw_fence_slot",
-	.what = "floor: the same, the slot claimed by a locked instruction",
+	.what = "floor: the same, the slot found by a pointer and claimed by a locked instruction",
+	.thread_enter = fence_slot_enter,
 	.read = &raw_fence_slot_read,
 	.slot_kind = raw_slot_of_thread,
 };
