@@ -26,7 +26,7 @@ BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protecto
 # variable through the GOT (clang; gcc with -fPIC) needs one more for quiesce_rcu_v1.
 LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
 # In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
-SHAZPTR_LIMITS = {"x86": (8, 6, 16, 23, 31), "x86-got": (8, 7, 17, 24, 32), "arm64": (12, 6, 21)}
+SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NR_SETTLED 8 /* threads that have a line of slots at once; what comes later claims elsewhere */
+#define NR_SETTLED 40 /* more threads than have a line of slots from the start; what comes later claims elsewhere */
 #define NR_GUARDS 90 /* more than a block and a line have */
 
 #ifdef __cplusplus

@@ -135,34 +135,41 @@ static inline void do_clear(void *arg)
 	shazptr_clear(t->guard);
 }
 
-static inline void do_touch(void *arg)
-{
-	struct take t = { .ptr = arg };
-
-	do_acquire(&t);
-	do_clear(&t);
-}
-
 /* ---- places ---- */
 
-/* As many threads as have a line of slots from the start. */
-#define NR_SETTLED 8
+/* More threads than have a line of slots from the start. */
+#define MAX_SETTLERS 100
 
-/* Actors that have taken all of these lines, and hold nothing. */
-static inline void settlers_begin(struct actor settler[NR_SETTLED])
+static inline void do_look(void *arg)
 {
-	static int nothing;
+	struct take *t = arg;
 
-	for (int i = 0; i < NR_SETTLED; i++) {
-		actor_begin(&settler[i]);
-		actor_do(&settler[i], do_touch, &nothing);
-	}
+	do_acquire(t);
+	t->ptr = NULL;
+	if (quiesce_shazptr_slot(t->guard) == QUIESCE_SLOTS_THREAD)
+		t->ptr = t; /* it has one */
+	do_clear(t);
 }
 
-static inline void settlers_end(struct actor settler[NR_SETTLED])
+/* Actors that have taken all of these lines, and hold nothing; returns how many. */
+static inline int settlers_begin(struct actor settler[MAX_SETTLERS])
 {
-	for (int i = 0; i < NR_SETTLED; i++)
-		actor_end(&settler[i]);
+	int nr = 0, settled = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
+
+	while (settled && nr < MAX_SETTLERS) {
+		struct take t = { .ptr = &t };
+
+		actor_begin(&settler[nr]);
+		actor_do(&settler[nr++], do_look, &t);
+		settled = t.ptr != NULL;
+	}
+	return nr;
+}
+
+static inline void settlers_end(struct actor settler[MAX_SETTLERS], int nr)
+{
+	while (nr--)
+		actor_end(&settler[nr]);
 }
 
 /* The kinds of slots that there are for a thread that comes after them; returns how many. */

@@ -218,12 +218,13 @@ static void look_for(struct actor *actor, struct placement *at)
 
 static void in_every_place(const void *ptr)
 {
-	struct actor settler[NR_SETTLED], actor;
+	struct actor settler[MAX_SETTLERS], actor;
+	int nr_settlers;
 	static struct placement at;
 	enum quiesce_slots places[3];
 	int nr = kinds_of_places(places);
 
-	settlers_begin(settler);
+	nr_settlers = settlers_begin(settler);
 	actor_begin(&actor);
 	for (int i = 0; i < nr; i++)
 		for (at.skip = 0; at.skip < 2; at.skip++) {
@@ -232,7 +233,7 @@ static void in_every_place(const void *ptr)
 			look_for(&actor, &at);
 		}
 	actor_end(&actor);
-	settlers_end(settler);
+	settlers_end(settler, nr_settlers);
 }
 
 static void a_guard_blocks_wherever_its_slot_is(void **state)
@@ -311,17 +312,18 @@ static void all_have_slots_of_their_own(void)
 
 static void many_guards_of_one_thread(void **state)
 {
-	struct actor settler[NR_SETTLED], actor;
+	struct actor settler[MAX_SETTLERS], actor;
+	int nr_settlers;
 
 	(void)state;
-	settlers_begin(settler);
+	nr_settlers = settlers_begin(settler);
 	actor_begin(&actor);
 	for (int i = 0; i < NR_ACTORS; i++)
 		actor_do(&actor, do_guard_many, objects + i * NR_GUARDS);
 	all_have_slots_of_their_own();
 	each_blocks_its_own();
 	actor_end(&actor);
-	settlers_end(settler);
+	settlers_end(settler, nr_settlers);
 	assert_int_equal(stats_now().anonymous, 0);
 }
 
@@ -374,7 +376,7 @@ static void a_guard_outlives_its_thread(void **state)
 	actor_end(&a);
 	waiter_begin(&w, p, NULL);
 	assert_waits(&w);
-	for (int i = 0; i < NR_SETTLED + 2; i++) {
+	for (int i = 0; i < 10; i++) {
 		actor_begin(&a);
 		actor_do(&a, do_acquire, &next);
 		assert_ptr_not_equal(next.guard.slot, t.guard.slot);

@@ -95,13 +95,14 @@ static const char *name_of_place(enum quiesce_slots place)
 
 static void a_wait_that_stalls_is_told_with_its_place(void **state)
 {
-	struct actor settler[NR_SETTLED], actor;
+	struct actor settler[MAX_SETTLERS], actor;
+	int nr_settlers;
 	static struct placement at;
 	enum quiesce_slots places[3];
 	int nr = kinds_of_places(places);
 
 	(void)state;
-	settlers_begin(settler);
+	nr_settlers = settlers_begin(settler);
 	actor_begin(&actor);
 	actor_do(&actor, do_name, (void *)(uintptr_t)"holder");
 	for (int i = 0; i < nr; i++) {
@@ -114,7 +115,7 @@ static void a_wait_that_stalls_is_told_with_its_place(void **state)
 	}
 	must_say(" ms for a guard of ");
 	actor_end(&actor);
-	settlers_end(settler);
+	settlers_end(settler, nr_settlers);
 }
 
 static void a_wildcard_that_stalls_a_wait_is_told(void **state)

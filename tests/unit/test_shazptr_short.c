@@ -242,17 +242,19 @@ static void *first_use(void *unused)
 	return NULL;
 }
 
+#define NR_FIRST 8
+
 /* The signal comes while the thread gets its line, with all of them blocked. */
 static void a_guard_of_a_handler_counts_even_before_the_first_of_its_thread(void **state)
 {
-	pthread_t thread[NR_SETTLED];
+	pthread_t thread[NR_FIRST];
 	struct waiter w;
 
 	(void)state;
 	signal(SIGUSR1, on_signal);
 	sem_init(&inside, 0, 0);
 	sem_init(&leave, 0, 0);
-	for (int i = 0; i < NR_SETTLED; i++) {
+	for (int i = 0; i < NR_FIRST; i++) {
 		thread_must(pthread_create(&thread[i], NULL, first_use, NULL));
 		wait_for(&inside);
 		waiter_begin(&w, q, NULL);
