@@ -274,6 +274,24 @@ static void setup_signal_first(void)
 	world_updaters(1);
 }
 
+/* Nobody has a line, so all claim near the CPU, and are moved: one slot for main program and handler. */
+static void moved(void *unused)
+{
+	sim_set_signal(handler, 4);
+	world_reader(unused);
+	world_reader(unused);
+}
+
+static void setup_signal_moved(void)
+{
+	world_begin();
+	sim_config()->arm_exit_failures = -1;
+	quiesce_slots();
+	for (int i = 0; i < driver_readers + 1; i++)
+		sim_spawn(moved, NULL, "reader");
+	world_updaters(1);
+}
+
 static void setup_signal(void)
 {
 	signal_threads();
@@ -435,6 +453,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
+	{ .name = "signal_moved", .what = "... of threads that are moved between two CPUs", .setup = setup_signal_moved },
 	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = setup_signal_wide },
 	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_no_rseq },
 	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
