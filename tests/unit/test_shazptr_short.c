@@ -25,13 +25,13 @@ int mprotect(void *start, size_t length, int protection)
 	return (int)syscall(SYS_mprotect, start, length, protection);
 }
 
-static __thread int signal_when_blocked;
+static __thread int signal_when_blocked; /* the so many times from now */
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	int err = syscall(SYS_rt_sigprocmask, how, set, old, 8) ? errno : 0;
 
-	if (signal_when_blocked && set && how == SIG_SETMASK && sigismember(set, SIGUSR1))
+	if (signal_when_blocked && set && how == SIG_SETMASK && sigismember(set, SIGUSR1) && --signal_when_blocked == 0)
 		raise(SIGUSR1);
 	return err;
 }
@@ -215,38 +215,38 @@ static void slots_are_used_again_when_they_are_free(void **state)
 
 /* ---- first guards ---- */
 
-static sem_t inside, leave;
+static sem_t inside, leave, stay;
 static struct shazptr_guard first;
 
 static void on_signal(int sig)
 {
 	(void)sig;
-	if (!signal_when_blocked)
-		return;
-	signal_when_blocked = 0;
 	first = shazptr_acquire(q);
 	sem_post(&inside);
 	wait_for(&leave);
 	shazptr_clear(first);
 }
 
-static void *first_use(void *unused)
+static void *first_use(void *times)
 {
 	struct shazptr_guard guard;
 
-	(void)unused;
-	signal_when_blocked = 1;
+	signal_when_blocked = *(const int *)times;
 	guard = shazptr_acquire(p);
+	if (signal_when_blocked) /* it was not blocked so often */
+		raise(SIGUSR1);
 	signal_when_blocked = 0;
 	shazptr_clear(guard);
+	wait_for(&stay); /* and the next one gets a line that nobody has had */
 	return NULL;
 }
 
 #define NR_FIRST 8
 
-/* The signal comes while the thread gets its line, with all of them blocked. */
+/* The signal comes while the thread is registered or gets its line, with all of them blocked. */
 static void a_guard_of_a_handler_counts_even_before_the_first_of_its_thread(void **state)
 {
+	static const int times[NR_FIRST] = { 1, 2, 3, 4, 1, 2, 3, 4 };
 	pthread_t thread[NR_FIRST];
 	struct waiter w;
 
@@ -254,15 +254,19 @@ static void a_guard_of_a_handler_counts_even_before_the_first_of_its_thread(void
 	signal(SIGUSR1, on_signal);
 	sem_init(&inside, 0, 0);
 	sem_init(&leave, 0, 0);
+	sem_init(&stay, 0, 0);
 	for (int i = 0; i < NR_FIRST; i++) {
-		thread_must(pthread_create(&thread[i], NULL, first_use, NULL));
+		thread_must(pthread_create(&thread[i], NULL, first_use, (void *)(uintptr_t)&times[i]));
 		wait_for(&inside);
 		waiter_begin(&w, q, NULL);
 		assert_waits(&w);
 		sem_post(&leave);
 		waiter_end(&w);
-		pthread_join(thread[i], NULL);
 	}
+	for (int i = 0; i < NR_FIRST; i++)
+		sem_post(&stay);
+	for (int i = 0; i < NR_FIRST; i++)
+		pthread_join(thread[i], NULL);
 }
 
 static void *hold_first(void *arg)
