@@ -277,7 +277,7 @@ static void setup_signal_first(void)
 /* Nobody has a line, so all claim near the CPU, and are moved: one slot for main program and handler. */
 static void moved(void *unused)
 {
-	sim_set_signal(handler, 4);
+	sim_set_signal(handler, 8);
 	world_reader(unused);
 	world_reader(unused);
 }
@@ -287,7 +287,7 @@ static void setup_signal_moved(void)
 	world_begin();
 	sim_config()->arm_exit_failures = -1;
 	quiesce_slots();
-	for (int i = 0; i < driver_readers + 1; i++)
+	for (int i = 0; i < driver_readers; i++)
 		sim_spawn(moved, NULL, "reader");
 	world_updaters(1);
 }
