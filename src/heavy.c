@@ -119,7 +119,7 @@ static QUIESCE_COLD bool wait_for_turn(void)
 		if (!quiesce_cmpxchg(HF1, &heavy.turns, &word, crowded))
 			continue;
 		if (!arrived)
-			needed = (word >> 2) + 1;
+			needed = (word >> 2) + !QUIESCE_MUTANT(heavy_shares_running);
 		arrived = true;
 		quiesce_store_relaxed(&heavy.company, JUDGED); /* Relaxed: a policy. */
 		platform_futex_wait(&heavy.turns, crowded, PLATFORM_FOREVER);

@@ -64,6 +64,7 @@
 	X(cb_overflow_lost, "the overflow list is not looked at")                      \
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
+	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(near_torn, "a handler may find the slot of one id with another")             \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \

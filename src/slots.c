@@ -58,6 +58,7 @@
 #endif
 #define REAP_EVERY 64u
 #define NO_ID UINT64_MAX
+#define CHANGING (UINT64_MAX - 1) /* no id either */
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -261,13 +262,13 @@ static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 	return NULL;
 }
 
-/* From now on @self claims in @slot while it has @id.  A handler may come at any time, and must not
- * find the slot of one id with another. */
+/* From now on @self claims in @slot while it has @id.  A handler may come at any time: it must not find
+ * the slot of one id with another, and what it changes itself must not be mixed with this. */
 static void go_near(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
 {
 	/* Relaxed: the thread's own. */
 	if (!QUIESCE_MUTANT(near_torn))
-		quiesce_store_relaxed(&self->shazptr_near.id, NO_ID);
+		quiesce_store_relaxed(&self->shazptr_near.id, CHANGING);
 	/* SH1: pairs with SH1 in go_near() */
 	quiesce_fence_light(SH1);
 	quiesce_store_relaxed(&self->shazptr_near.slot, slot); /* Relaxed: as above. */
@@ -382,7 +383,9 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 		near = (struct quiesce__near){ quiesce__block_of_id(id) + k, id };
 		if (!quiesce__shazptr_claim_near(&near, value))
 			continue; /* moved, or a handler was quicker */
-		go_near(self, near.slot, id);
+		/* Relaxed: the thread's own.  In a handler that interrupted go_near(): leave it alone. */
+		if (quiesce_load_relaxed(&self->shazptr_near.id) != CHANGING)
+			go_near(self, near.slot, id);
 		return near.slot;
 	}
 	return NULL;

@@ -61,6 +61,8 @@ QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 /* Where the thread has no line of its own; NULL: by the slow way. */
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(const struct quiesce__near *near, uintptr_t value)
 {
+	uintptr_t *slot;
+
 	/* Relaxed: fixed before first use. */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
 		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
@@ -68,7 +70,13 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(const struct quiesce__near *
 	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
 	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&near->id)))
 		return NULL;
-	return quiesce__claim_cas(quiesce_load_relaxed(&near->slot), value); /* Relaxed: as above. */
+	slot = quiesce_load_relaxed(&near->slot); /* Relaxed: as above. */
+	/* SH1: pairs with SH1 in go_near() */
+	quiesce_fence_light(SH1);
+	/* A handler may have been the library's first user, and now sequences claim there.  Relaxed: fixed since. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
+		return NULL;
+	return quiesce__claim_cas(slot, value);
 }
 
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
