@@ -3,7 +3,7 @@
  *
  * Guards short critical sections of the ground floor; never held while sleeping for
  * readers, allocating, or running foreign code, except pass.lock, which is held for
- * just that.  Order: pass.lock, queues.lock, gp.lock, readers.lock.
+ * just that.  Order: pass.lock, queues.lock, scan.lock, gp.lock, readers.lock.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H

@@ -212,13 +212,15 @@ static bool add_line(uint32_t nr)
 {
 	struct quiesce__slots *s = &quiesce__slots;
 	uintptr_t *line = quiesce__line_at(nr);
+	size_t offset;
 
 	if (nr % REAP_EVERY == REAP_EVERY - 1 || nr >= s->capacity)
 		evict_the_dead();
 	if (nr >= s->capacity)
 		return false;
-	if (!is_fallback() && (size_t)((char *)line - (char *)quiesce__block_of_id(0)) % COMMIT_BYTES == 0 &&
-	    platform_commit(line, COMMIT_BYTES))
+	offset = (size_t)((char *)line - (char *)quiesce__block_of_id(0));
+	/* The first bytes came with the blocks. */
+	if (!is_fallback() && offset && offset % COMMIT_BYTES == 0 && platform_commit(line, COMMIT_BYTES))
 		return false;
 	raise_to(&s->nr_lines, nr + 1);
 	return true;
@@ -446,6 +448,12 @@ uint32_t quiesce__slots_anon(uint32_t index)
 	return (uint32_t)(attention >> (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS)) & ((1u << QUIESCE_ANON_BITS) - 1);
 }
 
+static void settle_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	if (quiesce_unlikely(self->shazptr_near.slot == &quiesce__slot_elsewhere) && !own_line(self))
+		settle_first(self, layout);
+}
+
 static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	uintptr_t *slot = claim_shared(self, value);
@@ -456,12 +464,11 @@ static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
 uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uintptr_t *slot = NULL;
+	uintptr_t *own, *slot = NULL;
 
 	if (quiesce_unlikely(!value))
 		return &quiesce__slot_elsewhere; /* nothing is claimed and nothing will be cleared */
-	if (quiesce_unlikely(self->shazptr_near.slot == &quiesce__slot_elsewhere) && !own_line(self))
-		settle_first(self, layout);
+	settle_if_new(self, layout);
 	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
 		if (slot)
@@ -470,8 +477,9 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
 			settle(self, UINT32_MAX);
 	}
-	if (own_line(self))
-		slot = claim_in_own(own_line(self), value);
+	own = own_line(self); /* once: a handler may fork, and then the child has none */
+	if (own)
+		slot = claim_in_own(own, value);
 	return slot ? slot : claim_anywhere(self, value);
 }
 
@@ -480,10 +488,9 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 	struct shazptr_guard guard = { &quiesce__slot_elsewhere, (void *)(uintptr_t)ptr };
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	quiesce__init();
-	quiesce__used();
 	if (!ptr)
 		return guard;
+	settle_if_new(self, QUIESCE_LAYOUT);
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);

@@ -51,6 +51,14 @@ int64_t quiesce__claim_id(void);
 #if defined(__x86_64__)
 #define QUIESCE_HAVE_RSEQ 1
 
+#if defined(__has_feature)
+#define QUIESCE_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define QUIESCE_TSAN 1
+#else
+#define QUIESCE_TSAN 0
+#endif
+
 #if defined(QUIESCE_PERTURB)
 /* A random stay inside the sequence, and the mutant that leaves it without its protection. */
 #define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
@@ -99,6 +107,11 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, ui
 		: [near_slot] "m"(near->slot), [near_id] "m"(near->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
 		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
 		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+#if QUIESCE_TSAN
+	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
+	if (slot)
+		(void)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+#endif
 	return slot;
 }
 #else

@@ -134,7 +134,8 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  *   thread or CPU is taken: nested guards, or a holder that was preempted.
  * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.
  * Orders: what follows in program order happens after the protection is visible; see "Ordering".
- * A guard held across fork() protects in the parent only; the child may clear it.  A child that was made
+ * A guard held across fork() protects in the parent only; the child may clear it.  So does one that is being
+ *   acquired when a signal handler forks.  A child that was made
  *   without fork handlers (_Fork(), clone()) calls any waiting function before its first guard and thread.
  */
 #ifdef QUIESCE_DEBUG

@@ -200,12 +200,12 @@ static void write_q(void)
 	variable = q;
 }
 
-static void do_tryprotect(void *where)
+static __attribute__((noinline)) void do_tryprotect(void *where)
 {
 	fetched = shazptr_tryprotect((void **)where);
 }
 
-static void do_protect(void *where)
+static __attribute__((noinline)) void do_protect(void *where)
 {
 	fetched = shazptr_protect((void **)where);
 }
@@ -364,9 +364,10 @@ static void clear_kept(void)
 	struct shazptr_guard guard;
 
 	quiesce_fence_light(none); /* the handler writes it, and looks at it */
-	guard = kept;
-	if (!shazptr_ptr(guard))
+	if (!kept.ptr)
 		return;
+	quiesce_fence_light(none); /* from now on it leaves it alone */
+	guard = kept;
 	check_value(guard);
 	kept.ptr = NULL;
 	quiesce_fence_light(none);

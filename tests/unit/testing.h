@@ -7,6 +7,7 @@
 #ifndef TESTING_H
 #define TESTING_H
 
+#include <fcntl.h>
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
@@ -118,16 +119,17 @@ static inline void thread_must(int err)
 /* The state letter of a thread of this process: S asleep, R running, ? gone. */
 static inline char thread_state(pid_t tid)
 {
-	char path[64], line[256], *at = NULL;
-	FILE *file;
+	char path[64], line[256] = "", *at;
+	ssize_t n;
+	int file;
 
 	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-	file = fopen(path, "r");
-	if (!file)
+	file = open(path, O_RDONLY | O_CLOEXEC); /* not fopen(): also in signal handlers */
+	if (file < 0)
 		return '?';
-	if (fgets(line, sizeof line, file))
-		at = strrchr(line, ')');
-	fclose(file);
+	n = read(file, line, sizeof line - 1);
+	close(file);
+	at = n > 0 ? strrchr(line, ')') : NULL;
 	return at ? at[2] : '?';
 }
 

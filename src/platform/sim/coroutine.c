@@ -10,6 +10,8 @@
 
 void sim__switch(void **from, void *to);
 __asm__(".text\n"
+	".globl sim__switch\n"
+	".hidden sim__switch\n"
 	".type sim__switch, @function\n"
 	"sim__switch:\n"
 	"	pushq %rbp\n	pushq %rbx\n	pushq %r12\n	pushq %r13\n	pushq %r14\n	pushq %r15\n"
