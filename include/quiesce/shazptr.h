@@ -63,8 +63,8 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(const struct quiesce__near *
 {
 	uintptr_t *slot;
 
-	/* Relaxed: fixed before first use. */
-	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
+	/* A plain load, once for this test and for the sequence: fixed before first use. */
+	if (quiesce_likely(quiesce_shazptr_v1.rseq))
 		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
 		return quiesce_claim(SH2, near, value);
 	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
