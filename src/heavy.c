@@ -8,7 +8,8 @@
  * is long, and taking turns only makes callers wait: then, for a while, everybody calls
  * membarrier by itself.
  *
- * The word of turns: number of the newest turn << 2 | 0 free, 1 taken, 2 taken and somebody sleeps.
+ * The word of turns: number of the newest turn << 2 | 0 free, 1 taken, 2 taken and somebody sleeps,
+ * 3 free for somebody who has slept: else who is running would take every turn.
  * All of its changes are read-modify-writes, so each turn is ordered after everything that
  * arrived, in that word, before it began.
  *
@@ -19,16 +20,24 @@
 
 #define PHASE_NS 1000000u  /* how long turns are tried before their cost is judged */
 #define ALONE_NS 20000000u /* how long everybody goes alone after that */
+#if defined(QUIESCE_SIM)
+#define STREAK 2u
+#else
+#define STREAK 256u        /* then the next turn is for somebody who sleeps */
+#endif
+#define RESERVED_NS 1000000u /* who comes late takes it after that, if nobody has */
 #define JUDGED 256u        /* turns after somebody had to wait */
 #define DEAR_NS 3000u      /* a membarrier that interrupts nobody takes less */
 
 #define FREE 0u
 #define TAKEN 1u
 #define CROWDED 2u
+#define RESERVED 3u
 
 static struct {
 	uint32_t turns;
 	uint32_t alone;     /* no turns until @phase_end */
+	uint32_t streak;    /* turns since one was reserved; written in turn */
 	uint32_t company;   /* turns to be judged, because somebody had to wait */
 	uint64_t phase_end;
 	uint64_t cheapest;  /* of this phase; written in turn */
@@ -42,7 +51,7 @@ static uint32_t state_of(uint32_t word)
 /* The newest turn that is over. */
 static uint32_t ended(uint32_t word)
 {
-	return state_of(word) == FREE ? word >> 2 : (word >> 2) - 1;
+	return state_of(word) == FREE || state_of(word) == RESERVED ? word >> 2 : (word >> 2) - 1;
 }
 
 static bool not_before(uint32_t a, uint32_t b)
@@ -53,9 +62,14 @@ static bool not_before(uint32_t a, uint32_t b)
 static void end_turn(void)
 {
 	uint32_t word = quiesce_load_relaxed(&heavy.turns); /* Relaxed: its number is ours. */
+	uint32_t next = word & ~3u;
 
+	if (++heavy.streak >= STREAK && state_of(word) == CROWDED) {
+		heavy.streak = 0;
+		next |= RESERVED;
+	}
 	/* HF1: full, pairs with HF1 in try_turn() */
-	if (state_of(quiesce_xchg(HF1, &heavy.turns, word & ~3u)) == CROWDED)
+	if (state_of(quiesce_xchg(HF1, &heavy.turns, next)) == CROWDED)
 		platform_futex_wake(&heavy.turns, 1);
 }
 
@@ -93,7 +107,16 @@ static bool goes_alone(void)
 static bool try_turn(uint32_t word, uint32_t state)
 {
 	/* HF1: full, pairs with HF1 in end_turn() */
-	return state_of(word) == FREE && quiesce_cmpxchg(HF1, &heavy.turns, &word, (word & ~3u) + 4 + state);
+	return quiesce_cmpxchg(HF1, &heavy.turns, &word, (word & ~3u) + 4 + state);
+}
+
+/* A whole turn has served us.  We have been woken for the next one: tell somebody else. */
+static void leave_turn(uint32_t word)
+{
+	if (state_of(word) == RESERVED)
+		/* HF1: full, pairs with HF1 in end_turn() */
+		quiesce_cmpxchg(HF1, &heavy.turns, &word, word & ~3u);
+	platform_futex_wake(&heavy.turns, 1);
 }
 
 /* Sleep until the turn is ours, true; or until a whole turn is over that began after our arrival. */
@@ -104,17 +127,19 @@ static QUIESCE_COLD bool wait_for_turn(void)
 
 	for (;;) {
 		/* HF1: acquire, pairs with HF1 in end_turn() */
-		uint32_t word = quiesce_load_acquire(HF1, &heavy.turns), crowded = (word & ~3u) | CROWDED;
+		uint32_t word = quiesce_load_acquire(HF1, &heavy.turns), state = state_of(word), crowded = (word & ~3u) | CROWDED;
 
 		if (arrived && not_before(ended(word), needed)) {
-			platform_futex_wake(&heavy.turns, 1); /* the wake-up was for the next turn */
+			leave_turn(word);
 			return false;
 		}
-		if (state_of(word) == FREE) {
+		if (state == FREE || (state == RESERVED && arrived)) {
 			if (try_turn(word, CROWDED))
 				return true;
 			continue;
 		}
+		if (state == RESERVED)
+			crowded = word; /* arrive, and leave it to those who sleep */
 		/* HF1: full, pairs with HF1 in try_turn() */
 		if (!quiesce_cmpxchg(HF1, &heavy.turns, &word, crowded))
 			continue;
@@ -122,7 +147,7 @@ static QUIESCE_COLD bool wait_for_turn(void)
 			needed = (word >> 2) + !QUIESCE_MUTANT(heavy_shares_running);
 		arrived = true;
 		quiesce_store_relaxed(&heavy.company, JUDGED); /* Relaxed: a policy. */
-		platform_futex_wait(&heavy.turns, crowded, PLATFORM_FOREVER);
+		platform_futex_wait(&heavy.turns, crowded, state == RESERVED ? RESERVED_NS : PLATFORM_FOREVER);
 	}
 }
 
@@ -145,12 +170,15 @@ static void membarrier_and_judge(void)
 
 void quiesce__heavy_shared(void)
 {
+	uint32_t word;
+
 	if (goes_alone()) {
 		quiesce__membarrier();
 		return;
 	}
 	/* Relaxed: try_turn() decides. */
-	if (quiesce_unlikely(!try_turn(quiesce_load_relaxed(&heavy.turns), TAKEN)) && !wait_for_turn())
+	word = quiesce_load_relaxed(&heavy.turns);
+	if (quiesce_unlikely(state_of(word) != FREE || !try_turn(word, TAKEN)) && !wait_for_turn())
 		return;
 	membarrier_and_judge();
 	end_turn();
