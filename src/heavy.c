@@ -59,6 +59,15 @@ static bool not_before(uint32_t a, uint32_t b)
 	return (int32_t)((a - b) << 2) >= 0;
 }
 
+/* The turn that a word reserves is nobody's in particular after all; or, woken for a turn, we need none. */
+static void leave_turn(uint32_t word)
+{
+	if (state_of(word) == RESERVED)
+		/* HF1: full, pairs with HF1 in end_turn() */
+		quiesce_cmpxchg(HF1, &heavy.turns, &word, word & ~3u);
+	platform_futex_wake(&heavy.turns, 1);
+}
+
 static void end_turn(void)
 {
 	uint32_t word = quiesce_load_relaxed(&heavy.turns); /* Relaxed: its number is ours. */
@@ -69,8 +78,8 @@ static void end_turn(void)
 		next |= RESERVED;
 	}
 	/* HF1: full, pairs with HF1 in try_turn() */
-	if (state_of(quiesce_xchg(HF1, &heavy.turns, next)) == CROWDED)
-		platform_futex_wake(&heavy.turns, 1);
+	if (state_of(quiesce_xchg(HF1, &heavy.turns, next)) == CROWDED && !platform_futex_wake(&heavy.turns, 1))
+		leave_turn(next); /* nobody slept */
 }
 
 /* In turn: after a phase in which even the cheapest membarrier interrupted somebody, go alone. */
@@ -108,15 +117,6 @@ static bool try_turn(uint32_t word, uint32_t state)
 {
 	/* HF1: full, pairs with HF1 in end_turn() */
 	return quiesce_cmpxchg(HF1, &heavy.turns, &word, (word & ~3u) + 4 + state);
-}
-
-/* A whole turn has served us.  We have been woken for the next one: tell somebody else. */
-static void leave_turn(uint32_t word)
-{
-	if (state_of(word) == RESERVED)
-		/* HF1: full, pairs with HF1 in end_turn() */
-		quiesce_cmpxchg(HF1, &heavy.turns, &word, word & ~3u);
-	platform_futex_wake(&heavy.turns, 1);
 }
 
 /* Sleep until the turn is ours, true; or until a whole turn is over that began after our arrival. */

@@ -31,7 +31,8 @@ int platform_membarrier(void);
 /* Sleep while *@word == @value, at most @timeout_ns.  0 woken or value differed,
  * -ETIMEDOUT.  May return early for no reason.  Both calls are full fences. */
 int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
-void platform_futex_wake(uint32_t *word, uint32_t nr_threads);
+/* Returns how many were woken. */
+uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
 void platform_yield(void);
 uint64_t platform_now_ns(void); /* monotonic */
 

@@ -23,12 +23,13 @@ int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
 	return err == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-void platform_futex_wake(uint32_t *word, uint32_t nr_threads)
+uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 {
 	int saved = errno;
+	long woken = syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr_threads, NULL, NULL, 0);
 
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr_threads, NULL, NULL, 0);
 	errno = saved;
+	return woken > 0 ? (uint32_t)woken : 0;
 }
 
 void platform_yield(void)

@@ -92,26 +92,28 @@ int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
 	return t->timed_out ? -ETIMEDOUT : 0;
 }
 
-void platform_futex_wake(uint32_t *word, uint32_t nr_threads)
+uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 {
 	struct thread *t = sim__current();
+	uint32_t nr_woken = 0;
 	int first;
 
 	if (!t)
-		return;
+		return 0;
 	sim__held_release(t);
 	sim__point();
 	sim__fence(t);
 	sim__trace("futex-wake", word, nr_threads, SIM_FULL, &syscall_site);
 	first = sim__draw() % M->nr_threads;
-	for (int i = 0; i < M->nr_threads && nr_threads; i++) {
+	for (int i = 0; i < M->nr_threads && nr_woken < nr_threads; i++) {
 		struct thread *sleeper = &M->threads[(first + i) % M->nr_threads];
 
 		if (sleeper->state == THREAD_BLOCKED && sleeper->word == word) {
 			sim__ready(sleeper);
-			nr_threads--;
+			nr_woken++;
 		}
 	}
+	return nr_woken;
 }
 
 void platform_yield(void)
