@@ -3,7 +3,7 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.6
+seconds=0.25
 [ -n "${CI_LONG:-}" ] && seconds=80
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish
