@@ -278,7 +278,14 @@ static void setup_signal_first(void)
 static void moved(void *unused)
 {
 	sim_set_signal(handler, 8);
-	world_reader(unused);
+	for (int i = 0; i < 4; i++) {
+		const struct quiesce__near *near = &quiesce__self()->shazptr_near;
+
+		world_read(i & 1);
+		/* The slot that is kept is in the block of the id beside it. */
+		sim_assert(near->id >= quiesce_shazptr_v1.nr_ids ||
+			   (size_t)(near->slot - quiesce_shazptr_v1.slots) / QUIESCE_BLOCK_WORDS == near->id);
+	}
 	world_reader(unused);
 }
 
