@@ -7,27 +7,14 @@
  *   ... use it ...                      look at every slot in use    SH2
  *   slot = 0         (release)          nobody has the address: return; else join the queue
  *
- *   scan (its thread, or a caller)
- *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
- *   look again: a slot without the tag has been cleared since
- *
  * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
  *     found the object unlinked.  So each slot needs to be seen without an older guard once.
- * I2. A tag goes into a slot by compare-and-exchange from the same address, and goes away with it.
- *     A slot whose tag is from scan number n holds a guard that was there in scan n.
- * I3. A waiter whose first look was in scan n is blocked by tags of scan n and older ones only:
- *     a slot that got a newer tag had none in between, so it was cleared after the waiter's fence.
- *     No reader has to help for that, however often it protects the same address again.
- * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
- *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
  * I5. Whoever leads owns the list, the tags and the number; leading passes on under the lock.
- * I6. An anonymous guard blocks everybody.  New ones count in one of two; the scan empties the other,
- *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
+ * I2 to I4 and I6, of the looks, are in shazptr_scan.c.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
  * SH5  the wait is over                    | the waiter returns
- * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */
 #include "shazptr.h"
 

@@ -110,7 +110,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, ui
 #if QUIESCE_TSAN
 	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
 	if (slot)
-		(void)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
+		(void)quiesce_load_acquire(SH2, slot);
 #endif
 	return slot;
 }

@@ -340,22 +340,6 @@ static pid_t thread_named(const char *name)
 	return found;
 }
 
-static uint64_t blocked_signals(pid_t tid)
-{
-	unsigned long long mask = 0;
-	char path[64], line[256];
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof line, file))
-		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
-			break;
-	fclose(file);
-	return mask;
-}
-
 static void wait_that_is_blocked(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);

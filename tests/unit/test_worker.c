@@ -60,22 +60,6 @@ static void stop_the_worker(void)
 	wait_until(find_worker() == 0); /* a moment later than it said so */
 }
 
-static unsigned long long blocked_signals(pid_t tid)
-{
-	unsigned long long bits = 0;
-	char path[64], line[256];
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof line, file))
-		if (!strncmp(line, "SigBlk:", 7))
-			bits = strtoull(line + 7, NULL, 16);
-	fclose(file);
-	return bits;
-}
-
 static void a_worker_starts_at_first_need(void **state)
 {
 	(void)state;

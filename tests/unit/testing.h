@@ -133,6 +133,23 @@ static inline char thread_state(pid_t tid)
 	return at ? at[2] : '?';
 }
 
+/* The mask of thread @tid, bit 0 for signal 1. */
+static inline unsigned long long blocked_signals(pid_t tid)
+{
+	unsigned long long bits = 0;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file))
+		if (!strncmp(line, "SigBlk:", 7))
+			bits = strtoull(line + 7, NULL, 16);
+	fclose(file);
+	return bits;
+}
+
 static inline pid_t my_tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);
