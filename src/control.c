@@ -8,6 +8,7 @@
  * IN1  everything initialised, then state | state read, then use
  */
 #include "rcu.h"
+#include "hazptr.h"
 #include "reclaim.h"
 #include "shazptr.h"
 
@@ -81,6 +82,7 @@ static void init_all(void)
 	fence_from_environment();
 	quiesce__readers_init();
 	quiesce__slots_init();
+	quiesce__hazptr_init();
 	platform_init();
 	quiesce__fork_canary = platform_fork_canary();
 }
@@ -140,6 +142,7 @@ int quiesce_set_fence(enum quiesce_fence fence)
 	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
 			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
 	quiesce__slots_choose();
+	quiesce__hazptr_choose();
 	return 0;
 }
 
@@ -206,6 +209,9 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->anonymous = quiesce_load_relaxed(&c->anonymous);
 	stats->slots_lines = quiesce__slots_lines();
 	stats->scan_thread_running = quiesce__shazptr_thread_running();
+	quiesce__hazptr_stats(stats);
+	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
+	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
 }
 
 void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
@@ -224,6 +230,7 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 void quiesce__fork_prepare(void)
 {
 	quiesce__reclaim_fork_prepare();
+	quiesce__retired_fork_prepare();
 	quiesce__shazptr_fork_prepare();
 	quiesce__rcu_fork_prepare();
 	quiesce__lock(&quiesce__readers.lock);
@@ -234,6 +241,7 @@ void quiesce__fork_parent(void)
 	quiesce__unlock(&quiesce__readers.lock);
 	quiesce__rcu_fork_parent();
 	quiesce__shazptr_fork_parent();
+	quiesce__retired_fork_parent();
 	quiesce__reclaim_fork_parent();
 }
 
@@ -246,11 +254,13 @@ void quiesce__fork_child(void)
 		quiesce__say("membarrier is not available in this forked child");
 	quiesce__heavy_fork_child();
 	quiesce__scan_fork_child();
+	quiesce__hazptr_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__slots_fork_child();
 	quiesce__shazptr_debug_fork_child();
 	quiesce__shazptr_fork_child();
 	quiesce__reclaim_fork_child();
+	quiesce__retired_fork_child();
 	errno = saved;
 }

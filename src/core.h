@@ -34,6 +34,8 @@ struct quiesce__counters {
 	uint64_t scans;
 	uint64_t overflows;
 	uint64_t anonymous;
+	uint64_t hazptr_scans;
+	uint64_t hazptr_swept;
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */
@@ -43,6 +45,8 @@ extern struct quiesce__counters quiesce__counters;
 #define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are uncounted from now on */
 #define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
 #define QUIESCE_TLS_WORKER 4u      /* the worker thread */
+#define QUIESCE_TLS_IN_HAZPTR 8u   /* running callbacks of call_hazptr() */
+#define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR)
 
 extern uint32_t quiesce__init_state;
 void quiesce__init_slow(void);

@@ -31,6 +31,10 @@
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
 	X(SH8) /* anonymous guard counted | fence, counts read */             \
+	X(HP1) /* slot set, then the pointer loaded again | unlink, then slots read */ \
+	X(HP2) /* object queued | who sweeps other threads' queues */         \
+	X(HP3) /* object pushed to a list | who takes the list */             \
+	X(HP4) /* object queued, then is the queue swept | so marked, then anything queued */ \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \
@@ -73,6 +77,12 @@
 	X(scan_ignores_anonymous, "anonymous guards block nobody")                     \
 	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
+	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
+	X(hazards_skip_last_line, "who reclaims does not look at the last line of a range") \
+	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
+	X(hazptr_barrier_early, "hazptr_barrier() does not wait for what is protected") \
+	X(hazptr_list_lost, "what is left behind is not looked at")                    \
+	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

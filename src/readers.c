@@ -19,8 +19,8 @@
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
  */
+#include "hazptr.h"
 #include "rcu.h"
-#include "slots.h"
 
 struct quiesce__readers quiesce__readers;
 
@@ -155,9 +155,11 @@ void quiesce__thread_exit(void)
 		report_exit_in_reader(self);
 	platform_signals_block(&mask);
 	quiesce__reclaim_thread_exit(self);
+	quiesce__hazptr_thread_exit(self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
 	quiesce__slots_thread_end(self);
+	quiesce__hazptr_thread_end(self);
 	quiesce__uncounted_leave(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);

@@ -15,6 +15,7 @@
  * The barrier ledger of both sides is in worker.c.
  */
 #include "reclaim.h"
+#include "hazptr.h"
 #include "rcu.h"
 #include "ring.h"
 #include "shazptr.h"
@@ -129,7 +130,7 @@ static void rouse_worker(struct quiesce_tls_v1 *self, struct quiesce__ring *ring
 			quiesce__pass_yourself();
 		return;
 	}
-	if (sleep == QUIESCE_ASLEEP || !ring || quiesce__ring_well_filled(ring))
+	if (sleep >= QUIESCE_ASLEEP || !ring || quiesce__ring_well_filled(ring))
 		quiesce__worker_kick();
 }
 
@@ -277,7 +278,7 @@ static bool barrier_is_misuse(void)
 				"rcu_barrier() inside an RCU read-side section would wait for itself");
 		return true;
 	}
-	if (quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK) {
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
 				"rcu_barrier() inside a callback would wait for itself");
 		return true;
@@ -320,8 +321,9 @@ int quiesce_shutdown(uint64_t timeout_ns)
 		deadline = platform_now_ns() + timeout_ns;
 	if (barrier_is_misuse())
 		return -EDEADLK;
-	while (!nothing_queued())
-		if (!quiesce__pass_wait(deadline))
+	/* Callbacks of one kind may queue the other. */
+	while (!nothing_queued() || quiesce__hazptr_left())
+		if (!quiesce__hazptr_barrier_until(deadline) || !quiesce__pass_wait(deadline))
 			return -ETIMEDOUT;
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);

@@ -103,7 +103,8 @@ struct quiesce__pass {
 };
 extern struct quiesce__pass quiesce__pass;
 
-enum { QUIESCE_AWAKE, QUIESCE_NAPPING, QUIESCE_ASLEEP }; /* worker.sleep */
+/* worker.sleep.  Dozing: asleep for RCU, but it will look after hazard pointers by itself. */
+enum { QUIESCE_AWAKE, QUIESCE_NAPPING, QUIESCE_ASLEEP, QUIESCE_DOZING };
 
 struct quiesce__worker {
 	uint32_t running;   /* a worker thread exists, or is being started */
@@ -119,6 +120,9 @@ extern struct quiesce__worker quiesce__worker;
 bool quiesce__worker_ensure(void);
 /* Break off the worker's sleep or nap. */
 void quiesce__worker_kick(void);
+/* Callbacks run between these two, in chunks, so that fork() can wait until none does; @running is the caller's. */
+void quiesce__gate_enter(uint32_t *running);
+void quiesce__gate_leave(uint32_t *running);
 /* Run a pass here, or see to it that whoever runs one runs another. */
 void quiesce__pass_yourself(void);
 /* Take part in a pass that begins after this call; false at @deadline (0: none). */
@@ -143,7 +147,7 @@ static inline bool quiesce__garbage_above(uint64_t limit)
 /* May the calling thread sleep for a grace period? */
 static inline bool quiesce__may_sleep(const struct quiesce_tls_v1 *self)
 {
-	return !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_IN_CALLBACK);
+	return !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS);
 }
 
 #endif

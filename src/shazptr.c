@@ -25,7 +25,7 @@
 
 static bool blocks(uintptr_t value, uintptr_t address)
 {
-	if (quiesce__same_address(value, 0))
+	if (quiesce__same_address(value, 0) || value == QUIESCE_HAZPTR_FREE)
 		return false;
 	return quiesce__same_address(value, address) || quiesce__same_address(value, (uintptr_t)SHAZPTR_WILDCARD) ||
 	       quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD);
@@ -256,7 +256,7 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
 	if (!skip) {
 		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
-		/* SH6: pairs with SH6 in raise_to() and raise_used() */
+		/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
 		/* SH8: pairs with SH8 in claim_anonymous() */
 		quiesce_fence_heavy_shared(SH1);
 		if (quiesce_likely(!held_now(me.address)))

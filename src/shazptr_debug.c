@@ -22,7 +22,7 @@ static size_t nr_owners;
 
 static size_t nr_words(void)
 {
-	return quiesce_shazptr_v1.nr_ids * QUIESCE_BLOCK_WORDS + quiesce__slots.capacity * 2 * QUIESCE_LINE_WORDS;
+	return quiesce_shazptr_v1.nr_ids * QUIESCE_BLOCK_WORDS + quiesce__slots.lines.capacity * 2 * QUIESCE_LINE_WORDS;
 }
 
 static void make_owners(void)

@@ -73,7 +73,8 @@ static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
 
 static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
-	if (*quiesce__scan.tagged_in > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
+	/* Relaxed: ours, but that the owner of a slot sets it to 0, which waits for more. */
+	if (quiesce_load_relaxed(quiesce__scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
 		return false; /* I3 */
 	w->blocked = true;
 	w->by = slot;
@@ -88,7 +89,7 @@ static bool tag(uintptr_t *slot, uintptr_t value)
 		quiesce__slots_look(slot); /* be ordered after the clear */
 		return false;
 	}
-	*quiesce__scan.tagged_in = quiesce__scan.epoch;
+	quiesce_store_relaxed(quiesce__scan.tagged_in, quiesce__scan.epoch); /* Relaxed: as in block(). */
 	return true;
 }
 
@@ -96,7 +97,7 @@ static void look_at(uintptr_t *slot, bool first)
 {
 	uintptr_t value = quiesce__slots_look(slot), address = value & ~QUIESCE_SLOT_TAG;
 
-	if (quiesce_likely(!address))
+	if (quiesce_likely(address <= QUIESCE_HAZPTR_FREE))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
 		/* It blocks only whoever looks for the first time. */
@@ -151,6 +152,14 @@ static void look_at_anonymous(void)
 		}
 }
 
+/* Ask all holders of slots for something, or no more.  Relaxed: who does not see it yet is looked for again,
+ * and who sees it too long calls in vain. */
+static void ask(uint64_t bit)
+{
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr, bit);    /* Relaxed: as above. */
+}
+
 /* Take the queue into the list; true if there was anything in it. */
 static bool take_queue(void)
 {
@@ -165,8 +174,7 @@ static bool take_queue(void)
 		return false;
 	quiesce__scan.epoch++;
 	if (!quiesce__scan.list)
-		/* Relaxed: who does not see it yet is looked for again. */
-		quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, QUIESCE_SLOTS_WAIT);
+		ask(QUIESCE_SLOTS_WAIT);
 	for (; w; w = next) {
 		next = w->next;
 		fenced &= w->fenced;
@@ -193,8 +201,7 @@ void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state)
 /* Nobody waits any more. */
 static void rest(void)
 {
-	/* Relaxed: who does not see it yet calls in vain. */
-	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, -QUIESCE_SLOTS_WAIT);
+	ask(-QUIESCE_SLOTS_WAIT);
 	quiesce__patience_end(&quiesce__scan.patience);
 	quiesce__scan.patience = (struct quiesce__patience){ .start = 0 };
 }
@@ -250,8 +257,7 @@ bool quiesce__scan_look(void)
 
 static void hurry_readers(bool on)
 {
-	/* Relaxed: a request that comes a little late or goes a little late. */
-	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, on ? QUIESCE_SLOTS_HURRY : -QUIESCE_SLOTS_HURRY);
+	ask(on ? QUIESCE_SLOTS_HURRY : -QUIESCE_SLOTS_HURRY);
 }
 
 /* Has anything become better since the last time? */

@@ -37,6 +37,7 @@
  */
 #include "slots.h"
 
+#include "hazptr.h"
 #include "rcu.h"
 #include "shazptr.h"
 
@@ -44,9 +45,6 @@
 #include <string.h>
 
 #define BLOCK_BYTES (QUIESCE_BLOCK_WORDS * sizeof(uintptr_t))
-#define LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
-#define LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
-#define COMMIT_BYTES ((size_t)65536)
 #if defined(QUIESCE_SIM)
 #define FIRST_THREADS 1u
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
@@ -56,7 +54,6 @@
 #define MAX_LINES (1u << 17) /* nearly a million guards at once, then anonymous ones */
 #define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
-#define REAP_EVERY 64u
 #define NO_ID UINT64_MAX
 #define CHANGING (UINT64_MAX - 1) /* no id either */
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
@@ -76,52 +73,25 @@ static uintptr_t *anon = anonymous;
 #define FALLBACK_LINES (FIRST_THREADS + 8)
 static uintptr_t fallback[2][FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
 
-static bool is_fallback(void)
-{
-	return quiesce__block_of_id(0) == fallback[0][0] || quiesce__block_of_id(0) == fallback[1][0];
-}
-
-static size_t round_up(size_t bytes)
-{
-	return (bytes + COMMIT_BYTES - 1) / COMMIT_BYTES * COMMIT_BYTES;
-}
-
-static uintptr_t *reserve(size_t nr_ids, uint32_t *ret_capacity)
-{
-	uintptr_t *start;
-
-	for (uint32_t nr = MAX_LINES; nr; nr /= 2) {
-		start = platform_reserve(round_up(nr_ids * BLOCK_BYTES + nr * LINE_BYTES));
-		if (!start)
-			continue;
-		/* The blocks at once; the lines when they are needed. */
-		if (platform_commit(start, round_up(nr_ids * BLOCK_BYTES + LINE_BYTES)))
-			break;
-		*ret_capacity = nr;
-		return start;
-	}
-	return NULL;
-}
-
 static void make_array(uint32_t nr_ids)
 {
 	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
 	struct quiesce__slots *s = &quiesce__slots;
-	uintptr_t *start = reserve(nr_ids, &s->capacity);
+	uintptr_t *start = quiesce__reserve_lines(&s->lines, nr_ids * BLOCK_BYTES, MAX_LINES);
 
 	v->nr_ids = nr_ids;
 	if (!start) {
 		v->nr_ids = v->id = v->rseq = 0;
 		s->kind = QUIESCE_SLOTS_THREAD;
-		s->capacity = FALLBACK_LINES;
 		start = fallback[v->slots == fallback[0][0]][0];
 		memset(start, 0, sizeof fallback[0]);
+		s->lines = (struct quiesce__lines){ .first = start, .capacity = FALLBACK_LINES };
 	}
 	v->slots = start;
 	for (uint32_t id = 0; id < v->nr_ids; id++)
 		for (uint32_t k = 0; k < ID_SLOTS; k++)
 			quiesce__block_of_id(id)[k] = QUIESCE_SLOT_UNOPENED;
-	s->ids_used = s->nr_lines = 0;
+	s->ids_used = 0;
 }
 
 static enum quiesce_slots kind_from_environment(enum quiesce_slots best)
@@ -168,91 +138,7 @@ void quiesce__slots_init(void)
 	quiesce__slots_choose();
 }
 
-/* ---- counting ---- */
-
-/* Count @nr in, at least. */
-static void raise_to(uint32_t *count, uint32_t nr)
-{
-	uint32_t old = quiesce_load_relaxed(count); /* Relaxed: the exchange decides. */
-
-	while (old < nr)
-		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
-		if (quiesce_cmpxchg(SH6, count, &old, nr))
-			return;
-}
-
-/* Slot @k of a group is about to be used. */
-static void raise_used(uintptr_t *group, uint32_t words, uint32_t k)
-{
-	uintptr_t *used = group + words - 1, old = quiesce_load_relaxed(used); /* Relaxed: as above. */
-
-	while (old <= k && !(k && QUIESCE_MUTANT(slots_extra_uncounted)))
-		/* SH6: full, pairs with SH6 in quiesce__slots_used() */
-		if (quiesce_cmpxchg(SH6, used, &old, (uintptr_t)k + 1))
-			return;
-}
-
-/* ---- tenants ---- */
-
-/* Threads that died without saying so. */
-static void evict_the_dead(void)
-{
-	uint32_t nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); /* Relaxed: a sweep. */
-
-	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t *tenant = quiesce__tenant_of(quiesce__line_at(i)), found = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
-
-		if (found && found != QUIESCE_TENANT_ALL && !platform_thread_alive((uint32_t)found))
-			/* SH4: full, pairs with SH4 in take_line() */
-			quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0);
-	}
-}
-
-static bool add_line(uint32_t nr)
-{
-	struct quiesce__slots *s = &quiesce__slots;
-	uintptr_t *line = quiesce__line_at(nr);
-	size_t offset;
-
-	if (nr % REAP_EVERY == REAP_EVERY - 1 || nr >= s->capacity)
-		evict_the_dead();
-	if (nr >= s->capacity)
-		return false;
-	offset = (size_t)((char *)line - (char *)quiesce__block_of_id(0));
-	/* The first bytes came with the blocks. */
-	if (!is_fallback() && offset && offset % COMMIT_BYTES == 0 && platform_commit(line, COMMIT_BYTES))
-		return false;
-	raise_to(&s->nr_lines, nr + 1);
-	return true;
-}
-
-/* Thread numbers come again; tenants do not. */
-static uint64_t new_tenant(void)
-{
-	static uint32_t tenants;
-
-	/* Relaxed: a number. */
-	return (uint64_t)quiesce_fetch_add_relaxed(&tenants, 1u) << 32 | platform_tid();
-}
-
-/* The lowest line that is free, for @tenant; NULL: there is no memory.  @limit: of lines. */
-static uintptr_t *take_line(uint64_t tenant, uint32_t limit)
-{
-	for (uint32_t i = 0; i < limit; i++) {
-		uint64_t none = 0;
-
-		/* Relaxed: raise_to() decides. */
-		if (i == quiesce_load_relaxed(&quiesce__slots.nr_lines) && !add_line(i))
-			return NULL;
-		/* Relaxed: the exchange decides. */
-		if (quiesce_load_relaxed(quiesce__tenant_of(quiesce__line_at(i))))
-			continue;
-		/* SH4: full, pairs with SH4 in quiesce__slots_thread_end() */
-		if (quiesce_cmpxchg(SH4, quiesce__tenant_of(quiesce__line_at(i)), &none, tenant))
-			return quiesce__line_at(i);
-	}
-	return NULL;
-}
+/* ---- lines ---- */
 
 static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 {
@@ -290,9 +176,9 @@ static void settle(struct quiesce_tls_v1 *self, uint32_t limit)
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked. */
 	if (!own_line(self))
-		line = take_line(new_tenant(), limit);
+		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_tenant(), limit);
 	if (line)
-		raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
 	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
 	if (line && quiesce_load_relaxed(&quiesce__light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
@@ -310,8 +196,7 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 	self->shazptr_hint = NULL;
 	if (line)
-		/* SH4: release, pairs with SH4 in take_line() */
-		quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
+		quiesce__leave_line(line);
 }
 
 /* The first claim of a thread decides where it claims from now on. */
@@ -336,8 +221,8 @@ static bool open_slot(uint64_t id, uint32_t k)
 	if (value != QUIESCE_SLOT_UNOPENED)
 		return !value;
 	if (!QUIESCE_MUTANT(slots_line_uncounted))
-		raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
-	raise_used(block, QUIESCE_ID_WORDS, k);
+		quiesce__raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
+	quiesce__raise_used(block, QUIESCE_ID_WORDS, k);
 	/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
 	quiesce_cmpxchg(SH6, block + k, &value, (uintptr_t)0);
 	return true;
@@ -345,8 +230,8 @@ static bool open_slot(uint64_t id, uint32_t k)
 
 static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 {
-	for (uint32_t k = 0; k < LINE_SLOTS; k++) {
-		raise_used(own, QUIESCE_LINE_WORDS, k);
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		quiesce__raise_used(own, QUIESCE_LINE_WORDS, k);
 		if (quiesce_load_relaxed(&quiesce__light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
 							  : quiesce__claim_cas(own + k, value) != NULL)
 			return own + k;
@@ -395,8 +280,8 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 
 static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
 {
-	for (uint32_t k = 0; k < LINE_SLOTS; k++) {
-		raise_used(line, QUIESCE_LINE_WORDS, k);
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, k);
 		if (quiesce__claim_cas(line + k, value))
 			return line + k;
 	}
@@ -411,12 +296,12 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	if (slot)
 		return slot;
 	/* Relaxed: a line that comes meanwhile is not needed. */
-	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.nr_lines); i < nr && !slot; i++) {
-		line = quiesce__line_at(i);
+	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.lines.nr); i < nr && !slot; i++) {
+		line = quiesce__line(&quiesce__slots.lines, i);
 		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
 			slot = claim_in_line_of_all(line, value);
 	}
-	while (!slot && (line = take_line(QUIESCE_TENANT_ALL, UINT32_MAX)))
+	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_TENANT_ALL, UINT32_MAX)))
 		slot = claim_in_line_of_all(line, value);
 	if (slot)
 		self->shazptr_hint = slot;
@@ -536,11 +421,14 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 {
 	struct quiesce__slots *s = &quiesce__slots;
+	struct quiesce__lines *h = &quiesce__hazptr_lines;
 
-	/* SH6: acquire, pairs with SH6 in raise_to() */
+	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
 	range[0] = (struct quiesce__slot_range){ quiesce__block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
-	/* SH6: acquire, pairs with SH6 in raise_to() */
-	range[1] = (struct quiesce__slot_range){ quiesce__line_at(0), quiesce_load_acquire(SH6, &s->nr_lines), QUIESCE_LINE_WORDS };
+	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
+	range[1] = (struct quiesce__slot_range){ s->lines.first, quiesce_load_acquire(SH6, &s->lines.nr), QUIESCE_LINE_WORDS };
+	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
+	range[2] = (struct quiesce__slot_range){ h->first, quiesce_load_acquire(SH6, &h->nr), QUIESCE_LINE_WORDS };
 }
 
 /* ---- fork ---- */

@@ -3,8 +3,10 @@
 #ifndef QUIESCE_SLOTS_H
 #define QUIESCE_SLOTS_H
 
+#include <quiesce/hazptr.h>
 #include <quiesce/shazptr.h>
 
+#include "lines.h"
 #include "readers.h"
 
 /* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
@@ -21,14 +23,12 @@
 
 /* A group of slots is as many words, of which the last one is a count; then the scan's words
  * beside them, of which the last one is the tenant. */
-#define QUIESCE_LINE_WORDS 8u
 #define QUIESCE_ID_WORDS (QUIESCE_BLOCK_WORDS / 2)
 
 struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
-	uint32_t capacity; /* lines after the blocks of the ids */
 	uint32_t ids_used; /* ids whose block was ever used: below this */
-	uint32_t nr_lines; /* lines that were ever let; grows only */
+	struct quiesce__lines lines; /* after the blocks of the ids */
 	uint32_t anon_phase; /* which of the two counts new anonymous guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
@@ -42,8 +42,8 @@ void quiesce__slots_fork_child(void);
 /* The calling thread exits: it claims in no line of its own any more. */
 void quiesce__slots_thread_end(struct quiesce_tls_v1 *self);
 
-/* The groups that are in use: blocks of ids, and lines. */
-#define QUIESCE_NR_RANGES 2
+/* The groups that are in use: blocks of ids, lines, and lines of hazptr.h. */
+#define QUIESCE_NR_RANGES 3
 struct quiesce__slot_range {
 	uintptr_t *first;
 	uint32_t nr;
@@ -61,23 +61,10 @@ static inline uintptr_t *quiesce__block_of_id(size_t id)
 	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
-static inline uintptr_t *quiesce__line_at(size_t index)
-{
-	return quiesce__block_of_id(quiesce_shazptr_v1.nr_ids) + index * 2 * QUIESCE_LINE_WORDS;
-}
-
-static inline uint64_t *quiesce__tenant_of(uintptr_t *line)
-{
-	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
-}
-
-/* Tenants: 0 none; the thread's number in the low half; or: */
-#define QUIESCE_TENANT_ALL UINT64_MAX
-
 /* How many slots of a group a look must take: those that were ever used. */
 static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)
 {
-	/* SH6: acquire, pairs with SH6 in raise_used() */
+	/* SH6: acquire, pairs with SH6 in quiesce__raise_used() */
 	return (uint32_t)quiesce_load_acquire(SH6, &group[words - 1]);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* slots_report.c - which kind of slot, whose, and how many: for statistics and reports. */
-#include "slots.h"
+#include "hazptr.h"
 
 #include <stdio.h>
 
@@ -27,26 +27,16 @@ enum quiesce_slots quiesce_slots(void)
 
 static bool in_block_of_id(const uintptr_t *slot)
 {
-	return slot >= quiesce__block_of_id(0) && slot < quiesce__line_at(0);
-}
-
-/* Of the line of @slot. */
-static uint64_t tenant_at(const uintptr_t *slot)
-{
-	size_t line = (size_t)(slot - quiesce__line_at(0)) / (2 * QUIESCE_LINE_WORDS);
-
-	/* Relaxed: a report. */
-	return line < quiesce_load_relaxed(&quiesce__slots.nr_lines) ? quiesce_load_relaxed(quiesce__tenant_of(quiesce__line_at(line))) : 0;
+	return slot >= quiesce__block_of_id(0) && slot < quiesce__slots.lines.first;
 }
 
 enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
 {
-	uint64_t tenant;
-
 	if (in_block_of_id(guard.slot))
 		return quiesce__slots.kind;
-	tenant = tenant_at(guard.slot);
-	return tenant && tenant != QUIESCE_TENANT_ALL ? QUIESCE_SLOTS_THREAD : QUIESCE_SLOTS_SHARED;
+	if (quiesce__tenant_is_thread(quiesce__tenant_at(&quiesce__slots.lines, guard.slot)))
+		return QUIESCE_SLOTS_THREAD;
+	return QUIESCE_SLOTS_SHARED;
 }
 
 void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
@@ -54,17 +44,21 @@ void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
 	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
 	uint64_t tenant;
 	char name[16];
+	bool context;
 
 	if (in_block_of_id(slot)) {
 		snprintf(text, size, "in a slot of %s %zu", cid ? "concurrency id" : "CPU",
 			 (size_t)(slot - quiesce__block_of_id(0)) / QUIESCE_BLOCK_WORDS);
 		return;
 	}
-	tenant = tenant_at(slot);
+	tenant = quiesce__tenant_at(&quiesce__slots.lines, slot);
+	if (!tenant)
+		tenant = quiesce__tenant_at(&quiesce__hazptr_lines, slot);
 	if (!tenant || tenant == QUIESCE_TENANT_ALL) {
 		snprintf(text, size, "in a shared slot");
 		return;
 	}
 	platform_thread_name((uint32_t)tenant, name);
-	snprintf(text, size, "in a slot of thread %u (%s)", (uint32_t)tenant, name);
+	context = !quiesce__tenant_is_thread(tenant);
+	snprintf(text, size, "in a slot of %sthread %u (%s)", context ? "a context of " : "", (uint32_t)tenant, name);
 }

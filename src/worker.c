@@ -19,6 +19,7 @@
  * CB8  again set, then lock tried           | lock given up, then again read
  * FK1  gate closed, then running read       | running set, then closed read
  */
+#include "hazptr.h"
 #include "rcu.h"
 #include "reclaim.h"
 #include "ring.h"
@@ -130,26 +131,26 @@ static void run_item(uintptr_t item)
 		run_head((struct rcu_head *)item);
 }
 
-static void gate_enter(void)
+void quiesce__gate_enter(uint32_t *running)
 {
 	for (;;) {
 		uint32_t closed;
 
-		quiesce_store_relaxed(&gate.running, 1); /* Relaxed: the fence follows. */
+		quiesce_store_relaxed(running, 1); /* Relaxed: the fence follows. */
 		/* FK1: full, pairs with FK1 in quiesce__reclaim_fork_prepare() */
 		quiesce_fence_full(FK1);
 		closed = quiesce_load_relaxed(&gate.closed); /* Relaxed: FK1. */
 		if (quiesce_likely(!closed))
 			return;
-		quiesce_store_relaxed(&gate.running, 0); /* Relaxed: nothing ran. */
+		quiesce_store_relaxed(running, 0); /* Relaxed: nothing ran. */
 		platform_futex_wait(&gate.closed, closed, PLATFORM_FOREVER);
 	}
 }
 
-static void gate_leave(void)
+void quiesce__gate_leave(uint32_t *running)
 {
-	/* FK1: release, pairs with FK1 in callbacks_paused() */
-	quiesce_store_release(FK1, &gate.running, 0);
+	/* FK1: release, pairs with FK1 in callbacks_paused() and quiesce__retired_paused() */
+	quiesce_store_release(FK1, running, 0);
 }
 
 static void prefetch_item(struct quiesce__ring *ring, uint64_t i)
@@ -161,7 +162,7 @@ static void prefetch_item(struct quiesce__ring *ring, uint64_t i)
 
 static void run_chunk(struct quiesce__ring *ring, uint64_t end)
 {
-	gate_enter();
+	quiesce__gate_enter(&gate.running);
 	for (uint64_t i = ring->taken; i != end; i++) {
 		uintptr_t item = quiesce_load_relaxed(&ring->slot[i % QUIESCE_RING_SLOTS]); /* Relaxed: CB1. */
 
@@ -172,7 +173,7 @@ static void run_chunk(struct quiesce__ring *ring, uint64_t end)
 		/* CB4: release, pairs with CB4 in add_ring() */
 		quiesce_store_release(CB4, &ring->run, i + 1);
 	}
-	gate_leave();
+	quiesce__gate_leave(&gate.running);
 }
 
 static void unblock_owner(struct quiesce__ring *ring)
@@ -204,14 +205,14 @@ static void run_overflow(void)
 	struct rcu_head *head;
 
 	while ((head = q->ready_overflow)) {
-		gate_enter();
+		quiesce__gate_enter(&gate.running);
 		q->ready_overflow = head->next;
 		q->overflow_running = true;
 		run_head(head);
 		q->overflow_running = false;
 		/* CB4: release, pairs with CB4 in add_overflow() */
 		quiesce_store_release(CB4, &q->overflow_run, q->overflow_run + 1);
-		gate_leave();
+		quiesce__gate_leave(&gate.running);
 	}
 }
 
@@ -330,10 +331,11 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 	bool rest = true;
 
 	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
-	if (how == QUIESCE_ASLEEP && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
-		/* CB3: pairs with CB3 in rouse_worker() */
+	if (how != QUIESCE_NAPPING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
+		/* CB3: pairs with CB3 in rouse_worker() and quiesce__retired_tell_worker() */
+		/* HP4: pairs with HP4 in quiesce_call_hazptr() */
 		quiesce_fence_heavy(CB3);
-		rest = !nr_waiting();
+		rest = !nr_waiting() && (how == QUIESCE_DOZING || !quiesce__hazptr_left());
 	}
 	if (rest && !somebody_waits())
 		platform_futex_wait(&quiesce__worker.sleep, how, ns);
@@ -342,10 +344,10 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 
 static void worker_step(void)
 {
-	uint64_t nr = nr_waiting();
+	uint64_t sweep_ns = quiesce__hazptr_sweep(platform_now_ns()), nr = nr_waiting();
 
 	if (!nr && !somebody_waits()) {
-		worker_sleep(QUIESCE_ASLEEP, PLATFORM_FOREVER);
+		worker_sleep(sweep_ns == PLATFORM_FOREVER ? QUIESCE_ASLEEP : QUIESCE_DOZING, sweep_ns);
 		return;
 	}
 	if (nr < SMALL_BATCH && !under_pressure())
@@ -368,7 +370,7 @@ static void worker_main(void *unused)
 	/* CB3: pairs with CB3 in rouse_worker() */
 	quiesce_fence_heavy(CB3);
 	/* Somebody may have queued, or begun to wait, trusting in this thread. */
-	if (nr_waiting() || quiesce_load_relaxed(&quiesce__pass.waiting) || gp_wanted()) /* Relaxed: CB3. */
+	if (nr_waiting() || quiesce__hazptr_left() || quiesce_load_relaxed(&quiesce__pass.waiting) || gp_wanted()) /* Relaxed: CB3. */
 		worker_start();
 	platform_futex_wake(&quiesce__worker.running, INT32_MAX);
 }
@@ -428,22 +430,23 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 
 static bool callbacks_paused(void)
 {
-	/* FK1: acquire, pairs with FK1 in gate_leave() */
-	return !quiesce_load_acquire(FK1, &gate.running);
+	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+	return !quiesce_load_acquire(FK1, &gate.running) && quiesce__retired_paused();
 }
 
 void quiesce__reclaim_fork_prepare(void)
 {
 	uint64_t end;
 
-	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK)) {
-		/* FK1: full, pairs with FK1 in gate_enter() */
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS)) {
+		/* FK1: full, pairs with FK1 in quiesce__gate_enter() */
 		quiesce_fetch_add(FK1, &gate.closed, 1u);
 		end = platform_now_ns() + FORK_PATIENCE_NS;
 		/* A callback that waits for a lock of this thread must not hang fork() for ever;
 		 * it then counts as done in the child. */
 		while (!callbacks_paused() && platform_now_ns() < end)
-			platform_futex_wait(&gate.running, 1, FORK_STEP_NS);
+			/* Relaxed: a nap. */
+			platform_futex_wait(&gate.closed, quiesce_load_relaxed(&gate.closed), FORK_STEP_NS);
 	}
 	quiesce__lock(&quiesce__queues.lock);
 }
@@ -451,7 +454,7 @@ void quiesce__reclaim_fork_prepare(void)
 void quiesce__reclaim_fork_parent(void)
 {
 	quiesce__unlock(&quiesce__queues.lock);
-	if (quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK)
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS)
 		return; /* it has not closed the gate */
 	quiesce_fetch_add_relaxed(&gate.closed, (uint32_t)-1); /* Relaxed: the wake-up is a fence. */
 	platform_futex_wake(&gate.closed, INT32_MAX);

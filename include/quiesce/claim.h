@@ -28,7 +28,8 @@ struct quiesce_shazptr_v1 {
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
 	uintptr_t *slots;   /* private */
-	uint64_t reserved[3];
+	uint64_t hazptr;    /* not 0: protect by quiesce__hazptr_set_slow() */
+	uint64_t reserved[2];
 };
 
 #if defined(QUIESCE_SIM)

@@ -69,6 +69,7 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_NULL,              /* NULL where an object is needed */
 	QUIESCE_MISUSE_LAYOUT,            /* program and library were built from different headers */
 	QUIESCE_MISUSE_COPIES,            /* two copies of the library in one process */
+	QUIESCE_MISUSE_CONTEXT_HELD,      /* a context of hazard pointers was cleaned up with a slot in use */
 };
 
 /** quiesce_set_misuse_hook - call @hook instead of aborting.
@@ -100,6 +101,10 @@ struct quiesce_stats {
 	uint64_t anonymous;            /* guards without a slot, which block everybody: memory is exhausted */
 	uint32_t slots_lines;          /* lines of eight slots that a self-scan looks at, now */
 	uint32_t scan_thread_running;
+	uint64_t hazptr_retired;       /* objects given to call_hazptr() and cohorts */
+	uint64_t hazptr_reclaimed;     /* callbacks run; retired less reclaimed is garbage now */
+	uint64_t hazptr_scans;         /* looks at all slots for them */
+	uint64_t hazptr_swept;         /* objects that another thread than their own reclaimed or left protected */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

@@ -37,6 +37,7 @@ QUIESCE_BEGIN_DECLS
 
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__ring;   /* queue of retired objects, private */
+struct quiesce__retired; /* the same of hazard pointers, private */
 
 /* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
 struct quiesce__near {
@@ -56,7 +57,10 @@ struct quiesce_tls_v1 {
 	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
 	struct quiesce__near shazptr_near; /* else this slot, while the thread has this id */
 	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
-	uint64_t reserved[6];
+	uintptr_t *hazptr;              /* the first slot of this thread's line for hazptr.h; NULL: it has none */
+	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
+	uintptr_t *hazptr_spare;        /* a line for the next context; private */
+	uint64_t reserved[3];
 };
 
 /* What readers look at, on a line that changes only with grace periods. */

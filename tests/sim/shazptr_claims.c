@@ -228,7 +228,7 @@ static void setup_nested_no_rseq(void)
 static void few_lines(uint32_t nr)
 {
 	quiesce_slots();
-	quiesce__slots.capacity = nr;
+	quiesce__slots.lines.capacity = nr;
 }
 
 static void finish_storm(void)

@@ -217,7 +217,7 @@ static void setup_wakes_anonymous(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->idle_limit_ns = 1;
 	quiesce_slots();
-	quiesce__slots.capacity = 0;
+	quiesce__slots.lines.capacity = 0;
 	sim_spawn(anonymous_holder, NULL, "holder");
 	sim_spawn(waits_for_holder, NULL, "updater");
 }
@@ -400,7 +400,7 @@ static void setup_hot_anonymous(void)
 	hot(hot_chain, NULL, 2);
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	quiesce_slots();
-	quiesce__slots.capacity = 0;
+	quiesce__slots.lines.capacity = 0;
 }
 
 /* ---- a tag for a later waiter is none of an earlier one's ---- */

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/hazptr.h - hazard pointers: readers own slots, updaters defer their frees, garbage is bounded.
+ *
+ * Use instead of a reference count on objects that many threads read: a reader writes to a line of its
+ * own, and a reader that stays delays the free of what it protects, nothing else.  Use shazptr.h where
+ * an updater only waits; use RCU where readers traverse many objects.
+ *
+ *	struct config { struct hazptr_head hazptr; int limit; };
+ *
+ *	hazptr_t *slot = hazptr_alloc(NULL);                    // reader; keep the slot for many reads
+ *	p = hazptr_protect(slot, &config);
+ *	if (p)
+ *		use(p->limit);
+ *	hazptr_clear(slot);
+ *	hazptr_free(NULL, slot);
+ *
+ *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
+ *	kfree_hazptr(old, hazptr);
+ *
+ * What is protected is an address.  call_hazptr() waits for protections of the address of the
+ * hazptr_head, so where that is not the first member readers protect by field:
+ * hazptr_protect(slot, &config, hazptr).
+ *
+ * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a call_hazptr() that
+ * came after the object was unlinked runs only after the slot has been cleared (or given another
+ * address), and everything the reader did before that happens before the callback.  A reader that is
+ * not waited for finds the object unlinked.
+ * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
+ *
+ * Bound.  Objects that were retired and not yet reclaimed are at most
+ *	HAZPTR_BATCH_MAX for each thread that retires, and as many as there are slots in use,
+ * however long a reader stays.  Wildcards (shazptr.h) are not covered: while one is held nothing is reclaimed.
+ *
+ * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
+ * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
+ */
+#ifndef QUIESCE_HAZPTR_H
+#define QUIESCE_HAZPTR_H
+
+#include <quiesce/claim.h>
+#include <quiesce/control.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* A slot: opaque.  Whoever has the pointer owns it; to hand a protection over is to hand over the pointer,
+ * through anything that orders (a lock, a queue, a release store and an acquire load). */
+typedef struct hazptr_slot {
+	uintptr_t value; /* private */
+} hazptr_t;
+
+#define HAZPTR_SLOT_PER_CTX 7
+
+/* A group of slots of the caller's, for a thread, a reader, a structure.  Its memory may move. */
+struct hazptr_context {
+	hazptr_t *slots; /* private */
+};
+
+/* What a slot holds that nobody has; NULL: somebody has it, and it protects nothing. */
+#define QUIESCE_HAZPTR_FREE ((uintptr_t)1)
+
+QUIESCE_API int quiesce_init_hazptr_context(struct hazptr_context *ctx);
+QUIESCE_API void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx);
+QUIESCE_API hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx);
+QUIESCE_API hazptr_t *quiesce_hazptr_alloc_detached(void);
+QUIESCE_API void quiesce__hazptr_free_slow(hazptr_t *slot);
+QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value);
+QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr);
+QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr);
+
+/** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
+ *
+ * Contexts are used by one thread at a time, and there may be any number.  A program that does not care
+ * passes NULL instead of one everywhere: the calling thread's own, which needs no set-up.
+ * Context: any thread; not in a signal handler.  Cost: about a store where the thread has cleaned up one
+ *   before, else a look for a free line of slots.
+ * Return: 0, -ENOMEM.
+ */
+static inline int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
+
+/** cleanup_hazptr_context - the opposite.
+ *
+ * Every slot has been freed before.  Else that is reported, and by default aborts; if a misuse hook returns,
+ * the slots keep protecting until they are freed, and their memory stays. */
+static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
+
+/** hazptr_alloc - take a slot.
+ * @ctx: the context, NULL: the calling thread's own.
+ *
+ * The slot stays the caller's until hazptr_free(): take it once for many protections.
+ * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot before they
+ *   return; one that is to stay is for hazptr_alloc_detached().
+ * Cost: four instructions if the first slot is free; else a call.
+ * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's own, which
+ *   borrow from a pool, if memory is exhausted (nearly a million slots).
+ */
+QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
+{
+	/* Relaxed: the thread's own. */
+	hazptr_t *slot = ctx ? ctx->slots : (hazptr_t *)quiesce_load_relaxed(&quiesce__self()->hazptr);
+
+	/* SH2: acquire, pairs with SH2 in hazptr_free() */
+	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
+		return quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
+	quiesce_store_relaxed(&slot->value, (uintptr_t)0); /* Relaxed: it protects nothing. */
+	return slot;
+}
+
+/** hazptr_alloc_detached - take a slot from a pool that belongs to nobody.
+ *
+ * For a signal handler that does not free the slot before it returns, but hands it over.
+ * (The code that it interrupted may be between finding a slot free and taking it.)
+ * Cost: a call and a locked instruction.  Return: as hazptr_alloc(NULL). */
+static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
+
+/** hazptr_free - give a slot back; what it protected is protected no more.
+ * @ctx: what hazptr_alloc() was given.  @slot: NULL is ignored.
+ *
+ * Context: any thread that owns the slot; signal handlers.
+ * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this slot.
+ * Orders: release.
+ */
+QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
+{
+	(void)ctx;
+	if (quiesce_unlikely(!slot))
+		return;
+	/* Relaxed: who comes late is looked for again. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
+		quiesce__hazptr_free_slow(slot);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() and hazptr_alloc() */
+		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+}
+
+/* From now on @slot protects @value, and what it protected before no more. */
+QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
+{
+	/* Full fences, or somebody waits.  Relaxed: fixed before first use; who comes late is looked for again. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr)))
+		quiesce__hazptr_set_slow(slot, value);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		quiesce_store_release(SH2, &slot->value, value);
+	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	quiesce_fence_light(HP1);
+}
+
+/** hazptr_clear - end the protection; the slot stays the caller's.
+ *
+ * Context: any thread that owns the slot; signal handlers.  Cost: a store.
+ * A synchronize_hazptr() that waits for it is woken by the next protection in the slot or its free, else
+ * it looks again within 8 ms.
+ * Orders: release.
+ */
+QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
+{
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
+}
+
+/* One attempt: true if the pointer did not change meanwhile; in any case *@ret_ptr is what it was found to be. */
+QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, void **ret_ptr)
+{
+	/* Relaxed: only the second load is used.  As numbers: it may be a pointer to an object that is gone. */
+	uintptr_t first = (uintptr_t)quiesce_load_relaxed(where);
+
+	quiesce__hazptr_set(slot, first || !offset ? first + offset : 0);
+	/* SH3: acquire, pairs with the caller */
+	*ret_ptr = quiesce_load_acquire(SH3, where);
+	return quiesce_likely((uintptr_t)*ret_ptr == first) || QUIESCE_MUTANT(hazptr_unchecked);
+}
+
+QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset)
+{
+	void *ptr;
+
+	if (quiesce__hazptr_attempt(slot, where, offset, &ptr))
+		return ptr;
+	hazptr_clear(slot);
+	return NULL;
+}
+
+QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t offset)
+{
+	void *ptr;
+
+	while (quiesce_unlikely(!quiesce__hazptr_attempt(slot, where, offset, &ptr)))
+		;
+	return ptr;
+}
+
+/* With and without a field. */
+#define QUIESCE__HAZPTR_3(fn, slot, where, field) \
+	((__typeof__(*(where)))fn((slot), (void **)(where), offsetof(__typeof__(**(where)), field)))
+#define QUIESCE__HAZPTR_2(fn, slot, where) \
+	((__typeof__(*(where)))fn((slot), (void **)(where) + 0 * sizeof(*(where) == (void *)0), 0))
+#define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
+#define QUIESCE__HAZPTR(fn, ...) \
+	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
+
+/** hazptr_protect(slot, where) - fetch a pointer and protect what it points to.
+ *  hazptr_protect(slot, where, field) - the same by the address of a field, its hazptr_head.
+ * @slot: the caller's; what it protected before is protected no more.
+ * @where: address of the pointer variable.
+ *
+ * Tries again as long as the pointer changes.
+ * Context: any; the protection may be kept across sleep.
+ * Cost: light fences: two loads, a store, two tests; full fences: a fence and a call.
+ * Return: the current pointer, of its own type; NULL only if the pointer was NULL.
+ * Orders: everything written before the pointer was published (by a release operation, such as
+ *   rcu_assign_pointer()) is visible through the result.
+ * To keep a protection keep the slot: an address that is only copied into another slot may be missed by a
+ * scan that looked at that slot before and at this one after.
+ */
+#define hazptr_protect(...) QUIESCE__HAZPTR(quiesce__hazptr_protect, __VA_ARGS__)
+
+/** hazptr_tryprotect - the same, one attempt.
+ * Return: NULL if the pointer was NULL or changed meanwhile; then the slot protects nothing. */
+#define hazptr_tryprotect(...) QUIESCE__HAZPTR(quiesce__hazptr_tryprotect, __VA_ARGS__)
+
+/* ---- several at once ---- */
+
+/** hazptr_alloc_batch - take @nr slots, or none.
+ * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many. */
+static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
+{
+	return quiesce_hazptr_alloc_batch(ctx, ret_slots, nr);
+}
+
+/** hazptr_protect_batch - fetch and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
+ *
+ * The pointers are not of one moment.  Cost: in full-fence mode one fence for all of them, unless some change. */
+static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
+{
+	quiesce_hazptr_protect_batch(slots, where, ret_ptrs, nr);
+}
+
+/** hazptr_clear_batch - hazptr_clear() for each. */
+static inline void hazptr_clear_batch(hazptr_t *const *slots, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hazptr_clear(slots[i]);
+}
+
+/** hazptr_free_batch - hazptr_free() for each. */
+static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *slots, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hazptr_free(ctx, slots[i]);
+}
+
+/* ---- deferred reclamation ---- */
+
+/* To be embedded in the object; the library's from call_hazptr() until the callback runs. */
+struct hazptr_head {
+	struct hazptr_head *next;
+	void (*func)(struct hazptr_head *head);
+};
+
+/* So many objects of one thread wait at most, next to those that are protected. */
+#define HAZPTR_BATCH_MAX 8192
+
+QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
+QUIESCE_API void quiesce_hazptr_barrier(void);
+
+/** call_hazptr - call @func(@head) once no slot protects @head.
+ * @head: in the object, which readers can no longer find.  Not NULL (reported).
+ * @func: runs in any thread, often in this very call, under no lock of the library.  It may call call_hazptr()
+ *   and call_rcu(), and it may not wait for callbacks; locks that it takes must not be held by who retires.
+ *
+ * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand or more, so that one
+ * membarrier and one scan serve them all; what a thread leaves behind is reclaimed by a worker thread within
+ * about a tenth of a second.
+ * Context: any thread, also in an RCU section or a callback; not in a signal handler; does not sleep.
+ * Cost: a few stores; once per batch a membarrier (full fences: a fence), a look at each slot in use, and
+ *   the callbacks.  Out of memory costs speed, not the callback.
+ */
+static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+{
+	quiesce_call_hazptr(head, func);
+}
+
+/** kfree_hazptr - free() @ptr once nobody protects its head.
+ * @ptr: from malloc(); @field: its struct hazptr_head, less than 4096 bytes from its start.
+ *
+ * Context: as call_hazptr(). */
+#define kfree_hazptr(ptr, field)                                                                                    \
+	quiesce_call_hazptr(&(ptr)->field,                                                                          \
+			    (void (*)(struct hazptr_head *))(1 + ((char *)&(ptr)->field - (char *)(ptr)) +          \
+							     0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) <  \
+										     QUIESCE_KFREE_OFFSET_MAX       \
+										     ? 1                            \
+										     : -1])))
+
+/** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.
+ *
+ * It waits for the slots that protect those objects, too.
+ * Context: may sleep; not in a callback (reported, aborts); not while the caller protects one of them (a
+ *   deadlock, which the stall report tells of). */
+static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
+
+QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
+
+/** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
+ * @ptr: an address that readers can no longer find; of the hazptr_head where readers protect by field.
+ *   NULL: returns at once.
+ *
+ * The same wait as synchronize_shazptr(), which see: slots and guards are looked at by both. */
+static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+
+/* ---- cohorts: retire into a group, wait for the group ---- */
+
+/* Objects that are retired together, such as those of one structure that will be destroyed. */
+struct hazptr_cohort {
+	struct hazptr_head *list; /* private */
+	uint64_t nr;
+	uint32_t lock;
+};
+#define HAZPTR_COHORT_INIT { NULL, 0, 0 }
+
+QUIESCE_API void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
+					    void (*func)(struct hazptr_head *head));
+QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort);
+
+/** call_hazptr_cohort - call_hazptr() into @cohort.
+ *
+ * Any number of threads may retire into a cohort.  They share one list, so each call takes a locked instruction.
+ * Nothing but these two calls reclaims what is in it. */
+static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
+				      void (*func)(struct hazptr_head *head))
+{
+	quiesce_call_hazptr_cohort(cohort, head, func);
+}
+
+/** synchronize_hazptr_cohort - wait until everything that was retired into @cohort has been reclaimed.
+ *
+ * Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
+static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
+
+QUIESCE_END_DECLS
+
+#endif

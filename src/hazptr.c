@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr.c - hazard pointers: the slots that readers own.
+ *
+ *   first choice: the thread's own line, by load and store; then a pool, by compare-and-exchange
+ *   a context:    a line of its own
+ *   a slot:       1 free | 0 taken, protects nothing | an address, and the scan's tag
+ *
+ * I1. A free slot is taken by whose line it is in only (its signal handlers give back what they take), or
+ *     in the pool by compare-and-exchange.  A taken slot is written by whoever owns it, and the scan may
+ *     add a tag to an address.
+ * I2. Lines are never freed, and what is taken in a line stays taken when the line goes to somebody
+ *     else: so a slot may be freed by any thread at any time.
+ * I3. In a forked child the lines are the same, because slots are in use there: the child may
+ *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
+ *     made, protect nothing there, and are not let again while a slot in them is taken.
+ *
+ * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
+ * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
+ */
+#include "hazptr.h"
+
+#include "rcu.h"
+#include "shazptr.h"
+
+#include <errno.h>
+#include <string.h>
+
+#if defined(QUIESCE_SIM)
+#define MAX_LINES 4u
+#else
+#define MAX_LINES (1u << 17)
+#endif
+/* Used when not even address space can be reserved. */
+#define FALLBACK_LINES 16u
+static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+
+struct quiesce__lines quiesce__hazptr_lines;
+
+void quiesce__hazptr_init(void)
+{
+	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
+		quiesce__hazptr_lines = (struct quiesce__lines){ .first = fallback[0], .capacity = FALLBACK_LINES };
+	quiesce__hazptr_choose();
+}
+
+void quiesce__hazptr_choose(void)
+{
+	quiesce_shazptr_v1.hazptr = quiesce__light ? 0 : QUIESCE_HAZPTR_FULL;
+}
+
+/* ---- lines ---- */
+
+static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
+{
+	return (hazptr_t *)(line + k);
+}
+
+/* A line for @tenant, all of its slots counted; NULL: there is no memory. */
+static uintptr_t *take_line(uint64_t tenant)
+{
+	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, tenant, UINT32_MAX);
+
+	/* Relaxed: as the last tenant left it. */
+	if (!line || quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]))
+		return line;
+	quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+		quiesce_store_release(SH2, line + k, QUIESCE_HAZPTR_FREE);
+	return line;
+}
+
+/* The calling thread's own line; NULL: it has none and gets none, because it exits or there is no memory. */
+static QUIESCE_COLD uintptr_t *settle(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	struct platform_sigmask mask;
+	uintptr_t *line;
+
+	quiesce__reader_ensure(self, layout);
+	if (!self->reader)
+		return NULL;
+	platform_signals_block(&mask);
+	/* A handler may have settled, just before the signals were blocked. */
+	line = self->hazptr ? self->hazptr : take_line(quiesce__new_tenant());
+	self->hazptr = line;
+	platform_signals_restore(&mask);
+	return line;
+}
+
+void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self)
+{
+	uintptr_t *line = self->hazptr, *spare = self->hazptr_spare;
+
+	self->hazptr = self->hazptr_spare = NULL;
+	if (line)
+		quiesce__leave_line(line);
+	if (spare)
+		quiesce__leave_line(spare);
+}
+
+/* ---- slots ---- */
+
+/* In a line that nobody else takes from. */
+static bool take_free(hazptr_t *slot)
+{
+	/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
+	if (quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE)
+		return false;
+	quiesce_store_relaxed(&slot->value, (uintptr_t)0); /* Relaxed: it protects nothing. */
+	return true;
+}
+
+static hazptr_t *alloc_in_line(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		if (take_free(slot_at(line, k)))
+			return slot_at(line, k);
+	return NULL;
+}
+
+static hazptr_t *alloc_in_line_of_all(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		uintptr_t value = quiesce_load_relaxed(line + k); /* Relaxed: the exchange decides. */
+
+		/* SH2: full, pairs with SH2 in quiesce__hazptr_free_slow() and hazptr_free() */
+		if (value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, line + k, &value, (uintptr_t)0))
+			return slot_at(line, k);
+	}
+	return NULL;
+}
+
+/* In a line that is everybody's: the first with a free slot, else a new one. */
+static hazptr_t *alloc_shared(void)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	hazptr_t *slot = NULL;
+	uintptr_t *line;
+
+	/* Relaxed: a line that comes meanwhile is not needed. */
+	for (uint32_t i = 0, nr = quiesce_load_relaxed(&lines->nr); i < nr && !slot; i++) {
+		line = quiesce__line(lines, i);
+		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
+			slot = alloc_in_line_of_all(line);
+	}
+	while (!slot && (line = take_line(QUIESCE_TENANT_ALL)))
+		slot = alloc_in_line_of_all(line);
+	return slot;
+}
+
+hazptr_t *quiesce_hazptr_alloc_detached(void)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	return alloc_shared();
+}
+
+hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line;
+	hazptr_t *slot;
+
+	if (ctx)
+		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
+	line = self->hazptr ? self->hazptr : settle(self, layout);
+	slot = line ? alloc_in_line(line) : NULL;
+	return slot ? slot : alloc_shared();
+}
+
+static void free_slot(hazptr_t *slot)
+{
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+}
+
+bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ret_slots[i] = hazptr_alloc(ctx);
+		if (ret_slots[i])
+			continue;
+		while (i--)
+			free_slot(ret_slots[i]);
+		return false;
+	}
+	return true;
+}
+
+/* ---- contexts ---- */
+
+int quiesce_init_hazptr_context(struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line = self->hazptr_spare;
+
+	if (line) {
+		self->hazptr_spare = NULL;
+	} else {
+		quiesce__init();
+		quiesce__fork_check();
+		quiesce__used();
+		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
+		line = take_line(QUIESCE_TENANT_CONTEXT | platform_tid());
+	}
+	ctx->slots = line ? slot_at(line, 0) : NULL;
+	return line ? 0 : -ENOMEM;
+}
+
+static const hazptr_t *held_in(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
+		if (quiesce_load_acquire(SH2, line + k) != QUIESCE_HAZPTR_FREE)
+			return slot_at(line, k);
+	return NULL;
+}
+
+void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line = &ctx->slots->value;
+	const hazptr_t *held;
+
+	if (!ctx->slots)
+		return;
+	ctx->slots = NULL;
+	held = held_in(line);
+	if (quiesce_unlikely(held != NULL)) {
+		/* The line stays the context's that is no more: nobody is let in, and the slots go on protecting. */
+		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
+				"cleanup_hazptr_context() at %p of a context with slot %p not freed (it protects %p)",
+				__builtin_return_address(0), (const void *)held, (void *)held->value);
+		return;
+	}
+	if (!self->hazptr_spare && self->reader) {
+		self->hazptr_spare = line;
+		/* Relaxed: the line is the thread's, and stays let. */
+		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_CONTEXT | platform_tid());
+		return;
+	}
+	quiesce__leave_line(line);
+}
+
+/* ---- while somebody waits, or with full fences ---- */
+
+/* Wake the scan if it waits for what @slot held: once for each tag. */
+static void answer(hazptr_t *slot)
+{
+	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
+
+	/* Relaxed: a tag that comes late is answered at the next call; and what the scan makes of
+	 * a word that is lost is a tag of old, which waits for no less. */
+	if (quiesce_load_relaxed(tagged)) {
+		quiesce_store_relaxed(tagged, 0); /* Relaxed: as above. */
+		quiesce__shazptr_notify();
+	}
+}
+
+static void attend(hazptr_t *slot)
+{
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
+
+	if (asked & QUIESCE_SLOTS_WAIT)
+		answer(slot);
+	if (asked & QUIESCE_SLOTS_HURRY) {
+		quiesce__count(yields);
+		platform_yield();
+	}
+}
+
+void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
+{
+	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */
+	bool held = quiesce_load_relaxed(&slot->value) != 0;
+
+	if (!held)
+		attend(slot);
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, value);
+	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	quiesce_fence_mode(HP1);
+	if (held && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
+		answer(slot);
+}
+
+void quiesce__hazptr_free_slow(hazptr_t *slot)
+{
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+	attend(slot);
+}
+
+void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ret_ptrs[i] = quiesce_load_relaxed(where[i]); /* Relaxed: only the second load is used. */
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
+	}
+	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	quiesce_fence_mode(HP1);
+	for (size_t i = 0; i < nr; i++) {
+		/* SH3: acquire, pairs with the caller */
+		void *again = quiesce_load_acquire(SH3, where[i]);
+
+		if ((uintptr_t)again != (uintptr_t)ret_ptrs[i])
+			again = quiesce__hazptr_protect(slots[i], where[i], 0);
+		ret_ptrs[i] = again;
+	}
+}
+
+/* ---- fork ---- */
+
+/* I3.  Relaxed throughout: the child has one thread. */
+static void end_protections(uintptr_t *line)
+{
+	bool taken = false;
+
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		if (quiesce_load_relaxed(line + k) != QUIESCE_HAZPTR_FREE) {
+			quiesce_store_relaxed(line + k, (uintptr_t)0);
+			taken = true;
+		}
+	if (!(quiesce_load_relaxed(quiesce__tenant_of(line)) & QUIESCE_TENANT_CONTEXT))
+		quiesce_store_relaxed(quiesce__tenant_of(line), taken ? QUIESCE_TENANT_CONTEXT : 0);
+}
+
+/* Before the registry learns the thread's new number.  Relaxed throughout: as above. */
+void quiesce__hazptr_fork_child(void)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), parent = self->reader ? quiesce_load_relaxed(&self->reader->tid) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uintptr_t *line = quiesce__line(lines, i);
+		uint64_t *tenant = quiesce__tenant_of(line), found = quiesce_load_relaxed(tenant);
+
+		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || found == QUIESCE_TENANT_ALL)
+			continue;
+		if (line == self->hazptr)
+			quiesce_store_relaxed(tenant, quiesce__new_tenant());
+		else if ((found & QUIESCE_TENANT_CONTEXT) && parent && (uint32_t)found == parent)
+			quiesce_store_relaxed(tenant, QUIESCE_TENANT_CONTEXT | platform_tid());
+		else
+			end_protections(line);
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr.h - what the ground floor asks of hazard pointers. */
+#ifndef QUIESCE_SRC_HAZPTR_H
+#define QUIESCE_SRC_HAZPTR_H
+
+#include <quiesce/hazptr.h>
+
+#include "hazards.h"
+
+/* hazptr.c: slots */
+extern struct quiesce__lines quiesce__hazptr_lines;
+void quiesce__hazptr_init(void);
+void quiesce__hazptr_choose(void); /* when a fence mode is chosen before first use */
+void quiesce__hazptr_fork_child(void);
+/* The calling thread exits: it claims in no line of its own any more. */
+void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
+
+/* Bits of quiesce_shazptr_v1.hazptr, next to QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_HURRY. */
+#define QUIESCE_HAZPTR_FULL 4ull /* full fences */
+
+/* hazptr_retire.c: objects, in lists linked by their heads */
+
+#if defined(QUIESCE_SIM)
+#define QUIESCE_HAZPTR_BATCH 2u
+#define QUIESCE_RETIRED_SLOTS 4u
+#else
+#define QUIESCE_HAZPTR_BATCH 1024u  /* objects of one thread, before it reclaims */
+#define QUIESCE_RETIRED_SLOTS HAZPTR_BATCH_MAX
+#endif
+
+/* Objects on their way: those to run, and those that something protects. */
+struct quiesce__reclaim {
+	struct hazptr_head *ready, *kept;
+};
+
+/* Push to a list that others push to and take at the same time. */
+void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
+struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
+void quiesce__hazptr_count_pushed(void);
+/* Part @list into what may run and what may not; one fence and one look.  Returns how many may run. */
+uint64_t quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
+/* Run what is ready, taking each off the list before. */
+void quiesce__hazptr_run_list(struct hazptr_head **ready);
+/* Wait until whoever protects the first of @kept has gone. */
+void quiesce__hazptr_wait_for(const struct hazptr_head *kept);
+
+/* For the worker: sweep what others have left behind, if it is time.  Returns how long until the
+ * next time, PLATFORM_FOREVER if nothing is left behind. */
+uint64_t quiesce__hazptr_sweep(uint64_t now);
+/* Is anything queued or left behind?  After a heavy fence. */
+bool quiesce__hazptr_left(void);
+
+void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self);
+bool quiesce__retired_paused(void); /* no callback runs */
+void quiesce__retired_fork_prepare(void);
+void quiesce__retired_fork_parent(void);
+void quiesce__retired_fork_child(void);
+void quiesce__hazptr_stats(struct quiesce_stats *stats);
+bool quiesce__hazptr_barrier_until(uint64_t deadline);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_list.c - retired objects in lists, linked by their heads: of who sweeps, and of cohorts.
+ *
+ * HP3  object pushed to a list | list taken
+ */
+#include "retired.h"
+
+void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
+{
+	struct hazptr_head *old = quiesce_load_relaxed(list); /* Relaxed: the exchange decides. */
+
+	do
+		head->next = old;
+	/* HP3: full, pairs with HP3 in quiesce__hazptr_take() */
+	while (!quiesce_cmpxchg(HP3, list, &old, head));
+}
+
+struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
+{
+	/* Relaxed: the exchange decides. */
+	if (!quiesce_load_relaxed(list) || QUIESCE_MUTANT(hazptr_list_lost))
+		return NULL;
+	/* HP3: full, pairs with HP3 in quiesce__hazptr_push() */
+	return quiesce_xchg(HP3, list, NULL);
+}
+
+/* Move from @from to @to what @set has. */
+static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazards *set)
+{
+	struct hazptr_head *head;
+
+	while ((head = *from)) {
+		if (!quiesce__hazards_has(set, (uintptr_t)head) || QUIESCE_MUTANT(hazptr_no_look)) {
+			from = &head->next;
+			continue;
+		}
+		*from = head->next;
+		head->next = *to;
+		*to = head;
+	}
+}
+
+uint64_t quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
+{
+	struct quiesce__hazards set;
+	uint64_t nr = 0;
+
+	*ret_parts = (struct quiesce__reclaim){ .ready = list };
+	quiesce__hazards_begin(&set, NULL, 0);
+	do
+		keep(&ret_parts->ready, &ret_parts->kept, &set);
+	while (quiesce__hazards_next(&set));
+	for (const struct hazptr_head *head = ret_parts->ready; head; head = head->next)
+		nr++;
+	return nr;
+}
+
+void quiesce__hazptr_count_pushed(void)
+{
+	quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1); /* Relaxed: a statistic. */
+}
+
+void quiesce__hazptr_run_list(struct hazptr_head **ready)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct hazptr_head *head;
+
+	self->state |= QUIESCE_TLS_IN_HAZPTR;
+	while ((head = *ready)) {
+		*ready = head->next;
+		quiesce__hazptr_run(head);
+		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+	}
+	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+}
+
+void quiesce__hazptr_wait_for(const struct hazptr_head *kept)
+{
+	if (!QUIESCE_MUTANT(hazptr_barrier_early))
+		quiesce_synchronize_shazptr(kept);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_sweep.c - what is left behind: by threads that retire no more, or because it was protected.
+ *
+ * I1. One sweeps at a time, and holds the lock until the callbacks have returned: so who waits for
+ *     that lock, and for the lock of each queue, has waited for the callbacks that run now.
+ * I2. What was gathered is in @ready or in @kept, and what was taken out counts as run: a fork waits until it is so.
+ *
+ * HP4  object queued, then limit read           | limit 0, fence, then queued read
+ */
+#include "retired.h"
+
+#define SWEEP_NS 100000000u
+#define SWEEP_MAX_NS 1600000000u
+#define POLL_NS 1000000u
+
+struct quiesce__sweep quiesce__sweep;
+
+static bool any_queued(void)
+{
+	bool any = false;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r && !any; r = r->next)
+		any = quiesce__retired_waiting(r) != 0;
+	quiesce__unlock(&quiesce__sweep.lock);
+	return any;
+}
+
+bool quiesce__hazptr_left(void)
+{
+	/* Relaxed: CB3 and HP4 order them. */
+	return quiesce_load_relaxed(&quiesce__sweep.left) || quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued();
+}
+
+/* Has its owner reclaimed since the last sweep? */
+static bool is_busy(struct quiesce__retired *r)
+{
+	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
+	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
+
+	r->taken_swept = taken;
+	return busy;
+}
+
+static void gather_ring(struct quiesce__retired *r, bool all)
+{
+	if (!quiesce__retired_waiting(r) && !all)
+		return;
+	if (all)
+		quiesce__lock(&r->lock); /* until the owner is through with its callbacks */
+	else if (is_busy(r) || !quiesce__trylock(&r->lock))
+		return;
+	quiesce__gate_enter(&quiesce__sweep.running);
+	quiesce__sweep.kept = quiesce__retired_drain(r, quiesce__sweep.kept);
+	quiesce__gate_leave(&quiesce__sweep.running);
+	r->taken_swept = r->taken;
+	quiesce__unlock(&r->lock);
+}
+
+/* Return to the system the queues of threads that have gone, if they are empty. */
+static void free_rings(void)
+{
+	struct quiesce__retired **at = &quiesce__sweep.rings, *r, *gone = NULL;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	while ((r = *at)) {
+		if (quiesce_load_relaxed(&r->owner_gone) && !quiesce__retired_waiting(r)) { /* Relaxed: under the lock. */
+			*at = r->next;
+			r->next = gone;
+			gone = r;
+			quiesce__sweep.gone_queued += r->queued - r->again;
+			quiesce__sweep.gone_run += r->run;
+		} else {
+			at = &r->next;
+		}
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
+	while ((r = gone)) {
+		gone = r->next;
+		if (r->table)
+			platform_pages_put(r->table, r->table_size * sizeof *r->table);
+		platform_pages_put(r, sizeof *r);
+	}
+}
+
+static void sweep_begin(void)
+{
+	quiesce__sweep.sweeper = quiesce__self();
+}
+
+static void sweep_end(void)
+{
+	quiesce_store_relaxed(&quiesce__sweep.keeps, quiesce__sweep.kept != NULL); /* Relaxed: the worker looks again. */
+	quiesce__sweep.sweeper = NULL;
+	free_rings();
+	quiesce__unlock(&quiesce__sweep.sweeping);
+}
+
+/* Into the list of what is not yet known to be unprotected.  By who sweeps. */
+static void gather(bool all)
+{
+	struct quiesce__retired *first;
+	struct hazptr_head *list, *next;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	first = quiesce__sweep.rings;
+	quiesce__unlock(&quiesce__sweep.lock);
+	for (struct quiesce__retired *r = first; r; r = r->next)
+		gather_ring(r, all);
+	quiesce__gate_enter(&quiesce__sweep.running);
+	for (list = quiesce__hazptr_take(&quiesce__sweep.left); list; list = next) {
+		next = list->next;
+		list->next = quiesce__sweep.kept;
+		quiesce__sweep.kept = list;
+	}
+	quiesce__gate_leave(&quiesce__sweep.running);
+}
+
+/* One look at what was gathered; by who sweeps.  True if nothing is protected. */
+static bool sweep_once(void)
+{
+	struct quiesce__reclaim parts;
+
+	if (!quiesce__sweep.kept)
+		return true;
+	quiesce__gate_enter(&quiesce__sweep.running);
+	quiesce__hazptr_part(quiesce__sweep.kept, &parts);
+	quiesce__sweep.ready = parts.ready;
+	quiesce__sweep.kept = parts.kept;
+	quiesce__gate_leave(&quiesce__sweep.running);
+	while (quiesce__sweep.ready) {
+		quiesce__gate_enter(&quiesce__sweep.running);
+		quiesce__hazptr_run_list(&quiesce__sweep.ready);
+		quiesce__gate_leave(&quiesce__sweep.running);
+	}
+	return !quiesce__sweep.kept;
+}
+
+uint64_t quiesce__hazptr_sweep(uint64_t now)
+{
+	uint64_t before = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+	bool left;
+
+	if (!quiesce__hazptr_left()) {
+		quiesce__sweep.sweep_at = 0;
+		return PLATFORM_FOREVER;
+	}
+	if (!quiesce__sweep.sweep_at) {
+		quiesce__sweep.sweep_ns = SWEEP_NS;
+		quiesce__sweep.sweep_at = now + SWEEP_NS;
+	}
+	if (now < quiesce__sweep.sweep_at)
+		return quiesce__sweep.sweep_at - now;
+	if (quiesce__trylock(&quiesce__sweep.sweeping)) {
+		sweep_begin();
+		gather(false);
+		sweep_once();
+		sweep_end();
+	}
+	left = quiesce__hazptr_left();
+	/* Whatever is protected for long is looked at less often. */
+	if (quiesce_load_relaxed(&quiesce__sweep.run) != before || !left) /* Relaxed: as above. */
+		quiesce__sweep.sweep_ns = SWEEP_NS;
+	else if (quiesce__sweep.sweep_ns < SWEEP_MAX_NS)
+		quiesce__sweep.sweep_ns *= 2;
+	quiesce__sweep.sweep_at = now + quiesce__sweep.sweep_ns;
+	return left ? quiesce__sweep.sweep_ns : PLATFORM_FOREVER;
+}
+
+/* ---- hazptr_barrier() ---- */
+
+static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
+{
+	if (!deadline) {
+		quiesce__lock(lock);
+		return true;
+	}
+	while (!quiesce__trylock(lock)) {
+		uint32_t never = 0;
+
+		if (platform_now_ns() >= deadline)
+			return false;
+		platform_futex_wait(&never, 0, POLL_NS);
+	}
+	return true;
+}
+
+bool quiesce__hazptr_barrier_until(uint64_t deadline)
+{
+	bool done;
+
+	if (!lock_until(&quiesce__sweep.sweeping, deadline))
+		return false;
+	sweep_begin();
+	gather(true);
+	while (!(done = sweep_once())) {
+		uint32_t never = 0;
+
+		if (deadline && platform_now_ns() >= deadline)
+			break;
+		if (deadline)
+			platform_futex_wait(&never, 0, POLL_NS);
+		else
+			quiesce__hazptr_wait_for(quiesce__sweep.kept);
+		if (QUIESCE_MUTANT(hazptr_barrier_early))
+			break;
+	}
+	sweep_end();
+	if (quiesce__hazptr_left())
+		quiesce__retired_tell_worker(); /* objects may have come while their queue was drained */
+	return done;
+}
+
+void quiesce_hazptr_barrier(void)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "hazptr_barrier() inside a callback would wait for itself");
+		return;
+	}
+	quiesce__hazptr_barrier_until(0);
+}
+
+/* ---- statistics; relaxed throughout ---- */
+
+void quiesce__hazptr_stats(struct quiesce_stats *stats)
+{
+	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run);   /* Relaxed: as above. */
+	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: as above. */
+
+	quiesce__lock(&quiesce__sweep.lock);
+	run += quiesce__sweep.gone_run;
+	in += quiesce__sweep.gone_queued;
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
+		run += quiesce_load_relaxed(&r->run); /* Relaxed: first, so that no object is missed in the difference. */
+		in += quiesce_load_relaxed(&r->queued) - quiesce_load_relaxed(&r->again); /* Relaxed: as above. */
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
+	stats->hazptr_retired = in;
+	stats->hazptr_reclaimed = run;
+}
+
+/* ---- fork ---- */
+
+bool quiesce__retired_paused(void)
+{
+	bool paused;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+	paused = !quiesce_load_acquire(FK1, &quiesce__sweep.running);
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r && paused; r = r->next)
+		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+		paused = !quiesce_load_acquire(FK1, &r->running);
+	quiesce__unlock(&quiesce__sweep.lock);
+	return paused;
+}
+
+void quiesce__retired_fork_prepare(void)
+{
+	quiesce__lock(&quiesce__sweep.lock);
+}
+
+void quiesce__retired_fork_parent(void)
+{
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+/* What others were about to run is left behind; what they were running counts as done. */
+void quiesce__retired_fork_child(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct hazptr_head *head;
+
+	quiesce__lock_reset(&quiesce__sweep.lock);
+	if (quiesce__sweep.sweeper != self) {
+		quiesce__lock_reset(&quiesce__sweep.sweeping);
+		quiesce__sweep.sweeper = NULL;
+		quiesce__sweep.running = 0;
+		while ((head = quiesce__sweep.ready)) {
+			quiesce__sweep.ready = head->next;
+			head->next = quiesce__sweep.kept;
+			quiesce__sweep.kept = head;
+		}
+	}
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
+		if (r == self->retired)
+			continue;
+		quiesce__lock_reset(&r->lock);
+		r->running = r->consuming = 0;
+		r->owner_gone = 1;
+	}
+	if (!self->retired)
+		return;
+	if (!self->retired->consuming)
+		quiesce__lock_reset(&self->retired->lock); /* a sweeper held it */
+	self->retired->limit = 0; /* the worker is gone: the next object makes us look */
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* lines.c - letting lines of hazard slots.
+ *
+ * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
+ *     whose heavy fence came before may do without it.
+ *
+ * SH4  the line as its tenant leaves it, then let go | taken, then claimed in
+ * SH6  group and slot counted, then claimed          | fence, counts read
+ */
+#include "lines.h"
+
+#define REAP_EVERY 64u
+#define COMMIT_BYTES ((size_t)65536)
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + COMMIT_BYTES - 1) / COMMIT_BYTES * COMMIT_BYTES;
+}
+
+void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max)
+{
+	for (uint32_t nr = max; nr; nr /= 2) {
+		char *start = platform_reserve(round_up(before + nr * QUIESCE_LINE_BYTES));
+
+		if (!start)
+			continue;
+		/* What comes before at once; the lines when they are needed. */
+		if (platform_commit(start, round_up(before + QUIESCE_LINE_BYTES)))
+			break;
+		*lines = (struct quiesce__lines){ .first = (uintptr_t *)(start + before), .capacity = nr, .commit = start };
+		return start;
+	}
+	return NULL;
+}
+
+void quiesce__raise_to(uint32_t *count, uint32_t nr)
+{
+	uint32_t old = quiesce_load_relaxed(count); /* Relaxed: the exchange decides. */
+
+	while (old < nr)
+		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
+		if (quiesce_cmpxchg(SH6, count, &old, nr))
+			return;
+}
+
+void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k)
+{
+	uintptr_t *used = group + words - 1, old = quiesce_load_relaxed(used); /* Relaxed: as above. */
+
+	while (old <= k && !(k && QUIESCE_MUTANT(slots_extra_uncounted)))
+		/* SH6: full, pairs with SH6 in quiesce__slots_used() */
+		if (quiesce_cmpxchg(SH6, used, &old, (uintptr_t)k + 1))
+			return;
+}
+
+/* Threads that died without saying so. */
+static void evict_the_dead(struct quiesce__lines *lines)
+{
+	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: a sweep. */
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t *tenant = quiesce__tenant_of(quiesce__line(lines, i));
+		uint64_t found = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
+
+		if (quiesce__tenant_is_thread(found) && !platform_thread_alive((uint32_t)found))
+			/* SH4: full, pairs with SH4 in quiesce__take_line() */
+			quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0);
+	}
+}
+
+static bool add_line(struct quiesce__lines *lines, uint32_t nr)
+{
+	uintptr_t *line = quiesce__line(lines, nr);
+	size_t offset;
+
+	if (nr % REAP_EVERY == REAP_EVERY - 1 || nr >= lines->capacity)
+		evict_the_dead(lines);
+	if (nr >= lines->capacity)
+		return false;
+	offset = (size_t)((char *)line - (const char *)lines->commit);
+	/* The first bytes are there. */
+	if (lines->commit && offset && offset % COMMIT_BYTES == 0 && platform_commit(line, COMMIT_BYTES))
+		return false;
+	quiesce__raise_to(&lines->nr, nr + 1);
+	return true;
+}
+
+uint64_t quiesce__new_tenant(void)
+{
+	static uint32_t tenants;
+
+	/* Relaxed: a number. */
+	return (uint64_t)(quiesce_fetch_add_relaxed(&tenants, 1u) & INT32_MAX) << 32 | platform_tid();
+}
+
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
+{
+	for (uint32_t i = 0; i < limit; i++) {
+		uint64_t none = 0;
+
+		/* Relaxed: quiesce__raise_to() decides. */
+		if (i == quiesce_load_relaxed(&lines->nr) && !add_line(lines, i))
+			return NULL;
+		/* Relaxed: the exchange decides. */
+		if (quiesce_load_relaxed(quiesce__tenant_of(quiesce__line(lines, i))))
+			continue;
+		/* SH4: full, pairs with SH4 in quiesce__leave_line() */
+		if (quiesce_cmpxchg(SH4, quiesce__tenant_of(quiesce__line(lines, i)), &none, tenant))
+			return quiesce__line(lines, i);
+	}
+	return NULL;
+}
+
+void quiesce__leave_line(uintptr_t *line)
+{
+	/* SH4: release, pairs with SH4 in quiesce__take_line() */
+	quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
+}
+
+uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot)
+{
+	/* Below the first line too: then it is a huge number. */
+	size_t line = (uintptr_t)((const char *)slot - (const char *)lines->first) / QUIESCE_LINE_BYTES;
+
+	if (line >= quiesce_load_relaxed(&lines->nr)) /* Relaxed: a report. */
+		return 0;
+	return quiesce_load_relaxed(quiesce__tenant_of(quiesce__line(lines, line))); /* Relaxed: as above. */
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* lines.h - lines of hazard slots, let to threads and contexts or shared; never freed.
+ *
+ *   a line:  | 7 slots, how many were ever used | the scan's words, tenant |
+ *
+ * A line is let by its tenant word.  What is still held in it when its tenant goes stays held: the
+ * next tenant finds those slots taken.  So a protection may outlive its thread.
+ */
+#ifndef QUIESCE_LINES_H
+#define QUIESCE_LINES_H
+
+#include "core.h"
+
+#define QUIESCE_LINE_WORDS 8u
+#define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
+#define QUIESCE_LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
+
+/* Tenants: 0 none; a thread's number in the low half, below a count; or: */
+#define QUIESCE_TENANT_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
+#define QUIESCE_TENANT_ALL UINT64_MAX              /* for good: everybody claims there by compare-and-exchange */
+
+struct quiesce__lines {
+	uintptr_t *first;
+	uint32_t capacity;
+	uint32_t nr;        /* lines that were ever let; grows only */
+	const void *commit; /* memory from here on is committed in steps as lines are added; NULL: it all is */
+};
+
+static inline uintptr_t *quiesce__line(const struct quiesce__lines *lines, size_t index)
+{
+	return lines->first + index * 2 * QUIESCE_LINE_WORDS;
+}
+
+static inline uint64_t *quiesce__tenant_of(uintptr_t *line)
+{
+	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
+}
+
+/* Reserve room for @max lines, fewer if need be, after @before bytes; nothing of it is in use.
+ * Returns where those bytes are; NULL: not even address space can be had. */
+void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max);
+/* Count @nr in, at least. */
+void quiesce__raise_to(uint32_t *count, uint32_t nr);
+/* Slot @k of a group of @words is about to be used. */
+void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k);
+/* The lowest line below @limit that is free, for @tenant; NULL: there is none, or no memory. */
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit);
+/* For the calling thread.  Thread numbers come again; tenants do not. */
+uint64_t quiesce__new_tenant(void);
+void quiesce__leave_line(uintptr_t *line);
+/* The tenant of the line that @slot is in; 0: none, or not in these lines. */
+uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot);
+
+static inline bool quiesce__tenant_is_thread(uint64_t tenant)
+{
+	return tenant && !(tenant & QUIESCE_TENANT_CONTEXT);
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce__sweep.h - queues of retired objects; see hazptr_retire.c for the theory. */
+#ifndef QUIESCE_RETIRED_H
+#define QUIESCE_RETIRED_H
+
+#include "hazptr.h"
+#include "ring.h"
+
+#define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* on an entry: protected, as an earlier round of the look has found */
+
+struct quiesce__retired {
+	/* The owner's line. */
+	uint64_t queued;      /* ever; read by sweepers */
+	uint64_t limit;       /* a sweeper sets it to 0 */
+	uint64_t again;       /* of @queued, pushes of what had been protected */
+	uint64_t run;         /* callbacks run by the owner */
+	uint32_t batch;
+	uint32_t consuming;   /* the owner holds the lock, below in its stack */
+	/* Of who holds the lock. */
+	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
+	uint32_t running;     /* inside the gate */
+	uint64_t taken;
+	uint64_t taken_swept; /* as the last sweep saw it */
+	uint32_t owner_gone;
+	uintptr_t *table;     /* for looks at many slots */
+	uint32_t table_size;
+	struct quiesce__retired *next; /* under sweep.lock */
+	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
+};
+
+struct quiesce__sweep {
+	struct quiesce__lock sweeping; /* held by who sweeps, callbacks included; rings are freed under it */
+	struct quiesce__lock lock;     /* guards the list of rings */
+	struct quiesce__retired *rings;
+	struct hazptr_head *left;      /* pushed by anybody, taken by who sweeps */
+	struct hazptr_head *ready;     /* of who sweeps: to run */
+	struct hazptr_head *kept;      /* of who sweeps: protected */
+	uint32_t keeps;                /* is anything in it; between sweeps */
+	const struct quiesce_tls_v1 *sweeper;
+	uint32_t running;              /* who sweeps is inside the gate */
+	uint64_t sweep_at, sweep_ns;   /* the worker's */
+	uint64_t pushed, run;          /* to the list by call_hazptr(); from lists */
+	uint64_t gone_queued, gone_run; /* of rings that are gone */
+};
+extern struct quiesce__sweep quiesce__sweep;
+
+static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired *r)
+{
+	/* HP2: acquire, pairs with HP2 in push() */
+	return quiesce_load_acquire(HP2, &r->queued) - quiesce_load_relaxed(&r->taken); /* Relaxed: the lock's, or a hint. */
+}
+
+static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint64_t i)
+{
+	return &r->slot[i % QUIESCE_RETIRED_SLOTS];
+}
+
+static inline void quiesce__hazptr_run(struct hazptr_head *head)
+{
+	uintptr_t func = (uintptr_t)head->func;
+
+	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+		platform_free((char *)head - (func - 1));
+	else
+		head->func(head);
+}
+
+/* Drain @r into @list; under its lock. */
+struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
+/* There is something that its owner may not come back for: does the worker know? */
+void quiesce__retired_tell_worker(void);
+
+#endif
