@@ -106,7 +106,8 @@ static bool take_free(hazptr_t *slot)
 	/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
 	if (quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE)
 		return false;
-	quiesce_store_relaxed(&slot->value, (uintptr_t)0); /* Relaxed: it protects nothing. */
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 	return true;
 }
 
@@ -335,8 +336,10 @@ void quiesce__hazptr_fork_child(void)
 {
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uint32_t nr = quiesce_load_relaxed(&lines->nr), parent = self->reader ? quiesce_load_relaxed(&self->reader->tid) : 0;
+	uint32_t nr = quiesce_load_relaxed(&lines->nr);
+	uint32_t parent = self->reader ? quiesce_load_relaxed(&self->reader->tid) : 0;
 
+	quiesce__hazptr_choose(); /* the parent's requests are not ours */
 	for (uint32_t i = 0; i < nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
 		uint64_t *tenant = quiesce__tenant_of(line), found = quiesce_load_relaxed(tenant);

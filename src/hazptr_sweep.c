@@ -136,6 +136,18 @@ static bool sweep_once(void)
 	return !quiesce__sweep.kept;
 }
 
+/* Callbacks may have retired more: a list of which each retires the next is not to take a sweep each. */
+static void sweep_while_it_helps(void)
+{
+	uint64_t run;
+
+	do {
+		run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+		gather(false);
+		sweep_once();
+	} while (quiesce_load_relaxed(&quiesce__sweep.run) != run); /* Relaxed: as above. */
+}
+
 uint64_t quiesce__hazptr_sweep(uint64_t now)
 {
 	uint64_t before = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
@@ -153,8 +165,7 @@ uint64_t quiesce__hazptr_sweep(uint64_t now)
 		return quiesce__sweep.sweep_at - now;
 	if (quiesce__trylock(&quiesce__sweep.sweeping)) {
 		sweep_begin();
-		gather(false);
-		sweep_once();
+		sweep_while_it_helps();
 		sweep_end();
 	}
 	left = quiesce__hazptr_left();

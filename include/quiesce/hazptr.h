@@ -29,7 +29,8 @@
  *
  * Bound.  Objects that were retired and not yet reclaimed are at most
  *	HAZPTR_BATCH_MAX for each thread that retires, and as many as there are slots in use,
- * however long a reader stays.  Wildcards (shazptr.h) are not covered: while one is held nothing is reclaimed.
+ * however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held nothing is
+ * reclaimed; and callbacks that retire several objects each, because what does not fit is left to a worker.
  *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
@@ -101,7 +102,8 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 	/* SH2: acquire, pairs with SH2 in hazptr_free() */
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
 		return quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
-	quiesce_store_relaxed(&slot->value, (uintptr_t)0); /* Relaxed: it protects nothing. */
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 	return slot;
 }
 

@@ -80,13 +80,23 @@ int platform_commit(void *start, size_t bytes)
 	return err;
 }
 
+/* There if the program is built with LeakSanitizer: what is in a queue of ours is not lost. */
+void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
+void __lsan_unregister_root_region(const void *start, size_t bytes) __attribute__((weak));
+
 void *platform_pages_get(size_t bytes)
 {
-	return map(bytes, PROT_READ | PROT_WRITE, 0);
+	void *start = map(bytes, PROT_READ | PROT_WRITE, 0);
+
+	if (start && __lsan_register_root_region)
+		__lsan_register_root_region(start, bytes);
+	return start;
 }
 
 void platform_pages_put(void *start, size_t bytes)
 {
+	if (__lsan_unregister_root_region)
+		__lsan_unregister_root_region(start, bytes);
 	munmap(start, bytes);
 }
 
