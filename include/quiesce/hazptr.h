@@ -5,8 +5,6 @@
  * own, and a reader that stays delays the free of what it protects, nothing else.  Use shazptr.h where
  * an updater only waits; use RCU where readers traverse many objects.
  *
- *	struct config { struct hazptr_head hazptr; int limit; };
- *
  *	hazptr_t *slot = hazptr_alloc(NULL);                    // reader; keep the slot for many reads
  *	p = hazptr_protect(slot, &config);
  *	if (p)
@@ -15,7 +13,7 @@
  *	hazptr_free(NULL, slot);
  *
  *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
- *	kfree_hazptr(old, hazptr);
+ *	kfree_hazptr(old, hazptr);                              // struct hazptr_head, the first member
  *
  * What is protected is an address.  call_hazptr() waits for protections of the address of the
  * hazptr_head, so where that is not the first member readers protect by field:
@@ -27,9 +25,8 @@
  * not waited for finds the object unlinked.
  * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
  *
- * Bound.  Objects that were retired and not yet reclaimed are at most
- *	HAZPTR_BATCH_MAX for each thread that retires, and as many as there are slots in use,
- * however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held nothing is
+ * Bound.  Objects that were retired and not yet reclaimed are at most HAZPTR_BATCH_MAX for each thread that
+ * retires, and as many as there are slots in use, however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held nothing is
  * reclaimed; and callbacks that retire several objects each, because what does not fit is left to a worker.
  *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for

@@ -15,7 +15,7 @@ from tap import Tap
 
 WARN = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-fsyntax-only"]
 AROUND = """
-struct config {{ int limit; struct rcu_head rcu; }};
+struct config {{ int limit; struct rcu_head rcu; HEAD }};
 static struct config *config;
 static void use(int limit) {{ (void)limit; }}
 void example(struct config *p, struct config *old, struct config *fresh);
@@ -44,13 +44,13 @@ def main():
     tap.result(bool(blocks), "README.md has an example")
     for i, block in enumerate(blocks):
         check(tap, f"README.md, example {i + 1}", root / "include", "#include <stdlib.h>\n" + block)
-    for name in ("rcu.h", "shazptr.h"):
+    for name, head in (("rcu.h", ""), ("shazptr.h", ""), ("hazptr.h", "struct hazptr_head hazptr;")):
         header = (root / "include/quiesce" / name).read_text()
         opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
         lines = re.findall(r"^ \*\t(.*)$", opening, re.M)
         tap.result(len(lines) > 5, f"{name} has an example")
         check(tap, name, root / "include", f"#include <quiesce/{name}>\n#include <stdlib.h>\n" +
-              AROUND.format("\n".join(lines)))
+              AROUND.replace("HEAD", head).format("\n".join(lines)))
     return tap.finish()
 
 
