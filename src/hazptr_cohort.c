@@ -20,7 +20,7 @@ static bool reclaim(struct hazptr_cohort *cohort, bool wait)
 	if (!list)
 		return true;
 	quiesce__hazptr_part(list, &parts);
-	quiesce__hazptr_run_list(&parts.ready);
+	quiesce__hazptr_run_list(&parts.ready, UINT32_MAX);
 	if (wait && parts.kept)
 		quiesce__hazptr_wait_for(parts.kept);
 	for (; parts.kept; parts.kept = next) {

@@ -60,13 +60,13 @@ void quiesce__hazptr_count_pushed(void)
 	quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1); /* Relaxed: a statistic. */
 }
 
-void quiesce__hazptr_run_list(struct hazptr_head **ready)
+void quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct hazptr_head *head;
 
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
-	while ((head = *ready)) {
+	while (nr-- && (head = *ready)) {
 		*ready = head->next;
 		quiesce__hazptr_run(head);
 		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */

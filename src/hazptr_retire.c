@@ -185,6 +185,7 @@ struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct ha
 		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
 		head->next = list;
 		list = head;
+		r->swept++;
 		quiesce__count(hazptr_swept);
 	}
 	return list;

@@ -12,6 +12,9 @@
 #define SWEEP_NS 100000000u
 #define SWEEP_MAX_NS 1600000000u
 #define POLL_NS 1000000u
+#define PAUSE_NS 1000000u
+#define ROUNDS 8u
+#define CHUNK 64u /* callbacks between two visits of the fork gate */
 
 struct quiesce__sweep quiesce__sweep;
 
@@ -28,8 +31,9 @@ static bool any_queued(void)
 
 bool quiesce__hazptr_left(void)
 {
-	/* Relaxed: CB3 and HP4 order them. */
-	return quiesce_load_relaxed(&quiesce__sweep.left) || quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued();
+	/* Relaxed: CB3 and HP4 order them.  Who sweeps now has some, and may leave some. */
+	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.left) ||
+	       quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued(); /* Relaxed: as above. */
 }
 
 /* Has its owner reclaimed since the last sweep? */
@@ -42,19 +46,35 @@ static bool is_busy(struct quiesce__retired *r)
 	return busy;
 }
 
-static void gather_ring(struct quiesce__retired *r, bool all)
+static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
 {
-	if (!quiesce__retired_waiting(r) && !all)
-		return;
-	if (all)
-		quiesce__lock(&r->lock); /* until the owner is through with its callbacks */
-	else if (is_busy(r) || !quiesce__trylock(&r->lock))
-		return;
+	if (!deadline) {
+		quiesce__lock(lock);
+		return true;
+	}
+	while (!quiesce__trylock(lock)) {
+		uint32_t never = 0;
+
+		if (platform_now_ns() >= deadline)
+			return false;
+		platform_futex_wait(&never, 0, POLL_NS);
+	}
+	return true;
+}
+
+/* What is waiting in @r; if @all, after its owner is through with its callbacks.  False at @deadline. */
+static bool gather_ring(struct quiesce__retired *r, bool all, uint64_t deadline)
+{
+	if (!all && (!quiesce__retired_waiting(r) || is_busy(r) || !quiesce__trylock(&r->lock)))
+		return true;
+	if (all && !lock_until(&r->lock, deadline))
+		return false;
 	quiesce__gate_enter(&quiesce__sweep.running);
 	quiesce__sweep.kept = quiesce__retired_drain(r, quiesce__sweep.kept);
 	quiesce__gate_leave(&quiesce__sweep.running);
 	r->taken_swept = r->taken;
 	quiesce__unlock(&r->lock);
+	return true;
 }
 
 /* Return to the system the queues of threads that have gone, if they are empty. */
@@ -97,16 +117,17 @@ static void sweep_end(void)
 }
 
 /* Into the list of what is not yet known to be unprotected.  By who sweeps. */
-static void gather(bool all)
+static bool gather(bool all, uint64_t deadline)
 {
+	bool gathered = true;
 	struct quiesce__retired *first;
 	struct hazptr_head *list, *next;
 
 	quiesce__lock(&quiesce__sweep.lock);
 	first = quiesce__sweep.rings;
 	quiesce__unlock(&quiesce__sweep.lock);
-	for (struct quiesce__retired *r = first; r; r = r->next)
-		gather_ring(r, all);
+	for (struct quiesce__retired *r = first; r && gathered; r = r->next)
+		gathered = gather_ring(r, all, deadline);
 	quiesce__gate_enter(&quiesce__sweep.running);
 	for (list = quiesce__hazptr_take(&quiesce__sweep.left); list; list = next) {
 		next = list->next;
@@ -114,6 +135,7 @@ static void gather(bool all)
 		quiesce__sweep.kept = list;
 	}
 	quiesce__gate_leave(&quiesce__sweep.running);
+	return gathered;
 }
 
 /* One look at what was gathered; by who sweeps.  True if nothing is protected. */
@@ -130,29 +152,48 @@ static bool sweep_once(void)
 	quiesce__gate_leave(&quiesce__sweep.running);
 	while (quiesce__sweep.ready) {
 		quiesce__gate_enter(&quiesce__sweep.running);
-		quiesce__hazptr_run_list(&quiesce__sweep.ready);
+		quiesce__hazptr_run_list(&quiesce__sweep.ready, CHUNK);
 		quiesce__gate_leave(&quiesce__sweep.running);
 	}
 	return !quiesce__sweep.kept;
 }
 
-/* Callbacks may have retired more: a list of which each retires the next is not to take a sweep each. */
-static void sweep_while_it_helps(void)
+/* Callbacks may have retired more: a list of which each retires the next is not to take a sweep each.  But one that
+ * retires itself again is not to keep the worker.  True if the last round still ran something. */
+static bool sweep_some_rounds(void)
 {
-	uint64_t run;
+	bool helped = true;
 
-	do {
-		run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
-		gather(false);
+	for (uint32_t i = 0; i < ROUNDS && helped; i++) {
+		uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+
+		gather(false, 0);
 		sweep_once();
-	} while (quiesce_load_relaxed(&quiesce__sweep.run) != run); /* Relaxed: as above. */
+		helped = quiesce_load_relaxed(&quiesce__sweep.run) != run; /* Relaxed: as above. */
+	}
+	return helped;
+}
+
+/* By the worker.  How long until the next: whatever is protected for long is looked at less often. */
+static uint64_t sweep(void)
+{
+	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+	bool goes_on;
+
+	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+		return SWEEP_NS;
+	sweep_begin();
+	goes_on = sweep_some_rounds();
+	sweep_end();
+	if (goes_on)
+		return PAUSE_NS;
+	if (quiesce_load_relaxed(&quiesce__sweep.run) != run) /* Relaxed: as above. */
+		return SWEEP_NS;
+	return quiesce__sweep.sweep_ns < SWEEP_MAX_NS && quiesce__sweep.sweep_ns >= SWEEP_NS ? 2 * quiesce__sweep.sweep_ns : SWEEP_NS;
 }
 
 uint64_t quiesce__hazptr_sweep(uint64_t now)
 {
-	uint64_t before = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
-	bool left;
-
 	if (!quiesce__hazptr_left()) {
 		quiesce__sweep.sweep_at = 0;
 		return PLATFORM_FOREVER;
@@ -163,47 +204,21 @@ uint64_t quiesce__hazptr_sweep(uint64_t now)
 	}
 	if (now < quiesce__sweep.sweep_at)
 		return quiesce__sweep.sweep_at - now;
-	if (quiesce__trylock(&quiesce__sweep.sweeping)) {
-		sweep_begin();
-		sweep_while_it_helps();
-		sweep_end();
-	}
-	left = quiesce__hazptr_left();
-	/* Whatever is protected for long is looked at less often. */
-	if (quiesce_load_relaxed(&quiesce__sweep.run) != before || !left) /* Relaxed: as above. */
-		quiesce__sweep.sweep_ns = SWEEP_NS;
-	else if (quiesce__sweep.sweep_ns < SWEEP_MAX_NS)
-		quiesce__sweep.sweep_ns *= 2;
+	quiesce__sweep.sweep_ns = sweep();
 	quiesce__sweep.sweep_at = now + quiesce__sweep.sweep_ns;
-	return left ? quiesce__sweep.sweep_ns : PLATFORM_FOREVER;
+	return quiesce__hazptr_left() ? quiesce__sweep.sweep_ns : PLATFORM_FOREVER;
 }
 
 /* ---- hazptr_barrier() ---- */
 
-static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
-{
-	if (!deadline) {
-		quiesce__lock(lock);
-		return true;
-	}
-	while (!quiesce__trylock(lock)) {
-		uint32_t never = 0;
-
-		if (platform_now_ns() >= deadline)
-			return false;
-		platform_futex_wait(&never, 0, POLL_NS);
-	}
-	return true;
-}
-
 bool quiesce__hazptr_barrier_until(uint64_t deadline)
 {
-	bool done;
+	bool done, gathered;
 
 	if (!lock_until(&quiesce__sweep.sweeping, deadline))
 		return false;
 	sweep_begin();
-	gather(true);
+	gathered = gather(true, deadline);
 	while (!(done = sweep_once())) {
 		uint32_t never = 0;
 
@@ -219,7 +234,7 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 	sweep_end();
 	if (quiesce__hazptr_left())
 		quiesce__retired_tell_worker(); /* objects may have come while their queue was drained */
-	return done;
+	return done && gathered;
 }
 
 void quiesce_hazptr_barrier(void)
@@ -288,18 +303,21 @@ void quiesce__retired_fork_child(void)
 	if (quiesce__sweep.sweeper != self) {
 		quiesce__lock_reset(&quiesce__sweep.sweeping);
 		quiesce__sweep.sweeper = NULL;
+		quiesce__sweep.run += quiesce__sweep.running; /* and was not paused: it is in a callback */
 		quiesce__sweep.running = 0;
 		while ((head = quiesce__sweep.ready)) {
 			quiesce__sweep.ready = head->next;
 			head->next = quiesce__sweep.kept;
 			quiesce__sweep.kept = head;
 		}
+		quiesce__sweep.keeps = quiesce__sweep.kept != NULL;
 	}
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
 		if (r == self->retired)
 			continue;
 		quiesce__lock_reset(&r->lock);
 		r->running = r->consuming = 0;
+		r->run = r->taken - r->again - r->swept; /* with what was running */
 		r->owner_gone = 1;
 	}
 	if (!self->retired)

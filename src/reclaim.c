@@ -322,9 +322,10 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	if (barrier_is_misuse())
 		return -EDEADLK;
 	/* Callbacks of one kind may queue the other. */
-	while (!nothing_queued() || quiesce__hazptr_left())
-		if (!quiesce__hazptr_barrier_until(deadline) || !quiesce__pass_wait(deadline))
+	do {
+		if (!quiesce__hazptr_barrier_until(deadline) || (!nothing_queued() && !quiesce__pass_wait(deadline)))
 			return -ETIMEDOUT;
+	} while (!nothing_queued() || quiesce__hazptr_left());
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);
 	return 0;

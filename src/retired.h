@@ -20,6 +20,7 @@ struct quiesce__retired {
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t running;     /* inside the gate */
 	uint64_t taken;
+	uint64_t swept;       /* of @taken, those drained into a list */
 	uint64_t taken_swept; /* as the last sweep saw it */
 	uint32_t owner_gone;
 	uintptr_t *table;     /* for looks at many slots */

@@ -25,9 +25,15 @@
  * not waited for finds the object unlinked.
  * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
  *
+ * Fork.  In the child the forking thread's slots and those of contexts that it initialised keep protecting, and so do
+ * slots from the pool (more than HAZPTR_SLOT_PER_CTX of one thread, and detached ones), whoever had them;
+ * what other threads had retired is reclaimed there too; their slots and contexts protect nothing, so a slot that
+ * was handed over protects in the parent only.  A cohort that another thread was just using stays locked.
+ *
  * Bound.  Objects that were retired and not yet reclaimed are at most HAZPTR_BATCH_MAX for each thread that
- * retires, and as many as there are slots in use, however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held nothing is
- * reclaimed; and callbacks that retire several objects each, because what does not fit is left to a worker.
+ * retires, and as many as there are slots in use, however long a reader stays.  Not covered: wildcards
+ * (shazptr.h), because while one is held nothing is reclaimed; and callbacks that retire several objects
+ * each, because what does not fit is left to a worker.
  *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
@@ -266,7 +272,8 @@ QUIESCE_API void quiesce_hazptr_barrier(void);
 /** call_hazptr - call @func(@head) once no slot protects @head.
  * @head: in the object, which readers can no longer find.  Not NULL (reported).
  * @func: runs in any thread, often in this very call, under no lock of the library.  It may call call_hazptr()
- *   and call_rcu(), and it may not wait for callbacks; locks that it takes must not be held by who retires.
+ *   and call_rcu(), and it may not wait for callbacks; one that retires itself again runs some
+ *   thousand times a second; locks that it takes must not be held by who retires.
  *
  * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand or more, so that one
  * membarrier and one scan serve them all; what a thread leaves behind is reclaimed by a worker thread within
