@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) uint64_t liburcu_qsbr_section(struc
 	return value;
 }
 
-OP_PADS(liburcu_qsbr)
+OP_PADS(OP_LOOP, liburcu_qsbr)
 
 static void lock(void)
 {

@@ -23,24 +23,31 @@
 #define OP_ROLLED
 #endif
 
-#define OP_LOOP(name, layout, pad)                                                                      \
+#define OP_LOOP_OF(name, layout, pad, begin, section, end)                                              \
 	static __attribute__((noinline)) uint64_t name##_loop##layout(struct op_target *t, uint64_t n)  \
 	{                                                                                               \
 		uint64_t sum = 0;                                                                       \
+		begin;                                                                                  \
 		OP_PLACE(pad);                                                                          \
 		OP_ROLLED                                                                               \
 		for (uint64_t i = 0; i < n; i++)                                                        \
-			sum += name##_section(t);                                                       \
+			sum += section;                                                                 \
+		end;                                                                                    \
 		return sum;                                                                             \
 	}
 
+#define OP_LOOP(name, layout, pad) OP_LOOP_OF(name, layout, pad, (void)0, name##_section(t), (void)0)
+/* With something that is kept for the whole loop. */
+#define OP_LOOP_KEPT(name, layout, pad)                                                                 \
+	OP_LOOP_OF(name, layout, pad, name##_kept kept = name##_begin(), name##_section(t, kept), name##_end(kept))
+
 #if defined(__x86_64__)
-#define OP_PADS(name) OP_LOOP(name, 0, 1) OP_LOOP(name, 1, 14) OP_LOOP(name, 2, 31) OP_LOOP(name, 3, 48)
+#define OP_PADS(loop, name) loop(name, 0, 1) loop(name, 1, 14) loop(name, 2, 31) loop(name, 3, 48)
 #else
 #undef OP_PLACE
 #define OP_PLACE(pad) __asm__ __volatile__(".p2align 6\n\t" pad) /* raw: as above */
-#define OP_PADS(name) OP_LOOP(name, 0, "") OP_LOOP(name, 1, "nop") OP_LOOP(name, 2, "nop; nop; nop") \
-	OP_LOOP(name, 3, "nop; nop; nop; nop; nop; nop; nop")
+#define OP_PADS(loop, name) loop(name, 0, "") loop(name, 1, "nop") loop(name, 2, "nop; nop; nop") \
+	loop(name, 3, "nop; nop; nop; nop; nop; nop; nop")
 #endif
 
 /* The section and its loops.  LOAD is the expression that fetches t->ptr; LOCK may declare what UNLOCK needs. */
@@ -53,7 +60,18 @@
 		UNLOCK;                                                                                 \
 		return value;                                                                           \
 	}                                                                                               \
-	OP_PADS(name)
+	OP_PADS(OP_LOOP, name)
+
+/* The same with a variable @kept of type name_kept, from name_begin() before the loop to name_end() after it. */
+#define OP_SECTION_KEPT(name, LOAD, UNLOCK)                                                             \
+	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t, name##_kept kept) \
+	{                                                                                               \
+		uint64_t value = (LOAD)->field;                                                         \
+                                                                                                        \
+		UNLOCK;                                                                                 \
+		return value;                                                                           \
+	}                                                                                               \
+	OP_PADS(OP_LOOP_KEPT, name)
 
 /* Defines name_read from the loops and the functions that open and close a section. */
 #define OP_READ_OPS(name, LOCK_FN, UNLOCK_FN)                                                           \

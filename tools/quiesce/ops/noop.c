@@ -10,7 +10,7 @@ static inline __attribute__((always_inline)) uint64_t noop_section(struct op_tar
 	return 0;
 }
 
-OP_PADS(noop)
+OP_PADS(OP_LOOP, noop)
 
 static void nothing(void)
 {

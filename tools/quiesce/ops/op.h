@@ -51,6 +51,9 @@ struct op_object {
 	/* @loops sections in turn over @objects[0..mask]; @mask + 1 is a power of two.  The sum keeps them alive. */
 	uint64_t (*loop)(void *const *objects, uint64_t mask, uint64_t loops);
 	void (*wait)(void *object);
+	/* In a thread before the first and after the last of what follows, where torture can; NULL: nothing to do. */
+	void (*enter)(void);
+	void (*exit)(void);
 	/* Any number of guards.  protect: fetch the pointer at @where and protect what it points to, NULL only if that
 	 * was NULL; attempt: the same once, NULL also if it changed; acquire: an address known by other means. */
 	void *(*protect)(void **where, struct op_guard *ret_guard);
@@ -69,6 +72,7 @@ struct op_head {
 struct op_retire {
 	void (*call)(struct op_head *head); /* head->fn runs after a grace period */
 	void (*barrier)(void);
+	void (*together)(struct op_head **heads, int nr); /* as a group of their own, and wait for it; NULL: no groups */
 };
 
 struct op_polled {

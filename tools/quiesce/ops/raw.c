@@ -101,7 +101,68 @@ const struct op op_raw_hp = {
 	.slot_kind = raw_slot_of_thread,
 };
 
-/* ---- the same with a word to look at before the clear, and claimed by a locked instruction ---- */
+/* ---- the same, one of eight slots: the lowest that is free in a mask ---- */
+
+static __thread struct {
+	struct op_item *slot[8];
+	uint32_t taken;
+} slots __attribute__((tls_model("initial-exec"), aligned(128)));
+
+static inline __attribute__((always_inline)) uint32_t slot_take(void)
+{
+	uint32_t bit = ~slots.taken & (slots.taken + 1);
+
+	slots.taken |= bit;
+	quiesce_fence_light(RAW);
+	return (uint32_t)__builtin_ctz(bit);
+}
+
+static inline __attribute__((always_inline)) struct op_item *slot_protect(uint32_t k, struct op_item **where)
+{
+	struct op_item *first = quiesce_load_relaxed(where), *again;
+
+	for (;; first = again) {
+		quiesce_store_relaxed(&slots.slot[k], first);
+		quiesce_fence_light(RAW);
+		again = quiesce_load_relaxed(where);
+		if (quiesce_likely(again == first))
+			return again;
+	}
+}
+
+static inline __attribute__((always_inline)) void slot_give_back(uint32_t k)
+{
+	/* raw: the bare release store, as above. */
+	__atomic_store_n(&slots.slot[k], NULL, __ATOMIC_RELEASE);
+	quiesce_fence_light(RAW);
+	slots.taken &= ~(1u << k);
+}
+
+OP_SECTION(raw_hp_bitmask, uint32_t k = slot_take(), slot_protect(k, &t->ptr), slot_give_back(k))
+
+static __thread uint32_t bitmask_held;
+
+static void bitmask_lock(void)
+{
+	bitmask_held = slot_take();
+	slot_protect(bitmask_held, &op_target.ptr);
+}
+
+static void bitmask_unlock(void)
+{
+	slot_give_back(bitmask_held);
+}
+
+OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
+
+const struct op op_raw_hp_bitmask = {
+	.name = "raw_hp_bitmask",
+	.what = "floor: the same, the slot taken from eight by a mask and given back",
+	.read = &raw_hp_bitmask_read,
+	.slot_kind = raw_slot_of_thread,
+};
+
+/* ---- one slot, with a word to look at before the clear, and claimed by a locked instruction ---- */
 
 static uint64_t wake __attribute__((aligned(64)));
 static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
@@ -163,7 +224,7 @@ OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), fenced_clear_and_wake()
 
 const struct op op_raw_hp_wake = {
 	.name = "raw_hp_wake",
-	.what = "floor: the same, and a test for a waiter before the clear",
+	.what = "floor: raw_hp, and a test for a waiter before the clear",
 	.read = &raw_hp_wake_read,
 	.slot_kind = raw_slot_of_thread,
 };

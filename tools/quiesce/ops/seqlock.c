@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) uint64_t seqlock_section(struct op_
 	return value;
 }
 
-OP_PADS(seqlock)
+OP_PADS(OP_LOOP, seqlock)
 
 static const struct op_read seqlock_read = {
 	.loop = { seqlock_loop0, seqlock_loop1, seqlock_loop2, seqlock_loop3 },

@@ -24,18 +24,32 @@
 #endif
 
 #ifdef HAVE_CK
-#define OP_CK(X) X(ck_epoch)
+#define OP_CK(X) X(ck_epoch) X(ck_hp)
 #else
 #define OP_CK(X)
 #endif
 
+#ifdef HAVE_LIBCDS
+#define OP_LIBCDS(X) X(libcds_hp) X(libcds_hp_reused) X(libcds_dhp) X(libcds_dhp_reused)
+#else
+#define OP_LIBCDS(X)
+#endif
+
+#ifdef HAVE_HAZARD_POINTER
+#define OP_HAZARD_POINTER(X) X(hazard_pointer) X(hazard_pointer_reused)
+#else
+#define OP_HAZARD_POINTER(X)
+#endif
+
 #define OP_TYPES(X)                                                                          \
-	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_wake) OP_RSEQ(X)      \
-	X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                                     \
+	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_bitmask) X(raw_hp_wake)                \
+	OP_RSEQ(X) X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                       \
 	X(rcu) X(rcu_expedited) OP_OUTLINE(X) X(busted)                                      \
 	X(shazptr) X(shazptr_skip_self_scan) X(shazptr_wildcard)                             \
 	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
-	OP_LIBURCU(X) OP_CK(X)                                                               \
+	X(hazptr) X(hazptr_tryprotect) X(hazptr_alloc) X(hazptr_context)                     \
+	OP_HAZARD_POINTER(X) X(busted_hazptr)                                                \
+	OP_LIBURCU(X) OP_CK(X) OP_LIBCDS(X)                                                  \
 	X(seqlock) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)
 
 #define OP_DECLARE(name) extern const struct op op_##name;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* hazard_pointer.cpp - the C++ face of quiesce's hazard pointers: one made for each section, and one in hand. */
+#include <atomic>
+#include <new>
+
+#include <quiesce/hazptr.hpp>
+
+extern "C" {
+#include "loop.h"
+#include "table.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+}
+
+namespace {
+
+/* The tool's own target is C's, and has no base. */
+struct item : quiesce::hazard_pointer_obj_base<item> {
+	uint64_t field = 1;
+} the_item;
+
+struct alignas(128) {
+	std::atomic<item *> ptr = &the_item;
+} target;
+
+OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(target.ptr), (void)0)
+
+typedef quiesce::hazard_pointer *hazard_pointer_reused_kept;
+
+quiesce::hazard_pointer *hazard_pointer_reused_begin()
+{
+	return new quiesce::hazard_pointer(quiesce::make_hazard_pointer());
+}
+
+void hazard_pointer_reused_end(quiesce::hazard_pointer *kept)
+{
+	delete kept;
+}
+
+inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(op_target *, quiesce::hazard_pointer *kept)
+{
+	uint64_t value = kept->protect(target.ptr)->field;
+
+	kept->reset_protection();
+	return value;
+}
+OP_PADS(OP_LOOP_KEPT, hazard_pointer_reused)
+
+thread_local quiesce::hazard_pointer *held;
+
+void section_lock()
+{
+	held = hazard_pointer_reused_begin();
+	held->protect(target.ptr);
+}
+
+void section_unlock()
+{
+	hazard_pointer_reused_end(held);
+}
+
+OP_READ_OPS(hazard_pointer, section_lock, section_unlock);
+OP_READ_OPS(hazard_pointer_reused, section_lock, section_unlock);
+
+/* A thread gets its line with its first slot. */
+void first_section()
+{
+	quiesce::make_hazard_pointer();
+}
+
+constexpr op type(const char *name, const char *what, const op_read *read)
+{
+	op result{};
+
+	result.name = name;
+	result.what = what;
+	result.fence_modes = true;
+	result.read = read;
+	result.init = op_rcu_init;
+	result.thread_enter = first_section;
+	result.stats = op_rcu_stats;
+	return result;
+}
+
+} // namespace
+
+const op op_hazard_pointer = type("hazard_pointer", "the same in C++: make_hazard_pointer(), protect, destroy", &hazard_pointer_read);
+const op op_hazard_pointer_reused = type("hazard_pointer_reused", "the same in C++, one in hand: protect, reset_protection()",
+					 &hazard_pointer_reused_read);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* libcds.cpp - hazard pointers of libcds, its fixed and its dynamic kind: a guard for each section, and one in hand. */
+#include <atomic>
+#include <cstdlib>
+
+#include <cds/gc/dhp.h>
+#include <cds/gc/hp.h>
+#include <cds/init.h>
+
+extern "C" {
+#include "loop.h"
+#include "table.h"
+}
+
+namespace {
+
+using pointer = std::atomic<op_item *>;
+static_assert(sizeof(pointer) == sizeof(op_item *));
+
+/* The target is the tool's, which is C. */
+inline __attribute__((always_inline)) const pointer &at(op_item **where)
+{
+	return *reinterpret_cast<const pointer *>(where);
+}
+
+enum { SLOTS = 8, MAX_THREADS_OF_HP = 4200, RETIRED = 0 };
+
+/* Kept until the process ends. */
+int libcds_init(op_fence)
+{
+	cds::Initialize();
+	cds::gc::hp::smr::construct(SLOTS, MAX_THREADS_OF_HP, RETIRED);
+	cds::gc::dhp::smr::construct();
+	return 0;
+}
+
+__thread int entered;
+
+void thread_enter()
+{
+	if (!entered++)
+		cds::threading::Manager::attachThread();
+}
+
+void thread_exit()
+{
+	if (!--entered)
+		cds::threading::Manager::detachThread();
+}
+
+template <typename GC> struct guards {
+	static void lock() { mine() = new typename GC::Guard; mine()->protect(at(&op_target.ptr)); }
+	static void unlock() { delete mine(); mine() = nullptr; }
+	static typename GC::Guard *&mine()
+	{
+		static thread_local typename GC::Guard *guard;
+		return guard;
+	}
+};
+
+OP_SECTION(libcds_hp, cds::gc::HP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
+OP_SECTION(libcds_dhp, cds::gc::DHP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
+
+typedef cds::gc::HP::Guard *libcds_hp_reused_kept;
+typedef cds::gc::DHP::Guard *libcds_dhp_reused_kept;
+
+cds::gc::HP::Guard *libcds_hp_reused_begin() { return new cds::gc::HP::Guard; }
+cds::gc::DHP::Guard *libcds_dhp_reused_begin() { return new cds::gc::DHP::Guard; }
+void libcds_hp_reused_end(cds::gc::HP::Guard *kept) { delete kept; }
+void libcds_dhp_reused_end(cds::gc::DHP::Guard *kept) { delete kept; }
+
+OP_SECTION_KEPT(libcds_hp_reused, kept->protect(at(&t->ptr)), kept->clear())
+OP_SECTION_KEPT(libcds_dhp_reused, kept->protect(at(&t->ptr)), kept->clear())
+
+OP_READ_OPS(libcds_hp, guards<cds::gc::HP>::lock, guards<cds::gc::HP>::unlock);
+OP_READ_OPS(libcds_hp_reused, guards<cds::gc::HP>::lock, guards<cds::gc::HP>::unlock);
+OP_READ_OPS(libcds_dhp, guards<cds::gc::DHP>::lock, guards<cds::gc::DHP>::unlock);
+OP_READ_OPS(libcds_dhp_reused, guards<cds::gc::DHP>::lock, guards<cds::gc::DHP>::unlock);
+
+constexpr op type(const char *name, const char *what, const op_read *read)
+{
+	op result{};
+
+	result.name = name;
+	result.what = what;
+	result.read = read;
+	result.init = libcds_init;
+	result.thread_enter = thread_enter;
+	result.thread_exit = thread_exit;
+	return result;
+}
+
+} // namespace
+
+const op op_libcds_hp = type("libcds_hp", "libcds, HP: a guard made and destroyed around each section", &libcds_hp_read);
+const op op_libcds_hp_reused = type("libcds_hp_reused", "libcds, HP: a guard in hand", &libcds_hp_reused_read);
+const op op_libcds_dhp = type("libcds_dhp", "libcds, DHP: a guard made and destroyed around each section", &libcds_dhp_read);
+const op op_libcds_dhp_reused = type("libcds_dhp_reused", "libcds, DHP: a guard in hand", &libcds_dhp_reused_read);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* retire_hazptr.c - hazard pointers of quiesce: deferred, freed without a callback, in a cohort; and a broken one. */
+#include <quiesce/control.h>
+#include <quiesce/hazptr.h>
+
+#include "retire_table.h"
+
+_Static_assert(sizeof(struct hazptr_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+/* ---- readers, of all of these types ---- */
+
+static __thread hazptr_t *slot;
+
+static void thread_enter(void)
+{
+	slot = hazptr_alloc(NULL);
+	if (!slot)
+		abort();
+}
+
+static void thread_exit(void)
+{
+	hazptr_free(NULL, slot);
+}
+
+static void read_protected(void **where)
+{
+	retire_use(hazptr_protect(slot, where));
+	hazptr_clear(slot);
+}
+
+static void hold(void **where)
+{
+	retire_use(hazptr_protect(slot, where));
+}
+
+static void release(void)
+{
+	hazptr_clear(slot);
+}
+
+/* ---- call_hazptr() ---- */
+
+static void end_object(struct hazptr_head *head)
+{
+	retire_free(head);
+}
+
+static void end_given(struct hazptr_head *head)
+{
+	(void)head;
+	retire_count();
+}
+
+#define CALL(object) call_hazptr((struct hazptr_head *)(object), end_object)
+#define CALL_GIVEN(object) call_hazptr((struct hazptr_head *)(void *)(object), end_given)
+RETIRE_PRODUCE(hazptr, retire_alloc, CALL)
+RETIRE_GIVE(hazptr, CALL_GIVEN)
+
+static void barrier(void)
+{
+	hazptr_barrier();
+}
+
+#define READERS .read = read_protected, .hold = hold, .release = release
+#define OP_COMMON                  \
+	.fence_modes = true,       \
+	.init = op_rcu_init,       \
+	.stats = op_rcu_stats,     \
+	.thread_enter = thread_enter, \
+	.thread_exit = thread_exit
+
+static const struct op_reclaim hazptr_reclaim = {
+	.produce = hazptr_produce, READERS, .barrier = barrier, .give = hazptr_give,
+};
+const struct op retire_op_hazptr = {
+	.name = "hazptr",
+	.what = "call_hazptr() of quiesce",
+	.reclaim = &hazptr_reclaim,
+	OP_COMMON,
+};
+
+/* ---- kfree_hazptr(): nobody to count what is freed but the library ---- */
+
+struct freed_object {
+	struct hazptr_head head;
+};
+
+#define FREE(object) kfree_hazptr((struct freed_object *)(object), head)
+RETIRE_PRODUCE(hazptr_free, retire_alloc, FREE)
+
+static uint64_t reclaimed(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.hazptr_reclaimed;
+}
+
+static const struct op_reclaim hazptr_free_reclaim = {
+	.produce = hazptr_free_produce, READERS, .barrier = barrier, .freed = reclaimed,
+};
+const struct op retire_op_hazptr_free = {
+	.name = "hazptr_free",
+	.what = "kfree_hazptr() of quiesce; counted by its statistics",
+	.reclaim = &hazptr_free_reclaim,
+	OP_COMMON,
+};
+
+/* ---- a cohort ---- */
+
+static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+
+#define CALL_COHORT(object) call_hazptr_cohort(&cohort, (struct hazptr_head *)(object), end_object)
+#define CALL_COHORT_GIVEN(object) call_hazptr_cohort(&cohort, (struct hazptr_head *)(void *)(object), end_given)
+RETIRE_PRODUCE(hazptr_cohort, retire_alloc, CALL_COHORT)
+RETIRE_GIVE(hazptr_cohort, CALL_COHORT_GIVEN)
+
+static void cohort_barrier(void)
+{
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static const struct op_reclaim hazptr_cohort_reclaim = {
+	.produce = hazptr_cohort_produce, READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give,
+};
+const struct op retire_op_hazptr_cohort = {
+	.name = "hazptr_cohort",
+	.what = "call_hazptr_cohort() of quiesce, one cohort for all threads",
+	.reclaim = &hazptr_cohort_reclaim,
+	OP_COMMON,
+};
+
+/* ---- all in one look, for --scan: what callbacks retire is left for the barrier ---- */
+
+static struct {
+	struct hazptr_head head;
+	char *first;
+	size_t stride;
+	uint64_t nr;
+} pile;
+
+static void pile_up(struct hazptr_head *head)
+{
+	(void)head;
+	hazptr_give(pile.first, pile.stride, pile.nr);
+}
+
+static void list_give(char *first, size_t stride, uint64_t nr)
+{
+	pile.first = first;
+	pile.stride = stride;
+	pile.nr = nr;
+	call_hazptr(&pile.head, pile_up);
+	hazptr_barrier();
+}
+
+static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = barrier };
+const struct op retire_op_hazptr_list = {
+	.name = "hazptr_list",
+	.what = "what waits in the library's list, all of it in one look of hazptr_barrier(); --scan only",
+	.reclaim = &hazptr_list_reclaim,
+	OP_COMMON,
+};
+
+/* ---- busted: now and then an object is forgotten ---- */
+
+#define FORGET_EVERY 1000
+
+static void call_or_forget(struct retire_object *o)
+{
+	static __thread uint32_t n;
+
+	if (++n % FORGET_EVERY == 0)
+		free(o);
+	else
+		CALL(o);
+}
+
+RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
+
+static const struct op_reclaim busted_reclaim = { .produce = busted_produce, READERS, .barrier = barrier };
+const struct op retire_op_busted_hazptr = {
+	.name = "busted_hazptr",
+	.what = "call_hazptr() that forgets each thousandth object: must be noticed",
+	.broken = true,
+	.reclaim = &busted_reclaim,
+	OP_COMMON,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* retire_table.c - the types of retirescale, in the order in which results are shown, and what they count in. */
+#include "retire_table.h"
+
+#define RETIRE_ENTRY(name) &retire_op_##name,
+const struct op *const retire_table[] = { RETIRE_TYPES(RETIRE_ENTRY) NULL };
+
+struct retire_params retire_params = { .bytes = RETIRE_MIN_BYTES, .batch = 1024 };
+__thread uint64_t retire_sum;
+__thread struct retire_tally *retire_mine;
+
+#define MAX_TALLIES 1024
+static struct retire_tally tally[MAX_TALLIES];
+static uint32_t nr_tallies; /* that were ever taken; grows only */
+
+struct retire_tally *retire_tally_take(void)
+{
+	for (uint32_t i = 0; i < MAX_TALLIES; i++) {
+		uint32_t none = 0, nr = quiesce_load_relaxed(&nr_tallies);
+
+		/* raw: the tool's own; full, with the store in retire_tally_leave(). */
+		if (!__atomic_compare_exchange_n(&tally[i].taken, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		/* raw: the largest of all that came; who looks a little early misses nothing that was counted before. */
+		while (nr < i + 1 && !__atomic_compare_exchange_n(&nr_tallies, &nr, i + 1, false, __ATOMIC_ACQ_REL,
+								  __ATOMIC_RELAXED)) /* raw: as above. */
+			;
+		retire_mine = &tally[i];
+		return retire_mine;
+	}
+	abort(); /* more threads than the tool ever starts */
+}
+
+void retire_tally_leave(void)
+{
+	if (retire_mine)
+		/* raw: as above; what was counted is the next thread's to go on from. */
+		__atomic_store_n(&retire_mine->taken, 0, __ATOMIC_RELEASE);
+	retire_mine = NULL;
+}
+
+uint64_t retire_all_retired(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < quiesce_load_relaxed(&nr_tallies); i++)
+		sum += quiesce_load_relaxed(&tally[i].retired);
+	return sum;
+}
+
+uint64_t retire_all_freed(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < quiesce_load_relaxed(&nr_tallies); i++)
+		sum += quiesce_load_relaxed(&tally[i].freed);
+	return sum;
+}
