@@ -39,8 +39,8 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
 void quiesce__hazptr_count_pushed(void);
 /* Part @list into what may run and what may not; one fence and one look.  Returns how many may run. */
 uint64_t quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
-/* Run at most @nr of what is ready, taking each off the list before. */
-void quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
+/* Run at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
+uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
 /* Wait until whoever protects the first of @kept has gone. */
 void quiesce__hazptr_wait_for(const struct hazptr_head *kept);
 

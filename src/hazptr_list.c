@@ -60,18 +60,21 @@ void quiesce__hazptr_count_pushed(void)
 	quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1); /* Relaxed: a statistic. */
 }
 
-void quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
+uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct hazptr_head *head;
+	uint64_t ran = 0;
 
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
-	while (nr-- && (head = *ready)) {
+	while (ran < nr && (head = *ready)) {
 		*ready = head->next;
 		quiesce__hazptr_run(head);
+		ran++;
 		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
 	}
 	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	return ran;
 }
 
 void quiesce__hazptr_wait_for(const struct hazptr_head *kept)

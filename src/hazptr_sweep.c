@@ -36,14 +36,17 @@ bool quiesce__hazptr_left(void)
 	       quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued(); /* Relaxed: as above. */
 }
 
-/* Has its owner reclaimed since the last sweep? */
-static bool is_busy(struct quiesce__retired *r)
+/* Which owners have reclaimed since the last sweep: theirs are left alone. */
+static void find_the_busy(void)
 {
-	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
-	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
+	quiesce__lock(&quiesce__sweep.lock);
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
+		uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
 
-	r->taken_swept = taken;
-	return busy;
+		r->busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
+		r->taken_swept = taken;
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
 }
 
 static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
@@ -65,7 +68,7 @@ static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
 /* What is waiting in @r; if @all, after its owner is through with its callbacks.  False at @deadline. */
 static bool gather_ring(struct quiesce__retired *r, bool all, uint64_t deadline)
 {
-	if (!all && (!quiesce__retired_waiting(r) || is_busy(r) || !quiesce__trylock(&r->lock)))
+	if (!all && (!quiesce__retired_waiting(r) || r->busy || !quiesce__trylock(&r->lock)))
 		return true;
 	if (all && !lock_until(&r->lock, deadline))
 		return false;
@@ -152,7 +155,7 @@ static bool sweep_once(void)
 	quiesce__gate_leave(&quiesce__sweep.running);
 	while (quiesce__sweep.ready) {
 		quiesce__gate_enter(&quiesce__sweep.running);
-		quiesce__hazptr_run_list(&quiesce__sweep.ready, CHUNK);
+		quiesce__sweep.ran += quiesce__hazptr_run_list(&quiesce__sweep.ready, CHUNK);
 		quiesce__gate_leave(&quiesce__sweep.running);
 	}
 	return !quiesce__sweep.kept;
@@ -164,12 +167,13 @@ static bool sweep_some_rounds(void)
 {
 	bool helped = true;
 
+	find_the_busy();
 	for (uint32_t i = 0; i < ROUNDS && helped; i++) {
-		uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+		uint64_t ran = quiesce__sweep.ran;
 
 		gather(false, 0);
 		sweep_once();
-		helped = quiesce_load_relaxed(&quiesce__sweep.run) != run; /* Relaxed: as above. */
+		helped = quiesce__sweep.ran != ran;
 	}
 	return helped;
 }
@@ -177,17 +181,19 @@ static bool sweep_some_rounds(void)
 /* By the worker.  How long until the next: whatever is protected for long is looked at less often. */
 static uint64_t sweep(void)
 {
-	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run); /* Relaxed: a statistic. */
+	uint64_t ran;
 	bool goes_on;
 
 	if (!quiesce__trylock(&quiesce__sweep.sweeping))
 		return SWEEP_NS;
 	sweep_begin();
+	ran = quiesce__sweep.ran;
 	goes_on = sweep_some_rounds();
+	ran = quiesce__sweep.ran - ran;
 	sweep_end();
 	if (goes_on)
 		return PAUSE_NS;
-	if (quiesce_load_relaxed(&quiesce__sweep.run) != run) /* Relaxed: as above. */
+	if (ran)
 		return SWEEP_NS;
 	return quiesce__sweep.sweep_ns < SWEEP_MAX_NS && quiesce__sweep.sweep_ns >= SWEEP_NS ? 2 * quiesce__sweep.sweep_ns : SWEEP_NS;
 }
@@ -317,6 +323,7 @@ void quiesce__retired_fork_child(void)
 			continue;
 		quiesce__lock_reset(&r->lock);
 		r->running = r->consuming = 0;
+		r->limit = 0; /* the worker is gone: the next object makes its owner look */
 		r->run = r->taken - r->again - r->swept; /* with what was running */
 		r->owner_gone = 1;
 	}
@@ -324,5 +331,5 @@ void quiesce__retired_fork_child(void)
 		return;
 	if (!self->retired->consuming)
 		quiesce__lock_reset(&self->retired->lock); /* a sweeper held it */
-	self->retired->limit = 0; /* the worker is gone: the next object makes us look */
+	self->retired->limit = 0; /* as above */
 }

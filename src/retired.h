@@ -22,6 +22,7 @@ struct quiesce__retired {
 	uint64_t taken;
 	uint64_t swept;       /* of @taken, those drained into a list */
 	uint64_t taken_swept; /* as the last sweep saw it */
+	bool busy;            /* its owner has reclaimed since the last but one */
 	uint32_t owner_gone;
 	uintptr_t *table;     /* for looks at many slots */
 	uint32_t table_size;
@@ -39,6 +40,7 @@ struct quiesce__sweep {
 	uint32_t keeps;                /* is anything in it; between sweeps */
 	const struct quiesce_tls_v1 *sweeper;
 	uint32_t running;              /* who sweeps is inside the gate */
+	uint64_t ran;                  /* callbacks that sweeps have run */
 	uint64_t sweep_at, sweep_ns;   /* the worker's */
 	uint64_t pushed, run;          /* to the list by call_hazptr(); from lists */
 	uint64_t gone_queued, gone_run; /* of rings that are gone */

@@ -69,6 +69,7 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_NULL,              /* NULL where an object is needed */
 	QUIESCE_MISUSE_LAYOUT,            /* program and library were built from different headers */
 	QUIESCE_MISUSE_COPIES,            /* two copies of the library in one process */
+	QUIESCE_MISUSE_COUNT,             /* a reference count below zero, or above its limit */
 	QUIESCE_MISUSE_CONTEXT_HELD,      /* a context of hazard pointers was cleaned up with a slot in use */
 };
 
