@@ -14,6 +14,9 @@ import sys
 
 C = ["c11", "gnu11", "c17"]
 CXX = ["c++11", "c++17", "c++20"]
+# The C++ faces: also the newest that each compiler has, and the other standard library.
+FACES = {"g++": [["c++20"], ["c++23"]], "clang++": [["c++20"], ["c++26", "-stdlib=libc++"]]}
+FACES["clang++-19"] = FACES["clang++"]
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
@@ -21,6 +24,24 @@ WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 def compile_text(command, text):
     run = subprocess.run(command + ["-"], input=text, text=True, capture_output=True)
     return run.returncode == 0, run.stderr
+
+
+def has_library(compiler, flags):
+    """Is the standard library that the flags ask for installed?"""
+    return not flags or compile_text([compiler, "-x", "c++", "-fsyntax-only", *flags], "#include <version>\n")[0]
+
+
+def face_jobs(include, headers):
+    for _, cxx in COMPILERS:
+        for std, *flags in FACES[cxx] if shutil.which(cxx) else ():
+            if not has_library(cxx, flags):
+                print(f"# {cxx} has no {' '.join(flags)}: not tried")
+                continue
+            for more in ([], ["-DQUIESCE_DEBUG", "-fno-exceptions", "-fno-rtti"]):
+                for name in (h.relative_to(include) for h in headers if h.suffix == ".hpp"):
+                    command = [cxx, "-x", "c++", f"-std={std}", *flags, *WARN, "-Wshadow", "-Wnon-virtual-dtor", *more,
+                               f"-I{include}"]
+                    yield " ".join(map(str, [name, cxx, std, *flags, *more])), command, name
 
 
 def jobs(include, headers):
@@ -31,7 +52,7 @@ def jobs(include, headers):
             for std in stds:
                 for debug in ([], ["-DQUIESCE_DEBUG"]):
                     for h in headers:
-                        if h.suffix == ".hpp" and (lang == "c" or std == "c++11"):
+                        if h.suffix == ".hpp":
                             continue
                         name = h.relative_to(include)
                         command = [compiler, "-x", lang, f"-std={std}", *WARN, *debug, f"-I{include}"]
@@ -43,7 +64,7 @@ def main():
     args.add_argument("--include", type=pathlib.Path, required=True)
     include = args.parse_args().include.resolve()
     headers = sorted(p for p in include.rglob("*") if p.suffix in (".h", ".hpp"))
-    work = list(jobs(include, headers))
+    work = [*jobs(include, headers), *face_jobs(include, headers)]
     if not headers or not work:
         print("Bail out! no header or no compiler")
         return 1

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/hazptr.hpp - hazard pointers as C++26 has them in <hazard_pointer>, in namespace quiesce; for C++20 and newer.
+ *
+ * Use for objects that C++ code owns; it may be mixed with hazptr.h, and a program that is written to
+ * this header moves to std:: by changing a namespace.
+ *
+ *	struct config : quiesce::hazard_pointer_obj_base<config> { int limit; };
+ *	std::atomic<config *> current;
+ *
+ *	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();     // reader; keep it for many reads
+ *	if (config *p = h.protect(current))
+ *		use(p->limit);
+ *
+ *	current.exchange(fresh)->retire();                              // updater; does not wait
+ *
+ * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
+ * bound are those of hazptr.h.  Extensions, each marked so: hazard_pointer_cohort, retire() into one,
+ * hazard_pointer_clean_up().  docs/cpp.md has what is ours to choose.
+ *
+ * What a slot holds is the address of the object's hazptr_head, which is the first thing in its base.
+ * There is no logic here: everything is an inline or a call of hazptr.h.
+ */
+#ifndef QUIESCE_HAZPTR_HPP
+#define QUIESCE_HAZPTR_HPP
+
+#include <quiesce/hazptr.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/hazptr.hpp needs C++20; hazptr.h is for C and for C++11"
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+/* As __cpp_lib_hazard_pointer: the draft with batches. */
+#define QUIESCE_CPP_LIB_HAZARD_POINTER 202606L
+
+namespace quiesce {
+
+template<class T, class D = std::default_delete<T>> class hazard_pointer_obj_base;
+class hazard_pointer;
+class hazard_pointer_cohort;
+
+hazard_pointer make_hazard_pointer();
+void swap(hazard_pointer &, hazard_pointer &) noexcept;
+void make_hazard_pointer_batch(std::span<hazard_pointer>);
+void clear_hazard_pointer_batch(std::span<hazard_pointer>) noexcept;
+
+namespace detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_bad_alloc()
+{
+#if defined(__cpp_exceptions)
+	throw std::bad_alloc();
+#else
+	std::abort();
+#endif
+}
+
+/* The library's part of an object.  It belongs to the object and is neither copied nor assigned: so a
+ * reader may copy what it protects while somebody retires it. */
+struct hazard_head {
+	hazptr_head head = { nullptr, nullptr };
+
+	constexpr hazard_head() noexcept = default;
+	constexpr hazard_head(const hazard_head &) noexcept {}
+	constexpr hazard_head &operator=(const hazard_head &) noexcept { return *this; }
+};
+
+/* What a class derives from: deduced only if there is one such base, and usable only if that is public. */
+template<class T, class D> hazard_pointer_obj_base<T, D> *hazard_base(hazard_pointer_obj_base<T, D> *);
+template<class T> using hazard_base_of = decltype(detail::hazard_base(static_cast<T *>(nullptr)));
+
+template<class Base, class T> inline constexpr bool hazard_base_is_for = false;
+template<class D, class T> inline constexpr bool hazard_base_is_for<hazard_pointer_obj_base<T, D> *, T> = true;
+
+template<class T>
+concept hazard_protectable = std::is_class_v<T> && requires(T *object) {
+	detail::hazard_base(object);
+	static_cast<T *>(detail::hazard_base(object)); /* not from a virtual base */
+} && hazard_base_is_for<hazard_base_of<T>, T>;
+
+/* Mandates, where T has to be complete. */
+template<class T> constexpr void require_hazard_protectable() noexcept
+{
+	static_assert(sizeof(T) != 0, "T must be complete");
+	static_assert(hazard_protectable<T>,
+		      "T must be hazard-protectable: one base hazard_pointer_obj_base<T, D>, public and not virtual, and no other");
+}
+
+struct hazard_access {
+	template<class T, class D> static std::uintptr_t address(const hazard_pointer_obj_base<T, D> *base) noexcept
+	{
+		return base ? reinterpret_cast<std::uintptr_t>(&base->quiesce__head.head) : 0; /* the same number, both */
+	}
+};
+
+/* What the slot holds for @ptr, which may point to an object that is gone. */
+template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
+{
+	require_hazard_protectable<T>();
+	return hazard_access::address(static_cast<const std::remove_pointer_t<hazard_base_of<T>> *>(ptr));
+}
+
+} // namespace detail
+
+/** hazard_pointer_obj_base - what a class derives from so that its objects can be protected and retired.
+ *
+ * retire() costs a call of call_hazptr(); deleters run in any thread, often in a retire().  A deleter with state
+ * is part of the object that it deletes, as in the draft. */
+template<class T, class D> class hazard_pointer_obj_base {
+public:
+	void retire(D d = D()) noexcept
+	{
+		detail::require_hazard_protectable<T>();
+		quiesce__deleter = std::move(d);
+		::call_hazptr(&quiesce__head.head, quiesce__reclaim);
+	}
+
+	/* Extension: into @cohort. */
+	void retire(hazard_pointer_cohort &cohort, D d = D()) noexcept;
+
+protected:
+	hazard_pointer_obj_base() = default;
+	hazard_pointer_obj_base(const hazard_pointer_obj_base &) = default;
+	hazard_pointer_obj_base(hazard_pointer_obj_base &&) = default;
+	hazard_pointer_obj_base &operator=(const hazard_pointer_obj_base &) = default;
+	hazard_pointer_obj_base &operator=(hazard_pointer_obj_base &&) = default;
+	~hazard_pointer_obj_base() = default;
+
+private:
+	/* Names that nothing in a derived class can mean.  The head is first: its address is the base's. */
+	detail::hazard_head quiesce__head;
+	[[no_unique_address]] D quiesce__deleter{};
+
+	static void quiesce__reclaim(hazptr_head *head) noexcept
+	{
+		auto *base = reinterpret_cast<hazard_pointer_obj_base *>(head);
+
+		base->quiesce__deleter(static_cast<T *>(base));
+	}
+
+	friend struct detail::hazard_access;
+};
+
+/** hazard_pointer - owns a slot, or is empty.
+ *
+ * To keep a protection, keep or move the hazard_pointer: an address that is only copied into another one may be
+ * missed by a scan.  It may be destroyed by another thread, also by one that exits. */
+class hazard_pointer {
+public:
+	/* Always inline, so that the slot is in a register: nothing takes the address of *this. */
+	[[gnu::always_inline]] hazard_pointer() noexcept : slot(nullptr) {}
+	[[gnu::always_inline]] hazard_pointer(hazard_pointer &&other) noexcept : slot(std::exchange(other.slot, nullptr)) {}
+	[[gnu::always_inline]] ~hazard_pointer() { ::hazptr_free(nullptr, slot); }
+
+	[[gnu::always_inline]] hazard_pointer &operator=(hazard_pointer &&other) noexcept
+	{
+		if (this != &other) {
+			::hazptr_free(nullptr, slot);
+			slot = std::exchange(other.slot, nullptr);
+		}
+		return *this;
+	}
+
+	bool empty() const noexcept { return !slot; }
+
+	/* raw: the parameter's type is the standard's. */
+	template<class T> [[gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
+	{
+		T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
+
+		while (quiesce_unlikely(!attempt(ptr, src)))
+			;
+		return ptr;
+	}
+
+	/* raw: as above. */
+	template<class T> [[gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
+	{
+		if (quiesce_likely(attempt(ptr, src)))
+			return true;
+		reset_protection();
+		return false;
+	}
+
+	template<class T> [[gnu::always_inline]] void reset_protection(const T *ptr) noexcept
+	{
+		quiesce__hazptr_set(slot, detail::hazard_address(ptr));
+	}
+
+	[[gnu::always_inline]] void reset_protection(std::nullptr_t = nullptr) noexcept { ::hazptr_clear(slot); }
+
+	void swap(hazard_pointer &other) noexcept { std::swap(slot, other.slot); }
+
+private:
+	hazptr_t *slot;
+
+	/* Two arguments: nothing that a caller writes is taken for it. */
+	[[gnu::always_inline]] hazard_pointer(hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
+
+	/* True if @ptr is what the slot protects and @src has; else it is what @src has. */
+	/* raw: as above. */
+	template<class T> [[gnu::always_inline]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
+	{
+		/* As a number: it may be a pointer to an object that is gone. */
+		auto old = reinterpret_cast<std::uintptr_t>(ptr);
+
+		reset_protection(ptr);
+		ptr = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
+		return reinterpret_cast<std::uintptr_t>(ptr) == old;
+	}
+
+	friend hazard_pointer make_hazard_pointer();
+	friend void make_hazard_pointer_batch(std::span<hazard_pointer>);
+};
+
+/** make_hazard_pointer - a hazard_pointer that owns a slot.
+ * Cost: as hazptr_alloc(NULL).  Throws: std::bad_alloc; a build without exceptions aborts. */
+[[gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
+{
+	hazptr_t *slot = ::hazptr_alloc(nullptr);
+
+	if (quiesce_unlikely(!slot))
+		detail::throw_bad_alloc();
+	return { slot, detail::hazard_access() };
+}
+
+inline void swap(hazard_pointer &a, hazard_pointer &b) noexcept { a.swap(b); }
+
+inline void clear_hazard_pointer_batch(std::span<hazard_pointer> batch) noexcept
+{
+	for (hazard_pointer &h : batch)
+		h = hazard_pointer();
+}
+
+/* A slot that is made is marked until all are, so that those of before can be told from those to give back. */
+inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
+{
+	constexpr std::uintptr_t mark = 1;
+	auto number = [](const hazard_pointer &h) { return reinterpret_cast<std::uintptr_t>(h.slot); };
+	bool all = true;
+
+	for (hazard_pointer &h : batch) {
+		hazptr_t *slot = h.slot ? nullptr : ::hazptr_alloc(nullptr);
+
+		all = h.slot || slot;
+		if (!all)
+			break;
+		if (slot)
+			h.slot = reinterpret_cast<hazptr_t *>(reinterpret_cast<std::uintptr_t>(slot) | mark);
+	}
+	for (hazard_pointer &h : batch)
+		if (number(h) & mark) {
+			h.slot = reinterpret_cast<hazptr_t *>(number(h) & ~mark);
+			if (!all)
+				h = hazard_pointer();
+		}
+	if (!all)
+		detail::throw_bad_alloc();
+}
+
+/* ---- extensions ---- */
+
+/** hazard_pointer_cohort - objects that are retired together, and waited for together.
+ *
+ * Its destructor waits, as synchronize(), until everything that was retired into it has been reclaimed; so it may
+ * not run in a deleter, nor while the thread protects one of the objects. */
+class hazard_pointer_cohort {
+public:
+	hazard_pointer_cohort() noexcept = default;
+	hazard_pointer_cohort(const hazard_pointer_cohort &) = delete;
+	hazard_pointer_cohort &operator=(const hazard_pointer_cohort &) = delete;
+	~hazard_pointer_cohort() { synchronize(); }
+
+	void synchronize() noexcept { ::synchronize_hazptr_cohort(&cohort); }
+
+private:
+	hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+
+	template<class, class> friend class hazard_pointer_obj_base;
+};
+
+template<class T, class D> void hazard_pointer_obj_base<T, D>::retire(hazard_pointer_cohort &into, D d) noexcept
+{
+	detail::require_hazard_protectable<T>();
+	quiesce__deleter = std::move(d);
+	::call_hazptr_cohort(&into.cohort, &quiesce__head.head, quiesce__reclaim);
+}
+
+/** hazard_pointer_clean_up - wait until everything that was retired before the call has been reclaimed: hazptr_barrier(). */
+inline void hazard_pointer_clean_up() noexcept { ::hazptr_barrier(); }
+
+} // namespace quiesce
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/rcu.hpp - RCU as C++26 has it in <rcu>, in namespace quiesce; for C++20 and newer.
+ *
+ * Use for objects that C++ code owns; it may be mixed with rcu.h, and a program that is written to
+ * this header moves to std:: by changing a namespace.
+ *
+ *	struct config : quiesce::rcu_obj_base<config> { int limit; };
+ *	std::atomic<config *> current;
+ *
+ *	{                                                               // reader
+ *		std::scoped_lock section(quiesce::rcu_default_domain());
+ *		use(current.load()->limit);
+ *	}
+ *
+ *	current.exchange(fresh)->retire();                              // updater; does not wait for readers
+ *
+ * Meaning, requirements and exceptions are those of the working draft, [saferecl.rcu]; order is that of rcu.h.
+ * Extension: rcu_reader.  docs/cpp.md has what is ours to choose.
+ *
+ * quiesce::rcu_barrier() and ::rcu_barrier() of rcu.h are the same wait: after "using namespace quiesce" a call has
+ * to say which it means.
+ */
+#ifndef QUIESCE_RCU_HPP
+#define QUIESCE_RCU_HPP
+
+#include <quiesce/rcu.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/rcu.hpp needs C++20; rcu.h is for C and for C++11"
+#endif
+
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+/* As __cpp_lib_rcu. */
+#define QUIESCE_CPP_LIB_RCU 202306L
+
+namespace quiesce {
+
+template<class T, class D = std::default_delete<T>> class rcu_obj_base;
+class rcu_domain;
+rcu_domain &rcu_default_domain() noexcept;
+
+/** rcu_domain - the sections of rcu.h as something that can be locked: as often and as cheaply as rcu_read_lock().
+ * There is one, rcu_default_domain(). */
+class rcu_domain {
+public:
+	rcu_domain(const rcu_domain &) = delete;
+	rcu_domain &operator=(const rcu_domain &) = delete;
+
+	void lock() noexcept { ::rcu_read_lock(); }
+	bool try_lock() noexcept
+	{
+		::rcu_read_lock();
+		return true;
+	}
+	void unlock() noexcept { ::rcu_read_unlock(); }
+
+private:
+	constexpr rcu_domain() noexcept = default;
+	friend rcu_domain &rcu_default_domain() noexcept;
+};
+
+/* Visible, so that all parts of a program mean the same object. */
+[[gnu::visibility("default")]] inline rcu_domain &rcu_default_domain() noexcept
+{
+	static constinit rcu_domain domain;
+
+	return domain;
+}
+
+/** rcu_synchronize - synchronize_rcu().  Not in a region of RCU protection (reported, aborts). */
+inline void rcu_synchronize(rcu_domain & = rcu_default_domain()) noexcept { ::synchronize_rcu(); }
+
+/** rcu_barrier - ::rcu_barrier(): neither in a region nor in a deleter (reported, aborts). */
+inline void rcu_barrier(rcu_domain & = rcu_default_domain()) noexcept { ::quiesce_rcu_barrier(); }
+
+namespace detail {
+
+/* What a class derives from: deduced only if there is one such base, and usable only if that is public. */
+template<class T, class D> rcu_obj_base<T, D> *rcu_base(rcu_obj_base<T, D> *);
+template<class T> using rcu_base_of = decltype(detail::rcu_base(static_cast<T *>(nullptr)));
+
+template<class Base, class T> inline constexpr bool rcu_base_is_for = false;
+template<class D, class T> inline constexpr bool rcu_base_is_for<rcu_obj_base<T, D> *, T> = true;
+
+template<class T>
+concept rcu_protectable = std::is_class_v<T> && requires(T *object) {
+	detail::rcu_base(object);
+	static_cast<T *>(detail::rcu_base(object)); /* not from a virtual base */
+} && rcu_base_is_for<rcu_base_of<T>, T>;
+
+/* What rcu_retire() allocates. */
+template<class T, class D> struct rcu_node {
+	rcu_head head = { nullptr, nullptr };
+	T *object;
+	[[no_unique_address]] D deleter;
+
+	rcu_node(T *p, D &&d) : object(p), deleter(std::move(d)) {}
+
+	static void reclaim(rcu_head *head) noexcept
+	{
+		auto *node = reinterpret_cast<rcu_node *>(head);
+
+		node->deleter(node->object);
+		delete node;
+	}
+
+	static constexpr std::size_t bytes() noexcept
+	{
+		if constexpr (std::is_same_v<D, std::default_delete<T>>)
+			return sizeof(rcu_node) + sizeof(T);
+		else
+			return sizeof(rcu_node) + QUIESCE_OBJECT_BYTES; /* T need not be complete */
+	}
+};
+
+} // namespace detail
+
+/** rcu_obj_base - what a class derives from so that its objects can be retired without an allocation.
+ *
+ * retire() is call_rcu_sized(), deleters run in a worker thread.  A deleter with state is part of the object
+ * that it deletes, as in the draft.  Trivially copyable if D is: so who copies a whole object while another
+ * thread retires it reads words that the library writes. */
+template<class T, class D> class rcu_obj_base {
+public:
+	void retire(D d = D(), rcu_domain & = rcu_default_domain()) noexcept
+	{
+		static_assert(sizeof(T) != 0, "T must be complete");
+		static_assert(detail::rcu_protectable<T>,
+			      "T must be rcu-protectable: one base rcu_obj_base<T, D>, public and not virtual, and no other");
+		quiesce__deleter = std::move(d);
+		::call_rcu_sized(&quiesce__head, quiesce__reclaim, sizeof(T));
+	}
+
+protected:
+	rcu_obj_base() = default;
+	rcu_obj_base(const rcu_obj_base &) = default;
+	rcu_obj_base(rcu_obj_base &&) = default;
+	rcu_obj_base &operator=(const rcu_obj_base &) = default;
+	rcu_obj_base &operator=(rcu_obj_base &&) = default;
+	~rcu_obj_base() = default;
+
+private:
+	/* Names that nothing in a derived class can mean.  The head is first: its address is the base's. */
+	rcu_head quiesce__head = { nullptr, nullptr };
+	[[no_unique_address]] D quiesce__deleter{};
+
+	static void quiesce__reclaim(rcu_head *head) noexcept
+	{
+		auto *base = reinterpret_cast<rcu_obj_base *>(head);
+
+		base->quiesce__deleter(static_cast<T *>(base));
+	}
+};
+
+/** rcu_retire - the same for an object of any type, with an allocation.
+ * Throws: std::bad_alloc, or what the move of @d throws; then nothing is scheduled. */
+template<class T, class D = std::default_delete<T>> void rcu_retire(T *p, D d = D(), rcu_domain & = rcu_default_domain())
+{
+	using node_type = detail::rcu_node<T, D>;
+
+	static_assert(std::is_move_constructible_v<D>, "D must be move-constructible");
+	static_assert(requires { d(p); }, "d(p) must be well-formed");
+	auto *node = new node_type(p, std::move(d));
+
+	::call_rcu_sized(&node->head, node_type::reclaim, node_type::bytes());
+}
+
+/** rcu_reader - extension: a read-side section as long as its scope.
+ *	quiesce::rcu_reader section; */
+class [[nodiscard]] rcu_reader {
+public:
+	rcu_reader() noexcept { ::rcu_read_lock(); }
+	rcu_reader(const rcu_reader &) = delete;
+	rcu_reader &operator=(const rcu_reader &) = delete;
+	~rcu_reader() { ::rcu_read_unlock(); }
+};
+
+} // namespace quiesce
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/shazptr.hpp - simple hazard pointers as objects that clear themselves, in namespace quiesce; for C++20 and newer.
+ *
+ * Use as shazptr.h; the updater's half is synchronize_shazptr() of that header.
+ *
+ *	std::atomic<config *> current;
+ *
+ *	quiesce::shazptr guard(current);                // reader
+ *	if (guard)
+ *		use(guard->limit);
+ *
+ *	config *old = current.exchange(fresh);          // updater
+ *	synchronize_shazptr(old);
+ *	delete old;
+ *
+ * The address is that of the object itself, so readers and updater have to mean the same one: with several
+ * bases, that of the type in the std::atomic.
+ */
+#ifndef QUIESCE_SHAZPTR_HPP
+#define QUIESCE_SHAZPTR_HPP
+
+#include <quiesce/shazptr.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/shazptr.hpp needs C++20; shazptr.h is for C and for C++11"
+#endif
+
+#include <atomic>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+/** shazptr - a guard that is cleared where it ends; it moves and is not copied.
+ *
+ * Cost, order and contexts: as shazptr_protect() and shazptr_clear().  One that was moved to another thread is cleared
+ * there; in a debug build say detach() before. */
+template<class T> class [[nodiscard]] shazptr {
+public:
+	/* Empty. */
+	shazptr() noexcept {}
+
+	/* Fetch the pointer and protect what it points to; empty only if it is null. */
+	/* raw: the type in which C++ programs publish pointers. */
+	explicit shazptr(const std::atomic<T *> &src) noexcept
+	{
+		while (quiesce_unlikely(!attempt(src)))
+			;
+	}
+
+	shazptr(shazptr &&other) noexcept : guard(std::exchange(other.guard, {})) {}
+	~shazptr() { ::shazptr_clear(guard); }
+
+	shazptr &operator=(shazptr &&other) noexcept
+	{
+		if (this != &other) {
+			::shazptr_clear(guard);
+			guard = std::exchange(other.guard, {});
+		}
+		return *this;
+	}
+
+	/* Protect an address that is known by other means: shazptr_acquire(), which see. */
+	static shazptr holding(T *ptr) noexcept
+	{
+		shazptr made;
+
+		made.guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(ptr));
+		return made;
+	}
+
+	/* One attempt; empty if the pointer was null or changed meanwhile. */
+	/* raw: as above. */
+	static shazptr try_protect(const std::atomic<T *> &src) noexcept
+	{
+		shazptr made;
+
+		made.attempt(src);
+		return made;
+	}
+
+	T *get() const noexcept { return static_cast<T *>(guard.ptr); }
+	T *operator->() const noexcept { return get(); }
+	std::add_lvalue_reference_t<T> operator*() const noexcept { return *get(); }
+	explicit operator bool() const noexcept { return guard.ptr != nullptr; }
+
+	/* End the protection. */
+	void reset() noexcept { ::shazptr_clear(std::exchange(guard, {})); }
+	/* shazptr_detach(): another thread will clear it. */
+	void detach() noexcept { ::shazptr_detach(guard); }
+	/* Hand the protection over as a guard of shazptr.h. */
+	shazptr_guard release() noexcept { return std::exchange(guard, {}); }
+
+	void swap(shazptr &other) noexcept { std::swap(guard, other.guard); }
+	friend void swap(shazptr &a, shazptr &b) noexcept { a.swap(b); }
+
+private:
+	shazptr_guard guard = { nullptr, nullptr };
+
+	/* raw: as above. */
+	bool attempt(const std::atomic<T *> &src) noexcept
+	{
+		/* Relaxed: only the second load is used. */
+		T *first = src.load(std::memory_order_relaxed), *again;
+
+		guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(first));
+		again = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
+		/* As numbers: the first may be a pointer to an object that is gone. */
+		if (quiesce_unlikely(reinterpret_cast<std::uintptr_t>(again) != reinterpret_cast<std::uintptr_t>(first))) {
+			reset();
+			return false;
+		}
+		guard.ptr = const_cast<std::remove_cv_t<T> *>(again);
+		return true;
+	}
+};
+
+} // namespace quiesce
+
+#endif
