@@ -40,6 +40,19 @@ CLEAR_SOURCE = SH_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot
 LOOK_SOURCE = "src/slots.h quiesce__slots_look quiesce_load_acquire(SH2, slot)"
 WAIT_SOURCE = "src/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
 GUARD_SOURCES = [CLAIM_SOURCE, OWN_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
+HP_H = "include/quiesce/hazptr.h"
+FIRST = [["LDR W1,[X12]"]]
+SET = [["STLR W1,[X11]"]]
+PLAIN_AGAIN = [["LDR W3,[X12]"]]
+USE_FIRST = [["EOR W7,W1,W1", "LDR W4,[X15,W7,SXTW]"]]
+USE_SECOND = [["EOR W7,W3,W3", "LDR W4,[X15,W7,SXTW]"]]
+# The look found nothing: the object is freed, and its memory is an object again at the same address.
+REUSE = ["MOV W3,#5", "STR W3,[X15]", "MOV W6,#1", "STLR W6,[X12]", "L0:"]
+STALE = r"0:X1=1 /\ 0:X3=1 /\ 0:X4=1 /\ 1:X6=1 /\ " + TOOK_PLACE
+SLOT_SOURCES = [HP_H + " quiesce__hazptr_attempt quiesce_load_relaxed(where) ; quiesce__hazptr_set( ; quiesce_load_acquire(SH3, where)",
+                HP_H + " quiesce__hazptr_set quiesce_store_release(SH2, &slot->value, value) ; quiesce_fence_light(HP1)",
+                HP_H + " hazptr_clear quiesce_store_release(SH2, &slot->value, (uintptr_t)0)",
+                "src/hazards.c quiesce__hazards_begin quiesce_fence_heavy_shared(HP1) ; look(set)", LOOK_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 
 
@@ -126,6 +139,16 @@ FAMILIES = [
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],
      r"0:X4=9", [OWN_SOURCE, CLEAR_SOURCE, LOOK_SOURCE]),
+    ("hazptr", "A whole protection in a slot against a whole reclaim: load, set, load again, use, clear; unlink, fence, look, free.",
+     "NNNNNN", FIRST + SET + AGAIN + USE + UNLOCK, [UNLINK + HEAVY + SCAN + FREE],
+     r"0:X1=1 /\ 0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, SLOT_SOURCES),
+    ("hazptr-aba", "Freed and back at the same address between the two loads: the second acquires the contents.",
+     "NNNNN", FIRST + SET + AGAIN + USE_FIRST, [UNLINK + HEAVY + SCAN + REUSE], STALE, SLOT_SOURCES),
+    ("hazptr-aba-second", "A plain second load is enough if the address of what is read depends on it.",
+     "NNNNN", FIRST + SET + PLAIN_AGAIN + USE_SECOND, [UNLINK + HEAVY + SCAN + REUSE], STALE, SLOT_SOURCES),
+    ("hazptr-aba-first", "The address depends on the first load, and the second is only compared: stale contents.  A "
+     "compiler may make this of the form before.",
+     "NSNNN", FIRST + SET + PLAIN_AGAIN + USE_FIRST, [UNLINK + HEAVY + SCAN + REUSE], STALE, SLOT_SOURCES),
 ]
 
 
