@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/counted_ptr.h - reference counts for objects that are found by hazard pointer.
+ *
+ * Use where readers look at an object for a moment, and a few of them keep it: the look costs a hazard
+ * pointer and no shared write, and what is to be kept is promoted to a reference.  Use hazptr.h alone
+ * if nobody keeps objects beyond a slot.
+ *
+ *	struct config { struct counted counted; int limit; };
+ *
+ *	counted_init(&fresh->counted, config_release);          // updater; one reference, his
+ *	counted_publish(&config, fresh, counted);               // gives it to the pointer
+ *
+ *	p = counted_protect(slot, &config, counted);            // reader, for a moment
+ *	if (p && counted_tryget(&p->counted))                   // ... and for longer
+ *		keep(p);                                        // until counted_put(&p->counted)
+ *	hazptr_clear(slot);
+ *
+ * A pointer that readers find owns a reference of what it points to.  The object is released when its last
+ * reference has gone and no slot protects its struct counted; so the release comes later than the last
+ * put, and in any thread.
+ *
+ * Ordering.  Everything that was done through a reference happens before its put, that before the last put, and
+ * that before the release; and everything a reader did before it cleared its slot happens before the
+ * release.  If counted_tryget() succeeds, the object is not released before the put that belongs to it.
+ * Proof: docs/design/counted_ptr.md; tests/litmus/CP*.litmus; docs/ordering.md.
+ *
+ * The count has 64 bits, so it does not overflow: a program that loses a reference each nanosecond takes 292 years.
+ *
+ * Source: M. Desnoyers, hazard pointers with promotion to reference counts, 2024, for the idea; the kernel's kref for names.
+ */
+#ifndef QUIESCE_COUNTED_PTR_H
+#define QUIESCE_COUNTED_PTR_H
+
+#include <quiesce/hazptr.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* To be embedded in the object. */
+struct counted {
+	struct hazptr_head hazptr; /* what slots protect is the address of this; the library's from the last put on */
+	void (*release)(struct counted *counted);
+	int64_t refs; /* 0: released or about to be; below: misused, never released */
+};
+
+QUIESCE_API bool quiesce__counted_put_slow(struct counted *counted, int64_t refs);
+QUIESCE_API void quiesce__counted_get_slow(struct counted *counted, int64_t refs);
+QUIESCE_API bool quiesce__counted_lost(struct counted *counted, void **where, const void *found);
+QUIESCE_API void *quiesce__counted_load_slow(void **where, size_t offset);
+
+/** counted_init - make @counted the count of an object with one reference, the caller's.
+ * @release: called once, when it is safe to free the object.  It runs as a callback of call_hazptr(): in any
+ *   thread, may put further references, may not wait for callbacks.
+ *
+ * Context: any; nobody else has the object yet. */
+static inline void counted_init(struct counted *counted, void (*release)(struct counted *counted))
+{
+	counted->release = release;
+	quiesce_store_relaxed(&counted->refs, (int64_t)1); /* Relaxed: nobody else sees it. */
+}
+
+/** counted_read - how many references there are, or were just now.  Any context; no order. */
+QUIESCE_FAST int64_t counted_read(const struct counted *counted)
+{
+	return quiesce_load_relaxed(&counted->refs); /* Relaxed: no order promised. */
+}
+
+/** counted_get - one more reference, by somebody who has one.
+ *
+ * Context: any; signal handlers.  A slot is not enough: that is for counted_tryget().
+ * Cost: an atomic instruction on a shared line.
+ * Misuse: if there is no reference that is reported, and by default aborts; if a hook returns the object is never released. */
+QUIESCE_FAST void counted_get(struct counted *counted)
+{
+	/* Relaxed: the caller has a reference; whoever gets this one gets it from him. */
+	int64_t refs = quiesce_fetch_add_relaxed(&counted->refs, (int64_t)1);
+
+	if (quiesce_unlikely(refs <= 0))
+		quiesce__counted_get_slow(counted, refs);
+}
+
+/** counted_tryget - promote: a reference for somebody whose slot protects the object.
+ *
+ * Context: any; signal handlers.  Cost: as counted_get().
+ * Return: false if the last reference has gone; the slot goes on protecting, but nobody can keep the object. */
+QUIESCE_FAST bool counted_tryget(struct counted *counted)
+{
+	int64_t refs = quiesce_load_relaxed(&counted->refs); /* Relaxed: the exchange decides. */
+
+	do
+		if (quiesce_unlikely(refs <= 0) && !QUIESCE_MUTANT(counted_revived))
+			return false;
+	/* CP1: full, pairs with CP1 in counted_put() */
+	while (quiesce_unlikely(!quiesce_cmpxchg(CP1, &counted->refs, &refs, (int64_t)((uint64_t)refs + 1))));
+	return true;
+}
+
+/** counted_put - give a reference back.  With the last one the object goes to call_hazptr(), then to its release.
+ *
+ * The caller may no longer use the object, unless it holds another reference or a slot.
+ * Context, cost: as counted_get(); the last one as call_hazptr(), so not in signal handlers.
+ * Misuse: one too many is reported, as for counted_get().
+ * Return: true if it was the last one.
+ * Orders: full fence. */
+QUIESCE_FAST bool counted_put(struct counted *counted)
+{
+	/* CP1: full, pairs with CP1 in counted_put() and counted_tryget() and quiesce__counted_lost() */
+	int64_t refs = quiesce_fetch_add(CP1, &counted->refs, (int64_t)-1);
+
+	return quiesce_unlikely(refs <= 1) && quiesce__counted_put_slow(counted, refs);
+}
+
+/** counted_protect(slot, where, field) - fetch a pointer and protect what it points to, by its struct counted.
+ * @slot, @where: as hazptr_protect(), which see.  @field: the struct counted in it.
+ *
+ * Return: the current pointer; NULL only if it was NULL. */
+#define counted_protect(slot, where, field) hazptr_protect(slot, where, field.hazptr)
+
+/** counted_tryprotect(slot, where, field) - the same, one attempt; see hazptr_tryprotect(). */
+#define counted_tryprotect(slot, where, field) hazptr_tryprotect(slot, where, field.hazptr)
+
+QUIESCE_FAST struct counted *quiesce__counted_at(void *object, size_t offset)
+{
+	return (struct counted *)(void *)((char *)object + offset);
+}
+
+QUIESCE_FAST void *quiesce__counted_load(void **where, size_t offset)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	void *object;
+
+	if (quiesce_unlikely(!slot))
+		return quiesce__counted_load_slow(where, offset);
+	do {
+		object = quiesce__hazptr_protect(slot, where, offset);
+		if (!object || quiesce_likely(counted_tryget(quiesce__counted_at(object, offset))))
+			break;
+	} while (!quiesce__counted_lost(quiesce__counted_at(object, offset), where, object) || (object = NULL));
+	hazptr_free(NULL, slot);
+	return object;
+}
+
+QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t offset)
+{
+	void *old = rcu_xchg_pointer(where, fresh);
+
+	if (old)
+		counted_put(quiesce__counted_at(old, offset));
+}
+
+/** counted_load(where, field) - fetch a pointer, with a reference of what it points to.
+ *
+ * Context: any; signal handlers.  Tries again if the pointer changes meanwhile; cannot fail.
+ * Cost: a slot of the thread's, an atomic instruction on a shared line.
+ * Return: the object, the reference is the caller's; NULL if the pointer was NULL. */
+#define counted_load(where, field)                                                                                        \
+	((__typeof__(*(where)))quiesce__counted_load((void **)(where) + 0 * sizeof(&(*(where))->field == (struct counted *)0), \
+						     offsetof(__typeof__(**(where)), field)))
+
+/** counted_publish(where, fresh, field) - replace what *@where points to; its reference is put.
+ * @fresh: the caller's reference becomes the pointer's; NULL: none.
+ *
+ * Context: as counted_put().  Any number of updaters at the same time.  Orders: full fence. */
+#define counted_publish(where, fresh, field)                                                                                 \
+	quiesce__counted_publish((void **)(where) + 0 * sizeof(*(where) == (fresh)), (fresh), offsetof(__typeof__(**(where)), field))
+
+/** counted_exchange(where, fresh) - the same, but the old object's reference goes to the caller.
+ * Return: the old object or NULL. */
+#define counted_exchange(where, fresh) rcu_xchg_pointer((where), (fresh))
+
+/** counted_cmpxchg(where, expected, fresh) - the same, if *@where is *@expected.
+ *
+ * Return: true: the caller has the reference of *@expected that was the pointer's, and no more its own of @fresh;
+ *   false: nothing has changed hands, and *@expected is what was found, an address that may not be used. */
+#define counted_cmpxchg(where, expected, fresh) rcu_cmpxchg_pointer((where), (expected), (fresh))
+
+QUIESCE_END_DECLS
+
+#endif
