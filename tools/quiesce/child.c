@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "ops/retire.h"
 #include "tool.h"
 
 static FILE *to_parent;
@@ -96,16 +97,21 @@ static int dispatch(struct wire *wire)
 	} table[] = {
 		{ &refscale_command, refscale_child },
 		{ &rcuscale_command, rcuscale_child },
+		{ &retirescale_command, retirescale_child },
 		{ &torture_command, torture_child },
 	};
 	struct job *job = &wire->job;
 	int err;
 
-	job->op = op_find(wire->type);
-	for (size_t i = 0; job->op && i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		if (strcmp(table[i].command->name, wire->command))
 			continue;
 		job->command = table[i].command;
+		job->op = command_type(job->command, wire->type);
+		if (!job->op)
+			break;
+		if (job->op->reclaim)
+			retire_params = (struct retire_params){ job->bytes, job->batch };
 		err = job->op->init ? job->op->init(job->fence) : 0;
 		if (!err)
 			return table[i].child(job);

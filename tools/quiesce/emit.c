@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit.h"
 #include "tool.h"
 
 /* The columns of a row; docs/json.md explains them. */
@@ -50,7 +51,7 @@ static json_t *json_text(const char *text)
 	return text ? json_string(text) : json_null();
 }
 
-static json_t *json_row(const struct cell *c)
+json_t *emit_row(const struct cell *c)
 {
 	struct row r = row_of(c);
 
@@ -66,14 +67,12 @@ static json_t *json_row(const struct cell *c)
 			 "cpu_s", json_number(r.cpu_s));
 }
 
-static void emit_json(FILE *out, const struct results *results)
+void emit_rows(FILE *out, json_t *rows, const struct results *results)
 {
-	json_t *rows = json_array(), *notes = json_array(), *root;
+	json_t *notes = json_array(), *root;
 	struct host host;
 
 	host_read(&host);
-	for (size_t i = 0; i < results->nr; i++)
-		json_array_append_new(rows, json_row(&results->cell[i]));
 	for (size_t i = 0; i < results->nr_notes; i++)
 		json_array_append_new(notes, json_string(results->note[i]));
 	root = json_pack("{si s{ss si ss ss} so so}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
@@ -81,6 +80,15 @@ static void emit_json(FILE *out, const struct results *results)
 	json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 	fputc('\n', out);
 	json_decref(root);
+}
+
+static void emit_json(FILE *out, const struct results *results)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < results->nr; i++)
+		json_array_append_new(rows, emit_row(&results->cell[i]));
+	emit_rows(out, rows, results);
 }
 
 /* ---- CSV ---- */

@@ -8,7 +8,7 @@
 #include "tool.h"
 
 static const struct subcommand *const commands[] = {
-	&refscale_command, &rcuscale_command, &torture_command, &doctor_command, &run_command,
+	&refscale_command, &rcuscale_command, &retirescale_command, &torture_command, &doctor_command, &run_command,
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -17,7 +17,7 @@ static int help(FILE *out)
 	fprintf(out, "Usage: quiesce SUBCOMMAND [OPTION...]\n"
 		     "Measure, torture and explain read-mostly synchronisation on this machine.\n\n");
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->what);
+		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->what);
 	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' tells the version.\n"
 		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
 	return emit_close(out, &(struct options){ 0 });

@@ -11,10 +11,11 @@
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
+       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN,
        KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
-#define MEASURE 64u
+#define MEASURE OPT_ROUNDS
 
 static const struct option_row {
 	struct argp_option option;
@@ -26,7 +27,11 @@ static const struct option_row {
 	{ { "fence", KEY_FENCE, "light,full", 0, "only these fence modes of the readers", 1 }, MEASURE },
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
-	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell (rcuscale)", 1 }, OPT_SECONDS },
+	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads that retire (default 1,2)", 1 }, OPT_RETIRE },
+	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 }, OPT_RETIRE },
+	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
+	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
+	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1)", 1 }, MEASURE },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
@@ -88,13 +93,26 @@ static void for_each_item(const char *option, const char *list, struct options *
 	free(copy);
 }
 
+static const struct op *const *types_of(const struct subcommand *command)
+{
+	return command->types ? command->types : op_table;
+}
+
+const struct op *command_type(const struct subcommand *command, const char *name)
+{
+	for (const struct op *const *op = types_of(command); *op; op++)
+		if (!strcmp((*op)->name, name))
+			return *op;
+	return NULL;
+}
+
 /* " a b c", the names that are valid here. */
 static const char *valid_types(void)
 {
 	static char text[1024];
 	size_t n = 0;
 
-	for (const struct op *const *op = op_table; *op; op++)
+	for (const struct op *const *op = types_of(current); *op; op++)
 		if (current->fits(*op) && n < sizeof(text))
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", (*op)->name);
 	return text;
@@ -102,7 +120,7 @@ static const char *valid_types(void)
 
 static void add_type(const char *item, struct options *o)
 {
-	const struct op *op = op_find(item);
+	const struct op *op = command_type(current, item);
 
 	if (!op || !current->fits(op))
 		usage_error("unknown type '%s'; valid:%s", item, valid_types());
@@ -112,11 +130,21 @@ static void add_type(const char *item, struct options *o)
 	o->types[o->nr_types++] = op;
 }
 
-static void add_readers(const char *item, struct options *o)
+static void add_number(const char *option, const char *item, double max, struct options *o)
 {
 	if (o->nr_readers == MAX_READERS)
-		usage_error("--readers: at most %d numbers", MAX_READERS);
-	o->readers[o->nr_readers++] = (int)whole("readers", item, 1, MAX_THREADS);
+		usage_error("--%s: at most %d numbers", option, MAX_READERS);
+	o->readers[o->nr_readers++] = (int)whole(option, item, 1, max);
+}
+
+static void add_readers(const char *item, struct options *o)
+{
+	add_number("readers", item, MAX_THREADS, o);
+}
+
+static void add_threads(const char *item, struct options *o)
+{
+	add_number("threads", item, MAX_RETIRING, o);
 }
 
 static void add_scenario(const char *item, struct options *o)
@@ -124,7 +152,7 @@ static void add_scenario(const char *item, struct options *o)
 	char text[512] = "";
 	size_t n = 0;
 
-	for (int i = SCENARIO_IDLE; i < NR_WAIT_SCENARIOS; i++) {
+	for (int i = current->first_scenario; i < current->end_scenario; i++) {
 		if (!strcmp(scenario_info[i].name, item)) {
 			o->scenarios |= 1u << i;
 			return;
@@ -150,6 +178,7 @@ static void take_list(int key, const char *arg, struct options *o)
 	switch (key) {
 	case KEY_TYPE: for_each_item("type", arg, o, add_type); break;
 	case KEY_READERS: for_each_item("readers", arg, o, add_readers); break;
+	case KEY_THREADS: for_each_item("threads", arg, o, add_threads); break;
 	case KEY_SCENARIO: for_each_item("scenario", arg, o, add_scenario); break;
 	case KEY_FENCE: for_each_item("fence", arg, o, add_fence); break;
 	}
@@ -162,10 +191,14 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_TYPE:
 	case KEY_READERS:
+	case KEY_THREADS:
 	case KEY_SCENARIO:
 	case KEY_FENCE: take_list(key, arg, o); break;
 	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
 	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;
+	case KEY_BATCH: o->batch = whole("batch", arg, 1, MAX_BATCH); break;
+	case KEY_BYTES: o->bytes = whole("bytes", arg, MIN_BYTES, MAX_BYTES); break;
+	case KEY_SCAN: o->scan = true; break;
 	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;
@@ -187,13 +220,13 @@ static void type_help(char *text, size_t size, const struct subcommand *command)
 	if (!(command->accepts & OPT_TYPE))
 		return;
 	n += (size_t)snprintf(text + n, size - n, "\n\nTypes:\n");
-	for (const struct op *const *op = op_table; *op && n < size; op++)
+	for (const struct op *const *op = types_of(command); *op && n < size; op++)
 		if (command->fits(*op))
 			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name, (*op)->what);
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");
-	for (int i = SCENARIO_IDLE; i < NR_WAIT_SCENARIOS && n < size; i++)
+	for (int i = command->first_scenario; i < command->end_scenario && n < size; i++)
 		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
 }
 
@@ -261,7 +294,7 @@ int options_types(const struct options *options, const struct subcommand *comman
 		ret[n] = options->types[n];
 	if (n)
 		return n;
-	for (const struct op *const *op = op_table; *op; op++)
+	for (const struct op *const *op = types_of(command); *op; op++)
 		if (command->fits(*op) && !(*op)->broken)
 			ret[n++] = *op;
 	return n;

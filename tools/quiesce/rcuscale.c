@@ -118,5 +118,7 @@ const struct subcommand rcuscale_command = {
 	       "pointers. To types that wait for every reader these are all the same.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
 	.fits = fits,
+	.first_scenario = SCENARIO_IDLE,
+	.end_scenario = NR_WAIT_SCENARIOS,
 	.run = run,
 };

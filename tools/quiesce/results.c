@@ -51,7 +51,7 @@ struct cell *results_cell(struct results *results, const struct subcommand *comm
 const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
 				enum scenario scenario, enum op_fence fence, int threads)
 {
-	const struct op *op = op_find(type);
+	const struct op *op = command_type(command, type);
 
 	return op ? find(results, command, op, scenario, fence, threads) : NULL;
 }

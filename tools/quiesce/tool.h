@@ -20,6 +20,10 @@
 #define MAX_TYPES 64
 #define MAX_READERS 16
 #define MAX_THREADS 4096
+#define MAX_RETIRING 64 /* threads of retirescale */
+#define MAX_BATCH (1 << 20)
+#define MIN_BYTES 64 /* of an object of retirescale, */
+#define MAX_BYTES 4096
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
@@ -29,6 +33,8 @@ struct options {
 	int readers[MAX_READERS];
 	int nr_readers;
 	uint32_t scenarios; /* bits of enum scenario; 0: all */
+	uint64_t batch, bytes; /* of retirescale; 0: not given */
+	bool scan;
 	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
 	int alive;
 	uint64_t loops;
@@ -49,7 +55,9 @@ struct options {
 #define OPT_LOOPS 8u
 #define OPT_SECONDS 16u
 #define OPT_TORTURE 32u
-#define OPT_MEASURE (OPT_TYPE | OPT_READERS | 64u) /* runs, alive, fence */
+#define OPT_RETIRE 128u
+#define OPT_ROUNDS 64u /* runs, alive, fence */
+#define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
 struct subcommand {
 	const char *name;
@@ -57,14 +65,18 @@ struct subcommand {
 	const char *doc;  /* the text of --help below the options */
 	unsigned int accepts;
 	bool (*fits)(const struct op *op); /* is it one of our types? */
+	const struct op *const *types;     /* where they are; NULL: op_table */
+	int first_scenario, end_scenario;  /* what --scenario may say */
 	int (*run)(const struct options *options);
 };
-extern const struct subcommand refscale_command, rcuscale_command, torture_command, doctor_command, run_command;
+extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, torture_command, doctor_command, run_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
 /* The types asked for, or all that fit and are not broken.  Returns how many. */
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
+/* The type @name of @command; NULL: there is none. */
+const struct op *command_type(const struct subcommand *command, const char *name);
 /* Is @fence to be measured for @op? */
 bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);
 void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
@@ -94,13 +106,22 @@ enum scenario {
 	SCENARIO_RETIRE,
 	SCENARIO_GARBAGE,
 	NR_WAIT_SCENARIOS,
+	/* Of retirescale, with names of their own. */
+	SCENARIO_RETIRE_IDLE = NR_WAIT_SCENARIOS,
+	SCENARIO_RETIRE_PUBLISHED,
+	SCENARIO_RETIRE_BUSY,
+	SCENARIO_RETIRE_GAP,
+	SCENARIO_RETIRE_STALLED,
+	SCENARIO_RETIRE_END,
 	/* What torture counts; not to be asked for. */
-	SCENARIO_READS = NR_WAIT_SCENARIOS,
+	SCENARIO_READS = SCENARIO_RETIRE_END,
 	SCENARIO_UPDATES,
 	SCENARIO_REUSED,
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
-	NR_SCENARIOS
+	/* What else retirescale measures, in columns of its rows; retirescale.h. */
+	SCENARIO_RETIRE_MORE,
+	NR_SCENARIOS = SCENARIO_RETIRE_MORE + 32
 };
 struct scenario_info {
 	const char *name;
@@ -207,6 +228,8 @@ struct job {
 	int nr_readers;
 	int alive;
 	uint64_t loops;
+	uint64_t batch, bytes;
+	bool scan;
 	double seconds; /* budget of one cell */
 	double perturb;
 	char mutant[64];
@@ -235,6 +258,7 @@ void job_flush(void); /* also: I am alive */
 
 int refscale_child(const struct job *job);
 int rcuscale_child(const struct job *job);
+int retirescale_child(const struct job *job);
 int torture_child(const struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op.h - one ops table per primitive, shared by refscale, rcuscale and torture.
+/* op.h - one ops table per primitive, shared by refscale, rcuscale and torture; another for retirescale (retire.h).
  *
  * A type offers facets; a subcommand takes the types that have the facets it
  * needs.  Nothing here is on a measured fast path: the loops of the read facet
@@ -87,6 +87,8 @@ struct op_pointer {
 	void (*publish)(void **where, void *object);
 };
 
+struct op_reclaim; /* retire.h */
+
 struct op_stats {
 	uint64_t grace_periods;
 	uint64_t membarriers;
@@ -110,6 +112,7 @@ struct op {
 	const struct op_polled *polled;
 	const struct op_pointer *pointer;
 	const struct op_object *object;
+	const struct op_reclaim *reclaim;
 	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
 	 * sleep_*: around a pause outside sections. */
 	int (*init)(enum op_fence fence);
@@ -124,6 +127,8 @@ struct op {
 
 /* Every type compiled in, NULL at the end. */
 extern const struct op *const op_table[];
+/* The same of retirescale, with names of its own. */
+extern const struct op *const retire_table[];
 const struct op *op_find(const char *name);
 
 static inline void op_thread_enter(const struct op *op)

@@ -31,7 +31,10 @@ struct op_reclaim {
 	void (*barrier)(void);
 	/* How many objects were freed ever.  NULL: those that retire_free() counted. */
 	uint64_t (*freed)(void);
-	/* Retire @nr objects from @first on, @stride bytes apart, with retire_count() as their end; NULL: no part in --scan. */
+	/* For --scan; NULL: no part in it.  Have @nr slots in use, in contexts; false: there are not so many.  Give them back. */
+	bool (*occupy)(uint32_t nr);
+	void (*vacate)(void);
+	/* Retire @nr objects from @first on, @stride bytes apart, with retire_count() as their end. */
 	void (*give)(char *first, size_t stride, uint64_t nr);
 	/* The same so that they end in one look, at finish(); NULL: as they come. */
 	void (*finish)(void);

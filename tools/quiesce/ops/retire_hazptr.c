@@ -42,6 +42,45 @@ static void release(void)
 	hazptr_clear(slot);
 }
 
+/* ---- slots in use, for --scan ---- */
+
+#define MAX_OCCUPIED 4096
+
+static struct hazptr_context context[MAX_OCCUPIED / HAZPTR_SLOT_PER_CTX + 1];
+static hazptr_t *occupied[MAX_OCCUPIED];
+static struct retire_object shown[MAX_OCCUPIED]; /* what those slots protect: nothing that is ever retired */
+static uint32_t nr_occupied;
+
+static void vacate(void)
+{
+	for (uint32_t i = 0; i < nr_occupied; i++)
+		hazptr_free(&context[i / HAZPTR_SLOT_PER_CTX], occupied[i]);
+	for (uint32_t i = 0; i < nr_occupied; i += HAZPTR_SLOT_PER_CTX)
+		cleanup_hazptr_context(&context[i / HAZPTR_SLOT_PER_CTX]);
+	nr_occupied = 0;
+}
+
+static bool occupy(uint32_t nr)
+{
+	for (nr_occupied = 0; nr_occupied < nr && nr_occupied < MAX_OCCUPIED; nr_occupied++) {
+		struct hazptr_context *ctx = &context[nr_occupied / HAZPTR_SLOT_PER_CTX];
+		struct retire_object *o = &shown[nr_occupied];
+
+		if (nr_occupied % HAZPTR_SLOT_PER_CTX == 0 && init_hazptr_context(ctx))
+			break;
+		occupied[nr_occupied] = hazptr_alloc(ctx);
+		if (!occupied[nr_occupied])
+			break;
+		(void)hazptr_protect(occupied[nr_occupied], &o);
+	}
+	if (nr_occupied == nr)
+		return true;
+	vacate();
+	return false;
+}
+
+#define SCAN .occupy = occupy, .vacate = vacate
+
 /* ---- call_hazptr() ---- */
 
 static void end_object(struct hazptr_head *head)
@@ -74,7 +113,7 @@ static void barrier(void)
 	.thread_exit = thread_exit
 
 static const struct op_reclaim hazptr_reclaim = {
-	.produce = hazptr_produce, READERS, .barrier = barrier, .give = hazptr_give,
+	.produce = hazptr_produce, READERS, .barrier = barrier, .give = hazptr_give, SCAN,
 };
 const struct op retire_op_hazptr = {
 	.name = "hazptr",
@@ -125,7 +164,7 @@ static void cohort_barrier(void)
 }
 
 static const struct op_reclaim hazptr_cohort_reclaim = {
-	.produce = hazptr_cohort_produce, READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give,
+	.produce = hazptr_cohort_produce, READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
 };
 const struct op retire_op_hazptr_cohort = {
 	.name = "hazptr_cohort",
@@ -158,7 +197,7 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 	hazptr_barrier();
 }
 
-static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = barrier };
+static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = barrier, SCAN };
 const struct op retire_op_hazptr_list = {
 	.name = "hazptr_list",
 	.what = "what waits in the library's list, all of it in one look of hazptr_barrier(); --scan only",

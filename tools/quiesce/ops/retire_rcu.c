@@ -42,10 +42,10 @@ static void end_object(struct rcu_head *head)
 
 struct freed_object {
 	struct rcu_head head;
+	char rest[RETIRE_MIN_BYTES - sizeof(struct rcu_head)];
 };
 
-#define CALL(object) call_rcu((struct rcu_head *)(object), end_object)
-/* The library may be told the size, which varies here: so as the macro does it, but with ours. */
+#define CALL(object) call_rcu_sized((struct rcu_head *)(object), end_object, retire_params.bytes)
 #define FREE(object) kfree_rcu((struct freed_object *)(object), head)
 RETIRE_PRODUCE(rcu, retire_alloc, CALL)
 RETIRE_PRODUCE(rcu_free, retire_alloc, FREE)

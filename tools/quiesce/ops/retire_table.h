@@ -5,7 +5,7 @@
 
 #include "retire.h"
 
-#ifdef HAVE_HAZPTR_HPP
+#ifdef HAVE_HAZARD_POINTER
 #define RETIRE_CPP(X) X(hazard_pointer)
 #else
 #define RETIRE_CPP(X)

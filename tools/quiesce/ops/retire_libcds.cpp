@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* retire_libcds.cpp - libcds' hazard pointers: HP, with arrays of a fixed size, and DHP, which grow. */
+#include <cds/gc/dhp.h>
+#include <cds/gc/hp.h>
+#include <cds/init.h>
+#include <cds/threading/model.h>
+
+#include <new>
+#include <optional>
+
+#include "retire_table.h"
+
+namespace {
+
+constexpr size_t max_threads = 320;
+
+void end_object(void *object)
+{
+	retire_free(object);
+}
+
+void thread_enter()
+{
+	cds::threading::Manager::attachThread();
+}
+
+/* Each file of the tool has the pointer as a word; the library wants it as its own kind of atomic. */
+atomics::atomic<retire_object *> &pointer_at(void **where)
+{
+	static_assert(sizeof(atomics::atomic<retire_object *>) == sizeof(void *), "a pointer is a word");
+	return *reinterpret_cast<atomics::atomic<retire_object *> *>(where);
+}
+
+template <class GC> struct readers {
+	static thread_local std::optional<typename GC::Guard> guard;
+
+	static void enter()
+	{
+		thread_enter();
+		guard.emplace();
+	}
+	static void leave()
+	{
+		guard.reset();
+		cds::threading::Manager::detachThread();
+	}
+	static void hold(void **where)
+	{
+		retire_use(guard->protect(pointer_at(where)));
+	}
+	static void release()
+	{
+		guard->clear();
+	}
+	static void read(void **where)
+	{
+		hold(where);
+		release();
+	}
+	static void drain()
+	{
+		GC::scan();
+	}
+};
+template <class GC> thread_local std::optional<typename GC::Guard> readers<GC>::guard;
+
+using hp = readers<cds::gc::HP>;
+using dhp = readers<cds::gc::DHP>;
+
+#define RETIRE_HP(object) cds::gc::HP::retire((object), end_object)
+#define RETIRE_DHP(object) cds::gc::DHP::retire((object), end_object)
+RETIRE_PRODUCE(hp, retire_alloc, RETIRE_HP)
+RETIRE_PRODUCE(dhp, retire_alloc, RETIRE_DHP)
+
+/* The collectors live as long as the process: no thread is left to use them when it ends. */
+int hp_init(enum op_fence)
+{
+	cds::Initialize();
+	new cds::gc::HP(1, max_threads, retire_params.batch);
+	return 0;
+}
+
+int dhp_init(enum op_fence)
+{
+	cds::Initialize();
+	new cds::gc::DHP(16);
+	return 0;
+}
+
+op_reclaim reclaim_of(uint64_t (*produce)(void **, uint64_t), void (*read)(void **), void (*hold)(void **),
+		      void (*release)(), void (*drain)())
+{
+	op_reclaim r = {};
+
+	r.produce = produce;
+	r.read = read;
+	r.hold = hold;
+	r.release = release;
+	r.drain = drain;
+	return r;
+}
+
+const op_reclaim hp_reclaim = reclaim_of(hp_produce, hp::read, hp::hold, hp::release, hp::drain);
+const op_reclaim dhp_reclaim = reclaim_of(dhp_produce, dhp::read, dhp::hold, dhp::release, dhp::drain);
+
+op type_of(const char *name, const char *what, const op_reclaim *reclaim, int (*init)(enum op_fence), void (*enter)(),
+	   void (*leave)())
+{
+	op o = {};
+
+	o.name = name;
+	o.what = what;
+	o.reclaim = reclaim;
+	o.init = init;
+	o.thread_enter = enter;
+	o.thread_exit = leave;
+	return o;
+}
+
+} /* namespace */
+
+const op retire_op_libcds_hp = type_of("libcds_hp", "libcds' hazard pointers, a look for each batch or so", &hp_reclaim, hp_init,
+				       hp::enter, hp::leave);
+const op retire_op_libcds_dhp = type_of("libcds_dhp", "libcds' dynamic hazard pointers, with a batch of their own", &dhp_reclaim,
+					dhp_init, dhp::enter, dhp::leave);

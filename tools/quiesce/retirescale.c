@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* retirescale.c - deferred reclamation from end to end. */
+#include <string.h>
+
+#include "alive.h"
+#include "retirescale.h"
+
+#define DEFAULT_CELL_S 0.1
+#define WATCHDOG_S 60
+#define ALL_SCENARIOS (((1u << NR_RETIRE_SCENARIOS) - 1) << SCENARIO_RETIRE_IDLE)
+_Static_assert(SCENARIO_RETIRE_END <= 32, "scenarios are bits");
+
+static bool measure(const struct job *job)
+{
+	bool good = true;
+
+	if (job->scan)
+		return retirescale_scan(job);
+	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
+		for (int i = 0; i < job->nr_readers && (job->scenarios & (1u << s)); i++)
+			good = retirescale_cell(job, (enum scenario)s, job->readers[i]) && good;
+	return good;
+}
+
+int retirescale_child(const struct job *job)
+{
+	struct sleepers sleepers;
+	bool good;
+
+	cpus_online();
+	if (job->alive)
+		sleepers_start(&sleepers, job->op, job->alive);
+	good = measure(job);
+	if (job->alive)
+		sleepers_stop(&sleepers);
+	return good ? 0 : EXIT_FAILED;
+}
+
+static bool fits(const struct op *op)
+{
+	return op->reclaim;
+}
+
+static bool takes_part(const struct op *op, bool scan)
+{
+	return scan ? op->reclaim->give != NULL : op->reclaim->produce != NULL;
+}
+
+/* The types asked for, or all that take part. */
+static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
+{
+	int nr = options_types(options, &retirescale_command, types), kept = 0;
+
+	for (int i = 0; i < nr; i++) {
+		if (takes_part(types[i], options->scan))
+			types[kept++] = types[i];
+		else if (options->nr_types)
+			usage_error("--type=%s: it takes part only %s --scan", types[i]->name, options->scan ? "without" : "with");
+	}
+	return kept;
+}
+
+static void check_scan(const struct options *options)
+{
+	if (!options->scan)
+		return;
+	if (options->scenarios || options->nr_readers || options->seconds > 0 || options->batch || options->bytes)
+		usage_error("--scan has slots, objects and sizes of its own: no --scenario, --threads, --seconds, --batch, --bytes");
+}
+
+static int run(const struct options *options)
+{
+	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .scan = options->scan,
+			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
+			    .scenarios = options->scenarios ? options->scenarios : ALL_SCENARIOS,
+			    .batch = options->batch ? options->batch : retire_params.batch,
+			    .bytes = options->bytes ? options->bytes : retire_params.bytes, .watchdog_s = WATCHDOG_S };
+	const struct op *types[MAX_TYPES];
+	struct results results = { 0 };
+	int nr, status;
+	FILE *out;
+
+	check_scan(options);
+	nr = choose_types(options, types);
+	memcpy(base.readers, options->readers, sizeof(base.readers));
+	for (; !options->nr_readers && base.nr_readers < 2; base.nr_readers++)
+		base.readers[base.nr_readers] = base.nr_readers + 1;
+	out = emit_open(options);
+	base.watchdog_s += (int)base.seconds;
+	jobs_run(&retirescale_command, options, &base, types, nr, &results);
+	retirescale_emit(out, options, &base, &results);
+	status = emit_close(out, options);
+	if (!status && (results.failures || !results.nr))
+		status = EXIT_FAILED;
+	if (!results.nr && !interrupted())
+		fprintf(stderr, "quiesce retirescale: nothing was measured\n");
+	results_free(&results);
+	return interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+const struct subcommand retirescale_command = {
+	.name = "retirescale",
+	.what = "What deferred reclamation costs from end to end, and how much garbage it keeps.",
+	.doc = "Result: objects per second, allocated, retired and freed, the drain at the end included; median over rounds. "
+	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'peak' is the "
+	       "most garbage seen, objects retired and not yet freed, at looks each half millisecond. A window ends early when "
+	       "there are 128 MB of it, and is marked 'capped'. RCU of quiesce lets its callers sleep at 64 MB. An object "
+	       "that was not freed after the drain is LOST, an error.\n"
+	       "Threads that retire are bound to CPUs, and so is the reader, as long as there are enough. In all scenarios but "
+	       "'idle' threads share one pointer.\n"
+	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr reclaims in batches as they come, "
+	       "hazptr_list has all of them looked at at once, with a table of fixed size.",
+	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
+	.fits = fits,
+	.types = retire_table,
+	.first_scenario = SCENARIO_RETIRE_IDLE,
+	.end_scenario = SCENARIO_RETIRE_END,
+	.run = run,
+};

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* retirescale_emit.c - what retirescale prints: rows with more columns than the others', and its own tables. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "emit.h"
+#include "retirescale.h"
+
+#define RAW "raw_malloc_free"
+#define PEER "liburcu_memb"
+
+static const struct summary nothing = { 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+
+static bool is_scan(const struct cell *c)
+{
+	return c->scenario >= scan_scenario(0);
+}
+
+/* A row of its own, not a column of another's. */
+static bool is_row(const struct cell *c)
+{
+	return is_scan(c) || (c->scenario >= SCENARIO_RETIRE_IDLE && c->scenario < SCENARIO_RETIRE_END);
+}
+
+static struct summary summary_of(const struct results *results, const struct cell *c, enum scenario scenario)
+{
+	const struct cell *more = results_find(results, c->command, c->op->name, scenario, c->fence, c->threads);
+
+	return more ? cell_summary(more) : nothing;
+}
+
+static double most(const struct results *results, const struct cell *c, enum retire_metric metric)
+{
+	return is_scan(c) ? NAN : summary_of(results, c, retire_more(metric, c->scenario)).max;
+}
+
+static double peak(const struct results *results, const struct cell *c)
+{
+	return fmax(most(results, c, RETIRE_GARBAGE_FIRST), most(results, c, RETIRE_GARBAGE_SECOND));
+}
+
+static double drain_ms(const struct results *results, const struct cell *c)
+{
+	return is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_DRAIN, c->scenario)).p50;
+}
+
+static double ratio_to(const struct results *results, const struct cell *c, const char *type)
+{
+	const struct cell *other = is_scan(c) ? NULL :
+		results_find(results, c->command, type, c->scenario, OP_FENCE_NONE, c->threads);
+
+	return other ? cell_summary(c).p50 / cell_summary(other).p50 : NAN;
+}
+
+/* ---- JSON and CSV ---- */
+
+static void add_number(json_t *row, const char *name, double v)
+{
+	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
+}
+
+static void add_count(json_t *row, const char *name, double v)
+{
+	json_object_set_new(row, name, isfinite(v) ? json_integer((json_int_t)v) : json_null());
+}
+
+/* A scan has slots where others have threads, and no name of its own for each size. */
+static void name_scan(json_t *row, const struct cell *c)
+{
+	if (!is_scan(c))
+		return;
+	json_object_set_new(row, "scenario", json_string("scan"));
+	json_object_set_new(row, "unit", json_string("ns"));
+	json_object_set_new(row, "threads", json_integer(1));
+}
+
+static json_t *row_of(const struct results *results, const struct job *base, const struct cell *c)
+{
+	json_t *row = emit_row(c);
+	double bytes = is_scan(c) ? NAN : (double)base->bytes;
+
+	name_scan(row, c);
+	add_count(row, "bytes", bytes);
+	add_count(row, "batch", is_scan(c) ? NAN : (double)base->batch);
+	add_count(row, "garbage", peak(results, c));
+	add_count(row, "garbage_bytes", peak(results, c) * bytes);
+	add_count(row, "garbage_first", most(results, c, RETIRE_GARBAGE_FIRST));
+	add_count(row, "garbage_second", most(results, c, RETIRE_GARBAGE_SECOND));
+	add_count(row, "capped", is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max);
+	add_number(row, "drain_ms", drain_ms(results, c));
+	add_number(row, "to_raw", ratio_to(results, c, RAW));
+	add_number(row, "to_liburcu", ratio_to(results, c, PEER));
+	add_count(row, "slots", is_scan(c) ? c->threads : NAN);
+	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - scan_scenario(0))) : NAN);
+	return row;
+}
+
+static json_t *rows_of(const struct results *results, const struct job *base)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < results->nr; i++)
+		if (is_row(&results->cell[i]))
+			json_array_append_new(rows, row_of(results, base, &results->cell[i]));
+	return rows;
+}
+
+static void csv_value(FILE *out, const json_t *v)
+{
+	if (json_is_string(v))
+		fprintf(out, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		fprintf(out, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		fprintf(out, "%.6g", json_real_value(v));
+}
+
+/* The same columns, and the host's. */
+static void emit_csv(FILE *out, json_t *rows)
+{
+	struct host host;
+	const char *name;
+	json_t *row, *v;
+	size_t i;
+
+	host_read(&host);
+	json_object_foreach(json_array_get(rows, 0), name, v)
+		fprintf(out, "%s,", name);
+	fprintf(out, "cpu,cores,kernel,build\n");
+	json_array_foreach(rows, i, row) {
+		json_object_foreach(row, name, v) {
+			csv_value(out, v);
+			fputc(',', out);
+		}
+		fprintf(out, "\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
+	}
+	json_decref(rows);
+}
+
+/* ---- tables ---- */
+
+static void number(FILE *out, int width, double v)
+{
+	if (isfinite(v))
+		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 100 ? 1 : 0, v);
+	else
+		fprintf(out, " %*s", width, "-");
+}
+
+static void count(FILE *out, int width, double v)
+{
+	if (isfinite(v))
+		fprintf(out, " %*.0f", width, v);
+	else
+		fprintf(out, " %*s", width, "-");
+}
+
+static const char *fence_of(const struct cell *c)
+{
+	return c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence);
+}
+
+static void print_row(FILE *out, const struct results *results, const struct job *base, const struct cell *c)
+{
+	struct summary s = cell_summary(c);
+
+	fprintf(out, "%-18s %-5s", c->op->name, fence_of(c));
+	number(out, 8, s.p50 / 1e6);
+	number(out, 8, s.min / 1e6);
+	number(out, 8, s.max / 1e6);
+	number(out, 7, ratio_to(results, c, RAW));
+	number(out, 9, ratio_to(results, c, PEER));
+	count(out, 9, peak(results, c));
+	count(out, 9, peak(results, c) * (double)base->bytes / 1024);
+	if (c->scenario == SCENARIO_RETIRE_STALLED) {
+		count(out, 9, most(results, c, RETIRE_GARBAGE_FIRST));
+		count(out, 9, most(results, c, RETIRE_GARBAGE_SECOND));
+	}
+	number(out, 8, drain_ms(results, c));
+	fprintf(out, "%s\n", summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max > 0 ? "  capped" : "");
+}
+
+static void print_table(FILE *out, const struct results *results, const struct job *base, enum scenario scenario, int threads)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+
+		if (c->scenario != scenario || c->threads != threads)
+			continue;
+		if (!begun)
+			fprintf(out, "\nretirescale %s, %d threads: %s; million objects/s, median over rounds\n"
+				     "%-18s %-5s %8s %8s %8s %7s %9s %9s %9s%s %8s\n", scenario_info[scenario].name, threads,
+				scenario_info[scenario].what, "type", "fence", "median", "min", "max", "x raw", "x liburcu",
+				"peak", "peak KiB", scenario == SCENARIO_RETIRE_STALLED ? "  1st half  2nd half" : "", "drain ms");
+		begun = true;
+		print_row(out, results, base, c);
+	}
+}
+
+/* Is there a cell of @c's row of a scan before it? */
+static bool is_later(const struct results *results, const struct cell *c)
+{
+	for (const struct cell *before = results->cell; before < c; before++)
+		if (is_scan(before) && before->op == c->op && before->fence == c->fence && before->threads == c->threads)
+			return true;
+	return false;
+}
+
+static void print_scan(FILE *out, const struct results *results)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+
+		if (!is_scan(c) || is_later(results, c))
+			continue;
+		if (!begun) {
+			fprintf(out, "\nretirescale scan: ns for each of N objects while M slots are in use; median over rounds\n"
+				     "%-18s %-5s %8s", "type", "fence", "M");
+			for (int size = 0; size < NR_SCAN_SIZES; size++)
+				fprintf(out, " N=%-7.0e", (double)scan_objects(size));
+			fputc('\n', out);
+		}
+		begun = true;
+		fprintf(out, "%-18s %-5s %8d", c->op->name, fence_of(c), c->threads);
+		for (int size = 0; size < NR_SCAN_SIZES; size++)
+			number(out, 9, summary_of(results, c, scan_scenario(size)).p50);
+		fputc('\n', out);
+	}
+}
+
+static void emit_tables(FILE *out, const struct results *results, const struct job *base)
+{
+	emit_head(out);
+	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
+		for (int i = 0; i < base->nr_readers; i++)
+			print_table(out, results, base, (enum scenario)s, base->readers[i]);
+	print_scan(out, results);
+}
+
+void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results)
+{
+	if (options->format == FORMAT_JSON)
+		emit_rows(out, rows_of(results, base), results);
+	else if (options->format == FORMAT_CSV)
+		emit_csv(out, rows_of(results, base));
+	else
+		emit_tables(out, results, base);
+	emit_notes(results);
+}
