@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptrs.h - what the tests of general hazard pointers share: objects that count their callbacks, and
+ * objects in plenty, so that whoever may reclaim has reason to.
+ */
+#ifndef HAZPTRS_H
+#define HAZPTRS_H
+
+#include <quiesce/hazptr.h>
+
+#include "testing.h"
+
+struct thing {
+	struct hazptr_head hazptr;
+	int runs;
+	int id;
+	struct hazptr_head other; /* for protection by field */
+};
+
+static inline void thing_run(struct hazptr_head *head)
+{
+	count_up(&((struct thing *)(void *)head)->runs);
+}
+
+static inline void other_run(struct hazptr_head *head)
+{
+	count_up(&((struct thing *)(void *)((char *)head - offsetof(struct thing, other)))->runs);
+}
+
+static inline void thing_retire(struct thing *t)
+{
+	call_hazptr(&t->hazptr, thing_run);
+}
+
+/* How many of @nr things have run; -1 if one did twice. */
+static inline int things_run(const struct thing *t, int nr)
+{
+	int n = 0;
+
+	for (int i = 0; i < nr; i++) {
+		int runs = flag_get(&t[i].runs);
+
+		if (runs > 1)
+			return -1;
+		n += runs;
+	}
+	return n;
+}
+
+/* What @slot protects, without the scan's tag; 1: it is free. */
+static inline uintptr_t slot_value(hazptr_t *slot)
+{
+	return quiesce_load_relaxed(&slot->value) & UINTPTR_MAX >> 1; /* Relaxed: the caller's slot. */
+}
+
+/* Protect @object in @slot, as a reader would who finds it somewhere. */
+static inline void protect_in(hazptr_t *slot, void *object)
+{
+	void *place = object;
+
+	assert_ptr_equal(hazptr_protect(slot, &place), object);
+}
+
+/* A new slot that protects @object. */
+static inline hazptr_t *slot_with(struct hazptr_context *ctx, void *object)
+{
+	hazptr_t *slot = hazptr_alloc(ctx);
+
+	assert_non_null(slot);
+	protect_in(slot, object);
+	return slot;
+}
+
+/* Retire so much that the calling thread looks at its own queue, at least twice. */
+static inline void retire_plenty(void)
+{
+	uint64_t before = stats_now().hazptr_scans;
+
+	for (int i = 0; i < 3 * HAZPTR_BATCH_MAX; i++) {
+		struct thing *t = malloc(sizeof *t);
+
+		assert_non_null(t);
+		kfree_hazptr(t, hazptr);
+	}
+	assert_true(stats_now().hazptr_scans >= before + 2);
+}
+
+/* ---- a thread that does one thing, and is over ---- */
+
+static inline void in_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, fn, arg));
+	pthread_join(thread, NULL);
+}
+
+#endif
