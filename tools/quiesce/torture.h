@@ -77,6 +77,7 @@ struct torture {
 	uint64_t callbacks;  /* run */
 	uint64_t fake_waits; /* grace periods of the fake writers */
 	uint64_t barriers, floods, barrier_errors;
+	uint64_t retired_waits; /* elements retired and waited for */
 	uint64_t exits; /* threads that read once and exited */
 	uint64_t signals;
 	uint64_t leaks;

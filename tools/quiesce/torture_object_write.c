@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_object_write.c - writers that wait for the readers of one element, and writers that wait for keys. */
+/* torture_object_write.c - writers that wait for the readers of one element, and writers that wait for keys.
+ *
+ * Where elements can be retired a writer does that in turn with waiting.  Batches are large and the
+ * elements few, so with an element go others that nobody reads, until its callback has run.
+ */
 #include <stdlib.h>
 
 #include "torture.h"
 
+#define CHAFF 6000 /* retired at most to get one element back; more than a batch */
+#define TOGETHER 8
 #define KEPT 4 /* elements that a writer keeps a while after its wait for them: who meets one has been cheated */
 
 struct torture_key torture_key[NR_KEYS] __attribute__((aligned(64)));
@@ -15,6 +21,8 @@ struct writer {
 	uint64_t random;
 	uint64_t *progress;
 };
+
+enum way { WAY_WAIT, WAY_CALL, WAY_BARRIER, WAY_TOGETHER };
 
 static void timed_wait(void *address)
 {
@@ -56,6 +64,96 @@ static struct element *replace(struct writer *w, struct element *fresh)
 	return __atomic_exchange_n(w->current, fresh, __ATOMIC_ACQ_REL);
 }
 
+/* ---- retiring ---- */
+
+static void free_chaff(struct op_head *head)
+{
+	free(head);
+}
+
+static struct op_head *make_chaff(void)
+{
+	struct op_head *head = malloc(sizeof(*head));
+
+	if (!head)
+		abort();
+	head->fn = free_chaff;
+	return head;
+}
+
+/* Nobody reads @head's element any more; whoever does has been cheated, and finds it poisoned. */
+static void retired(struct op_head *head)
+{
+	struct element *e = (struct element *)head;
+
+	torture_count_together(torture.callbacks);
+	torture_count_together(torture.completed);
+	quiesce_store_relaxed(&e->age, 2);
+	pool_put(e);
+}
+
+/* The callback runs in its own time, sooner with chaff, which makes a batch full. */
+static void call(struct writer *w, struct element *old)
+{
+	uint64_t serial = quiesce_load_relaxed(&old->serial);
+
+	torture.op->retire->call(&old->head);
+	if (random_next(&w->random) >> 9 & 3)
+		for (int i = 0; i < CHAFF && quiesce_load_relaxed(&old->age) == 1 && quiesce_load_relaxed(&old->serial) == serial; i++)
+			torture.op->retire->call(make_chaff());
+}
+
+static void call_together(struct element *old)
+{
+	struct op_head *head[TOGETHER] = { &old->head };
+
+	for (int i = 1; i < TOGETHER; i++)
+		head[i] = make_chaff();
+	torture.op->retire->together(head, TOGETHER);
+}
+
+/* Called, and waited for: then the callback has run, once, and it was for this use of the element. */
+static void retire_and_wait(struct element *old, enum way way)
+{
+	uint64_t serial = quiesce_load_relaxed(&old->serial);
+
+	if (way == WAY_TOGETHER) {
+		call_together(old);
+	} else {
+		torture.op->retire->call(&old->head);
+		torture.op->retire->barrier();
+	}
+	if (quiesce_load_relaxed(&old->age) < 2 && quiesce_load_relaxed(&old->serial) == serial)
+		torture_count_together(torture.barrier_errors);
+	torture_count_together(torture.retired_waits);
+}
+
+static enum way random_way(uint64_t *random)
+{
+	uint64_t r = random_next(random) >> 11;
+
+	if (!torture.op->retire || r % 2)
+		return WAY_WAIT;
+	/* A barrier sweeps up what other threads have, so that little would come to anything else. */
+	return r / 2 % 16 == 0 ? WAY_BARRIER : r / 2 % 4 == 1 ? WAY_TOGETHER : WAY_CALL;
+}
+
+/* @old is what readers can no longer find. */
+static void dispose(struct writer *w, struct element *old)
+{
+	enum way way = random_way(&w->random);
+
+	old->head.fn = retired;
+	switch (way) {
+	case WAY_WAIT:
+		wait_for_readers(w, old);
+		keep(w, old);
+		return;
+	case WAY_CALL: call(w, old); break;
+	default: retire_and_wait(old, way);
+	}
+}
+
 static void update(struct writer *w)
 {
 	bool gap = (random_next(&w->random) >> 5) % 8 == 0; /* now and then there is nothing for a while */
@@ -70,10 +168,9 @@ static void update(struct writer *w)
 	torture_count_together(torture.version);
 	torture_count(*w->progress);
 	quiesce_store_relaxed(&old->age, 1);
-	wait_for_readers(w, old);
+	dispose(w, old);
 	if (gap)
 		replace(w, fresh);
-	keep(w, old);
 }
 
 void torture_object_writer(uint32_t index)

@@ -185,11 +185,28 @@ static const struct role object_roles[] = {
 	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 },
 };
 
+static const struct role retired_object_roles[] = {
+	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
+	{ exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 }, { torture_postman, NULL, 0 },
+	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 }, { barrier_test, NULL, 0 },
+};
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static const struct role *roles(int *ret_nr)
+{
+	const struct op *op = torture.op;
+
+	*ret_nr = !op->object ? COUNT(rcu_roles) : op->retire ? COUNT(retired_object_roles) : COUNT(object_roles);
+	return !op->object ? rcu_roles : op->retire ? retired_object_roles : object_roles;
+}
 
 int torture_nr_others(void)
 {
-	return torture.op->object ? COUNT(object_roles) : COUNT(rcu_roles);
+	int nr;
+
+	roles(&nr);
+	return nr;
 }
 
 bool torture_has_writer(int index)
@@ -199,7 +216,8 @@ bool torture_has_writer(int index)
 
 void torture_other(struct member *m)
 {
-	const struct role *role = torture.op->object ? &object_roles[m->index] : &rcu_roles[m->index];
+	int nr;
+	const struct role *role = &roles(&nr)[m->index];
 
 	op_thread_enter(torture.op);
 	if (role->run)

@@ -161,6 +161,8 @@ void torture_reader(struct member *m)
 	t->random = random ^ 88675123;
 	my_tally = t;
 	op_thread_enter(torture.op);
+	if (torture.op->object && torture.op->object->enter)
+		torture.op->object->enter();
 	while (!torture_stopped()) {
 		torture_stutter();
 		if (!follow_regime(&generation, (uint32_t)m->index))
@@ -172,6 +174,8 @@ void torture_reader(struct member *m)
 		}
 	}
 	t->cpu_ns = thread_cpu_ns();
+	if (torture.op->object && torture.op->object->exit)
+		torture.op->object->exit();
 	op_thread_exit(torture.op);
 	torture_leave();
 	free(region);

@@ -70,7 +70,10 @@ static void print_counts(const struct tally *s)
 		job_print("guards handed over %llu, fake writers' waits %llu, longest wait %.1f ms, signals %llu, free list empty %llu",
 			  U(s->handed_over), U(torture.fake_waits), (double)torture.longest_ns / 1e6, U(torture.signals),
 			  U(torture.empty));
-	else
+	if (torture.op->object && torture.op->retire)
+		job_print("retired: callbacks %llu, waited for %llu, barriers %llu (floods %llu)", U(torture.callbacks),
+			  U(torture.retired_waits), U(torture.barriers), U(torture.floods));
+	if (!torture.op->object)
 		job_print("callbacks %llu, fake writers' waits %llu, barriers %llu (floods %llu), signals %llu, free list empty %llu",
 			  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods),
 			  U(torture.signals), U(torture.empty));
@@ -101,6 +104,8 @@ static const char *idle_reason(const struct tally *s)
 		return "signals or exits did not happen";
 	if (torture.op->object ? !s->handed_over || !torture.fake_waits : !torture.barriers)
 		return torture.op->object ? "no guard was handed over or no key waited for" : "barriers did not happen";
+	if (torture.op->object && torture.op->retire && (!torture.callbacks || !torture.retired_waits || !torture.barriers))
+		return "nothing was retired, or barriers did not happen";
 	return NULL;
 }
 

@@ -38,7 +38,7 @@ void hazard_pointer_reused_end(quiesce::hazard_pointer *kept)
 	delete kept;
 }
 
-inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(op_target *, quiesce::hazard_pointer *kept)
+inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(struct op_target *, quiesce::hazard_pointer *kept)
 {
 	uint64_t value = kept->protect(target.ptr)->field;
 

@@ -210,8 +210,7 @@ static bool take_simple(void)
 
 static void keep_simple(struct op_guard *ret_guard, struct shazptr_guard guard)
 {
-	ret_guard->space[0] = guard.slot;
-	ret_guard->space[1] = guard.ptr;
+	*ret_guard = (struct op_guard){ { guard.ptr ? guard.slot : NULL, guard.ptr } }; /* an empty one has no slot */
 }
 
 static void *protect(void **where, struct op_guard *ret_guard)
