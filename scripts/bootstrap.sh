@@ -25,6 +25,8 @@ run  ! cmd:meson meson
 run  ! pc:jansson libjansson-dev
 run  - pc:liburcu liburcu-dev
 run  - pc:ck libck-dev
+run  - cmd:g++ g++
+run  - file:/usr/include/cds/gc/hp.h libcds-dev
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils

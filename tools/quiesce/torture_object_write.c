@@ -20,6 +20,7 @@ struct writer {
 	uint32_t next;
 	uint64_t random;
 	uint64_t *progress;
+	struct op_head *chaff[TOGETHER]; /* to go with the next element, made before that is unlinked */
 };
 
 enum way { WAY_WAIT, WAY_CALL, WAY_BARRIER, WAY_TOGETHER };
@@ -103,22 +104,33 @@ static void call(struct writer *w, struct element *old)
 			torture.op->retire->call(make_chaff());
 }
 
-static void call_together(struct element *old)
+/* Little time may pass between the unlinking and the look. */
+static void call_together(struct writer *w, struct element *old)
 {
-	struct op_head *head[TOGETHER] = { &old->head };
+	struct op_head *head[1 + TOGETHER] = { &old->head };
+	int nr = 1;
 
-	for (int i = 1; i < TOGETHER; i++)
-		head[i] = make_chaff();
-	torture.op->retire->together(head, TOGETHER);
+	for (uint64_t more = (random_next(&w->random) >> 9) % TOGETHER; more; more--, nr++) {
+		head[nr] = w->chaff[more];
+		w->chaff[more] = NULL;
+	}
+	torture.op->retire->together(head, nr);
+}
+
+static void refill(struct writer *w)
+{
+	for (int i = 0; i < TOGETHER && torture.op->retire; i++)
+		if (!w->chaff[i])
+			w->chaff[i] = make_chaff();
 }
 
 /* Called, and waited for: then the callback has run, once, and it was for this use of the element. */
-static void retire_and_wait(struct element *old, enum way way)
+static void retire_and_wait(struct writer *w, struct element *old, enum way way)
 {
 	uint64_t serial = quiesce_load_relaxed(&old->serial);
 
 	if (way == WAY_TOGETHER) {
-		call_together(old);
+		call_together(w, old);
 	} else {
 		torture.op->retire->call(&old->head);
 		torture.op->retire->barrier();
@@ -150,7 +162,7 @@ static void dispose(struct writer *w, struct element *old)
 		keep(w, old);
 		return;
 	case WAY_CALL: call(w, old); break;
-	default: retire_and_wait(old, way);
+	default: retire_and_wait(w, old, way);
 	}
 }
 
@@ -163,6 +175,7 @@ static void update(struct writer *w)
 		keep(w, NULL);
 		return;
 	}
+	refill(w);
 	torture_spin(w->random >> 40 & 63);
 	old = replace(w, gap ? NULL : fresh);
 	torture_count_together(torture.version);
@@ -197,6 +210,8 @@ void torture_object_writer(uint32_t index)
 	}
 	for (int i = 0; i < KEPT; i++)
 		keep(&w, NULL);
+	for (int i = 0; i < TOGETHER; i++)
+		free(w.chaff[i]);
 }
 
 /* ---- keys ---- */
