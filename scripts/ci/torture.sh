@@ -7,7 +7,7 @@ seconds=8
 with gcc
 step "build" setup "$CI_BUILD/torture" --werror || finish
 [ -x "$CI_BUILD/torture/quiesce" ] || { skip "the tool is not built"; finish; }
-step "torture" "$CI_BUILD/torture/quiesce" torture --type=rcu,shazptr --seconds=$seconds
+step "torture" "$CI_BUILD/torture/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
 for slots in cpu_id thread; do
 	step "torture, slots $slots" \
 		env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/quiesce" torture --type=shazptr --seconds=$((seconds / 3))
@@ -16,7 +16,7 @@ step "torture, other waits for hazard pointers" "$CI_BUILD/torture/quiesce" tort
 	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$((seconds / 3))
 for rate in 20 1000; do
 	step "torture, $rate of 65536 accesses held up" \
-		"$CI_BUILD/torture/tools/quiesce-torture" torture --type=rcu,shazptr --seconds=$seconds --perturb=$rate
+		"$CI_BUILD/torture/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
 	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/tests/torture/claims" --seconds=$((seconds / 3))
@@ -34,6 +34,6 @@ for sanitizer in address,undefined; do
 	# -fno-sanitize=null: see asan.sh.
 	step "build with -fsanitize=$sanitizer" setup "$dir" -Db_sanitize=$sanitizer -Db_lundef=false \
 		-Dc_args=-fno-sanitize=null || continue
-	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr --seconds=$seconds
+	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
 done
 finish
