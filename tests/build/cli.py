@@ -24,6 +24,7 @@ MEASURE = ["type", "readers", "fence", "alive", "runs"]
 OPTIONS = {
     "refscale": [*MEASURE, "loops"],
     "rcuscale": [*MEASURE, "scenario", "seconds"],
+    "retirescale": ["type", "fence", "alive", "runs", "scenario", "seconds", "threads", "batch", "bytes", "scan"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
     "run": [],
@@ -42,7 +43,7 @@ RCUSCALE = ["rcuscale", "--type=noop,rcu,shazptr", "--readers=1", "--scenario=id
 NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
 LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
          "scenario": ["bogus", "read", "", "idle,bogus"]}
-COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
+COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,,2"], "batch": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
           "loops": [n for n in NUMBERS if n != "1e9"] + ["1e99"], "seconds": ["0", "-1", "abc", "inf", "nan", "1e99", ""]}
 
 
@@ -99,6 +100,12 @@ def mistakes(tmp):
         for option in {*LISTS, *COUNTS} - {*options}:
             yield [command, f"--{option}=1"], "unknown option"
     yield ["torture", "--type=refcnt"], "valid: rcu"
+    yield ["retirescale", "--type=refcnt"], "valid: raw_malloc_free"
+    yield ["retirescale", "--scan=1"], "--scan"
+    yield ["retirescale", "--scan", "--type=rcu"], "--scan"
+    yield ["retirescale", "--type=hazptr_list"], "--scan"
+    for option in ("scenario=idle", "threads=1", "seconds=1", "batch=10", "bytes=64"):
+        yield ["retirescale", "--scan", f"--{option}"], option.split("=")[0]
     yield ["torture", "--readers=1,2"], "--readers"
     yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"
     yield ["torture", "--perturb=1"], "quiesce-torture"

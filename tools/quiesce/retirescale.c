@@ -102,7 +102,8 @@ const struct subcommand retirescale_command = {
 	.name = "retirescale",
 	.what = "What deferred reclamation costs from end to end, and how much garbage it keeps.",
 	.doc = "Result: objects per second, allocated, retired and freed, the drain at the end included; median over rounds. "
-	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'peak' is the "
+	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'CPU ns' is the processor "
+	       "time of the whole process for each object, readers and workers included. 'peak' is the "
 	       "most garbage seen, objects retired and not yet freed, at looks each half millisecond. A window ends early when "
 	       "there are 128 MB of it, and is marked 'capped'. RCU of quiesce lets its callers sleep at 64 MB. An object "
 	       "that was not freed after the drain is LOST, an error.\n"

@@ -37,11 +37,11 @@ static void produce(struct window *w, int index)
 
 	gate_pass(&w->begin);
 	w->begin_ns[index] = now_ns();
-	while (!is_over(w)) {
+	do {
 		uint64_t n = w->op->reclaim->produce(w->where, CHUNK);
 
 		quiesce_store_relaxed(&tally->retired, tally->retired + n);
-	}
+	} while (!is_over(w));
 	w->end_ns[index] = now_ns();
 	(void)quiesce_fetch_add_relaxed(&w->finished, (uint32_t)1);
 	gate_pass(&w->end);

@@ -45,6 +45,12 @@ static double drain_ms(const struct results *results, const struct cell *c)
 	return is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_DRAIN, c->scenario)).p50;
 }
 
+/* Of the whole process, readers included, for each object. */
+static double cpu_ns(const struct cell *c)
+{
+	return c->costs.waits > 0 ? c->costs.cpu_s * 1e9 / c->costs.waits : NAN;
+}
+
 static double ratio_to(const struct results *results, const struct cell *c, const char *type)
 {
 	const struct cell *other = is_scan(c) ? NULL :
@@ -89,6 +95,7 @@ static json_t *row_of(const struct results *results, const struct job *base, con
 	add_count(row, "garbage_second", most(results, c, RETIRE_GARBAGE_SECOND));
 	add_count(row, "capped", is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max);
 	add_number(row, "drain_ms", drain_ms(results, c));
+	add_number(row, "cpu_ns", cpu_ns(c));
 	add_number(row, "to_raw", ratio_to(results, c, RAW));
 	add_number(row, "to_liburcu", ratio_to(results, c, PEER));
 	add_count(row, "slots", is_scan(c) ? c->threads : NAN);
@@ -169,6 +176,7 @@ static void print_row(FILE *out, const struct results *results, const struct job
 	number(out, 8, s.p50 / 1e6);
 	number(out, 8, s.min / 1e6);
 	number(out, 8, s.max / 1e6);
+	number(out, 7, cpu_ns(c));
 	number(out, 7, ratio_to(results, c, RAW));
 	number(out, 9, ratio_to(results, c, PEER));
 	count(out, 9, peak(results, c));
@@ -192,8 +200,8 @@ static void print_table(FILE *out, const struct results *results, const struct j
 			continue;
 		if (!begun)
 			fprintf(out, "\nretirescale %s, %d threads: %s; million objects/s, median over rounds\n"
-				     "%-18s %-5s %8s %8s %8s %7s %9s %9s %9s%s %8s\n", scenario_info[scenario].name, threads,
-				scenario_info[scenario].what, "type", "fence", "median", "min", "max", "x raw", "x liburcu",
+				     "%-18s %-5s %8s %8s %8s %7s %7s %9s %9s %9s%s %8s\n", scenario_info[scenario].name, threads,
+				scenario_info[scenario].what, "type", "fence", "median", "min", "max", "CPU ns", "x raw", "x liburcu",
 				"peak", "peak KiB", scenario == SCENARIO_RETIRE_STALLED ? "  1st half  2nd half" : "", "drain ms");
 		begun = true;
 		print_row(out, results, base, c);

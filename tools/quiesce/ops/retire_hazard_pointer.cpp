@@ -44,7 +44,7 @@ inline void retire(retire_object *o)
 
 RETIRE_PRODUCE(cpp, alloc, retire)
 
-/* The tool's pointer is C's. */
+/* raw: the tool's pointer is C's, the face's is C++'s. */
 const std::atomic<object *> &pointer_at(void **where)
 {
 	static_assert(sizeof(std::atomic<object *>) == sizeof(void *), "a pointer is a word"); /* raw: a type, no access */

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""quiesce retirescale: every type in every scenario, nothing lost, a loss noticed, garbage within its bound.
+
+Counts are judged, times and rates are not.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+
+from cli import children, interrupt, told
+from tap import Tap, execute
+
+SCENARIOS = ["idle", "published", "busy", "gap", "stalled"]
+THREADS = [1, 2]
+OURS = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_free"]
+# Whose garbage has a bound for each thread, however long a reader stays: the header's, or two batches.
+BOUNDED = ["hazptr", "hazptr_free", "hazard_pointer"]
+BATCHED = ["raw_asym_hp_batch", "ck_hp"]
+BATCH = 512
+SCAN_SLOTS = [1, 16, 64, 256, 1024, 4096]
+SCAN_OBJECTS = [1000, 10000, 100000, 1000000]
+SHORT = ["--seconds=0.01", "--runs=1"]
+
+
+class Rows:
+    """A run of the tool with --json, and its rows."""
+
+    def __init__(self, tap, tool, *args, want=0):
+        self.tap, self.args, self.run = tap, " ".join(args), execute([tool, "retirescale", *args, "--json"])
+        try:
+            self.root = json.loads(self.run.stdout)
+        except ValueError:
+            self.root = {"rows": [], "notes": ["no JSON"]}
+        tap.result(self.run.returncode == want, f"retirescale {self.args}: status {want}", told(self.run))
+        self.rows, self.notes = self.root["rows"], self.root["notes"]
+
+    def keys(self):
+        return sorted((r["type"], r["fence"] or "", r["scenario"], r["threads"]) for r in self.rows)
+
+
+def types_of(tool):
+    """What this build has: --help lists the types that are not there for --scan only."""
+    text = execute([tool, "retirescale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
+    return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ("hazptr_list", "busted_hazptr")]
+
+
+def documented(path):
+    """The fields of a row: those of all subcommands, and retirescale's own; the scenarios."""
+    text = pathlib.Path(path).read_text()
+    section = text.split("\n## retirescale\n")[1].split("\n## ")[0]
+
+    def names(rows):
+        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
+    common = names(text.split("## A row")[1].split("\n## ")[0])
+    scenarios, own = section.split("| field of retirescale")
+    return common + names(own), names(scenarios)
+
+
+def row_faults(row, bound, slots):
+    """What is wrong with @row of a run where @bound objects of each thread may wait, and @slots are in use."""
+    figures = [row[f] for f in ("min", "p50", "max")]
+    if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "objects/s":
+        yield f"figures {figures}, n {row['n']}, unit {row['unit']}"
+    halves = [g for g in (row["garbage_first"], row["garbage_second"]) if g is not None]
+    if row["garbage"] != max(halves, default=None) or row["garbage_bytes"] != row["garbage"] * row["bytes"]:
+        yield f"garbage {row['garbage']}, {row['garbage_bytes']} bytes, in halves {halves}"
+    limit = {**{t: bound for t in BOUNDED}, **{t: BATCH for t in BATCHED}}.get(row["type"])
+    if limit and row["garbage"] > limit * row["threads"] + slots:
+        yield f"garbage {row['garbage']}, at most {limit} for each of {row['threads']} threads and {slots}"
+    if row["type"] == "raw_malloc_free" and row["to_raw"] != 1:
+        yield f"it is {row['to_raw']} of itself"
+    if not (row["drain_ms"] >= 0 and row["cpu_ns"] > 0 and row["capped"] in (0, 1)):
+        yield f"drain {row['drain_ms']} ms, {row['cpu_ns']} ns, capped {row['capped']}"
+
+
+def check_all(tap, tool, types, doc, bound):
+    """Returns the fence modes that there were."""
+    got = Rows(tap, tool, *SHORT, f"--batch={BATCH}")
+    fields, scenarios = documented(doc)
+    fences = sorted({r["fence"] for r in got.rows if r["fence"]})
+    wanted = sorted((t, f, s, n) for t in types for f in (fences if t in OURS else [""]) for s in SCENARIOS for n in THREADS)
+    tap.result(fences and got.keys() == wanted, "each type in each fence mode, scenario and number of threads", got.keys())
+    tap.result(not [n for n in got.notes if "left out" not in n], "nothing is lost", "\n".join(got.notes))
+    tap.result([list(r) for r in got.rows] == [fields] * len(got.rows), "the fields are the documented ones",
+               f"{[list(r) for r in got.rows[:1]]}\n{fields}")
+    tap.result(scenarios == [*SCENARIOS, "scan"], "the scenarios are the documented ones", scenarios)
+    for row in got.rows:
+        # A line of seven slots for each thread, main thread and reader included; there are no more.
+        faults = list(row_faults(row, bound, 7 * (row["threads"] + 2)))
+        name = " ".join(str(row[k] or "-") for k in ("type", "fence", "scenario", "threads"))
+        tap.result(not faults, f"row {name}", "\n".join(faults))
+    return fences
+
+
+def check_stalled(tap, tool, fences, bound):
+    """Long enough for many batches: what a reader that stays keeps does not grow."""
+    got = Rows(tap, tool, "--type=hazptr,hazptr_free", "--scenario=stalled", "--threads=1", "--seconds=0.3", "--runs=1",
+               f"--fence={','.join(fences)}")
+    for row in got.rows:
+        # The rate is there for how much was retired: many times the bound, else this says nothing.
+        done = row["p50"] * 0.3
+        name = f"{row['type']} {row['fence']}: garbage of a stalled reader"
+        if done < 4 * bound:
+            tap.skip(name, f"this machine is so slow that only {done:.0f} objects were retired")
+            continue
+        tap.result(row["garbage_second"] is not None and row["garbage"] <= bound + 21, name, row)
+
+
+def check_loss(tap, tool):
+    got = Rows(tap, tool, "--type=busted_hazptr", *SHORT, "--scenario=idle", "--threads=1", "--seconds=0.05", want=1)
+    tap.result(any("LOST: idle: " in note for note in got.notes), "a planted loss is told of", got.notes)
+
+
+def check_options(tap, tool, fences):
+    args = ["--type=hazptr,raw_malloc_free", f"--fence={fences[0]}", "--scenario=idle,published", "--threads=3",
+            "--bytes=4096", "--runs=2", "--seconds=0.01", "--alive=4"]
+    got = Rows(tap, tool, *args)
+    want = sorted((t, f, s, 3) for t, f in (("hazptr", fences[0]), ("raw_malloc_free", "")) for s in ("idle", "published"))
+    tap.result(got.keys() == want and all(r["bytes"] == 4096 and r["n"] == 2 for r in got.rows), "options say what is measured",
+               got.rows)
+    run = execute([tool, "retirescale", *args, "--csv"])
+    table = list(csv.reader(io.StringIO(run.stdout)))
+    tap.result(run.returncode == 0 and table and table[0][:-4] == list(got.rows[0]) and len(table) == 5 and
+               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", told(run))
+    run = execute([tool, "retirescale", *args])
+    tap.result(run.returncode == 0 and len(re.findall(r"^retirescale (?:idle|published), 3 threads", run.stdout, re.M)) == 2 and
+               len(re.findall(r"^(?:hazptr|raw_malloc_free) ", run.stdout, re.M)) == 4, "a table for each scenario", told(run))
+
+
+def check_scan(tap, tool, fences):
+    args = ["--scan", f"--fence={fences[0]}", "--runs=1", "--type=hazptr,hazptr_list"]
+    got = Rows(tap, tool, *args)
+    found = {(r["type"], r["slots"], r["objects"]) for r in got.rows}
+    want = {(t, m, n) for t in ("hazptr", "hazptr_list") for m in SCAN_SLOTS for n in SCAN_OBJECTS}
+    # A sample in which the library's worker had a part is none: a few may be missing, and nothing else.
+    tap.result(found <= want and len(found) > len(want) // 2 and not got.notes, "--scan: slots in use against objects", got.run.stdout)
+    tap.result(all(r["unit"] == "ns" and r["p50"] > 0 and r["garbage"] is None and r["scenario"] == "scan" for r in got.rows),
+               "--scan: nanoseconds", got.run.stdout)
+
+
+def check_interrupt(tap, tool, fences):
+    class Path:
+        path = tool
+
+    def some(process):
+        seen = set()
+        while process.poll() is None and len(seen) < 3:
+            seen.update(children(process.pid))
+        return len(seen) >= 3
+    args = ["retirescale", "--type=hazptr", f"--fence={fences[0]}", "--scenario=idle", "--threads=1", "--seconds=0.05",
+            "--runs=1000"]
+    run = interrupt(Path, args, some)
+    tap.result(run.returncode == 130 and not run.stderr and re.search(r"^hazptr +\w+ +\d", run.stdout, re.M),
+               "SIGINT: it prints the rows that it has, status 130", told(run))
+
+
+def main():
+    args = argparse.ArgumentParser()
+    for name in ("tool", "doc", "header"):
+        args.add_argument(f"--{name}", required=True)
+    opt = args.parse_args()
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    bound = int(re.search(r"#define HAZPTR_BATCH_MAX (\d+)", pathlib.Path(opt.header).read_text())[1])
+    tap, tool = Tap(), os.path.realpath(opt.tool)
+    types = types_of(tool)
+    tap.result({"raw_malloc_free", "hazptr", "rcu"} <= set(types), "--help lists the types", types)
+    fences = check_all(tap, tool, types, opt.doc, bound)
+    if fences:
+        check_stalled(tap, tool, fences, bound)
+        check_loss(tap, tool)
+        check_options(tap, tool, fences)
+        check_scan(tap, tool, fences)
+        check_interrupt(tap, tool, fences)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
