@@ -191,6 +191,26 @@ bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots
 
 /* ---- contexts ---- */
 
+static const hazptr_t *held_in(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
+		if (quiesce_load_acquire(SH2, line + k) != QUIESCE_HAZPTR_FREE)
+			return slot_at(line, k);
+	return NULL;
+}
+
+/* A line with all of its slots free.  One where something is held that an earlier tenant handed over
+ * becomes everybody's. */
+static uintptr_t *take_empty_line(void)
+{
+	uintptr_t *line;
+
+	while ((line = take_line(QUIESCE_TENANT_CONTEXT | platform_tid())) && held_in(line))
+		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_ALL); /* Relaxed: the slots are exchanged. */
+	return line;
+}
+
 int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
@@ -203,19 +223,10 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 		quiesce__fork_check();
 		quiesce__used();
 		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
-		line = take_line(QUIESCE_TENANT_CONTEXT | platform_tid());
+		line = take_empty_line();
 	}
 	ctx->slots = line ? slot_at(line, 0) : NULL;
 	return line ? 0 : -ENOMEM;
-}
-
-static const hazptr_t *held_in(uintptr_t *line)
-{
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
-		/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
-		if (quiesce_load_acquire(SH2, line + k) != QUIESCE_HAZPTR_FREE)
-			return slot_at(line, k);
-	return NULL;
 }
 
 void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)

@@ -29,6 +29,7 @@
 
 #define CHUNK 64u            /* callbacks between two visits of the fork gate */
 #define PREFETCH 8u
+#define ROUNDS 16u
 #if defined(QUIESCE_SIM)
 #define BATCH_DEAR QUIESCE_HAZPTR_BATCH
 #else
@@ -231,17 +232,18 @@ static void at_limit_inside(struct quiesce__retired *r)
 	quiesce_store_relaxed(&r->limit, r->taken + QUIESCE_RETIRED_SLOTS); /* Relaxed: the lock's. */
 }
 
-/* Until no batch is left: callbacks may have retired another.  Returns how many are protected. */
-static uint64_t reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* Until no batch is left, because callbacks may have retired another; but not for ever. */
+static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	uint64_t run, again;
 
-	do {
+	for (uint32_t i = 0; i < ROUNDS; i++) {
 		run = r->run;
 		again = r->again;
 		reclaim_own(self, r);
-	} while (quiesce__retired_waiting(r) - (r->again - again) >= r->batch && r->run != run);
-	return r->again - again;
+		if (quiesce__retired_waiting(r) - (r->again - again) < r->batch || r->run == run)
+			return;
+	}
 }
 
 static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
@@ -257,7 +259,8 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
 		target = QUIESCE_RETIRED_SLOTS; /* I5 */
 	} else if (quiesce__retired_waiting(r) >= target) {
-		target = reclaim_batches(self, r) + r->batch;
+		reclaim_batches(self, r);
+		target = quiesce__retired_waiting(r) + r->batch;
 	}
 	/* As many are protected, or callbacks retire them: nobody waits for them here. */
 	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)

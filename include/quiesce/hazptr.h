@@ -291,12 +291,12 @@ static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct haz
  * @ptr: from malloc(); @field: its struct hazptr_head, less than 4096 bytes from its start.
  *
  * Context: as call_hazptr(). */
-#define kfree_hazptr(ptr, field)                                                                                    \
-	quiesce_call_hazptr(&(ptr)->field,                                                                          \
-			    (void (*)(struct hazptr_head *))(1 + ((char *)&(ptr)->field - (char *)(ptr)) +          \
-							     0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) <  \
-										     QUIESCE_KFREE_OFFSET_MAX       \
-										     ? 1                            \
+#define kfree_hazptr(ptr, field)                                                                           \
+	quiesce_call_hazptr(&(ptr)->field,                                                                 \
+			    (void (*)(struct hazptr_head *))(1 + offsetof(__typeof__(*(ptr)), field) +     \
+							     0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) < \
+										     QUIESCE_KFREE_OFFSET_MAX \
+										     ? 1                   \
 										     : -1])))
 
 /** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.

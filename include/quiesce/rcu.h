@@ -291,13 +291,13 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  * @ptr: from malloc(); @field: its struct rcu_head, less than 4096 bytes from its start.
  *
  * Context: as call_rcu(). */
-#define kfree_rcu(ptr, field)                                                                                    \
-	quiesce_call_rcu(&(ptr)->field,                                                                          \
-			 (void (*)(struct rcu_head *))(1 + ((char *)&(ptr)->field - (char *)(ptr)) +             \
-						       0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) <     \
-										QUIESCE_KFREE_OFFSET_MAX         \
-										? 1                              \
-										: -1])),                         \
+#define kfree_rcu(ptr, field)                                                                           \
+	quiesce_call_rcu(&(ptr)->field,                                                                 \
+			 (void (*)(struct rcu_head *))(1 + offsetof(__typeof__(*(ptr)), field) +        \
+						       0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) < \
+										QUIESCE_KFREE_OFFSET_MAX \
+										? 1                     \
+										: -1])),                \
 			 sizeof(*(ptr)))
 
 /** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.
