@@ -43,7 +43,8 @@ RCUSCALE = ["rcuscale", "--type=noop,rcu,shazptr", "--readers=1", "--scenario=id
 NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
 LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
          "scenario": ["bogus", "read", "", "idle,bogus"]}
-COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,,2"], "batch": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
+COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,,2"],
+          "batch": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
           "loops": [n for n in NUMBERS if n != "1e9"] + ["1e99"], "seconds": ["0", "-1", "abc", "inf", "nan", "1e99", ""]}
 
 
