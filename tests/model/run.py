@@ -42,6 +42,9 @@ RUNS = [
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),
     ("lead", "SKIP STOP", []),
+    ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("UNFENCED", "CB3:heavy"),
+                   ("UNCHECKED", "cb_sleep_unchecked"), ("NO_HEAVY", "HP1:heavy")]),
+    ("limit", "N=2 BATCH=3 BARRIER", [("NO_RELOOK", "")]),
 ]
 
 
