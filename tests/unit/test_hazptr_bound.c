@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hazptr_bound.c - how much waits, whatever readers do; the counters; shutting down; a worker that rests. */
+#include "hazptrs.h"
+
+/* ---- objects that know how many of them there are ---- */
+
+static int64_t nr_alive, most_alive;
+
+static void dies(struct hazptr_head *head)
+{
+	quiesce_fetch_add_relaxed(&nr_alive, (int64_t)-1); /* Relaxed: a count. */
+	free(head);
+}
+
+static void note_the_most(int64_t now)
+{
+	int64_t most = flag_get(&most_alive);
+
+	while (now > most)
+		/* raw: no label, because nothing is ordered by it */
+		if (__atomic_compare_exchange_n(&most_alive, &most, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return;
+}
+
+static struct hazptr_head *born(void)
+{
+	struct hazptr_head *head = malloc(sizeof *head);
+
+	assert_non_null(head);
+	note_the_most(quiesce_fetch_add_relaxed(&nr_alive, (int64_t)1) + 1); /* Relaxed: a count. */
+	return head;
+}
+
+/* ---- the bound ---- */
+
+#define NR_RETIRED 500000 /* by each of two threads */
+#define NR_STALLED 300
+
+static hazptr_t *stalled[NR_STALLED];
+
+/* Each protects one of the first objects, and stays. */
+static void stall(struct hazptr_head *object[NR_STALLED])
+{
+	for (int i = 0; i < NR_STALLED; i++) {
+		object[i] = born();
+		stalled[i] = slot_with(NULL, object[i]);
+	}
+}
+
+static void *retire_many(void *unused)
+{
+	for (int i = 0; i < NR_RETIRED; i++)
+		call_hazptr(born(), dies);
+	return unused;
+}
+
+static void garbage_is_bounded_while_readers_stall(void **state)
+{
+	static struct hazptr_head *object[NR_STALLED];
+	pthread_t thread[2];
+
+	(void)state;
+	stall(object);
+	for (int i = 0; i < NR_STALLED; i++)
+		call_hazptr(object[i], dies);
+	for (int i = 0; i < 2; i++)
+		thread_must(pthread_create(&thread[i], NULL, retire_many, NULL));
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	/* This thread retires, too; and each of the two has one that is not yet retired. */
+	assert_in_range(most_alive, NR_STALLED, 3 * HAZPTR_BATCH_MAX + NR_STALLED + 2);
+	wait_until(flag_get(&nr_alive) == NR_STALLED);
+	hazptr_free_batch(NULL, stalled, NR_STALLED);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+}
+
+/* The same for threads that come and go: what is bounded is not for each thread that ever was. */
+static void *retire_some(void *unused)
+{
+	for (int i = 0; i < 1000; i++)
+		call_hazptr(born(), dies);
+	return unused;
+}
+
+static void garbage_of_threads_that_come_and_go_is_bounded(void **state)
+{
+	struct hazptr_head *object = born();
+	hazptr_t *slot = slot_with(NULL, object);
+
+	(void)state;
+	call_hazptr(object, dies);
+	quiesce_store_relaxed(&most_alive, 0);
+	for (int i = 0; i < 300; i++)
+		in_thread(retire_some, NULL);
+	assert_in_range(most_alive, 1000, 2 * HAZPTR_BATCH_MAX + 1);
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+}
+
+/* ---- counters ---- */
+
+static void what_is_retired_and_reclaimed_is_counted(void **state)
+{
+	struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+	static struct thing object[3];
+	struct quiesce_stats before, after;
+	hazptr_t *slot = slot_with(NULL, &object[0]);
+
+	(void)state;
+	hazptr_barrier();
+	before = stats_now();
+	assert_int_equal(before.hazptr_retired, before.hazptr_reclaimed);
+	thing_retire(&object[0]);
+	thing_retire(&object[1]);
+	call_hazptr_cohort(&cohort, &object[2].hazptr, thing_run);
+	assert_int_equal(stats_now().hazptr_retired, before.hazptr_retired + 3);
+	synchronize_hazptr_cohort(&cohort);
+	wait_until(things_run(object, 3) == 2);
+	wait_until(stats_now().hazptr_reclaimed == before.hazptr_reclaimed + 2);
+	after = stats_now();
+	assert_int_equal(after.hazptr_retired, before.hazptr_retired + 3);
+	assert_true(after.hazptr_scans > before.hazptr_scans);
+	assert_true(after.hazptr_swept >= before.hazptr_swept + 2); /* by the worker */
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	after = stats_now();
+	assert_int_equal(after.hazptr_retired, after.hazptr_reclaimed);
+	assert_int_equal(after.hazptr_reclaimed, before.hazptr_reclaimed + 3);
+}
+
+static void a_batch_takes_one_look(void **state)
+{
+	struct quiesce_stats before, after;
+
+	(void)state;
+	assert_int_equal(quiesce_shutdown(0), 0);
+	before = stats_now();
+	retire_plenty();
+	after = stats_now();
+	assert_in_range(after.hazptr_scans - before.hazptr_scans, 6, 3 * HAZPTR_BATCH_MAX / 1000 + 2);
+	if (quiesce_fence() == QUIESCE_FENCE_FULL)
+		assert_int_equal(after.membarriers, 0);
+	hazptr_barrier();
+}
+
+/* ---- shutting down ---- */
+
+#define DEPTH 20
+
+struct both {
+	struct hazptr_head hazptr;
+	struct rcu_head rcu;
+	int left;
+};
+
+static int nr_hops;
+
+static void hop_by_rcu(struct rcu_head *head);
+
+static void hop_by_hazptr(struct hazptr_head *head)
+{
+	struct both *b = (struct both *)(void *)head;
+
+	count_up(&nr_hops);
+	if (b->left--)
+		call_rcu(&b->rcu, hop_by_rcu);
+	else
+		free(b);
+}
+
+static void hop_by_rcu(struct rcu_head *head)
+{
+	struct both *b = (struct both *)(void *)((char *)head - offsetof(struct both, rcu));
+
+	count_up(&nr_hops);
+	call_hazptr(&b->hazptr, hop_by_hazptr);
+}
+
+static void shutdown_runs_callbacks_that_queue_the_other_kind(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		quiesce_store_relaxed(&nr_hops, 0);
+		for (int i = 0; i < 3; i++) {
+			struct both *b = calloc(1, sizeof *b);
+
+			assert_non_null(b);
+			b->left = DEPTH;
+			call_hazptr(&b->hazptr, hop_by_hazptr);
+		}
+		assert_int_equal(quiesce_shutdown(0), 0);
+		assert_int_equal(flag_get(&nr_hops), 3 * (2 * DEPTH + 1));
+		assert_int_equal(stats_now().hazptr_retired, stats_now().hazptr_reclaimed);
+		assert_int_equal(stats_now().worker_running, 0);
+	}
+}
+
+static void shutdown_gives_up_in_time_where_something_is_protected(void **state)
+{
+	static struct thing object;
+	hazptr_t *slot = slot_with(NULL, &object);
+
+	(void)state;
+	thing_retire(&object);
+	assert_int_equal(quiesce_shutdown(20000000), -ETIMEDOUT);
+	assert_int_equal(flag_get(&object.runs), 0);
+	assert_int_equal(quiesce_shutdown(1), -ETIMEDOUT);
+	hazptr_clear(slot);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(flag_get(&object.runs), 1);
+	thing_retire(&object); /* it stays usable */
+	wait_until(flag_get(&object.runs) == 2);
+	hazptr_free(NULL, slot);
+}
+
+static void *barrier_main(void *unused)
+{
+	hazptr_barrier();
+	return unused;
+}
+
+/* What somebody else waits for is pending all the same. */
+static void shutdown_beside_a_barrier(void **state)
+{
+	static struct thing object;
+	hazptr_t *slot = slot_with(NULL, &object);
+	uint64_t blocked = stats_now().shazptr_blocked;
+	pthread_t thread;
+
+	(void)state;
+	thing_retire(&object);
+	thread_must(pthread_create(&thread, NULL, barrier_main, NULL));
+	wait_until(stats_now().shazptr_blocked > blocked);
+	assert_int_equal(quiesce_shutdown(20000000), -ETIMEDOUT);
+	assert_int_equal(flag_get(&object.runs), 0);
+	hazptr_free(NULL, slot);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(flag_get(&object.runs), 1);
+	pthread_join(thread, NULL);
+}
+
+/* ---- rest ---- */
+
+static long voluntary_switches(pid_t tid)
+{
+	char path[64], line[256];
+	long n = -1;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof line, file))
+		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	fclose(file);
+	return n;
+}
+
+static uint32_t worker_tid;
+
+static void tell_worker_tid(struct rcu_head *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&worker_tid, (uint32_t)my_tid()); /* Relaxed: awaited. */
+}
+
+/* With nothing left the worker sleeps until it is told, with something it looks again by itself. */
+static void the_worker_rests_when_nothing_is_left(void **state)
+{
+	struct timespec rest = { .tv_nsec = 250000000 };
+	static struct rcu_head head;
+	static struct thing object;
+	hazptr_t *slot = slot_with(NULL, &object);
+	long before;
+
+	(void)state;
+	thing_retire(&object);
+	call_rcu(&head, tell_worker_tid);
+	wait_until(flag_get(&worker_tid) != 0);
+	before = voluntary_switches((pid_t)worker_tid);
+	wait_until(voluntary_switches((pid_t)worker_tid) > before + 1);
+	hazptr_free(NULL, slot);
+	wait_until(flag_get(&object.runs) == 1);
+	nanosleep(&rest, NULL); /* a nap under way ends */
+	before = voluntary_switches((pid_t)worker_tid);
+	nanosleep(&rest, NULL);
+	assert_int_equal(voluntary_switches((pid_t)worker_tid), before);
+	thing_retire(&object);
+	wait_until(flag_get(&object.runs) == 2);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_batch_takes_one_look),
+		TEST(garbage_is_bounded_while_readers_stall),
+		TEST(garbage_of_threads_that_come_and_go_is_bounded),
+		TEST(what_is_retired_and_reclaimed_is_counted),
+		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
+		TEST(shutdown_gives_up_in_time_where_something_is_protected),
+		TEST(shutdown_beside_a_barrier),
+		TEST(the_worker_rests_when_nothing_is_left),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
