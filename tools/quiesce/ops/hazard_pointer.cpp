@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hazard_pointer.cpp - the C++ face of quiesce's hazard pointers: one made for each section, and one in hand. */
 #include <atomic>
-#include <new>
 
 #include <quiesce/hazptr.hpp>
 
@@ -26,38 +25,38 @@ struct alignas(128) {
 
 OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(target.ptr), (void)0)
 
-typedef quiesce::hazard_pointer *hazard_pointer_reused_kept;
+/* In the loop's frame, as in a function that reads many times. */
+typedef quiesce::hazard_pointer hazard_pointer_reused_kept;
 
-quiesce::hazard_pointer *hazard_pointer_reused_begin()
+inline __attribute__((always_inline)) quiesce::hazard_pointer hazard_pointer_reused_begin()
 {
-	return new quiesce::hazard_pointer(quiesce::make_hazard_pointer());
+	return quiesce::make_hazard_pointer();
 }
 
-void hazard_pointer_reused_end(quiesce::hazard_pointer *kept)
+inline void hazard_pointer_reused_end(quiesce::hazard_pointer &)
 {
-	delete kept;
 }
 
-inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(struct op_target *, quiesce::hazard_pointer *kept)
+inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(struct op_target *, quiesce::hazard_pointer &kept)
 {
-	uint64_t value = kept->protect(target.ptr)->field;
+	uint64_t value = kept.protect(target.ptr)->field;
 
-	kept->reset_protection();
+	kept.reset_protection();
 	return value;
 }
 OP_PADS(OP_LOOP_KEPT, hazard_pointer_reused)
 
-thread_local quiesce::hazard_pointer *held;
+thread_local quiesce::hazard_pointer held;
 
 void section_lock()
 {
-	held = hazard_pointer_reused_begin();
-	held->protect(target.ptr);
+	held = quiesce::make_hazard_pointer();
+	held.protect(target.ptr);
 }
 
 void section_unlock()
 {
-	hazard_pointer_reused_end(held);
+	held = quiesce::hazard_pointer();
 }
 
 OP_READ_OPS(hazard_pointer, section_lock, section_unlock);

@@ -61,16 +61,26 @@ template <typename GC> struct guards {
 OP_SECTION(libcds_hp, cds::gc::HP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 OP_SECTION(libcds_dhp, cds::gc::DHP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 
-typedef cds::gc::HP::Guard *libcds_hp_reused_kept;
-typedef cds::gc::DHP::Guard *libcds_dhp_reused_kept;
+/* In the loop's frame, as in a function that reads many times. */
+typedef cds::gc::HP::Guard libcds_hp_reused_kept;
+typedef cds::gc::DHP::Guard libcds_dhp_reused_kept;
 
-cds::gc::HP::Guard *libcds_hp_reused_begin() { return new cds::gc::HP::Guard; }
-cds::gc::DHP::Guard *libcds_dhp_reused_begin() { return new cds::gc::DHP::Guard; }
-void libcds_hp_reused_end(cds::gc::HP::Guard *kept) { delete kept; }
-void libcds_dhp_reused_end(cds::gc::DHP::Guard *kept) { delete kept; }
+inline __attribute__((always_inline)) cds::gc::HP::Guard libcds_hp_reused_begin() { return {}; }
+inline __attribute__((always_inline)) cds::gc::DHP::Guard libcds_dhp_reused_begin() { return {}; }
+inline void libcds_hp_reused_end(cds::gc::HP::Guard &) {}
+inline void libcds_dhp_reused_end(cds::gc::DHP::Guard &) {}
 
-OP_SECTION_KEPT(libcds_hp_reused, kept->protect(at(&t->ptr)), kept->clear())
-OP_SECTION_KEPT(libcds_dhp_reused, kept->protect(at(&t->ptr)), kept->clear())
+template <typename Guard> inline __attribute__((always_inline)) uint64_t section(struct op_target *t, Guard &kept)
+{
+	uint64_t value = kept.protect(at(&t->ptr))->field;
+
+	kept.clear();
+	return value;
+}
+#define libcds_hp_reused_section section
+#define libcds_dhp_reused_section section
+OP_PADS(OP_LOOP_KEPT, libcds_hp_reused)
+OP_PADS(OP_LOOP_KEPT, libcds_dhp_reused)
 
 OP_READ_OPS(libcds_hp, guards<cds::gc::HP>::lock, guards<cds::gc::HP>::unlock);
 OP_READ_OPS(libcds_hp_reused, guards<cds::gc::HP>::lock, guards<cds::gc::HP>::unlock);
