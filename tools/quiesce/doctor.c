@@ -72,6 +72,7 @@ static int run(const struct options *options)
 	doctor_machine(&f);
 	doctor_fences(&f);
 	doctor_slots(&f);
+	doctor_hazptr(&f);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -91,7 +92,8 @@ const struct subcommand doctor_command = {
 	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
 	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
 	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
-	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq.",
+	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. "
+	       "Then threads take slots and contexts of hazard pointers and retire some objects.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -11,6 +11,7 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	__attribute__((format(printf, 4, 5)));
 
 void doctor_fences(struct findings *f);
+void doctor_hazptr(struct findings *f);
 void doctor_machine(struct findings *f);
 void doctor_slots(struct findings *f);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_hazptr.c - slots that readers own, and what becomes of retired objects, tried here. */
+#include <stdlib.h>
+
+#include <quiesce/control.h>
+#include <quiesce/hazptr.h>
+
+#include "doctor.h"
+#include "team.h"
+
+#define THREADS 16
+#define OBJECTS 10000
+#define LEFT 100 /* too few for a batch */
+#define PATIENCE_MS 5000
+
+struct object {
+	struct hazptr_head hazptr;
+};
+
+static struct quiesce_stats stats(void)
+{
+	struct quiesce_stats now;
+
+	quiesce_get_stats(&now, sizeof(now));
+	return now;
+}
+
+/* ---- slots ---- */
+
+struct survey {
+	struct gate gate;
+	uint32_t lines_of_threads, lines_of_contexts; /* written by the first thread */
+};
+
+static void surveyed(struct member *m)
+{
+	struct survey *s = m->team->arg;
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct hazptr_context ctx = { NULL };
+
+	gate_pass(&s->gate);
+	if (m->index == 0)
+		s->lines_of_threads = stats().slots_lines;
+	gate_pass(&s->gate);
+	(void)init_hazptr_context(&ctx); /* without memory for it there are fewer lines */
+	gate_pass(&s->gate);
+	if (m->index == 0)
+		s->lines_of_contexts = stats().slots_lines - s->lines_of_threads;
+	gate_pass(&s->gate);
+	cleanup_hazptr_context(&ctx);
+	hazptr_free(NULL, slot);
+}
+
+static void survey_slots(struct findings *f)
+{
+	uint32_t before = stats().slots_lines;
+	struct survey s = { 0 };
+	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
+
+	gate_init(&s.gate, THREADS);
+	team_start(&team);
+	team_join(&team);
+	finding(f, "slots that readers own", "an updater, or who reclaims, looks at each line in use, of simple hazard pointers too",
+		"%u lines for %d threads, %u for a context each, beside %u before", s.lines_of_threads - before, THREADS,
+		s.lines_of_contexts, before);
+	finding(f, "protections", NULL, "%s", quiesce_fence() == QUIESCE_FENCE_FULL ?
+		"full fences: a call with a locked instruction each" : "a store each, no fence");
+}
+
+/* ---- retired objects ---- */
+
+static void retire(int nr)
+{
+	while (nr--) {
+		struct object *o = malloc(sizeof(*o));
+
+		if (!o)
+			return;
+		kfree_hazptr(o, hazptr);
+	}
+}
+
+static void retires(struct member *m)
+{
+	(void)m;
+	retire(LEFT);
+}
+
+static uint64_t garbage(void)
+{
+	struct quiesce_stats now = stats();
+
+	return now.hazptr_retired - now.hazptr_reclaimed;
+}
+
+/* Leave a few behind: nobody but the worker comes for them. */
+static void try_worker(struct findings *f)
+{
+	struct team team = { .nr = 1, .body = retires };
+	int ms = 0;
+
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct object *held = malloc(sizeof(*held)), *where = held;
+
+	if (!slot || !held)
+		return;
+	hazptr_protect(slot, &where, hazptr);
+	kfree_hazptr(held, hazptr); /* stays as long as it is protected */
+	team_start(&team);
+	team_join(&team);
+	while (garbage() > 1 && ms++ < PATIENCE_MS)
+		sleep_ns(1000000);
+	finding(f, "left behind by a thread", NULL, "%d objects: %s, worker %s, one that is protected stays: %s", LEFT,
+		ms < PATIENCE_MS ? "reclaimed" : "NOT RECLAIMED", stats().worker_running ? "runs" : "does not run",
+		garbage() == 1 ? "yes" : "NO");
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+}
+
+void doctor_hazptr(struct findings *f)
+{
+	struct quiesce_stats before = stats(), after;
+	uint64_t waiting;
+
+	survey_slots(f);
+	retire(OBJECTS);
+	waiting = garbage();
+	hazptr_barrier();
+	after = stats();
+	finding(f, "retired objects", "at most HAZPTR_BATCH_MAX for each thread, and those that are protected",
+		"%d: at the end %llu were waiting, %llu looks at the slots, %llu left after the barrier", OBJECTS,
+		(unsigned long long)waiting, (unsigned long long)(after.hazptr_scans - before.hazptr_scans),
+		(unsigned long long)garbage());
+	try_worker(f);
+}
