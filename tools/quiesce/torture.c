@@ -251,7 +251,8 @@ const struct subcommand torture_command = {
 	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
 	       "updates stop, or if it did not do enough to prove anything. Where single objects are protected, guards "
 	       "nest and overlap, are handed to other threads and outlive their own, and writers wait for keys that "
-	       "readers protect again and again, or retire elements. The types 'busted', 'busted_shazptr' and 'busted_hazptr' have to fail.",
+	       "readers protect again and again, or retire elements. The types 'busted', 'busted_shazptr' and "
+	       "'busted_hazptr' have to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.run = run,

@@ -20,6 +20,7 @@ struct item : quiesce::hazard_pointer_obj_base<item> {
 } the_item;
 
 struct alignas(128) {
+	/* raw: the standard's interface is made for it. */
 	std::atomic<item *> ptr = &the_item;
 } target;
 

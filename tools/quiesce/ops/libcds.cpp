@@ -14,6 +14,7 @@ extern "C" {
 
 namespace {
 
+/* raw: libcds's interface is made for it. */
 using pointer = std::atomic<op_item *>;
 static_assert(sizeof(pointer) == sizeof(op_item *));
 
