@@ -111,7 +111,7 @@ static int dispatch(struct wire *wire)
 		if (!job->op)
 			break;
 		if (job->op->reclaim)
-			retire_params = (struct retire_params){ job->bytes, job->batch };
+			retire_set(job->bytes, job->batch);
 		err = job->op->init ? job->op->init(job->fence) : 0;
 		if (!err)
 			return table[i].child(job);

@@ -51,7 +51,7 @@ static json_t *json_text(const char *text)
 	return text ? json_string(text) : json_null();
 }
 
-json_t *emit_row(const struct cell *c)
+static json_t *json_row(const struct cell *c)
 {
 	struct row r = row_of(c);
 
@@ -67,9 +67,30 @@ json_t *emit_row(const struct cell *c)
 			 "cpu_s", json_number(r.cpu_s));
 }
 
-void emit_rows(FILE *out, json_t *rows, const struct results *results)
+static bool is_row(const struct cell *c)
 {
-	json_t *notes = json_array(), *root;
+	return !c->command->is_row || c->command->is_row(c);
+}
+
+json_t *emit_rows(const struct results *results)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+		json_t *row = is_row(c) ? json_row(c) : NULL;
+
+		if (row && c->command->columns)
+			c->command->columns(row, results, c);
+		if (row)
+			json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
+static void emit_json(FILE *out, const struct results *results)
+{
+	json_t *rows = emit_rows(results), *notes = json_array(), *root;
 	struct host host;
 
 	host_read(&host);
@@ -80,15 +101,6 @@ void emit_rows(FILE *out, json_t *rows, const struct results *results)
 	json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 	fputc('\n', out);
 	json_decref(root);
-}
-
-static void emit_json(FILE *out, const struct results *results)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < results->nr; i++)
-		json_array_append_new(rows, emit_row(&results->cell[i]));
-	emit_rows(out, rows, results);
 }
 
 /* ---- CSV ---- */
@@ -119,6 +131,8 @@ static void emit_csv(FILE *out, const struct results *results)
 		const double v[] = { r.s.mean, r.s.min, r.s.p50, r.s.p90, r.s.p99, r.s.max, r.s.spread,
 				     r.ipis, r.membarriers, r.wakeups, r.cpu_s };
 
+		if (!is_row(c))
+			continue;
 		fprintf(out, "%s,%s,%s,%d,%s,%s,%s,%zu,%zu", c->command->name, c->op->name,
 			scenario_info[c->scenario].name, c->threads, or_else(fence_name(c->fence), ""),
 			or_else(cell_slots(c), ""), unit_of(c), r.s.n, c->disturbed);

@@ -7,9 +7,7 @@
 
 #include "tool.h"
 
-/* The columns that all rows have. */
-json_t *emit_row(const struct cell *c);
-/* The whole object, around @rows, which is used up. */
-void emit_rows(FILE *out, json_t *rows, const struct results *results);
+/* Every row, with the columns of its subcommand. */
+json_t *emit_rows(const struct results *results);
 
 #endif

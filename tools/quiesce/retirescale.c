@@ -73,14 +73,14 @@ static int run(const struct options *options)
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .scan = options->scan,
 			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
 			    .scenarios = options->scenarios ? options->scenarios : ALL_SCENARIOS,
-			    .batch = options->batch ? options->batch : retire_params.batch,
-			    .bytes = options->bytes ? options->bytes : retire_params.bytes, .watchdog_s = WATCHDOG_S };
+			    .batch = options->batch, .bytes = options->bytes, .watchdog_s = WATCHDOG_S };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	int nr, status;
 	FILE *out;
 
 	check_scan(options);
+	retire_set(options->bytes, options->batch);
 	nr = choose_types(options, types);
 	memcpy(base.readers, options->readers, sizeof(base.readers));
 	for (; !options->nr_readers && base.nr_readers < 2; base.nr_readers++)
@@ -116,5 +116,7 @@ const struct subcommand retirescale_command = {
 	.types = retire_table,
 	.first_scenario = SCENARIO_RETIRE_IDLE,
 	.end_scenario = SCENARIO_RETIRE_END,
+	.is_row = retirescale_is_row,
+	.columns = retirescale_columns,
 	.run = run,
 };

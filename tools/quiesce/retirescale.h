@@ -45,6 +45,8 @@ bool retirescale_scan(const struct job *job);
 bool retirescale_all_freed(uint64_t retired, uint64_t freed, const char *where);
 uint64_t retirescale_freed(const struct op *op);
 
+bool retirescale_is_row(const struct cell *c);
+void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
 void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_scan(const struct cell *c)
 }
 
 /* A row of its own, not a column of another's. */
-static bool is_row(const struct cell *c)
+bool retirescale_is_row(const struct cell *c)
 {
 	return is_scan(c) || (c->scenario >= SCENARIO_RETIRE_IDLE && c->scenario < SCENARIO_RETIRE_END);
 }
@@ -81,14 +81,13 @@ static void name_scan(json_t *row, const struct cell *c)
 	json_object_set_new(row, "threads", json_integer(1));
 }
 
-static json_t *row_of(const struct results *results, const struct job *base, const struct cell *c)
+void retirescale_columns(json_t *row, const struct results *results, const struct cell *c)
 {
-	json_t *row = emit_row(c);
-	double bytes = is_scan(c) ? NAN : (double)base->bytes;
+	double bytes = is_scan(c) ? NAN : (double)retire_params.bytes;
 
 	name_scan(row, c);
 	add_count(row, "bytes", bytes);
-	add_count(row, "batch", is_scan(c) ? NAN : (double)base->batch);
+	add_count(row, "batch", is_scan(c) ? NAN : (double)retire_params.batch);
 	add_count(row, "garbage", peak(results, c));
 	add_count(row, "garbage_bytes", peak(results, c) * bytes);
 	add_count(row, "garbage_first", most(results, c, RETIRE_GARBAGE_FIRST));
@@ -100,17 +99,6 @@ static json_t *row_of(const struct results *results, const struct job *base, con
 	add_number(row, "to_liburcu", ratio_to(results, c, PEER));
 	add_count(row, "slots", is_scan(c) ? c->threads : NAN);
 	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - scan_scenario(0))) : NAN);
-	return row;
-}
-
-static json_t *rows_of(const struct results *results, const struct job *base)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < results->nr; i++)
-		if (is_row(&results->cell[i]))
-			json_array_append_new(rows, row_of(results, base, &results->cell[i]));
-	return rows;
 }
 
 static void csv_value(FILE *out, const json_t *v)
@@ -168,7 +156,7 @@ static const char *fence_of(const struct cell *c)
 	return c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence);
 }
 
-static void print_row(FILE *out, const struct results *results, const struct job *base, const struct cell *c)
+static void print_row(FILE *out, const struct results *results, const struct cell *c)
 {
 	struct summary s = cell_summary(c);
 
@@ -180,7 +168,7 @@ static void print_row(FILE *out, const struct results *results, const struct job
 	number(out, 7, ratio_to(results, c, RAW));
 	number(out, 9, ratio_to(results, c, PEER));
 	count(out, 9, peak(results, c));
-	count(out, 9, peak(results, c) * (double)base->bytes / 1024);
+	count(out, 9, peak(results, c) * (double)retire_params.bytes / 1024);
 	if (c->scenario == SCENARIO_RETIRE_STALLED) {
 		count(out, 9, most(results, c, RETIRE_GARBAGE_FIRST));
 		count(out, 9, most(results, c, RETIRE_GARBAGE_SECOND));
@@ -189,7 +177,7 @@ static void print_row(FILE *out, const struct results *results, const struct job
 	fprintf(out, "%s\n", summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max > 0 ? "  capped" : "");
 }
 
-static void print_table(FILE *out, const struct results *results, const struct job *base, enum scenario scenario, int threads)
+static void print_table(FILE *out, const struct results *results, enum scenario scenario, int threads)
 {
 	bool begun = false;
 
@@ -204,7 +192,7 @@ static void print_table(FILE *out, const struct results *results, const struct j
 				scenario_info[scenario].what, "type", "fence", "median", "min", "max", "CPU ns", "x raw", "x liburcu",
 				"peak", "peak KiB", scenario == SCENARIO_RETIRE_STALLED ? "  1st half  2nd half" : "", "drain ms");
 		begun = true;
-		print_row(out, results, base, c);
+		print_row(out, results, c);
 	}
 }
 
@@ -246,16 +234,18 @@ static void emit_tables(FILE *out, const struct results *results, const struct j
 	emit_head(out);
 	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
 		for (int i = 0; i < base->nr_readers; i++)
-			print_table(out, results, base, (enum scenario)s, base->readers[i]);
+			print_table(out, results, (enum scenario)s, base->readers[i]);
 	print_scan(out, results);
 }
 
 void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results)
 {
-	if (options->format == FORMAT_JSON)
-		emit_rows(out, rows_of(results, base), results);
-	else if (options->format == FORMAT_CSV)
-		emit_csv(out, rows_of(results, base));
+	if (options->format == FORMAT_JSON) {
+		emit_results(out, options, results);
+		return;
+	}
+	if (options->format == FORMAT_CSV)
+		emit_csv(out, emit_rows(results));
 	else
 		emit_tables(out, results, base);
 	emit_notes(results);

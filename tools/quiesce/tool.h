@@ -59,6 +59,10 @@ struct options {
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
+struct cell;
+struct results;
+struct json_t;
+
 struct subcommand {
 	const char *name;
 	const char *what; /* one line */
@@ -67,6 +71,10 @@ struct subcommand {
 	bool (*fits)(const struct op *op); /* is it one of our types? */
 	const struct op *const *types;     /* where they are; NULL: op_table */
 	int first_scenario, end_scenario;  /* what --scenario may say */
+	/* Is @cell a row, not a column of another?  NULL: it is. */
+	bool (*is_row)(const struct cell *cell);
+	/* Add the columns that its rows have beyond the others'.  NULL: none. */
+	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, torture_command, doctor_command, run_command;

@@ -55,6 +55,15 @@ struct retire_params {
 };
 extern struct retire_params retire_params;
 
+/* 0: as it is. */
+static inline void retire_set(size_t bytes, size_t batch)
+{
+	if (bytes)
+		retire_params.bytes = bytes;
+	if (batch)
+		retire_params.batch = batch;
+}
+
 /* Of one thread; written by it, read by who looks at the garbage. */
 struct retire_tally {
 	uint64_t freed;
