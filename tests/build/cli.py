@@ -35,10 +35,12 @@ FIGURES = ["min", "p50", "p90", "p99", "max"]
 PUBLISHED = ["rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard", "shazptr_wildcard_skip_self_scan"]
 SLOTS = {"thread", "cpu_id", "mm_cid", "shared"}
 SLOTS_FOUND = ["slots of hazard pointers", "claims of hazard pointers", "slots, tried by 16 threads"]
+OWNED_FOUND = ["slots that readers own", "retired objects", "left behind by a thread"]
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
 FULL = r"quiesce: cannot write (the output|/dev/full): (No space left on device|a write failed)\n"
-REFSCALE = ["refscale", "--type=noop,rcu,shazptr", "--readers=1", "--loops=1000", "--runs=1"]
-RCUSCALE = ["rcuscale", "--type=noop,rcu,shazptr", "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
+TYPES = ("rcu", "shazptr", "hazptr")
+REFSCALE = ["refscale", "--type=noop," + ",".join(TYPES), "--readers=1", "--loops=1000", "--runs=1"]
+RCUSCALE = ["rcuscale", "--type=noop," + ",".join(TYPES), "--readers=1", "--scenario=idle,same", "--seconds=0.02", "--runs=1"]
 
 NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
 LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
@@ -196,7 +198,7 @@ def check_host(tap, name, host):
 def combinations(command, fences):
     scenarios = {"refscale": ["read"], "rcuscale": ["idle", "same"]}[command]
     return sorted((command, t, s, "1", f) for s in scenarios
-                  for t, f in [("noop", ""), *((t, f) for t in ("rcu", "shazptr") for f in fences)])
+                  for t, f in [("noop", ""), *((t, f) for t in TYPES for f in fences)])
 
 
 def keys(rows):
@@ -236,14 +238,24 @@ def check_csv(tap, tool, args, fences, doc, tmp):
         tap.result(not faults, f"{name}: row {' '.join(keys([row])[0])}", "\n".join(faults))
 
 
+def check_every_type(tap, tool, fences):
+    """The peers too: each that is listed measures, without a note."""
+    listed = re.findall(r"^  (\w+) +\S", tool.good("refscale", "--help").split("Types:")[1], re.M)
+    args = ["refscale", "--readers=2", "--loops=100", "--runs=1", f"--fence={','.join(fences)}", "--json"]
+    root = parse(tap, "refscale --json of every type", tool.good(*args))
+    rows = {row["type"] for row in root.get("rows", [])}
+    tap.result(len(listed) > 10 and rows == set(listed) and root["notes"] == [], "refscale measures every type that it lists",
+               f"{sorted(set(listed) ^ rows)} {root.get('notes')}")
+
+
 def check_table(tap, tool, args, fences, build):
     out = tool.good(*args)
     name = f"{args[0]}, table"
     head = re.match(r"(.+), (\d+) cores, kernel (\d+\.\d+), build type (\S+)\n", out)
     tap.result(head and head[2] == str(os.sysconf("SC_NPROCESSORS_ONLN")) and head[3] == kernel() and
                head[4] == build, f"{name}: says where and what it is", out)
-    wanted = [("noop", "-"), *((t, f) for t in ("rcu", "shazptr") for f in fences)] * len({c[2] for c in combinations(args[0], fences)})
-    tap.result(re.findall(r"^(noop|rcu|shazptr) +(\S+) ", out, re.M) == wanted, f"{name}: all rows", out)
+    wanted = [("noop", "-"), *((t, f) for t in TYPES for f in fences)] * len({c[2] for c in combinations(args[0], fences)})
+    tap.result(re.findall(rf"^(noop|{'|'.join(TYPES)}) +(\S+) ", out, re.M) == wanted, f"{name}: all rows", out)
 
 
 def check_formats(tap, tool, fences, opt, tmp):
@@ -253,6 +265,7 @@ def check_formats(tap, tool, fences, opt, tmp):
         rows = check_json(tap, tool, [*args, fence], fences, doc)
         check_csv(tap, tool, [*args, fence], fences, doc, tmp)
         check_table(tap, tool, [*args, fence], fences, opt.buildtype)
+    check_every_type(tap, tool, fences)
     valid = tool("rcuscale", "--scenario=bogus").stderr.split("valid:")[1].split()
     tap.result(sorted(valid) == sorted(documented(doc)[1]), "the scenarios are the documented ones", valid)
     # One updater alone: no wait is shared, none is saved.
@@ -296,6 +309,12 @@ def check_doctor(tap, tool):
                "doctor shows the slots chosen by itself", found)
     tap.result(re.match("restarts|no verdict|not tried", found.get("rseq in practice", "")),
                "doctor: what rseq interrupts it restarts", found)
+    owned, retired, left = (found.get(name, "") for name in OWNED_FOUND)
+    tap.result(re.match(r"16 lines for 16 threads, 16 for a context each, ", owned), "doctor: lines of threads and of contexts", owned)
+    counts = re.match(r"10000: at the end (\d+) were waiting, (\d+) looks at the slots, 0 left after the barrier$", retired)
+    tap.result(counts and int(counts[1]) <= 8192 and int(counts[2]) >= 1, "doctor: retired objects are few, and then none", retired)
+    tap.result(left.startswith("100 objects: reclaimed, ") and left.endswith(" stays: yes"),
+               "doctor: what a thread left behind is reclaimed, what is protected is not", left)
     return ["light", "full"] if mode == "light" else ["full"]
 
 
