@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_owners.c - scenarios: whose a slot is: contexts, slots handed over, signal handlers, threads that come and go. */
+#include "hazptr_world.h"
+
+#include "hazptr.h"
+
+/* ---- contexts ---- */
+
+static void context_reader(void *unused)
+{
+	struct hazptr_context ctx;
+	hazptr_t *slot;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		if (init_hazptr_context(&ctx)) {
+			world_read(0);
+			continue;
+		}
+		slot = hazptr_alloc(&ctx);
+		world_protect(slot, 0);
+		hazptr_clear(slot);
+		world_protect(slot, 0);
+		hazptr_free(&ctx, slot);
+		cleanup_hazptr_context(&ctx);
+	}
+}
+
+static void setup_context(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(context_reader, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_full_context(void)
+{
+	setup_context();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* More contexts than lines; a context has its slots and no more. */
+static void many_contexts(void *unused)
+{
+	struct hazptr_context ctx[3];
+	hazptr_t *slot[HAZPTR_SLOT_PER_CTX];
+
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		if (init_hazptr_context(&ctx[i]))
+			sim_saw();
+	for (int i = 0; i < 3; i++) {
+		if (!ctx[i].slots)
+			continue;
+		sim_assert(hazptr_alloc_batch(&ctx[i], slot, HAZPTR_SLOT_PER_CTX));
+		sim_assert(!hazptr_alloc(&ctx[i]));
+		world_protect(slot[i], 0);
+		hazptr_free_batch(&ctx[i], slot, HAZPTR_SLOT_PER_CTX);
+	}
+	for (int i = 0; i < 3; i++)
+		cleanup_hazptr_context(&ctx[i]);
+}
+
+static void setup_contexts(void)
+{
+	world_begin();
+	sim_config()->max_steps = 40000;
+	sim_spawn(many_contexts, NULL, "reader");
+	sim_spawn(many_contexts, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* Cleaned up while a slot is held: reported, and the protection stays. */
+static int nr_reports;
+
+static void report(enum quiesce_misuse kind, const char *message)
+{
+	(void)message;
+	sim_assert(kind == QUIESCE_MISUSE_CONTEXT_HELD);
+	nr_reports++;
+}
+
+static void cleans_up_too_early(void *unused)
+{
+	struct hazptr_context ctx;
+	struct item *item;
+	hazptr_t *slot;
+
+	(void)unused;
+	sim_assert(!init_hazptr_context(&ctx));
+	slot = hazptr_alloc(&ctx);
+	sim_assert(slot);
+	item = world_protect(slot, 0);
+	cleanup_hazptr_context(&ctx);
+	sim_assert(nr_reports);
+	world_look(item);
+	world_read(1);
+	world_look(item);
+	hazptr_free(&ctx, slot);
+}
+
+static void setup_context_held(void)
+{
+	world_begin();
+	world_short_of_slots = true;
+	quiesce_set_misuse_hook(report);
+	sim_spawn(cleans_up_too_early, NULL, "reader");
+	sim_spawn(context_reader, NULL, "context");
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* ---- hand-over: another thread frees the slot ---- */
+
+static hazptr_t *letter;
+static struct item *letter_item;
+static uint32_t posted;
+
+static void post(hazptr_t *slot, struct item *item)
+{
+	quiesce_store_relaxed(&letter, slot);
+	quiesce_store_relaxed(&letter_item, item);
+	world_set(&posted, 1);
+}
+
+/* The one who took it is gone, or about to be. */
+static void leaver(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	post(slot, world_protect(slot, 0));
+}
+
+static void giver(void *unused)
+{
+	leaver(unused);
+	world_read(1);
+	world_read(0);
+}
+
+static void take_over(void)
+{
+	hazptr_t *slot = quiesce_load_relaxed(&letter);
+
+	world_look(quiesce_load_relaxed(&letter_item));
+	if (sim_random(2)) { /* its owner may go on with it */
+		world_protect(slot, 1);
+		hazptr_clear(slot);
+		world_protect(slot, 0);
+	}
+	hazptr_free(NULL, slot);
+}
+
+static void taker(void *unused)
+{
+	(void)unused;
+	world_await(&posted, 1);
+	take_over();
+}
+
+/* Begins where the giver ends: its line may be let to this one. */
+static void successor(void *unused)
+{
+	(void)unused;
+	world_await(&posted, 1);
+	world_read(1);
+	world_read(0);
+}
+
+static void setup_give(void)
+{
+	world_begin();
+	sim_spawn(giver, NULL, "giver");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_full_give(void)
+{
+	setup_give();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_leave(void)
+{
+	world_begin();
+	sim_spawn(leaver, NULL, "leaver");
+	sim_spawn(successor, NULL, "successor");
+	sim_spawn(successor, NULL, "successor");
+	sim_spawn(taker, NULL, "taker");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_leave_wide(void)
+{
+	setup_leave();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_leave(void)
+{
+	setup_leave();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* A context has all of its slots, also in a line that a thread has left with one held. */
+static void context_successor(void *unused)
+{
+	struct hazptr_context ctx;
+	hazptr_t *slot[HAZPTR_SLOT_PER_CTX];
+
+	(void)unused;
+	world_await(&posted, 1);
+	world_stay(20);
+	if (init_hazptr_context(&ctx))
+		return;
+	sim_assert(hazptr_alloc_batch(&ctx, slot, HAZPTR_SLOT_PER_CTX));
+	world_protect(slot[3], 0);
+	hazptr_free_batch(&ctx, slot, HAZPTR_SLOT_PER_CTX);
+	cleanup_hazptr_context(&ctx);
+}
+
+static void setup_leave_context(void)
+{
+	world_begin();
+	sim_spawn(leaver, NULL, "leaver");
+	sim_spawn(context_successor, NULL, "context");
+	sim_spawn(taker, NULL, "taker");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* Nothing but the slot and the line order their owners: no system call, no word that the newcomer reads. */
+static void quiet_leaver(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	quiesce_store_relaxed(&letter, slot);
+	quiesce_store_relaxed(&letter_item, world_protect(slot, 0));
+	quiesce_store_release(RU3, &posted, 1);
+}
+
+static void quiet_taker(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &posted))
+		platform_yield();
+	take_over();
+}
+
+static void newcomer(void *unused)
+{
+	(void)unused;
+	for (uint32_t k = sim_random(60); k; k--)
+		sim_point("before the first slot");
+	world_read(1);
+	world_read(1);
+	world_read(0);
+}
+
+static void setup_relet(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	quiesce_slots();
+	sim_spawn(quiet_leaver, NULL, "leaver");
+	sim_spawn(newcomer, NULL, "newcomer");
+	sim_spawn(quiet_taker, NULL, "taker");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* A thread that is killed keeps its line; somebody else frees the slot. */
+static void killed(void *unused)
+{
+	leaver(unused);
+	sim_die();
+}
+
+static void setup_killed(void)
+{
+	world_begin();
+	sim_spawn(killed, NULL, "mortal");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(2);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* ---- threads that come and go ---- */
+
+static void generation(void *left)
+{
+	world_read(0);
+	if (left)
+		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
+	world_read(0);
+}
+
+static void setup_generations(void)
+{
+	world_begin();
+	world_short_of_slots = true;
+	sim_spawn(generation, (void *)3, "reader");
+	sim_spawn(generation, (void *)3, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* What a destructor of thread-specific data does when it runs after ours. */
+static void uses_after_exit(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct hazptr_context ctx;
+	struct item *item = world_protect(slot, 0);
+
+	(void)unused;
+	world_update(1);
+	quiesce__thread_exit();
+	world_read(0);
+	world_update(1);
+	world_look(item);
+	hazptr_free(NULL, slot);
+	if (!init_hazptr_context(&ctx)) {
+		slot = hazptr_alloc(&ctx);
+		world_protect(slot, 0);
+		hazptr_free(&ctx, slot);
+		cleanup_hazptr_context(&ctx);
+	}
+	world_update(1);
+}
+
+static void setup_late(void)
+{
+	world_begin();
+	sim_spawn(uses_after_exit, NULL, "late");
+	sim_spawn(uses_after_exit, NULL, "late");
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* ---- signal handlers ---- */
+
+static void handler(void)
+{
+	world_read(0);
+}
+
+static void signalled(void *unused)
+{
+	sim_set_signal(handler, 3);
+	world_reader(unused);
+}
+
+static void signalled_updater(void *place)
+{
+	sim_set_signal(handler, 3);
+	world_updater(place);
+}
+
+static void setup_signal(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(signalled, NULL, "reader");
+	sim_spawn(signalled_updater, NULL, "updater");
+}
+
+static void setup_signal_wide(void)
+{
+	setup_signal();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_signal(void)
+{
+	setup_signal();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* Often the handler is the first user, just when its thread is about to be. */
+static void reads_once(void *unused)
+{
+	(void)unused;
+	sim_set_signal(handler, 1);
+	world_read(0);
+}
+
+static void setup_signal_first(void)
+{
+	world_begin();
+	for (int i = 0; i < driver_readers + 2; i++)
+		sim_spawn(reads_once, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+/* Two slots, and handlers that take two more. */
+static void read_two(void)
+{
+	hazptr_t *first = hazptr_alloc(NULL), *second = hazptr_alloc(NULL);
+	struct item *item;
+
+	sim_assert(first && second && first != second);
+	item = world_protect(first, 0);
+	world_protect(second, 1);
+	world_look(item);
+	hazptr_free(NULL, first);
+	hazptr_free(NULL, second);
+}
+
+static void greedy(void *unused)
+{
+	(void)unused;
+	sim_set_signal(read_two, 2);
+	read_two();
+}
+
+static void setup_signal_nested(void)
+{
+	world_begin();
+	sim_spawn(greedy, NULL, "reader");
+	sim_spawn(greedy, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_full_signal_nested(void)
+{
+	setup_signal_nested();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* The handler keeps its slot; another thread frees it. */
+static uint32_t given;
+
+static void giving_handler(void)
+{
+	uint32_t none = 0;
+	hazptr_t *slot;
+
+	if (!quiesce_cmpxchg(RU3, &given, &none, 1))
+		return;
+	slot = hazptr_alloc_detached();
+	sim_assert(slot);
+	post(slot, world_protect(slot, 0));
+}
+
+static void interrupted(void *unused)
+{
+	sim_set_signal(giving_handler, 1);
+	world_reader(unused);
+	sim_set_signal(NULL, 0);
+	giving_handler(); /* the signal never came */
+}
+
+static void setup_signal_gives(void)
+{
+	world_begin();
+	sim_spawn(interrupted, NULL, "reader");
+	sim_spawn(taker, NULL, "taker");
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_full_signal_gives(void)
+{
+	setup_signal_gives();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- no memory for lines ---- */
+
+static void setup_no_lines(void)
+{
+	world_begin();
+	quiesce_slots();
+	quiesce__hazptr_lines.capacity = 1;
+	world_short_of_slots = true;
+	world_readers(driver_readers + 1);
+	sim_spawn(context_reader, NULL, "context");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+
+const struct sim_scenario hazptr_owner_scenarios[] = {
+	SCENARIO(context, "slots of contexts"),
+	SCENARIO(full_context, "... without membarrier"),
+	{ .name = "contexts", .what = "more contexts than lines", .setup = setup_contexts, .finish = world_finish,
+	  .must_see = "a context for which there was no line" },
+	SCENARIO(context_held, "a context cleaned up while a slot is held"),
+	SCENARIO(give, "a slot handed to another thread"),
+	SCENARIO(full_give, "... without membarrier"),
+	SCENARIO(leave, "... by a thread that exits"),
+	SCENARIO(leave_wide, "... a CPU for every thread"),
+	SCENARIO(full_leave, "... without membarrier"),
+	SCENARIO(leave_context, "... and a context comes after it"),
+	SCENARIO(relet, "a line let to the next thread while its slot is held"),
+	SCENARIO(killed, "... by a thread that is killed"),
+	SCENARIO(generations, "threads come and go"),
+	SCENARIO(late, "slots and objects after the exit hook"),
+	SCENARIO(signal, "handlers read, also during the first use"),
+	SCENARIO(signal_wide, "... a CPU for every thread"),
+	SCENARIO(full_signal, "... without membarrier"),
+	SCENARIO(signal_first, "... before all others"),
+	SCENARIO(signal_nested, "two slots, and handlers that take two"),
+	SCENARIO(full_signal_nested, "... without membarrier"),
+	SCENARIO(signal_gives, "a handler hands its slot over"),
+	SCENARIO(full_signal_gives, "... without membarrier"),
+	SCENARIO(no_lines, "one line for everybody"),
+	{ .name = NULL },
+};

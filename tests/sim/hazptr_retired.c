@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and what is left behind. */
+#include "hazptr_world.h"
+
+#include "retired.h"
+
+static void two_updates(void *place)
+{
+	world_update((intptr_t)place);
+	world_update((intptr_t)place);
+}
+
+static void one_update(void *place)
+{
+	world_update((intptr_t)place);
+}
+
+/* With pauses, so that the worker goes to sleep in between. */
+static void slow_updater(void *place)
+{
+	for (int i = 0; i < 3; i++) {
+		world_update((intptr_t)place);
+		world_stay(60);
+	}
+}
+
+/* ---- left behind: the worker reclaims it ---- */
+
+static void setup_left(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(one_update, (void *)0, "updater");
+	sim_spawn(two_updates, (void *)1, "updater");
+	sim_spawn(slow_updater, (void *)2, "updater");
+}
+
+static void setup_full_left(void)
+{
+	setup_left();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* The queue of a thread that has gone is adopted, or swept, or both at once. */
+static void generation(void *left)
+{
+	world_update((intptr_t)left % NR_PLACES);
+	if (left)
+		sim_spawn(generation, (void *)((intptr_t)left - 1), "updater");
+	world_update((intptr_t)left % NR_PLACES);
+	world_update((intptr_t)left % NR_PLACES);
+}
+
+static void setup_generations(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(generation, (void *)3, "updater");
+	sim_spawn(generation, (void *)3, "updater");
+}
+
+static void setup_full_generations(void)
+{
+	setup_generations();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- the worker sweeps while others retire: they take turns, woken by callbacks ---- */
+
+static uint32_t turn;
+
+static void next_turn(struct hazptr_head *head)
+{
+	world_free_head(head);
+	quiesce_fetch_add(RU3, &turn, 1u);
+	platform_futex_wake(&turn, INT32_MAX);
+}
+
+/* Sleeps, so that time passes and the worker sweeps. */
+static void await_turn(uint32_t least)
+{
+	uint32_t found;
+
+	while ((found = quiesce_load_acquire(RU3, &turn)) < least)
+		platform_futex_wait(&turn, found, PLATFORM_FOREVER);
+}
+
+static void turn_taker(void *place)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		world_retire(world_replace((intptr_t)place), next_turn);
+		await_turn(i + 1);
+	}
+	world_update((intptr_t)place);
+}
+
+static void setup_turns(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(turn_taker, (void *)0, "updater");
+	sim_spawn(turn_taker, (void *)1, "updater");
+}
+
+static void setup_full_turns(void)
+{
+	setup_turns();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- protected for long: what is kept raises the limit, so an owner does not look at every object ---- */
+
+static uint32_t holding, release;
+
+static void holder(void *unused)
+{
+	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };
+	struct item *item[2];
+
+	(void)unused;
+	item[0] = world_protect(slot[0], 0);
+	item[1] = world_protect(slot[1], 1);
+	world_set(&holding, 1);
+	world_await(&release, 1);
+	world_stay(80);
+	world_look(item[0]);
+	world_look(item[1]);
+	hazptr_free(NULL, slot[0]);
+	hazptr_clear(slot[1]);
+	hazptr_free(NULL, slot[1]);
+}
+
+/* The worker finds this one first, and its callback wakes the one below. */
+static void wakes_it(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	world_retire(world_replace(2), next_turn);
+}
+
+/* Its queue holds what is protected; it retires just when the worker drains. */
+static void retires_while_swept(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	world_update(0);
+	world_update(3);
+	await_turn(1);
+	for (uint32_t k = sim_random(40); k; k--)
+		sim_point("before the next object");
+	world_update(3);
+	world_set(&release, 1);
+}
+
+static void setup_drained(void)
+{
+	world_begin();
+	sim_spawn(holder, NULL, "holder");
+	sim_spawn(wakes_it, NULL, "waker");
+	sim_spawn(retires_while_swept, NULL, "updater");
+}
+
+static void setup_drained_wide(void)
+{
+	setup_drained();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_drained(void)
+{
+	setup_drained();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* The worker finds what was protected until long after its last sweep. */
+static void retires_protected(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	world_update(0);
+	world_update(1);
+	world_update(2);
+	world_set(&release, 1);
+}
+
+static void setup_held(void)
+{
+	world_begin();
+	sim_spawn(holder, NULL, "holder");
+	sim_spawn(retires_protected, NULL, "updater");
+}
+
+static void setup_full_held(void)
+{
+	setup_held();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- callbacks that retire ---- */
+
+static void retire_more(struct hazptr_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	world_free(item);
+	if (world_nr_retired < 24)
+		world_retire(world_new(NULL), world_free_head);
+	if (world_nr_retired < 24)
+		world_retire(world_new(NULL), retire_more);
+	if (world_nr_retired < 24 && sim_random(2))
+		world_retire(world_new(NULL), world_free_head);
+}
+
+static void nester(void *place)
+{
+	for (int i = 0; i < 2; i++)
+		world_retire(world_replace((intptr_t)place), retire_more);
+}
+
+static void setup_nested(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(nester, (void *)0, "updater");
+}
+
+static void setup_nested_two(void)
+{
+	world_begin();
+	sim_spawn(nester, (void *)0, "updater");
+	sim_spawn(nester, (void *)1, "updater");
+}
+
+/* Only the worker runs them: one object for each owner. */
+static void nests_later(void *place)
+{
+	world_retire(world_replace((intptr_t)place), retire_more);
+}
+
+static void setup_nested_swept(void)
+{
+	world_begin();
+	sim_spawn(nests_later, (void *)0, "updater");
+	sim_spawn(nests_later, (void *)1, "updater");
+	world_readers(1);
+}
+
+/* A chain, each of which retires the next. */
+static void retire_next(struct hazptr_head *head)
+{
+	world_free_head(head);
+	if (world_nr_retired < 12)
+		world_retire(world_new(NULL), retire_next);
+}
+
+static void chain(void *place)
+{
+	world_retire(world_replace((intptr_t)place), retire_next);
+	world_retire(world_replace((intptr_t)place), retire_next);
+}
+
+static void setup_chain(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(chain, (void *)0, "updater");
+	sim_spawn(chain, (void *)0, "updater");
+}
+
+/* ---- callbacks of one kind queue the other ---- */
+
+static void rcu_to_hazptr(struct rcu_head *head)
+{
+	struct item *item = (struct item *)((char *)head - offsetof(struct item, rcu));
+
+	world_nr_retired--; /* counted already */
+	world_retire(item, world_free_head);
+}
+
+static void hazptr_to_rcu(struct hazptr_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	world_nr_freed++; /* as a hazptr object; its retirement counts again below */
+	world_nr_retired++;
+	call_rcu(&item->rcu, rcu_to_hazptr);
+}
+
+static void mixed_updater(void *place)
+{
+	for (int i = 0; i < 2; i++)
+		world_retire(world_replace((intptr_t)place), hazptr_to_rcu);
+}
+
+static void section_reader(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	world_look(rcu_dereference(world_place[0]));
+	rcu_read_unlock();
+}
+
+static void setup_mixed(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(section_reader, NULL, "section");
+	sim_spawn(mixed_updater, (void *)0, "updater");
+	sim_spawn(mixed_updater, (void *)1, "updater");
+}
+
+static void setup_mixed_alone(void)
+{
+	setup_mixed();
+	sim_config()->thread_start_failures = -1;
+}
+
+static void finish_mixed_alone(void)
+{
+	sim_assert(world_nr_freed <= world_nr_retired);
+}
+
+/* Retired inside a section of RCU, and inside a callback of it. */
+static void retires_in_section(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	world_update(0);
+	world_update(0);
+	world_update(0);
+	rcu_read_unlock();
+}
+
+static void setup_section(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(retires_in_section, NULL, "updater");
+	sim_spawn(retires_in_section, NULL, "updater");
+}
+
+/* ---- no memory for a queue, or no promise of an exit hook ---- */
+
+static void setup_no_queue(void)
+{
+	world_begin();
+	sim_config()->arm_exit_failures = -1;
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(slow_updater, (void *)1, "updater");
+}
+
+static void setup_full_no_queue(void)
+{
+	setup_no_queue();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_queue_later(void)
+{
+	setup_no_queue();
+	sim_config()->arm_exit_failures = 2;
+}
+
+/* ---- kfree_hazptr() ---- */
+
+static void freed(void *object)
+{
+	world_free(object);
+}
+
+static void kfree_updater(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct item *old = world_replace(0);
+
+		world_nr_retired++;
+		kfree_hazptr(old, field);
+	}
+}
+
+static void field_reader(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		world_look(hazptr_protect(slot, &world_place[0], field));
+	hazptr_free(NULL, slot);
+}
+
+static void setup_kfree(void)
+{
+	world_begin();
+	sim_config()->free_hook = freed;
+	for (int i = 0; i < driver_readers; i++)
+		sim_spawn(field_reader, NULL, "reader");
+	sim_spawn(kfree_updater, NULL, "updater");
+}
+
+/* ---- the first start of the worker fails ---- */
+
+static void setup_late_worker(void)
+{
+	world_begin();
+	sim_config()->thread_start_failures = 1;
+	world_readers(1);
+	sim_spawn(world_updater, (void *)0, "updater");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+/* Whoever comes next tries again only after a while; so something may stay until then. */
+static void finish_late_worker(void)
+{
+	sim_assert(world_nr_retired - world_nr_freed <= 4);
+}
+
+/* The bound: what waits is a batch for each thread that retires, and what is protected. */
+static void setup_bound(void)
+{
+	world_begin();
+	sim_config()->thread_start_failures = -1;
+	sim_spawn(holder, NULL, "holder");
+	sim_spawn(retires_protected, NULL, "updater");
+	sim_spawn(world_updater, (void *)2, "updater");
+	sim_spawn(world_updater, (void *)3, "updater");
+}
+
+static void finish_bound(void)
+{
+	sim_assert(world_nr_retired - world_nr_freed <= (int)(3 * (QUIESCE_HAZPTR_BATCH - 1) + 2));
+}
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+
+const struct sim_scenario hazptr_retire_scenarios[] = {
+	SCENARIO(left, "the worker reclaims what is left behind"),
+	SCENARIO(full_left, "... without membarrier"),
+	{ .name = "queues", .what = "queues of threads that have gone", .setup = setup_generations, .finish = world_finish },
+	{ .name = "full_queues", .what = "... without membarrier", .setup = setup_full_generations, .finish = world_finish },
+	SCENARIO(turns, "the worker's callbacks wake who retires"),
+	SCENARIO(full_turns, "... without membarrier"),
+	SCENARIO(drained, "an object comes while its queue is drained"),
+	SCENARIO(drained_wide, "... a CPU for every thread"),
+	SCENARIO(full_drained, "... without membarrier"),
+	SCENARIO(held, "protected for long, then not"),
+	SCENARIO(full_held, "... without membarrier"),
+	SCENARIO(nested, "callbacks retire more than there is room for"),
+	SCENARIO(nested_two, "... two who retire"),
+	SCENARIO(nested_swept, "... run by the worker"),
+	SCENARIO(chain, "each callback retires the next object"),
+	SCENARIO(mixed, "callbacks of one kind queue the other"),
+	{ .name = "mixed_alone", .what = "... without a worker", .setup = setup_mixed_alone, .finish = finish_mixed_alone },
+	SCENARIO(section, "retired inside a section of RCU"),
+	SCENARIO(no_queue, "no queues can be had"),
+	SCENARIO(full_no_queue, "... without membarrier"),
+	SCENARIO(queue_later, "... at first"),
+	SCENARIO(kfree, "kfree_hazptr()"),
+	{ .name = "late_worker", .what = "the first start of a thread fails", .setup = setup_late_worker,
+	  .finish = finish_late_worker },
+	{ .name = "bound", .what = "without a worker: how much waits", .setup = setup_bound, .finish = finish_bound },
+	{ .name = NULL },
+};

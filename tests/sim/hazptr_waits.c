@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_waits.c - scenarios: hazptr_barrier(), synchronize_hazptr(), cohorts, the end; every wait ends, and not too early. */
+#include "hazptr_world.h"
+
+#include "hazptr.h"
+
+/* ---- hazptr_barrier(): what was retired before it has run when it returns ---- */
+
+static void retire_and_wait(void *place)
+{
+	struct item *mine[3];
+	uint64_t id[3];
+
+	for (int i = 0; i < 3; i++) {
+		mine[i] = world_replace((intptr_t)place);
+		id[i] = quiesce_load_relaxed(&mine[i]->id);
+		world_retire(mine[i], world_free_head);
+	}
+	hazptr_barrier();
+	for (int i = 0; i < 3; i++)
+		sim_assert(sim_obj_is_free(id[i]));
+}
+
+static void setup_barrier(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(retire_and_wait, (void *)0, "waiter");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_full_barrier(void)
+{
+	setup_barrier();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_barriers(void)
+{
+	world_begin();
+	world_readers(1);
+	for (intptr_t i = 0; i < 3; i++)
+		sim_spawn(retire_and_wait, (void *)i, "waiter");
+}
+
+static void setup_barriers_alone(void)
+{
+	setup_barriers();
+	sim_config()->thread_start_failures = -1;
+}
+
+/* What another thread has retired, which the waiter knows of. */
+static uint64_t has_retired, first_id;
+
+static void retire_and_tell(void *nr)
+{
+	struct item *old = world_replace(0);
+
+	quiesce_store_relaxed(&first_id, quiesce_load_relaxed(&old->id));
+	world_retire(old, world_free_head);
+	for (intptr_t i = 1; i < (intptr_t)nr; i++)
+		world_update(0);
+	quiesce_store_release(RU3, &has_retired, 1);
+	world_update(1);
+}
+
+static void wait_for_others(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &has_retired))
+		platform_yield();
+	hazptr_barrier();
+	sim_assert(sim_obj_is_free(quiesce_load_relaxed(&first_id)));
+}
+
+static void setup_barrier_others(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(retire_and_tell, (void *)1, "updater");
+	sim_spawn(wait_for_others, NULL, "waiter");
+}
+
+static void setup_barrier_others_two(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(retire_and_tell, (void *)2, "updater");
+	sim_spawn(wait_for_others, NULL, "waiter");
+}
+
+static void setup_full_barrier_others(void)
+{
+	setup_barrier_others();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_barrier_others_alone(void)
+{
+	setup_barrier_others();
+	sim_config()->thread_start_failures = -1;
+}
+
+/* ... by a thread without a queue. */
+static void setup_barrier_list(void)
+{
+	setup_barrier_others();
+	sim_config()->arm_exit_failures = -1;
+}
+
+/* What callbacks wrote is visible after it; callbacks that others run now are waited for. */
+static uint64_t by_callback;
+
+static void note(struct hazptr_head *head)
+{
+	world_free_head(head);
+	for (uint32_t k = sim_random(20); k; k--)
+		sim_point("in a callback");
+	quiesce_fetch_add_relaxed(&by_callback, (uint64_t)1);
+}
+
+static void noting_updater(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), note);
+	world_retire(world_replace(0), note);
+	quiesce_store_release(RU3, &has_retired, 1);
+}
+
+static void wait_and_look(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &has_retired))
+		platform_yield();
+	hazptr_barrier();
+	sim_assert(quiesce_load_relaxed(&by_callback) >= 2);
+}
+
+static void setup_barrier_order(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	sim_spawn(noting_updater, NULL, "updater");
+	sim_spawn(wait_and_look, NULL, "waiter");
+	sim_spawn(wait_and_look, NULL, "waiter");
+}
+
+/* Who runs them is the barrier's caller, while the owner is at its limit. */
+static void owner_runs(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &has_retired))
+		platform_yield();
+	world_updater((void *)1);
+}
+
+static void setup_barrier_owners(void)
+{
+	setup_barrier_order();
+	sim_spawn(owner_runs, NULL, "updater");
+	sim_spawn(owner_runs, NULL, "updater");
+}
+
+/* ---- a reader that stays: the barrier waits until it clears, and is woken ---- */
+
+static uint32_t holding, finished;
+
+static void holder(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+
+	(void)unused;
+	world_set(&holding, 1);
+	world_stay(2 + sim_random(2) * sim_random(300));
+	world_look(item);
+	if (sim_random(2)) {
+		hazptr_clear(slot);
+		world_stay(10);
+		world_protect(slot, 1);
+	}
+	hazptr_free(NULL, slot);
+}
+
+static void barrier_for_holder(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	retire_and_wait((void *)0);
+}
+
+static void setup_barrier_held(void)
+{
+	world_begin();
+	sim_spawn(holder, NULL, "holder");
+	sim_spawn(barrier_for_holder, NULL, "waiter");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_full_barrier_held(void)
+{
+	setup_barrier_held();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_barrier_held_alone(void)
+{
+	setup_barrier_held();
+	sim_config()->thread_start_failures = -1;
+}
+
+static void setup_barrier_held_two(void)
+{
+	setup_barrier_held();
+	sim_spawn(barrier_for_holder, NULL, "waiter");
+}
+
+/* ---- synchronize_hazptr() ---- */
+
+static void waiting_updater(void *place)
+{
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace((intptr_t)place);
+
+		synchronize_hazptr(&old->head);
+		sim_obj_free(quiesce_load_relaxed(&old->id));
+	}
+}
+
+static void setup_wait(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(waiting_updater, (void *)0, "waiter");
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void setup_wait_wide(void)
+{
+	setup_wait();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_wait(void)
+{
+	setup_wait();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_wait_skip(void)
+{
+	setup_wait();
+	sim_spawn(waiting_updater, (void *)0, "waiter");
+	quiesce_set_skip_self_scan(1);
+}
+
+static void wait_for_holder(void *unused)
+{
+	struct item *old;
+
+	(void)unused;
+	world_await(&holding, 1);
+	old = world_replace(0);
+	synchronize_hazptr(old);
+	sim_obj_free(quiesce_load_relaxed(&old->id));
+	world_set(&finished, 1);
+}
+
+/* A slot that is freed, or set again while it is held, wakes who waits for it. */
+static void wakes(void *how)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+
+	world_set(&holding, 1);
+	while (!quiesce_load_acquire(RU3, (uint64_t *)&slot->value + QUIESCE_LINE_WORDS)) /* the scan's word */
+		platform_yield();
+	world_stay(2 + sim_random(2) * sim_random(300));
+	world_look(item);
+	if ((intptr_t)how == 1)
+		world_protect(slot, 1);
+	else if ((intptr_t)how == 2)
+		hazptr_clear(slot);
+	if ((intptr_t)how == 2)
+		world_protect(slot, 1);
+	hazptr_free(NULL, slot);
+}
+
+/* The wake-up is promised: no time may pass with everybody asleep. */
+static void wake(intptr_t how)
+{
+	world_begin();
+	sim_config()->idle_limit_ns = 1;
+	sim_spawn(wakes, (void *)how, "holder");
+	sim_spawn(wait_for_holder, NULL, "waiter");
+}
+
+static void setup_wake_free(void) { wake(0); }
+static void setup_wake_set(void) { wake(1); }
+static void setup_wake_cleared(void) { wake(2); }
+
+static void setup_full_wake_set(void)
+{
+	wake(1);
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_wake_alone(void)
+{
+	wake(1);
+	sim_config()->thread_start_failures = -1;
+}
+
+static void finish_wake(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	if (stats.wakeups)
+		sim_saw();
+}
+
+/* Readers that never cease, in one slot each; the address is never gone for long. */
+static uint32_t nr_waiting;
+
+static void hot_reader(void *clears)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item **where = &world_place[0];
+
+	while (quiesce_load_relaxed(&nr_waiting)) {
+		world_look(hazptr_protect(slot, where));
+		if (clears)
+			hazptr_clear(slot);
+		platform_yield();
+	}
+	hazptr_free(NULL, slot);
+}
+
+/* Protected without an end, by two slots in turns. */
+static void hot_chain(void *unused)
+{
+	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };
+
+	(void)unused;
+	for (uint32_t i = 0; quiesce_load_relaxed(&nr_waiting); i++) {
+		hazptr_protect(slot[i & 1], &world_place[0]);
+		hazptr_clear(slot[!(i & 1)]);
+		platform_yield();
+	}
+	hazptr_free(NULL, slot[0]);
+	hazptr_free(NULL, slot[1]);
+}
+
+static void hot_waiter(void *unused)
+{
+	(void)unused;
+	synchronize_hazptr(world_place[0]);
+	quiesce_fetch_add_relaxed(&nr_waiting, -1u);
+}
+
+static void hot(void (*reader)(void *), void *arg, uint32_t nr)
+{
+	world_begin();
+	sim_config()->max_steps = 60000;
+	nr_waiting = nr;
+	sim_spawn(reader, arg, "hot");
+	sim_spawn(reader, arg, "hot");
+	for (uint32_t i = 0; i < nr; i++)
+		sim_spawn(hot_waiter, NULL, "waiter");
+}
+
+static void setup_hot(void) { hot(hot_reader, NULL, 1); }
+static void setup_hot_clears(void) { hot(hot_reader, world_place, 2); }
+static void setup_hot_chain(void) { hot(hot_chain, NULL, 2); }
+
+static void setup_hot_full(void)
+{
+	hot(hot_reader, NULL, 2);
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_hot_skip(void)
+{
+	hot(hot_chain, NULL, 2);
+	quiesce_set_skip_self_scan(1);
+}
+
+static void setup_hot_alone(void)
+{
+	hot(hot_reader, NULL, 2);
+	sim_config()->thread_start_failures = -1;
+}
+
+/* ---- cohorts ---- */
+
+static struct hazptr_cohort cohort;
+static uint32_t nr_in_cohort;
+
+static void retire_into(int place)
+{
+	struct item *old = world_replace(place);
+
+	world_nr_retired++;
+	call_hazptr_cohort(&cohort, &old->head, world_free_head);
+}
+
+static void cohort_updater(void *place)
+{
+	for (int i = 0; i < 3; i++)
+		retire_into((intptr_t)place);
+	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
+}
+
+static void cohort_waiter(void *unused)
+{
+	(void)unused;
+	while (quiesce_load_acquire(RU3, &nr_in_cohort) < 2)
+		platform_yield();
+	synchronize_hazptr_cohort(&cohort);
+	sim_assert(world_nr_freed == 6);
+}
+
+static void setup_cohort(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cohort_updater, (void *)0, "updater");
+	sim_spawn(cohort_updater, (void *)0, "updater");
+	sim_spawn(cohort_waiter, NULL, "waiter");
+}
+
+static void setup_full_cohort(void)
+{
+	setup_cohort();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_cohort_held(void)
+{
+	setup_cohort();
+	sim_spawn(holder, NULL, "holder");
+}
+
+/* Two wait while one retires, into the cohort and elsewhere. */
+static void cohort_busy(void *unused)
+{
+	(void)unused;
+	retire_into(0);
+	world_update(0);
+	retire_into(0);
+	synchronize_hazptr_cohort(&cohort);
+	retire_into(0);
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static void setup_cohorts(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cohort_busy, NULL, "updater");
+	sim_spawn(cohort_busy, NULL, "updater");
+}
+
+/* ---- the end ---- */
+
+static int nr_rcu, nr_rcu_done;
+
+static void rcu_callback(struct rcu_head *head)
+{
+	struct item *item = (struct item *)((char *)head - offsetof(struct item, rcu));
+
+	nr_rcu_done++;
+	world_retire(item, world_free_head);
+}
+
+static void shutter(void *place)
+{
+	world_update((intptr_t)place);
+	nr_rcu++;
+	call_rcu(&world_replace((intptr_t)place)->rcu, rcu_callback);
+	world_update((intptr_t)place);
+	sim_assert(quiesce_shutdown(0) == 0);
+	world_update((intptr_t)place);
+}
+
+static void finish_shutdown(void)
+{
+	sim_assert(nr_rcu == nr_rcu_done);
+	world_finish();
+}
+
+static void setup_shutdown(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(shutter, (void *)0, "shutter");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_shutdown_two(void)
+{
+	world_begin();
+	sim_spawn(shutter, (void *)0, "shutter");
+	sim_spawn(shutter, (void *)1, "shutter");
+	world_readers(1);
+}
+
+/* It gives up while something is protected, and what is left is reclaimed later. */
+static void impatient(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	world_update(0);
+	world_update(1);
+	if (quiesce_shutdown(3000000))
+		sim_saw();
+	world_update(1);
+}
+
+static void long_holder(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	uint32_t never = 0;
+
+	(void)unused;
+	world_protect(slot, 0);
+	world_set(&holding, 1);
+	platform_futex_wait(&never, 0, 6000000);
+	hazptr_free(NULL, slot);
+}
+
+static void setup_shutdown_late(void)
+{
+	world_begin();
+	sim_spawn(long_holder, NULL, "holder");
+	sim_spawn(impatient, NULL, "shutter");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define WAKES(label, text) \
+	{ .name = #label, .what = text, .setup = setup_##label, .finish = finish_wake, .must_see = "a wake-up" }
+
+const struct sim_scenario hazptr_wait_scenarios[] = {
+	SCENARIO(barrier, "hazptr_barrier(), and others retire"),
+	SCENARIO(full_barrier, "... without membarrier"),
+	SCENARIO(barriers, "three of them"),
+	SCENARIO(barriers_alone, "... without a worker"),
+	SCENARIO(barrier_others, "what another thread has retired"),
+	SCENARIO(barrier_others_two, "... a batch of it"),
+	SCENARIO(full_barrier_others, "... without membarrier"),
+	{ .name = "barrier_others_alone", .what = "... without a worker", .setup = setup_barrier_others_alone },
+	SCENARIO(barrier_list, "... without a queue"),
+	SCENARIO(barrier_order, "callbacks that others run are waited for"),
+	SCENARIO(barrier_owners, "... also those of owners"),
+	SCENARIO(barrier_held, "it waits for a slot"),
+	SCENARIO(full_barrier_held, "... without membarrier"),
+	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held_alone },
+	SCENARIO(barrier_held_two, "two wait for a slot"),
+	SCENARIO(wait, "synchronize_hazptr()"),
+	SCENARIO(wait_wide, "... a CPU for every thread"),
+	SCENARIO(full_wait, "... without membarrier"),
+	SCENARIO(wait_skip, "... without the self-scan"),
+	WAKES(wake_free, "a free wakes the scan"),
+	WAKES(wake_set, "another protection in the slot does"),
+	WAKES(wake_cleared, "... after a clear, too"),
+	WAKES(full_wake_set, "... without membarrier"),
+	WAKES(wake_alone, "... without a thread"),
+	SCENARIO(hot, "a slot is set for ever"),
+	SCENARIO(hot_clears, "... and cleared"),
+	SCENARIO(hot_chain, "... two slots by turns"),
+	SCENARIO(hot_full, "... without membarrier"),
+	SCENARIO(hot_skip, "... without the self-scan"),
+	SCENARIO(hot_alone, "... without a thread"),
+	SCENARIO(cohort, "two retire into a cohort, one waits for it"),
+	SCENARIO(full_cohort, "... without membarrier"),
+	SCENARIO(cohort_held, "... and a slot is in the way"),
+	SCENARIO(cohorts, "two retire into it and wait"),
+	{ .name = "shutdown", .what = "quiesce_shutdown() with both kinds", .setup = setup_shutdown, .finish = finish_shutdown },
+	{ .name = "shutdown_two", .what = "... by two threads", .setup = setup_shutdown_two, .finish = finish_shutdown },
+	{ .name = "shutdown_late", .what = "... that gives up", .setup = setup_shutdown_late, .finish = world_finish,
+	  .must_see = "one that gave up" },
+	{ .name = NULL },
+};

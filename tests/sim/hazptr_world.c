@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "hazptr_world.h"
+
+#include <string.h>
+
+static struct item items[NR_ITEMS];
+struct item *world_place[NR_PLACES];
+int world_nr_retired, world_nr_freed;
+bool world_short_of_slots;
+static int nr_items, nr_objects;
+
+struct item *world_new(struct item *item)
+{
+	int id = nr_objects++;
+
+	if (!item && nr_items == NR_ITEMS) {
+		sim_fail("scenario: more than %d items", NR_ITEMS);
+		return NULL;
+	}
+	if (!item)
+		item = &items[nr_items++];
+	sim_obj_init(id);
+	sim_data_write(id, 100 + id);
+	quiesce_store_relaxed(&item->id, id);
+	return item;
+}
+
+void world_begin(void)
+{
+	sim_config()->nr_cpus = 2;
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	for (int i = 0; i < NR_PLACES; i++)
+		world_place[i] = world_new(NULL);
+}
+
+struct item *world_replace(int place)
+{
+	struct item *item = world_new(NULL);
+
+	return rcu_xchg_pointer(&world_place[place], item);
+}
+
+/* The library has given the heads back: if it looks at them again it goes astray. */
+void world_free(struct item *item)
+{
+	world_nr_freed++;
+	sim_obj_free(quiesce_load_relaxed(&item->id));
+	memset(&item->head, 0xa5, sizeof item->head);
+	memset(&item->field, 0xa5, sizeof item->field);
+}
+
+void world_free_head(struct hazptr_head *head)
+{
+	world_free((struct item *)head);
+}
+
+void world_free_field(struct hazptr_head *field)
+{
+	world_free((struct item *)((char *)field - offsetof(struct item, field)));
+}
+
+void world_retire(struct item *item, void (*callback)(struct hazptr_head *head))
+{
+	world_nr_retired++;
+	call_hazptr(&item->head, callback);
+}
+
+void world_update(int place)
+{
+	world_retire(world_replace(place), world_free_head);
+}
+
+void world_look(const struct item *item)
+{
+	uint64_t id = quiesce_load_relaxed(&item->id);
+
+	sim_obj_read(id);
+	sim_assert(sim_data_read(id) == 100 + id);
+	sim_obj_read(id);
+}
+
+struct item *world_protect(hazptr_t *slot, int place)
+{
+	struct item *item = hazptr_protect(slot, &world_place[place]);
+
+	world_look(item);
+	return item;
+}
+
+void world_read(int place)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	if (!slot && world_short_of_slots)
+		return;
+	sim_assert(slot);
+	world_protect(slot, place);
+	hazptr_clear(slot);
+	hazptr_free(NULL, slot);
+}
+
+void world_reader(void *place)
+{
+	world_read((intptr_t)place);
+	world_read((intptr_t)place);
+}
+
+void world_readers(int nr)
+{
+	for (int i = 0; i < nr; i++)
+		sim_spawn(world_reader, NULL, "reader");
+}
+
+void world_updater(void *place)
+{
+	for (int i = 0; i < 3; i++)
+		world_update((intptr_t)place);
+}
+
+void world_stay(uint32_t most)
+{
+	for (uint32_t k = sim_random(most); k; k--)
+		platform_yield();
+}
+
+void world_await(uint32_t *word, uint32_t value)
+{
+	uint32_t found;
+
+	while ((found = quiesce_load_acquire(RU3, word)) != value)
+		platform_futex_wait(word, found, PLATFORM_FOREVER);
+}
+
+void world_set(uint32_t *word, uint32_t value)
+{
+	quiesce_store_release(RU3, word, value);
+	platform_futex_wake(word, INT32_MAX);
+}
+
+void world_finish(void)
+{
+	struct quiesce_stats stats;
+
+	if (world_nr_freed != world_nr_retired)
+		sim_fail("%d objects retired, %d reclaimed, and everybody is idle", world_nr_retired, world_nr_freed);
+	quiesce_get_stats(&stats, sizeof stats);
+	if (stats.hazptr_retired != stats.hazptr_reclaimed || stats.hazptr_retired < (uint64_t)world_nr_retired)
+		sim_fail("counted %llu retired and %llu reclaimed of %d", (unsigned long long)stats.hazptr_retired,
+			 (unsigned long long)stats.hazptr_reclaimed, world_nr_retired);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_world.h - what the scenarios of general hazard pointers share: items found by a pointer, and retired. */
+#ifndef QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
+#define QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
+
+#include "driver.h"
+#include "platform/platform.h"
+
+#include <quiesce/hazptr.h>
+
+#define NR_ITEMS 96
+#define NR_PLACES 6
+
+struct item {
+	struct hazptr_head head;
+	uint64_t id;              /* of the object that lives here now */
+	uint64_t between;
+	struct hazptr_head field; /* for those who protect by field */
+	struct rcu_head rcu;
+};
+
+/* Where items are found. */
+extern struct item *world_place[NR_PLACES];
+/* How many were retired, how many callbacks have run. */
+extern int world_nr_retired, world_nr_freed;
+
+/* Slots may run out in this scenario: then nothing is read. */
+extern bool world_short_of_slots;
+
+/* A computer of 2 CPUs, and an item at each place; in every setup(). */
+void world_begin(void);
+/* A new, initialised object that nobody sees yet, in @item or in a fresh one. */
+struct item *world_new(struct item *item);
+/* Publish a new item, return the old one; updaters may run at once. */
+struct item *world_replace(int place);
+/* The end of an item, and as callbacks. */
+void world_free(struct item *item);
+void world_free_head(struct hazptr_head *head);
+void world_free_field(struct hazptr_head *field);
+/* Count, and call_hazptr(). */
+void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
+/* world_replace(), world_retire(). */
+void world_update(int place);
+/* What who protects an item does. */
+void world_look(const struct item *item);
+/* Protect by @slot and look; the protection stays. */
+struct item *world_protect(hazptr_t *slot, int place);
+/* Take a slot, protect, look, clear, free. */
+void world_read(int place);
+
+/* Thread bodies and helpers. */
+void world_reader(void *place);  /* reads twice */
+void world_readers(int nr);      /* of place 0 */
+void world_updater(void *place); /* three updates */
+void world_stay(uint32_t most);  /* gives up the CPU, fewer times than @most */
+
+/* Sleep until *@word is @value; an acquire. */
+void world_await(uint32_t *word, uint32_t value);
+/* Set *@word and wake who waits for that; a release. */
+void world_set(uint32_t *word, uint32_t value);
+
+/* Everything that was retired has been reclaimed, and the library says so too. */
+void world_finish(void);
+
+extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];
+extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_fork_scenarios[];
+
+#endif
