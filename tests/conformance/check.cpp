@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* raw, whole file: a program that knows the standard library and nothing of quiesce. */
 /* check.cpp - main(): every test, or those whose line has argv[1]; prints TAP. */
 #include "check.hpp"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* raw, whole file: a program that knows the standard library and nothing of quiesce. */
 /* check.hpp - tests that list themselves, checks that count, and the oracle: objects that know whether they live. */
 #ifndef CONFORMANCE_CHECK_HPP
 #define CONFORMANCE_CHECK_HPP
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,12 +49,16 @@ bool that(bool ok, const char *text, const char *file, int line);
 
 /* How long a race is run. */
 inline constexpr std::chrono::milliseconds while_racing(150);
-/* For things that must come: not a measure, but the end of patience. */
-inline constexpr std::chrono::seconds patience(20);
+/* For things that must come: not a measure, but the end of patience.  CONFORMANCE_PATIENCE: milliseconds. */
+inline std::chrono::milliseconds patience()
+{
+	const char *chosen = std::getenv("CONFORMANCE_PATIENCE");
+	return std::chrono::milliseconds(chosen ? std::atol(chosen) : 20000);
+}
 
 template<class F> bool eventually(F &&come)
 {
-	auto end = std::chrono::steady_clock::now() + patience;
+	auto end = std::chrono::steady_clock::now() + patience();
 
 	while (!come()) {
 		if (std::chrono::steady_clock::now() > end)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* raw, whole file: a program that knows the standard library and nothing of quiesce. */
 #include "check.hpp"
 
 #include <memory>

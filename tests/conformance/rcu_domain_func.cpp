@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* raw, whole file: a program that knows the standard library and nothing of quiesce. */
 #include "check.hpp"
 
 #include <cstdlib>
@@ -71,20 +72,21 @@ TEST("rcu_synchronize() waits for a region of before")
 TEST("rcu_synchronize() does not wait for regions of after")
 {
 	std::atomic<bool> stop{ false };
-	std::atomic<int> inside{ 0 };
+	std::atomic<unsigned> came{ 0 };
 	std::vector<std::thread> threads;
 
-	/* There is always somebody inside: each leaves when the other has come. */
+	/* There is always somebody inside: each stays until another has come. */
 	for (int i = 0; i < 2; i++)
 		threads.emplace_back([&] {
 			while (!stop) {
 				std::scoped_lock region(impl::rcu_default_domain());
-				inside++;
-				while (inside < 2 && !stop)
+				unsigned mine = ++came;
+				while (came == mine && !stop)
 					std::this_thread::yield();
-				inside--;
 			}
 		});
+	while (came < 2)
+		std::this_thread::yield();
 	for (int i = 0; i < 5; i++)
 		impl::rcu_synchronize();
 	CHECK(true);
