@@ -47,7 +47,7 @@ class Rows:
 def types_of(tool):
     """What this build has: --help lists the types that are not there for --scan only."""
     text = execute([tool, "retirescale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
-    return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ("hazptr_list", "busted_hazptr")]
+    return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ("hazptr_list", "busted_hazptr", "busted_hoard")]
 
 
 def documented(path):
@@ -84,6 +84,9 @@ def check_all(tap, tool, types, doc, bound):
     got = Rows(tap, tool, *SHORT, f"--batch={BATCH}")
     fields, scenarios = documented(doc)
     fences = sorted({r["fence"] for r in got.rows if r["fence"]})
+    if "light" not in fences and any("left out" in note for note in got.notes):
+        tap.skip("raw_asym_hp_batch", "there is no membarrier here")
+        types = [t for t in types if t != "raw_asym_hp_batch"]
     wanted = sorted((t, f, s, n) for t in types for f in (fences if t in OURS else [""]) for s in SCENARIOS for n in THREADS)
     tap.result(fences and got.keys() == wanted, "each type in each fence mode, scenario and number of threads", got.keys())
     tap.result(not [n for n in got.notes if "left out" not in n], "nothing is lost", "\n".join(got.notes))
@@ -115,6 +118,13 @@ def check_stalled(tap, tool, fences, bound):
 def check_loss(tap, tool):
     got = Rows(tap, tool, "--type=busted_hazptr", *SHORT, "--scenario=idle", "--threads=1", "--seconds=0.05", want=1)
     tap.result(any("LOST: idle: " in note for note in got.notes), "a planted loss is told of", got.notes)
+
+
+def check_hoard(tap, tool, bound):
+    """The checks of garbage can fail: on a type that keeps all of it."""
+    got = Rows(tap, tool, "--type=busted_hoard", "--runs=1", "--scenario=published", "--threads=1", "--seconds=0.1")
+    faults = [fault for row in got.rows for fault in row_faults({**row, "type": "hazptr"}, bound, 21)]
+    tap.result(faults and all("garbage" in fault for fault in faults), "planted garbage is seen", got.rows)
 
 
 def check_options(tap, tool, fences):
@@ -175,6 +185,7 @@ def main():
     if fences:
         check_stalled(tap, tool, fences, bound)
         check_loss(tap, tool)
+        check_hoard(tap, tool, bound)
         check_options(tap, tool, fences)
         check_scan(tap, tool, fences)
         check_interrupt(tap, tool, fences)

@@ -205,7 +205,7 @@ const struct op retire_op_hazptr_list = {
 	OP_COMMON,
 };
 
-/* ---- busted: now and then an object is forgotten ---- */
+/* ---- busted: now and then an object is forgotten; nothing is reclaimed before the end ---- */
 
 #define FORGET_EVERY 1000
 
@@ -227,5 +227,36 @@ const struct op retire_op_busted_hazptr = {
 	.what = "call_hazptr() that forgets each thousandth object: must be noticed",
 	.broken = true,
 	.reclaim = &busted_reclaim,
+	OP_COMMON,
+};
+
+static __thread struct hazptr_head *hoarded;
+
+static void hoard(struct retire_object *o)
+{
+	struct hazptr_head *head = (struct hazptr_head *)o;
+
+	head->next = hoarded;
+	hoarded = head;
+}
+
+RETIRE_PRODUCE(hoard, retire_alloc, hoard)
+
+static void free_hoard(void)
+{
+	struct hazptr_head *head;
+
+	while ((head = hoarded)) {
+		hoarded = head->next;
+		retire_free(head);
+	}
+}
+
+static const struct op_reclaim hoard_reclaim = { .produce = hoard_produce, READERS, .drain = free_hoard };
+const struct op retire_op_busted_hoard = {
+	.name = "busted_hoard",
+	.what = "nothing is freed before the end: must be noticed",
+	.broken = true,
+	.reclaim = &hoard_reclaim,
 	OP_COMMON,
 };

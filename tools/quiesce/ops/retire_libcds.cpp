@@ -5,7 +5,6 @@
 #include <cds/init.h>
 #include <cds/threading/model.h>
 
-#include <new>
 #include <optional>
 
 #include "retire_table.h"
@@ -76,14 +75,14 @@ RETIRE_PRODUCE(dhp, retire_alloc, RETIRE_DHP)
 int hp_init(enum op_fence)
 {
 	cds::Initialize();
-	new cds::gc::HP(1, max_threads, retire_params.batch);
+	cds::gc::hp::smr::construct(1, max_threads, retire_params.batch);
 	return 0;
 }
 
 int dhp_init(enum op_fence)
 {
 	cds::Initialize();
-	new cds::gc::DHP(16);
+	cds::gc::dhp::smr::construct();
 	return 0;
 }
 
