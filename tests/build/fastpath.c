@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
+#include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
 
+int *fast_hazptr_protect(hazptr_t *slot, int **p);
+int *fast_hazptr_tryprotect(hazptr_t *slot, int **p);
+int fast_hazptr_section(hazptr_t *slot, int **p);
+int fast_hazptr_whole(int **p);
+int fast_hazptr_whole_context(struct hazptr_context *ctx, int **p);
+int *planted_hazptr_fence(hazptr_t *slot, int **p);
+int *planted_hazptr_call(hazptr_t *slot, int **p);
+int *planted_hazptr_long(hazptr_t *slot, int **p, int *q);
 struct shazptr_guard fast_shazptr_acquire(const void *ptr);
 void fast_shazptr_clear(struct shazptr_guard guard);
 int fast_shazptr_section(int **p);
@@ -43,6 +52,36 @@ int fast_shazptr_section(int **p)
 	return value;
 }
 
+int *fast_hazptr_protect(hazptr_t *slot, int **p) { return hazptr_protect(slot, p); }
+
+int *fast_hazptr_tryprotect(hazptr_t *slot, int **p) { return hazptr_tryprotect(slot, p); }
+
+int fast_hazptr_section(hazptr_t *slot, int **p)
+{
+	int value = *hazptr_protect(slot, p);
+
+	hazptr_clear(slot);
+	return value;
+}
+
+int fast_hazptr_whole(int **p)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	int value = *hazptr_protect(slot, p);
+
+	hazptr_free(NULL, slot);
+	return value;
+}
+
+int fast_hazptr_whole_context(struct hazptr_context *ctx, int **p)
+{
+	hazptr_t *slot = hazptr_alloc(ctx);
+	int value = *hazptr_protect(slot, p);
+
+	hazptr_free(ctx, slot);
+	return value;
+}
+
 /* What the test must refuse, or it would accept anything. */
 void planted_fence(void)
 {
@@ -80,4 +119,23 @@ struct shazptr_guard planted_shazptr_long(const void *ptr, int *p)
 	for (int i = 0; i < 36; i += 3)
 		quiesce_store_relaxed(p + i, i);
 	return shazptr_acquire(ptr);
+}
+
+int *planted_hazptr_fence(hazptr_t *slot, int **p)
+{
+	quiesce_fence_full(HP1);
+	return hazptr_protect(slot, p);
+}
+
+int *planted_hazptr_call(hazptr_t *slot, int **p)
+{
+	quiesce_synchronize_shazptr(*p);
+	return hazptr_protect(slot, p);
+}
+
+int *planted_hazptr_long(hazptr_t *slot, int **p, int *q)
+{
+	for (int i = 0; i < 12; i += 3)
+		quiesce_store_relaxed(q + i, i);
+	return hazptr_protect(slot, p);
 }

@@ -8,10 +8,11 @@ it there is no call, no locked instruction and no fence, and at most as many
 instructions as the table says.  Not counted: the return, and pushes and pops
 of a frame that only the slow path needs (clang saves early).
 
-Hazard pointers have two fast paths, of threads with a line of slots of their own and, by a
+Simple hazard pointers have two fast paths, of threads with a line of slots of their own and, by a
 restartable sequence, of the others.  So there every way through the function is looked
 at: of those without call, lock and fence that do what must be done, the shortest one that
-enters no sequence, and the shortest one that does.
+enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
+call_hazptr() in the library, are looked at in the same way; they enter no sequence.
 """
 import argparse
 import pathlib
@@ -27,19 +28,27 @@ BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protecto
 LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
 # In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
 SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
+# Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
+# own and a context's.
+HAZPTR_LIMITS = {"x86": (9, 9, 11, 24, 25), "x86-got": (10, 10, 12, 25, 26), "arm64": (13, 12, 14, 29, 26)}
+HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
+                "fast_hazptr_whole": ("set", "free"), "fast_hazptr_whole_context": ("set", "free")}
+# call_hazptr() is a call: its instructions where nothing is special, and of those that make and end its frame.
+CALL_LIMITS = {"x86": None, "x86-got": (31, 14), "arm64": None}
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
     "set": re.compile(r"movq?\s+%r\w+,\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,\(%r\w+\)"),
-    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
+    "free": re.compile(r"movq\s+\$0x1,\(%r\w+\)"), "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"b$|b\s"), "branch": re.compile(r"b\.|cbn?z|tbn?z"),
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
-    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
+    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"),
+    "free": re.compile(r"mov\s+x\d+,$"), "sequence": re.compile(r"(?!)"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
 }
 BUILDS = [
@@ -151,10 +160,41 @@ def examine_shazptr(functions, arch, limits):
         yield bool(refused), f"{name} is refused", [] if refused else best[1]
 
 
-def examine(compiler, flags, objdump, arch, limits, source, include, tmp):
+def examine_hazptr(functions, arch, limits):
+    for (name, needed), limit in zip(HAZPTR_NEEDS.items(), limits):
+        best = shortest(functions[name], arch, needed, False)
+        if best is None:
+            yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
+        else:
+            good = best[0] <= limit
+            yield good, f"{name}: {best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+    for name in ("planted_hazptr_fence", "planted_hazptr_call", "planted_hazptr_long"):
+        best = shortest(functions[name], arch, ("set",), False)
+        refused = best is None or best[0] > limits[0]
+        yield refused, f"{name} is refused", [] if refused else best[1]
+
+
+def examine_call(functions, arch, limits):
+    function = functions["quiesce_call_hazptr"]
+    best = shortest(function, arch, (), False)
+    if best is None:
+        yield False, "call_hazptr: only ways with a call, lock or fence", [text for _, text, *_ in function]
+        return
+    frame = sum(bool(arch["frame"].match(text)) for text in best[1])
+    good = best[0] <= limits[0] and frame <= limits[1]
+    yield good, f"call_hazptr: {best[0]} instructions, {frame} more of its frame" + ("" if good else f": more than {limits}"), \
+        [] if good else best[1]
+
+
+def compile_one(compiler, flags, objdump, source, tmp):
     obj = str(pathlib.Path(tmp) / "fastpath.o")
-    subprocess.run([compiler, *BASE, *flags, f"-I{include}", "-c", source, "-o", obj], check=True)
-    functions = disassemble(objdump, obj)
+    subprocess.run([compiler, *BASE, *flags, "-c", source, "-o", obj], check=True)
+    return disassemble(objdump, obj)
+
+
+def examine(compiler, flags, objdump, arch, limits, opt, tmp):
+    flags = [*flags, f"-I{opt.include}"]
+    functions = compile_one(compiler, flags, objdump, opt.source, tmp)
     for name, limit in zip(NAMES, LIMITS[limits]):
         count, wrong, path = walk(functions[name], arch)
         if not wrong and count > limit:
@@ -165,12 +205,18 @@ def examine(compiler, flags, objdump, arch, limits, source, include, tmp):
         refused = wrong or count > LIMITS[limits][0]
         yield bool(refused), f"{name} is refused", [] if refused else path
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
+    yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits])
+    if CALL_LIMITS[limits] and "-fPIC" in flags:
+        flags += [f"-I{opt.library}", "-D_GNU_SOURCE"]
+        functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazptr_retire.c", tmp)
+        yield from examine_call(functions, arch, CALL_LIMITS[limits])
 
 
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", required=True)
     args.add_argument("--source", required=True)
+    args.add_argument("--library", required=True, help="where the library's sources are")
     opt = args.parse_args()
     number = bad = 0
     machine = subprocess.run(["gcc", "-dumpmachine"], capture_output=True, text=True).stdout
@@ -181,7 +227,7 @@ def main():
             print(f"ok {number} - {title} # SKIP not installed here")
             continue
         with tempfile.TemporaryDirectory() as tmp:
-            for ok, text, path in examine(compiler, flags, objdump, arch, limits, opt.source, opt.include, tmp):
+            for ok, text, path in examine(compiler, flags, objdump, arch, limits, opt, tmp):
                 number += 1
                 bad += not ok
                 print(f"{'ok' if ok else 'not ok'} {number} - {title}: {text}")
