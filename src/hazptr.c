@@ -285,9 +285,16 @@ static void attend(hazptr_t *slot)
 
 void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
-	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */
-	bool held = quiesce_load_relaxed(&slot->value) != 0;
+	bool held;
 
+	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
+	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
+		/* HP1: full, pairs with HP1 in quiesce__hazards_begin() */
+		quiesce_xchg(HP1, &slot->value, value);
+		return;
+	}
+	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */
+	held = quiesce_load_relaxed(&slot->value) != 0;
 	if (!held)
 		attend(slot);
 	/* SH2: release, pairs with SH2 in quiesce__slots_look() */

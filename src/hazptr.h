@@ -37,8 +37,8 @@ struct quiesce__reclaim {
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
 void quiesce__hazptr_count_pushed(void);
-/* Part @list into what may run and what may not; one fence and one look.  Returns how many may run. */
-uint64_t quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
+/* Part @list into what may run and what may not; one fence and one look. */
+void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
 /* Run at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
 /* Wait until whoever protects the first of @kept has gone. */

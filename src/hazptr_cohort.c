@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_cohort.c - objects that are retired into a group, and waiting for the group.
  *
- * I1. Who reclaims holds the cohort's lock until the callbacks have returned, so who waits
- *     under the lock has waited for them too.
+ * I1. Whoever retires takes the list now and then and reclaims it, several at a time, so that
+ *     reclaiming keeps up with retiring.
+ * I2. The list is taken, and what is protected is put back, under the lock, and @inside counts who is in
+ *     between: so when the list is empty and nobody is inside, everything has been reclaimed.
  */
 #include "hazptr.h"
 
@@ -11,28 +13,53 @@ static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
 	return (struct quiesce__lock *)&cohort->lock;
 }
 
-/* Under the lock: one look; true if nothing is left. */
-static bool reclaim(struct hazptr_cohort *cohort, bool wait)
+/* Take what is there, to reclaim it; NULL: nothing.  @ret_gone: what to sleep on, and if nobody is inside either. */
+static struct hazptr_head *enter(struct hazptr_cohort *cohort, uint32_t *ret_gone, bool *ret_done)
 {
-	struct hazptr_head *list = quiesce__hazptr_take(&cohort->list), *next;
+	struct hazptr_head *list;
+
+	quiesce__lock(lock_of(cohort));
+	list = quiesce__hazptr_take(&cohort->list);
+	*ret_done = !list && !cohort->inside;
+	*ret_gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
+	cohort->inside += list != NULL;
+	quiesce__unlock(lock_of(cohort));
+	return list;
+}
+
+static void leave(struct hazptr_cohort *cohort, struct hazptr_head *kept)
+{
+	struct hazptr_head *next;
+
+	quiesce__lock(lock_of(cohort));
+	for (; kept; kept = next) {
+		next = kept->next;
+		quiesce__hazptr_push(&cohort->list, kept);
+	}
+	cohort->inside--;
+	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
+	/* Under the lock, because who waits may destroy the cohort as soon as it gets it. */
+	platform_futex_wake(&cohort->gone, INT32_MAX);
+	quiesce__unlock(lock_of(cohort));
+}
+
+static void reclaim(struct hazptr_cohort *cohort, struct hazptr_head *list, bool wait)
+{
 	struct quiesce__reclaim parts;
 
-	if (!list)
-		return true;
 	quiesce__hazptr_part(list, &parts);
 	quiesce__hazptr_run_list(&parts.ready, UINT32_MAX);
 	if (wait && parts.kept)
 		quiesce__hazptr_wait_for(parts.kept);
-	for (; parts.kept; parts.kept = next) {
-		next = parts.kept->next;
-		quiesce__hazptr_push(&cohort->list, parts.kept);
-	}
-	return false;
+	leave(cohort, parts.kept);
 }
 
 void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
+	struct hazptr_head *list;
+	uint32_t gone;
 	uint64_t nr;
+	bool done;
 
 	if (quiesce_unlikely(!cohort || !head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr_cohort() with a NULL %s",
@@ -44,16 +71,19 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	quiesce__used();
 	head->func = func;
 	quiesce__hazptr_count_pushed();
-	quiesce__hazptr_push(&cohort->list, head);
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to look is a policy. */
-	if (nr % QUIESCE_HAZPTR_BATCH || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR) || !quiesce__trylock(lock_of(cohort)))
+	quiesce__hazptr_push(&cohort->list, head); /* the last touch, unless there is a batch */
+	if (nr % QUIESCE_HAZPTR_BATCH || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
-	reclaim(cohort, false);
-	quiesce__unlock(lock_of(cohort));
+	list = enter(cohort, &gone, &done);
+	if (list)
+		reclaim(cohort, list, false);
 }
 
 void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 {
+	bool done = false;
+
 	quiesce__init();
 	quiesce__fork_check();
 	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
@@ -61,8 +91,13 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 				"synchronize_hazptr_cohort() inside a callback would wait for itself");
 		return;
 	}
-	quiesce__lock(lock_of(cohort));
-	while (!reclaim(cohort, true))
-		;
-	quiesce__unlock(lock_of(cohort));
+	while (!done) {
+		uint32_t gone;
+		struct hazptr_head *list = enter(cohort, &gone, &done);
+
+		if (list)
+			reclaim(cohort, list, true);
+		else if (!done)
+			platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
+	}
 }

@@ -40,19 +40,22 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 	}
 }
 
-uint64_t quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
+void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
 {
+	struct quiesce__retired *r = quiesce__self()->retired;
 	struct quiesce__hazards set;
-	uint64_t nr = 0;
+	bool many;
 
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
-	quiesce__hazards_begin(&set, NULL, 0);
+	quiesce__hazards_begin(&set, r ? r->table : NULL, r ? r->table_size : 0);
+	many = quiesce__hazards_more(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);
 	while (quiesce__hazards_next(&set));
-	for (const struct hazptr_head *head = ret_parts->ready; head; head = head->next)
-		nr++;
-	return nr;
+	if (many && !r)
+		r = quiesce__retired_new(quiesce__self());
+	if (many && r)
+		quiesce__retired_grow_table(r);
 }
 
 void quiesce__hazptr_count_pushed(void)

@@ -53,7 +53,7 @@ static struct quiesce__retired *adopt(void)
 	return r;
 }
 
-static QUIESCE_COLD struct quiesce__retired *retired_new(struct quiesce_tls_v1 *self)
+QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self)
 {
 	struct quiesce__retired *r;
 
@@ -128,8 +128,7 @@ static void run_until(struct quiesce__retired *r, uint64_t end, const struct qui
 	}
 }
 
-/* More slots are in use than there was room for: make room for the next time. */
-static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
+QUIESCE_COLD void quiesce__retired_grow_table(struct quiesce__retired *r)
 {
 	uint32_t size = r->table ? r->table_size : 2 * QUIESCE_HAZARDS_SMALL;
 
@@ -169,7 +168,7 @@ static void reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 	r->consuming = 0;
 	adapt(r, set.fence_ns);
 	if (many)
-		grow_table(r);
+		quiesce__retired_grow_table(r);
 }
 
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list)
@@ -270,30 +269,50 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 	quiesce__retired_tell_worker();
 }
 
-void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, struct hazptr_head *head)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__retired *r;
-
-	if (quiesce_unlikely(!head || !func)) {
-		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr() with a NULL %s", head ? "function" : "hazptr_head");
-		return;
-	}
-	quiesce__fork_check();
-	head->func = func;
-	r = quiesce_likely(self->retired != NULL) ? self->retired : retired_new(self);
-	if (quiesce_unlikely(!r)) {
-		quiesce__hazptr_push(&quiesce__sweep.left, head);
-		quiesce__hazptr_count_pushed();
-		quiesce__retired_tell_worker();
-		return;
-	}
 	push(r, (uintptr_t)head);
 	/* HP4: pairs with HP4 in quiesce__hazards_begin() and worker_sleep() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)))
 		at_limit(self, r);
+}
+
+/* The first of a thread or of a forked child; or wrong. */
+static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__retired *r;
+
+	if (!head || !func) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr() with a NULL %s", head ? "function" : "hazptr_head");
+		return;
+	}
+	quiesce__fork_check();
+	head->func = func;
+	r = self->retired ? self->retired : quiesce__retired_new(self);
+	if (r) {
+		queue(self, r, head);
+		return;
+	}
+	quiesce__hazptr_push(&quiesce__sweep.left, head);
+	quiesce__hazptr_count_pushed();
+	quiesce__retired_tell_worker();
+}
+
+void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__retired *r = self->retired;
+
+	/* Relaxed: as in quiesce__fork_check(). */
+	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary))) {
+		call_slowly(head, func);
+		return;
+	}
+	head->func = func;
+	queue(self, r, head);
 }
 
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)

@@ -68,6 +68,10 @@ static inline void quiesce__hazptr_run(struct hazptr_head *head)
 		head->func(head);
 }
 
+/* A queue for the calling thread; NULL: it exits, or there is no memory. */
+struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self);
+/* More slots are in use than there was room for: make room for the owner's next look. */
+void quiesce__retired_grow_table(struct quiesce__retired *r);
 /* Drain @r into @list; under its lock. */
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
 /* There is something that its owner may not come back for: does the worker know? */

@@ -45,6 +45,6 @@
 #define QUIESCE_API __attribute__((visibility("default")))
 #endif
 #define QUIESCE_DATA __attribute__((visibility("default")))
-#define QUIESCE_COLD __attribute__((cold))
+#define QUIESCE_COLD __attribute__((cold, noinline))
 
 #endif

@@ -321,9 +321,9 @@ static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_sha
 struct hazptr_cohort {
 	struct hazptr_head *list; /* private */
 	uint64_t nr;
-	uint32_t lock;
+	uint32_t lock, inside, gone;
 };
-#define HAZPTR_COHORT_INIT { NULL, 0, 0 }
+#define HAZPTR_COHORT_INIT { NULL, 0, 0, 0, 0 }
 
 QUIESCE_API void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 					    void (*func)(struct hazptr_head *head));
