@@ -47,6 +47,8 @@ uint64_t retirescale_freed(const struct op *op);
 
 bool retirescale_is_row(const struct cell *c);
 void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
+/* The most garbage of any round, in objects; NAN: not known. */
+double retirescale_peak(const struct results *results, const struct cell *c);
 void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results);
 
 #endif

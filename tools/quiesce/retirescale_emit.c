@@ -35,7 +35,7 @@ static double most(const struct results *results, const struct cell *c, enum ret
 	return is_scan(c) ? NAN : summary_of(results, c, retire_more(metric, c->scenario)).max;
 }
 
-static double peak(const struct results *results, const struct cell *c)
+double retirescale_peak(const struct results *results, const struct cell *c)
 {
 	return fmax(most(results, c, RETIRE_GARBAGE_FIRST), most(results, c, RETIRE_GARBAGE_SECOND));
 }
@@ -88,8 +88,8 @@ void retirescale_columns(json_t *row, const struct results *results, const struc
 	name_scan(row, c);
 	add_count(row, "bytes", bytes);
 	add_count(row, "batch", is_scan(c) ? NAN : (double)retire_params.batch);
-	add_count(row, "garbage", peak(results, c));
-	add_count(row, "garbage_bytes", peak(results, c) * bytes);
+	add_count(row, "garbage", retirescale_peak(results, c));
+	add_count(row, "garbage_bytes", retirescale_peak(results, c) * bytes);
 	add_count(row, "garbage_first", most(results, c, RETIRE_GARBAGE_FIRST));
 	add_count(row, "garbage_second", most(results, c, RETIRE_GARBAGE_SECOND));
 	add_count(row, "capped", is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max);
@@ -167,8 +167,8 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 	number(out, 7, cpu_ns(c));
 	number(out, 7, ratio_to(results, c, RAW));
 	number(out, 9, ratio_to(results, c, PEER));
-	count(out, 9, peak(results, c));
-	count(out, 9, peak(results, c) * (double)retire_params.bytes / 1024);
+	count(out, 9, retirescale_peak(results, c));
+	count(out, 9, retirescale_peak(results, c) * (double)retire_params.bytes / 1024);
 	if (c->scenario == SCENARIO_RETIRE_STALLED) {
 		count(out, 9, most(results, c, RETIRE_GARBAGE_FIRST));
 		count(out, 9, most(results, c, RETIRE_GARBAGE_SECOND));
