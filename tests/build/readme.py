@@ -8,6 +8,7 @@ a tab; it is put into a block of a function.  Prints TAP.
 import argparse
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +36,16 @@ def check(tap, name, include, text):
     tap.result(run.returncode == 0, f"{name}: the example compiles", run.stderr + text)
 
 
+def check_cpp(tap, name, include, text):
+    """Without a C++ compiler nobody uses the C++ headers here."""
+    if not shutil.which("g++"):
+        print(f"# {name}: no g++")
+        return
+    run = subprocess.run(["g++", "-x", "c++", "-std=c++20", "-O2", *WARN, f"-I{include}", "-"], input=text, text=True,
+                         capture_output=True)
+    tap.result(run.returncode == 0, f"{name}: the example compiles", run.stderr + text)
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--root", type=pathlib.Path, required=True)
@@ -44,6 +55,8 @@ def main():
     tap.result(bool(blocks), "README.md has an example")
     for i, block in enumerate(blocks):
         check(tap, f"README.md, example {i + 1}", root / "include", "#include <stdlib.h>\n" + block)
+    for i, block in enumerate(re.findall(r"^```c\+\+\n(.*?)^```", (root / "README.md").read_text(), re.S | re.M)):
+        check_cpp(tap, f"README.md, C++ example {i + 1}", root / "include", "#include <string>\n" + block)
     for name, head in (("rcu.h", ""), ("shazptr.h", ""), ("hazptr.h", "struct hazptr_head hazptr;")):
         header = (root / "include/quiesce" / name).read_text()
         opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
