@@ -9,7 +9,7 @@
 #define DOCUMENT_S 0.5
 #define READ_S 0.25
 #define WAIT_S 0.15
-#define RETIRE_S 0.2
+#define RETIRE_S 0.1
 
 const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
 					    "shazptr_wildcard_skip_self_scan", NULL };
@@ -29,7 +29,7 @@ struct part {
 	const char *const *without; /* but not these */
 };
 
-static bool listed(const char *const *list, const char *name)
+bool run_listed(const char *const *list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp(*list, name))
@@ -57,8 +57,8 @@ static void measure(const struct options *options, const struct part *part, uint
 	int nr = options_types(options, part->command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++)
-		if ((!part->only || listed(part->only, types[i]->name)) &&
-		    (!part->without || !listed(part->without, types[i]->name)))
+		if ((!part->only || run_listed(part->only, types[i]->name)) &&
+		    (!part->without || !run_listed(part->without, types[i]->name)))
 			types[kept++] = types[i];
 	yardstick_first(types, kept);
 	for (; part->readers[base.nr_readers]; base.nr_readers++)
@@ -71,18 +71,28 @@ static void measure(const struct options *options, const struct part *part, uint
 static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
 				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
 static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
-					  "shazptr_skip_self_scan", "shazptr_wildcard", RUN_YARDSTICK, NULL };
-static const char *const no_reads[] = { "raw_rseq_counter", "raw_nest", "raw_flag", "seqlock", "pthread_spinlock", NULL };
+					  "shazptr_skip_self_scan", "shazptr_wildcard", "hazptr", RUN_YARDSTICK, NULL };
+static const char *const no_reads[] = { "raw_rseq_counter", "raw_nest", "raw_flag", "raw_hp_bitmask", "seqlock", "pthread_spinlock",
+					"hazptr_tryprotect", "hazptr_context", "hazard_pointer_reused", "libcds_hp_reused",
+					"libcds_dhp_reused", NULL };
+static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", RUN_YARDSTICK, "ck_hp", "ck_epoch",
+				       "libcds_hp", "libcds_dhp", NULL };
+
+/* Ways to hold one object, which have a table of their own. */
+const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
+					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
+const char *const run_hazard_only[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
+					"libcds_dhp", "std_atomic_shared_ptr", NULL };
 
 #define BIT(scenario) (1u << SCENARIO_##scenario)
 
 /* In the order of importance: if this machine is so slow that something has to give, it is the last rounds. */
 static const struct part parts[] = {
 	{ &rcuscale_command, WAIT_S, 50, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL },
-	{ &rcuscale_command, WAIT_S, 65, BIT(SAME), { 1, 2, 64 }, more_waits, NULL },
-	{ &rcuscale_command, WAIT_S, 72, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL },
-	{ &rcuscale_command, RETIRE_S, 76, BIT(RETIRE), { 0 }, NULL, NULL },
-	{ &refscale_command, READ_S, 102, 0, { 1, 2, 64 }, NULL, no_reads },
+	{ &rcuscale_command, WAIT_S, 70, BIT(SAME), { 1, 2, 64 }, more_waits, NULL },
+	{ &rcuscale_command, WAIT_S, 77, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL },
+	{ &refscale_command, READ_S, 120, 0, { 1, 2, 64 }, NULL, no_reads },
+	{ &retirescale_command, RETIRE_S, 132, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL },
 };
 
 static void measure_all(const struct options *options, struct results *results)
@@ -125,10 +135,10 @@ static bool fits(const struct op *op)
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "The headline in two minutes: hazard pointers and RCU beside liburcu, locks and raw floors.",
-	.doc = "A short rcuscale and a short refscale, as one table each. The first one repeats the test that came with the "
+	.doc = "A short rcuscale, refscale and retirescale, as tables. The first one repeats the test that came with the "
 	       "kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its figures beside "
 	       "those of this machine; the next ones are what that test left out: readers that are in the way. Ratios are "
-	       "to liburcu. The subcommands themselves show more.",
+	       "to liburcu; those of ways to hold one object are to a reference count. The subcommands themselves show more.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -11,6 +11,10 @@
 extern const char *const run_document_types[];
 int run_document_readers(void);
 
+/* Types of the table of ways to hold one object, and those that are in no other. */
+extern const char *const run_hazard_types[], *const run_hazard_only[];
+bool run_listed(const char *const *list, const char *name);
+
 void run_print(FILE *out, const struct results *results);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "retirescale.h"
 #include "run.h"
 
 /* ---- the document's table ---- */
@@ -107,12 +108,15 @@ static const struct column read_columns[] = {
 	LAST_COLUMN,
 };
 
-static const struct column retire_columns[] = {
-	{ "1 thread", &rcuscale_command, SCENARIO_RETIRE, 1, true },
-	{ "2 threads", &rcuscale_command, SCENARIO_RETIRE, 2, true },
-	{ "garbage 1", &rcuscale_command, SCENARIO_GARBAGE, 1, false },
-	{ "garbage 2", &rcuscale_command, SCENARIO_GARBAGE, 2, false },
-	LAST_COLUMN,
+/* One of the tables below. */
+struct table {
+	const char *title;
+	const char *yardstick;
+	const struct column *columns;
+	const struct op *const *types; /* in this order, but */
+	const char *const *only;       /* these, or all, */
+	const char *const *without;    /* and not these */
+	bool slots; /* has a column of them */
 };
 
 static double median_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
@@ -163,9 +167,10 @@ static const char *slots_of(const struct results *results, const struct column *
 	return cell ? cell_slots(cell) : NULL;
 }
 
-static void print_row(FILE *out, const struct results *results, const struct column *columns, const struct op *op,
+static void print_row(FILE *out, const struct results *results, const struct table *table, const struct op *op,
 		      enum op_fence fence)
 {
+	const struct column *columns = table->columns;
 	const char *slots = slots_of(results, columns, op, fence);
 
 	fprintf(out, "%-22s %-5s", op->name, fence ? fence_name(fence) : "-");
@@ -174,25 +179,31 @@ static void print_row(FILE *out, const struct results *results, const struct col
 	fprintf(out, " |");
 	for (const struct column *c = columns; c->title; c++)
 		print_ratio(out, median_of(results, c, op->name, fence),
-			    median_of(results, c, RUN_YARDSTICK, OP_FENCE_NONE), c->more_is_better);
+			    median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
 	if (slots)
 		fprintf(out, "  %s", slots);
 	fputc('\n', out);
 }
 
+static bool in_table(const struct table *table, const struct op *op)
+{
+	return (!table->only || run_listed(table->only, op->name)) && (!table->without || !run_listed(table->without, op->name));
+}
+
 /* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
-static void print_spread(FILE *out, const struct results *results, const struct column *columns)
+static void print_spread(FILE *out, const struct results *results, const struct table *table)
 {
 	double worst = 0, sum = 0;
 	size_t samples = 0, disturbed = 0;
 	int n = 0;
 
 	for (size_t i = 0; i < results->nr; i++)
-		for (const struct column *c = columns; c->title; c++) {
+		for (const struct column *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
 			double spread;
 
-			if (cell->command != c->command || cell->scenario != c->scenario || cell->threads != c->threads)
+			if (cell->command != c->command || cell->scenario != c->scenario || cell->threads != c->threads ||
+			    !in_table(table, cell->op))
 				continue;
 			samples += cell->nr;
 			disturbed += cell->disturbed;
@@ -212,35 +223,55 @@ static void print_spread(FILE *out, const struct results *results, const struct 
 	fputc('\n', out);
 }
 
-static void print_table(FILE *out, const struct results *results, const char *title, const struct column *columns)
+static void print_table(FILE *out, const struct results *results, struct table table)
 {
 	int nr = 0;
 
-	while (columns[nr].title)
+	while (table.columns[nr].title)
 		nr++;
-	fprintf(out, "\n%s\n%-*s | times as good as " RUN_YARDSTICK "\n%-22s %-5s", title, 28 + 11 * nr, "", "type", "fence");
+	fprintf(out, "\n%s\n%-*s | times as good as %s\n%-22s %-5s", table.title, 28 + 11 * nr, "", table.yardstick, "type", "fence");
 	for (int side = 0; side < 2; side++) {
 		fprintf(out, "%s", side ? " |" : "");
-		for (const struct column *c = columns; c->title; c++)
+		for (const struct column *c = table.columns; c->title; c++)
 			fprintf(out, " %10s", c->title);
 	}
-	fprintf(out, "%s\n", columns == read_columns ? "  slots of 64" : "");
-	for (const struct op *const *op = op_table; *op; op++)
+	fprintf(out, "%s\n", table.slots ? "  slots of 64" : "");
+	for (const struct op *const *op = table.types; *op; op++)
 		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
-			if (has_row(results, columns, *op, fence))
-				print_row(out, results, columns, *op, fence);
-	print_spread(out, results, columns);
+			if (in_table(&table, *op) && has_row(results, table.columns, *op, fence))
+				print_row(out, results, &table, *op, fence);
+	print_spread(out, results, &table);
+}
+
+static void print_retire(FILE *out, const struct results *results)
+{
+	const struct column columns[] = {
+		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true },
+		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true },
+		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true },
+		{ "garbage", &retirescale_command, retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED), 1, false },
+		LAST_COLUMN,
+	};
+
+	print_table(out, results, (struct table){ "Deferred reclamation: objects allocated, retired and freed per second, while nobody "
+		    "reads; while one reader stays all the time, and how many are then waiting", RUN_YARDSTICK, columns,
+		    retire_table, NULL, NULL, false });
 }
 
 void run_print(FILE *out, const struct results *results)
 {
 	emit_head(out);
 	print_document(out, results);
-	print_table(out, results, "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms each; from the "
-		    "end of one that held it 100 ms, and CPU time of the process meanwhile", same_columns);
-	print_table(out, results, "Waiting beside readers of other objects, median us", others_columns);
-	print_table(out, results, "Read side: CPU ns per section with a pointer load and a field load in it", read_columns);
-	print_table(out, results, "call_rcu(): objects freed per second; most objects waiting", retire_columns);
+	print_table(out, results, (struct table){ "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms "
+		    "each; from the end of one that held it 100 ms, and CPU time of the process meanwhile", RUN_YARDSTICK,
+		    same_columns, op_table, NULL, NULL, false });
+	print_table(out, results, (struct table){ "Waiting beside readers of other objects, median us", RUN_YARDSTICK, others_columns,
+		    op_table, NULL, NULL, false });
+	print_table(out, results, (struct table){ "Read side: CPU ns per section with a pointer load and a field load in it",
+		    RUN_YARDSTICK, read_columns, op_table, NULL, run_hazard_only, true });
+	print_table(out, results, (struct table){ "Holding one object: the same, by hazard pointers and counts", "refcnt", read_columns,
+		    op_table, run_hazard_types, NULL, true });
+	print_retire(out, results);
 	for (size_t i = 0; i < results->nr_notes; i++)
 		fprintf(out, "note: %s\n", results->note[i]);
 }
