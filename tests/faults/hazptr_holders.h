@@ -112,6 +112,21 @@ static inline int hazptrs_work(void)
 	return ok && context_works() && cohort_works();
 }
 
+/* The same without another thread. */
+static inline int hazptrs_work_alone(void)
+{
+	struct thing t = { .id = 0 };
+	hazptr_t *slot = slot_with(NULL, &t);
+	int ok;
+
+	thing_retire(&t);
+	retire_plenty();
+	ok = flag_get(&t.runs) == 0;
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	return ok && flag_get(&t.runs) == 1 && cohort_works();
+}
+
 /* The worker does its part, too. */
 static inline int worker_works(void)
 {

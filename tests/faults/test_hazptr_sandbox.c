@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hazptr_sandbox.c - hazard pointers when memory, threads or membarrier cannot be had. */
+#include "filter.h"
+#include "hazptr_holders.h"
+
+#include <dlfcn.h>
+
+static void must(int ok)
+{
+	if (!ok)
+		_exit(3);
+}
+
+static void succeeds(void (*fn)(void))
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	if (exited_with(o.status, 77))
+		fail_msg("seccomp filters cannot be installed here");
+	if (!exited_with(o.status, 0))
+		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
+	alarm(WATCHDOG_SECONDS);
+}
+
+/* ---- this program's pthread_create(), which fails on demand ---- */
+
+static int no_threads, nr_refused;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	void *found = dlsym(RTLD_NEXT, "pthread_create");
+
+	if (flag_get(&no_threads)) {
+		count_up(&nr_refused);
+		return EAGAIN;
+	}
+	memcpy(&real, &found, sizeof real);
+	return real(thread, attr, fn, arg);
+}
+
+/* ---- this program once more ---- */
+
+static const char *role;
+
+static void become(void)
+{
+	execl("/proc/self/exe", "test_hazptr_sandbox", "--as", role, (char *)NULL);
+	_exit(127);
+}
+
+static void become_one_without_space(void)
+{
+	filter_now("mmap@3&0x4000=ENOMEM"); /* MAP_NORESERVE */
+	become();
+}
+
+/* ---- without a worker ---- */
+
+#define MANY 60000
+static struct thing object[MANY];
+
+static void retire_range(int first, int end)
+{
+	for (int i = first; i < end; i++)
+		thing_retire(&object[i]);
+}
+
+/* Whoever retires much reclaims, and who asks for it, too. */
+static void callers_reclaim(void)
+{
+	hazptr_t *slot = slot_with(NULL, &object[7]);
+
+	flag_set(&no_threads);
+	retire_range(0, 100);
+	hazptr_clear(slot);
+	hazptr_barrier();
+	must(things_run(object, MANY) == 100);
+	must(flag_get(&nr_refused) > 0);
+	protect_in(slot, &object[200]);
+	retire_range(100, MANY);
+	must(things_run(object, MANY) >= MANY - HAZPTR_BATCH_MAX);
+	must(flag_get(&object[200].runs) == 0);
+	hazptr_free(NULL, slot);
+	must(hazptrs_work_alone());
+	must(things_run(object, MANY) == MANY);
+	must(!stats_now().worker_running);
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void without_a_worker(void **state)
+{
+	(void)state;
+	succeeds(callers_reclaim);
+}
+
+/* What was retired while there was none is not forgotten when there is one. */
+static void worker_comes_back(void)
+{
+	flag_set(&no_threads);
+	retire_range(0, 10);
+	must(!stats_now().worker_running);
+	must(flag_get(&nr_refused) > 0);
+	quiesce_store_relaxed(&no_threads, 0);
+	for (int i = 10; !stats_now().worker_running; i++) { /* it is not tried each time */
+		must(i < MANY);
+		retire_range(i, i + 1);
+		hazptr_barrier();
+	}
+	must(hazptrs_work() && worker_works());
+	must(stats_now().worker_running);
+}
+
+static void the_worker_starts_when_it_can(void **state)
+{
+	(void)state;
+	succeeds(worker_comes_back);
+}
+
+/* ---- no memory for a queue ---- */
+
+static void no_queue(void)
+{
+	struct thing *o[100];
+	hazptr_t *slot = slot_with(NULL, &object[3]);
+
+	for (int i = 0; i < 100; i++)
+		o[i] = malloc(sizeof *o[i]);
+	filter_now("mmap=ENOMEM");
+	retire_range(0, MANY);
+	for (int i = 0; i < 100; i++)
+		kfree_hazptr(o[i], hazptr);
+	must(flag_get(&object[3].runs) == 0);
+	must(stats_now().hazptr_retired == MANY + 100);
+	hazptr_clear(slot);
+	hazptr_barrier();
+	must(things_run(object, MANY) == MANY);
+	must(stats_now().hazptr_reclaimed == MANY + 100);
+	must(!stats_now().worker_running);
+	must(cohort_works());
+	must(quiesce_shutdown(0) == 0);
+	hazptr_free(NULL, slot);
+}
+
+static void retiring_without_a_queue(void **state)
+{
+	(void)state;
+	succeeds(no_queue);
+}
+
+/* A worker that is there finds them. */
+static void count_rcu(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_refused);
+}
+
+static void queueless_with_a_worker(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, count_rcu);
+	rcu_barrier();
+	must(stats_now().worker_running);
+	filter_now("mmap=ENOMEM");
+	retire_range(0, 1000);
+	wait_until(things_run(object, MANY) == 1000);
+	retire_range(1000, 1001);
+	wait_until(things_run(object, MANY) == 1001);
+}
+
+static void the_worker_reclaims_what_has_no_queue(void **state)
+{
+	(void)state;
+	succeeds(queueless_with_a_worker);
+}
+
+/* More slots in use than a small table holds, and no memory for a large one. */
+static void no_table(void)
+{
+	enum { HELD = 900 };
+	static hazptr_t *slot[HELD];
+
+	for (int i = 0; i < HELD; i++)
+		slot[i] = slot_with(NULL, &object[2 * i]);
+	retire_range(0, 1);
+	filter_now("mmap=ENOMEM");
+	retire_range(1, MANY);
+	for (int i = 0; i < HELD; i++)
+		must(flag_get(&object[2 * i].runs) == 0);
+	must(things_run(object, MANY) >= MANY - HELD - HAZPTR_BATCH_MAX);
+	for (int i = 0; i < HELD; i++)
+		hazptr_free(NULL, slot[i]);
+	hazptr_barrier();
+	must(things_run(object, MANY) == MANY);
+}
+
+static void looking_without_a_table(void **state)
+{
+	(void)state;
+	succeeds(no_table);
+}
+
+/* ---- no memory for slots ---- */
+
+enum { SLOTS = 20000 };
+static hazptr_t *slots[SLOTS];
+
+/* All that can be had; the rest is refused, and said so. */
+static int take_all(void)
+{
+	int nr = 0;
+
+	while (nr < SLOTS && (slots[nr] = hazptr_alloc(NULL)))
+		protect_in(slots[nr], &object[nr]), nr++;
+	must(nr < SLOTS);
+	must(!hazptr_alloc(NULL) && !hazptr_alloc_detached());
+	return nr;
+}
+
+static void all_are_taken(int nr)
+{
+	hazptr_t *two[2];
+	struct hazptr_context ctx;
+
+	must(!hazptr_alloc_batch(NULL, two, 2));
+	must(init_hazptr_context(&ctx) == -ENOMEM);
+	must(!hazptr_alloc(&ctx)); /* it is empty, not wild */
+	cleanup_hazptr_context(&ctx);
+	hazptr_free(NULL, slots[nr / 2]);
+	must(!hazptr_alloc_batch(NULL, two, 2));
+	slots[nr / 2] = hazptr_alloc(NULL);
+	must(slots[nr / 2] && !hazptr_alloc(NULL));
+	protect_in(slots[nr / 2], &object[nr / 2]);
+}
+
+static void reclaim_beside(int nr)
+{
+	retire_range(0, MANY);
+	for (int i = 0; i < nr; i++)
+		must(flag_get(&object[i].runs) == 0);
+	for (int i = 0; i < nr; i++)
+		hazptr_free(NULL, slots[i]);
+	hazptr_barrier();
+	must(things_run(object, MANY) == MANY);
+	must(hazptrs_work_alone());
+}
+
+static void exhaust(void)
+{
+	int nr;
+
+	hazptr_free(NULL, hazptr_alloc(NULL)); /* the first memory is there */
+	filter_now("mprotect=ENOMEM");
+	nr = take_all();
+	must(nr > 100);
+	all_are_taken(nr);
+	reclaim_beside(nr);
+}
+
+static void slots_run_out(void **state)
+{
+	(void)state;
+	succeeds(exhaust);
+}
+
+static void exhaust_reserve(void)
+{
+	int nr = take_all();
+
+	all_are_taken(nr);
+	reclaim_beside(nr);
+}
+
+static void the_reserve_of_slots_runs_out(void **state)
+{
+	(void)state;
+	role = "reserve";
+	succeeds(become_one_without_space);
+}
+
+/* Threads that come and go do not use it up. */
+static void *take_some(void *unused)
+{
+	hazptr_t *slot[3];
+	struct hazptr_context ctx;
+
+	must(hazptr_alloc_batch(NULL, slot, 3));
+	must(init_hazptr_context(&ctx) == 0);
+	protect_in(slot[0], &object[0]);
+	hazptr_free_batch(NULL, slot, 3);
+	cleanup_hazptr_context(&ctx);
+	return unused;
+}
+
+static void live_on_the_reserve(void)
+{
+	for (int i = 0; i < 200; i++)
+		in_thread(take_some, NULL);
+	must(hazptrs_work());
+}
+
+static void the_reserve_of_slots_suffices(void **state)
+{
+	(void)state;
+	role = "live";
+	succeeds(become_one_without_space);
+}
+
+/* ---- membarrier ---- */
+
+static void lose_membarrier(void)
+{
+	must(hazptrs_work());
+	must(quiesce_shutdown(0) == 0);
+	filter_now("membarrier=EPERM");
+	thing_retire(&object[0]);
+	hazptr_barrier();
+}
+
+static void losing_membarrier_is_fatal_and_said(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs it */
+		succeeds(lose_membarrier);
+		return;
+	}
+	in_child(lose_membarrier, &o);
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	assert_int_equal(count_lines(o.text), 1);
+	assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
+}
+
+static int play(const char *name)
+{
+	alarm(WATCHDOG_SECONDS / 2);
+	if (!strcmp(name, "reserve"))
+		exhaust_reserve();
+	else if (!strcmp(name, "live"))
+		live_on_the_reserve();
+	else
+		return 2;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(without_a_worker),
+		TEST(the_worker_starts_when_it_can),
+		TEST(retiring_without_a_queue),
+		TEST(the_worker_reclaims_what_has_no_queue),
+		TEST(looking_without_a_table),
+		TEST(slots_run_out),
+		TEST(the_reserve_of_slots_runs_out),
+		TEST(the_reserve_of_slots_suffices),
+		TEST(losing_membarrier_is_fatal_and_said),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--as"))
+		return play(argv[2]);
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
