@@ -137,9 +137,9 @@ static uint64_t garbage(const struct window *w, const struct watch *watch)
 
 static void watch_window(struct window *w, struct watch *watch, uint64_t length_ns)
 {
-	uint64_t begin = now_ns(), now;
+	uint64_t begin = now_ns(), now = begin;
 
-	while (now = now_ns(), now - begin < length_ns && !watch->capped) {
+	do {
 		int half = now - begin > length_ns / 2;
 		uint64_t there = garbage(w, watch);
 
@@ -148,7 +148,8 @@ static void watch_window(struct window *w, struct watch *watch, uint64_t length_
 			watch->peak[half] = there;
 		watch->capped = there * retire_params.bytes > CAP_BYTES;
 		sleep_ns(LOOK_NS);
-	}
+		now = now_ns();
+	} while (now - begin < length_ns && !watch->capped);
 	quiesce_store_relaxed(&w->stop, 1u);
 }
 

@@ -8,19 +8,21 @@
 
 #include "retire_table.h"
 
-/* ---- a batch of a thread: filled, then emptied ---- */
+/* ---- a batch of a thread: filled, then emptied, but for what is protected: one object for each slot ---- */
 
-#define MAX_BATCH (1u << 20)
+#define MAX_SLOTS 256
 
 static __thread struct retire_object **batch;
 static __thread size_t nr_batched;
 
 static void thread_enter(void)
 {
-	batch = malloc(retire_params.batch * sizeof(struct retire_object *));
+	size_t size = (retire_params.batch + MAX_SLOTS) * sizeof(struct retire_object *);
+
+	batch = malloc(size);
 	if (!batch)
 		abort();
-	memset(batch, 0, retire_params.batch * sizeof(struct retire_object *));
+	memset(batch, 0, size); /* have the pages */
 	nr_batched = 0;
 }
 
@@ -70,8 +72,6 @@ const struct op retire_op_raw_malloc_free = {
 };
 
 /* ---- one hazard slot for each thread, one membarrier for each batch ---- */
-
-#define MAX_SLOTS 256
 
 static struct {
 	struct retire_object *value;
@@ -154,7 +154,7 @@ static __attribute__((noinline)) void reclaim(void)
 static inline void put_asym(struct retire_object *o)
 {
 	batch[nr_batched++] = o;
-	if (quiesce_unlikely(nr_batched == retire_params.batch))
+	if (quiesce_unlikely(nr_batched >= retire_params.batch))
 		reclaim();
 }
 
