@@ -121,13 +121,13 @@ def check_stalled(tap, tool, fences, bound):
 
 
 def check_loss(tap, tool):
-    got = Rows(tap, tool, "--type=busted_hazptr", *SHORT, "--scenario=idle", "--threads=1", "--seconds=0.05", want=1)
+    got = Rows(tap, tool, "--type=busted_hazptr", *SHORT, "--scenario=idle", "--threads=1", want=1)
     tap.result(any("LOST: idle: " in note for note in got.notes), "a planted loss is told of", got.notes)
 
 
 def check_hoard(tap, tool, bound):
     """The checks of garbage can fail: on a type that keeps all of it."""
-    got = Rows(tap, tool, "--type=busted_hoard", "--runs=1", "--scenario=published", "--threads=1", "--seconds=0.1")
+    got = Rows(tap, tool, "--type=busted_hoard", "--runs=1", "--scenario=published", "--threads=1", "--seconds=0.3")
     faults = [fault for row in got.rows for fault in row_faults({**row, "type": "hazptr"}, bound)]
     tap.result(faults and all("garbage" in fault for fault in faults), "planted garbage is seen", got.rows)
 
@@ -160,8 +160,9 @@ def check_scan(tap, tool, fences):
     got = Rows(tap, tool, *args)
     found = {(r["type"], r["slots"], r["objects"]) for r in got.rows}
     want = {(t, m, n) for t in ("hazptr", "hazptr_list") for m in SCAN_SLOTS for n in SCAN_OBJECTS}
-    # A sample in which the library's worker had a part is none: a few may be missing, and nothing else.
-    tap.result(found <= want and len(found) > len(want) // 2 and not got.notes, "--scan: slots in use against objects", got.run.stdout)
+    # A sample in which the library's worker had a part is none: long ones may be missing, and nothing else.
+    tap.result(found <= want and {t for t, _, n in found if n == SCAN_OBJECTS[0]} == {t for t, _, _ in want} and not got.notes,
+               "--scan: slots in use against objects", got.run.stdout)
     tap.result(all(r["unit"] == "ns" and r["p50"] > 0 and r["garbage"] is None and r["scenario"] == "scan" for r in got.rows),
                "--scan: nanoseconds", got.run.stdout)
 

@@ -207,7 +207,7 @@ const struct op retire_op_hazptr_list = {
 
 /* ---- busted: now and then an object is forgotten; nothing is reclaimed before the end ---- */
 
-#define FORGET_EVERY 1000
+#define FORGET_EVERY 50 /* fewer than the least that a window has */
 
 static void call_or_forget(struct retire_object *o)
 {
@@ -224,7 +224,7 @@ RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
 static const struct op_reclaim busted_reclaim = { .produce = busted_produce, READERS, .barrier = barrier };
 const struct op retire_op_busted_hazptr = {
 	.name = "busted_hazptr",
-	.what = "call_hazptr() that forgets each thousandth object: must be noticed",
+	.what = "call_hazptr() that forgets each fiftieth object: must be noticed",
 	.broken = true,
 	.reclaim = &busted_reclaim,
 	OP_COMMON,
