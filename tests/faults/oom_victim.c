@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 static struct rcu_head heads[10000];
+static struct hazptr_head hazptr_heads[10000];
 static int nr_run;
 
 static void count_run(struct rcu_head *head)
@@ -27,6 +28,21 @@ static int callbacks(void)
 	return nr_run == 10000;
 }
 
+static void count_hazptr(struct hazptr_head *head)
+{
+	(void)head;
+	quiesce_fetch_add_relaxed(&nr_run, 1); /* Relaxed: hazptr_barrier() orders it. */
+}
+
+static int retired(void)
+{
+	nr_run = 0;
+	for (int i = 0; i < 10000; i++)
+		call_hazptr(&hazptr_heads[i], count_hazptr);
+	hazptr_barrier();
+	return nr_run == 10000;
+}
+
 int main(void)
 {
 	struct quiesce_stats stats;
@@ -41,6 +57,7 @@ int main(void)
 		n++;
 	ok &= use_everything();
 	ok &= callbacks();
+	ok &= retired();
 	quiesce_store_relaxed(&use_stop, 1); /* Relaxed: ends some time. */
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
@@ -48,6 +65,6 @@ int main(void)
 	ok &= use_everything();
 	ok &= quiesce_shutdown(0) == 0;
 	quiesce_get_stats(&stats, sizeof stats);
-	ok &= stats.garbage_objects == 0 && !use_bad;
+	ok &= stats.garbage_objects == 0 && stats.hazptr_retired == stats.hazptr_reclaimed && !use_bad;
 	return !ok;
 }

@@ -4,6 +4,7 @@
 #define USE_H
 
 #include <quiesce/control.h>
+#include <quiesce/hazptr.h>
 #include <quiesce/shazptr.h>
 
 #include <pthread.h>
@@ -13,12 +14,14 @@
 
 struct use_object {
 	struct rcu_head rcu;
+	struct hazptr_head hazptr;
 	int value;
 };
 
 static int use_nr_run;
 static struct use_object *use_shared; /* RCU protects it */
 static struct use_object *use_single; /* hazard pointers do */
+static struct use_object *use_retired; /* those that readers own do */
 
 static inline void use_run(struct rcu_head *head)
 {
@@ -27,6 +30,11 @@ static inline void use_run(struct rcu_head *head)
 	o->value = -1;
 	free(o);
 	quiesce_fetch_add_relaxed(&use_nr_run, 1); /* Relaxed: rcu_barrier() orders it. */
+}
+
+static inline void use_run_hazptr(struct hazptr_head *head)
+{
+	use_run((struct rcu_head *)(void *)((char *)head - offsetof(struct use_object, hazptr)));
 }
 
 static inline struct use_object *use_new(void)
@@ -52,10 +60,26 @@ static inline int use_guards(void)
 	return ok;
 }
 
+/* A slot of the thread's own and one of a context; there may be no memory for either. */
+static inline int use_slots(void)
+{
+	struct hazptr_context ctx;
+	hazptr_t *first = hazptr_alloc(NULL), *second = init_hazptr_context(&ctx) ? NULL : hazptr_alloc(&ctx);
+	struct use_object *a = first ? hazptr_protect(first, &use_retired, hazptr) : NULL;
+	struct use_object *b = second ? hazptr_protect(second, &use_retired, hazptr) : NULL;
+	int ok = !a || a->value == 42;
+
+	hazptr_free(NULL, first);
+	ok &= !b || b->value == 42;
+	hazptr_free(&ctx, second);
+	cleanup_hazptr_context(&ctx);
+	return ok;
+}
+
 static inline int use_reader(void)
 {
 	struct use_object *o;
-	int ok = use_guards();
+	int ok = use_guards() & use_slots();
 
 	rcu_read_lock();
 	rcu_read_lock();
@@ -103,6 +127,31 @@ static inline void use_replace_single(int skip_self_scan)
 	free(old);
 }
 
+/* Retire by hazard pointers, one way after the other. */
+static inline void use_retire(int way)
+{
+	static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+	struct use_object *old = rcu_xchg_pointer(&use_retired, use_new());
+
+	if (!old)
+		return;
+	if (way == 0)
+		call_hazptr(&old->hazptr, use_run_hazptr);
+	else if (way == 1)
+		kfree_hazptr(old, hazptr);
+	else if (way == 2)
+		call_hazptr_cohort(&cohort, &old->hazptr, use_run_hazptr);
+	else {
+		synchronize_hazptr(&old->hazptr);
+		old->value = -1;
+		free(old);
+	}
+	if (way == 2)
+		synchronize_hazptr_cohort(&cohort);
+	if (way == 1)
+		hazptr_barrier();
+}
+
 static inline int use_poll(void)
 {
 	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
@@ -134,6 +183,8 @@ static inline int use_everything(void)
 		use_replace(way % 5);
 	for (int i = 0; i < 4; i++)
 		use_replace_single(i % 2);
+	for (int i = 0; i < 8; i++)
+		use_retire(i % 4);
 	ok &= use_poll();
 	ok &= use_callback();
 	return ok && use_reader();

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 	check(quiesce_shutdown(0) == 0, "shutdown");
 	quiesce_get_stats(&stats, sizeof stats);
 	check(stats.garbage_objects == 0 && stats.garbage_bytes == 0, "no garbage left");
+	check(stats.hazptr_retired == stats.hazptr_reclaimed && stats.hazptr_retired > 0, "none of hazard pointers, either");
 	check((stats.membarriers > 0) == (quiesce_fence() == QUIESCE_FENCE_LIGHT), "membarriers only with light fences");
 	return failures != 0;
 }
