@@ -105,7 +105,7 @@ const struct subcommand retirescale_command = {
 	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'CPU ns' is the processor "
 	       "time of the whole process for each object, readers and workers included. 'peak' is the "
 	       "most garbage seen, objects retired and not yet freed, at looks each half millisecond. A window ends early when "
-	       "there are 128 MB of it, and is marked 'capped'. RCU of quiesce lets its callers sleep when their queues are full. An object "
+	       "there are 128 MB of it, and is marked 'capped'. Callers of quiesce's RCU sleep when their queues are full. An object "
 	       "that was not freed after the drain is LOST, an error.\n"
 	       "Threads that retire are bound to CPUs, and so is the reader, as long as there are enough. In all scenarios but "
 	       "'idle' threads share one pointer.\n"
