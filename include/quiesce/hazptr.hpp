@@ -175,10 +175,11 @@ public:
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
 	{
-		T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
+		T *ptr;
 
-		while (quiesce_unlikely(!attempt(ptr, src)))
-			;
+		do
+			ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
+		while (quiesce_unlikely(!attempt(ptr, src)));
 		return ptr;
 	}
 

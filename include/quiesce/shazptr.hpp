@@ -38,20 +38,23 @@ namespace quiesce {
 template<class T> class [[nodiscard]] shazptr {
 public:
 	/* Empty. */
-	shazptr() noexcept {}
+	[[gnu::always_inline]] shazptr() noexcept {}
 
 	/* Fetch the pointer and protect what it points to; empty only if it is null. */
 	/* raw: the type in which C++ programs publish pointers. */
-	explicit shazptr(const std::atomic<T *> &src) noexcept
+	[[gnu::always_inline]] explicit shazptr(const std::atomic<T *> &src) noexcept
 	{
-		while (quiesce_unlikely(!attempt(src)))
+		shazptr_guard fetched;
+
+		while (quiesce_unlikely(!attempt(src, fetched)))
 			;
+		guard = fetched;
 	}
 
-	shazptr(shazptr &&other) noexcept : guard(std::exchange(other.guard, {})) {}
-	~shazptr() { ::shazptr_clear(guard); }
+	[[gnu::always_inline]] shazptr(shazptr &&other) noexcept : guard(std::exchange(other.guard, {})) {}
+	[[gnu::always_inline]] ~shazptr() { ::shazptr_clear(guard); }
 
-	shazptr &operator=(shazptr &&other) noexcept
+	[[gnu::always_inline]] shazptr &operator=(shazptr &&other) noexcept
 	{
 		if (this != &other) {
 			::shazptr_clear(guard);
@@ -75,7 +78,7 @@ public:
 	{
 		shazptr made;
 
-		made.attempt(src);
+		attempt(src, made.guard);
 		return made;
 	}
 
@@ -97,20 +100,22 @@ public:
 private:
 	shazptr_guard guard = { nullptr, nullptr };
 
+	/* True if the pointer did not change meanwhile; else @ret_guard is empty. */
 	/* raw: as above. */
-	bool attempt(const std::atomic<T *> &src) noexcept
+	[[gnu::always_inline]] static bool attempt(const std::atomic<T *> &src, shazptr_guard &ret_guard) noexcept
 	{
 		/* Relaxed: only the second load is used. */
 		T *first = src.load(std::memory_order_relaxed), *again;
 
-		guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(first));
+		ret_guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(first));
 		again = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
 		/* As numbers: the first may be a pointer to an object that is gone. */
 		if (quiesce_unlikely(reinterpret_cast<std::uintptr_t>(again) != reinterpret_cast<std::uintptr_t>(first))) {
-			reset();
+			::shazptr_clear(ret_guard);
+			ret_guard = { nullptr, nullptr };
 			return false;
 		}
-		guard.ptr = const_cast<std::remove_cv_t<T> *>(again);
+		ret_guard.ptr = const_cast<std::remove_cv_t<T> *>(again);
 		return true;
 	}
 };

@@ -8,6 +8,7 @@ Prints TAP.  Compilers that are not installed are named, not passed over.
 import argparse
 import concurrent.futures
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,24 @@ def jobs(include, headers):
                         yield f"{name} {compiler} {std} {''.join(debug)}".strip(), command, name
 
 
+def examples(include):
+    """(name, text) of what docs/cpp.md and the opening comments of the C++ headers show."""
+    doc = include.parent / "docs/cpp.md"
+    blocks = re.findall(r"^```cpp\n(.*?)^```", doc.read_text(), re.S | re.M) if doc.exists() else []
+    yield from ((f"docs/cpp.md, example {i}", block) for i, block in enumerate(blocks, 1))
+    for name in ("hazptr", "rcu", "shazptr"):
+        text = (include / f"quiesce/{name}.hpp").read_text()
+        lines = re.findall(r"^ \*\t(.*)$", text[:text.index("#ifndef")], re.M)
+        outside = [line for line in lines if line.startswith(("struct", "std::atomic"))]
+        inside = [line for line in lines if line not in outside]
+        if not any(line.startswith("struct") for line in outside):
+            outside.insert(0, "struct config { int limit; };")
+        yield f"{name}.hpp: the example", (
+            f"#include <quiesce/{name}.hpp>\n#include <atomic>\n#include <mutex>\n" + "\n".join(outside) +
+            "\nvoid use(int);\nvoid example(config *fresh);\nvoid example([[maybe_unused]] config *fresh)\n{\n" +
+            "\n".join(inside) + "\n}\n")
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", type=pathlib.Path, required=True)
@@ -68,7 +87,8 @@ def main():
     if not headers or not work:
         print("Bail out! no header or no compiler")
         return 1
-    print(f"1..{len(work) + 1}")
+    shown = list(examples(include)) if shutil.which("g++") else []
+    print(f"1..{len(work) + len(shown) + 1}")
     for pair in COMPILERS:
         for compiler in pair:
             if not shutil.which(compiler):
@@ -82,9 +102,15 @@ def main():
             bad += not ok
             for line in err.splitlines() if not ok else []:
                 print("#", line)
+    for i, (name, text) in enumerate(shown, len(work) + 1):
+        ok, err = compile_text(["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text)
+        print(f"{'ok' if ok else 'not ok'} {i} - {name} compiles")
+        bad += not ok
+        for line in (err + text).splitlines() if not ok else []:
+            print("#", line)
     # The test itself must be able to fail.
     ok, _ = compile_text(work[0][1], f"#include <{work[0][2]}>\nint unused(int x) {{ }}\n")
-    print(f"{'not ok' if ok else 'ok'} {len(work) + 1} - a planted error is refused")
+    print(f"{'not ok' if ok else 'ok'} {len(work) + len(shown) + 1} - a planted error is refused")
     return 1 if bad or ok else 0
 
 

@@ -34,17 +34,21 @@ inline bool is_fault(const char *name)
 }
 #define fault(name) ([] { static const bool on = ::broken::is_fault(name); return on; }())
 
+struct record {
+	const void *value = nullptr;
+};
+
 struct retired {
 	const void *address;
 	void (*reclaim)(void *);
 	void *object;
 };
 
-/* ---- hazard pointers ---- */
+#define BROKEN_DEFAULTS(name)                    \
+	name() = default; name(const name &) = default; name(name &&) = default; ~name() = default; \
+	name &operator=(const name &) = default; name &operator=(name &&) = default;
 
-struct record {
-	const void *value = nullptr;
-};
+/* ---- hazard pointers ---- */
 
 struct hazards {
 	std::mutex mutex;
@@ -103,12 +107,7 @@ public:
 	}
 
 protected:
-	hazard_pointer_obj_base() = default;
-	hazard_pointer_obj_base(const hazard_pointer_obj_base &) = default;
-	hazard_pointer_obj_base(hazard_pointer_obj_base &&) = default;
-	hazard_pointer_obj_base &operator=(const hazard_pointer_obj_base &) = default;
-	hazard_pointer_obj_base &operator=(hazard_pointer_obj_base &&) = default;
-	~hazard_pointer_obj_base() = default;
+	BROKEN_DEFAULTS(hazard_pointer_obj_base)
 
 private:
 	D broken_deleter{};
@@ -341,11 +340,7 @@ private:
 	friend rcu_domain &rcu_default_domain() noexcept;
 };
 
-inline rcu_domain &rcu_default_domain() noexcept
-{
-	static rcu_domain one;
-	return one;
-}
+inline rcu_domain &rcu_default_domain() noexcept { static rcu_domain one; return one; }
 
 inline void rcu_synchronize(rcu_domain & = rcu_default_domain()) noexcept
 {
@@ -368,12 +363,7 @@ public:
 	}
 
 protected:
-	rcu_obj_base() = default;
-	rcu_obj_base(const rcu_obj_base &) = default;
-	rcu_obj_base(rcu_obj_base &&) = default;
-	rcu_obj_base &operator=(const rcu_obj_base &) = default;
-	rcu_obj_base &operator=(rcu_obj_base &&) = default;
-	~rcu_obj_base() = default;
+	BROKEN_DEFAULTS(rcu_obj_base)
 
 private:
 	D broken_deleter{};

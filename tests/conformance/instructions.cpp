@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* raw, whole file: C++ programs publish through std::atomic. */
+/* instructions.cpp - the same in C++ and in C, for instructions.py to count instructions.  "planted" ones must be refused. */
+#include <quiesce/hazptr.hpp>
+#include <quiesce/rcu.hpp>
+#include <quiesce/shazptr.hpp>
+
+#include <mutex>
+
+struct config : quiesce::hazard_pointer_obj_base<config> {
+	int limit;
+};
+struct apart : std::mutex, quiesce::hazard_pointer_obj_base<apart> { /* the base is not the first */
+	int limit;
+};
+
+extern "C" {
+
+int cpp_taken(const std::atomic<config *> &src)
+{
+	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
+	return h.protect(src)->limit;
+}
+
+int c_taken(config **src)
+{
+	hazptr_t *slot = hazptr_alloc(nullptr);
+	config *p = hazptr_protect(slot, src);
+	int limit = p->limit;
+
+	hazptr_free(nullptr, slot);
+	return limit;
+}
+
+int cpp_in_hand(quiesce::hazard_pointer &h, const std::atomic<config *> &src)
+{
+	int limit = h.protect(src)->limit;
+
+	h.reset_protection();
+	return limit;
+}
+
+int c_in_hand(hazptr_t **slot, config **src)
+{
+	config *p = hazptr_protect(*slot, src);
+	int limit = p->limit;
+
+	hazptr_clear(*slot);
+	return limit;
+}
+
+int cpp_rcu(const std::atomic<config *> &src)
+{
+	std::scoped_lock section(quiesce::rcu_default_domain());
+	return src.load(std::memory_order_acquire)->limit;
+}
+
+int c_rcu(config **src)
+{
+	rcu_read_lock();
+	config *p = rcu_dereference(*src);
+	int limit = p->limit;
+
+	rcu_read_unlock();
+	return limit;
+}
+
+int cpp_shazptr(const std::atomic<config *> &src)
+{
+	quiesce::shazptr guard(src);
+	return guard->limit;
+}
+
+int c_shazptr(config **src)
+{
+	struct shazptr_guard guard = shazptr_protect(src);
+	int limit = static_cast<config *>(shazptr_ptr(guard))->limit;
+
+	shazptr_clear(guard);
+	return limit;
+}
+
+int cpp_offset(quiesce::hazard_pointer &h, const std::atomic<apart *> &src)
+{
+	int limit = h.protect(src)->limit;
+
+	h.reset_protection();
+	return limit;
+}
+
+int cpp_planted(const std::atomic<config *> &src)
+{
+	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
+	config *p = h.protect(src);
+	quiesce_fence_full(HP1);
+	return p->limit;
+}
+
+int cpp_spilled(const std::atomic<config *> &src)
+{
+	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
+	quiesce::hazard_pointer *volatile escaped = &h;
+	return escaped->protect(src)->limit;
+}
+
+} // extern "C"

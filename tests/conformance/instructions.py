@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The C++ faces cost what C costs: the shortest way through each function has no call, lock or fence, and at most as many
+instructions as its twin in C, compiled beside it.  Prints TAP; the reading of instructions is tests/build/fastpath.py's.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "build")]
+from tap import Tap  # noqa: E402
+import fastpath  # noqa: E402
+
+BUILDS = [("g++", ["-std=c++20"]), ("g++", ["-std=c++20", "-fPIC"]), ("clang++-19", ["-std=c++20"])]
+ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
+        "free": re.compile(r"movq\s+\$0x1,(0x0)?\(%r\w+\)")}
+# in C++: its twin in C, instructions more that are granted, and what is done
+TWINS = {
+    "cpp_taken": ("c_taken", 0, ("set", "free")),
+    "cpp_in_hand": ("c_in_hand", 2, ("set", "clear")),  # loops are laid out in other ways
+    "cpp_rcu": ("c_rcu", 2, ()),
+    "cpp_shazptr": ("c_shazptr", 2, ("set", "clear")),
+    "cpp_offset": ("c_in_hand", 6, ("set", "clear")),   # of null there is no member
+}
+
+
+def count(functions, name, needed):
+    best = fastpath.shortest(functions[name], ARCH, needed, False)
+    return best[0] if best else None
+
+
+def examine(tap, title, functions):
+    for name, (twin, granted, needed) in TWINS.items():
+        mine, other = count(functions, name, needed), count(functions, twin, needed)
+        tap.result(mine is not None and other is not None and mine <= other + granted,
+                   f"{title}: {name} {mine} instructions, {twin} {other}", "\n".join(text for _, text, *_ in functions[name]))
+    taken = count(functions, "c_taken", ("set", "free"))
+    for name in ("cpp_planted", "cpp_spilled"):
+        mine = count(functions, name, ("set", "free"))
+        tap.result(mine is None or mine > taken, f"{title}: {name} is refused", f"{mine} instructions")
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--include", type=pathlib.Path, default=HERE.parents[1] / "include")
+    opt, tap = args.parse_args(), Tap()
+    machine = subprocess.run(["gcc", "-dumpmachine"], capture_output=True, text=True).stdout
+    for compiler, flags in BUILDS:
+        title = " ".join([compiler, *flags])
+        if not shutil.which(compiler) or not shutil.which("objdump") or "x86_64" not in machine:
+            tap.skip(title, "not installed here, or another CPU")
+            continue
+        with tempfile.TemporaryDirectory() as tmp:
+            obj = f"{tmp}/fastpath.o"
+            subprocess.run([compiler, *flags, "-O2", "-g0", "-fcf-protection=none", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+                            f"-I{opt.include}", "-c", HERE / "instructions.cpp", "-o", obj], check=True)
+            examine(tap, title, fastpath.disassemble("objdump", obj))
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

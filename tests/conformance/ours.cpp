@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* raw, whole file: C++ programs publish through std::atomic. */
+/* ours.cpp - what the headers have beside the draft: cohorts, hazard_pointer_clean_up(), rcu_reader, shazptr; and C beside C++. */
+#include "check.cpp"
+
+#include <quiesce/shazptr.hpp>
+
+#include <optional>
+#include <type_traits>
+
+namespace ours {
+CLAUSE("extensions of quiesce")
+
+static_assert(QUIESCE_CPP_LIB_HAZARD_POINTER == 202606L && QUIESCE_CPP_LIB_RCU == 202306L);
+
+static std::atomic<int> ended;
+
+struct node : quiesce::hazard_pointer_obj_base<node> {
+	int value = 1;
+	~node() { ended++; }
+};
+struct count {
+	void operator()(struct item *gone) const;
+};
+struct item : quiesce::hazard_pointer_obj_base<item, count> {};
+void count::operator()(item *gone) const
+{
+	ended += 10;
+	delete gone;
+}
+
+TEST("hazard_pointer_clean_up() reclaims everything of before")
+{
+	ended = 0;
+	std::thread([] { (new node)->retire(); }).join();
+	for (int i = 0; i < 100; i++)
+		(new node)->retire();
+	CHECK_STATIC(noexcept(quiesce::hazard_pointer_clean_up()));
+	quiesce::hazard_pointer_clean_up();
+	CHECK(ended == 101);
+}
+
+TEST("a cohort: its objects are reclaimed by synchronize() or its destructor")
+{
+	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::hazard_pointer_cohort>);
+	ended = 0;
+	{
+		quiesce::hazard_pointer_cohort cohort;
+		(new node)->retire(cohort);
+		(new node)->retire(cohort, std::default_delete<node>());
+		cohort.synchronize();
+		CHECK(ended == 2);
+		(new item)->retire(cohort);
+		cohort.synchronize();
+		CHECK(ended == 12);
+		for (int i = 0; i < 3000; i++)
+			(new node)->retire(cohort);
+	}
+	CHECK(ended == 3012);
+}
+
+TEST("a cohort waits for who protects one of its objects")
+{
+	ended = 0;
+	std::atomic<node *> src(new node);
+	std::atomic<int> stage{ 0 };
+	quiesce::hazard_pointer_cohort cohort;
+	std::thread reader([&] {
+		quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
+		node *held = h.protect(src);
+		stage = 1;
+		std::this_thread::sleep_for(std::chrono::milliseconds(2));
+		CHECK(ended == 0 && held->value == 1);
+		stage = 2;
+	});
+
+	while (!stage)
+		std::this_thread::yield();
+	src.exchange(nullptr)->retire(cohort);
+	cohort.synchronize();
+	CHECK(stage == 2 && ended == 1);
+	reader.join();
+}
+
+struct rcu_node : quiesce::rcu_obj_base<rcu_node> {
+	~rcu_node() { ended++; }
+};
+
+TEST("rcu_reader is a region")
+{
+	ended = 0;
+	{
+		quiesce::rcu_reader section;
+		CHECK(rcu_read_lock_held());
+		(new rcu_node)->retire();
+		std::this_thread::sleep_for(std::chrono::milliseconds(2));
+		CHECK(ended == 0);
+	}
+	CHECK(!rcu_read_lock_held());
+	quiesce::rcu_barrier();
+	CHECK(ended == 1);
+}
+
+TEST("shazptr: empty, moved, reset, swapped")
+{
+	int a = 1;
+	std::atomic<int *> src(&a), none(nullptr);
+	quiesce::shazptr<int> empty, null(none);
+
+	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::shazptr<int>>);
+	CHECK_STATIC(std::is_nothrow_move_constructible_v<quiesce::shazptr<int>>);
+	CHECK(!empty && !null && !empty.get());
+	quiesce::shazptr guard(src);
+	CHECK(guard && guard.get() == &a && *guard == 1);
+	quiesce::shazptr moved(std::move(guard));
+	CHECK(!guard && moved.get() == &a);
+	empty = std::move(moved);
+	CHECK(!moved && empty.get() == &a);
+	swap(empty, null);
+	CHECK(!empty && null.get() == &a);
+	null.reset();
+	CHECK(!null);
+	null.reset();
+	synchronize_shazptr(&a);
+}
+
+TEST("shazptr protects, until it is cleared")
+{
+	static std::thread waiting;
+	static std::atomic<bool> through;
+	static int object = 1;
+	std::optional<quiesce::shazptr<int>> guard(quiesce::shazptr<int>::holding(&object));
+
+	waiting = std::thread([] {
+		synchronize_shazptr(&object);
+		through = true;
+	});
+	std::this_thread::sleep_for(std::chrono::milliseconds(5));
+	CHECK(!through);
+	guard.reset();
+	waiting.join();
+	CHECK(through);
+	auto tried = quiesce::shazptr<const int>::try_protect(std::atomic<const int *>(&object));
+	CHECK(tried.get() == &object);
+	struct shazptr_guard raw = tried.release();
+	CHECK(!tried && shazptr_ptr(raw) == &object);
+	shazptr_clear(raw);
+	synchronize_shazptr(&object);
+}
+
+TEST("C beside C++: a slot of hazptr.h protects an object of C++")
+{
+	std::atomic<node *> src(new node);
+	hazptr_t *slot = hazptr_alloc(nullptr);
+	node *plain = src.load();
+
+	/* The base is first, so the addresses are the same. */
+	CHECK(hazptr_protect(slot, &plain) == plain);
+	ended = 0;
+	src.exchange(nullptr)->retire();
+	check::retire_much();
+	CHECK(ended == 0);
+	hazptr_free(nullptr, slot);
+	quiesce::hazard_pointer_clean_up();
+	CHECK(ended == 1);
+}
+
+} // namespace ours
