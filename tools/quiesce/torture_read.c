@@ -173,7 +173,7 @@ void torture_reader(struct member *m)
 			section(t, &random);
 		}
 	}
-	t->cpu_ns = thread_cpu_ns();
+	quiesce_store_relaxed(&t->cpu_ns, thread_cpu_ns()); /* Relaxed: the reporter may look now. */
 	if (torture.op->object && torture.op->object->exit)
 		torture.op->object->exit();
 	op_thread_exit(torture.op);

@@ -18,7 +18,7 @@ static struct tally sum_up(void)
 		sum.reuse_errors += quiesce_load_relaxed(&t->reuse_errors);
 		sum.cookie_errors += quiesce_load_relaxed(&t->cookie_errors);
 		sum.handed_over += quiesce_load_relaxed(&t->handed_over);
-		sum.cpu_ns += t->cpu_ns;
+		sum.cpu_ns += quiesce_load_relaxed(&t->cpu_ns);
 		for (int k = 0; k <= PIPE_LENGTH; k++) {
 			sum.pipe[k] += quiesce_load_relaxed(&t->pipe[k]);
 			sum.batch[k] += quiesce_load_relaxed(&t->batch[k]);
