@@ -50,7 +50,7 @@ for compiler in gcc clang-19; do
 		more=
 		[ "$sanitizer" = thread ] || more="-fno-sanitize-recover=all$relaxed"
 		step "$sanitizer, $compiler: builds" only "$build-$compiler-$sanitizer" \
-			tests/conformance/conformance tests/conformance/exhausted -- \
+			tests/conformance/{conformance,exhausted,ours,ours-debug} -- \
 			-Db_sanitize="$sanitizer" -Db_lundef=false -Dc_args="$more" -Dcpp_args="$more" || continue
 		count_meson "$build-$compiler-$sanitizer" --no-rebuild --suite conformance --timeout-multiplier 3
 	done

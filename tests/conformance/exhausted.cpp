@@ -16,7 +16,7 @@ extern "C" {
 __thread struct quiesce_tls_v1 quiesce_tls_v1;
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 = { 1, 0, 0, 0, nullptr, 1, {} }; /* everything by the slow way */
 
-hazptr_t *quiesce__hazptr_alloc_slow(uint32_t, struct hazptr_context *)
+QUIESCE_API hazptr_t *quiesce__hazptr_alloc_slow(uint32_t, struct hazptr_context *)
 {
 	if (!left)
 		return nullptr;
@@ -30,13 +30,13 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t, struct hazptr_context *)
 	return nullptr;
 }
 
-void quiesce__hazptr_free_slow(hazptr_t *slot)
+QUIESCE_API void quiesce__hazptr_free_slow(hazptr_t *slot)
 {
 	taken--;
 	slot->value = QUIESCE_HAZPTR_FREE;
 }
 
-void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value) { slot->value = value; }
+QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value) { slot->value = value; }
 }
 
 #define CHECK(...) (checks++, (__VA_ARGS__) ? (void)0 : (void)(failures++, std::printf("# line %d: %s\n", __LINE__, #__VA_ARGS__)))

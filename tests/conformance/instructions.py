@@ -22,10 +22,10 @@ ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "cl
 # in C++: its twin in C, instructions more that are granted, and what is done
 TWINS = {
     "cpp_taken": ("c_taken", 0, ("set", "free")),
-    "cpp_in_hand": ("c_in_hand", 2, ("set", "clear")),  # loops are laid out in other ways
-    "cpp_rcu": ("c_rcu", 2, ()),
-    "cpp_shazptr": ("c_shazptr", 2, ("set", "clear")),
-    "cpp_offset": ("c_in_hand", 6, ("set", "clear")),   # of null there is no member
+    "cpp_in_hand": ("c_in_hand", 0, ("set", "clear")),
+    "cpp_rcu": ("c_rcu", 0, ()),
+    "cpp_shazptr": ("c_shazptr", 0, ("set", "clear")),
+    "cpp_offset": ("c_in_hand", 4, ("set", "clear")),  # of null there is no member
 }
 
 
