@@ -131,21 +131,28 @@ static hazptr_t *alloc_in_line_of_all(uintptr_t *line)
 	return NULL;
 }
 
-/* In a line that is everybody's: the first with a free slot, else a new one. */
+/* In a line that is everybody's, where the last was found or after it, else before it, else in a new one. */
 static hazptr_t *alloc_shared(void)
 {
+	static uint32_t hint;
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	/* Relaxed: a line that comes meanwhile is not needed; where to begin does not matter. */
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&hint);
 	hazptr_t *slot = NULL;
 	uintptr_t *line;
 
-	/* Relaxed: a line that comes meanwhile is not needed. */
-	for (uint32_t i = 0, nr = quiesce_load_relaxed(&lines->nr); i < nr && !slot; i++) {
-		line = quiesce__line(lines, i);
+	for (uint32_t i = 0; i < nr && !slot; i++, at++) {
+		at = at < nr ? at : 0;
+		line = quiesce__line(lines, at);
 		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
 			slot = alloc_in_line_of_all(line);
+		if (slot)
+			quiesce_store_relaxed(&hint, at); /* Relaxed: as above. */
 	}
-	while (!slot && (line = take_line(QUIESCE_TENANT_ALL)))
+	while (!slot && (line = take_line(QUIESCE_TENANT_ALL))) {
 		slot = alloc_in_line_of_all(line);
+		quiesce_store_relaxed(&hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS))); /* Relaxed: as above. */
+	}
 	return slot;
 }
 
@@ -290,7 +297,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
 		/* HP1: full, pairs with HP1 in quiesce__hazards_begin() */
-		quiesce_xchg(HP1, &slot->value, value);
+		(void)quiesce_xchg(HP1, &slot->value, value);
 		return;
 	}
 	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */

@@ -108,8 +108,8 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
 	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
 	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazards_has(set, item)) && !QUIESCE_MUTANT(hazptr_no_look)) {
-		r->again++;
 		push(r, item & ~QUIESCE_RETIRED_MARK);
+		quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
 	} else {
 		quiesce__hazptr_run((struct hazptr_head *)item);
 		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */

@@ -266,7 +266,8 @@ void quiesce__hazptr_stats(struct quiesce_stats *stats)
 	in += quiesce__sweep.gone_queued;
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
 		run += quiesce_load_relaxed(&r->run); /* Relaxed: first, so that no object is missed in the difference. */
-		in += quiesce_load_relaxed(&r->queued) - quiesce_load_relaxed(&r->again); /* Relaxed: as above. */
+		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: as above. */
+		in += quiesce_load_relaxed(&r->queued); /* Relaxed: as above. */
 	}
 	quiesce__unlock(&quiesce__sweep.lock);
 	stats->hazptr_retired = in;

@@ -333,7 +333,7 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
 	if (how != QUIESCE_NAPPING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
 		/* CB3: pairs with CB3 in rouse_worker() and quiesce__retired_tell_worker() */
-		/* HP4: pairs with HP4 in quiesce_call_hazptr() */
+		/* HP4: pairs with HP4 in queue() */
 		quiesce_fence_heavy(CB3);
 		rest = !nr_waiting() && (how == QUIESCE_DOZING || !quiesce__hazptr_left());
 	}

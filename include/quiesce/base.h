@@ -40,10 +40,17 @@
 
 /* Exported, and called without the detour through the PLT. */
 #if defined(__x86_64__) && !defined(__clang__)
-#define QUIESCE_API __attribute__((visibility("default"), noplt))
+#define QUIESCE_NOPLT __attribute__((noplt))
 #else
-#define QUIESCE_API __attribute__((visibility("default")))
+#define QUIESCE_NOPLT
 #endif
+/* A callback does not throw, so nothing does. */
+#ifdef __cplusplus
+#define QUIESCE_NOTHROW __attribute__((nothrow))
+#else
+#define QUIESCE_NOTHROW
+#endif
+#define QUIESCE_API __attribute__((visibility("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
 #define QUIESCE_DATA __attribute__((visibility("default")))
 #define QUIESCE_COLD __attribute__((cold, noinline))
 
