@@ -12,7 +12,7 @@ first=${SIM_FIRST:-1}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
 	local program status=0
-	for program in sim_rcu sim_shazptr; do
+	for program in sim_rcu sim_shazptr sim_hazptr; do
 		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $seconds --first "$first"
 		local rc=$?
 		[ $rc -le $status ] || status=$rc

@@ -130,33 +130,52 @@ static void holder(void *unused)
 	hazptr_free(NULL, slot[1]);
 }
 
-/* The worker finds this one first, and its callback wakes the one below. */
-static void wakes_it(void *unused)
+/* ---- an object comes while its queue is drained, and its owner does not look: callbacks raise the limit too ---- */
+
+static struct hazptr_cohort cohort;
+
+static void retires(struct hazptr_head *head)
 {
-	(void)unused;
-	world_await(&holding, 1);
-	world_retire(world_replace(2), next_turn);
+	world_free_head(head);
+	world_update(3);
 }
 
-/* Its queue holds what is protected; it retires just when the worker drains. */
+static void retire_into_cohort(void (*callback)(struct hazptr_head *head))
+{
+	struct item *old = world_replace(2);
+
+	world_last_words(old);
+	world_nr_retired++;
+	call_hazptr_cohort(&cohort, &old->head, callback);
+}
+
+/* Sleeps until about when the worker sweeps; then watches it, in a way that orders nothing. */
+static void await_sweep(void)
+{
+	uint32_t never = 0;
+
+	platform_futex_wait(&never, 0, 99900000);
+	for (int k = 0; k < 1500 && !quiesce__sweep.sweeper; k++)
+		platform_yield();
+	for (uint32_t k = sim_random(40); k; k--)
+		sim_point("before the next object");
+}
+
 static void retires_while_swept(void *unused)
 {
 	(void)unused;
-	world_await(&holding, 1);
-	world_update(0);
-	world_update(3);
-	await_turn(1);
-	for (uint32_t k = sim_random(40); k; k--)
-		sim_point("before the next object");
-	world_update(3);
-	world_set(&release, 1);
+	retire_into_cohort(world_free_head);
+	retire_into_cohort(retires); /* one is queued now, and there is room */
+	await_sweep();
+	world_retire(world_replace(3), next_turn);
+	if (quiesce__sweep.sweeper)
+		sim_saw();
+	await_turn(1); /* not by our exit, which tells the worker */
 }
 
 static void setup_drained(void)
 {
 	world_begin();
-	sim_spawn(holder, NULL, "holder");
-	sim_spawn(wakes_it, NULL, "waker");
 	sim_spawn(retires_while_swept, NULL, "updater");
 }
 
@@ -376,6 +395,7 @@ static void kfree_updater(void *unused)
 		struct item *old = world_replace(0);
 
 		world_nr_retired++;
+		world_last_words(old);
 		kfree_hazptr(old, field);
 	}
 }
@@ -441,9 +461,12 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	{ .name = "full_queues", .what = "... without membarrier", .setup = setup_full_generations, .finish = world_finish },
 	SCENARIO(turns, "the worker's callbacks wake who retires"),
 	SCENARIO(full_turns, "... without membarrier"),
-	SCENARIO(drained, "an object comes while its queue is drained"),
-	SCENARIO(drained_wide, "... a CPU for every thread"),
-	SCENARIO(full_drained, "... without membarrier"),
+	{ .name = "drained", .what = "an object comes while its queue is drained", .setup = setup_drained, .finish = world_finish,
+	  .must_see = "one that came during a sweep" },
+	{ .name = "drained_wide", .what = "... a CPU for every thread", .setup = setup_drained_wide, .finish = world_finish,
+	  .must_see = "one that came during a sweep" },
+	{ .name = "full_drained", .what = "... without membarrier", .setup = setup_full_drained, .finish = world_finish,
+	  .must_see = "one that came during a sweep" },
 	SCENARIO(held, "protected for long, then not"),
 	SCENARIO(full_held, "... without membarrier"),
 	SCENARIO(nested, "callbacks retire more than there is room for"),

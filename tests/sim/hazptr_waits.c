@@ -402,6 +402,7 @@ static void retire_into(int place)
 	struct item *old = world_replace(place);
 
 	world_nr_retired++;
+	world_last_words(old);
 	call_hazptr_cohort(&cohort, &old->head, world_free_head);
 }
 
@@ -506,6 +507,31 @@ static void setup_shutdown_two(void)
 	world_readers(1);
 }
 
+/* When it has returned everything is over that was retired before, with all that followed from it. */
+static void retire_next(struct hazptr_head *head)
+{
+	world_free_head(head);
+	if (world_nr_retired < 9)
+		world_retire(world_new(NULL), retire_next);
+}
+
+static void sees_the_end(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), retire_next);
+	world_stay(30);
+	sim_assert(quiesce_shutdown(0) == 0);
+	if (world_nr_freed != 9)
+		sim_fail("quiesce_shutdown() returned with %d of 9 objects reclaimed", world_nr_freed);
+}
+
+static void setup_shutdown_chain(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(sees_the_end, NULL, "shutter");
+}
+
 /* It gives up while something is protected, and what is left is reclaimed later. */
 static void impatient(void *unused)
 {
@@ -579,6 +605,7 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(cohorts, "two retire into it and wait"),
 	{ .name = "shutdown", .what = "quiesce_shutdown() with both kinds", .setup = setup_shutdown, .finish = finish_shutdown },
 	{ .name = "shutdown_two", .what = "... by two threads", .setup = setup_shutdown_two, .finish = finish_shutdown },
+	SCENARIO(shutdown_chain, "... and nothing is left when it returns"),
 	{ .name = "shutdown_late", .what = "... that gives up", .setup = setup_shutdown_late, .finish = world_finish,
 	  .must_see = "one that gave up" },
 	{ .name = NULL },

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define LAST_WORDS 500
+#define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item, which no reader looks at */
+
 static struct item items[NR_ITEMS];
 struct item *world_place[NR_PLACES];
 int world_nr_retired, world_nr_freed;
@@ -43,8 +46,11 @@ struct item *world_replace(int place)
 /* The library has given the heads back: if it looks at them again it goes astray. */
 void world_free(struct item *item)
 {
+	uint64_t id = quiesce_load_relaxed(&item->id);
+
 	world_nr_freed++;
-	sim_obj_free(quiesce_load_relaxed(&item->id));
+	sim_assert(sim_data_read(LAST_WORDS_OF(id)) == LAST_WORDS);
+	sim_obj_free(id);
 	memset(&item->head, 0xa5, sizeof item->head);
 	memset(&item->field, 0xa5, sizeof item->field);
 }
@@ -59,8 +65,14 @@ void world_free_field(struct hazptr_head *field)
 	world_free((struct item *)((char *)field - offsetof(struct item, field)));
 }
 
+void world_last_words(struct item *item)
+{
+	sim_data_write(LAST_WORDS_OF(quiesce_load_relaxed(&item->id)), LAST_WORDS);
+}
+
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head))
 {
+	world_last_words(item);
 	world_nr_retired++;
 	call_hazptr(&item->head, callback);
 }

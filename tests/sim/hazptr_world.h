@@ -37,6 +37,8 @@ struct item *world_replace(int place);
 void world_free(struct item *item);
 void world_free_head(struct hazptr_head *head);
 void world_free_field(struct hazptr_head *field);
+/* What who retires writes last, and the callback must find: world_free() checks it. */
+void world_last_words(struct item *item);
 /* Count, and call_hazptr(). */
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
 /* world_replace(), world_retire(). */
