@@ -58,7 +58,7 @@ static void next_wait(struct object *o)
 	struct object *expected = o;
 
 	if (o->place)
-		rcu_cmpxchg_pointer(&o->place[o->stage], &expected, NULL); /* another may be there by now */
+		(void)rcu_cmpxchg_pointer(&o->place[o->stage], &expected, NULL); /* another may be there by now */
 	if (is_hazptr(o, o->stage))
 		call_hazptr(&o->hazptr, passed_hazptr);
 	else
@@ -288,7 +288,7 @@ static void link_new(struct object *o, int c)
 
 	object_init(o, c % 2, chain[c]);
 	for (int stage = WAITS - 1; stage > 0; stage--)
-		rcu_xchg_pointer(&chain[c][stage], o);
+		(void)rcu_xchg_pointer(&chain[c][stage], o);
 	old = rcu_xchg_pointer(&chain[c][0], o);
 	if (old)
 		next_wait(old);

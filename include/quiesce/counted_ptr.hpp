@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/counted_ptr.hpp - shared ownership whose readers do not touch the count.
+ *
+ * Use where std::shared_ptr and std::atomic<std::shared_ptr> are too slow to read: a guard costs a hazard
+ * pointer, a store to a line of the reader's own, and can be promoted to a counted_ptr.
+ *
+ *	quiesce::atomic_counted_ptr<config> current{quiesce::make_counted<config>()};
+ *
+ *	auto guard = current.protect();                         // for a moment; NULL-able like a pointer
+ *	use(guard->limit);
+ *	quiesce::counted_ptr<config> mine = guard.promote();    // for longer
+ *
+ *	current.store(quiesce::make_counted<config>(*mine));    // updater; does not wait
+ *
+ * Unlike std::shared_ptr:
+ *  - The object is destroyed *later* than its last counted_ptr goes, in any thread, when no guard protects it: as
+ *    a callback of call_hazptr(), in which no lock is held and destructors may drop further pointers (long lists do
+ *    not recurse).  hazptr_barrier() waits for it.  The destructor may not throw, nor wait for callbacks.
+ *  - A counted_ptr is one pointer.  So there is no aliasing, and a pointer to a derived class converts to one to its
+ *    base only if both derive from counted_obj_base.
+ *  - No weak pointers, no arrays, no custom deleters, no taking over of objects made by new.
+ *
+ * Objects are made by make_counted(): of any type, or of one that derives from counted_obj_base, which then
+ * holds the count, else the count lies before the object.
+ *
+ * Ordering: counted_ptr.h; a load is an acquire, and every operation that stores is a full fence.
+ * Exceptions: only make_counted() throws: std::bad_alloc, and what the constructor throws.
+ */
+#ifndef QUIESCE_COUNTED_PTR_HPP
+#define QUIESCE_COUNTED_PTR_HPP
+
+#include <quiesce/counted_ptr.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/counted_ptr.hpp needs C++20; counted_ptr.h is for C and for C++11"
+#endif
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+template <class T> class counted_ptr;
+template <class T> class counted_guard;
+template <class T> class atomic_counted_ptr;
+template <class T, class... Args> counted_ptr<T> make_counted(Args &&...args);
+
+/** counted_obj_base - a public base, not virtual, of objects that hold their own count.  A copy has a count of its own. */
+class counted_obj_base {
+public:
+	counted_obj_base() noexcept = default;
+	counted_obj_base(const counted_obj_base &) noexcept : counted_obj_base() {}
+	counted_obj_base &operator=(const counted_obj_base &) noexcept { return *this; }
+
+protected:
+	~counted_obj_base() = default;
+
+private:
+	template <class> friend struct counted_traits;
+	struct counted count_ {}; /* first: the base's address is the count's */
+};
+
+/* Private: where the count of a T is. */
+template <class T> struct counted_traits {
+	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
+
+	using object = std::remove_cv_t<T>;
+	static constexpr bool intrusive = std::is_base_of_v<counted_obj_base, object>;
+
+	/* Without a count of its own: the count, then the object. */
+	static constexpr std::size_t before = (sizeof(struct counted) + alignof(object) - 1) / alignof(object) * alignof(object);
+	struct alignas(struct counted) alignas(object) block {
+		unsigned char bytes[before + sizeof(object)];
+	};
+
+	/* From the object to its count, in bytes; computed by the compiler. */
+	static std::size_t offset() noexcept
+	{
+		if constexpr (intrusive) {
+			static_assert(std::is_convertible_v<object *, counted_obj_base *>, "one counted_obj_base, public");
+			static_assert(requires(counted_obj_base *b) { static_cast<object *>(b); }, "counted_obj_base may not be virtual");
+			constexpr std::uintptr_t any = 4096;
+			return reinterpret_cast<std::uintptr_t>(static_cast<counted_obj_base *>(reinterpret_cast<object *>(any))) - any;
+		} else {
+			return std::size_t{0} - before;
+		}
+	}
+
+	static struct counted *count(T *ptr) noexcept
+	{
+		void *object_ = const_cast<object *>(ptr);
+
+		return quiesce__counted_at(object_, offset());
+	}
+
+	static void release(struct counted *count) noexcept
+	{
+		void *ptr = reinterpret_cast<char *>(count) - offset();
+
+		if constexpr (intrusive) {
+			delete static_cast<object *>(ptr);
+		} else {
+			static_cast<object *>(ptr)->~object();
+			delete reinterpret_cast<block *>(count);
+		}
+	}
+
+	template <class... Args> static T *make(Args &&...args)
+	{
+		T *ptr;
+
+		if constexpr (intrusive) {
+			ptr = new object(std::forward<Args>(args)...);
+		} else {
+			struct holder { /* if the constructor throws */
+				block *mine = new block;
+				~holder() { delete mine; }
+			} h;
+			::new (static_cast<void *>(h.mine->bytes)) struct counted;
+			ptr = ::new (static_cast<void *>(h.mine->bytes + before)) object(std::forward<Args>(args)...);
+			h.mine = nullptr;
+		}
+		counted_init(count(ptr), release);
+		return ptr;
+	}
+};
+
+/* From U to T by address, with the count in the same place. */
+template <class U, class T>
+concept counted_convertible = std::is_convertible_v<U *, T *> &&
+	(std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>> ||
+	 (std::is_base_of_v<counted_obj_base, U> && std::is_base_of_v<counted_obj_base, T>));
+
+/** counted_ptr - a reference of an object, or none.  Like std::shared_ptr, but see above. */
+template <class T> class counted_ptr {
+public:
+	using element_type = T;
+
+	constexpr counted_ptr() noexcept = default;
+	constexpr counted_ptr(std::nullptr_t) noexcept {}
+	counted_ptr(const counted_ptr &other) noexcept : ptr_(other.ptr_) { get_reference(); }
+	counted_ptr(counted_ptr &&other) noexcept : ptr_(other.release()) {}
+	template <class U> requires counted_convertible<U, T>
+	counted_ptr(const counted_ptr<U> &other) noexcept : ptr_(other.get()) { get_reference(); }
+	template <class U> requires counted_convertible<U, T>
+	counted_ptr(counted_ptr<U> &&other) noexcept : ptr_(other.release()) {}
+	~counted_ptr() { put_reference(); }
+
+	counted_ptr &operator=(counted_ptr other) noexcept
+	{
+		swap(other);
+		return *this;
+	}
+
+	/** adopt - of a pointer that release() gave, or counted_load() found: the reference is taken over. */
+	static counted_ptr adopt(T *ptr) noexcept
+	{
+		counted_ptr result;
+
+		result.ptr_ = ptr;
+		return result;
+	}
+
+	/** release - the pointer; its reference is now the caller's. */
+	[[nodiscard]] T *release() noexcept { return std::exchange(ptr_, nullptr); }
+
+	void reset() noexcept { counted_ptr().swap(*this); }
+	void swap(counted_ptr &other) noexcept { std::swap(ptr_, other.ptr_); }
+	T *get() const noexcept { return ptr_; }
+	T &operator*() const noexcept { return *ptr_; }
+	T *operator->() const noexcept { return ptr_; }
+	explicit operator bool() const noexcept { return ptr_ != nullptr; }
+
+	/** use_count - how many references there are, or were just now; guards are none. */
+	long use_count() const noexcept { return ptr_ ? static_cast<long>(counted_read(counted_traits<T>::count(ptr_))) : 0; }
+
+private:
+	void get_reference() const noexcept
+	{
+		if (ptr_)
+			counted_get(counted_traits<T>::count(ptr_));
+	}
+
+	void put_reference() const noexcept
+	{
+		if (ptr_)
+			counted_put(counted_traits<T>::count(ptr_));
+	}
+
+	T *ptr_ = nullptr;
+};
+
+template <class T, class U> bool operator==(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return a.get() == b.get(); }
+template <class T> bool operator==(const counted_ptr<T> &a, std::nullptr_t) noexcept { return !a; }
+template <class T, class U> std::strong_ordering operator<=>(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept
+{
+	return std::compare_three_way()(a.get(), b.get());
+}
+template <class T> void swap(counted_ptr<T> &a, counted_ptr<T> &b) noexcept { a.swap(b); }
+
+/** make_counted - a new T, and the first reference of it.
+ * Throws: std::bad_alloc, and what the constructor throws; then nothing has happened. */
+template <class T, class... Args> counted_ptr<T> make_counted(Args &&...args)
+{
+	return counted_ptr<T>::adopt(counted_traits<T>::make(std::forward<Args>(args)...));
+}
+
+/** counted_guard - protects an object, by a hazard pointer, while it is in scope; or nothing.
+ *
+ * For one thread at a time; may be moved to another.  Where there are no slots, which takes nearly a million of
+ * guards, it holds a reference instead.  Cost: as hazptr_protect(), and a few instructions to take a slot. */
+template <class T> class counted_guard {
+public:
+	using element_type = T;
+
+	constexpr counted_guard() noexcept = default;
+	counted_guard(counted_guard &&other) noexcept
+		: ptr_(std::exchange(other.ptr_, nullptr)), slot_(std::exchange(other.slot_, nullptr)) {}
+	counted_guard &operator=(counted_guard &&other) noexcept
+	{
+		counted_guard(std::move(other)).swap(*this);
+		return *this;
+	}
+	~counted_guard() { finish(); }
+
+	/** protect - what @from points to now, instead of what was protected before; the slot is kept. */
+	__attribute__((always_inline)) inline void protect(const atomic_counted_ptr<T> &from) noexcept
+	{
+		if (quiesce_unlikely(!slot_)) {
+			finish();
+			slot_ = hazptr_alloc(nullptr);
+		}
+		ptr_ = from.fetch(slot_);
+	}
+
+	/** promote - a reference of the object, which the guard goes on protecting.
+	 * Return: none, if there is no object or its last reference has gone. */
+	counted_ptr<T> promote() const noexcept
+	{
+		return counted_ptr<T>::adopt(ptr_ && counted_tryget(counted_traits<T>::count(ptr_)) ? ptr_ : nullptr);
+	}
+
+	void reset() noexcept { counted_guard().swap(*this); }
+	void swap(counted_guard &other) noexcept
+	{
+		std::swap(ptr_, other.ptr_);
+		std::swap(slot_, other.slot_);
+	}
+	T *get() const noexcept { return ptr_; }
+	T &operator*() const noexcept { return *ptr_; }
+	T *operator->() const noexcept { return ptr_; }
+	explicit operator bool() const noexcept { return ptr_ != nullptr; }
+
+private:
+	__attribute__((always_inline)) inline void finish() noexcept
+	{
+		if (quiesce_likely(slot_ != nullptr))
+			hazptr_free(nullptr, slot_);
+		else if (ptr_)
+			counted_put(counted_traits<T>::count(ptr_));
+	}
+
+	T *ptr_ = nullptr;
+	hazptr_t *slot_ = nullptr; /* NULL and an object: a reference of it */
+};
+template <class T> void swap(counted_guard<T> &a, counted_guard<T> &b) noexcept { a.swap(b); }
+
+/** atomic_counted_ptr - a counted_ptr that any number of threads read and replace.
+ *
+ * Like std::atomic<std::shared_ptr>, without the choice of a memory order, wait and notify.  Lock-free. */
+template <class T> class atomic_counted_ptr {
+public:
+	using value_type = counted_ptr<T>;
+	static constexpr bool is_always_lock_free = true;
+
+	/* raw: these are constructors. */
+	constexpr atomic_counted_ptr() noexcept = default;
+	constexpr atomic_counted_ptr(std::nullptr_t) noexcept {}
+	atomic_counted_ptr(counted_ptr<T> value) noexcept : ptr_(to_void(value.release())) {}
+	atomic_counted_ptr(const atomic_counted_ptr &) = delete; /* raw: a constructor */
+	atomic_counted_ptr &operator=(const atomic_counted_ptr &) = delete;
+	~atomic_counted_ptr() { store(nullptr); } /* raw: a destructor */
+
+	bool is_lock_free() const noexcept { return true; }
+
+	/** protect - the object, for as long as the guard stays.  The fast way to read. */
+	[[nodiscard]] __attribute__((always_inline)) inline counted_guard<T> protect() const noexcept
+	{
+		counted_guard<T> guard;
+
+		guard.protect(*this);
+		return guard;
+	}
+
+	/** load - the object, and a reference of it. */
+	counted_ptr<T> load() const noexcept
+	{
+		return counted_ptr<T>::adopt(to_object(quiesce__counted_load(&ptr_, counted_traits<T>::offset())));
+	}
+	operator counted_ptr<T>() const noexcept { return load(); }
+
+	void store(counted_ptr<T> value) noexcept { (void)exchange(std::move(value)); }
+	void operator=(counted_ptr<T> value) noexcept { store(std::move(value)); }
+	void operator=(std::nullptr_t) noexcept { store(nullptr); }
+
+	counted_ptr<T> exchange(counted_ptr<T> value) noexcept
+	{
+		return counted_ptr<T>::adopt(to_object(counted_exchange(&ptr_, to_void(value.release()))));
+	}
+
+	/** compare_exchange_strong - store @desired if the pointer is @expected; else @expected is what was found.
+	 * Return: was it stored? */
+	bool compare_exchange_strong(counted_ptr<T> &expected, counted_ptr<T> desired) noexcept
+	{
+		void *const wanted = to_void(expected.get());
+
+		do {
+			void *found = wanted;
+
+			if (counted_cmpxchg(&ptr_, &found, to_void(desired.get()))) {
+				(void)desired.release();
+				counted_ptr<T>::adopt(to_object(wanted)); /* the pointer's reference */
+				return true;
+			}
+			expected = load();
+		} while (to_void(expected.get()) == wanted); /* it has changed back meanwhile */
+		return false;
+	}
+	bool compare_exchange_weak(counted_ptr<T> &expected, counted_ptr<T> desired) noexcept
+	{
+		return compare_exchange_strong(expected, std::move(desired));
+	}
+
+private:
+	friend class counted_guard<T>;
+
+	static void *to_void(T *ptr) noexcept { return const_cast<std::remove_cv_t<T> *>(ptr); }
+	static T *to_object(void *ptr) noexcept { return static_cast<T *>(ptr); }
+
+	/* Protected by @slot; without one, referenced. */
+	__attribute__((always_inline)) inline T *fetch(hazptr_t *slot) const noexcept
+	{
+		if (quiesce_unlikely(!slot))
+			return to_object(quiesce__counted_load_slow(&ptr_, counted_traits<T>::offset()));
+		return to_object(quiesce__hazptr_protect(slot, &ptr_, counted_traits<T>::offset()));
+	}
+
+	mutable void *ptr_ = nullptr; /* a T: readers load it, so it is one type for the C interface */
+};
+
+} // namespace quiesce
+
+template <class T> struct std::hash<quiesce::counted_ptr<T>> {
+	std::size_t operator()(const quiesce::counted_ptr<T> &p) const noexcept { return std::hash<T *>()(p.get()); }
+};
+
+#endif
