@@ -12,19 +12,19 @@ int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 }
 
+/* The tool's own target is C's, and has no base.  Not static: a compiler that sees all who write it loads it once. */
+struct hazard_item : quiesce::hazard_pointer_obj_base<hazard_item> {
+	uint64_t field = 1;
+} hazard_item;
+
+struct alignas(128) hazard_target {
+	/* raw: the standard's interface is made for it. */
+	std::atomic<struct hazard_item *> ptr = &hazard_item;
+} hazard_target;
+
 namespace {
 
-/* The tool's own target is C's, and has no base. */
-struct item : quiesce::hazard_pointer_obj_base<item> {
-	uint64_t field = 1;
-} the_item;
-
-struct alignas(128) {
-	/* raw: the standard's interface is made for it. */
-	std::atomic<item *> ptr = &the_item;
-} target;
-
-OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(target.ptr), (void)0)
+OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(hazard_target.ptr), (void)0)
 
 /* In the loop's frame, as in a function that reads many times. */
 typedef quiesce::hazard_pointer hazard_pointer_reused_kept;
@@ -40,7 +40,7 @@ inline void hazard_pointer_reused_end(quiesce::hazard_pointer &)
 
 inline __attribute__((always_inline)) uint64_t hazard_pointer_reused_section(struct op_target *, quiesce::hazard_pointer &kept)
 {
-	uint64_t value = kept.protect(target.ptr)->field;
+	uint64_t value = kept.protect(hazard_target.ptr)->field;
 
 	kept.reset_protection();
 	return value;
@@ -52,7 +52,7 @@ thread_local quiesce::hazard_pointer held;
 void section_lock()
 {
 	held = quiesce::make_hazard_pointer();
-	held.protect(target.ptr);
+	held.protect(hazard_target.ptr);
 }
 
 void section_unlock()
