@@ -28,7 +28,7 @@ WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wnon-virtual-dtor", "-We
 QUICK = [("clang++-19", "c++26", ["-O0", "-stdlib=libc++"])]
 FULL = [
     ("g++", "c++20", ["-O0"]), ("g++", "c++20", ["-O2"]), ("g++", "c++23", ["-O3"]),
-    ("g++", "gnu++20", ["-O2", "-flto", "-Wno-lto-type-mismatch"]), ("g++", "c++20", ["-O2", "-DQUIESCE_DEBUG"]),
+    ("g++", "gnu++20", ["-O2", "-flto"]), ("g++", "c++20", ["-O2", "-DQUIESCE_DEBUG"]),
     ("clang++-19", "c++20", ["-O2"]), ("clang++-19", "c++26", ["-O2"]),
     ("clang++-19", "c++20", ["-O0", "-stdlib=libc++"]), ("clang++-19", "c++26", ["-O3", "-stdlib=libc++"]),
     ("clang++-19", "c++20", ["-O1", "-DQUIESCE_DEBUG", "-stdlib=libc++"]),
