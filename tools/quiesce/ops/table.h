@@ -41,6 +41,12 @@
 #define OP_HAZARD_POINTER(X)
 #endif
 
+#ifdef HAVE_STD_ATOMIC_SHARED_PTR
+#define OP_STD_SHARED_PTR(X) X(std_atomic_shared_ptr)
+#else
+#define OP_STD_SHARED_PTR(X)
+#endif
+
 #define OP_TYPES(X)                                                                          \
 	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_bitmask) X(raw_hp_wake)                \
 	OP_RSEQ(X) X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                       \
@@ -48,9 +54,9 @@
 	X(shazptr) X(shazptr_skip_self_scan) X(shazptr_wildcard)                             \
 	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
 	X(hazptr) X(hazptr_tryprotect) X(hazptr_alloc) X(hazptr_context)                     \
-	OP_HAZARD_POINTER(X) X(busted_hazptr)                                                \
+	OP_HAZARD_POINTER(X) X(counted_ptr) X(busted_hazptr)                                 \
 	OP_LIBURCU(X) OP_CK(X) OP_LIBCDS(X)                                                  \
-	X(seqlock) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)
+	X(seqlock) OP_STD_SHARED_PTR(X) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)
 
 #define OP_DECLARE(name) extern const struct op op_##name;
 OP_TYPES(OP_DECLARE)
