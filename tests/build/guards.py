@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Guards hold what they shall, whatever compiler, language, optimisation and way to link.
 
-guards.c is compiled twice, linked and run, with light and with full fences.  Prints TAP.
+guards.c, or holders.cpp for what is C++ only, is compiled twice, linked and run, with light and with full fences.
+Prints TAP.
 """
 import argparse
 import concurrent.futures
@@ -13,9 +14,10 @@ import tempfile
 
 from tap import Tap, execute
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "guards.c"
+HERE = pathlib.Path(__file__).resolve().parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 C, CXX = ["-std=gnu11"], ["-x", "c++", "-std=c++11"]
+FACE = ["-std=c++20"]  # holders.cpp
 GC = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]
 # compiler, language, flags, library
 BUILDS = [
@@ -32,6 +34,8 @@ BUILDS = [
     ("clang-19", C, ["-O2"], "static"),
     ("clang-19", C, ["-O3", "-fPIC"], "shared"),
     ("clang++-19", CXX, ["-O2", *GC], "plug-in"),
+    ("g++", FACE, ["-O2", "-fvisibility=hidden"], "plug-in"),
+    ("clang++-19", FACE, ["-O1", "-fvisibility=hidden"], "plug-in"),
 ]
 
 
@@ -42,7 +46,7 @@ def build(opt, tmp, compiler, language, flags, library):
     program, objects = tmp / "program", []
     for name, more in (("one", []), ("two", ["-DPART_TWO"])):
         more = more + (["-fPIC"] if library == "plug-in" else [])
-        run = execute([*common, *more, "-c", SOURCE, "-o", tmp / f"{name}.o"])
+        run = execute([*common, *more, "-c", HERE / ("holders.cpp" if language == FACE else "guards.c"), "-o", tmp / f"{name}.o"])
         if run.returncode:
             return None, run.stderr
         objects.append(tmp / f"{name}.o")
@@ -58,7 +62,7 @@ def build(opt, tmp, compiler, language, flags, library):
 
 def try_build(opt, job):
     compiler, language, flags, library = job
-    title = " ".join([compiler, *flags, f"({library} library)"])
+    title = " ".join([compiler, *(FACE if language == FACE else []), *flags, f"({library} library)"])
     if not shutil.which(compiler):
         return title, None, ""
     with tempfile.TemporaryDirectory() as tmp:
