@@ -287,6 +287,39 @@ void sim_die(void)
 	__builtin_unreachable();
 }
 
+/* What they have stored the child has, too: it gets memory that no store is under way to. */
+static void vanish(struct thread *t)
+{
+	sim__buffer_drain(t);
+	t->held.location = NULL;
+	t->handler = NULL;
+	t->killed = true;
+	if (t->state == THREAD_READY)
+		sim__cpu_remove(t);
+	t->state = THREAD_DONE;
+	t->word = NULL;
+	M->ready &= ~(1u << (t - M->threads));
+	M->nr_done++;
+}
+
+void sim_fork(void)
+{
+	struct thread *self = sim__current();
+
+	sim__held_release(self);
+	sim__point();
+	sim__fence(self);
+	for (struct thread *t = M->threads; t < M->threads + M->nr_threads; t++) {
+		if (t == self || t->state == THREAD_DONE)
+			continue;
+		vanish(t);
+		view_join(&self->cur, &t->cur);
+	}
+	view_fence(self);
+	if (M->opt.trace)
+		sim__trace_text("T%d is alone", M->cur);
+}
+
 bool sim_all_done(void)
 {
 	for (int i = 0; i < M->nr_threads; i++)

@@ -74,6 +74,8 @@ struct sim_config *sim_config(void);
 int sim_spawn(void (*fn)(void *), void *arg, const char *name);
 /* The calling thread ends without its exit upcall; its memory stays, as after a bare system call. */
 void sim_die(void) __attribute__((noreturn));
+/* This is the child of a fork now: all other threads are gone, where they happened to be. */
+void sim_fork(void);
 int sim_self(void); /* thread number, -1 in setup() and finish() */
 /* @handler runs at most @times, nested in the calling thread, at its scheduling points. */
 void sim_set_signal(void (*handler)(void), int times);

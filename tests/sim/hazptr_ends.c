@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_ends.c - scenarios: cohorts, quiesce_shutdown(), and the child of a fork. */
+#include "hazptr_world.h"
+
+#include "core.h"
+
+static uint32_t holding;
+
+static void long_holder(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	uint32_t never = 0;
+
+	(void)unused;
+	world_protect(slot, 0);
+	world_set(&holding, 1);
+	platform_futex_wait(&never, 0, 6000000);
+	hazptr_free(NULL, slot);
+}
+
+/* ---- cohorts ---- */
+
+static struct hazptr_cohort cohort;
+static uint32_t nr_in_cohort;
+
+static void retire_into(int place)
+{
+	struct item *old = world_replace(place);
+
+	world_nr_retired++;
+	world_last_words(old);
+	call_hazptr_cohort(&cohort, &old->head, world_free_head);
+}
+
+static void cohort_updater(void *place)
+{
+	for (int i = 0; i < 3; i++)
+		retire_into((intptr_t)place);
+	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
+}
+
+static void cohort_waiter(void *unused)
+{
+	(void)unused;
+	while (quiesce_load_acquire(RU3, &nr_in_cohort) < 2)
+		platform_yield();
+	synchronize_hazptr_cohort(&cohort);
+	sim_assert(world_nr_freed == 6);
+}
+
+static void setup_cohort(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cohort_updater, (void *)0, "updater");
+	sim_spawn(cohort_updater, (void *)0, "updater");
+	sim_spawn(cohort_waiter, NULL, "waiter");
+}
+
+static void setup_full_cohort(void)
+{
+	setup_cohort();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+static void setup_cohort_held(void)
+{
+	setup_cohort();
+	sim_spawn(long_holder, NULL, "holder");
+}
+
+/* Two wait while one retires, into the cohort and elsewhere. */
+static void cohort_busy(void *unused)
+{
+	(void)unused;
+	retire_into(0);
+	world_update(0);
+	retire_into(0);
+	synchronize_hazptr_cohort(&cohort);
+	retire_into(0);
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static void setup_cohorts(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(cohort_busy, NULL, "updater");
+	sim_spawn(cohort_busy, NULL, "updater");
+}
+
+/* ---- the end ---- */
+
+static int nr_rcu, nr_rcu_done;
+
+static void rcu_callback(struct rcu_head *head)
+{
+	struct item *item = (struct item *)((char *)head - offsetof(struct item, rcu));
+
+	nr_rcu_done++;
+	world_retire(item, world_free_head);
+}
+
+static void shutter(void *place)
+{
+	world_update((intptr_t)place);
+	nr_rcu++;
+	call_rcu(&world_replace((intptr_t)place)->rcu, rcu_callback);
+	world_update((intptr_t)place);
+	sim_assert(quiesce_shutdown(0) == 0);
+	world_update((intptr_t)place);
+}
+
+static void finish_shutdown(void)
+{
+	sim_assert(nr_rcu == nr_rcu_done);
+	world_finish();
+}
+
+static void setup_shutdown(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(shutter, (void *)0, "shutter");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void setup_shutdown_two(void)
+{
+	world_begin();
+	sim_spawn(shutter, (void *)0, "shutter");
+	sim_spawn(shutter, (void *)1, "shutter");
+	world_readers(1);
+}
+
+/* When it has returned everything is over that was retired before, with all that followed from it. */
+static void retire_next(struct hazptr_head *head)
+{
+	world_free_head(head);
+	if (world_nr_retired < 9)
+		world_retire(world_new(NULL), retire_next);
+}
+
+static void sees_the_end(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), retire_next);
+	world_stay(30);
+	sim_assert(quiesce_shutdown(0) == 0);
+	if (world_nr_freed != 9)
+		sim_fail("quiesce_shutdown() returned with %d of 9 objects reclaimed", world_nr_freed);
+}
+
+static void setup_shutdown_chain(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(sees_the_end, NULL, "shutter");
+}
+
+/* It gives up while something is protected, and what is left is reclaimed later. */
+static void impatient(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	world_update(0);
+	world_update(1);
+	if (quiesce_shutdown(3000000))
+		sim_saw();
+	world_update(1);
+}
+
+static void setup_shutdown_late(void)
+{
+	world_begin();
+	sim_spawn(long_holder, NULL, "holder");
+	sim_spawn(impatient, NULL, "shutter");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+/* ---- fork(): the child has one thread, and what the parent's threads have retired ---- */
+
+static uint32_t forked;
+
+/* Counted only when the call has returned: who vanishes inside may take one object along. */
+static int nr_calling;
+
+static void update_here(int place)
+{
+	nr_calling++;
+	world_update(place);
+	nr_calling--;
+}
+
+static void parents_updater(void *place)
+{
+	for (int i = 0; i < 6; i++)
+		update_here((intptr_t)place);
+}
+
+static void parents_chain(void *place)
+{
+	nr_calling++;
+	world_retire(world_replace((intptr_t)place), retire_next);
+	world_retire(world_replace((intptr_t)place), retire_next);
+	nr_calling--;
+	parents_updater(place);
+}
+
+static void parents_reader(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	for (int i = 0; i < 12; i++)
+		world_protect(slot, i & 1);
+	hazptr_free(NULL, slot);
+}
+
+static void parents_barrier(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		update_here(3);
+		hazptr_barrier();
+	}
+}
+
+static int may_be_lost;
+
+static void child_of_fork(void)
+{
+	struct item *mine = world_replace(0);
+	uint64_t id = quiesce_load_relaxed(&mine->id);
+
+	world_retire(mine, world_free_head);
+	world_update(2);
+	hazptr_barrier();
+	sim_assert(sim_obj_is_free(id));
+	sim_spawn(world_reader, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+	world_updater((void *)1);
+}
+
+static void forker(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+	struct hazptr_context ctx;
+	hazptr_t *other;
+
+	(void)unused;
+	sim_assert(!init_hazptr_context(&ctx));
+	other = hazptr_alloc(&ctx);
+	world_protect(other, 1);
+	update_here(1);
+	world_stay(200);
+	quiesce__fork_prepare();
+	sim_fork();
+	may_be_lost = nr_calling;
+	quiesce__fork_child();
+	world_look(item);
+	world_update(0);
+	world_look(item);
+	hazptr_free(NULL, slot);
+	hazptr_free(&ctx, other);
+	cleanup_hazptr_context(&ctx);
+	quiesce_store_relaxed(&forked, 1);
+	child_of_fork();
+}
+
+static void fork_threads(void)
+{
+	quiesce_slots();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_updater, (void *)1, "updater");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+static void setup_fork(void)
+{
+	world_begin();
+	fork_threads();
+}
+
+static void setup_full_fork(void)
+{
+	world_begin();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	fork_threads();
+}
+
+static void setup_fork_barrier(void)
+{
+	world_begin();
+	quiesce_slots();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_barrier, NULL, "barrier");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+static void setup_fork_chain(void)
+{
+	world_begin();
+	quiesce_slots();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_chain, (void *)0, "chain");
+	sim_spawn(parents_chain, (void *)1, "chain");
+}
+
+/* All but what vanished. */
+static void finish_fork(void)
+{
+	int left = world_nr_retired - world_nr_freed;
+
+	sim_assert(quiesce_load_relaxed(&forked));
+	if (left > may_be_lost)
+		sim_fail("of %d objects %d were not reclaimed, and %d may be lost", world_nr_retired, left, may_be_lost);
+}
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+
+const struct sim_scenario hazptr_end_scenarios[] = {
+	SCENARIO(cohort, "two retire into a cohort, one waits for it"),
+	SCENARIO(full_cohort, "... without membarrier"),
+	SCENARIO(cohort_held, "... and a slot is in the way"),
+	SCENARIO(cohorts, "two retire into it and wait"),
+	{ .name = "shutdown", .what = "quiesce_shutdown() with both kinds", .setup = setup_shutdown, .finish = finish_shutdown },
+	{ .name = "shutdown_two", .what = "... by two threads", .setup = setup_shutdown_two, .finish = finish_shutdown },
+	SCENARIO(shutdown_chain, "... and nothing is left when it returns"),
+	{ .name = "shutdown_late", .what = "... that gives up", .setup = setup_shutdown_late, .finish = world_finish,
+	  .must_see = "one that gave up" },
+	{ .name = "fork", .what = "the child of a fork", .setup = setup_fork, .finish = finish_fork },
+	{ .name = "full_fork", .what = "... without membarrier", .setup = setup_full_fork, .finish = finish_fork },
+	{ .name = "fork_barrier", .what = "... in the middle of a barrier", .setup = setup_fork_barrier, .finish = finish_fork },
+	{ .name = "fork_chain", .what = "... in the middle of callbacks that retire", .setup = setup_fork_chain,
+	  .finish = finish_fork },
+	{ .name = NULL },
+};
