@@ -85,7 +85,7 @@ static void batch(unsigned nr)
 		CHECK(all[i].empty() == (thrown && i != 1));
 	unsigned protecting = 0;
 	for (auto &slot : slots)
-		protecting += slot.value > QUIESCE_HAZPTR_FREE;
+		protecting += slot.value != 0 && slot.value != QUIESCE_HAZPTR_FREE;
 	CHECK(protecting == 1);
 	left = 100;
 	CHECK(!batch_throws(all) && taken == 5);

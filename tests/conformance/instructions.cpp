@@ -25,6 +25,9 @@ int cpp_taken(const std::atomic<config *> &src)
 int c_taken(config **src)
 {
 	hazptr_t *slot = hazptr_alloc(nullptr);
+
+	if (!slot)
+		return 0;
 	config *p = hazptr_protect(slot, src);
 	int limit = p->limit;
 

@@ -17,11 +17,10 @@ from tap import Tap  # noqa: E402
 import fastpath  # noqa: E402
 
 BUILDS = [("g++", ["-std=c++20"]), ("g++", ["-std=c++20", "-fPIC"]), ("clang++-19", ["-std=c++20"])]
-ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
-        "free": re.compile(r"movq\s+\$0x1,(0x0)?\(%r\w+\)")}
+ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)")}
 # in C++: its twin in C, instructions more that are granted, and what is done
 TWINS = {
-    "cpp_taken": ("c_taken", 0, ("set", "free")),
+    "cpp_taken": ("c_taken", 0, ("set",)),
     "cpp_in_hand": ("c_in_hand", 0, ("set", "clear")),
     "cpp_rcu": ("c_rcu", 0, ()),
     "cpp_shazptr": ("c_shazptr", 0, ("set", "clear")),
@@ -39,9 +38,9 @@ def examine(tap, title, functions):
         mine, other = count(functions, name, needed), count(functions, twin, needed)
         tap.result(mine is not None and other is not None and mine <= other + granted,
                    f"{title}: {name} {mine} instructions, {twin} {other}", "\n".join(text for _, text, *_ in functions[name]))
-    taken = count(functions, "c_taken", ("set", "free"))
+    taken = count(functions, "c_taken", ("set",))
     for name in ("cpp_planted", "cpp_spilled"):
-        mine = count(functions, name, ("set", "free"))
+        mine = count(functions, name, ("set",))
         tap.result(mine is None or mine > taken, f"{title}: {name} is refused", f"{mine} instructions")
 
 
