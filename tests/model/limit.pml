@@ -258,23 +258,31 @@ endasleep:
 #ifdef BARRIER
 proctype barrier()
 {
-	byte before, k, nr, found;
+	byte before, mine, k, nr, found;
 	bool left;
 
 	atomic { !sweeping -> sweeping = true; before = visible };
 	atomic { !locked -> locked = true };
 	drain_ring();
+	if
+	:: kept -> part()
+	:: !kept
+	fi;
+	/* Take along what is protected, and wait for it without a lock. */
+	d_step { mine = kept; kept = 0; keeps = false; sweeping = false };
 	do
-	:: kept ->
-		part();
-		if
-		:: kept -> !(kept & bit(slot)) /* synchronize_hazptr() */
-		:: !kept
-		fi
-	:: !kept -> break
+	:: mine ->
+		atomic { !(mine & bit(slot)) /* synchronize_hazptr(); one slot, so it is free to go */ };
+		k = 1;
+		do
+		:: k <= N && (mine & bit(k)) -> atomic { mine = mine & ~bit(k); reclaim(k); k++ }
+		:: k <= N && !(mine & bit(k)) -> k++
+		:: k > N -> break
+		od;
+		k = 0
+	:: !mine -> break
 	od;
 	assert((done & before) == before);
-	d_step { keeps = false; sweeping = false };
 #ifndef NO_RELOOK
 	any_left(left);
 	if
