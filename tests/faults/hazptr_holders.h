@@ -53,25 +53,25 @@ static inline void keeper_end(struct keeper *k)
 static inline int keeps(hazptr_t *slot, struct thing *t)
 {
 	struct waiter w;
-	int before = flag_get(&t->runs), ok;
+	int before = runs_of(t), ok;
 
 	thing_retire(t);
 	waiter_begin(&w, t);
-	ok = waiter_is_blocked(&w) && flag_get(&t->runs) == before;
+	ok = waiter_is_blocked(&w) && runs_of(t) == before;
 	hazptr_clear(slot);
 	waiter_end(&w);
 	hazptr_barrier();
-	return ok && flag_get(&t->runs) == before + 1;
+	return ok && runs_of(t) == before + 1;
 }
 
 /* Nobody protects @t. */
 static inline int lets_go(struct thing *t)
 {
-	int before = flag_get(&t->runs);
+	int before = runs_of(t);
 
 	thing_retire(t);
 	hazptr_barrier();
-	return flag_get(&t->runs) == before + 1;
+	return runs_of(t) == before + 1;
 }
 
 static inline int context_works(void)
@@ -121,20 +121,20 @@ static inline int hazptrs_work_alone(void)
 
 	thing_retire(&t);
 	retire_plenty();
-	ok = flag_get(&t.runs) == 0;
+	ok = runs_of(&t) == 0;
 	hazptr_free(NULL, slot);
 	hazptr_barrier();
-	return ok && flag_get(&t.runs) == 1 && cohort_works();
+	return ok && runs_of(&t) == 1 && cohort_works();
 }
 
 /* The worker does its part, too. */
 static inline int worker_works(void)
 {
 	static struct thing t; /* it is still there if the worker comes late */
-	int before = flag_get(&t.runs);
+	int before = runs_of(&t);
 
 	thing_retire(&t);
-	wait_until(flag_get(&t.runs) == before + 1);
+	wait_until(runs_of(&t) == before + 1);
 	return 1;
 }
 

@@ -66,12 +66,12 @@ static void hazard_pointers_in_late_destructors(void **state)
 		in_thread(leave_late, before ? object : NULL);
 		assert_true(late_ok > 0);
 		for (int n = 1; n < PTHREAD_DESTRUCTOR_ITERATIONS; n++)
-			wait_until(flag_get(&object[n].runs) == 1 && flag_get(&object[100 + n].runs) == 1);
-		assert_int_equal(flag_get(&object[200].runs), 0);
+			wait_until(runs_of(&object[n]) == 1 && runs_of(&object[100 + n]) == 1);
+		assert_int_equal(runs_of(&object[200]), 0);
 		hazptr_free(NULL, left_behind);
 		hazptr_barrier();
-		assert_int_equal(flag_get(&object[200].runs), 1);
-		assert_int_equal(flag_get(&object[99].runs), before);
+		assert_int_equal(runs_of(&object[200]), 1);
+		assert_int_equal(runs_of(&object[99]), before);
 	}
 	pthread_key_delete(late_key);
 }
@@ -107,7 +107,7 @@ static void what_the_vanished_leave(void)
 	wait_until(things_run(object, 100) == 99);
 	waiter_begin(&w, &object[0]);
 	must(waiter_is_blocked(&w));
-	must(flag_get(&object[0].runs) == 0);
+	must(runs_of(&object[0]) == 0);
 	hazptr_free(NULL, slot); /* whoever knows it may */
 	waiter_end(&w);
 	hazptr_barrier();
@@ -229,7 +229,7 @@ static void retire_at_exit(void)
 {
 	thing_retire(&object[1]);
 	hazptr_barrier();
-	if (flag_get(&object[1].runs) != 1)
+	if (runs_of(&object[1]) != 1)
 		_exit(4);
 	thing_retire(&object[2]);
 }
@@ -241,7 +241,7 @@ __attribute__((destructor(101))) static void last_of_all(void)
 	if (!ending)
 		return;
 	hazptr_barrier();
-	if (flag_get(&object[2].runs) != 1 || flag_get(&object[0].runs))
+	if (runs_of(&object[2]) != 1 || runs_of(&object[0]))
 		_exit(5);
 }
 

@@ -353,13 +353,13 @@ static void first_retire(void)
 	static struct thing t;
 
 	thing_retire(&t);
-	wait_until(flag_get(&t.runs) == 1);
+	wait_until(runs_of(&t) == 1);
 }
 
 static void first_retire_plenty(void)
 {
 	retire_plenty();
-	must(flag_get(&after[0].runs) == 0);
+	must(runs_of(&after[0]) == 0);
 }
 
 static void first_slots(void)
@@ -410,7 +410,7 @@ static void children_without_handlers(void **state)
 			fail_msg("first use %zu", i);
 		alarm(WATCHDOG_SECONDS);
 	}
-	assert_int_equal(flag_get(&after[0].runs), 0);
+	assert_int_equal(runs_of(&after[0]), 0);
 	keeper_end(&k);
 	waiter_end(&w);
 	hazptr_free(NULL, mine);

@@ -81,7 +81,7 @@ static void callers_reclaim(void)
 	protect_in(slot, &object[200]);
 	retire_range(100, MANY);
 	must(things_run(object, MANY) >= MANY - HAZPTR_BATCH_MAX);
-	must(flag_get(&object[200].runs) == 0);
+	must(runs_of(&object[200]) == 0);
 	hazptr_free(NULL, slot);
 	must(hazptrs_work_alone());
 	must(things_run(object, MANY) == MANY);
@@ -131,7 +131,7 @@ static void no_queue(void)
 	retire_range(0, MANY);
 	for (int i = 0; i < 100; i++)
 		kfree_hazptr(o[i], hazptr);
-	must(flag_get(&object[3].runs) == 0);
+	must(runs_of(&object[3]) == 0);
 	must(stats_now().hazptr_retired == MANY + 100);
 	hazptr_clear(slot);
 	hazptr_barrier();
@@ -188,7 +188,7 @@ static void no_table(void)
 	filter_now("mmap=ENOMEM");
 	retire_range(1, MANY);
 	for (int i = 0; i < HELD; i++)
-		must(flag_get(&object[2 * i].runs) == 0);
+		must(runs_of(&object[2 * i]) == 0);
 	must(things_run(object, MANY) >= MANY - HELD - HAZPTR_BATCH_MAX);
 	for (int i = 0; i < HELD; i++)
 		hazptr_free(NULL, slot[i]);
@@ -239,7 +239,7 @@ static void reclaim_beside(int nr)
 {
 	retire_range(0, MANY);
 	for (int i = 0; i < nr; i++)
-		must(flag_get(&object[i].runs) == 0);
+		must(runs_of(&object[i]) == 0);
 	for (int i = 0; i < nr; i++)
 		hazptr_free(NULL, slots[i]);
 	hazptr_barrier();
@@ -331,7 +331,7 @@ static void losing_membarrier_is_fatal_and_said(void **state)
 	in_child(lose_membarrier, &o);
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
-	assert_int_equal(count_lines(o.text), 1);
+	assert_in_range(count_lines(o.text), 1, 2); /* the worker may say it, too */
 	assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 }
 

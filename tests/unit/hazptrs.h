@@ -16,14 +16,27 @@ struct thing {
 	struct hazptr_head other; /* for protection by field */
 };
 
+/* Whoever sees that a callback has run may use the object again. */
+static inline int runs_of(const struct thing *t)
+{
+	/* raw: orders what tests do, not what the library does */
+	return __atomic_load_n(&t->runs, __ATOMIC_ACQUIRE);
+}
+
+static inline void has_run(struct thing *t)
+{
+	/* raw: as above */
+	__atomic_fetch_add(&t->runs, 1, __ATOMIC_RELEASE);
+}
+
 static inline void thing_run(struct hazptr_head *head)
 {
-	count_up(&((struct thing *)(void *)head)->runs);
+	has_run((struct thing *)(void *)head);
 }
 
 static inline void other_run(struct hazptr_head *head)
 {
-	count_up(&((struct thing *)(void *)((char *)head - offsetof(struct thing, other)))->runs);
+	has_run((struct thing *)(void *)((char *)head - offsetof(struct thing, other)));
 }
 
 static inline void thing_retire(struct thing *t)
@@ -37,7 +50,7 @@ static inline int things_run(const struct thing *t, int nr)
 	int n = 0;
 
 	for (int i = 0; i < nr; i++) {
-		int runs = flag_get(&t[i].runs);
+		int runs = runs_of(&t[i]);
 
 		if (runs > 1)
 			return -1;

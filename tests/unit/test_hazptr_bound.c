@@ -205,13 +205,13 @@ static void shutdown_gives_up_in_time_where_something_is_protected(void **state)
 	(void)state;
 	thing_retire(&object);
 	assert_int_equal(quiesce_shutdown(20000000), -ETIMEDOUT);
-	assert_int_equal(flag_get(&object.runs), 0);
+	assert_int_equal(runs_of(&object), 0);
 	assert_int_equal(quiesce_shutdown(1), -ETIMEDOUT);
 	hazptr_clear(slot);
 	assert_int_equal(quiesce_shutdown(0), 0);
-	assert_int_equal(flag_get(&object.runs), 1);
+	assert_int_equal(runs_of(&object), 1);
 	thing_retire(&object); /* it stays usable */
-	wait_until(flag_get(&object.runs) == 2);
+	wait_until(runs_of(&object) == 2);
 	hazptr_free(NULL, slot);
 }
 
@@ -234,10 +234,10 @@ static void shutdown_beside_a_barrier(void **state)
 	thread_must(pthread_create(&thread, NULL, barrier_main, NULL));
 	wait_until(stats_now().shazptr_blocked > blocked);
 	assert_int_equal(quiesce_shutdown(20000000), -ETIMEDOUT);
-	assert_int_equal(flag_get(&object.runs), 0);
+	assert_int_equal(runs_of(&object), 0);
 	hazptr_free(NULL, slot);
 	assert_int_equal(quiesce_shutdown(0), 0);
-	assert_int_equal(flag_get(&object.runs), 1);
+	assert_int_equal(runs_of(&object), 1);
 	pthread_join(thread, NULL);
 }
 
@@ -280,16 +280,17 @@ static void the_worker_rests_when_nothing_is_left(void **state)
 	thing_retire(&object);
 	call_rcu(&head, tell_worker_tid);
 	wait_until(flag_get(&worker_tid) != 0);
+	rcu_barrier();
 	before = voluntary_switches((pid_t)worker_tid);
 	wait_until(voluntary_switches((pid_t)worker_tid) > before + 1);
 	hazptr_free(NULL, slot);
-	wait_until(flag_get(&object.runs) == 1);
+	wait_until(runs_of(&object) == 1);
 	nanosleep(&rest, NULL); /* a nap under way ends */
 	before = voluntary_switches((pid_t)worker_tid);
 	nanosleep(&rest, NULL);
 	assert_int_equal(voluntary_switches((pid_t)worker_tid), before);
 	thing_retire(&object);
-	wait_until(flag_get(&object.runs) == 2);
+	wait_until(runs_of(&object) == 2);
 }
 
 int main(int argc, char **argv)

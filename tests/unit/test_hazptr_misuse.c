@@ -83,7 +83,7 @@ static void null_where_an_object_is_needed(void **state)
 	assert_int_equal(stats_now().hazptr_retired, retired); /* the calls have no effect */
 	synchronize_hazptr_cohort(&cohort);
 	hazptr_barrier();
-	assert_int_equal(flag_get(&p->runs), 0);
+	assert_int_equal(runs_of(p), 0);
 }
 
 /* ---- waiting in a callback ---- */
@@ -150,7 +150,7 @@ static void waiting_in_a_callback(void **state)
 		misuse(in_callback_of_cohort, QUIESCE_MISUSE_WAIT_IN_CALLBACK, waits[i].name);
 		misuse(in_callback_of_rcu, QUIESCE_MISUSE_WAIT_IN_CALLBACK, waits[i].name);
 	}
-	assert_true(flag_get(&p->runs) > 0); /* the callbacks went on */
+	assert_true(runs_of(p) > 0); /* the callbacks went on */
 }
 
 /* ---- a context that is cleaned up while a slot of it is taken ---- */
@@ -189,11 +189,11 @@ static void a_context_with_a_slot_taken(void **state)
 	misuse(clean_up_empty, QUIESCE_MISUSE_CONTEXT_HELD, "cleanup_hazptr_context()");
 	hazptr_free(NULL, held);
 	misuse(clean_up_held, QUIESCE_MISUSE_CONTEXT_HELD, "not freed");
-	runs = flag_get(&p->runs);
+	runs = runs_of(p);
 	call_hazptr(&p->other, other_run);
 	waiter_begin(&w, &p->other, NULL);
 	assert_waits(&w);
-	assert_int_equal(flag_get(&p->runs), runs);
+	assert_int_equal(runs_of(p), runs);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
 		assert_true((uintptr_t)ctx[i].slots / 128 != (uintptr_t)held / 128);
@@ -201,7 +201,7 @@ static void a_context_with_a_slot_taken(void **state)
 	hazptr_free(NULL, held);
 	waiter_end(&w);
 	hazptr_barrier();
-	assert_int_equal(flag_get(&p->runs), runs + 1);
+	assert_int_equal(runs_of(p), runs + 1);
 	for (int i = 0; i < 20; i++)
 		cleanup_hazptr_context(&ctx[i]);
 }

@@ -7,11 +7,6 @@
 static struct thing p_object, q_object;
 static struct thing *const p = &p_object, *const q = &q_object;
 
-static int runs(struct thing *t)
-{
-	return flag_get(&t->runs);
-}
-
 static void fresh(struct thing *t)
 {
 	memset(t, 0, sizeof *t);
@@ -25,10 +20,10 @@ static void a_callback_runs_once(void **state)
 	fresh(p);
 	thing_retire(p);
 	hazptr_barrier();
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 	retire_plenty();
 	hazptr_barrier();
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 }
 
 /* Nobody calls anything any more: the worker comes. */
@@ -37,7 +32,7 @@ static void a_callback_runs_without_further_calls(void **state)
 	(void)state;
 	fresh(p);
 	thing_retire(p);
-	wait_until(runs(p) == 1);
+	wait_until(runs_of(p) == 1);
 }
 
 /* Retire @head of @t while @slot protects it: it runs after @end and not before. */
@@ -47,10 +42,10 @@ static void kept_until(void (*end)(hazptr_t *), hazptr_t *slot, struct thing *t,
 	fresh(t);
 	call_hazptr(head, run);
 	retire_plenty();
-	assert_int_equal(runs(t), 0);
+	assert_int_equal(runs_of(t), 0);
 	end(slot);
 	hazptr_barrier();
-	assert_int_equal(runs(t), 1);
+	assert_int_equal(runs_of(t), 1);
 }
 
 static void protect_q(hazptr_t *slot)
@@ -84,9 +79,9 @@ static void the_worker_comes_when_the_protection_is_over(void **state)
 	fresh(p);
 	thing_retire(p);
 	wait_until(stats_now().hazptr_scans >= scans + 2);
-	assert_int_equal(runs(p), 0);
+	assert_int_equal(runs_of(p), 0);
 	hazptr_free(NULL, slot);
-	wait_until(runs(p) == 1);
+	wait_until(runs_of(p) == 1);
 }
 
 static void an_object_stays_while_its_field_is_protected(void **state)
@@ -109,7 +104,7 @@ static void another_address_of_the_object_protects_nothing(void **state)
 	fresh(p);
 	thing_retire(p);
 	hazptr_barrier();
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 	hazptr_free(NULL, slot);
 }
 
@@ -156,10 +151,10 @@ static void a_wildcard_keeps_everything(void **state)
 	thing_retire(p);
 	thing_retire(q);
 	wait_until(stats_now().hazptr_scans > scans);
-	assert_int_equal(runs(p) + runs(q), 0);
+	assert_int_equal(runs_of(p) + runs_of(q), 0);
 	shazptr_clear(guard);
 	hazptr_barrier();
-	assert_int_equal(runs(p) + runs(q), 2);
+	assert_int_equal(runs_of(p) + runs_of(q), 2);
 }
 
 /* ---- whose thread ---- */
@@ -200,10 +195,10 @@ static void a_slot_that_was_handed_over_protects(void **state)
 	fresh(q);
 	in_thread(protect_and_retire, q);
 	wait_until(stats_now().hazptr_scans > scans);
-	assert_int_equal(runs(q), 0);
+	assert_int_equal(runs_of(q), 0);
 	free_own(left_by_thread);
 	hazptr_barrier();
-	assert_int_equal(runs(q), 1);
+	assert_int_equal(runs_of(q), 1);
 }
 
 static void *be_protected_by_another(void *object)
@@ -211,7 +206,7 @@ static void *be_protected_by_another(void *object)
 	fresh(object);
 	thing_retire(object);
 	retire_plenty();
-	assert_int_equal(runs(object), 0);
+	assert_int_equal(runs_of(object), 0);
 	return NULL;
 }
 
@@ -223,7 +218,7 @@ static void who_retires_looks_at_slots_of_all(void **state)
 	in_thread(be_protected_by_another, p);
 	hazptr_free(NULL, slot);
 	hazptr_barrier();
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 }
 
 static void retire_q(struct rcu_head *head)
@@ -243,11 +238,11 @@ static void in_a_section_and_in_a_callback_of_rcu(void **state)
 	thing_retire(p);
 	retire_plenty();
 	call_rcu(&head, retire_q);
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 	rcu_read_unlock();
 	rcu_barrier();
 	hazptr_barrier();
-	assert_int_equal(runs(q), 1);
+	assert_int_equal(runs_of(q), 1);
 }
 
 /* ---- in callbacks ---- */
@@ -336,7 +331,7 @@ static void a_callback_may_retire_more_than_fits(void **state)
 		call_hazptr(&p->hazptr, retire_burst);
 		if (round)
 			retire_plenty(); /* it runs in this very thread */
-		wait_until(runs(p) == 1 && things_run(burst, NR_BURST) == NR_BURST);
+		wait_until(runs_of(p) == 1 && things_run(burst, NR_BURST) == NR_BURST);
 	}
 	hazptr_barrier();
 	assert_int_equal(things_run(burst, NR_BURST), NR_BURST);
@@ -350,7 +345,7 @@ static int stop_again;
 
 static void once_more(struct hazptr_head *head)
 {
-	count_up(&p->runs);
+	has_run(p);
 	if (!flag_get(&stop_again))
 		call_hazptr(head, once_more);
 }
@@ -364,7 +359,7 @@ static void an_object_may_retire_itself_again(void **state)
 	fresh(p);
 	quiesce_store_relaxed(&stop_again, 0);
 	call_hazptr(&p->hazptr, once_more);
-	wait_until(runs(p) > 2);
+	wait_until(runs_of(p) > 2);
 	for (int i = 0; i < 20; i++) {
 		struct with_rcu *o = malloc(sizeof *o);
 
@@ -373,12 +368,12 @@ static void an_object_may_retire_itself_again(void **state)
 		fresh(q);
 		thing_retire(q);
 		hazptr_barrier();
-		assert_int_equal(runs(q), 1);
+		assert_int_equal(runs_of(q), 1);
 	}
 	flag_set(&stop_again);
-	before = runs(p);
+	before = runs_of(p);
 	wait_until(stats_now().hazptr_retired == stats_now().hazptr_reclaimed);
-	assert_true(runs(p) >= before);
+	assert_true(runs_of(p) >= before);
 }
 
 /* ---- many protected at once ---- */
@@ -405,9 +400,9 @@ static void many_protected(int nr)
 	retire_plenty();
 	wait_until(things_run(many, NR_MANY) == NR_MANY - nr);
 	for (int i = 0; i < nr; i++)
-		assert_int_equal(runs(&many[2 * i]), 0);
+		assert_int_equal(runs_of(&many[2 * i]), 0);
 	hazptr_clear(slot[nr / 2]);
-	wait_until(runs(&many[nr / 2 * 2]) == 1);
+	wait_until(runs_of(&many[nr / 2 * 2]) == 1);
 	for (int i = 0; i < nr; i++)
 		hazptr_free(NULL, slot[i]);
 	hazptr_barrier();

@@ -6,11 +6,6 @@
 static struct thing p_object, q_object;
 static struct thing *const p = &p_object, *const q = &q_object;
 
-static int runs(struct thing *t)
-{
-	return flag_get(&t->runs);
-}
-
 static void fresh(struct thing *t)
 {
 	memset(t, 0, sizeof *t);
@@ -107,15 +102,15 @@ static void a_barrier_waits_for_what_is_protected(void **state)
 	for (int i = 0; i < 2; i++)
 		caller_begin(&c[i], hazptr_barrier, &flag);
 	assert_true(caller_waits(&c[0]) && caller_waits(&c[1]));
-	assert_int_equal(runs(p), 0);
-	assert_int_equal(runs(q), 1);
+	assert_int_equal(runs_of(p), 0);
+	assert_int_equal(runs_of(q), 1);
 	flag_set(&flag);
 	hazptr_clear(slot);
 	for (int i = 0; i < 2; i++) {
 		caller_end(&c[i]);
 		assert_int_equal(c[i].seen, 1);
 	}
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 	hazptr_free(NULL, slot);
 }
 
@@ -342,7 +337,7 @@ static void endless_protections_starve_nobody(void **state)
 		fresh(q);
 		for (int i = 0; i < 2; i++)
 			thread_must(pthread_create(&reader[i], NULL, protect_for_ever, two ? q : NULL));
-		wait_until(runs(q));
+		wait_until(runs_of(q));
 		for (int i = 0; i < 40; i++)
 			synchronize_hazptr(p);
 		flag_set(&stop);
@@ -378,16 +373,16 @@ static void a_cohort_is_waited_for_alone(void **state)
 	retire_into(&other, p);
 	retire_into(&cohort, &mine);
 	synchronize_hazptr_cohort(&cohort); /* what others hold is in nobody's way */
-	assert_int_equal(runs(&mine), 1);
-	assert_int_equal(runs(p), 0);
+	assert_int_equal(runs_of(&mine), 1);
+	assert_int_equal(runs_of(p), 0);
 	synchronize_hazptr_cohort(&cohort);
-	assert_int_equal(runs(&mine), 1);
+	assert_int_equal(runs_of(&mine), 1);
 	hazptr_free(NULL, slot);
 	hazptr_free(NULL, more);
 	hazptr_barrier();
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 	synchronize_hazptr_cohort(&other);
-	assert_int_equal(runs(p), 2);
+	assert_int_equal(runs_of(p), 2);
 }
 
 static void a_cohort_waits_for_what_is_protected(void **state)
@@ -403,12 +398,12 @@ static void a_cohort_waits_for_what_is_protected(void **state)
 	retire_into(&cohort, q);
 	caller_begin(&c, wait_for_cohort, &flag);
 	assert_true(caller_waits(&c));
-	assert_int_equal(runs(p), 0);
+	assert_int_equal(runs_of(p), 0);
 	flag_set(&flag);
 	hazptr_clear(slot);
 	caller_end(&c);
 	assert_int_equal(c.seen, 1);
-	assert_int_equal(runs(p) + runs(q), 2);
+	assert_int_equal(runs_of(p) + runs_of(q), 2);
 	hazptr_free(NULL, slot);
 }
 
@@ -420,9 +415,9 @@ static void nobody_else_reclaims_a_cohort(void **state)
 	hazptr_barrier();
 	retire_plenty();
 	assert_int_equal(quiesce_shutdown(0), 0);
-	assert_int_equal(runs(p), 0);
+	assert_int_equal(runs_of(p), 0);
 	synchronize_hazptr_cohort(&cohort);
-	assert_int_equal(runs(p), 1);
+	assert_int_equal(runs_of(p), 1);
 }
 
 #define NR_MEMBERS 20000
@@ -437,7 +432,7 @@ static void a_big_cohort_is_reclaimed_as_it_grows(void **state)
 	for (int i = 0; i < NR_MEMBERS; i++)
 		retire_into(&cohort, &member[i]);
 	assert_in_range(things_run(member, NR_MEMBERS), NR_MEMBERS - HAZPTR_BATCH_MAX, NR_MEMBERS - 1);
-	assert_int_equal(runs(&member[3]), 0);
+	assert_int_equal(runs_of(&member[3]), 0);
 	hazptr_free(NULL, slot);
 	synchronize_hazptr_cohort(&cohort);
 	assert_int_equal(things_run(member, NR_MEMBERS), NR_MEMBERS);
