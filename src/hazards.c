@@ -34,7 +34,7 @@ static void look_at_slot(struct quiesce__hazards *set, const uintptr_t *slot)
 {
 	uintptr_t address = quiesce__slots_look(slot) & ~QUIESCE_SLOT_TAG;
 
-	if (quiesce_likely(address <= QUIESCE_HAZPTR_FREE))
+	if (quiesce_likely(!address))
 		return;
 	if (quiesce_unlikely(address == (uintptr_t)SHAZPTR_WILDCARD))
 		set->everything = true;

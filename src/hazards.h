@@ -55,6 +55,7 @@ static inline bool quiesce__hazards_has(const struct quiesce__hazards *set, uint
 		return true;
 	if (!set->nr)
 		return false;
+	address &= ~QUIESCE_SLOT_TAG;
 	hash = quiesce__hash_address(address);
 	if (!(set->filter[hash >> 29] >> (hash >> 23 & 63) & 1))
 		return false;

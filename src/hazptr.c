@@ -3,7 +3,7 @@
  *
  *   first choice: the thread's own line, by load and store; then a pool, by compare-and-exchange
  *   a context:    a line of its own
- *   a slot:       1 free | 0 taken, protects nothing | an address, and the scan's tag
+ *   a slot:       the tag alone: free | 0 taken, protects nothing | an address, and the scan's tag
  *
  * I1. A free slot is taken by whose line it is in only (its signal handlers give back what they take), or
  *     in the pool by compare-and-exchange.  A taken slot is written by whoever owns it, and the scan may
@@ -30,6 +30,7 @@
 #else
 #define MAX_LINES (1u << 17)
 #endif
+#define POOL_SEARCH 64u /* lines, before a new one is taken */
 /* Used when not even address space can be reserved. */
 #define FALLBACK_LINES 16u
 static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
@@ -93,9 +94,9 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self)
 
 	self->hazptr = self->hazptr_spare = NULL;
 	if (line)
-		quiesce__leave_line(line);
+		quiesce__leave_line(&quiesce__hazptr_lines, line);
 	if (spare)
-		quiesce__leave_line(spare);
+		quiesce__leave_line(&quiesce__hazptr_lines, spare);
 }
 
 /* ---- slots ---- */
@@ -131,29 +132,42 @@ static hazptr_t *alloc_in_line_of_all(uintptr_t *line)
 	return NULL;
 }
 
-/* In a line that is everybody's, where the last was found or after it, else before it, else in a new one. */
-static hazptr_t *alloc_shared(void)
-{
-	static uint32_t hint;
-	struct quiesce__lines *lines = &quiesce__hazptr_lines;
-	/* Relaxed: a line that comes meanwhile is not needed; where to begin does not matter. */
-	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&hint);
-	hazptr_t *slot = NULL;
-	uintptr_t *line;
+static uint32_t pool_hint; /* the line where the next search begins; relaxed: it does not matter */
 
-	for (uint32_t i = 0; i < nr && !slot; i++, at++) {
+/* In @most of the lines that are everybody's, from the hint on. */
+static hazptr_t *search_pool(uint32_t most)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	/* Relaxed: a line that comes meanwhile is not needed. */
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&pool_hint);
+	hazptr_t *slot = NULL;
+
+	for (uint32_t i = 0; i < nr && i < most && !slot; i++) {
+		uintptr_t *line;
+
 		at = at < nr ? at : 0;
 		line = quiesce__line(lines, at);
 		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
 			slot = alloc_in_line_of_all(line);
-		if (slot)
-			quiesce_store_relaxed(&hint, at); /* Relaxed: as above. */
+		at += !slot;
 	}
+	quiesce_store_relaxed(&pool_hint, at); /* Relaxed: as above. */
+	return slot;
+}
+
+/* Near where the last was found, else in a new line, else wherever there is one. */
+static hazptr_t *alloc_shared(void)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	hazptr_t *slot = search_pool(POOL_SEARCH);
+	uintptr_t *line;
+
 	while (!slot && (line = take_line(QUIESCE_TENANT_ALL))) {
 		slot = alloc_in_line_of_all(line);
-		quiesce_store_relaxed(&hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS))); /* Relaxed: as above. */
+		/* Relaxed: as above. */
+		quiesce_store_relaxed(&pool_hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS)));
 	}
-	return slot;
+	return slot ? slot : search_pool(UINT32_MAX);
 }
 
 hazptr_t *quiesce_hazptr_alloc_detached(void)
@@ -259,7 +273,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_CONTEXT | platform_tid());
 		return;
 	}
-	quiesce__leave_line(line);
+	quiesce__leave_line(&quiesce__hazptr_lines, line);
 }
 
 /* ---- while somebody waits, or with full fences ---- */

@@ -36,7 +36,8 @@ struct quiesce__reclaim {
 /* Push to a list that others push to and take at the same time. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
-void quiesce__hazptr_count_pushed(void);
+/* Returns how many there were. */
+uint64_t quiesce__hazptr_count_pushed(void);
 /* Part @list into what may run and what may not; one fence and one look. */
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
 /* Run at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
@@ -49,6 +50,8 @@ void quiesce__hazptr_wait_for(const struct hazptr_head *kept);
 uint64_t quiesce__hazptr_sweep(uint64_t now);
 /* Is anything queued or left behind?  After a heavy fence. */
 bool quiesce__hazptr_left(void);
+/* Is nothing, and does nobody run a callback either?  Of one moment, but for cohorts. */
+bool quiesce__hazptr_all_done(void);
 
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self);
 bool quiesce__retired_paused(void); /* no callback runs */

@@ -49,8 +49,10 @@ static void reclaim(struct hazptr_cohort *cohort, struct hazptr_head *list, bool
 
 	quiesce__hazptr_part(list, &parts);
 	quiesce__hazptr_run_list(&parts.ready, UINT32_MAX);
-	if (wait && parts.kept)
+	if (wait && parts.kept) {
 		quiesce__hazptr_wait_for(parts.kept);
+		quiesce__hazptr_run_list(&parts.kept, 1); /* the wait has proved it */
+	}
 	leave(cohort, parts.kept);
 }
 

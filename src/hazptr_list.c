@@ -47,20 +47,20 @@ void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret
 	bool many;
 
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
-	quiesce__hazards_begin(&set, r ? r->table : NULL, r ? r->table_size : 0);
+	quiesce__hazards_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
 	many = quiesce__hazards_more(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);
 	while (quiesce__hazards_next(&set));
 	if (many && !r)
 		r = quiesce__retired_new(quiesce__self());
-	if (many && r)
-		quiesce__retired_grow_table(r);
+	if (r)
+		quiesce__retired_fit_table(r, &set, many);
 }
 
-void quiesce__hazptr_count_pushed(void)
+uint64_t quiesce__hazptr_count_pushed(void)
 {
-	quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1); /* Relaxed: a statistic. */
+	return quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1) + 1; /* Relaxed: a statistic. */
 }
 
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)

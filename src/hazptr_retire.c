@@ -116,19 +116,32 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	}
 }
 
+/* Inside the gate; a callback of call_rcu() that retires is inside already. */
+static void enter_gate(struct quiesce__retired *r)
+{
+	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK))
+		quiesce__gate_enter(&r->running);
+}
+
+static void leave_gate(struct quiesce__retired *r)
+{
+	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK))
+		quiesce__gate_leave(&r->running);
+}
+
 static void run_until(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
 {
 	while (r->taken != end) {
 		uint64_t stop = end - r->taken < CHUNK ? end : r->taken + CHUNK;
 
-		quiesce__gate_enter(&r->running);
+		enter_gate(r);
 		while (r->taken != stop)
 			run_one(r, r->taken, set);
-		quiesce__gate_leave(&r->running);
+		leave_gate(r);
 	}
 }
 
-QUIESCE_COLD void quiesce__retired_grow_table(struct quiesce__retired *r)
+static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
 {
 	uint32_t size = r->table ? r->table_size : 2 * QUIESCE_HAZARDS_SMALL;
 
@@ -136,7 +149,22 @@ QUIESCE_COLD void quiesce__retired_grow_table(struct quiesce__retired *r)
 		platform_pages_put(r->table, r->table_size * sizeof *r->table);
 	size *= 4;
 	r->table = platform_pages_get(size * sizeof *r->table);
-	r->table_size = r->table ? size : 0;
+	r->table_size = r->table_look = r->table ? size : 0;
+}
+
+/* A large table takes long to clear: use as much of it as the next look needs, if it finds as much as this one. */
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many)
+{
+	uint32_t wanted = 4 * set->nr;
+
+	if (many && r->table_look == r->table_size) {
+		grow_table(r);
+		return;
+	}
+	if (many)
+		wanted = r->table_size;
+	for (r->table_look = r->table_size; r->table_look / 2 >= wanted && r->table_look > 2 * QUIESCE_HAZARDS_SMALL;)
+		r->table_look /= 2;
 }
 
 /* A heavy fence that interrupts others is to serve more objects. */
@@ -155,7 +183,7 @@ static void reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 	struct quiesce__hazards set;
 	bool many;
 
-	quiesce__hazards_begin(&set, r->table, r->table_size);
+	quiesce__hazards_begin(&set, r->table, r->table_look);
 	many = quiesce__hazards_more(&set);
 	while (quiesce__hazards_more(&set)) {
 		mark(r, end, &set);
@@ -167,8 +195,7 @@ static void reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
 	r->consuming = 0;
 	adapt(r, set.fence_ns);
-	if (many)
-		quiesce__retired_grow_table(r);
+	quiesce__retired_fit_table(r, &set, many);
 }
 
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list)
@@ -191,12 +218,15 @@ struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct ha
 	return list;
 }
 
-void quiesce__retired_tell_worker(void)
+bool quiesce__retired_tell_worker(void)
 {
 	/* CB3: pairs with CB3 in worker_sleep() */
 	quiesce_fence_full(CB3);
-	if (quiesce__worker_ensure() && quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_ASLEEP) /* Relaxed: CB3. */
+	if (!quiesce__worker_ensure())
+		return false;
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_ASLEEP) /* Relaxed: CB3. */
 		quiesce__worker_kick();
+	return true;
 }
 
 static void push_list(struct hazptr_head *list)
@@ -207,6 +237,18 @@ static void push_list(struct hazptr_head *list)
 		next = list->next;
 		quiesce__hazptr_push(&quiesce__sweep.left, list);
 	}
+}
+
+/* As many are protected, or callbacks retire them: nobody waits for them here. */
+static void leave_behind(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	bool gate = !(self->state & QUIESCE_TLS_CALLBACKS); /* else inside already */
+
+	if (gate)
+		quiesce__gate_enter(&r->running);
+	push_list(quiesce__retired_drain(r, NULL));
+	if (gate)
+		quiesce__gate_leave(&r->running);
 }
 
 /* I2, I4: the next visit, when @target objects wait. */
@@ -261,12 +303,12 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 		reclaim_batches(self, r);
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
-	/* As many are protected, or callbacks retire them: nobody waits for them here. */
 	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
-		push_list(quiesce__retired_drain(r, NULL));
+		leave_behind(self, r);
 	set_limit(r, target);
 	quiesce__unlock(&r->lock);
-	quiesce__retired_tell_worker();
+	if (!quiesce__retired_tell_worker() && quiesce_load_relaxed(&quiesce__sweep.left)) /* Relaxed: a hint. */
+		quiesce__hazptr_sweep_yourself();
 }
 
 static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, struct hazptr_head *head)
@@ -297,7 +339,9 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 		return;
 	}
 	quiesce__hazptr_push(&quiesce__sweep.left, head);
-	quiesce__hazptr_count_pushed();
+	/* No memory, and perhaps no worker: sweep now and then. */
+	if (quiesce__hazptr_count_pushed() % QUIESCE_HAZPTR_BATCH == 0)
+		quiesce__hazptr_sweep_yourself();
 	quiesce__retired_tell_worker();
 }
 

@@ -14,7 +14,6 @@
 #define POLL_NS 1000000u
 #define PAUSE_NS 1000000u
 #define ROUNDS 8u
-#define CHUNK 64u /* callbacks between two visits of the fork gate */
 
 struct quiesce__sweep quiesce__sweep;
 
@@ -36,15 +35,33 @@ bool quiesce__hazptr_left(void)
 	       quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued(); /* Relaxed: as above. */
 }
 
+bool quiesce__hazptr_all_done(void)
+{
+	bool done;
+
+	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+		return false;
+	quiesce__lock(&quiesce__sweep.lock);
+	/* Relaxed: as above; a lock that is held has somebody who runs callbacks. */
+	done = !quiesce_load_relaxed(&quiesce__sweep.left) && !quiesce__sweep.kept && !quiesce__sweep.barriers;
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r && done; r = r->next)
+		done = !quiesce__retired_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: as above. */
+	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.sweeping);
+	return done;
+}
+
 /* Which owners have reclaimed since the last sweep: theirs are left alone. */
 static void find_the_busy(void)
 {
 	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__sweep.any_busy = false;
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
 		uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
 
 		r->busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
 		r->taken_swept = taken;
+		quiesce__sweep.any_busy |= r->busy;
 	}
 	quiesce__unlock(&quiesce__sweep.lock);
 }
@@ -106,12 +123,23 @@ static void free_rings(void)
 	}
 }
 
-static void sweep_begin(void)
+bool quiesce__sweep_begin(uint64_t deadline)
 {
+	if (!lock_until(&quiesce__sweep.sweeping, deadline))
+		return false;
 	quiesce__sweep.sweeper = quiesce__self();
+	return true;
 }
 
-static void sweep_end(void)
+static bool sweep_try_begin(void)
+{
+	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+		return false;
+	quiesce__sweep.sweeper = quiesce__self();
+	return true;
+}
+
+void quiesce__sweep_end(void)
 {
 	quiesce_store_relaxed(&quiesce__sweep.keeps, quiesce__sweep.kept != NULL); /* Relaxed: the worker looks again. */
 	quiesce__sweep.sweeper = NULL;
@@ -119,12 +147,22 @@ static void sweep_end(void)
 	quiesce__unlock(&quiesce__sweep.sweeping);
 }
 
-/* Into the list of what is not yet known to be unprotected.  By who sweeps. */
-static bool gather(bool all, uint64_t deadline)
+/* Into the list of what is not yet known to be unprotected. */
+void quiesce__sweep_keep(struct hazptr_head *list)
+{
+	struct hazptr_head *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		list->next = quiesce__sweep.kept;
+		quiesce__sweep.kept = list;
+	}
+}
+
+bool quiesce__sweep_gather(bool all, uint64_t deadline)
 {
 	bool gathered = true;
 	struct quiesce__retired *first;
-	struct hazptr_head *list, *next;
 
 	quiesce__lock(&quiesce__sweep.lock);
 	first = quiesce__sweep.rings;
@@ -132,17 +170,12 @@ static bool gather(bool all, uint64_t deadline)
 	for (struct quiesce__retired *r = first; r && gathered; r = r->next)
 		gathered = gather_ring(r, all, deadline);
 	quiesce__gate_enter(&quiesce__sweep.running);
-	for (list = quiesce__hazptr_take(&quiesce__sweep.left); list; list = next) {
-		next = list->next;
-		list->next = quiesce__sweep.kept;
-		quiesce__sweep.kept = list;
-	}
+	quiesce__sweep_keep(quiesce__hazptr_take(&quiesce__sweep.left));
 	quiesce__gate_leave(&quiesce__sweep.running);
 	return gathered;
 }
 
-/* One look at what was gathered; by who sweeps.  True if nothing is protected. */
-static bool sweep_once(void)
+bool quiesce__sweep_once(void)
 {
 	struct quiesce__reclaim parts;
 
@@ -150,12 +183,12 @@ static bool sweep_once(void)
 		return true;
 	quiesce__gate_enter(&quiesce__sweep.running);
 	quiesce__hazptr_part(quiesce__sweep.kept, &parts);
+	quiesce__sweep.kept = parts.kept; /* first: a fork that does not wait for the gate sees no object twice */
 	quiesce__sweep.ready = parts.ready;
-	quiesce__sweep.kept = parts.kept;
 	quiesce__gate_leave(&quiesce__sweep.running);
 	while (quiesce__sweep.ready) {
 		quiesce__gate_enter(&quiesce__sweep.running);
-		quiesce__sweep.ran += quiesce__hazptr_run_list(&quiesce__sweep.ready, CHUNK);
+		quiesce__sweep.ran += quiesce__hazptr_run_list(&quiesce__sweep.ready, QUIESCE_SWEEP_CHUNK);
 		quiesce__gate_leave(&quiesce__sweep.running);
 	}
 	return !quiesce__sweep.kept;
@@ -171,8 +204,8 @@ static bool sweep_some_rounds(void)
 	for (uint32_t i = 0; i < ROUNDS && helped; i++) {
 		uint64_t ran = quiesce__sweep.ran;
 
-		gather(false, 0);
-		sweep_once();
+		quiesce__sweep_gather(false, 0);
+		quiesce__sweep_once();
 		helped = quiesce__sweep.ran != ran;
 	}
 	return helped;
@@ -184,18 +217,25 @@ static uint64_t sweep(void)
 	uint64_t ran;
 	bool goes_on;
 
-	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+	if (!sweep_try_begin())
 		return SWEEP_NS;
-	sweep_begin();
 	ran = quiesce__sweep.ran;
 	goes_on = sweep_some_rounds();
 	ran = quiesce__sweep.ran - ran;
-	sweep_end();
+	quiesce__sweep_end();
 	if (goes_on)
 		return PAUSE_NS;
-	if (ran)
+	if (ran || quiesce__sweep.any_busy)
 		return SWEEP_NS;
 	return quiesce__sweep.sweep_ns < SWEEP_MAX_NS && quiesce__sweep.sweep_ns >= SWEEP_NS ? 2 * quiesce__sweep.sweep_ns : SWEEP_NS;
+}
+
+void quiesce__hazptr_sweep_yourself(void)
+{
+	if ((quiesce__self()->state & QUIESCE_TLS_CALLBACKS) || !sweep_try_begin())
+		return;
+	sweep_some_rounds();
+	quiesce__sweep_end();
 }
 
 uint64_t quiesce__hazptr_sweep(uint64_t now)
@@ -213,45 +253,6 @@ uint64_t quiesce__hazptr_sweep(uint64_t now)
 	quiesce__sweep.sweep_ns = sweep();
 	quiesce__sweep.sweep_at = now + quiesce__sweep.sweep_ns;
 	return quiesce__hazptr_left() ? quiesce__sweep.sweep_ns : PLATFORM_FOREVER;
-}
-
-/* ---- hazptr_barrier() ---- */
-
-bool quiesce__hazptr_barrier_until(uint64_t deadline)
-{
-	bool done, gathered;
-
-	if (!lock_until(&quiesce__sweep.sweeping, deadline))
-		return false;
-	sweep_begin();
-	gathered = gather(true, deadline);
-	while (!(done = sweep_once())) {
-		uint32_t never = 0;
-
-		if (deadline && platform_now_ns() >= deadline)
-			break;
-		if (deadline)
-			platform_futex_wait(&never, 0, POLL_NS);
-		else
-			quiesce__hazptr_wait_for(quiesce__sweep.kept);
-		if (QUIESCE_MUTANT(hazptr_barrier_early))
-			break;
-	}
-	sweep_end();
-	if (quiesce__hazptr_left())
-		quiesce__retired_tell_worker(); /* objects may have come while their queue was drained */
-	return done && gathered;
-}
-
-void quiesce_hazptr_barrier(void)
-{
-	quiesce__init();
-	quiesce__fork_check();
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "hazptr_barrier() inside a callback would wait for itself");
-		return;
-	}
-	quiesce__hazptr_barrier_until(0);
 }
 
 /* ---- statistics; relaxed throughout ---- */
@@ -286,6 +287,9 @@ bool quiesce__retired_paused(void)
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r && paused; r = r->next)
 		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
 		paused = !quiesce_load_acquire(FK1, &r->running);
+	for (struct quiesce__barrier *b = quiesce__sweep.barriers; b && paused; b = b->next)
+		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+		paused = !quiesce_load_acquire(FK1, &b->running);
 	quiesce__unlock(&quiesce__sweep.lock);
 	return paused;
 }
@@ -304,7 +308,6 @@ void quiesce__retired_fork_parent(void)
 void quiesce__retired_fork_child(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct hazptr_head *head;
 
 	quiesce__lock_reset(&quiesce__sweep.lock);
 	if (quiesce__sweep.sweeper != self) {
@@ -312,13 +315,11 @@ void quiesce__retired_fork_child(void)
 		quiesce__sweep.sweeper = NULL;
 		quiesce__sweep.run += quiesce__sweep.running; /* and was not paused: it is in a callback */
 		quiesce__sweep.running = 0;
-		while ((head = quiesce__sweep.ready)) {
-			quiesce__sweep.ready = head->next;
-			head->next = quiesce__sweep.kept;
-			quiesce__sweep.kept = head;
-		}
-		quiesce__sweep.keeps = quiesce__sweep.kept != NULL;
+		quiesce__sweep_keep(quiesce__sweep.ready);
+		quiesce__sweep.ready = NULL;
 	}
+	quiesce__barriers_fork_child();
+	quiesce__sweep.keeps = quiesce__sweep.kept != NULL;
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
 		if (r == self->retired)
 			continue;

@@ -4,6 +4,8 @@
  * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
  *     whose heavy fence came before may do without it.
  *
+ * I2. @nr_free counts every line that was left, a little late; so it is looked for.
+ *
  * SH4  the line as its tenant leaves it, then let go | taken, then claimed in
  * SH6  group and slot counted, then claimed          | fence, counts read
  */
@@ -63,8 +65,9 @@ static void evict_the_dead(struct quiesce__lines *lines)
 		uint64_t found = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
 
 		if (quiesce__tenant_is_thread(found) && !platform_thread_alive((uint32_t)found))
-			/* SH4: full, pairs with SH4 in quiesce__take_line() */
-			quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0);
+			/* SH4: full, pairs with SH4 in take() */
+			if (quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0))
+				quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: a hint. */
 	}
 }
 
@@ -93,28 +96,60 @@ uint64_t quiesce__new_tenant(void)
 	return (uint64_t)(quiesce_fetch_add_relaxed(&tenants, 1u) & INT32_MAX) << 32 | platform_tid();
 }
 
-uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
+static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t tenant)
 {
-	for (uint32_t i = 0; i < limit; i++) {
-		uint64_t none = 0;
+	uintptr_t *line = quiesce__line(lines, i);
+	uint64_t none = 0;
 
-		/* Relaxed: quiesce__raise_to() decides. */
-		if (i == quiesce_load_relaxed(&lines->nr) && !add_line(lines, i))
-			return NULL;
-		/* Relaxed: the exchange decides. */
-		if (quiesce_load_relaxed(quiesce__tenant_of(quiesce__line(lines, i))))
-			continue;
-		/* SH4: full, pairs with SH4 in quiesce__leave_line() */
-		if (quiesce_cmpxchg(SH4, quiesce__tenant_of(quiesce__line(lines, i)), &none, tenant))
-			return quiesce__line(lines, i);
-	}
-	return NULL;
+	/* Relaxed: the exchange decides. */
+	if (quiesce_load_relaxed(quiesce__tenant_of(line)))
+		return NULL;
+	/* SH4: full, pairs with SH4 in quiesce__leave_line() */
+	return quiesce_cmpxchg(SH4, quiesce__tenant_of(line), &none, tenant) ? line : NULL;
 }
 
-void quiesce__leave_line(uintptr_t *line)
+/* One that was left, from the hint on and then from the beginning. */
+static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
 {
-	/* SH4: release, pairs with SH4 in quiesce__take_line() */
+	/* Relaxed throughout: take() decides, and a line that is missed is found the next time. */
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->hint);
+	uintptr_t *line = NULL;
+
+	if (!quiesce_load_relaxed(&lines->nr_free))
+		return NULL;
+	for (uint32_t n = 0; n < nr && !line; n++, at++) {
+		at = at < nr ? at : 0;
+		if (at < limit)
+			line = take(lines, at, tenant);
+	}
+	if (!line)
+		return NULL;
+	quiesce_store_relaxed(&lines->hint, at); /* just behind it */
+	quiesce_fetch_add_relaxed(&lines->nr_free, (uint32_t)-1);
+	return line;
+}
+
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
+{
+	uintptr_t *line = take_left(lines, tenant, limit);
+	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: take() decides. */
+
+	for (; !line && i < limit; i++) {
+		/* At the end the dead may have been evicted. */
+		if (i >= quiesce_load_relaxed(&lines->nr) && !add_line(lines, i)) /* Relaxed: quiesce__raise_to() decides. */
+			return take_left(lines, tenant, limit);
+		line = take(lines, i, tenant);
+	}
+	return line;
+}
+
+void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
+{
+	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
+	/* Relaxed: hints. */
+	quiesce_store_relaxed(&lines->hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS)));
+	quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: as above. */
 }
 
 uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot)

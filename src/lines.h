@@ -23,6 +23,8 @@ struct quiesce__lines {
 	uintptr_t *first;
 	uint32_t capacity;
 	uint32_t nr;        /* lines that were ever let; grows only */
+	uint32_t nr_free;   /* of them free, about */
+	uint32_t hint;      /* where to look for one first */
 	const void *commit; /* memory from here on is committed in steps as lines are added; NULL: it all is */
 };
 
@@ -43,11 +45,11 @@ void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32
 void quiesce__raise_to(uint32_t *count, uint32_t nr);
 /* Slot @k of a group of @words is about to be used. */
 void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k);
-/* The lowest line below @limit that is free, for @tenant; NULL: there is none, or no memory. */
+/* A line below @limit that is free, for @tenant; NULL: there is none, or no memory. */
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit);
 /* For the calling thread.  Thread numbers come again; tenants do not. */
 uint64_t quiesce__new_tenant(void);
-void quiesce__leave_line(uintptr_t *line);
+void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);
 /* The tenant of the line that @slot is in; 0: none, or not in these lines. */
 uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot);
 

@@ -294,6 +294,18 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait(0);
 }
 
+/* Is nothing queued of either kind, of which each may queue the other, and nothing under way? */
+static bool all_done(void)
+{
+	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
+
+	quiesce__reclaim_stats(&before);
+	if (before.garbage_objects || !quiesce__hazptr_all_done())
+		return false;
+	quiesce__reclaim_stats(&after);
+	return !after.garbage_objects && after.callbacks_queued == before.callbacks_queued;
+}
+
 static void stop_worker(uint64_t deadline)
 {
 	struct quiesce__worker *w = &quiesce__worker;
@@ -325,7 +337,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	do {
 		if (!quiesce__hazptr_barrier_until(deadline) || (!nothing_queued() && !quiesce__pass_wait(deadline)))
 			return -ETIMEDOUT;
-	} while (!nothing_queued() || quiesce__hazptr_left());
+	} while (!all_done());
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);
 	return 0;

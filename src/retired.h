@@ -25,9 +25,18 @@ struct quiesce__retired {
 	bool busy;            /* its owner has reclaimed since the last but one */
 	uint32_t owner_gone;
 	uintptr_t *table;     /* for looks at many slots */
-	uint32_t table_size;
+	uint32_t table_size, table_look; /* words that are there; that the next look uses */
 	struct quiesce__retired *next; /* under sweep.lock */
 	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
+};
+
+/* One that waits in hazptr_barrier(), with what it waits for. */
+struct quiesce__barrier {
+	struct quiesce__barrier *next;
+	uint64_t number;
+	struct hazptr_head *list, *ready;
+	const struct quiesce_tls_v1 *by;
+	uint32_t running; /* inside the gate */
 };
 
 struct quiesce__sweep {
@@ -40,6 +49,10 @@ struct quiesce__sweep {
 	uint32_t keeps;                /* is anything in it; between sweeps */
 	const struct quiesce_tls_v1 *sweeper;
 	uint32_t running;              /* who sweeps is inside the gate */
+	struct quiesce__barrier *barriers; /* under @lock */
+	uint64_t nr_barriers;          /* ever; under @sweeping */
+	uint32_t barriers_gone;        /* futex */
+	bool any_busy;                 /* owners that reclaim themselves, at this sweep */
 	uint64_t ran;                  /* callbacks that sweeps have run */
 	uint64_t sweep_at, sweep_ns;   /* the worker's */
 	uint64_t pushed, run;          /* to the list by call_hazptr(); from lists */
@@ -68,13 +81,28 @@ static inline void quiesce__hazptr_run(struct hazptr_head *head)
 		head->func(head);
 }
 
+#define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
+
+/* hazptr_sweep.c: one sweeps at a time, between begin (false at @deadline) and end. */
+bool quiesce__sweep_begin(uint64_t deadline);
+void quiesce__sweep_end(void);
+/* Gather what is queued and left behind; if not @all, of those who do not reclaim themselves.  False at @deadline. */
+bool quiesce__sweep_gather(bool all, uint64_t deadline);
+/* One look at what was gathered.  True if nothing is protected. */
+bool quiesce__sweep_once(void);
+void quiesce__sweep_keep(struct hazptr_head *list);
+/* hazptr_barrier.c */
+void quiesce__barriers_fork_child(void);
+
 /* A queue for the calling thread; NULL: it exits, or there is no memory. */
 struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self);
-/* More slots are in use than there was room for: make room for the owner's next look. */
-void quiesce__retired_grow_table(struct quiesce__retired *r);
+/* Make room for the owner's next look: more if @many slots were in use than there was room for. */
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many);
 /* Drain @r into @list; under its lock. */
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
-/* There is something that its owner may not come back for: does the worker know? */
-void quiesce__retired_tell_worker(void);
+/* There is something that its owner may not come back for: does the worker know?  False if there is none. */
+bool quiesce__retired_tell_worker(void);
+/* Without a worker: a sweep, unless in a callback or somebody sweeps. */
+void quiesce__hazptr_sweep_yourself(void);
 
 #endif

@@ -25,7 +25,7 @@
 
 static bool blocks(uintptr_t value, uintptr_t address)
 {
-	if (quiesce__same_address(value, 0) || value == QUIESCE_HAZPTR_FREE)
+	if (quiesce__same_address(value, 0))
 		return false;
 	return quiesce__same_address(value, address) || quiesce__same_address(value, (uintptr_t)SHAZPTR_WILDCARD) ||
 	       quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD);

@@ -97,7 +97,7 @@ static void look_at(uintptr_t *slot, bool first)
 {
 	uintptr_t value = quiesce__slots_look(slot), address = value & ~QUIESCE_SLOT_TAG;
 
-	if (quiesce_likely(address <= QUIESCE_HAZPTR_FREE))
+	if (quiesce_likely(!address))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
 		/* It blocks only whoever looks for the first time. */

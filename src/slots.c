@@ -196,7 +196,7 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 	go_near(self, &quiesce__slot_elsewhere, NO_ID);
 	self->shazptr_hint = NULL;
 	if (line)
-		quiesce__leave_line(line);
+		quiesce__leave_line(&quiesce__slots.lines, line);
 }
 
 /* The first claim of a thread decides where it claims from now on. */

@@ -15,7 +15,7 @@
  *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
  *	kfree_hazptr(old, hazptr);                              // struct hazptr_head, the first member
  *
- * What is protected is an address.  call_hazptr() waits for protections of the address of the
+ * What is protected is an address, its top bit aside.  call_hazptr() waits for protections of the address of the
  * hazptr_head, so where that is not the first member readers protect by field:
  * hazptr_protect(slot, &config, hazptr).
  *
@@ -59,8 +59,9 @@ struct hazptr_context {
 	hazptr_t *slots; /* private */
 };
 
-/* What a slot holds that nobody has; NULL: somebody has it, and it protects nothing. */
-#define QUIESCE_HAZPTR_FREE ((uintptr_t)1)
+/* What a slot holds that nobody has: the scan's tag without an address, which no pointer is.  NULL: somebody has
+ * it, and it protects nothing. */
+#define QUIESCE_HAZPTR_FREE ((uintptr_t)1 << 63)
 
 QUIESCE_API int quiesce_init_hazptr_context(struct hazptr_context *ctx);
 QUIESCE_API void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx);
@@ -272,12 +273,14 @@ QUIESCE_API void quiesce_hazptr_barrier(void);
 /** call_hazptr - call @func(@head) once no slot protects @head.
  * @head: in the object, which readers can no longer find.  Not NULL (reported).
  * @func: runs in any thread, often in this very call, under no lock of the library.  It may call call_hazptr()
- *   and call_rcu(), and it may not wait for callbacks; one that retires itself again runs some
- *   thousand times a second; locks that it takes must not be held by who retires.
+ *   and call_rcu(), and it may wait neither for callbacks nor for readers, because it may run inside a section, or
+ *   beside a slot, of whoever retires; it returns (does not end its thread: no cancellation point without
+ *   pthread_setcancelstate()); one that retires itself again runs some thousand times a second; locks that it
+ *   takes must not be held by who retires.
  *
  * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand or more, so that one
  * membarrier and one scan serve them all; what a thread leaves behind is reclaimed by a worker thread within
- * about a tenth of a second.
+ * about a tenth of a second.  (It is the worker of call_rcu(): while that waits for a reader of RCU, later.)
  * Context: any thread, also in an RCU section or a callback; not in a signal handler; does not sleep.
  * Cost: a few stores; once per batch a membarrier (full fences: a fence), a look at each slot in use, and
  *   the callbacks.  Out of memory costs speed, not the callback.

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_barrier.c - waiting until what was retired has been reclaimed.
+ *
+ *   under the sweeper's lock: gather everything, look, run what nobody protects; take the rest along, and a number
+ *   without it: wait for who protects the first, run it, look again; then wait for barriers of lower numbers
+ *
+ * I1. Each object that was retired before is run by this thread, or by a sweep or an owner whose lock it has
+ *     waited for, or is in the list of a barrier with a lower number.
+ * I2. Nobody holds a lock while it waits for a reader, so one that stays delays who waits for it, and no sweeps.
+ * I3. A wait for an address proves that its object may be reclaimed, also where wildcards never end.
+ */
+#include "retired.h"
+
+#define POLL_NS 1000000u
+
+/* Take along what is protected; under the sweeper's lock. */
+static void begin(struct quiesce__barrier *b)
+{
+	b->by = quiesce__self();
+	quiesce__lock(&quiesce__sweep.lock);
+	b->number = ++quiesce__sweep.nr_barriers;
+	b->list = quiesce__sweep.kept;
+	quiesce__sweep.kept = NULL;
+	b->next = quiesce__sweep.barriers;
+	quiesce__sweep.barriers = b;
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+static void end(struct quiesce__barrier *b)
+{
+	struct quiesce__barrier **at = &quiesce__sweep.barriers;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	/* Relaxed: under the lock. */
+	quiesce_store_relaxed(&quiesce__sweep.barriers_gone, quiesce_load_relaxed(&quiesce__sweep.barriers_gone) + 1);
+	quiesce__unlock(&quiesce__sweep.lock);
+	platform_futex_wake(&quiesce__sweep.barriers_gone, INT32_MAX);
+}
+
+static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t nr)
+{
+	quiesce__gate_enter(&b->running);
+	quiesce__hazptr_run_list(list, nr);
+	quiesce__gate_leave(&b->running);
+}
+
+static void run_as_they_get_free(struct quiesce__barrier *b)
+{
+	while (b->list) {
+		struct quiesce__reclaim parts;
+
+		quiesce__hazptr_wait_for(b->list);
+		run(b, &b->list, 1); /* I3 */
+		if (!b->list)
+			break;
+		quiesce__gate_enter(&b->running);
+		quiesce__hazptr_part(b->list, &parts);
+		b->list = parts.kept;
+		b->ready = parts.ready;
+		quiesce__gate_leave(&b->running);
+		while (b->ready)
+			run(b, &b->ready, QUIESCE_SWEEP_CHUNK);
+	}
+}
+
+static void wait_for_earlier(uint64_t number)
+{
+	for (;;) {
+		const struct quiesce__barrier *b;
+		uint32_t gone;
+
+		quiesce__lock(&quiesce__sweep.lock);
+		gone = quiesce_load_relaxed(&quiesce__sweep.barriers_gone); /* Relaxed: under the lock. */
+		for (b = quiesce__sweep.barriers; b && b->number >= number; b = b->next)
+			;
+		quiesce__unlock(&quiesce__sweep.lock);
+		if (!b)
+			return;
+		platform_futex_wait(&quiesce__sweep.barriers_gone, gone, PLATFORM_FOREVER);
+	}
+}
+
+static void barrier(void)
+{
+	struct quiesce__barrier b = { .number = 0 };
+
+	quiesce__sweep_begin(0);
+	quiesce__sweep_gather(true, 0);
+	quiesce__sweep_once();
+	begin(&b);
+	quiesce__sweep_end();
+	run_as_they_get_free(&b);
+	end(&b);
+	wait_for_earlier(b.number);
+}
+
+/* Everything, whoever waits for it: for a wait that ends. */
+static bool poll_until(uint64_t deadline)
+{
+	for (;;) {
+		uint32_t never = 0;
+		bool gathered, done;
+
+		if (!quiesce__sweep_begin(deadline))
+			return false;
+		gathered = quiesce__sweep_gather(true, deadline);
+		done = quiesce__sweep_once() && gathered;
+		quiesce__sweep_end();
+		if (done || platform_now_ns() >= deadline)
+			return done;
+		platform_futex_wait(&never, 0, POLL_NS);
+	}
+}
+
+bool quiesce__hazptr_barrier_until(uint64_t deadline)
+{
+	bool done = true;
+
+	if (deadline)
+		done = poll_until(deadline);
+	else
+		barrier();
+	if (quiesce__hazptr_left())
+		quiesce__retired_tell_worker(); /* objects may have come while their queue was drained */
+	return done;
+}
+
+void quiesce_hazptr_barrier(void)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "hazptr_barrier() inside a callback would wait for itself");
+		return;
+	}
+	quiesce__hazptr_barrier_until(0);
+}
+
+/* Under the list's lock: the lists of barriers that are the parent's are left behind.  In a forked child. */
+void quiesce__barriers_fork_child(void)
+{
+	struct quiesce__barrier **at = &quiesce__sweep.barriers, *b;
+
+	while ((b = *at)) {
+		if (b->by == quiesce__self()) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		quiesce__sweep.run += b->running; /* and was not paused: it is in a callback */
+		quiesce__sweep_keep(b->list);
+		quiesce__sweep_keep(b->ready);
+	}
+}
