@@ -30,9 +30,9 @@ LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
 SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
 # Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
 # own and a context's.
-HAZPTR_LIMITS = {"x86": (9, 9, 11, 24, 25), "x86-got": (10, 10, 12, 25, 26), "arm64": (13, 12, 14, 29, 26)}
+HAZPTR_LIMITS = {"x86": (9, 9, 11, 26, 27), "x86-got": (10, 10, 12, 27, 28), "arm64": (13, 12, 14, 30, 27)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
-                "fast_hazptr_whole": ("set", "free"), "fast_hazptr_whole_context": ("set", "free")}
+                "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
 # call_hazptr() is a call: its instructions where nothing is special, and of those that make and end its frame.
 CALL_LIMITS = {"x86": None, "x86-got": (31, 0), "arm64": None}
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
@@ -40,15 +40,14 @@ NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
-    "set": re.compile(r"movq?\s+%r\w+,\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,\(%r\w+\)"),
-    "free": re.compile(r"movq\s+\$0x1,\(%r\w+\)"), "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
+    "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
+    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"b$|b\s"), "branch": re.compile(r"b\.|cbn?z|tbn?z"),
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
-    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"),
-    "free": re.compile(r"mov\s+x\d+,$"), "sequence": re.compile(r"(?!)"),
+    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
 }
 BUILDS = [
@@ -134,7 +133,7 @@ def shortest(function, arch, needed, sequence):
     """The shortest way that does what is @needed: (instructions counted, the way), or None."""
     found = []
     for path in ways(function, arch):
-        if all(any(arch[what].match(text) for text in path) for what in needed) \
+        if all(sum(bool(arch[what].match(text)) for text in path) >= needed.count(what) for what in needed) \
                 and any(arch["sequence"].match(text) for text in path) == sequence:
             found.append((sum(not arch["frame"].match(t) and not arch["stop"].match(t) for t in path), path))
     return min(found, default=None)
