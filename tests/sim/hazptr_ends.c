@@ -198,11 +198,19 @@ static void parents_updater(void *place)
 		update_here((intptr_t)place);
 }
 
+/* More than there is room for, so that much is left to the worker. */
+static void retire_two(struct hazptr_head *head)
+{
+	world_free_head(head);
+	for (int i = 0; i < 2 && world_nr_retired < 30; i++)
+		world_retire(world_new(NULL), retire_two);
+}
+
 static void parents_chain(void *place)
 {
 	nr_calling++;
-	world_retire(world_replace((intptr_t)place), retire_next);
-	world_retire(world_replace((intptr_t)place), retire_next);
+	world_retire(world_replace((intptr_t)place), retire_two);
+	world_retire(world_replace((intptr_t)place), retire_two);
 	nr_calling--;
 	parents_updater(place);
 }
