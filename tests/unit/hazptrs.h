@@ -59,7 +59,7 @@ static inline int things_run(const struct thing *t, int nr)
 	return n;
 }
 
-/* What @slot protects, without the scan's tag; 1: it is free. */
+/* What @slot protects, without the scan's tag. */
 static inline uintptr_t slot_value(hazptr_t *slot)
 {
 	return quiesce_load_relaxed(&slot->value) & UINTPTR_MAX >> 1; /* Relaxed: the caller's slot. */
