@@ -25,7 +25,7 @@ static void release(struct hazptr_head *head)
 static QUIESCE_COLD void misused(struct counted *counted, int64_t refs, const char *what)
 {
 	quiesce_store_relaxed(&counted->refs, LOST); /* Relaxed: I3, as well as can be. */
-	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "%s of an object at %p with %lld references: it is not released",
+	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of an object at %p with %lld references: it is not released",
 			what, (const void *)counted, (long long)refs);
 }
 

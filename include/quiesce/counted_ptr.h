@@ -68,7 +68,8 @@ QUIESCE_FAST int64_t counted_read(const struct counted *counted)
  *
  * Context: any; signal handlers.  A slot is not enough: that is for counted_tryget().
  * Cost: an atomic instruction on a shared line.
- * Misuse: if there is no reference that is reported, and by default aborts; if a hook returns the object is never released. */
+ * Misuse: if there is no reference that is reported (QUIESCE_MISUSE_COUNT), and by default aborts; if a hook returns
+ *   the object is never released. */
 QUIESCE_FAST void counted_get(struct counted *counted)
 {
 	/* Relaxed: the caller has a reference; whoever gets this one gets it from him. */

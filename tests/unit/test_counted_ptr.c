@@ -317,7 +317,7 @@ static void misuse_end(struct object *o, int times, int released)
 {
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(misuses, times);
-	assert_int_equal(misuse_kind, QUIESCE_MISUSE_UNBALANCED_UNLOCK);
+	assert_int_equal(misuse_kind, QUIESCE_MISUSE_COUNT);
 	assert_false(counted_tryget(&o->counted));
 	assert_int_equal(releases(o), released);
 	assert_true(counted_read(&o->counted) < 0);
