@@ -278,26 +278,27 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 
 /* ---- while somebody waits, or with full fences ---- */
 
-/* Wake the scan if it waits for what @slot held: once for each tag. */
-static void answer(hazptr_t *slot)
+/* Wake the scan if it waits for @old, which @slot held; once for each tag.  (The tag may be gone, and the
+ * word beside the slot may come after it.) */
+static void answer(hazptr_t *slot, uintptr_t old)
 {
 	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
 
 	/* Relaxed: a tag that comes late is answered at the next call; and what the scan makes of
 	 * a word that is lost is a tag of old, which waits for no less. */
-	if (quiesce_load_relaxed(tagged)) {
+	if (old > QUIESCE_SLOT_TAG || quiesce_load_relaxed(tagged)) {
 		quiesce_store_relaxed(tagged, 0); /* Relaxed: as above. */
 		quiesce__shazptr_notify();
 	}
 }
 
-static void attend(hazptr_t *slot)
+static void attend(hazptr_t *slot, uintptr_t old)
 {
 	/* Relaxed: a request that comes a little late or goes a little late. */
 	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
 
 	if (asked & QUIESCE_SLOTS_WAIT)
-		answer(slot);
+		answer(slot, old);
 	if (asked & QUIESCE_SLOTS_HURRY) {
 		quiesce__count(yields);
 		platform_yield();
@@ -306,7 +307,7 @@ static void attend(hazptr_t *slot)
 
 void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
-	bool held;
+	uintptr_t old;
 
 	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
@@ -315,23 +316,25 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 		return;
 	}
 	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */
-	held = quiesce_load_relaxed(&slot->value) != 0;
-	if (!held)
-		attend(slot);
+	old = quiesce_load_relaxed(&slot->value);
+	if (!old)
+		attend(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
 	quiesce_store_release(SH2, &slot->value, value);
 	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
 	quiesce_fence_mode(HP1);
-	if (held && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
-		answer(slot);
+	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
+		answer(slot, old);
 }
 
 void quiesce__hazptr_free_slow(hazptr_t *slot)
 {
+	uintptr_t old = quiesce_load_relaxed(&slot->value); /* Relaxed: the caller's own, and its tag. */
+
 	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
-	attend(slot);
+	attend(slot, old);
 }
 
 void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
@@ -366,8 +369,12 @@ static void end_protections(uintptr_t *line)
 			quiesce_store_relaxed(line + k, (uintptr_t)0);
 			taken = true;
 		}
-	if (!(quiesce_load_relaxed(quiesce__tenant_of(line)) & QUIESCE_TENANT_CONTEXT))
-		quiesce_store_relaxed(quiesce__tenant_of(line), taken ? QUIESCE_TENANT_CONTEXT : 0);
+	if (quiesce_load_relaxed(quiesce__tenant_of(line)) & QUIESCE_TENANT_CONTEXT)
+		return;
+	if (taken)
+		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_CONTEXT);
+	else
+		quiesce__leave_line(&quiesce__hazptr_lines, line);
 }
 
 /* Before the registry learns the thread's new number.  Relaxed throughout: as above. */

@@ -29,15 +29,18 @@ static void begin(struct quiesce__barrier *b)
 static void end(struct quiesce__barrier *b)
 {
 	struct quiesce__barrier **at = &quiesce__sweep.barriers;
+	bool others;
 
 	quiesce__lock(&quiesce__sweep.lock);
 	while (*at != b)
 		at = &(*at)->next;
 	*at = b->next;
+	others = quiesce__sweep.barriers != NULL;
 	/* Relaxed: under the lock. */
 	quiesce_store_relaxed(&quiesce__sweep.barriers_gone, quiesce_load_relaxed(&quiesce__sweep.barriers_gone) + 1);
 	quiesce__unlock(&quiesce__sweep.lock);
-	platform_futex_wake(&quiesce__sweep.barriers_gone, INT32_MAX);
+	if (others)
+		platform_futex_wake(&quiesce__sweep.barriers_gone, INT32_MAX);
 }
 
 static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t nr)
@@ -47,12 +50,24 @@ static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t 
 	quiesce__gate_leave(&b->running);
 }
 
+/* The wait was misuse, and was told of. */
+static void give_back(struct quiesce__barrier *b)
+{
+	quiesce__gate_enter(&b->running);
+	quiesce__hazptr_push_list(&quiesce__sweep.left, b->list);
+	b->list = NULL;
+	quiesce__gate_leave(&b->running);
+}
+
 static void run_as_they_get_free(struct quiesce__barrier *b)
 {
 	while (b->list) {
 		struct quiesce__reclaim parts;
 
-		quiesce__hazptr_wait_for(b->list);
+		if (!quiesce__hazptr_wait_for(b->list)) {
+			give_back(b);
+			return;
+		}
 		run(b, &b->list, 1); /* I3 */
 		if (!b->list)
 			break;
@@ -93,8 +108,18 @@ static void barrier(void)
 	begin(&b);
 	quiesce__sweep_end();
 	run_as_they_get_free(&b);
-	end(&b);
 	wait_for_earlier(b.number);
+	end(&b);
+}
+
+static bool any_barriers(void)
+{
+	bool any;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	any = quiesce__sweep.barriers != NULL;
+	quiesce__unlock(&quiesce__sweep.lock);
+	return any;
 }
 
 /* Everything, whoever waits for it: for a wait that ends. */
@@ -109,6 +134,7 @@ static bool poll_until(uint64_t deadline)
 		gathered = quiesce__sweep_gather(true, deadline);
 		done = quiesce__sweep_once() && gathered;
 		quiesce__sweep_end();
+		done = done && !any_barriers();
 		if (done || platform_now_ns() >= deadline)
 			return done;
 		platform_futex_wait(&never, 0, POLL_NS);

@@ -29,13 +29,8 @@ static struct hazptr_head *enter(struct hazptr_cohort *cohort, uint32_t *ret_gon
 
 static void leave(struct hazptr_cohort *cohort, struct hazptr_head *kept)
 {
-	struct hazptr_head *next;
-
 	quiesce__lock(lock_of(cohort));
-	for (; kept; kept = next) {
-		next = kept->next;
-		quiesce__hazptr_push(&cohort->list, kept);
-	}
+	quiesce__hazptr_push_list(&cohort->list, kept);
 	cohort->inside--;
 	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
 	/* Under the lock, because who waits may destroy the cohort as soon as it gets it. */
@@ -43,17 +38,32 @@ static void leave(struct hazptr_cohort *cohort, struct hazptr_head *kept)
 	quiesce__unlock(lock_of(cohort));
 }
 
-static void reclaim(struct hazptr_cohort *cohort, struct hazptr_head *list, bool wait)
+/* Outside the gate, unless in a callback of call_rcu(). */
+static void run(struct hazptr_head **ready, uint32_t nr)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uint32_t ungated = self->state & QUIESCE_TLS_IN_CALLBACK ? 0 : QUIESCE_TLS_UNGATED;
+
+	self->state |= ungated;
+	quiesce__hazptr_run_list(ready, nr);
+	self->state &= ~ungated;
+}
+
+/* False if the wait was misuse. */
+static bool reclaim(struct hazptr_cohort *cohort, struct hazptr_head *list, bool wait)
 {
 	struct quiesce__reclaim parts;
+	bool waited = true;
 
 	quiesce__hazptr_part(list, &parts);
-	quiesce__hazptr_run_list(&parts.ready, UINT32_MAX);
+	run(&parts.ready, UINT32_MAX);
 	if (wait && parts.kept) {
-		quiesce__hazptr_wait_for(parts.kept);
-		quiesce__hazptr_run_list(&parts.kept, 1); /* the wait has proved it */
+		waited = quiesce__hazptr_wait_for(parts.kept);
+		if (waited)
+			run(&parts.kept, 1); /* the wait has proved it */
 	}
 	leave(cohort, parts.kept);
+	return waited;
 }
 
 void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head, void (*func)(struct hazptr_head *head))
@@ -97,9 +107,9 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 		uint32_t gone;
 		struct hazptr_head *list = enter(cohort, &gone, &done);
 
-		if (list)
-			reclaim(cohort, list, true);
-		else if (!done)
+		if (list && !reclaim(cohort, list, true))
+			return;
+		if (!list && !done)
 			platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
 	}
 }

@@ -4,6 +4,7 @@
  * HP3  object pushed to a list | list taken
  */
 #include "retired.h"
+#include "shazptr.h"
 
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
 {
@@ -13,6 +14,16 @@ void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
 		head->next = old;
 	/* HP3: full, pairs with HP3 in quiesce__hazptr_take() */
 	while (!quiesce_cmpxchg(HP3, list, &old, head));
+}
+
+void quiesce__hazptr_push_list(struct hazptr_head **list, struct hazptr_head *heads)
+{
+	struct hazptr_head *next;
+
+	for (; heads; heads = next) {
+		next = heads->next;
+		quiesce__hazptr_push(list, heads);
+	}
 }
 
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
@@ -80,8 +91,12 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 	return ran;
 }
 
-void quiesce__hazptr_wait_for(const struct hazptr_head *kept)
+bool quiesce__hazptr_wait_for(const struct hazptr_head *kept)
 {
+	/* Known in the debug build only; then the call reports it, and does not wait. */
+	bool mine = quiesce__shazptr_held_by_me((uintptr_t)kept);
+
 	if (!QUIESCE_MUTANT(hazptr_barrier_early))
 		quiesce_synchronize_shazptr(kept);
+	return !mine;
 }

@@ -229,24 +229,14 @@ bool quiesce__retired_tell_worker(void)
 	return true;
 }
 
-static void push_list(struct hazptr_head *list)
-{
-	struct hazptr_head *next;
-
-	for (; list; list = next) {
-		next = list->next;
-		quiesce__hazptr_push(&quiesce__sweep.left, list);
-	}
-}
-
 /* As many are protected, or callbacks retire them: nobody waits for them here. */
 static void leave_behind(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	bool gate = !(self->state & QUIESCE_TLS_CALLBACKS); /* else inside already */
+	bool gate = !(self->state & QUIESCE_TLS_CALLBACKS) || (self->state & QUIESCE_TLS_UNGATED); /* else inside already */
 
 	if (gate)
 		quiesce__gate_enter(&r->running);
-	push_list(quiesce__retired_drain(r, NULL));
+	quiesce__hazptr_push_list(&quiesce__sweep.left, quiesce__retired_drain(r, NULL));
 	if (gate)
 		quiesce__gate_leave(&r->running);
 }
@@ -307,7 +297,7 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 		leave_behind(self, r);
 	set_limit(r, target);
 	quiesce__unlock(&r->lock);
-	if (!quiesce__retired_tell_worker() && quiesce_load_relaxed(&quiesce__sweep.left)) /* Relaxed: a hint. */
+	if (!quiesce__retired_tell_worker() && quiesce__hazptr_left_behind())
 		quiesce__hazptr_sweep_yourself();
 }
 
@@ -339,10 +329,11 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 		return;
 	}
 	quiesce__hazptr_push(&quiesce__sweep.left, head);
-	/* No memory, and perhaps no worker: sweep now and then. */
-	if (quiesce__hazptr_count_pushed() % QUIESCE_HAZPTR_BATCH == 0)
+	quiesce__hazptr_count_pushed();
+	/* No memory, and no worker: sweep now and then.  Relaxed: how often is a policy. */
+	if (!quiesce__retired_tell_worker() &&
+	    quiesce_fetch_add_relaxed(&quiesce__sweep.nr_unqueued, 1u) % QUIESCE_HAZPTR_BATCH == QUIESCE_HAZPTR_BATCH - 1)
 		quiesce__hazptr_sweep_yourself();
-	quiesce__retired_tell_worker();
 }
 
 void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))

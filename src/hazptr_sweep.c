@@ -17,6 +17,22 @@
 
 struct quiesce__sweep quiesce__sweep;
 
+static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
+{
+	if (!deadline) {
+		quiesce__lock(lock);
+		return true;
+	}
+	while (!quiesce__trylock(lock)) {
+		uint32_t never = 0;
+
+		if (platform_now_ns() >= deadline)
+			return false;
+		platform_futex_wait(&never, 0, POLL_NS);
+	}
+	return true;
+}
+
 static bool any_queued(void)
 {
 	bool any = false;
@@ -35,11 +51,11 @@ bool quiesce__hazptr_left(void)
 	       quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued(); /* Relaxed: as above. */
 }
 
-bool quiesce__hazptr_all_done(void)
+bool quiesce__hazptr_all_done(uint64_t deadline)
 {
 	bool done;
 
-	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+	if (!lock_until(&quiesce__sweep.sweeping, deadline))
 		return false;
 	quiesce__lock(&quiesce__sweep.lock);
 	/* Relaxed: as above; a lock that is held has somebody who runs callbacks. */
@@ -64,22 +80,6 @@ static void find_the_busy(void)
 		quiesce__sweep.any_busy |= r->busy;
 	}
 	quiesce__unlock(&quiesce__sweep.lock);
-}
-
-static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
-{
-	if (!deadline) {
-		quiesce__lock(lock);
-		return true;
-	}
-	while (!quiesce__trylock(lock)) {
-		uint32_t never = 0;
-
-		if (platform_now_ns() >= deadline)
-			return false;
-		platform_futex_wait(&never, 0, POLL_NS);
-	}
-	return true;
 }
 
 /* What is waiting in @r; if @all, after its owner is through with its callbacks.  False at @deadline. */

@@ -111,16 +111,15 @@ static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t tenant
 /* One that was left, from the hint on and then from the beginning. */
 static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
 {
-	/* Relaxed throughout: take() decides, and a line that is missed is found the next time. */
+	/* Relaxed throughout: take() decides. */
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->hint);
 	uintptr_t *line = NULL;
 
-	if (!quiesce_load_relaxed(&lines->nr_free))
-		return NULL;
+	if (nr > limit)
+		nr = limit;
 	for (uint32_t n = 0; n < nr && !line; n++, at++) {
 		at = at < nr ? at : 0;
-		if (at < limit)
-			line = take(lines, at, tenant);
+		line = take(lines, at, tenant);
 	}
 	if (!line)
 		return NULL;
@@ -131,7 +130,8 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint3
 
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
 {
-	uintptr_t *line = take_left(lines, tenant, limit);
+	/* Relaxed: a hint; a line that is not counted is found when there is no room for another. */
+	uintptr_t *line = quiesce_load_relaxed(&lines->nr_free) ? take_left(lines, tenant, limit) : NULL;
 	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: take() decides. */
 
 	for (; !line && i < limit; i++) {

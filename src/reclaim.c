@@ -295,12 +295,12 @@ void quiesce_rcu_barrier(void)
 }
 
 /* Is nothing queued of either kind, of which each may queue the other, and nothing under way? */
-static bool all_done(void)
+static bool all_done(uint64_t deadline)
 {
 	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
 
 	quiesce__reclaim_stats(&before);
-	if (before.garbage_objects || !quiesce__hazptr_all_done())
+	if (before.garbage_objects || !quiesce__hazptr_all_done(deadline))
 		return false;
 	quiesce__reclaim_stats(&after);
 	return !after.garbage_objects && after.callbacks_queued == before.callbacks_queued;
@@ -335,9 +335,11 @@ int quiesce_shutdown(uint64_t timeout_ns)
 		return -EDEADLK;
 	/* Callbacks of one kind may queue the other. */
 	do {
+		if (deadline && platform_now_ns() >= deadline)
+			return -ETIMEDOUT;
 		if (!quiesce__hazptr_barrier_until(deadline) || (!nothing_queued() && !quiesce__pass_wait(deadline)))
 			return -ETIMEDOUT;
-	} while (!all_done());
+	} while (!all_done(deadline));
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);
 	return 0;

@@ -52,6 +52,7 @@ struct quiesce__sweep {
 	struct quiesce__barrier *barriers; /* under @lock */
 	uint64_t nr_barriers;          /* ever; under @sweeping */
 	uint32_t barriers_gone;        /* futex */
+	uint32_t nr_unqueued;          /* objects that came without memory for a queue, and without a worker */
 	bool any_busy;                 /* owners that reclaim themselves, at this sweep */
 	uint64_t ran;                  /* callbacks that sweeps have run */
 	uint64_t sweep_at, sweep_ns;   /* the worker's */
@@ -102,6 +103,12 @@ void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
 /* There is something that its owner may not come back for: does the worker know?  False if there is none. */
 bool quiesce__retired_tell_worker(void);
+/* Is anything in the lists? */
+static inline bool quiesce__hazptr_left_behind(void)
+{
+	/* Relaxed: hints. */
+	return quiesce_load_relaxed(&quiesce__sweep.left) || quiesce_load_relaxed(&quiesce__sweep.keeps);
+}
 /* Without a worker: a sweep, unless in a callback or somebody sweeps. */
 void quiesce__hazptr_sweep_yourself(void);
 

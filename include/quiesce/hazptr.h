@@ -32,8 +32,9 @@
  *
  * Bound.  Objects that were retired and not yet reclaimed are at most HAZPTR_BATCH_MAX for each thread that
  * retires, and as many as there are slots in use, however long a reader stays.  Not covered: wildcards
- * (shazptr.h), because while one is held nothing is reclaimed; and callbacks that retire several objects
- * each, because what does not fit is left to a worker.
+ * (shazptr.h), because while one is held nothing is reclaimed; and what does not fit, which is left to a
+ * worker: where callbacks retire several objects each, slots protect thousands of objects of one
+ * thread, or a cohort is retired into from callbacks only.
  *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
@@ -94,7 +95,7 @@ static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
  * The slot stays the caller's until hazptr_free(): take it once for many protections.
  * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot before they
  *   return; one that is to stay is for hazptr_alloc_detached().
- * Cost: four instructions if the first slot is free; else a call.
+ * Cost: five instructions if the first slot is free; else a call.
  * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's own, which
  *   borrow from a pool, if memory is exhausted (nearly a million slots).
  */
