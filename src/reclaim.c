@@ -334,12 +334,12 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	if (barrier_is_misuse())
 		return -EDEADLK;
 	/* Callbacks of one kind may queue the other. */
-	do {
+	while (!all_done(deadline)) {
 		if (deadline && platform_now_ns() >= deadline)
 			return -ETIMEDOUT;
 		if (!quiesce__hazptr_barrier_until(deadline) || (!nothing_queued() && !quiesce__pass_wait(deadline)))
 			return -ETIMEDOUT;
-	} while (!all_done(deadline));
+	}
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);
 	return 0;
