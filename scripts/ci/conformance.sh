@@ -49,10 +49,10 @@ for compiler in gcc clang-19; do
 		[ "$compiler$sanitizer" = gccaddress,undefined ] && relaxed=" -fno-sanitize=null"
 		more=
 		[ "$sanitizer" = thread ] || more="-fno-sanitize-recover=all$relaxed"
-		step "$sanitizer, $compiler: builds" only "$build-$compiler-$sanitizer" \
+		step "$sanitizer, $compiler: builds" only "$build-$compiler-${sanitizer/,/-}" \
 			tests/conformance/{conformance,exhausted,ours,ours-debug} -- \
 			-Db_sanitize="$sanitizer" -Db_lundef=false -Dc_args="$more" -Dcpp_args="$more" || continue
-		count_meson "$build-$compiler-$sanitizer" --no-rebuild --suite conformance --timeout-multiplier 3
+		count_meson "$build-$compiler-${sanitizer/,/-}" --no-rebuild --suite conformance --timeout-multiplier 3
 	done
 done
 finish
