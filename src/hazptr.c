@@ -253,11 +253,12 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uintptr_t *line = &ctx->slots->value;
 	const hazptr_t *held;
+	uintptr_t *line;
 
 	if (!ctx->slots)
 		return;
+	line = &ctx->slots->value;
 	ctx->slots = NULL;
 	held = held_in(line);
 	if (quiesce_unlikely(held != NULL)) {

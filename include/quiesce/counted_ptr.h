@@ -121,7 +121,7 @@ QUIESCE_FAST bool counted_put(struct counted *counted)
 
 QUIESCE_FAST struct counted *quiesce__counted_at(void *object, size_t offset)
 {
-	return (struct counted *)(void *)((char *)object + offset);
+	return (struct counted *)((uintptr_t)object + offset); /* as numbers: in C++ it may lie before the object */
 }
 
 QUIESCE_FAST void *quiesce__counted_load(void **where, size_t offset)

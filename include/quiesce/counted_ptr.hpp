@@ -101,7 +101,7 @@ template <class T> struct counted_traits {
 
 	static void release(struct counted *count) noexcept
 	{
-		void *ptr = reinterpret_cast<char *>(count) - offset();
+		void *ptr = reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(count) - offset());
 
 		if constexpr (intrusive) {
 			delete static_cast<object *>(ptr);

@@ -48,7 +48,7 @@ static const char *skipped; /* why */
 static long nr_live;   /* relaxed counts */
 static long fail_after = -1; /* the main thread's, while there is no other */
 
-static void *allocate(std::size_t size, std::size_t align)
+[[maybe_unused]] static void *allocate(std::size_t size, std::size_t align)
 {
 	void *p = nullptr;
 
@@ -60,19 +60,27 @@ static void *allocate(std::size_t size, std::size_t align)
 	return p;
 }
 
-static void deallocate(void *p)
+[[maybe_unused]] static void deallocate(void *p)
 {
 	if (p)
 		quiesce_fetch_add_relaxed(&nr_live, -1L);
 	std::free(p);
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NEW_IS_TAKEN 1 /* by the sanitizer, and linked statically */
+#endif
+#endif
+#ifndef NEW_IS_TAKEN
+#define NEW_IS_TAKEN 0
 void *operator new(std::size_t size) { return allocate(size, 16); }
 void *operator new(std::size_t size, std::align_val_t align) { return allocate(size, static_cast<std::size_t>(align)); }
 void operator delete(void *p) noexcept { deallocate(p); }
 void operator delete(void *p, std::size_t) noexcept { deallocate(p); }
 void operator delete(void *p, std::align_val_t) noexcept { deallocate(p); }
 void operator delete(void *p, std::size_t, std::align_val_t) noexcept { deallocate(p); }
+#endif
 
 /* ---- objects ---- */
 
@@ -253,9 +261,13 @@ static void whatever_throws_leaves_nothing_behind()
 	long live = quiesce_load_relaxed(&nr_live);
 	bool caught = false;
 
-	CHECK(throws_bad_alloc([] { make_counted<plain>(); }));
-	CHECK(throws_bad_alloc([] { make_counted<wide>(); }));
-	CHECK(throws_bad_alloc([] { make_counted<base>(); }));
+	if (NEW_IS_TAKEN) {
+		std::puts("# operator new is the sanitizer's: allocations that fail are not tried");
+	} else {
+		CHECK(throws_bad_alloc([] { make_counted<plain>(); }));
+		CHECK(throws_bad_alloc([] { make_counted<wide>(); }));
+		CHECK(throws_bad_alloc([] { make_counted<base>(); }));
+	}
 	try {
 		make_counted<thrower>(true);
 	} catch (int) {
