@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
-seconds=8
+seconds=4
 [ -n "${CI_LONG:-}" ] && seconds=3600
 with gcc
 step "build" setup "$CI_BUILD/torture" --werror || finish
