@@ -57,11 +57,7 @@ QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1
 {
 	struct quiesce__retired *r;
 
-	if (self->state & QUIESCE_TLS_EXITING)
-		return NULL;
-	quiesce__init();
-	quiesce__used();
-	if (platform_arm_thread_exit())
+	if (!quiesce__may_have_queue(self))
 		return NULL;
 	r = adopt();
 	if (r) {

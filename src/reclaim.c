@@ -44,11 +44,7 @@ static struct quiesce__ring *ring_new(struct quiesce_tls_v1 *self)
 {
 	struct quiesce__ring *ring;
 
-	if (self->state & QUIESCE_TLS_EXITING)
-		return NULL;
-	quiesce__init();
-	quiesce__used();
-	if (platform_arm_thread_exit())
+	if (!quiesce__may_have_queue(self))
 		return NULL;
 	ring = platform_pages_get(sizeof *ring);
 	if (!ring)

@@ -144,6 +144,16 @@ static inline bool quiesce__garbage_above(uint64_t limit)
 	return limit && garbage > 0 && (uint64_t)garbage > limit;
 }
 
+/* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */
+static inline bool quiesce__may_have_queue(const struct quiesce_tls_v1 *self)
+{
+	if (self->state & QUIESCE_TLS_EXITING)
+		return false;
+	quiesce__init();
+	quiesce__used();
+	return platform_arm_thread_exit() == 0;
+}
+
 /* May the calling thread sleep for a grace period? */
 static inline bool quiesce__may_sleep(const struct quiesce_tls_v1 *self)
 {
