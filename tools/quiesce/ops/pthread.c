@@ -3,10 +3,14 @@
 #include <pthread.h>
 
 #include "loop.h"
+#include "rwlock.h"
 #include "table.h"
 
 static pthread_mutex_t mutex __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
+/* Its default: a writer waits until there is no reader, however long more of them come. */
 static pthread_rwlock_t rwlock __attribute__((aligned(128))) = PTHREAD_RWLOCK_INITIALIZER;
+/* Readers wait behind a writer that waits. */
+static pthread_rwlock_t writer_rwlock __attribute__((aligned(128))) = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static pthread_spinlock_t spinlock __attribute__((aligned(128)));
 
 static int spinlock_init(enum op_fence fence)
@@ -17,7 +21,28 @@ static int spinlock_init(enum op_fence fence)
 
 OP_READ(pthread_mutex, pthread_mutex_lock(&mutex), OP_LOAD, pthread_mutex_unlock(&mutex));
 OP_READ(pthread_rwlock, pthread_rwlock_rdlock(&rwlock), OP_LOAD, pthread_rwlock_unlock(&rwlock));
+OP_READ(pthread_rwlock_writer, pthread_rwlock_rdlock(&writer_rwlock), OP_LOAD, pthread_rwlock_unlock(&writer_rwlock));
 OP_READ(pthread_spinlock, pthread_spin_lock(&spinlock), OP_LOAD, pthread_spin_unlock(&spinlock));
+
+static void rwlock_write_lock(void)
+{
+	pthread_rwlock_wrlock(&rwlock);
+}
+
+static void rwlock_write_unlock(void)
+{
+	pthread_rwlock_unlock(&rwlock);
+}
+
+static void writer_rwlock_write_lock(void)
+{
+	pthread_rwlock_wrlock(&writer_rwlock);
+}
+
+static void writer_rwlock_write_unlock(void)
+{
+	pthread_rwlock_unlock(&writer_rwlock);
+}
 
 const struct op op_pthread_mutex = {
 	.name = "pthread_mutex",
@@ -31,9 +56,33 @@ const struct op op_pthread_rwlock = {
 	.read = &pthread_rwlock_read,
 };
 
+const struct op op_pthread_rwlock_writer = {
+	.name = "pthread_rwlock_writer",
+	.what = "the same, of the kind that prefers writers",
+	.read = &pthread_rwlock_writer_read,
+};
+
 const struct op op_pthread_spinlock = {
 	.name = "pthread_spinlock",
 	.what = "one shared pthread spinlock",
 	.read = &pthread_spinlock_read,
 	.init = spinlock_init,
+};
+
+const struct rwlock_op rwlock_op_pthread_rwlock = {
+	.name = "pthread_rwlock",
+	.what = "pthread reader-writer lock, as it is by default: prefers readers",
+	.read_lock = pthread_rwlock_section_lock,
+	.read_unlock = pthread_rwlock_section_unlock,
+	.write_lock = rwlock_write_lock,
+	.write_unlock = rwlock_write_unlock,
+};
+
+const struct rwlock_op rwlock_op_pthread_rwlock_writer = {
+	.name = "pthread_rwlock_writer",
+	.what = "pthread reader-writer lock of the kind that prefers writers",
+	.read_lock = pthread_rwlock_writer_section_lock,
+	.read_unlock = pthread_rwlock_writer_section_unlock,
+	.write_lock = writer_rwlock_write_lock,
+	.write_unlock = writer_rwlock_write_unlock,
 };

@@ -25,8 +25,10 @@
 
 #ifdef HAVE_CK
 #define OP_CK(X) X(ck_epoch) X(ck_hp)
+#define OP_CK_LOCKS(X) X(ck_brlock) X(ck_rwlock) X(ck_pflock) X(ck_swlock) X(ck_bytelock)
 #else
 #define OP_CK(X)
+#define OP_CK_LOCKS(X)
 #endif
 
 #ifdef HAVE_LIBCDS
@@ -47,6 +49,18 @@
 #define OP_STD_SHARED_PTR(X)
 #endif
 
+#ifdef HAVE_STD_SHARED_MUTEX
+#define OP_STD_SHARED_MUTEX(X) X(std_shared_mutex)
+#else
+#define OP_STD_SHARED_MUTEX(X)
+#endif
+
+#ifdef HAVE_TBB
+#define OP_TBB(X) X(tbb_spin_rw_mutex) X(tbb_rw_mutex)
+#else
+#define OP_TBB(X)
+#endif
+
 #define OP_TYPES(X)                                                                          \
 	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_bitmask) X(raw_hp_wake)                \
 	OP_RSEQ(X) X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                       \
@@ -56,7 +70,8 @@
 	X(hazptr) X(hazptr_tryprotect) X(hazptr_alloc) X(hazptr_context)                     \
 	OP_HAZARD_POINTER(X) X(counted_ptr) X(busted_hazptr)                                 \
 	OP_LIBURCU(X) OP_CK(X) OP_LIBCDS(X)                                                  \
-	X(seqlock) OP_STD_SHARED_PTR(X) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)
+	X(seqlock) OP_STD_SHARED_PTR(X) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)    \
+	X(pthread_rwlock_writer) OP_STD_SHARED_MUTEX(X) OP_CK_LOCKS(X) OP_TBB(X)
 
 #define OP_DECLARE(name) extern const struct op op_##name;
 OP_TYPES(OP_DECLARE)
