@@ -9,6 +9,7 @@
  */
 #include "rcu.h"
 #include "hazptr.h"
+#include "percpu.h"
 #include "reclaim.h"
 #include "shazptr.h"
 
@@ -83,6 +84,7 @@ static void init_all(void)
 	quiesce__readers_init();
 	quiesce__slots_init();
 	quiesce__hazptr_init();
+	quiesce__percpu_init();
 	platform_init();
 	quiesce__fork_canary = platform_fork_canary();
 }
@@ -234,10 +236,12 @@ void quiesce__fork_prepare(void)
 	quiesce__shazptr_fork_prepare();
 	quiesce__rcu_fork_prepare();
 	quiesce__lock(&quiesce__readers.lock);
+	quiesce__percpu_fork_prepare();
 }
 
 void quiesce__fork_parent(void)
 {
+	quiesce__percpu_fork_parent();
 	quiesce__unlock(&quiesce__readers.lock);
 	quiesce__rcu_fork_parent();
 	quiesce__shazptr_fork_parent();
@@ -256,6 +260,7 @@ void quiesce__fork_child(void)
 	quiesce__scan_fork_child();
 	quiesce__hazptr_fork_child();
 	quiesce__readers_fork_child();
+	quiesce__percpu_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__slots_fork_child();
 	quiesce__shazptr_debug_fork_child();

@@ -36,6 +36,8 @@
 	X(HP3) /* object pushed to a list | who takes the list */             \
 	X(HP4) /* object queued, then is the queue swept | so marked, then anything queued */ \
 	X(CP1) /* used through a reference, then put | the last put, then retired */ \
+	X(PC1) /* sets of counters there | object says so, then counted there */ \
+	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \
@@ -85,6 +87,7 @@
 	X(hazptr_list_lost, "what is left behind is not looked at")                    \
 	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
+	X(percpu_entered_first, "who entered is summed before who left")               \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

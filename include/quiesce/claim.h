@@ -38,6 +38,14 @@ extern struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 #endif
 
+#if defined(__has_feature)
+#define QUIESCE_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define QUIESCE_TSAN 1
+#else
+#define QUIESCE_TSAN 0
+#endif
+
 /* The slot of @near if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
  * empty slot, release of the value. */
 #define quiesce_claim(label, near, value) quiesce__claim_rseq((near), (value))
@@ -51,14 +59,6 @@ int64_t quiesce__claim_id(void);
 
 #if defined(__x86_64__)
 #define QUIESCE_HAVE_RSEQ 1
-
-#if defined(__has_feature)
-#define QUIESCE_TSAN __has_feature(thread_sanitizer)
-#elif defined(__SANITIZE_THREAD__)
-#define QUIESCE_TSAN 1
-#else
-#define QUIESCE_TSAN 0
-#endif
 
 #if defined(QUIESCE_PERTURB)
 /* A random stay inside the sequence, and the mutant that leaves it without its protection. */

@@ -24,6 +24,10 @@ int platform_membarrier_init(void);
  * and its return, and so does the caller.  0 or -errno. */
 int platform_membarrier(void);
 
+/* The same, and every thread that is inside a restartable sequence begins it anew.  -ENOSYS where the
+ * kernel cannot; asked for the first time, it may fail for want of memory. */
+int platform_membarrier_restart(void);
+
 /* ---- sleeping ---- */
 
 #define PLATFORM_FOREVER UINT64_MAX

@@ -39,14 +39,35 @@ int platform_membarrier_init(void)
 }
 
 /* Kernels for very many CPUs allocate for the command, and may be out of memory just now. */
-int platform_membarrier(void)
+static int membarrier_patient(int cmd)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
-	int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+	int err = membarrier(cmd, 0);
 
 	for (int i = 0; err == -ENOMEM && i < ENOMEM_TRIES; i++) {
 		syscall(SYS_nanosleep, &pause, NULL);
-		err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+		err = membarrier(cmd, 0);
 	}
 	return err;
+}
+
+int platform_membarrier(void)
+{
+	return membarrier_patient(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+#define CMD_PRIVATE_EXPEDITED_RSEQ (1 << 7) /* since Linux 5.10, and headers may be older */
+#define CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ (1 << 8)
+
+int platform_membarrier_restart(void)
+{
+	int err = membarrier_patient(CMD_PRIVATE_EXPEDITED_RSEQ);
+
+	if (err != -EPERM)
+		return err == -EINVAL ? -ENOSYS : err;
+	/* First use in this process, or in this child. */
+	err = membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0);
+	if (err)
+		return err == -EINVAL ? -ENOSYS : err;
+	return membarrier_patient(CMD_PRIVATE_EXPEDITED_RSEQ);
 }

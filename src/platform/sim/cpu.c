@@ -11,7 +11,7 @@
 #include "machine.h"
 #include "platform/platform.h"
 
-#include <quiesce/claim.h>
+#include <quiesce/percpu.h>
 
 #include <errno.h>
 #include <string.h>
@@ -177,4 +177,50 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value
 		result = critical_section(t, near, value, &slot);
 	while (result == -EAGAIN);
 	return slot;
+}
+
+/* ---- counters of the id ---- */
+
+/* 1 counted, 0 there is no such set, or @closed; -EAGAIN. */
+static int counting(struct thread *t, const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed,
+		    enum sim_order order, const struct sim_site *site)
+{
+	uint64_t *word, found;
+	int64_t id;
+
+	sim__held_release(t);
+	t->rseq_aborted = false;
+	sim__point();
+	if (closed && sim__load(closed, 8, SIM_RELAXED, site))
+		return 0;
+	if (aborted(t))
+		return -EAGAIN;
+	id = id_now();
+	if ((uint64_t)id >= percpu->limit >> QUIESCE_PERCPU_SHIFT)
+		return 0;
+	word = (uint64_t *)(void *)(percpu->base + ((size_t)id << QUIESCE_PERCPU_SHIFT) + offset);
+	found = sim__load(word, 8, SIM_RELAXED, site);
+	if (aborted(t))
+		return -EAGAIN;
+	sim__point();
+	if (aborted(t))
+		return -EAGAIN;
+	sim__commit_now(t, word, found + 1, order, site);
+	return 1;
+}
+
+bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool release,
+			const char *label)
+{
+	const struct sim_site site = { "quiesce_count", label, 0 };
+	struct thread *t = sim__current();
+	int result;
+
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	if (!t || !quiesce_load_acquire(PC1, &percpu->rseq))
+		return false;
+	do
+		result = counting(t, percpu, offset, closed, release ? SIM_RELEASE : SIM_RELAXED, &site);
+	while (result == -EAGAIN);
+	return result;
 }

@@ -27,8 +27,9 @@ static void interrupt(struct thread *target, const struct view *before, struct v
 	view_join(gathered, &target->cur);
 }
 
-/* Not atomic: other threads run between one interrupt and the next. */
-static void membarrier(struct thread *t)
+/* Not atomic: other threads run between one interrupt and the next.  @restart: and whoever is in a
+ * restartable sequence begins it anew. */
+static void membarrier(struct thread *t, bool restart)
 {
 	struct view before, gathered;
 	int n = M->nr_threads;
@@ -47,12 +48,13 @@ static void membarrier(struct thread *t)
 		}
 		sim__point();
 		interrupt(target, &before, &gathered);
+		target->rseq_aborted |= restart;
 	}
 	view_join(&t->cur, &gathered);
 	view_fence(t);
 }
 
-int platform_membarrier(void)
+static int membarrier_call(bool restart)
 {
 	struct thread *t = sim__current();
 
@@ -63,9 +65,19 @@ int platform_membarrier(void)
 	sim__held_release(t);
 	sim__point();
 	sim__trace("membarrier", NULL, 0, SIM_FULL, &syscall_site);
-	membarrier(t);
+	membarrier(t, restart);
 	sim__trace("membarrier-ends", NULL, 0, SIM_FULL, &syscall_site);
 	return 0;
+}
+
+int platform_membarrier(void)
+{
+	return membarrier_call(false);
+}
+
+int platform_membarrier_restart(void)
+{
+	return M->config.membarrier == SIM_MEMBARRIER_NO_RESTART ? -ENOSYS : membarrier_call(true);
 }
 
 /* ---- sleeping ---- */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu.h - counters per id: where they come from, the slow way to count, and sums. */
+#ifndef QUIESCE_SRC_PERCPU_H
+#define QUIESCE_SRC_PERCPU_H
+
+#include <quiesce/percpu.h>
+
+#include "core.h"
+
+/* Words start here: where the library is tested they overflow at once. */
+#if defined(QUIESCE_SIM) || defined(QUIESCE_PERTURB) || defined(QUIESCE_DEBUG_WRAP)
+#define QUIESCE_PERCPU_START (UINT64_MAX - 1)
+#else
+#define QUIESCE_PERCPU_START 0
+#endif
+
+/* Allocate @percpu's sets, of @words words, unless it has them: any thread may come first, also in a
+ * signal handler.  0 or -ENOMEM; the object works without, as a set that all share. */
+int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words);
+/* Give them back; nobody counts there any more. */
+void quiesce__percpu_close(struct quiesce_percpu *percpu, uint32_t words);
+
+/* Add one to word @index, where quiesce_count_*() would not: in a set by a locked instruction, or in
+ * @shared, the object's own set, if others count in the sets without one.  A full fence before and after. */
+void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index);
+
+/* How many have counted in word @entered and not in word @left.  Those who left are summed first: whoever is
+ * among them is then among those who entered, so zero means that all who were there before the call have left,
+ * and what they did before is visible.  A number that includes who came meanwhile, else. */
+uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
+
+void quiesce__percpu_init(void);
+void quiesce__percpu_fork_prepare(void);
+void quiesce__percpu_fork_parent(void);
+void quiesce__percpu_fork_child(void);
+
+#endif
