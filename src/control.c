@@ -9,6 +9,7 @@
  */
 #include "rcu.h"
 #include "hazptr.h"
+#include "helper.h"
 #include "percpu.h"
 #include "reclaim.h"
 #include "shazptr.h"
@@ -236,12 +237,14 @@ void quiesce__fork_prepare(void)
 	quiesce__shazptr_fork_prepare();
 	quiesce__rcu_fork_prepare();
 	quiesce__lock(&quiesce__readers.lock);
+	quiesce__helper_fork_prepare();
 	quiesce__percpu_fork_prepare();
 }
 
 void quiesce__fork_parent(void)
 {
 	quiesce__percpu_fork_parent();
+	quiesce__helper_fork_parent();
 	quiesce__unlock(&quiesce__readers.lock);
 	quiesce__rcu_fork_parent();
 	quiesce__shazptr_fork_parent();
@@ -261,6 +264,7 @@ void quiesce__fork_child(void)
 	quiesce__hazptr_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__percpu_fork_child();
+	quiesce__helper_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__slots_fork_child();
 	quiesce__shazptr_debug_fork_child();

@@ -42,7 +42,7 @@ static void leave(struct hazptr_cohort *cohort, struct hazptr_head *kept)
 static void run(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uint32_t ungated = self->state & QUIESCE_TLS_IN_CALLBACK ? 0 : QUIESCE_TLS_UNGATED;
+	uint32_t ungated = self->state & (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_HELPER) ? 0 : QUIESCE_TLS_UNGATED;
 
 	self->state |= ungated;
 	quiesce__hazptr_run_list(ready, nr);

@@ -38,6 +38,7 @@
 	X(CP1) /* used through a reference, then put | the last put, then retired */ \
 	X(PC1) /* sets of counters there | object says so, then counted there */ \
 	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
+	X(HL1) /* asleep set, then poked read | poked set, then asleep taken */ \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \

@@ -16,6 +16,7 @@
  */
 #include "reclaim.h"
 #include "hazptr.h"
+#include "helper.h"
 #include "rcu.h"
 #include "ring.h"
 #include "shazptr.h"
@@ -338,6 +339,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	}
 	stop_worker(deadline);
 	quiesce__shazptr_stop_thread(deadline);
+	quiesce__helper_stop(deadline);
 	return 0;
 }
 

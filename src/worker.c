@@ -19,6 +19,7 @@
  * CB8  again set, then lock tried           | lock given up, then again read
  * FK1  gate closed, then running read       | running set, then closed read
  */
+#include "helper.h"
 #include "hazptr.h"
 #include "rcu.h"
 #include "reclaim.h"
@@ -149,7 +150,7 @@ void quiesce__gate_enter(uint32_t *running)
 
 void quiesce__gate_leave(uint32_t *running)
 {
-	/* FK1: release, pairs with FK1 in callbacks_paused() and quiesce__retired_paused() */
+	/* FK1: release, pairs with FK1 in callbacks_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
 	quiesce_store_release(FK1, running, 0);
 }
 
@@ -431,7 +432,7 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 static bool callbacks_paused(void)
 {
 	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-	return !quiesce_load_acquire(FK1, &gate.running) && quiesce__retired_paused();
+	return !quiesce_load_acquire(FK1, &gate.running) && quiesce__retired_paused() && quiesce__helper_paused();
 }
 
 void quiesce__reclaim_fork_prepare(void)

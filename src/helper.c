@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* helper.c - the helper thread: jobs that are due, one step at a time.
+ *
+ * I1. A job is listed, or being stepped, or neither; whoever starts it while it is being stepped
+ *     lists it again, so no start is lost.
+ * I2. Everything here is under the lock, except the steps.  The helper sleeps only on @asleep, which it
+ *     sets, and whoever lists a job clears, under the lock.
+ *     Only quiesce__helper_poke() does it without, because it may run in a signal handler.
+ * I3. A head of quiesce__later() is in a list, or has been called, or is being called.
+ *
+ * HL1  asleep set, then poked read | poked set, then asleep taken
+ */
+#include "helper.h"
+
+#include "ring.h"
+
+#define LATER_NS 10000000u /* a round: heads wait one to two of them */
+#define STOP_STEP_NS 1000000u
+
+static uint64_t later_step(struct quiesce__job *job);
+
+static struct {
+	struct quiesce__lock lock;
+	uint32_t asleep;  /* 1: the helper sleeps, or is about to */
+	uint32_t poked;   /* 1: take a step of every job */
+	uint32_t started; /* there is a thread */
+	uint32_t stop;
+	uint32_t in_step; /* for the fork gate */
+	uint32_t steps;   /* counts steps that are over, while somebody waits for one */
+	uint32_t waiting; /* for that */
+	struct quiesce__job *jobs;
+	struct quiesce__job *current;
+	struct rcu_head *fresh, *aging, *calling;
+	struct quiesce__job later;
+} helper = { .later = { .step = later_step } };
+
+/* ---- the list; under the lock ---- */
+
+static void list_job(struct quiesce__job *job, uint64_t due)
+{
+	job->due = due;
+	if (job->listed)
+		return;
+	job->listed = true;
+	job->next = helper.jobs;
+	helper.jobs = job;
+}
+
+static void unlist_job(struct quiesce__job *job)
+{
+	struct quiesce__job **at = &helper.jobs;
+
+	if (!job->listed)
+		return;
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	job->listed = false;
+}
+
+static struct quiesce__job *first_due(void)
+{
+	struct quiesce__job *first = helper.jobs;
+
+	for (struct quiesce__job *job = first; job; job = job->next)
+		if (job->due < first->due)
+			first = job;
+	return first;
+}
+
+/* ---- the thread ---- */
+
+/* Holds the lock, and lets go of it meanwhile. */
+static void take_step(struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	unlist_job(job);
+	helper.current = job;
+	quiesce__unlock(&helper.lock);
+	quiesce__gate_enter(&helper.in_step);
+	ns = job->step(job);
+	quiesce__gate_leave(&helper.in_step);
+	quiesce__lock(&helper.lock);
+	helper.current = NULL;
+	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed)
+		list_job(job, platform_now_ns() + ns);
+	if (!helper.waiting)
+		return;
+	helper.waiting = 0;
+	quiesce_store_relaxed(&helper.steps, helper.steps + 1); /* Relaxed: under the lock. */
+	platform_futex_wake(&helper.steps, INT32_MAX);
+}
+
+/* Holds the lock, and lets go of it meanwhile. */
+static void sleep_until(uint64_t due, uint64_t now)
+{
+	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
+	quiesce_xchg(HL1, &helper.asleep, 1u);
+	quiesce__unlock(&helper.lock);
+	if (!quiesce_load_relaxed(&helper.poked)) /* Relaxed: HL1. */
+		platform_futex_wait(&helper.asleep, 1, due == PLATFORM_FOREVER ? due : due - now);
+	quiesce__lock(&helper.lock);
+	quiesce_store_relaxed(&helper.asleep, 0); /* Relaxed: as above. */
+}
+
+static void look_if_poked(void)
+{
+	if (!quiesce_load_relaxed(&helper.poked)) /* Relaxed: HL1, or looked at again. */
+		return;
+	quiesce_store_relaxed(&helper.poked, 0); /* Relaxed: every job looks now. */
+	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
+	quiesce_fence_full(HL1);
+	for (struct quiesce__job *job = helper.jobs; job; job = job->next)
+		if (job != &helper.later)
+			job->due = 0;
+}
+
+static void helper_main(void *unused)
+{
+	(void)unused;
+	quiesce__self()->state |= QUIESCE_TLS_HELPER;
+	quiesce__lock(&helper.lock);
+	for (;;) {
+		struct quiesce__job *job;
+		uint64_t now;
+
+		look_if_poked();
+		job = first_due();
+		now = platform_now_ns();
+		if (job && job->due <= now)
+			take_step(job);
+		else if (!job && helper.stop)
+			break;
+		else
+			sleep_until(job ? job->due : PLATFORM_FOREVER, now);
+	}
+	quiesce_store_relaxed(&helper.started, 0); /* Relaxed: under the lock. */
+	quiesce__unlock(&helper.lock);
+	platform_futex_wake(&helper.started, INT32_MAX);
+}
+
+/* Holds the lock, and lets go of it meanwhile. */
+static bool ensure_thread(void)
+{
+	bool there;
+
+	helper.stop = 0;
+	if (helper.started)
+		return true;
+	quiesce_store_relaxed(&helper.started, 1); /* Relaxed: under the lock. */
+	quiesce__unlock(&helper.lock);
+	there = platform_thread_start(helper_main, NULL, "quiesce-helper", -1) == 0;
+	quiesce__lock(&helper.lock);
+	if (!there)
+		quiesce_store_relaxed(&helper.started, 0); /* Relaxed: as above. */
+	return there;
+}
+
+static bool rouse(void)
+{
+	bool asleep = helper.asleep;
+
+	quiesce_store_relaxed(&helper.asleep, 0); /* Relaxed: under the lock. */
+	return asleep;
+}
+
+bool quiesce__job_start(struct quiesce__job *job)
+{
+	bool there, asleep;
+
+	quiesce__fork_check();
+	quiesce__lock(&helper.lock);
+	list_job(job, 0);
+	there = ensure_thread();
+	if (!there)
+		unlist_job(job);
+	asleep = rouse();
+	quiesce__unlock(&helper.lock);
+	if (asleep)
+		platform_futex_wake(&helper.asleep, 1);
+	return there;
+}
+
+void quiesce__job_cancel(struct quiesce__job *job)
+{
+	quiesce__lock(&helper.lock);
+	unlist_job(job);
+	while (helper.current == job) {
+		uint32_t steps = helper.steps;
+
+		helper.waiting = 1;
+		quiesce__unlock(&helper.lock);
+		platform_futex_wait(&helper.steps, steps, PLATFORM_FOREVER);
+		quiesce__lock(&helper.lock);
+		unlist_job(job);
+	}
+	quiesce__unlock(&helper.lock);
+}
+
+void quiesce__helper_poke(void)
+{
+	/* HL1: full, pairs with HL1 in look_if_poked() */
+	quiesce_xchg(HL1, &helper.poked, 1u);
+	/* HL1: full, pairs with HL1 in sleep_until() */
+	if (quiesce_xchg(HL1, &helper.asleep, 0u))
+		platform_futex_wake(&helper.asleep, 1);
+}
+
+bool quiesce__in_helper(void)
+{
+	return (quiesce__self()->state & QUIESCE_TLS_HELPER) != 0;
+}
+
+bool quiesce__helper_running(void)
+{
+	return quiesce_load_relaxed(&helper.started) != 0; /* Relaxed: a statistic. */
+}
+
+void quiesce__helper_stop(uint64_t deadline)
+{
+	bool asleep;
+
+	quiesce__lock(&helper.lock);
+	helper.stop = 1;
+	asleep = rouse();
+	quiesce__unlock(&helper.lock);
+	if (asleep)
+		platform_futex_wake(&helper.asleep, 1);
+	while (quiesce__helper_running() && (!deadline || platform_now_ns() < deadline))
+		platform_futex_wait(&helper.started, 1, STOP_STEP_NS);
+}
+
+/* ---- later ---- */
+
+static struct rcu_head *pop(struct rcu_head **list)
+{
+	struct rcu_head *head;
+
+	quiesce__lock(&helper.lock);
+	head = *list;
+	if (head)
+		*list = head->next;
+	quiesce__unlock(&helper.lock);
+	return head;
+}
+
+static void call_all(struct rcu_head **list)
+{
+	struct rcu_head *head;
+
+	while ((head = pop(list)))
+		head->func(head);
+}
+
+static uint64_t later_step(struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	(void)job;
+	call_all(&helper.calling); /* what a fork() left over */
+	quiesce__lock(&helper.lock);
+	helper.calling = helper.aging;
+	helper.aging = helper.fresh;
+	helper.fresh = NULL;
+	quiesce__unlock(&helper.lock);
+	call_all(&helper.calling);
+	quiesce__lock(&helper.lock);
+	ns = helper.aging || helper.fresh ? LATER_NS : QUIESCE_JOB_DONE;
+	quiesce__unlock(&helper.lock);
+	return ns;
+}
+
+void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	bool there, asleep;
+
+	quiesce__init();
+	quiesce__fork_check();
+	head->func = func;
+	quiesce__lock(&helper.lock);
+	there = ensure_thread();
+	if (there) {
+		head->next = helper.fresh;
+		helper.fresh = head;
+		if (!helper.later.listed)
+			list_job(&helper.later, platform_now_ns() + LATER_NS);
+	}
+	asleep = rouse();
+	quiesce__unlock(&helper.lock);
+	if (asleep)
+		platform_futex_wake(&helper.asleep, 1);
+	if (!there)
+		func(head);
+}
+
+void quiesce__later_flush(void)
+{
+	call_all(&helper.aging);
+	call_all(&helper.fresh);
+	call_all(&helper.calling);
+	quiesce__job_cancel(&helper.later);
+	quiesce__lock(&helper.lock);
+	if (helper.fresh || helper.aging) /* meanwhile */
+		list_job(&helper.later, platform_now_ns() + LATER_NS);
+	quiesce__unlock(&helper.lock);
+}
+
+/* ---- fork ---- */
+
+bool quiesce__helper_paused(void)
+{
+	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+	return !quiesce_load_acquire(FK1, &helper.in_step);
+}
+
+void quiesce__helper_fork_prepare(void)
+{
+	quiesce__lock(&helper.lock);
+}
+
+void quiesce__helper_fork_parent(void)
+{
+	quiesce__unlock(&helper.lock);
+}
+
+/* A step that was being taken by a thread that the child does not have is to be taken again. */
+void quiesce__helper_fork_child(void)
+{
+	quiesce__lock_reset(&helper.lock);
+	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
+	helper.started = quiesce__in_helper();
+	if (helper.started || !helper.current)
+		return;
+	list_job(helper.current, 0);
+	helper.current = NULL;
+}
