@@ -27,6 +27,7 @@ run  - pc:liburcu liburcu-dev
 run  - pc:ck libck-dev
 run  - cmd:g++ g++
 run  - file:/usr/include/cds/gc/hp.h libcds-dev
+run  - pc:tbb libtbb-dev
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils

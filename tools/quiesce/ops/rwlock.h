@@ -14,7 +14,7 @@
 struct rwlock_op {
 	const char *name, *what;
 	/* Each may be NULL.  init: 0 or -errno, before any thread uses it; fini: after all of them;
-	 * thread_*: around a thread's use, whichever side it takes. */
+	 * thread_*: around a thread's use, whichever side it takes; they may wait until nobody is inside. */
 	int (*init)(void);
 	void (*fini)(void);
 	void (*thread_enter)(void), (*thread_exit)(void);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* rwlocks.c - the reader-writer locks of the tool's table do what their names say, and locks that do not are found.
+ *
+ * What is judged is who is inside together with whom.  A lock that is right never fails, however slow the machine:
+ * the short waits are for somebody who must not come.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <quiesce/atomic.h>
+
+#include "ops/rwlock.h"
+
+#define READERS 70    /* more than the bytes of a byte lock */
+#define NOT_MS 10     /* this long nobody must come */
+#define WRITERS 2     /* of those that only work, and as many readers */
+#define ROUNDS 5      /* of theirs, at least: */
+#define WORK_MS 20    /* locks that spin get little done where others yield */
+#define HANG_S 60
+static int patience_ms = 30000; /* for who has to come */
+
+static const struct rwlock_op *lock;
+
+static void fail(const char *what)
+{
+	printf("# %s: %s\n", lock->name, what);
+	fflush(stdout);
+	_exit(1);
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Was it posted within @ms? */
+static bool wait_for(sem_t *sem, int ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
+	while (sem_timedwait(sem, &until)) {
+		if (errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+/* ---- threads that go in when told, say so, and come out when told ---- */
+
+struct visitor {
+	pthread_t thread;
+	bool writes;
+	sem_t ready, go, in, leave, out;
+};
+
+static void *visit(void *arg)
+{
+	struct visitor *v = arg;
+
+	if (lock->thread_enter)
+		lock->thread_enter();
+	sem_post(&v->ready);
+	wait_for(&v->go, 2 * patience_ms);
+	(v->writes ? lock->write_lock : lock->read_lock)();
+	sem_post(&v->in);
+	wait_for(&v->leave, 2 * patience_ms);
+	(v->writes ? lock->write_unlock : lock->read_unlock)();
+	sem_post(&v->out);
+	if (lock->thread_exit)
+		lock->thread_exit();
+	return NULL;
+}
+
+/* Before anybody goes in, because that is when a lock may make its threads known. */
+static void prepare(struct visitor *v, bool writes)
+{
+	v->writes = writes;
+	if (sem_init(&v->ready, 0, 0) || sem_init(&v->go, 0, 0) || sem_init(&v->in, 0, 0) || sem_init(&v->leave, 0, 0) ||
+	    sem_init(&v->out, 0, 0) || pthread_create(&v->thread, NULL, visit, v) || !wait_for(&v->ready, patience_ms))
+		fail("no thread");
+}
+
+static void comes_in(struct visitor *v, const char *what)
+{
+	sem_post(&v->go);
+	if (!wait_for(&v->in, patience_ms))
+		fail(what);
+}
+
+static void stays_out(struct visitor *v, const char *what)
+{
+	sem_post(&v->go);
+	if (wait_for(&v->in, NOT_MS))
+		fail(what);
+}
+
+static void leaves(struct visitor *v)
+{
+	sem_post(&v->leave);
+	if (!wait_for(&v->out, patience_ms))
+		fail("no way out");
+}
+
+static void readers_together(void)
+{
+	static struct visitor readers[READERS], writer;
+
+	for (int i = 0; i < READERS; i++)
+		prepare(&readers[i], false);
+	prepare(&writer, true);
+	for (int i = 0; i < READERS; i++)
+		comes_in(&readers[i], "a reader waits for readers");
+	stays_out(&writer, "a writer among readers");
+	for (int i = 0; i < READERS - 1; i++)
+		leaves(&readers[i]);
+	stays_out(&writer, "a writer beside the last reader");
+	leaves(&readers[READERS - 1]);
+	comes_in(&writer, "no writer after all readers");
+	leaves(&writer);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(readers[i].thread, NULL);
+	pthread_join(writer.thread, NULL);
+}
+
+static void writer_alone(void)
+{
+	struct visitor writers[3], reader;
+
+	for (int i = 0; i < 3; i++)
+		prepare(&writers[i], true);
+	prepare(&reader, false);
+	comes_in(&writers[0], "a writer waits for nobody");
+	stays_out(&reader, "a reader beside a writer");
+	leaves(&writers[0]);
+	comes_in(&reader, "no reader after the writer");
+	leaves(&reader);
+	comes_in(&writers[1], "a writer waits for nobody");
+	stays_out(&writers[2], "two writers");
+	leaves(&writers[1]);
+	comes_in(&writers[2], "no writer after the writer");
+	leaves(&writers[2]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(writers[i].thread, NULL);
+	pthread_join(reader.thread, NULL);
+}
+
+/* ---- threads that work ---- */
+
+static struct {
+	unsigned long first, second; /* under the lock: the same, except while a writer is between them */
+} shared;
+static unsigned long nr_read, nr_writing = WRITERS; /* sections of readers so far; writers that are not done */
+static pthread_barrier_t start;
+
+/* Returns how often. */
+static void *write_often(void *arg)
+{
+	unsigned long n = 0, until;
+	long end_ms;
+
+	if (lock->thread_enter)
+		lock->thread_enter();
+	pthread_barrier_wait(&start);
+	until = quiesce_load_relaxed(&nr_read) + ROUNDS;
+	end_ms = now_ms() + WORK_MS;
+	for (; n < ROUNDS || quiesce_load_relaxed(&nr_read) < until || now_ms() < end_ms; n++) {
+		lock->write_lock();
+		shared.first++;
+		sched_yield();
+		shared.second++;
+		lock->write_unlock();
+		sched_yield();
+	}
+	(void)quiesce_fetch_add_relaxed(&nr_writing, -1ul);
+	if (lock->thread_exit)
+		lock->thread_exit();
+	*(unsigned long *)arg = n;
+	return NULL;
+}
+
+/* Returns how often the values were not the same. */
+static void *read_often(void *arg)
+{
+	unsigned long differ = 0;
+
+	if (lock->thread_enter)
+		lock->thread_enter();
+	pthread_barrier_wait(&start);
+	while (quiesce_load_relaxed(&nr_writing)) {
+		lock->read_lock();
+		differ += shared.first != shared.second;
+		lock->read_unlock();
+		(void)quiesce_fetch_add_relaxed(&nr_read, 1ul);
+		sched_yield(); /* so that there is a moment for writers, where readers come first */
+	}
+	if (lock->thread_exit)
+		lock->thread_exit();
+	*(unsigned long *)arg = differ;
+	return NULL;
+}
+
+static void values(void)
+{
+	unsigned long results[2 * WRITERS];
+	pthread_t threads[2 * WRITERS];
+
+	pthread_barrier_init(&start, NULL, 2 * WRITERS);
+	for (int i = 0; i < 2 * WRITERS; i++)
+		if (pthread_create(&threads[i], NULL, i < WRITERS ? write_often : read_often, &results[i]))
+			fail("no thread");
+	for (int i = 0; i < 2 * WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	if (results[2] || results[3])
+		fail("a reader saw half of what a writer did");
+	if (shared.first != results[0] + results[1] || shared.second != shared.first)
+		fail("writers lost what others did");
+}
+
+/* ---- each check in a process of its own ---- */
+
+static const struct check {
+	const char *name;
+	void (*fn)(void);
+} checks[] = {
+	{ "readers are together, and no writer with them", readers_together },
+	{ "a writer is alone", writer_alone },
+	{ "what readers see is whole", values },
+};
+
+/* Its exit status; -1: another end. */
+static int status_of(const struct check *check)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		alarm(HANG_S);
+		if (lock->init && lock->init())
+			fail("init");
+		check->fn();
+		if (lock->fini)
+			lock->fini();
+		_exit(0);
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+		return WEXITSTATUS(status);
+	printf("# %s: status %x\n", lock->name, (unsigned int)status);
+	return -1;
+}
+
+static int nr_tests, nr_failed;
+
+static void result(bool good, const struct check *check)
+{
+	nr_failed += !good;
+	printf("%sok %d - %s: %s\n", good ? "" : "not ", ++nr_tests, lock->name, check->name);
+}
+
+/* It may be lucky, but not often. */
+static void found(const struct rwlock_op *bad, const struct check *check)
+{
+	int status = 0;
+
+	lock = bad;
+	for (int i = 0; i < 20 && status == 0; i++)
+		status = status_of(check);
+	result(status == 1, check);
+}
+
+static void nothing(void)
+{
+}
+
+int main(void)
+{
+	const struct rwlock_op *model = rwlock_find("pthread_rwlock");
+	struct rwlock_op bad[] = { *model, *model, *model, *model };
+
+	for (const struct rwlock_op *const *op = rwlock_table; *op; op++)
+		for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+			lock = *op;
+			result(status_of(&checks[i]) == 0, &checks[i]);
+		}
+
+	/* The checks can fail. */
+	patience_ms = 20;
+	bad[0].name = "finds readers that lock nothing";
+	bad[0].read_lock = bad[0].read_unlock = nothing;
+	bad[1].name = "finds readers that exclude each other";
+	bad[1].read_lock = model->write_lock;
+	bad[2].name = "finds writers that share";
+	bad[2].write_lock = model->read_lock;
+	bad[3].name = "finds writers that lock nothing";
+	bad[3].write_lock = bad[3].write_unlock = nothing;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		found(&bad[0], &checks[i]);
+		found(&bad[3], &checks[i]);
+	}
+	found(&bad[1], &checks[0]);
+	found(&bad[2], &checks[1]);
+	found(&bad[2], &checks[2]);
+	printf("1..%d\n", nr_tests);
+	return nr_failed != 0;
+}
