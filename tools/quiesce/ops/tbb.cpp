@@ -87,7 +87,6 @@ constexpr rwlock_op both_sides(const char *name, const char *what, const op_read
 
 const op op_tbb_spin_rw_mutex = type("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock, read side", &spin_read);
 const op op_tbb_rw_mutex = type("tbb_rw_mutex", "oneTBB's reader-writer lock that spins, then sleeps, read side", &plain_read);
-const op op_tbb_queuing_rw_mutex = type("tbb_queuing_rw_mutex", "oneTBB's reader-writer lock with a queue, read side", &queuing_read);
 
 const rwlock_op rwlock_op_tbb_spin_rw_mutex =
 	both_sides("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock", spin_read, [] { spin.mutex.lock(); },
