@@ -38,7 +38,7 @@ PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with
                   r"((?:\w+\(\)(?:, | and )?)+))")
 GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
 # The layer itself: it defines the operations and has no sites of its own.
-LAYER = ("include/quiesce/atomic.h", "src/platform/", "src/mutants.", "src/fence.h")
+LAYER = ("include/quiesce/atomic.h", "include/quiesce/percpu.h", "src/platform/", "src/mutants.", "src/fence.h")
 
 
 class Site:

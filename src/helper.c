@@ -108,9 +108,8 @@ static void look_if_poked(void)
 {
 	if (!quiesce_load_relaxed(&helper.poked)) /* Relaxed: HL1, or looked at again. */
 		return;
-	quiesce_store_relaxed(&helper.poked, 0); /* Relaxed: every job looks now. */
 	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
-	quiesce_fence_full(HL1);
+	quiesce_xchg(HL1, &helper.poked, 0u);
 	for (struct quiesce__job *job = helper.jobs; job; job = job->next)
 		if (job != &helper.later)
 			job->due = 0;

@@ -11,7 +11,8 @@
 struct quiesce__job {
 	struct quiesce__job *next;
 	/* One step, in the helper thread, inside the fork gate: it may run callbacks and does not sleep.
-	 * Return: after how many ns to come again, QUIESCE_JOB_DONE not at all, PLATFORM_FOREVER when it is started again (it is not listed then). */
+	 * Return: after how many ns to come again, QUIESCE_JOB_DONE not at all, PLATFORM_FOREVER
+	 * when it is started again (it is not listed then). */
 	uint64_t (*step)(struct quiesce__job *job);
 	uint64_t due;
 	bool listed;

@@ -10,10 +10,6 @@
 
 #include "platform/platform.h"
 
-struct quiesce__lock {
-	uint32_t word; /* 0 free, 1 held, 2 held and somebody may sleep */
-};
-
 void quiesce__lock_slow(struct quiesce__lock *lock);
 
 static inline void quiesce__lock(struct quiesce__lock *lock)

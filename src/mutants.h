@@ -39,6 +39,10 @@
 	X(PC1) /* sets of counters there | object says so, then counted there */ \
 	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
 	X(HL1) /* asleep set, then poked read | poked set, then asleep taken */ \
+	X(RS1) /* updates, then idle | idle seen, then the fast path */       \
+	X(PW1) /* reader counted, then idle or block read | readers slow or block set, then counts read */ \
+	X(PW3) /* the lock given, or block cleared | seen by who gets in */   \
+	X(PW4) /* reader has left, then drain read | drain set, then counts read */ \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \
@@ -89,6 +93,11 @@
 	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
+	X(percpu_one_pass, "entered and left of an id are summed together, as one signed word") \
+	X(sync_no_replay, "a callback ignores that updaters came and went")            \
+	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \
+	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
+	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

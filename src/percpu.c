@@ -212,8 +212,16 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 {
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	const char *base = quiesce_load_acquire(PC1, &percpu->base);
-	uint64_t nr;
+	uint64_t nr = 0;
 
+	if (QUIESCE_MUTANT(percpu_one_pass)) {
+		for (size_t id = 0; base && id < nr_ids; id++) {
+			const uint64_t *set = (const uint64_t *)(const void *)(base + id * SET_BYTES);
+
+			nr += quiesce_load_relaxed(set + entered) - quiesce_load_relaxed(set + left); /* Relaxed: a planted bug. */
+		}
+		return nr + shared[entered] - shared[left];
+	}
 	if (QUIESCE_MUTANT(percpu_entered_first)) {
 		nr = sum(base, shared, entered);
 		return nr - sum(base, shared, left);

@@ -35,6 +35,11 @@
 
 #define QUIESCE_CACHELINE 64
 
+/* A small lock of the library, private: 0 free, 1 held, 2 held and somebody may sleep. */
+struct quiesce__lock {
+	uint32_t word;
+};
+
 /* An inline that must stay inline: it is the reason why people use the library. */
 #define QUIESCE_FAST static inline __attribute__((always_inline, unused))
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/percpu_rwsem.h - a reader-writer lock whose readers share nothing, for data that are hardly ever written.
+ *
+ *	DEFINE_STATIC_PERCPU_RWSEM(config_lock);
+ *
+ *	percpu_down_read(&config_lock);          // reader: counts on its own CPU, no fence, no shared line
+ *	use(config);
+ *	percpu_up_read(&config_lock);
+ *
+ *	percpu_down_write(&config_lock);         // writer: makes readers slow, waits for those inside
+ *	change(config);
+ *	percpu_up_write(&config_lock);
+ *
+ * Both sides may sleep inside.  While nobody has written for some 10 to 20 ms, readers are fast, and the next writer
+ * pays for one membarrier.  In a burst of writes readers are slow, a locked instruction
+ * each way, and writers pay for none (rcu_sync.h).
+ *
+ * Fairness.  Writers, and readers that find a writer, queue in the order in which they come.  When a writer
+ * leaves, all readers at the head of the queue get the lock together, and the writer behind them waits for just
+ * these.  So a writer waits for the sections that were open when it came, and for what was queued before it; a reader
+ * for the writers before it.  Neither side can starve the other.
+ *
+ * Not recursive: a thread that holds the lock for reading and takes it again waits for ever if a
+ * writer came between (the debug build reports it).  Any thread may release what another acquired.
+ *
+ * Ordering.  What was done under the lock happens before whoever excludes it gets the lock.
+ * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus; docs/ordering.md.
+ *
+ * Fork.  The child has the lock as it was: a reader or a writer in another thread holds it there for ever.  Unless
+ * the program makes sure that no other thread uses the lock during fork(), the child initialises it anew, as a
+ * pthread_rwlock_t.  The same goes for a thread that ends, or is cancelled, with the lock held: it stays held; the
+ * debug build reports it, and the stall report tells who waits for it.
+ *
+ * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers count first
+ * and look then, counts never go down (percpu.h), and nobody overtakes the queue.
+ */
+#ifndef QUIESCE_PERCPU_RWSEM_H
+#define QUIESCE_PERCPU_RWSEM_H
+
+#include <quiesce/percpu.h>
+#include <quiesce/rcu_sync.h>
+
+QUIESCE_BEGIN_DECLS
+
+struct quiesce__rwsem_waiter; /* on the stack of who waits; private */
+
+/* Private, but for its size. */
+struct percpu_rw_semaphore {
+	struct quiesce_percpu percpu; /* words: entered, left */
+	struct rcu_sync rss;          /* by fences */
+	uint64_t shared[2];           /* the same words, for who cannot count in the sets */
+	const void *owner;            /* the writer inside; for assertions */
+	struct quiesce__rwsem_waiter *first, *last; /* the queue */
+	struct quiesce__lock lock;    /* of the queue and of @block */
+	uint32_t block;               /* a writer is inside, or next */
+	uint32_t drain;               /* that writer sleeps until readers have left */
+	uint32_t reserved;
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+#if defined(__cplusplus)
+#define QUIESCE__NO_SETS { nullptr, 0, 0, 0 }
+#define QUIESCE__BY_FENCES { 0, 0, { 0 }, &quiesce_rcu_sync_fence, nullptr, { nullptr, nullptr } }
+#define PERCPU_RWSEM_INIT { QUIESCE__NO_SETS, QUIESCE__BY_FENCES, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
+#else
+/** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
+#define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rcu_sync_fence } }
+#endif
+#define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
+#define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
+
+#define QUIESCE__ENTERED 0 /* offsets of the words */
+#define QUIESCE__LEFT 8
+
+QUIESCE_API int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline);
+QUIESCE_API void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_up_read_counted(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
+QUIESCE_API void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
+QUIESCE_API void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write);
+QUIESCE_API bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
+QUIESCE_API void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
+QUIESCE_API void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where);
+
+/* The reader announces itself, and then looks: so whoever makes readers slow, and fences, either sees the
+ * count or is seen.  (To look first is only right where nothing can get between the two.) */
+QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed: announced; the heavy fence of who makes readers slow is the other half (PW1). */
+	if (quiesce_unlikely(!quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)))
+		quiesce__percpu_down_read_slow(sem);
+	else if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
+		quiesce__percpu_down_read_counted(sem);
+}
+
+QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
+{
+	/* Look first too: attempts that fail shall not keep the writer waiting. */
+	if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
+		return quiesce__percpu_down_read_until(sem, false, 0);
+	/* Relaxed: as above. */
+	if (quiesce_unlikely(!quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)))
+		return quiesce__percpu_down_read_until(sem, false, 0);
+	if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
+		return quiesce__percpu_down_read_until(sem, true, 0);
+	return true;
+}
+
+QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
+{
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->percpu, QUIESCE__LEFT)))
+		quiesce__percpu_up_read_slow(sem);
+	/* Relaxed: who sees "idle" has counted before the heavy fence of the next writer. */
+	else if (quiesce_unlikely(quiesce_load_relaxed(&sem->rss.gp_state) != RCU_SYNC_IDLE))
+		quiesce__percpu_up_read_counted(sem);
+}
+
+/** percpu_init_rwsem - initialise a lock.
+ * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
+static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(sem); }
+
+/** percpu_free_rwsem - end the use of a lock.
+ * Context: may sleep, some 20 ms at most; in callbacks too.  Misuse: while somebody holds it or waits for it: reported,
+ * and the lock stays as it is. */
+static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
+
+/** percpu_down_read - acquire for reading.
+ *
+ * Context: may sleep, if a writer is inside or queued; not in a signal handler (percpu_down_read_trylock() is for those);
+ *   not recursive.
+ * Cost: while readers are fast: a restartable sequence of seven instructions, and two tests; in a burst of writes a
+ *   call and a locked instruction more; full fences: a call and a locked instruction.
+ * Orders: what was done under the lock by writers before happens before what follows.
+ */
+#ifdef QUIESCE_DEBUG
+static inline void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read_debug(sem); }
+#else
+QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read(sem); }
+#endif
+
+/** percpu_down_read_trylock - the same without waiting.
+ * Context: signal handlers too, also if they interrupt a call on the same lock.  Return: acquired?  It fails while a
+ *   writer is inside or next. */
+#ifdef QUIESCE_DEBUG
+static inline bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_until_debug(sem, 0); }
+#else
+QUIESCE_FAST bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_trylock(sem); }
+#endif
+
+/** percpu_down_read_timeout - the same, waiting at most @timeout_ns.  Return: acquired? */
+static inline bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+#ifdef QUIESCE_DEBUG
+	return quiesce__percpu_down_read_until_debug(sem, timeout_ns);
+#else
+	return quiesce_percpu_down_read_timeout(sem, timeout_ns);
+#endif
+}
+
+/** percpu_up_read - release what was acquired for reading.
+ * Context: any thread; signal handlers.  Does not sleep.
+ * Cost: as percpu_down_read(); a system call if a writer waits for this.
+ * Orders: release. */
+#ifdef QUIESCE_DEBUG
+static inline void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read_debug(sem); }
+#else
+QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read(sem); }
+#endif
+
+/** percpu_down_write - acquire for writing.
+ *
+ * Context: may sleep; not in a signal handler, not while the thread holds the lock (a deadlock; the debug build
+ *   reports it).  In a section of RCU it delays every updater of RCU.
+ * Cost: the first in 10 to 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs; else the sum.
+ *   Sleeps while readers are inside.
+ * Orders: everything done under the lock before happens before what follows. */
+static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__percpu_down_write_debug(sem);
+#else
+	quiesce_percpu_down_write(sem);
+#endif
+}
+
+/** percpu_down_write_timeout - the same, waiting at most @timeout_ns; then readers that queued behind it go on.
+ * Return: acquired? */
+static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+#ifdef QUIESCE_DEBUG
+	return quiesce__percpu_down_write_until_debug(sem, timeout_ns);
+#else
+	return quiesce_percpu_down_write_timeout(sem, timeout_ns);
+#endif
+}
+
+/** percpu_down_write_trylock - the same without waiting for anybody.  Not in a signal handler.
+ * Cost: where it finds nobody inside, as percpu_down_write().  Return: acquired? */
+static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
+{
+	return percpu_down_write_timeout(sem, 0);
+}
+
+/** percpu_up_write - release what was acquired for writing.
+ * Context: any thread; does not sleep.  Cost: a lock, and a system call for each thread that it lets in.
+ * Misuse: a lock that no writer holds: reported.
+ * Orders: release. */
+static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__percpu_up_write_debug(sem);
+#else
+	quiesce_percpu_up_write(sem);
+#endif
+}
+
+/** percpu_is_read_locked - does anybody hold the lock for reading?  A snapshot, for assertions.  No order. */
+static inline bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
+
+/** percpu_is_write_locked - is a writer inside, or next?  As above. */
+static inline bool percpu_is_write_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_write_locked(sem); }
+
+/** percpu_is_write_locked_by_me - did this thread acquire it for writing, and did nobody release it since? */
+static inline bool percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
+{
+	return quiesce_percpu_is_write_locked_by_me(sem);
+}
+
+/** percpu_rwsem_is_held - does this thread hold the lock, for reading or writing?
+ * Release builds do not know who reads: they say whether anybody does. */
+static inline bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
+{
+#ifdef QUIESCE_DEBUG
+	return quiesce__percpu_rwsem_held_debug(sem, false) || quiesce__percpu_rwsem_held_debug(sem, true);
+#else
+	return percpu_is_write_locked_by_me(sem) || percpu_is_read_locked(sem);
+#endif
+}
+
+/** percpu_rwsem_assert_held - report, and by default abort, unless percpu_rwsem_is_held(). */
+static inline void percpu_rwsem_assert_held(const struct percpu_rw_semaphore *sem)
+{
+	if (quiesce_unlikely(!percpu_rwsem_is_held(sem)))
+		quiesce__percpu_rwsem_not_held(sem, "read or write");
+}
+
+/** percpu_rwsem_assert_held_write - the same unless this thread holds it for writing. */
+static inline void percpu_rwsem_assert_held_write(const struct percpu_rw_semaphore *sem)
+{
+	if (quiesce_unlikely(!percpu_is_write_locked_by_me(sem)))
+		quiesce__percpu_rwsem_not_held(sem, "write");
+}
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/rcu_sync.h - let readers take a fast path while nobody writes, and pay for the switch once in a burst.
+ *
+ * Use to build locks and lists whose readers need no fence and no shared store as long as there is no
+ * updater; percpu_rwsem.h is made with it.
+ *
+ *	rcu_read_lock();                    // reader
+ *	if (rcu_sync_is_idle(&rss))
+ *		fast();                     // no updater can be between enter and exit
+ *	else
+ *		slow();
+ *	rcu_read_unlock();
+ *
+ *	rcu_sync_enter(&rss);               // updater: from here on all readers are slow
+ *	...
+ *	rcu_sync_exit(&rss);                // and some time after the last exit they are fast again
+ *
+ * The first enter waits for one grace period; enters that follow before readers are fast again wait
+ * for none.  Readers become fast again by a callback, after a grace period in which nobody entered.
+ *
+ *	state    enter           last exit          callback
+ *	IDLE     ENTER, waits    -                  -
+ *	ENTER    waits           -                  PASSED
+ *	PASSED   at once         EXIT, queue it     -
+ *	EXIT     at once         REPLAY             inside: PASSED; else IDLE
+ *	REPLAY   at once         REPLAY             inside: PASSED; else EXIT, queue it again
+ *
+ * Ordering.  After rcu_sync_enter() returned, every reader that saw "idle" has ended, and what it did
+ * is visible; readers that begin later see "not idle".  A reader that sees "idle" again sees
+ * everything that was done before the rcu_sync_exit() that led to it.
+ * Proof: docs/design/rcu_sync.md; tests/model/rcu_sync.pml; docs/ordering.md.
+ *
+ * Source: O. Nesterov, "Add rcu_sync infrastructure to avoid _expedited() in percpu-rwsem", LKML, 2015,
+ * and the kernel's later single state.
+ */
+#ifndef QUIESCE_RCU_SYNC_H
+#define QUIESCE_RCU_SYNC_H
+
+#include <quiesce/rcu.h>
+
+#include <stdbool.h>
+
+QUIESCE_BEGIN_DECLS
+
+enum rcu_sync_state { RCU_SYNC_IDLE, RCU_SYNC_ENTER, RCU_SYNC_PASSED, RCU_SYNC_EXIT, RCU_SYNC_REPLAY };
+
+/* A kind of grace period: how to wait for one, and how to be called after one. */
+struct rcu_sync_ops {
+	void (*wait)(void *domain);
+	void (*call)(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head));
+	void (*barrier)(void *domain); /* until what was given to @call before has been called */
+};
+
+/* Private, but for its size. */
+struct rcu_sync {
+	uint32_t gp_state; /* enum rcu_sync_state; first, for those who build on it */
+	uint32_t gp_count; /* updaters inside */
+	struct quiesce__lock lock;
+	const struct rcu_sync_ops *ops; /* NULL: RCU's */
+	void *domain;
+	struct rcu_head head;
+};
+
+/** RCU_SYNC_INIT - a struct rcu_sync that goes by RCU, without a call. */
+#define RCU_SYNC_INIT { 0 }
+#define DEFINE_RCU_SYNC(name) struct rcu_sync name = RCU_SYNC_INIT
+
+/* synchronize_rcu() and call_rcu(); the same, made to hurry; heavy fences alone: for readers that need
+ * no section because they announce themselves before they ask, as those of percpu_rwsem.h do. */
+extern QUIESCE_DATA const struct rcu_sync_ops quiesce_rcu_sync_rcu, quiesce_rcu_sync_rcu_expedited, quiesce_rcu_sync_fence;
+
+QUIESCE_API void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
+QUIESCE_API void quiesce_rcu_sync_enter(struct rcu_sync *rss);
+QUIESCE_API void quiesce_rcu_sync_exit(struct rcu_sync *rss);
+QUIESCE_API void quiesce_rcu_sync_dtor(struct rcu_sync *rss);
+
+/** rcu_sync_init - initialise @rss for readers in sections of RCU. */
+static inline void rcu_sync_init(struct rcu_sync *rss) { quiesce_rcu_sync_init(rss, NULL, NULL); }
+
+/** rcu_sync_init_ops - initialise @rss for another kind of readers.
+ * @ops: its grace periods, not copied; @domain: their argument, such as a struct srcu_struct.
+ *   &quiesce_rcu_sync_rcu_expedited: RCU, whose readers yield while an updater waits. */
+static inline void rcu_sync_init_ops(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+{
+	quiesce_rcu_sync_init(rss, ops, domain);
+}
+
+/** rcu_sync_is_idle - may a reader take its fast path?
+ * Context: inside a section of the kind that @rss goes by.  Cost: a load.
+ * Return: true: no updater is inside, and none gets in before this section ends.  Orders: acquire. */
+QUIESCE_FAST bool rcu_sync_is_idle(const struct rcu_sync *rss)
+{
+	/* RS1: acquire, pairs with RS1 in set_state() */
+	return quiesce_load_acquire(RS1, &rss->gp_state) == RCU_SYNC_IDLE;
+}
+
+/** rcu_sync_enter - make readers slow.
+ * Context: may sleep; not in a section of the kind of @rss.  Any number of threads; each calls rcu_sync_exit(),
+ *   itself or through another thread.
+ * Cost: the first of a burst: one grace period; else a lock.
+ * Orders: see above. */
+static inline void rcu_sync_enter(struct rcu_sync *rss) { quiesce_rcu_sync_enter(rss); }
+
+/** rcu_sync_exit - let readers be fast again, if nobody else is inside, after a grace period.
+ * Context: does not sleep, unless the callback cannot be queued.  Misuse: without an enter: reported. */
+static inline void rcu_sync_exit(struct rcu_sync *rss) { quiesce_rcu_sync_exit(rss); }
+
+/** rcu_sync_dtor - end the use of @rss; waits for a callback that is still to come.
+ * Context: may sleep; in a callback only if @rss goes by fences.  Misuse: with an updater inside: reported, and
+ *   nothing is done. */
+static inline void rcu_sync_dtor(struct rcu_sync *rss) { quiesce_rcu_sync_dtor(rss); }
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/srcu.h - read-copy update in domains: readers that may sleep, updaters that wait for one domain's only.
+ *
+ * Use when readers sleep, or hold on for long, or leave in another thread than they entered in; use rcu.h
+ * when sections are short: it is cheaper and needs no domain.
+ *
+ *	DEFINE_STATIC_SRCU(files);
+ *
+ *	int idx = srcu_read_lock(&files);               // reader
+ *	p = srcu_dereference(table, &files);
+ *	read_from_disk(p);
+ *	srcu_read_unlock(&files, idx);
+ *
+ *	old = rcu_xchg_pointer(&table, fresh);          // updater
+ *	synchronize_srcu(&files);
+ *	free(old);
+ *
+ * Ordering.  If a section of a domain saw a pointer, then synchronize_srcu() of that domain called after the
+ * pointer was replaced returns only after the section has ended, and everything the section read or wrote
+ * happens before the return.  A section that the call does not wait for sees everything that the updater
+ * wrote before the call.  Argument: docs/design/srcu.md.
+ *
+ * After the Linux kernel's SRCU, whose names these are.  Different: there is one kind of reader, and it
+ * has no fence (there: the "fast" kind); any thread may end a section, also in a signal handler; a domain that
+ * was not initialised opens itself; who waits drives the grace period itself; there are stall reports.
+ */
+#ifndef QUIESCE_SRCU_H
+#define QUIESCE_SRCU_H
+
+#include <quiesce/percpu.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* A domain.  The first line is what readers look at; it changes only with grace periods. */
+struct srcu_struct {
+	struct quiesce_percpu percpu; /* entered and left, of either index */
+	uint64_t idx;                 /* 0 or 1: where new sections count; written by who drives a grace period */
+	uint64_t attention[2];        /* not 0: who leaves that index does it by quiesce__srcu_unlock_slow(); as @idx */
+	const char *name;             /* for reports */
+	uint64_t apart[8];            /* wherever the structure begins, what follows has lines of its own */
+	struct quiesce__srcu_space {
+		uint64_t words[32];
+	} __attribute__((may_alias)) space; /* private; all zero at first */
+};
+
+#if defined(__cplusplus)
+#define QUIESCE_SRCU_INIT(name) { { NULL, 0, 0, 0 }, 0, { 0, 0 }, #name, { 0 }, { { 0 } } }
+#else
+#define QUIESCE_SRCU_INIT(text) { .name = #text }
+#endif
+
+/** DEFINE_SRCU - a domain that needs no call to be usable: its counters are allocated at first use.
+ * DEFINE_STATIC_SRCU: the same, known to this file only.  Without memory its readers share a line; see init_srcu_struct(). */
+#define DEFINE_SRCU(name) struct srcu_struct name = QUIESCE_SRCU_INIT(name)
+#define DEFINE_STATIC_SRCU(name) static struct srcu_struct name = QUIESCE_SRCU_INIT(name)
+
+QUIESCE_API int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name);
+QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
+
+/** init_srcu_struct - make *@ssp a domain without readers.
+ * @ssp: memory that is no domain, or no more; after fork() also one whose readers were threads that
+ *   the child does not have.
+ *
+ * Context: any thread; not in a signal handler.
+ * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.  The domain is usable
+ *   either way. */
+#define init_srcu_struct(ssp) quiesce_init_srcu_struct((ssp), #ssp)
+
+/** cleanup_srcu_struct - give back what the domain has allocated.
+ * @ssp: may be reused or freed afterwards.
+ *
+ * Context: may sleep for a moment; no call on the domain is in progress or to come.  Not in a signal handler.
+ * Misuse: readers inside, callbacks pending (srcu_barrier() first), a wait in progress are reported as
+ *   QUIESCE_MISUSE_IN_USE; the domain then stays as it is, and works.
+ * The last srcu_read_unlock() need not have returned, only to have been waited for by synchronize_srcu(). */
+static inline void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
+
+/* ---- readers ---- */
+
+/* Where there are no restartable sequences, or no counters yet; in full-fence mode always. */
+QUIESCE_API void quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx);
+QUIESCE_API void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx);
+QUIESCE_API int quiesce__srcu_lock_debug(struct srcu_struct *ssp);
+QUIESCE_API void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx);
+QUIESCE_API int quiesce__srcu_held_debug(const struct srcu_struct *ssp);
+
+QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
+{
+	/* Relaxed: an old index only makes an updater wait for us in vain. */
+	uint64_t idx = quiesce_load_relaxed(&ssp->idx);
+
+	/* Relaxed: the fence follows.  The slow way is a full fence. */
+	if (quiesce_unlikely(!quiesce_count_relaxed(&ssp->percpu, 8 * idx)))
+		quiesce__srcu_lock_slow(ssp, idx);
+	/* SR1: pairs with SR1 in begin() */
+	quiesce_fence_light(SR1);
+	return (int)idx;
+}
+
+/* Nothing of *@ssp is touched after the section is counted as left: the domain may be gone. */
+QUIESCE_FAST void quiesce__srcu_read_unlock(struct srcu_struct *ssp, int index)
+{
+	uint64_t idx = (unsigned int)index;
+
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_unlikely(!quiesce_count_release_unless(PC2, &ssp->percpu, 16 + 8 * idx, &ssp->attention[idx])))
+		quiesce__srcu_unlock_slow(ssp, idx);
+}
+
+/** srcu_read_lock - enter a read-side section of a domain.
+ *
+ * Context: any thread, no registration; signal handlers.  Sections nest and overlap at will, of one domain and
+ *   of several.  A section may sleep: it delays the updaters of its domain, nobody else.
+ * Cost: some ten instructions: one addition to a word of this CPU, no fence, nothing that another CPU writes.  A
+ *   locked instruction in full-fence mode and without restartable sequences.
+ * Return: what srcu_read_unlock() wants: 0 or 1.  Cannot fail.
+ * Orders: see "Ordering" above; it is not an acquire operation by itself. */
+#ifdef QUIESCE_DEBUG
+static inline int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_lock_debug(ssp); }
+#else
+QUIESCE_FAST int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
+#endif
+
+/** srcu_read_unlock - leave a section.
+ * @idx: what its srcu_read_lock() returned.
+ *
+ * Context: any thread, not only the one that entered, if it learned of @idx in some ordered way; signal handlers.
+ * Cost: as srcu_read_lock(); a system call if an updater sleeps for this domain, or if readers were asked to yield.
+ * Misuse: an @idx of another section, or a second unlock, ends somebody else's section.
+ *   The debug build tells an @idx that cannot be.
+ * Orders: release. */
+#ifdef QUIESCE_DEBUG
+static inline void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_unlock_debug(ssp, idx); }
+#else
+QUIESCE_FAST void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
+#endif
+
+/** srcu_down_read - srcu_read_lock() for a section that another thread will end.  To the debug build no thread holds it. */
+QUIESCE_FAST int srcu_down_read(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
+
+/** srcu_up_read - end a section that srcu_down_read() began, in any thread. */
+QUIESCE_FAST void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
+
+/** srcu_read_lock_held - may the calling thread be inside a section of this domain?
+ *
+ * Context: any.  For assertions: non-zero unless the debug build knows better. */
+#ifdef QUIESCE_DEBUG
+static inline int srcu_read_lock_held(const struct srcu_struct *ssp) { return quiesce__srcu_held_debug(ssp); }
+#else
+QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
+{
+	(void)ssp;
+	return 1;
+}
+#endif
+
+/** srcu_dereference - rcu_dereference() in a section of @ssp. */
+#define srcu_dereference(p, ssp) __extension__({ (void)(ssp); rcu_dereference(p); })
+
+/* ---- waiting ---- */
+
+QUIESCE_API void quiesce_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
+
+/** synchronize_srcu - wait until every section of the domain that is now open has ended.
+ *
+ * Context: may sleep; not in a section of the same domain, which it would wait for (the debug build
+ *   reports it, the stall report names the domain), not in a signal handler; in a callback of call_srcu() allowed.
+ *   Sections of other domains are no matter.  Concurrent callers share grace periods.
+ * Cost: one membarrier, a look at four words of each CPU, and sleep while a reader is in the way.  Readers that are in the
+ *   way for 50 us are made to give up the CPU as they leave; see quiesce_set_yield().
+ * Orders: full fence before and after. */
+static inline void synchronize_srcu(struct srcu_struct *ssp) { quiesce_synchronize_srcu(ssp); }
+
+/** synchronize_srcu_expedited - the same; readers in the way give up the CPU at once. */
+static inline void synchronize_srcu_expedited(struct srcu_struct *ssp) { quiesce_synchronize_srcu_expedited(ssp); }
+
+QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq);
+QUIESCE_API unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp);
+
+/** get_state_synchronize_srcu - a cookie for the grace period of this domain that would begin now.
+ *
+ * Context: any thread, also in a section; not in a signal handler.  Cost: a full fence.  It starts nothing. */
+static inline struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *ssp)
+{
+	return quiesce_get_state_synchronize_srcu(ssp);
+}
+
+/** start_poll_synchronize_srcu - a cookie, and a grace period that will complete it.
+ *
+ * Context: as get_state_synchronize_srcu(); does not sleep. */
+static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *ssp)
+{
+	return quiesce_start_poll_synchronize_srcu(ssp);
+}
+
+/** poll_state_synchronize_srcu - has the grace period of this cookie completed?
+ *
+ * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a helper thread to
+ * run grace periods the call itself tries one, without sleeping. */
+static inline int poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
+{
+	return quiesce_poll_state_synchronize_srcu(ssp, seq);
+}
+
+/** get_completed_synchronize_srcu - a cookie that always polls as completed, of any domain. */
+static inline struct rcu_gp_seq get_completed_synchronize_srcu(void)
+{
+	struct rcu_gp_seq seq = { 0 };
+	return seq;
+}
+
+/** srcu_batches_completed - how many grace periods the domain has had.  Context: as polling; no order. */
+static inline unsigned long srcu_batches_completed(struct srcu_struct *ssp) { return quiesce_srcu_batches_completed(ssp); }
+
+/* ---- callbacks ---- */
+
+QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head));
+QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
+
+/** call_srcu - call @func(@head) after a grace period of the domain.
+ * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by the helper thread,
+ *   short, and not waiting for other callbacks; it may call call_srcu().
+ *
+ * Context: any thread, also in a section; not in a signal handler.  Does not sleep.
+ *   Callbacks of a domain run in the order of the calls, one at a time.
+ * Cost: a compare-and-exchange.  If no helper thread can be had, the caller does the helper's work, as far as
+ *   that goes without sleeping: callbacks that a reader keeps from running wait for the next call_srcu(),
+ *   srcu_barrier(), synchronize_srcu() or poll of the domain.
+ * Return: nothing; cannot fail. */
+static inline void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	quiesce_call_srcu(ssp, head, func);
+}
+
+/** srcu_barrier - wait until every callback queued to the domain before the call has run.
+ *
+ * Context: may sleep; neither in a section of the domain nor in a callback (reported).
+ *   It is not a grace period: it returns at once when nothing is queued. */
+static inline void srcu_barrier(struct srcu_struct *ssp) { quiesce_srcu_barrier(ssp); }
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_rwsem.c - the slow side: the queue, writers, and readers that meet them.
+ *
+ *   reader                                   writer
+ *   entered + 1                              rcu_sync_enter(): readers slow, heavy fence     PW1
+ *   idle? (acquire)        -> inside         block = 1, or queue until it is handed over
+ *   full fence                          PW1  full fence                                      PW1
+ *   block == 0? (acquire)  -> inside         sleep until entered == left              PC2, PW4
+ *   left + 1, queue                          ... inside ...
+ *   ... inside ...                           let the readers at the head of the queue in
+ *   left + 1 (release)                       block = 0, or hand it to the next writer        PW3
+ *   idle? else full fence, wake who drains   rcu_sync_exit()
+ *
+ * I1. block is 1 exactly while a writer drains or is inside; it changes under the lock.
+ * I2. Whoever queues, or is taken from the queue, does so under the lock; the queue is empty while block is 0.
+ * I3. Readers are slow while anybody has, or waits for, the write side: each writer enters rcu_sync first.
+ * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
+ *     block is the writer's.  The waiter's memory is not touched after it was told.
+ *
+ * PW1  reader counted, then idle or block read | readers slow, or block set, then counts read
+ * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
+ * PW4  reader has left, then drain read | drain set, then counts read
+ */
+#include <quiesce/percpu_rwsem.h>
+
+#include "helper.h"
+#include "patience.h"
+#include "percpu.h"
+
+#include <errno.h>
+
+#define WORDS 2u
+#define STALL_LOOK_NS 100000000u /* while nobody wakes us */
+enum { ENTERED, LEFT };
+
+enum { WAITING, GRANTED };
+
+struct quiesce__rwsem_waiter {
+	struct quiesce__rwsem_waiter *next;
+	uint32_t state;
+	bool writer;
+};
+
+static uint64_t deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now = platform_now_ns();
+
+	return timeout_ns < PLATFORM_FOREVER - now ? now + timeout_ns : PLATFORM_FOREVER;
+}
+
+/* How long to sleep now, at most @most. */
+static uint64_t until(uint64_t deadline, uint64_t most)
+{
+	uint64_t now = platform_now_ns();
+
+	if (deadline == PLATFORM_FOREVER)
+		return most;
+	return deadline <= now ? 0 : deadline - now < most ? deadline - now : most;
+}
+
+static uint64_t inside(const struct percpu_rw_semaphore *sem)
+{
+	return quiesce__percpu_inside(&sem->percpu, sem->shared, ENTERED, LEFT);
+}
+
+/* ---- the queue; under the lock ---- */
+
+static void enqueue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
+{
+	if (sem->first)
+		sem->last->next = w;
+	else
+		sem->first = w;
+	sem->last = w;
+}
+
+static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
+{
+	struct quiesce__rwsem_waiter **at = &sem->first, *before = NULL;
+
+	while (*at != w) {
+		before = *at;
+		at = &before->next;
+	}
+	*at = w->next;
+	if (sem->last == w)
+		sem->last = before;
+}
+
+/* Take from the queue who gets the lock now: all readers at its head, and then a writer, who drains them. */
+static struct quiesce__rwsem_waiter *take_next(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *first = sem->first, **at = &sem->first;
+
+	while (*at && !(*at)->writer) {
+		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+		at = &(*at)->next;
+	}
+	if (*at) {
+		at = &(*at)->next; /* block is its */
+		sem->owner = NULL;
+	} else {
+		/* PW3: release, pairs with PW3 in may_enter() */
+		quiesce_store_release(PW3, &sem->block, 0);
+	}
+	sem->first = *at;
+	*at = NULL;
+	return first;
+}
+
+static void tell(struct quiesce__rwsem_waiter *w)
+{
+	while (w) {
+		struct quiesce__rwsem_waiter *next = w->next;
+		uint32_t *state = &w->state;
+
+		/* PW3: release, pairs with PW3 in wait_in_queue() */
+		quiesce_store_release(PW3, state, GRANTED);
+		platform_futex_wake(state, 1); /* of the address only: the waiter may be gone */
+		w = next;
+	}
+}
+
+/* Sleep until the lock is ours; false: @deadline came first. */
+static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
+{
+	bool granted;
+
+	/* PW3: acquire, pairs with PW3 in tell() */
+	while (quiesce_load_acquire(PW3, &w->state) == WAITING) {
+		uint64_t ns = until(deadline, PLATFORM_FOREVER);
+
+		if (ns) {
+			platform_futex_wait(&w->state, WAITING, ns);
+			continue;
+		}
+		quiesce__lock(&sem->lock);
+		granted = true;
+		for (struct quiesce__rwsem_waiter *q = sem->first; q; q = q->next)
+			granted = granted && q != w;
+		if (!granted)
+			dequeue(sem, w);
+		quiesce__unlock(&sem->lock);
+		if (!granted)
+			return false;
+		deadline = PLATFORM_FOREVER; /* who took us from the queue is about to tell */
+	}
+	return true;
+}
+
+/* ---- readers ---- */
+
+/* A reader has counted itself as left: does a writer sleep until then?  After a full fence. */
+static void wake_drainer(struct percpu_rw_semaphore *sem)
+{
+	if (QUIESCE_MUTANT(rwsem_wake_lost))
+		return;
+	/* Relaxed: PW4; the exchange takes the request. */
+	/* PW4: full, pairs with PW4 in drain() */
+	if (quiesce_load_relaxed(&sem->drain) && quiesce_xchg(PW4, &sem->drain, 0))
+		platform_futex_wake(&sem->drain, 1);
+}
+
+static void leave(struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_add(&sem->percpu, sem->shared, LEFT);
+	wake_drainer(sem);
+}
+
+/* The reader is counted.  Is it inside?  After a full fence. */
+static bool may_enter(const struct percpu_rw_semaphore *sem)
+{
+	if (rcu_sync_is_idle(&sem->rss))
+		return true;
+	/* PW3: acquire, pairs with PW3 in take_next() */
+	return !quiesce_load_acquire(PW3, &sem->block);
+}
+
+static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__rwsem_waiter w = { .state = WAITING };
+
+	quiesce__lock(&sem->lock);
+	if (!sem->block) {
+		/* Who sets block next does it under the lock, and sees this. */
+		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+		quiesce__unlock(&sem->lock);
+		return true;
+	}
+	enqueue(sem, &w);
+	quiesce__unlock(&sem->lock);
+	return wait_in_queue(sem, &w, deadline);
+}
+
+bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline)
+{
+	/* Relaxed: a hint; do not even count, which would keep the writer. */
+	if (!counted && !deadline && quiesce_load_relaxed(&sem->block))
+		return false;
+	if (counted) {
+		/* PW1: full, pairs with PW1 in begin_write() */
+		quiesce_fence_full(PW1);
+	} else {
+		/* Relaxed: whether there are sets yet. */
+		if (!quiesce_load_relaxed(&sem->percpu.base))
+			quiesce__percpu_open(&sem->percpu, WORDS);
+		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+	}
+	if (quiesce_likely(may_enter(sem)))
+		return true;
+	leave(sem);
+	return deadline && queue_reader(sem, deadline);
+}
+
+void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_down_read_until(sem, false, PLATFORM_FOREVER);
+}
+
+void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_down_read_until(sem, true, PLATFORM_FOREVER);
+}
+
+bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	if (quiesce__percpu_down_read_trylock(sem))
+		return true;
+	return timeout_ns && quiesce__percpu_down_read_until(sem, false, deadline_in(timeout_ns));
+}
+
+void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
+{
+	leave(sem);
+}
+
+void quiesce__percpu_up_read_counted(struct percpu_rw_semaphore *sem)
+{
+	/* PW4: full, pairs with PW4 in drain() */
+	quiesce_fence_full(PW4);
+	wake_drainer(sem);
+}
+
+/* ---- writers ---- */
+
+static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quiesce__patience *p)
+{
+	quiesce__say("a writer of percpu_rw_semaphore %p has waited %llu ms for %llu readers inside", (const void *)sem,
+		     (unsigned long long)((platform_now_ns() - p->start) / 1000000), (unsigned long long)inside(sem));
+}
+
+/* block is ours: sleep until the readers that got in before have left; false: @deadline came first. */
+static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__patience p = { .start = 0 };
+
+	if (QUIESCE_MUTANT(rwsem_no_drain) || !inside(sem))
+		return true;
+	p.start = platform_now_ns();
+	for (;;) {
+		uint64_t ns = until(deadline, STALL_LOOK_NS);
+
+		quiesce_store_relaxed(&sem->drain, 1); /* Relaxed: the fence follows. */
+		/* PW4: full, pairs with PW4 in wake_drainer() and quiesce__percpu_up_read_counted() */
+		quiesce_fence_full(PW4);
+		if (!inside(sem) || !ns)
+			break;
+		platform_futex_wait(&sem->drain, 1, ns);
+		if (!inside(sem))
+			break;
+		if (quiesce__patience_stalled(&p, platform_now_ns()))
+			say_stalled(sem, &p);
+	}
+	quiesce_store_relaxed(&sem->drain, 0); /* Relaxed: a wake-up too many does no harm. */
+	return !inside(sem);
+}
+
+/* Block is ours from now on, true; or queue for it. */
+static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__rwsem_waiter w = { .state = WAITING, .writer = true };
+	bool ours;
+
+	quiesce__lock(&sem->lock);
+	ours = !sem->block;
+	if (ours)
+		quiesce_store_relaxed(&sem->block, 1); /* Relaxed: the fence follows. */
+	else if (deadline)
+		enqueue(sem, &w);
+	quiesce__unlock(&sem->lock);
+	if (!ours && (!deadline || !wait_in_queue(sem, &w, deadline)))
+		return false;
+	/* PW1: full, pairs with PW1 in quiesce__percpu_down_read_until() */
+	quiesce_fence_full(PW1);
+	return true;
+}
+
+static void end_write(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *next;
+
+	quiesce__lock(&sem->lock);
+	next = take_next(sem);
+	quiesce__unlock(&sem->lock);
+	tell(next);
+	quiesce_rcu_sync_exit(&sem->rss);
+}
+
+static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	/* Who does not want to wait does not make readers slow for nothing. */
+	if (!deadline && inside(sem))
+		return false;
+	quiesce_rcu_sync_enter(&sem->rss);
+	if (!begin_write(sem, deadline)) {
+		quiesce_rcu_sync_exit(&sem->rss);
+		return false;
+	}
+	if (!drain(sem, deadline)) {
+		end_write(sem);
+		return false;
+	}
+	sem->owner = quiesce__self();
+	return true;
+}
+
+void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
+{
+	down_write_until(sem, PLATFORM_FOREVER);
+}
+
+bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	return down_write_until(sem, timeout_ns ? deadline_in(timeout_ns) : 0);
+}
+
+void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed: it does not change while we hold it. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->block))) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() of a lock that no writer holds");
+		return;
+	}
+	sem->owner = NULL;
+	end_write(sem);
+}
+
+/* ---- questions ---- */
+
+bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem)
+{
+	return inside(sem) && !quiesce_load_relaxed(&sem->block); /* Relaxed: a snapshot. */
+}
+
+bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem)
+{
+	return quiesce_load_relaxed(&sem->block) != 0; /* Relaxed: a snapshot. */
+}
+
+bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed: only this thread writes its own name there. */
+	return quiesce_load_relaxed(&sem->owner) == (const void *)quiesce__self();
+}
+
+void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where)
+{
+	quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "percpu_rw_semaphore %p is not held for %s by this thread", (const void *)sem, where);
+}
+
+/* ---- begin and end ---- */
+
+int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem)
+{
+	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
+	return quiesce__percpu_open(&sem->percpu, WORDS);
+}
+
+void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
+{
+	bool used;
+
+	quiesce__lock(&sem->lock);
+	used = sem->block || inside(sem);
+	quiesce__unlock(&sem->lock);
+	if (quiesce_unlikely(used)) {
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem() of %p, which is held or waited for", (void *)sem);
+		return;
+	}
+	quiesce_rcu_sync_dtor(&sem->rss);
+	quiesce__percpu_close(&sem->percpu, WORDS);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_sync.c - the state machine; its table is in rcu_sync.h.
+ *
+ * I1. The state changes under the lock.
+ * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is under way: the one that the enter
+ *     calls itself, or the one that is queued.
+ * I3. Who holds a count and has got past ENTER keeps the state from IDLE: the callback looks at the count.
+ *
+ * RS1  what updaters did, then idle | idle seen, then the fast path; the grace period over, then PASSED | seen
+ *      by another enter
+ */
+#include <quiesce/rcu_sync.h>
+
+#include "core.h"
+#include "helper.h"
+
+/* ---- kinds ---- */
+
+static void rcu_wait(void *domain)
+{
+	(void)domain;
+	quiesce_synchronize_rcu();
+}
+
+static void rcu_wait_expedited(void *domain)
+{
+	(void)domain;
+	quiesce_synchronize_rcu_expedited();
+}
+
+static void rcu_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	(void)domain;
+	call_rcu(head, func);
+}
+
+static void rcu_wait_for_calls(void *domain)
+{
+	(void)domain;
+	quiesce_rcu_barrier();
+}
+
+static void fence_wait(void *domain)
+{
+	(void)domain;
+	/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
+	quiesce_fence_heavy_shared(PW1);
+}
+
+/* A reader that sees "idle" loads it with acquire: there is nothing to wait for, except a burst's end. */
+static void fence_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	(void)domain;
+	quiesce__later(head, func);
+}
+
+static void fence_barrier(void *domain)
+{
+	(void)domain;
+	quiesce__later_flush();
+}
+
+const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls };
+const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls };
+const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier };
+
+static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
+{
+	return rss->ops ? rss->ops : &quiesce_rcu_sync_rcu;
+}
+
+/* ---- the machine ---- */
+
+static void set_state(struct rcu_sync *rss, uint32_t state)
+{
+	/* RS1: release, pairs with RS1 in rcu_sync_is_idle() and quiesce_rcu_sync_enter() */
+	quiesce_store_release(RS1, &rss->gp_state, state);
+}
+
+/* After a grace period. */
+static void quiesce__rcu_sync_func(struct rcu_head *head)
+{
+	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
+	const struct rcu_sync_ops *ops = ops_of(rss);
+	void *domain = rss->domain;
+	uint32_t state;
+
+	quiesce__lock(&rss->lock);
+	if (rss->gp_count)
+		state = RCU_SYNC_PASSED;
+	else if (rss->gp_state == RCU_SYNC_REPLAY && !QUIESCE_MUTANT(sync_no_replay))
+		state = RCU_SYNC_EXIT;
+	else
+		state = RCU_SYNC_IDLE;
+	set_state(rss, state);
+	quiesce__unlock(&rss->lock);
+	/* From here on, if it is idle, it may be gone. */
+	if (state == RCU_SYNC_PASSED)
+		platform_futex_wake(&rss->gp_state, INT32_MAX);
+	else if (state == RCU_SYNC_EXIT)
+		ops->call(domain, &rss->head, quiesce__rcu_sync_func);
+}
+
+void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+{
+	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
+}
+
+void quiesce_rcu_sync_enter(struct rcu_sync *rss)
+{
+	uint32_t state;
+
+	quiesce__init();
+	quiesce__lock(&rss->lock);
+	state = rss->gp_state;
+	if (state == RCU_SYNC_IDLE)
+		set_state(rss, RCU_SYNC_ENTER);
+	rss->gp_count++;
+	quiesce__unlock(&rss->lock);
+	if (state == RCU_SYNC_IDLE) {
+		ops_of(rss)->wait(rss->domain);
+		quiesce__rcu_sync_func(&rss->head);
+		return;
+	}
+	/* Not before readers are slow, which they are in EXIT and REPLAY too. */
+	/* RS1: acquire, pairs with RS1 in set_state() */
+	while (quiesce_load_acquire(RS1, &rss->gp_state) == RCU_SYNC_ENTER && !QUIESCE_MUTANT(sync_no_wait))
+		platform_futex_wait(&rss->gp_state, RCU_SYNC_ENTER, PLATFORM_FOREVER);
+}
+
+void quiesce_rcu_sync_exit(struct rcu_sync *rss)
+{
+	bool unbalanced, queue = false;
+
+	quiesce__lock(&rss->lock);
+	unbalanced = !rss->gp_count;
+	if (!unbalanced && !--rss->gp_count) {
+		queue = rss->gp_state == RCU_SYNC_PASSED;
+		set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY);
+	}
+	quiesce__unlock(&rss->lock);
+	if (quiesce_unlikely(unbalanced))
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_sync_exit() without rcu_sync_enter()");
+	if (queue)
+		ops_of(rss)->call(rss->domain, &rss->head, quiesce__rcu_sync_func);
+}
+
+void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
+{
+	bool inside, idle;
+
+	for (;;) {
+		quiesce__lock(&rss->lock);
+		inside = rss->gp_count != 0;
+		if (rss->gp_state == RCU_SYNC_REPLAY && !inside)
+			set_state(rss, RCU_SYNC_EXIT);
+		idle = rss->gp_state == RCU_SYNC_IDLE;
+		quiesce__unlock(&rss->lock);
+		if (idle)
+			return;
+		if (quiesce_unlikely(inside)) {
+			quiesce__misuse(QUIESCE_MISUSE_IN_USE, "rcu_sync_dtor() while an updater is between enter and exit");
+			return;
+		}
+		/* Once more if the callback was just queueing itself again. */
+		ops_of(rss)->barrier(rss->domain);
+	}
+}
