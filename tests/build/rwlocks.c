@@ -68,7 +68,7 @@ static bool wait_for(sem_t *sem, int ms)
 struct visitor {
 	pthread_t thread;
 	bool writes;
-	sem_t ready, go, in, leave, out;
+	sem_t ready, go, in, leave, out, done;
 };
 
 static void *visit(void *arg)
@@ -84,6 +84,7 @@ static void *visit(void *arg)
 	wait_for(&v->leave, 2 * patience_ms);
 	(v->writes ? lock->write_unlock : lock->read_unlock)();
 	sem_post(&v->out);
+	wait_for(&v->done, 2 * patience_ms);
 	if (lock->thread_exit)
 		lock->thread_exit();
 	return NULL;
@@ -92,9 +93,12 @@ static void *visit(void *arg)
 /* Before anybody goes in, because that is when a lock may make its threads known. */
 static void prepare(struct visitor *v, bool writes)
 {
+	sem_t *const sems[] = { &v->ready, &v->go, &v->in, &v->leave, &v->out, &v->done };
+
 	v->writes = writes;
-	if (sem_init(&v->ready, 0, 0) || sem_init(&v->go, 0, 0) || sem_init(&v->in, 0, 0) || sem_init(&v->leave, 0, 0) ||
-	    sem_init(&v->out, 0, 0) || pthread_create(&v->thread, NULL, visit, v) || !wait_for(&v->ready, patience_ms))
+	for (size_t i = 0; i < sizeof(sems) / sizeof(sems[0]); i++)
+		sem_init(sems[i], 0, 0);
+	if (pthread_create(&v->thread, NULL, visit, v) || !wait_for(&v->ready, patience_ms))
 		fail("no thread");
 }
 
@@ -119,6 +123,13 @@ static void leaves(struct visitor *v)
 		fail("no way out");
 }
 
+/* When nobody is inside any more, because a lock may wait for that. */
+static void finish(struct visitor *v)
+{
+	sem_post(&v->done);
+	pthread_join(v->thread, NULL);
+}
+
 static void readers_together(void)
 {
 	static struct visitor readers[READERS], writer;
@@ -136,8 +147,8 @@ static void readers_together(void)
 	comes_in(&writer, "no writer after all readers");
 	leaves(&writer);
 	for (int i = 0; i < READERS; i++)
-		pthread_join(readers[i].thread, NULL);
-	pthread_join(writer.thread, NULL);
+		finish(&readers[i]);
+	finish(&writer);
 }
 
 static void writer_alone(void)
@@ -158,8 +169,8 @@ static void writer_alone(void)
 	comes_in(&writers[2], "no writer after the writer");
 	leaves(&writers[2]);
 	for (int i = 0; i < 3; i++)
-		pthread_join(writers[i].thread, NULL);
-	pthread_join(reader.thread, NULL);
+		finish(&writers[i]);
+	finish(&reader);
 }
 
 /* ---- threads that work ---- */
