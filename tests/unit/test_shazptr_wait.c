@@ -234,18 +234,24 @@ static uint32_t lines_with_many(void)
 	return lines;
 }
 
-/* The second time the thread has a line of its own, and the places of the first are used again from then on. */
+/* The places of one time are used again the next.  A thread that has got another concurrency id or CPU meanwhile
+ * uses that one's block, too, so there may be more for a while, but that ends.  If it does not the watchdog comes. */
 static void many_guards_take_lines_once(void **state)
 {
 	struct quiesce_stats before = stats_now();
-	uint32_t first = lines_with_many(), second = lines_with_many();
+	uint32_t first = lines_with_many(), lines = first;
 
 	(void)state;
 	assert_true(first >= NR_MANY / 8);
 	assert_true(first >= before.slots_lines);
-	assert_true(second >= first);
-	assert_int_equal(lines_with_many(), second);
-	assert_int_equal(stats_now().slots_lines, second);
+	for (int same = 0; same < 5;) {
+		uint32_t next = lines_with_many();
+
+		assert_true(next >= lines);
+		same = next == lines ? same + 1 : 0;
+		lines = next;
+	}
+	assert_int_equal(stats_now().slots_lines, lines);
 	assert_true(stats_now().overflows >= before.overflows);
 	assert_int_equal(stats_now().anonymous, before.anonymous);
 }
@@ -317,7 +323,8 @@ static void clears_do_not_yield_if_that_is_switched_off(void **state)
 
 /* ---- the scan thread ---- */
 
-/* The thread of this process that has that name, 0: none. */
+/* The thread of this process that has that name, 0: none, or not found: the system ends the list early when a thread
+ * that it lists, as one that was joined just now, vanishes at that moment. */
 static pid_t thread_named(const char *name)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -362,7 +369,7 @@ static void the_scan_thread_is_there_when_it_is_needed(void **state)
 		wait_until(thread_named("quiesce-scan") == 0);
 		wait_that_is_blocked();
 		assert_int_equal(stats_now().scan_thread_running, 1);
-		assert_int_not_equal(thread_named("quiesce-scan"), 0);
+		wait_until(thread_named("quiesce-scan") != 0);
 	}
 }
 
