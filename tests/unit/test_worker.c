@@ -99,24 +99,36 @@ static void it_stops_with_shutdown(void **state)
 	assert_in_range(find_worker(), 1, INT32_MAX);
 }
 
+static int first_cpu(const cpu_set_t *cpus)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET((unsigned int)cpu, cpus))
+		cpu++;
+	return cpu;
+}
+
 static void it_runs_where_it_is_told(void **state)
 {
-	cpu_set_t cpus;
+	cpu_set_t all, cpus;
+	int cpu;
 
 	(void)state;
 	stop_the_worker();
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0); /* we may not have the whole machine */
+	cpu = first_cpu(&all);
 	assert_int_equal(quiesce_set_worker_cpu(-2), -EINVAL);
 	assert_int_equal(quiesce_set_worker_cpu(1 << 24), -EINVAL);
-	assert_int_equal(quiesce_set_worker_cpu(0), 0);
+	assert_int_equal(quiesce_set_worker_cpu(cpu), 0);
 	run_one_callback();
 	assert_int_equal(sched_getaffinity(find_worker(), sizeof cpus, &cpus), 0);
 	assert_int_equal(CPU_COUNT(&cpus), 1);
-	assert_true(CPU_ISSET(0, &cpus));
+	assert_int_equal(first_cpu(&cpus), cpu);
 	quiesce_set_worker_cpu(-1);
 	stop_the_worker();
 	run_one_callback();
 	assert_int_equal(sched_getaffinity(find_worker(), sizeof cpus, &cpus), 0);
-	assert_int_equal(CPU_COUNT(&cpus), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_true(CPU_EQUAL(&cpus, &all));
 }
 
 /* Nobody queues, nobody waits: the worker must not wake up by itself. */
@@ -135,6 +147,7 @@ static long voluntary_switches(pid_t tid)
 	return n;
 }
 
+/* However long the way there takes: a worker that goes on waking up keeps us until the watchdog comes. */
 static void it_sleeps_when_idle(void **state)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };
@@ -144,11 +157,11 @@ static void it_sleeps_when_idle(void **state)
 	(void)state;
 	run_one_callback();
 	worker = find_worker();
-	wait_until(thread_state(worker) == 'S');
-	nanosleep(&rest, NULL); /* a nap under way ends */
-	before = voluntary_switches(worker);
-	nanosleep(&rest, NULL);
-	assert_int_equal(voluntary_switches(worker), before);
+	do {
+		wait_until(thread_state(worker) == 'S');
+		before = voluntary_switches(worker);
+		nanosleep(&rest, NULL);
+	} while (voluntary_switches(worker) != before);
 }
 
 int main(int argc, char **argv)
