@@ -29,10 +29,10 @@ KINDS = {  # operation: the mutants that weaken it
     "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
     "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
     "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"),
-    "claim": ("acquire", "release"), "count_release": ("release",),
+    "claim": ("acquire", "release"), "count_release": ("release",), "count_release_unless": ("release",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
-RELAXED = re.compile(r"\bquiesce_(?:(?:load|store|fetch_add|count)_relaxed|count_unless)\s*\(")
+RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add|count)_relaxed\s*\(")
 OWN = re.compile(r"_relaxed\(\s*&?\s*(?:self->|quiesce__self\(\))")
 PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "
                   r"((?:\w+\(\)(?:, | and )?)+))")

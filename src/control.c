@@ -29,6 +29,7 @@ struct quiesce__settings quiesce__settings = {
 };
 struct quiesce__counters quiesce__counters;
 
+uint32_t quiesce__fork_generation;
 static uint32_t no_canary = 1;
 uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
 
@@ -257,6 +258,7 @@ void quiesce__fork_child(void)
 	int saved = errno;
 
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
+	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
 	quiesce__heavy_fork_child();

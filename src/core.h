@@ -36,6 +36,7 @@ struct quiesce__counters {
 	uint64_t anonymous;
 	uint64_t hazptr_scans;
 	uint64_t hazptr_swept;
+	uint64_t srcu_grace_periods;
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */
@@ -71,7 +72,9 @@ static inline void quiesce__used(void)
 }
 
 extern uint32_t *quiesce__fork_canary;
+extern uint32_t quiesce__fork_generation; /* how many forks separate this process from the one that began */
 void quiesce__fork_child(void);
+extern uint32_t quiesce__fork_generation; /* how often this process is the child of one that used the library */
 
 /* Did this process fork without telling us?  Then repair first. */
 static inline void quiesce__fork_check(void)

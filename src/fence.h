@@ -44,6 +44,15 @@ void quiesce__heavy_fork_child(void);
 			quiesce_fence_full(label);                      \
 	} while (0)
 
+/* And every restartable sequence that another thread is in begins anew: whoever looks at something in a
+ * sequence, and then stores, has stored before the fence, or looks after it.  Light mode only. */
+void quiesce__membarrier_restart(void);
+#define quiesce_fence_restart(label)                                    \
+	do {                                                            \
+		if (!quiesce_weakened(label, HEAVY))                    \
+			quiesce__membarrier_restart();                  \
+	} while (0)
+
 /* The light side where it is not inlined into programs. */
 #define quiesce_fence_mode(label)                                       \
 	do {                                                            \

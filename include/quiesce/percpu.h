@@ -38,17 +38,25 @@ struct quiesce_percpu {
 #define quiesce_count_relaxed(percpu, offset) quiesce__count_rseq((percpu), (offset), NULL) /* Relaxed: see above. */
 #define quiesce_count_release(label, percpu, offset) quiesce__count_rseq((percpu), (offset), NULL)
 /* The same unless *@closed, a uint64_t, is not zero: one step with looking at it, so a heavy fence that
- * restarts sequences divides those who saw it zero, and have counted, from those who will not. */
-#define quiesce_count_unless(percpu, offset, closed) quiesce__count_rseq((percpu), (offset), (closed))
+ * restarts sequences divides those who saw it zero, and have counted, from those who will not.  An acquire of *@closed. */
+#define quiesce_count_unless(label, percpu, offset, closed) quiesce__count_rseq((percpu), (offset), (closed))
+/* The same with a release; the look at *@closed orders nothing. */
+#define quiesce_count_release_unless(label, percpu, offset, closed) quiesce__count_rseq((percpu), (offset), (closed))
 
 #if defined(QUIESCE_SIM)
 
 #undef quiesce_count_release
-bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool release,
+#undef quiesce_count_unless
+bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
 			const char *label);
-#define quiesce__count_rseq(percpu, offset, closed) quiesce__count_sim(percpu, offset, closed, false, "")
+#define quiesce__count_rseq(percpu, offset, closed) quiesce__count_sim(percpu, offset, closed, false, false, "")
 #define quiesce_count_release(label, percpu, offset) \
-	quiesce__count_sim(percpu, offset, NULL, !quiesce_weakened(label, RELEASE), #label)
+	quiesce__count_sim(percpu, offset, NULL, false, !quiesce_weakened(label, RELEASE), #label)
+#define quiesce_count_unless(label, percpu, offset, closed) \
+	quiesce__count_sim(percpu, offset, closed, !quiesce_weakened(label, ACQUIRE), false, #label)
+#undef quiesce_count_release_unless
+#define quiesce_count_release_unless(label, percpu, offset, closed) \
+	quiesce__count_sim(percpu, offset, closed, false, !quiesce_weakened(label, RELEASE), #label)
 
 #elif defined(__x86_64__) && !QUIESCE_TSAN
 

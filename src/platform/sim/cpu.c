@@ -183,7 +183,7 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value
 
 /* 1 counted, 0 there is no such set, or @closed; -EAGAIN. */
 static int counting(struct thread *t, const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed,
-		    enum sim_order order, const struct sim_site *site)
+		    enum sim_order look, enum sim_order order, const struct sim_site *site)
 {
 	uint64_t *word, found;
 	int64_t id;
@@ -191,7 +191,7 @@ static int counting(struct thread *t, const struct quiesce_percpu *percpu, size_
 	sim__held_release(t);
 	t->rseq_aborted = false;
 	sim__point();
-	if (closed && sim__load(closed, 8, SIM_RELAXED, site))
+	if (closed && sim__load(closed, 8, look, site))
 		return 0;
 	if (aborted(t))
 		return -EAGAIN;
@@ -209,7 +209,7 @@ static int counting(struct thread *t, const struct quiesce_percpu *percpu, size_
 	return 1;
 }
 
-bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool release,
+bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
 			const char *label)
 {
 	const struct sim_site site = { "quiesce_count", label, 0 };
@@ -220,7 +220,8 @@ bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, cons
 	if (!t || !quiesce_load_acquire(PC1, &percpu->rseq))
 		return false;
 	do
-		result = counting(t, percpu, offset, closed, release ? SIM_RELEASE : SIM_RELAXED, &site);
+		result = counting(t, percpu, offset, closed, acquire ? SIM_ACQUIRE : SIM_RELAXED,
+				  release ? SIM_RELEASE : SIM_RELAXED, &site);
 	while (result == -EAGAIN);
 	return result;
 }
