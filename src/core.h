@@ -72,7 +72,6 @@ static inline void quiesce__used(void)
 }
 
 extern uint32_t *quiesce__fork_canary;
-extern uint32_t quiesce__fork_generation; /* how many forks separate this process from the one that began */
 void quiesce__fork_child(void);
 extern uint32_t quiesce__fork_generation; /* how often this process is the child of one that used the library */
 
