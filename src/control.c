@@ -9,6 +9,7 @@
  */
 #include "rcu.h"
 #include "hazptr.h"
+#include "held.h"
 #include "helper.h"
 #include "percpu.h"
 #include "reclaim.h"
@@ -215,6 +216,7 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->scan_thread_running = quiesce__shazptr_thread_running();
 	quiesce__hazptr_stats(stats);
 	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
+	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
 	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
 }
 
@@ -267,6 +269,7 @@ void quiesce__fork_child(void)
 	quiesce__readers_fork_child();
 	quiesce__percpu_fork_child();
 	quiesce__helper_fork_child();
+	quiesce__held_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__slots_fork_child();
 	quiesce__shazptr_debug_fork_child();

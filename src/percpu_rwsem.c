@@ -23,7 +23,7 @@
  */
 #include <quiesce/percpu_rwsem.h>
 
-#include "helper.h"
+#include "held.h"
 #include "patience.h"
 #include "percpu.h"
 
@@ -389,4 +389,69 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 	}
 	quiesce_rcu_sync_dtor(&sem->rss);
 	quiesce__percpu_close(&sem->percpu, WORDS);
+}
+
+/* ---- debug builds of programs ---- */
+
+/* Would the wait end?  Told before it begins, because afterwards there is nobody to tell. */
+static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
+{
+	bool write = quiesce__held_by_me(sem, QUIESCE_HELD_WRITE);
+
+	if (write || quiesce__held_by_me(sem, QUIESCE_HELD_READ))
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s", call, (const void *)sem,
+				write ? "writing" : "reading");
+}
+
+void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
+{
+	check_not_held(sem, "percpu_down_read()");
+	quiesce__percpu_down_read(sem);
+	quiesce__held_add(sem, QUIESCE_HELD_READ);
+}
+
+bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	bool done = quiesce_percpu_down_read_timeout(sem, timeout_ns);
+
+	if (done)
+		quiesce__held_add(sem, QUIESCE_HELD_READ);
+	return done;
+}
+
+void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
+{
+	if (!inside(sem)) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() of %p, which nobody holds for reading", (void *)sem);
+		return;
+	}
+	quiesce__held_remove(sem, QUIESCE_HELD_READ);
+	quiesce__percpu_up_read(sem);
+}
+
+void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
+{
+	check_not_held(sem, "percpu_down_write()");
+	quiesce_percpu_down_write(sem);
+	quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+}
+
+bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	bool done = quiesce_percpu_down_write_timeout(sem, timeout_ns);
+
+	if (done)
+		quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+	return done;
+}
+
+void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
+{
+	quiesce__held_remove(sem, QUIESCE_HELD_WRITE);
+	quiesce_percpu_up_write(sem);
+}
+
+bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write)
+{
+	return quiesce__held_by_me(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ);
 }

@@ -19,6 +19,7 @@
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
  */
+#include "held.h"
 #include "hazptr.h"
 #include "rcu.h"
 
@@ -153,6 +154,7 @@ void quiesce__thread_exit(void)
 	quiesce__fork_check();
 	if (rcu_read_lock_held())
 		report_exit_in_reader(self);
+	quiesce__held_thread_exit();
 	platform_signals_block(&mask);
 	quiesce__reclaim_thread_exit(self);
 	quiesce__hazptr_thread_exit(self);
