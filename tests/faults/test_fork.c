@@ -289,13 +289,15 @@ static void two_halves(struct rcu_head *head)
 
 static void *forker(void *failures)
 {
-	int status;
+	int status, nr_in_time = 0;
 
-	for (int i = 0; i < 60; i++) {
+	while (nr_in_time < 60) {
+		uint64_t begun = now_ns();
 		pid_t pid = fork();
 
 		if (pid == 0)
-			_exit(flag_get(&halves) % 2);
+			_exit(in_time(begun) && flag_get(&halves) % 2);
+		nr_in_time += in_time(begun);
 		if (waitpid(pid, &status, 0) != pid || !exited_with(status, 0))
 			count_up((int *)failures);
 	}

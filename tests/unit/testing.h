@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -153,6 +154,25 @@ static inline unsigned long long blocked_signals(pid_t tid)
 static inline pid_t my_tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);
+}
+
+/* ---- forks beside callbacks ---- */
+
+/* The library lets a fork wait so long for callbacks that run; later one may be cut in two.  On a busy machine that
+ * happens, so only who was forked in time is asked. */
+#define FORK_PATIENCE_NS 100000000u
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline int in_time(uint64_t begun)
+{
+	return now_ns() - begun < FORK_PATIENCE_NS;
 }
 
 /* ---- a reader that stays inside until told to leave ---- */
