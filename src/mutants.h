@@ -43,6 +43,17 @@
 	X(PW1) /* reader counted, then idle or block read | readers slow or block set, then counts read */ \
 	X(PW3) /* the lock given, or block cleared | seen by who gets in */   \
 	X(PW4) /* reader has left, then drain read | drain set, then counts read */ \
+	X(SR1) /* reader counted, then its accesses | unlink, then counts read */ \
+	X(SR2) /* left counted, then the bed taken | asked, asleep set, then counts read */ \
+	X(SR3) /* grace period of a domain complete | poll says so */         \
+	X(SR4) /* cookie taken | grace period of the domain begins */         \
+	X(SR5) /* wait for a domain over | the waiter returns */              \
+	X(SR6) /* domain made fit for this process | used */                  \
+	X(SR7) /* object pushed to a domain | its list taken */               \
+	X(SR8) /* callbacks of a domain have run | srcu_barrier returns */    \
+	X(PR1) /* mode of a reference count | looked at and counted, in one sequence */ \
+	X(PR2) /* used through a reference, then put | the last put, then release */ \
+	X(PR3) /* one change of mode of a reference count | the next */       \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* queue slot emptied | slot reused */                         \
@@ -98,6 +109,21 @@
 	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \
 	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
+	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
+	X(srcu_no_flip, "new sections are not turned to the index that is empty")      \
+	X(srcu_shares_running, "a caller is content with a grace period of its domain already running") \
+	X(srcu_cookie_now, "a cookie stands for the grace period of its domain already running") \
+	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
+	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
+	X(srcu_barrier_early, "a callback counts as run before it has returned")       \
+	X(ref_sum_before_fence, "references per CPU are summed before sequences begin anew") \
+	X(ref_no_restart, "a plain membarrier before references per CPU are summed")   \
+	X(ref_two_adds, "the bias is taken before the sum is added")                   \
+	X(ref_unbiased, "a count that is per CPU again may become zero")               \
+	X(ref_base_kept, "what was summed before counts once more after a reinit")     \
+	X(ref_live_apart, "tryget_live looks for the kill in another word than it counts in") \
+	X(ref_revived, "tryget takes a reference of an object that has none left")     \
+	X(ref_confirm_early, "the confirm function runs before the change of mode")    \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

@@ -108,6 +108,7 @@ struct quiesce_stats {
 	uint64_t hazptr_reclaimed;     /* callbacks run; retired less reclaimed is garbage now */
 	uint64_t hazptr_scans;         /* looks at all slots for them */
 	uint64_t hazptr_swept;         /* objects that another thread than their own reclaimed or left protected */
+	uint64_t srcu_grace_periods;   /* of all domains */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

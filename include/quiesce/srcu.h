@@ -155,7 +155,7 @@ QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
 #endif
 
 /** srcu_dereference - rcu_dereference() in a section of @ssp. */
-#define srcu_dereference(p, ssp) __extension__({ (void)(ssp); rcu_dereference(p); })
+#define srcu_dereference(p, ssp) ((void)(ssp), rcu_dereference(p))
 
 /* ---- waiting ---- */
 

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu.c - grace periods of a domain, and the slow halves of the reader's two calls.
+ *
+ *   reader                                updater
+ *   entered[idx]++     (light fence)      unlink                              (the caller)
+ *   ... section ...                       heavy fence                         SR1
+ *   left[idx]++        (release)          for both indexes, at some time each:
+ *                                            left summed, then entered: equal  (acquire, PC2)
+ *
+ * I1. An index that was seen empty after the fence has no section of before the fence, and never will.
+ *     Each needs to be seen empty once, in any order; who counts late only delays.  The fence is not repeated.
+ * I2. An index in use may never be empty.  So when the other one has been seen empty, sections are turned to that.
+ *     Only who read the index before and counts after it joins the old one then, once: it becomes empty.
+ * I3. One drives at a time (@driven): a caller that waits, and sleeps, or one that tries, and does not; the
+ *     state of a grace period that is not over outlives who began it.  The lock is never held over a fence or a sleep.
+ * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
+ * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
+ *     before that, in the same restartable sequence, and the word on which who drives sleeps, its bed, is
+ *     not the domain's: a few beds are everybody's, chosen by address.
+ *     A request that comes between the look and the count is lost; so each sleep is timed.
+ * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
+ *
+ * SR1  reader counted, then its accesses          | unlinked, then counts read
+ * SR2  left counted, then the bed taken           | asked, asleep set, then counts read
+ * SR3  grace period over, then completed          | completed read, then the caller frees
+ * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
+ * SR5  the wait is over                           | the waiter returns
+ * SR6  a domain made fit for this process         | used
+ * PC2  see percpu.c
+ */
+#include "srcu.h"
+
+#include "held.h"
+#include "patience.h"
+
+#define SPINS 16u
+#define SPIN_PAUSES 8u
+#define PATIENCE_NS 50000u
+#define HURRY_CHECK_NS 4000000u
+#define HURRY_SHARE 4u
+#define HURRY_PAUSE_MAX_NS 4000000u
+#define HURRY_REST_NS 4000000u
+#define NR_BEDS 32u
+
+/* Bits of attention. */
+#define ASK_WAKE 1ull  /* wake who sleeps in the domain's bed */
+#define ASK_POKE 2ull  /* let the helper look */
+#define ASK_HURRY 4ull /* give up the CPU */
+
+enum { WAITS, LEADS, TOLD };
+
+struct wait {
+	struct srcu_struct *ssp;
+	struct quiesce__srcu_update *u;
+	uint64_t inside; /* readers in the way, when asked last */
+	struct quiesce__patience patience;
+};
+
+static struct {
+	uint32_t asleep;
+} __attribute__((aligned(QUIESCE_CACHELINE))) beds[NR_BEDS];
+
+static uint32_t *bed_of(const struct srcu_struct *ssp)
+{
+	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].asleep;
+}
+
+/* ---- readers, slow halves ---- */
+
+void quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	/* Relaxed: a hint; who opens looks again. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&ssp->percpu.base)) &&
+	    !quiesce_load_relaxed(&u->no_memory) && /* Relaxed: a rate limit. */
+	    quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
+		quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
+	quiesce__percpu_add(&ssp->percpu, u->shared, (uint32_t)idx);
+}
+
+/* @ssp is only an address here. */
+static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
+{
+	/* SR2: full, pairs with SR2 in nap() */
+	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost) && quiesce_xchg(SR2, bed_of(ssp), 0)) {
+		quiesce__count(wakeups);
+		platform_futex_wake(bed_of(ssp), INT32_MAX); /* the bed may be shared */
+	}
+	if (attention & ASK_POKE)
+		quiesce__helper_poke();
+	if (attention & ASK_HURRY) {
+		quiesce__count(yields);
+		platform_yield();
+	}
+}
+
+void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
+{
+	/* Relaxed: I5, a request that is missed costs a timed sleep. */
+	uint64_t attention = quiesce_load_relaxed(&ssp->attention[idx]);
+
+	quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx);
+	if (quiesce_unlikely(attention))
+		answer(ssp, attention);
+}
+
+int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
+{
+	int idx = quiesce__srcu_read_lock(ssp);
+
+	quiesce__held_add(ssp, QUIESCE_HELD_SRCU);
+	return idx;
+}
+
+void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
+{
+	if (quiesce_unlikely(idx & ~1)) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(%s) with %d, which no srcu_read_lock() returned",
+				ssp->name, idx);
+		return;
+	}
+	quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
+	quiesce__srcu_read_unlock(ssp, idx);
+}
+
+int quiesce__srcu_held_debug(const struct srcu_struct *ssp)
+{
+	return quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU);
+}
+
+/* ---- domains ---- */
+
+static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	quiesce__lock_reset(&u->lock);
+	u->driven = u->fenced = false;
+	u->waiters = NULL;
+	u->expedite = u->no_memory = 0;
+	u->seen = 0;
+	u->hurry_not_before = 0;
+	/* Relaxed: readers may see it late. */
+	quiesce_store_relaxed(&ssp->attention[0], 0);
+	quiesce_store_relaxed(&ssp->attention[1], 0);
+	quiesce__srcu_callbacks_fork_child(u);
+}
+
+/* @now: even; the next odd number means that somebody is about to make the domain fit. */
+static QUIESCE_COLD void make_fit(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint32_t now)
+{
+	/* SR6: acquire, pairs with SR6 in make_fit() */
+	uint32_t found = quiesce_load_acquire(SR6, &u->generation);
+
+	while (found != now) {
+		if (found == now + 1) {
+			platform_yield();
+			/* SR6: acquire, pairs with SR6 in make_fit() */
+			found = quiesce_load_acquire(SR6, &u->generation);
+			continue;
+		}
+		/* SR6: full, pairs with SR6 in make_fit() */
+		if (!quiesce_cmpxchg(SR6, &u->generation, &found, now + 1))
+			continue;
+		forget_parent(ssp, u);
+		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
+		quiesce_store_release(SR6, &u->generation, now);
+		return;
+	}
+}
+
+/* What @generation is in this process; never 0, which is that of a domain not yet used. */
+static uint32_t generation_now(void)
+{
+	return 2 * quiesce_load_relaxed(&quiesce__fork_generation) + 2; /* Relaxed: changes in a child with one thread. */
+}
+
+struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	/* SR6: acquire, pairs with SR6 in make_fit() */
+	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now()))
+		make_fit(ssp, u, generation_now());
+	return u;
+}
+
+int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name)
+{
+	*ssp = (struct srcu_struct){ .name = name };
+	quiesce__srcu_enter(ssp);
+	return quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
+}
+
+/* ---- grace periods; the functions of who drives ---- */
+
+static uint64_t inside(struct srcu_struct *ssp, uint32_t idx)
+{
+	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
+}
+
+/* Take up the grace period that is not over, or the next one. */
+static void begin(struct quiesce__srcu_update *u)
+{
+	quiesce__lock(&u->lock);
+	if (u->begun == u->completed) {
+		quiesce_store_relaxed(&u->begun, u->begun + 1); /* Relaxed: the fence follows. */
+		u->fenced = false;
+		u->seen = 0;
+	}
+	quiesce__unlock(&u->lock);
+	if (u->fenced)
+		return;
+	/* Relaxed: readers try again to allocate, now and then. */
+	quiesce_store_relaxed(&u->no_memory, 0);
+	/* SR1: pairs with SR1 in srcu_read_lock() */
+	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
+	quiesce_fence_heavy_shared(SR1);
+	u->fenced = true;
+}
+
+/* Where sections count now. */
+static uint32_t active(const struct srcu_struct *ssp)
+{
+	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by who drives. */
+}
+
+/* The index whose readers are in the way. */
+static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+{
+	return u->seen ? u->seen & 1 : !active(ssp);
+}
+
+/* One look at the counts; true if the grace period is over. */
+static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (!(u->seen & 1u << i) && !inside(ssp, i))
+			u->seen |= 1u << i;
+	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
+		return true;
+	/* I2 */
+	if (u->seen == 1u << !active(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
+		quiesce_store_relaxed(&ssp->idx, !active(ssp)); /* Relaxed: late is as good. */
+	return false;
+}
+
+static void ask_one(uint64_t *attention, uint64_t bits)
+{
+	/* Relaxed: written by who drives; readers look at it all the time. */
+	if (quiesce_load_relaxed(attention) != bits)
+		quiesce_store_relaxed(attention, bits); /* Relaxed: I5. */
+}
+
+/* @bits of the readers of index @idx, and of all those of them that are for all. */
+static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+{
+	ask_one(&ssp->attention[idx], bits);
+	ask_one(&ssp->attention[!idx], bits & ASK_HURRY);
+}
+
+static void tell(struct quiesce__srcu_waiter *w, uint32_t state)
+{
+	/* SR5: release, pairs with SR5 in join() */
+	quiesce_store_release(SR5, &w->state, state);
+	/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
+	platform_futex_wake(&w->state, 1);
+}
+
+/* Under the lock: those who have what they need. */
+static struct quiesce__srcu_waiter *take_done(struct quiesce__srcu_update *u, uint64_t completed)
+{
+	struct quiesce__srcu_waiter **at = &u->waiters, *w, *list = NULL;
+	uint32_t expedite = 0;
+
+	while ((w = *at)) {
+		if ((int64_t)(completed - w->needed) < 0) {
+			expedite |= w->expedited;
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		w->next = list;
+		list = w;
+	}
+	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a wish. */
+	return list;
+}
+
+static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	struct quiesce__srcu_waiter *list, *next;
+	uint64_t number;
+
+	ask(ssp, 0, 0);
+	quiesce__lock(&u->lock);
+	number = u->begun;
+	/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
+	quiesce_store_release(SR3, &u->completed, number);
+	list = take_done(u, number);
+	quiesce__unlock(&u->lock);
+	quiesce__count(srcu_grace_periods);
+	for (; list; list = next) {
+		next = list->next;
+		tell(list, TOLD);
+	}
+}
+
+/* Stop driving; the oldest waiter, if there is one, goes on. */
+static void hand_over(struct quiesce__srcu_update *u)
+{
+	struct quiesce__srcu_waiter **at = &u->waiters, *next;
+
+	quiesce__lock(&u->lock);
+	while (*at && (*at)->next)
+		at = &(*at)->next;
+	next = *at;
+	*at = NULL;
+	u->driven = next != NULL;
+	quiesce__unlock(&u->lock);
+	if (next)
+		tell(next, LEADS);
+}
+
+/* ---- sleeping ---- */
+
+/* The patience only keeps the time: nap() does what it says. */
+static void hurry(bool on)
+{
+	(void)on;
+}
+
+/* Has any reader left since the last time? */
+static bool progress(const void *arg)
+{
+	struct wait *w = (struct wait *)(uintptr_t)arg;
+	uint64_t before = w->inside;
+
+	w->inside = inside(w->ssp, awaited(w->ssp, w->u));
+	return w->inside < before;
+}
+
+static void check_stall(struct wait *w, uint64_t now)
+{
+	uint32_t idx = awaited(w->ssp, w->u);
+
+	if (quiesce__patience_stalled(&w->patience, now))
+		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
+			     (unsigned long long)((now - w->patience.start) / 1000000),
+			     (unsigned long long)inside(w->ssp, idx), w->ssp->name ? w->ssp->name : "a domain without a name", idx);
+}
+
+/* Ask, look, sleep; true if the grace period is over. */
+static bool nap(struct wait *w)
+{
+	uint32_t idx = awaited(w->ssp, w->u);
+	uint64_t now = platform_now_ns();
+
+	w->patience.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a wish. */
+	quiesce__patience_step(&w->patience, now);
+	ask(w->ssp, idx, w->patience.hurried_at ? ASK_WAKE | ASK_HURRY : ASK_WAKE);
+	/* SR2: full, pairs with SR2 in answer() */
+	quiesce_xchg(SR2, bed_of(w->ssp), 1);
+	if (look(w->ssp, w->u))
+		return true;
+	if (awaited(w->ssp, w->u) != idx)
+		return false;
+	check_stall(w, now);
+	quiesce__count(sleeps);
+	platform_futex_wait(bed_of(w->ssp), 1, quiesce__patience_sleep(&w->patience, now));
+	return look(w->ssp, w->u);
+}
+
+static bool look_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (look(ssp, u))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
+static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u, bool expedited)
+{
+	struct wait w = { .ssp = ssp, .u = u };
+
+	w.patience = (struct quiesce__patience){
+		.hurry = hurry, .helps = progress, .arg = &w, .not_before = &u->hurry_not_before,
+		.check_ns = HURRY_CHECK_NS, .patience_ns = PATIENCE_NS, .share = HURRY_SHARE,
+		.pause_max_ns = HURRY_PAUSE_MAX_NS, .rest_ns = HURRY_REST_NS, .expedited = expedited,
+		.start = platform_now_ns(),
+	};
+	w.inside = inside(ssp, awaited(ssp, u));
+	while (!nap(&w))
+		;
+	quiesce__patience_end(&w.patience);
+}
+
+/* ---- callers ---- */
+
+/* Until @number is over. */
+static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, bool expedited)
+{
+	while (!quiesce__srcu_done(u, number)) {
+		begin(u);
+		if (!look_for_a_while(ssp, u))
+			wait_for_readers(ssp, u, expedited);
+		complete(ssp, u);
+	}
+}
+
+/* Another drives: sleep until told. */
+static bool sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_waiter *me)
+{
+	uint32_t state;
+
+	if (me->expedited)
+		answer(ssp, ASK_WAKE);
+	/* SR5: acquire, pairs with SR5 in tell() */
+	while ((state = quiesce_load_acquire(SR5, &me->state)) == WAITS)
+		platform_futex_wait(&me->state, WAITS, PLATFORM_FOREVER);
+	return state == LEADS;
+}
+
+/* True: the caller drives now; false: its grace period is over. */
+static bool join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+{
+	quiesce__lock(&u->lock);
+	me->needed = u->begun + 1; /* I4 */
+	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
+		me->needed--;
+	if (!u->driven) {
+		u->driven = true;
+		quiesce__unlock(&u->lock);
+		return true;
+	}
+	me->next = u->waiters;
+	u->waiters = me;
+	if (me->expedited)
+		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
+	quiesce__unlock(&u->lock);
+	return sleep_until_told(ssp, me);
+}
+
+void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
+{
+	struct quiesce__srcu_waiter me = { .state = WAITS, .expedited = expedited };
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+
+	if (!join(ssp, u, &me))
+		return;
+	drive(ssp, u, me.needed, expedited);
+	hand_over(u);
+	quiesce__srcu_kick(u);
+}
+
+bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what)
+{
+	if (!quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
+		return false;
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s(%s) inside a section of that domain would wait for itself", what,
+			ssp->name);
+	return true;
+}
+
+void quiesce_synchronize_srcu(struct srcu_struct *ssp)
+{
+	if (!quiesce__srcu_wait_is_misuse(ssp, "synchronize_srcu"))
+		quiesce__srcu_wait(ssp, false);
+}
+
+void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp)
+{
+	if (!quiesce__srcu_wait_is_misuse(ssp, "synchronize_srcu_expedited"))
+		quiesce__srcu_wait(ssp, true);
+}
+
+static bool may_drive(struct quiesce__srcu_update *u)
+{
+	bool may;
+
+	quiesce__lock(&u->lock);
+	may = !u->driven;
+	u->driven = true;
+	quiesce__unlock(&u->lock);
+	return may;
+}
+
+/* Ask the readers in the way to poke the helper, and look whether they have left meanwhile. */
+static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	ask(ssp, awaited(ssp, u), ASK_POKE);
+	/* SR2: full, pairs with SR2 in answer() */
+	quiesce_fence_full(SR2);
+	return look(ssp, u);
+}
+
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_readers)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	if (quiesce__srcu_done(u, cookie))
+		return true;
+	if (!may_drive(u))
+		return false;
+	while (!quiesce__srcu_done(u, cookie)) {
+		begin(u);
+		if (!look(ssp, u) && !(ask_readers && look_after_asking(ssp, u)))
+			break;
+		complete(ssp, u);
+	}
+	hand_over(u);
+	return quiesce__srcu_done(u, cookie);
+}
+
+/* ---- cookies ---- */
+
+uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u)
+{
+	uint64_t begun;
+
+	/* SR4: full, pairs with SR4 in begin() */
+	quiesce_fence_full(SR4);
+	begun = quiesce_load_relaxed(&u->begun); /* Relaxed: SR4 orders it. */
+	return QUIESCE_MUTANT(srcu_cookie_now) ? begun : begun + 1;
+}
+
+bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie)
+{
+	/* SR3: acquire, pairs with SR3 in complete() */
+	uint64_t completed = quiesce_load_acquire(SR3, &u->completed);
+
+	return (int64_t)(completed - cookie) >= 0;
+}
+
+unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
+{
+	return quiesce_load_relaxed(&quiesce__srcu_enter(ssp)->completed); /* Relaxed: no order is promised. */
+}
+
+/* ---- the end of a domain ---- */
+
+/* Nothing may go on in it; the helper may be about to return from its last step. */
+static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t *ret_nr)
+{
+	bool driven;
+
+	if ((*ret_nr = inside(ssp, 0) + inside(ssp, 1)))
+		return "readers inside";
+	if ((*ret_nr = quiesce__srcu_pending(u)))
+		return "callbacks pending";
+	quiesce__srcu_callbacks_stop(u);
+	quiesce__lock(&u->lock);
+	driven = u->driven;
+	quiesce__unlock(&u->lock);
+	*ret_nr = driven;
+	return driven ? "wait in progress" : NULL;
+}
+
+void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	const char *name = ssp->name ? ssp->name : "a domain without a name", *why;
+	uint64_t nr;
+
+	/* SR1: pairs with SR1 in srcu_read_lock() */
+	quiesce_fence_heavy_shared(SR1);
+	why = why_in_use(ssp, u, &nr);
+	if (why) {
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", name, (unsigned long long)nr, why);
+		return;
+	}
+	quiesce__percpu_close(&ssp->percpu, QUIESCE_SRCU_WORDS);
+	*ssp = (struct srcu_struct){ .name = ssp->name };
+}

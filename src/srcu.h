@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu.h - the private part of a domain, and what srcu.c and srcu_callbacks.c ask of each other. */
+#ifndef QUIESCE_SRC_SRCU_H
+#define QUIESCE_SRC_SRCU_H
+
+#include <quiesce/srcu.h>
+
+#include "helper.h"
+#include "percpu.h"
+
+#define QUIESCE_SRCU_WORDS 4u /* entered, of index 0 and 1; left, of both */
+
+/* One that waits, on its stack. */
+struct quiesce__srcu_waiter {
+	struct quiesce__srcu_waiter *next;
+	uint64_t needed; /* the grace period to wait for */
+	uint32_t state;  /* futex */
+	bool expedited;
+};
+
+struct quiesce__srcu_update {
+	/* Grace periods. */
+	struct quiesce__lock lock; /* guards @driven, @waiters and the step of @begun; no other is taken inside */
+	bool driven;               /* somebody drives, or has been told to */
+	uint32_t generation;       /* I6; 0: not yet used */
+	struct quiesce__srcu_waiter *waiters; /* the newest first */
+	uint64_t begun, completed; /* numbers */
+	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of who has no set */
+	uint32_t no_memory;        /* for sets; until the next grace period */
+	uint32_t expedite;         /* somebody wants the grace period to hurry */
+	/* Of who drives. */
+	bool fenced;               /* the heavy fence of @begun is over */
+	uint32_t seen;             /* bit i: index i was seen empty since */
+	uint64_t hurry_not_before;
+	/* Callbacks; see srcu_callbacks.c. */
+	struct quiesce__lock running; /* held by who takes a step, callbacks included */
+	uint32_t orphaned;         /* there was no helper */
+	const struct quiesce_tls_v1 *runner; /* who is in a callback */
+	struct rcu_head *list;     /* pushed by anybody, the newest first */
+	struct rcu_head *taken;    /* the oldest first; they wait for @cookie */
+	uint64_t cookie;
+	uint64_t wanted;           /* the last grace period that start_poll_synchronize_srcu() asked for */
+	uint64_t queued, run;      /* callbacks, ever */
+	uint32_t done_word;        /* futex: changes when some have run */
+	uint32_t waiting;          /* for that */
+	uint64_t delay_ns;         /* until the next step */
+	struct quiesce__job job;
+};
+_Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
+_Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers look at one line");
+
+static inline struct quiesce__srcu_update *quiesce__srcu_update(struct srcu_struct *ssp)
+{
+	return (struct quiesce__srcu_update *)(void *)&ssp->space;
+}
+
+static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_update *u)
+{
+	return (struct srcu_struct *)(void *)((char *)u - offsetof(struct srcu_struct, space));
+}
+
+/* To be called first by whoever has to do with grace periods or callbacks of the domain. */
+struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
+/* Wait for a grace period that begins after this call. */
+void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
+/* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
+bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
+/* A cookie for the grace period that would begin now; is it over? */
+uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
+bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
+/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them poke the helper. */
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
+
+/* srcu_callbacks.c */
+uint64_t quiesce__srcu_step(struct quiesce__job *job);
+/* A grace period is over: is there anything for the helper to do? */
+void quiesce__srcu_kick(struct quiesce__srcu_update *u);
+/* Callbacks that have not run, or are running. */
+uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u);
+/* Nobody takes a step any more, until somebody queues again. */
+void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u);
+void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u);
+
+#endif
