@@ -38,15 +38,28 @@ void quiesce__percpu_init(void)
 	nr_ids = (size_t)platform_nr_possible_cpus();
 }
 
-/* Do threads count in sequences?  Then nobody counts in the sets by locked instructions.  Fixed at first use. */
-static int64_t sequences(void)
+/* Do threads count in sequences?  Then nobody counts in the sets by locked instructions.  Not where sequences
+ * cannot be restarted: who leaves looks, in the sequence, whether somebody waits.  Fixed at first use. */
+static int64_t sequences;
+static bool sequences_known;
+
+static void choose(void)
 {
-	return QUIESCE_TSAN ? 0 : quiesce_shazptr_v1.rseq;
+	if (sequences_known)
+		return;
+	if (!QUIESCE_TSAN && quiesce_shazptr_v1.rseq && platform_membarrier_restart() == 0)
+		sequences = quiesce_shazptr_v1.rseq;
+	sequences_known = true;
 }
 
 static size_t chunk_bytes(void)
 {
 	return PAGE + nr_ids * SET_BYTES;
+}
+
+bool quiesce__percpu_sequences(void)
+{
+	return quiesce_load_relaxed(&sequences) != 0; /* Relaxed: fixed before there are counters. */
 }
 
 /* ---- places in chunks; under the lock ---- */
@@ -150,6 +163,7 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 	quiesce__used();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
+	choose();
 	base = quiesce_load_relaxed(&percpu->base); /* Relaxed: written under the lock. */
 	if (!base && (base = take(words))) {
 		percpu->id = quiesce_shazptr_v1.id;
@@ -157,7 +171,7 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 		/* PC1: release, pairs with PC1 in quiesce__percpu_add() and quiesce__percpu_inside() */
 		quiesce_store_release(PC1, &percpu->base, base);
 		/* PC1: release, pairs with PC1 in quiesce__percpu_add() */
-		quiesce_store_release(PC1, &percpu->rseq, sequences());
+		quiesce_store_release(PC1, &percpu->rseq, sequences);
 	}
 	quiesce__unlock(&lock);
 	platform_signals_restore(&mask);
@@ -191,7 +205,7 @@ void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 	char *base = quiesce_load_acquire(PC1, &percpu->base);
 	uint64_t *word = shared + index;
 
-	if (base && !sequences())
+	if (base && !sequences)
 		word = (uint64_t *)(void *)(base + (set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index;
 	/* PC2: full, pairs with PC2 in sum() */
 	quiesce_fetch_add(PC2, word, (uint64_t)1);

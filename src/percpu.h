@@ -29,6 +29,9 @@ void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
  * and what they did before is visible.  A number that includes who came meanwhile, else. */
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
 
+/* Does any thread of this process count in restartable sequences?  Of an object that has counters. */
+bool quiesce__percpu_sequences(void);
+
 void quiesce__percpu_init(void);
 void quiesce__percpu_fork_prepare(void);
 void quiesce__percpu_fork_parent(void);

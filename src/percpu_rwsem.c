@@ -13,7 +13,8 @@
  *
  * I1. block is 1 exactly while a writer drains or is inside; it changes under the lock.
  * I2. Whoever queues, or is taken from the queue, does so under the lock; the queue is empty while block is 0.
- * I3. Readers are slow while anybody has, or waits for, the write side: each writer enters rcu_sync first.
+ * I3. Readers are slow while anybody waits for the write side, or has it and has not finished: each writer enters
+ *     rcu_sync first.
  * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
  *     block is the writer's.  The waiter's memory is not touched after it was told.
  *
@@ -229,16 +230,19 @@ bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t 
 	return timeout_ns && quiesce__percpu_down_read_until(sem, false, deadline_in(timeout_ns));
 }
 
+/* Whoever gets the lock when this reader is counted may free it at once: percpu_free_rwsem() waits for the section. */
 void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 {
-	leave(sem);
-}
-
-void quiesce__percpu_up_read_counted(struct percpu_rw_semaphore *sem)
-{
-	/* PW4: full, pairs with PW4 in drain() */
-	quiesce_fence_full(PW4);
-	wake_drainer(sem);
+	quiesce__rcu_read_lock();
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_count_release(PC2, &sem->percpu, QUIESCE__LEFT)) {
+		/* PW4: full, pairs with PW4 in drain() */
+		quiesce_fence_full(PW4);
+		wake_drainer(sem);
+	} else {
+		leave(sem);
+	}
+	quiesce__rcu_read_unlock();
 }
 
 /* ---- writers ---- */
@@ -261,7 +265,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		uint64_t ns = until(deadline, STALL_LOOK_NS);
 
 		quiesce_store_relaxed(&sem->drain, 1); /* Relaxed: the fence follows. */
-		/* PW4: full, pairs with PW4 in wake_drainer() and quiesce__percpu_up_read_counted() */
+		/* PW4: full, pairs with PW4 in wake_drainer() and quiesce__percpu_up_read_slow() */
 		quiesce_fence_full(PW4);
 		if (!inside(sem) || !ns)
 			break;
@@ -295,15 +299,16 @@ static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	return true;
 }
 
+/* Out of rcu_sync first: the lock may be gone as soon as somebody else has it. */
 static void end_write(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *next;
 
+	quiesce_rcu_sync_exit(&sem->rss);
 	quiesce__lock(&sem->lock);
 	next = take_next(sem);
 	quiesce__unlock(&sem->lock);
 	tell(next);
-	quiesce_rcu_sync_exit(&sem->rss);
 }
 
 static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
@@ -311,6 +316,8 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	/* Who does not want to wait does not make readers slow for nothing. */
 	if (!deadline && inside(sem))
 		return false;
+	/* Relaxed: for who frees the lock, after us. */
+	quiesce_store_relaxed(&sem->written, 1);
 	quiesce_rcu_sync_enter(&sem->rss);
 	if (!begin_write(sem, deadline)) {
 		quiesce_rcu_sync_exit(&sem->rss);
@@ -388,6 +395,8 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 		return;
 	}
 	quiesce_rcu_sync_dtor(&sem->rss);
+	if (sem->written || !quiesce__percpu_sequences())
+		quiesce_synchronize_rcu(); /* readers that have left and look whether to wake a writer */
 	quiesce__percpu_close(&sem->percpu, WORDS);
 }
 

@@ -13,6 +13,7 @@
 
 #include "core.h"
 #include "helper.h"
+#include "percpu.h"
 
 /* ---- kinds ---- */
 
@@ -43,8 +44,12 @@ static void rcu_wait_for_calls(void *domain)
 static void fence_wait(void *domain)
 {
 	(void)domain;
+	/* Those of percpu_rwsem.h look, in a sequence, whether readers are slow, and count themselves as left. */
 	/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
-	quiesce_fence_heavy_shared(PW1);
+	if (quiesce__percpu_sequences())
+		quiesce_fence_restart(PW1);
+	else
+		quiesce_fence_heavy_shared(PW1);
 }
 
 /* A reader that sees "idle" loads it with acquire: there is nothing to wait for, except a burst's end. */
@@ -71,9 +76,9 @@ static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
 
 /* ---- the machine ---- */
 
-static void set_state(struct rcu_sync *rss, uint32_t state)
+static void set_state(struct rcu_sync *rss, uint64_t state)
 {
-	/* RS1: release, pairs with RS1 in rcu_sync_is_idle() and quiesce_rcu_sync_enter() */
+	/* RS1: release, pairs with RS1 in rcu_sync_is_idle() and wait_until_passed() */
 	quiesce_store_release(RS1, &rss->gp_state, state);
 }
 
@@ -83,7 +88,7 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
 	const struct rcu_sync_ops *ops = ops_of(rss);
 	void *domain = rss->domain;
-	uint32_t state;
+	uint64_t state;
 
 	quiesce__lock(&rss->lock);
 	if (rss->gp_count)
@@ -93,10 +98,13 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	else
 		state = RCU_SYNC_IDLE;
 	set_state(rss, state);
+	if (state == RCU_SYNC_PASSED)
+		/* RS1: release, pairs with RS1 in wait_until_passed() */
+		quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
 	quiesce__unlock(&rss->lock);
 	/* From here on, if it is idle, it may be gone. */
 	if (state == RCU_SYNC_PASSED)
-		platform_futex_wake(&rss->gp_state, INT32_MAX);
+		platform_futex_wake(&rss->turn, INT32_MAX);
 	else if (state == RCU_SYNC_EXIT)
 		ops->call(domain, &rss->head, quiesce__rcu_sync_func);
 }
@@ -106,9 +114,23 @@ void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops,
 	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
 }
 
+/* Not before readers are slow, which they are in EXIT and REPLAY too. */
+static void wait_until_passed(struct rcu_sync *rss)
+{
+	for (;;) {
+		/* RS1: acquire, pairs with RS1 in quiesce__rcu_sync_func() */
+		uint32_t turn = quiesce_load_acquire(RS1, &rss->turn);
+
+		/* RS1: acquire, pairs with RS1 in set_state() */
+		if (quiesce_load_acquire(RS1, &rss->gp_state) != RCU_SYNC_ENTER)
+			return;
+		platform_futex_wait(&rss->turn, turn, PLATFORM_FOREVER);
+	}
+}
+
 void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 {
-	uint32_t state;
+	uint64_t state;
 
 	quiesce__init();
 	quiesce__lock(&rss->lock);
@@ -122,10 +144,8 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 		quiesce__rcu_sync_func(&rss->head);
 		return;
 	}
-	/* Not before readers are slow, which they are in EXIT and REPLAY too. */
-	/* RS1: acquire, pairs with RS1 in set_state() */
-	while (quiesce_load_acquire(RS1, &rss->gp_state) == RCU_SYNC_ENTER && !QUIESCE_MUTANT(sync_no_wait))
-		platform_futex_wait(&rss->gp_state, RCU_SYNC_ENTER, PLATFORM_FOREVER);
+	if (!QUIESCE_MUTANT(sync_no_wait))
+		wait_until_passed(rss);
 }
 
 void quiesce_rcu_sync_exit(struct rcu_sync *rss)

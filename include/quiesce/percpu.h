@@ -98,7 +98,7 @@ bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, cons
 			     "4: jmp 0b\n"                                                     \
 			     ".popsection\n"                                                   \
 			     : [at] "=&r"(at), "=@ccc"(done)                                   \
-			     : [area] "r"(percpu->rseq), [id] "r"(percpu->id), [limit] "m"(percpu->limit), \
+			     : [area] "r"(rseq), [id] "r"(percpu->id), [limit] "m"(percpu->limit), \
 			       [words] "r"(percpu->base + offset), [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ \
 			       QUIESCE_RSEQ_INPUTS                                             \
 			     : "memory" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS)
@@ -108,7 +108,9 @@ QUIESCE_FAST bool quiesce__count_rseq(const struct quiesce_percpu *percpu, size_
 	uintptr_t at;
 	bool done;
 
-	if (quiesce_unlikely(!percpu->rseq))
+	int64_t rseq = quiesce_load_acquire(PC1, &percpu->rseq);
+
+	if (quiesce_unlikely(!rseq))
 		return false;
 	/* A comparison of something with zero never carries. */
 	if (closed)

@@ -54,12 +54,12 @@ struct percpu_rw_semaphore {
 	struct quiesce__lock lock;    /* of the queue and of @block */
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t drain;               /* that writer sleeps until readers have left */
-	uint32_t reserved;
+	uint32_t written;             /* readers were ever slow */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__NO_SETS { nullptr, 0, 0, 0 }
-#define QUIESCE__BY_FENCES { 0, 0, { 0 }, &quiesce_rcu_sync_fence, nullptr, { nullptr, nullptr } }
+#define QUIESCE__BY_FENCES { 0, 0, 0, { 0 }, &quiesce_rcu_sync_fence, nullptr, { nullptr, nullptr } }
 #define PERCPU_RWSEM_INIT { QUIESCE__NO_SETS, QUIESCE__BY_FENCES, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
@@ -77,7 +77,6 @@ QUIESCE_API void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem)
 QUIESCE_API void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem);
 QUIESCE_API bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline);
 QUIESCE_API void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_up_read_counted(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem);
 QUIESCE_API bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
 QUIESCE_API void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem);
@@ -120,12 +119,10 @@ QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *
 
 QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 {
+	/* In one step with looking for writers, because the lock may be gone as soon as its last reader has left. */
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->percpu, QUIESCE__LEFT)))
+	if (quiesce_unlikely(!quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state)))
 		quiesce__percpu_up_read_slow(sem);
-	/* Relaxed: who sees "idle" has counted before the heavy fence of the next writer. */
-	else if (quiesce_unlikely(quiesce_load_relaxed(&sem->rss.gp_state) != RCU_SYNC_IDLE))
-		quiesce__percpu_up_read_counted(sem);
 }
 
 /** percpu_init_rwsem - initialise a lock.

@@ -53,8 +53,9 @@ struct rcu_sync_ops {
 
 /* Private, but for its size. */
 struct rcu_sync {
-	uint32_t gp_state; /* enum rcu_sync_state; first, for those who build on it */
+	uint64_t gp_state; /* enum rcu_sync_state; first, for those who build on it */
 	uint32_t gp_count; /* updaters inside */
+	uint32_t turn;     /* enters that wait for another one's grace period sleep here */
 	struct quiesce__lock lock;
 	const struct rcu_sync_ops *ops; /* NULL: RCU's */
 	void *domain;
