@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_ref.c - reference counts per CPU: the shared count, and the change of modes.
+ *
+ * Per CPU, a get or put looks at the state and adds one to a word of its id, in one restartable sequence.  The
+ * change to atomic writes the state and then begins every sequence anew.  Whoever had counted is visible then,
+ * everybody else finds the state changed: so the words stand still, and their sum can be moved to the count.
+ *
+ *   references = count / 2 - (biased ? BIAS / 2 : 0) + (biased ? got - put since the base : 0)
+ *
+ * I1. That sum is exact at every moment: a step changes one of its terms, or moves a part from one term to another in one
+ *     addition.  So the count shows zero only if there is no reference.
+ * I2. While the state is 0, and until the words stand still, the count has the bias and is never zero.
+ * I3. State, bias and base are changed by who holds the lock.  What is half done when a process forks is
+ *     completed by the child's next change, which looks at the bias, not at the state.
+ * I4. The count says by itself that it was killed, in the same word from which tryget_live takes.
+ * I5. A count that went below zero stays far below: such an object is lost, not released under somebody.
+ *
+ * PR1  state atomic, then all sequences begun anew, then the sum | state read, then counted
+ *      what came before a reinit, then state per CPU | state read, then counted, then what follows
+ * PR2  used through a reference, then put | the last put, then release
+ * PR3  one change of mode | the next
+ */
+#include "percpu.h"
+
+#include <quiesce/percpu_ref.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define WORDS 2
+#define ZONE_BITS 2
+#define LOST (7ull << 61) /* the middle of what is below zero */
+
+#define FREE 0u
+#define HELD 1u
+#define CROWDED 2u
+
+enum zone { EXACT, BIASED, BIASED_ABOVE, BELOW };
+
+static enum zone zone_of(uint64_t count)
+{
+	return (enum zone)(count >> (64 - ZONE_BITS));
+}
+
+static bool is_biased(uint64_t count)
+{
+	return zone_of(count) == BIASED || zone_of(count) == BIASED_ABOVE;
+}
+
+static bool has_none(uint64_t count)
+{
+	return count < QUIESCE_REF_ONE || zone_of(count) == BELOW;
+}
+
+static QUIESCE_COLD void misused(struct percpu_ref *ref, const char *what)
+{
+	quiesce_store_relaxed(&ref->count, LOST); /* Relaxed: I5, as well as can be. */
+	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of %p, which has no reference left: it is not released", what, (const void *)ref);
+}
+
+/* ---- the shared count ---- */
+
+/* In any mode: the bias is in it where it must not be the whole truth. */
+void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr)
+{
+	/* Relaxed: the caller has a reference; whoever gets these gets them from him. */
+	if (quiesce_unlikely(has_none(quiesce_fetch_add_relaxed(&ref->count, nr * QUIESCE_REF_ONE))))
+		misused(ref, "percpu_ref_get()");
+}
+
+void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
+{
+	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() and to_atomic() and percpu_ref_is_zero() */
+	uint64_t before = quiesce_fetch_add(PR2, &ref->count, 0 - nr * QUIESCE_REF_ONE), now = before - nr * QUIESCE_REF_ONE;
+
+	if (quiesce_unlikely(has_none(before) || zone_of(now) == BELOW))
+		misused(ref, "percpu_ref_put()");
+	else if (now < QUIESCE_REF_ONE)
+		ref->release(ref);
+}
+
+bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, bool live)
+{
+	uint64_t count = quiesce_load_relaxed(&ref->count); /* Relaxed: the exchange decides. */
+
+	if (QUIESCE_MUTANT(ref_live_apart) && live && percpu_ref_is_dying(ref))
+		return false;
+	do {
+		if (has_none(count) && !QUIESCE_MUTANT(ref_revived))
+			return false;
+		if (live && (count & QUIESCE_REF_KILLED) && !QUIESCE_MUTANT(ref_live_apart))
+			return false;
+		/* PR2: full, pairs with PR2 in to_percpu() */
+	} while (!quiesce_cmpxchg(PR2, &ref->count, &count, count + QUIESCE_REF_ONE));
+	return true;
+}
+
+/* ---- who changes the mode ---- */
+
+static uint32_t generation(void)
+{
+	return quiesce_load_relaxed(&quiesce__fork_generation) << 2; /* Relaxed: changes only while there is one thread. */
+}
+
+/* Held by a thread that is in this process: one of an earlier generation is gone. */
+static bool held(uint32_t word)
+{
+	return (word & 3) != FREE && (word & ~3u) == generation();
+}
+
+/* Not struct quiesce__lock: it is held while the confirm function runs, and the child of a fork may find it held
+ * by nobody. False: the calling thread holds it itself. */
+static bool begin_change(struct percpu_ref *ref, const char *what)
+{
+	uint32_t word, mine = HELD;
+
+	quiesce__init();
+	quiesce__fork_check();
+	word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
+	for (;;) {
+		if (!held(word)) {
+			/* PR3: full, pairs with PR3 in end_change() */
+			if (!quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | mine))
+				continue;
+			quiesce_store_relaxed(&ref->switcher, quiesce__self()); /* Relaxed: for this thread itself. */
+			return true;
+		}
+		/* Relaxed: only its own value matters to a thread. */
+		if (quiesce_load_relaxed(&ref->switcher) == quiesce__self()) {
+			quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s in a confirm function of the same object waits for itself", what);
+			return false;
+		}
+		mine = CROWDED;
+		/* PR3: full, pairs with PR3 in end_change() */
+		if ((word & 3) == HELD && !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | CROWDED))
+			continue;
+		platform_futex_wait(&ref->lock, generation() | CROWDED, PLATFORM_FOREVER);
+		word = quiesce_load_relaxed(&ref->lock); /* Relaxed: as above. */
+	}
+}
+
+static void end_change(struct percpu_ref *ref)
+{
+	quiesce_store_relaxed(&ref->switcher, NULL); /* Relaxed: as above. */
+	/* PR3: full, pairs with PR3 in begin_change() */
+	if ((quiesce_xchg(PR3, &ref->lock, generation() | FREE) & 3) == CROWDED)
+		platform_futex_wake(&ref->lock, 1);
+}
+
+/* ---- the change ---- */
+
+void quiesce__membarrier_restart(void)
+{
+	int err = platform_membarrier_restart();
+
+	quiesce__count(membarriers);
+	if (quiesce_likely(!err))
+		return;
+	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): references per CPU cannot be summed; "
+		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
+		     strerror(-err));
+	platform_die();
+}
+
+/* Ask once, before the first count depends on it. */
+static bool can_restart(void)
+{
+	static uint32_t known; /* 1 no, 2 yes */
+	uint32_t answer = quiesce_load_relaxed(&known); /* Relaxed: all who ask get the same answer. */
+	int err;
+
+	if (!answer) {
+		err = platform_membarrier_restart();
+		answer = err ? 1 : 2;
+		if (err != -ENOMEM)
+			quiesce_store_relaxed(&known, answer); /* Relaxed: as above. */
+	}
+	return answer == 2;
+}
+
+/* Got less put, in all sets; they stand still, or it is no more than a number. */
+static uint64_t words_now(const struct percpu_ref *ref)
+{
+	static const uint64_t none[WORDS];
+
+	return quiesce__percpu_inside(&ref->percpu, none, QUIESCE_REF_GOT / 8, QUIESCE_REF_PUT / 8);
+}
+
+/* All count in ref->count from now on, and it is exact.  @more: to be added in the same step. */
+static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
+{
+	quiesce_store_relaxed(&ref->state, state | QUIESCE_REF_ATOMIC); /* Relaxed: the fence below. */
+	if (is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
+		uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? words_now(ref) : 0;
+
+		if (QUIESCE_MUTANT(ref_no_restart))
+			quiesce__membarrier();
+		else
+			/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
+			quiesce_fence_restart(PR1);
+		more += ((QUIESCE_MUTANT(ref_sum_before_fence) ? early : words_now(ref)) - ref->base) * QUIESCE_REF_ONE;
+		if (QUIESCE_MUTANT(ref_two_adds))
+			quiesce_fetch_add_relaxed(&ref->count, QUIESCE_REF_BIAS);
+		else
+			more -= QUIESCE_REF_BIAS;
+	}
+	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() */
+	quiesce_fetch_add(PR2, &ref->count, more);
+}
+
+static bool may_be_percpu(const struct percpu_ref *ref)
+{
+	return !ref->no_percpu && !ref->stays_atomic;
+}
+
+/* Count in the words again, if that may be, for somebody who is live.  @more: to be added in the same step. */
+static void to_percpu(struct percpu_ref *ref, uint64_t more)
+{
+	uint64_t state = may_be_percpu(ref) ? 0 : QUIESCE_REF_ATOMIC;
+
+	if (!state && !is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
+		if (!QUIESCE_MUTANT(ref_base_kept))
+			ref->base = words_now(ref);
+		if (!QUIESCE_MUTANT(ref_unbiased))
+			more += QUIESCE_REF_BIAS;
+	}
+	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_tryget_slow() */
+	quiesce_fetch_add(PR2, &ref->count, more);
+	/* PR1: release, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
+	quiesce_store_release(PR1, &ref->state, state);
+}
+
+/* ---- calls ---- */
+
+int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
+{
+	bool dead = flags & PERCPU_REF_INIT_DEAD, atomic = flags & PERCPU_REF_INIT_ATOMIC;
+	int err = 0;
+
+	quiesce__init();
+	quiesce__used();
+	*ref = (struct percpu_ref){ .release = release, .stays_atomic = atomic };
+	ref->reinit = dead || atomic || (flags & PERCPU_REF_ALLOW_REINIT);
+	ref->no_percpu = QUIESCE_TSAN || !quiesce_shazptr_v1.rseq || !can_restart();
+	if (!ref->no_percpu && (err = quiesce__percpu_open(&ref->percpu, WORDS)))
+		ref->no_percpu = true;
+	/* Relaxed throughout: nobody else sees it. */
+	quiesce_store_relaxed(&ref->count, dead ? QUIESCE_REF_KILLED : QUIESCE_REF_ONE);
+	quiesce_store_relaxed(&ref->state, dead ? QUIESCE_REF_DEAD | QUIESCE_REF_ATOMIC : QUIESCE_REF_ATOMIC);
+	if (!dead)
+		to_percpu(ref, 0);
+	return err;
+}
+
+void quiesce_percpu_ref_exit(struct percpu_ref *ref)
+{
+	quiesce__percpu_close(&ref->percpu, WORDS);
+	ref->no_percpu = true;
+}
+
+void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+{
+	if (!begin_change(ref, "percpu_ref_kill()"))
+		return;
+	if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
+		end_change(ref);
+		quiesce__misuse(QUIESCE_MISUSE_COUNT, "percpu_ref_kill() of %p, which has been killed", (const void *)ref);
+		return;
+	}
+	if (QUIESCE_MUTANT(ref_confirm_early) && confirm)
+		confirm(ref);
+	to_atomic(ref, QUIESCE_REF_DEAD, QUIESCE_REF_KILLED);
+	if (confirm && !QUIESCE_MUTANT(ref_confirm_early))
+		confirm(ref);
+	end_change(ref);
+	/* Not before: it keeps the lock. */
+	quiesce__percpu_ref_put_slow(ref, 1);
+}
+
+void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+{
+	uint64_t nr;
+
+	if (!begin_change(ref, "percpu_ref_switch_to_atomic()"))
+		return;
+	ref->stays_atomic = true;
+	/* One reference more keeps the lock if the owner's was put before.  Relaxed: I3. */
+	nr = is_biased(quiesce_load_relaxed(&ref->count));
+	to_atomic(ref, quiesce_load_relaxed(&ref->state), nr * QUIESCE_REF_ONE);
+	if (confirm)
+		confirm(ref);
+	end_change(ref);
+	if (nr)
+		quiesce__percpu_ref_put_slow(ref, nr);
+}
+
+void quiesce_percpu_ref_switch_to_percpu(struct percpu_ref *ref)
+{
+	if (!begin_change(ref, "percpu_ref_switch_to_percpu()"))
+		return;
+	if (!ref->reinit) {
+		end_change(ref);
+		quiesce__misuse(QUIESCE_MISUSE_COUNT, "percpu_ref_switch_to_percpu() of %p without PERCPU_REF_ALLOW_REINIT",
+				(const void *)ref);
+		return;
+	}
+	ref->stays_atomic = false;
+	if (!(quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD)) /* Relaxed: I3. */
+		to_percpu(ref, 0);
+	end_change(ref);
+}
+
+static void revive(struct percpu_ref *ref, bool from_zero, const char *what)
+{
+	const char *wrong = NULL;
+
+	if (!begin_change(ref, what))
+		return;
+	if (!(quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD)) /* Relaxed: I3. */
+		wrong = "has not been killed";
+	else if (!ref->reinit)
+		wrong = "was made without PERCPU_REF_ALLOW_REINIT";
+	else if (from_zero && !percpu_ref_is_zero(ref))
+		wrong = "has references";
+	else
+		to_percpu(ref, QUIESCE_REF_ONE - QUIESCE_REF_KILLED);
+	end_change(ref);
+	if (wrong)
+		quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of %p, which %s", what, (const void *)ref, wrong);
+}
+
+void quiesce_percpu_ref_reinit(struct percpu_ref *ref)
+{
+	revive(ref, true, "percpu_ref_reinit()");
+}
+
+void quiesce_percpu_ref_resurrect(struct percpu_ref *ref)
+{
+	revive(ref, false, "percpu_ref_resurrect()");
+}

@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: MIT */
+/* test_percpu_ref.c - references counted per CPU: modes, lives, who releases, and misuse. */
+#include <quiesce/percpu_ref.h>
+
+#include "testing.h"
+
+static int released, confirmed;
+
+static void on_release(struct percpu_ref *ref)
+{
+	(void)ref;
+	count_up(&released);
+}
+
+static void on_confirm(struct percpu_ref *ref)
+{
+	assert_false(percpu_ref_tryget_live(ref));
+	assert_true(percpu_ref_is_dying(ref));
+	assert_int_equal(released, 0);
+	confirmed++;
+}
+
+static void begin(struct percpu_ref *ref, unsigned int flags)
+{
+	released = confirmed = 0;
+	assert_int_equal(percpu_ref_init(ref, on_release, flags), 0);
+}
+
+/* Can this process count in sequences?  Then a get must not touch the shared count. */
+static bool percpu_possible(void)
+{
+	return !QUIESCE_TSAN && quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
+}
+
+/* ---- a life ---- */
+
+static void the_last_put_after_the_kill_releases_once(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, 0);
+	percpu_ref_get(&ref);
+	assert_true(percpu_ref_tryget(&ref));
+	assert_true(percpu_ref_tryget_live(&ref));
+	percpu_ref_get_many(&ref, 5);
+	percpu_ref_put(&ref);
+	assert_false(percpu_ref_is_dying(&ref));
+	percpu_ref_kill_and_confirm(&ref, on_confirm);
+	assert_int_equal(confirmed, 1);
+	assert_true(percpu_ref_is_dying(&ref));
+	assert_false(percpu_ref_is_zero(&ref));
+	percpu_ref_put_many(&ref, 6);
+	assert_int_equal(released, 0);
+	assert_true(percpu_ref_tryget(&ref)); /* of what is there yet */
+	assert_false(percpu_ref_tryget_live(&ref));
+	percpu_ref_put(&ref);
+	percpu_ref_put(&ref);
+	assert_int_equal(released, 1);
+	assert_true(percpu_ref_is_zero(&ref));
+	assert_false(percpu_ref_tryget(&ref));
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+	percpu_ref_exit(&ref);
+}
+
+static void without_users_the_kill_releases(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, 0);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void nothing_is_zero_before_the_kill(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, 0);
+	percpu_ref_get(&ref);
+	percpu_ref_put(&ref);
+	assert_false(percpu_ref_is_zero(&ref));
+	assert_int_equal(released, 0);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void a_get_writes_no_shared_word(void **state)
+{
+	struct percpu_ref ref;
+	uint64_t count;
+
+	(void)state;
+	begin(&ref, 0);
+	count = ref.count;
+	assert_int_equal(ref.state, percpu_possible() ? 0 : QUIESCE_REF_ATOMIC);
+	percpu_ref_get(&ref);
+	assert_int_equal(ref.count == count, percpu_possible());
+	percpu_ref_put(&ref);
+	assert_int_equal(ref.count, count);
+	percpu_ref_kill(&ref);
+	percpu_ref_exit(&ref);
+}
+
+/* ---- modes ---- */
+
+static void mode_confirmed(struct percpu_ref *ref)
+{
+	assert_int_equal(ref->state & QUIESCE_REF_ATOMIC, QUIESCE_REF_ATOMIC);
+	if (percpu_ref_tryget(ref))
+		percpu_ref_put(ref);
+	confirmed++;
+}
+
+static void references_survive_changes_of_mode(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	for (int i = 0; i < 5; i++) {
+		percpu_ref_get(&ref);
+		percpu_ref_switch_to_atomic(&ref, mode_confirmed);
+		percpu_ref_get(&ref);
+		percpu_ref_switch_to_atomic_sync(&ref);
+		percpu_ref_put(&ref);
+		assert_int_equal(ref.count / 2, i + 2);
+		percpu_ref_switch_to_percpu(&ref);
+		percpu_ref_switch_to_percpu(&ref);
+		assert_int_equal(ref.state, percpu_possible() ? 0 : QUIESCE_REF_ATOMIC);
+		percpu_ref_get(&ref);
+		percpu_ref_put(&ref);
+	}
+	assert_int_equal(confirmed, 5);
+	percpu_ref_kill_and_confirm(&ref, on_confirm);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(released, 0);
+		percpu_ref_put(&ref);
+	}
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void the_first_mode_is_as_asked(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_INIT_ATOMIC);
+	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC);
+	assert_int_equal(ref.count / 2, 1);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_reinit(&ref);
+	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until told otherwise */
+	percpu_ref_switch_to_percpu(&ref);
+	assert_int_equal(ref.state == 0, percpu_possible());
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 2);
+	percpu_ref_exit(&ref);
+}
+
+static void a_dead_count_changes_its_mode_with_its_reinit(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	percpu_ref_switch_to_atomic_sync(&ref);
+	percpu_ref_kill(&ref);
+	percpu_ref_switch_to_atomic(&ref, mode_confirmed);
+	percpu_ref_switch_to_percpu(&ref);
+	assert_int_equal(released, 1);
+	assert_true(percpu_ref_is_zero(&ref));
+	percpu_ref_reinit(&ref);
+	assert_int_equal(ref.state == 0, percpu_possible());
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 2);
+	percpu_ref_exit(&ref);
+}
+
+/* ---- lives ---- */
+
+static void a_count_lives_again(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_INIT_DEAD);
+	assert_true(percpu_ref_is_dying(&ref));
+	assert_true(percpu_ref_is_zero(&ref));
+	assert_false(percpu_ref_tryget(&ref));
+	assert_false(percpu_ref_tryget_live(&ref));
+	for (int i = 0; i < 3; i++) {
+		percpu_ref_reinit(&ref);
+		assert_false(percpu_ref_is_dying(&ref));
+		assert_true(percpu_ref_tryget_live(&ref));
+		percpu_ref_kill(&ref);
+		assert_int_equal(released, i);
+		percpu_ref_put(&ref);
+		assert_int_equal(released, i + 1);
+	}
+	percpu_ref_exit(&ref);
+}
+
+static void a_kill_is_taken_back(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	percpu_ref_get(&ref);
+	for (int i = 0; i < 3; i++) {
+		percpu_ref_kill(&ref);
+		assert_false(percpu_ref_tryget_live(&ref));
+		percpu_ref_resurrect(&ref);
+		assert_true(percpu_ref_tryget_live(&ref));
+		percpu_ref_put(&ref);
+	}
+	percpu_ref_put(&ref);
+	assert_int_equal(released, 0);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_resurrect(&ref); /* also from zero */
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 2);
+	percpu_ref_exit(&ref);
+}
+
+/* ---- where it is called, and without memory ---- */
+
+static struct percpu_ref for_handler;
+
+static void handler(int sig)
+{
+	(void)sig;
+	percpu_ref_get(&for_handler);
+	if (percpu_ref_tryget_live(&for_handler))
+		percpu_ref_put(&for_handler);
+}
+
+static void signal_handlers_may_count(void **state)
+{
+	(void)state;
+	begin(&for_handler, 0);
+	signal(SIGUSR1, handler);
+	for (int i = 0; i < 100; i++)
+		raise(SIGUSR1);
+	signal(SIGUSR1, SIG_DFL);
+	percpu_ref_kill(&for_handler);
+	assert_int_equal(for_handler.count / 2, 100);
+	percpu_ref_put_many(&for_handler, 100);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&for_handler);
+}
+
+static void without_memory_the_count_is_atomic(void **state)
+{
+	struct rlimit old, none;
+	struct percpu_ref ref;
+	int err;
+
+	(void)state;
+	if (!percpu_possible()) {
+		print_message("# no words per CPU here, so none for which memory could be missing\n");
+		return;
+	}
+	released = 0;
+	getrlimit(RLIMIT_DATA, &old);
+	none = (struct rlimit){ .rlim_cur = 1, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_DATA, &none), 0);
+	err = percpu_ref_init(&ref, on_release, PERCPU_REF_ALLOW_REINIT);
+	setrlimit(RLIMIT_DATA, &old);
+	assert_int_equal(err, -ENOMEM);
+	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC);
+	percpu_ref_switch_to_percpu(&ref);
+	assert_true(percpu_ref_tryget_live(&ref));
+	percpu_ref_kill(&ref);
+	percpu_ref_put(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void many_counts_share_pages(void **state)
+{
+	enum { MANY = 3000 };
+	static struct percpu_ref refs[MANY];
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		released = 0;
+		for (int i = 0; i < MANY; i++)
+			assert_int_equal(percpu_ref_init(&refs[i], on_release, 0), 0);
+		for (int i = 0; i < MANY; i++)
+			percpu_ref_get_many(&refs[i], 2), percpu_ref_put(&refs[i]);
+		for (int i = 0; i < MANY; i += 100) {
+			percpu_ref_kill(&refs[i]);
+			assert_int_equal(refs[i].count / 2, 1);
+		}
+		for (int i = 0; i < MANY; i++)
+			percpu_ref_exit(&refs[i]);
+		assert_int_equal(released, 0);
+	}
+}
+
+/* ---- fork ---- */
+
+static struct percpu_ref parents;
+
+static void use_of_parents(void)
+{
+	struct percpu_ref own;
+
+	released = 0;
+	percpu_ref_kill(&parents); /* has a reference yet, which the parent got */
+	if (released || parents.count / 2 != 1)
+		abort();
+	percpu_ref_put(&parents);
+	if (released != 1 || percpu_ref_init(&own, on_release, PERCPU_REF_ALLOW_REINIT))
+		abort();
+	percpu_ref_get(&own);
+	percpu_ref_kill(&own);
+	percpu_ref_put(&own);
+	percpu_ref_reinit(&own);
+	if (released != 2)
+		abort();
+}
+
+static void a_child_has_the_counts_of_its_parent(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	begin(&parents, 0);
+	percpu_ref_get(&parents);
+	in_child(use_of_parents, &o);
+	assert_string_equal(o.text, "");
+	assert_true(exited_with(o.status, 0));
+	percpu_ref_put(&parents);
+	assert_int_equal(released, 0);
+	percpu_ref_kill(&parents);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&parents);
+}
+
+/* What a child finds if another thread was changing the mode: the lock held by nobody, the count with its bias. */
+static void a_half_done_change_is_completed(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	if (!percpu_possible()) {
+		print_message("# no change of mode here that could be half done\n");
+		return;
+	}
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	percpu_ref_get(&ref);
+	ref.state = QUIESCE_REF_ATOMIC | QUIESCE_REF_DEAD;
+	ref.lock = 0x7ffffffd; /* held, in a generation that there is not */
+	percpu_ref_get(&ref);
+	percpu_ref_switch_to_atomic_sync(&ref);
+	assert_int_equal(ref.lock, 0);
+	assert_int_equal(ref.count / 2, 3);
+	percpu_ref_put_many(&ref, 3);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+/* ---- misuse ---- */
+
+static int misuses;
+static enum quiesce_misuse misuse_kind;
+
+static void hook(enum quiesce_misuse kind, const char *text)
+{
+	misuse_kind = kind;
+	misuses += strstr(text, "percpu_ref_") != NULL;
+}
+
+#define TOLD(kind, call)                                \
+	do {                                            \
+		misuses = 0;                            \
+		quiesce_set_misuse_hook(hook);          \
+		call;                                   \
+		quiesce_set_misuse_hook(NULL);          \
+		assert_int_equal(misuses, 1);           \
+		assert_int_equal(misuse_kind, kind);    \
+	} while (0)
+
+static void a_second_kill_is_told(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, 0);
+	percpu_ref_get(&ref);
+	percpu_ref_kill(&ref);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	assert_int_equal(released, 0);
+	percpu_ref_put(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void one_put_too_many_is_told(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, 0);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 1);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	assert_false(percpu_ref_tryget(&ref));
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_get(&ref));
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	assert_false(percpu_ref_is_zero(&ref));
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+/* Per CPU nobody notices; the kill does. */
+static void a_put_without_get_is_told_by_the_kill(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	if (!percpu_possible()) {
+		print_message("# atomic from the start: told at once, as the other test shows\n");
+		return;
+	}
+	begin(&ref, 0);
+	percpu_ref_put(&ref);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	assert_int_equal(released, 0);
+	percpu_ref_exit(&ref);
+}
+
+static void a_reinit_out_of_place_is_told(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	percpu_ref_get(&ref);
+	percpu_ref_kill(&ref);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	assert_true(percpu_ref_is_dying(&ref));
+	percpu_ref_put(&ref);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+	begin(&ref, 0);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_switch_to_percpu(&ref));
+	percpu_ref_kill(&ref);
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&ref);
+}
+
+static void confirm_that_reinits(struct percpu_ref *ref)
+{
+	percpu_ref_resurrect(ref);
+	confirmed++;
+}
+
+static void a_change_in_a_confirm_function_is_told(void **state)
+{
+	struct percpu_ref ref;
+
+	(void)state;
+	begin(&ref, PERCPU_REF_ALLOW_REINIT);
+	TOLD(QUIESCE_MISUSE_WAIT_IN_CALLBACK, percpu_ref_kill_and_confirm(&ref, confirm_that_reinits));
+	assert_int_equal(confirmed, 1);
+	assert_int_equal(released, 1);
+	percpu_ref_reinit(&ref);
+	percpu_ref_kill(&ref);
+	assert_int_equal(released, 2);
+	percpu_ref_exit(&ref);
+}
+
+/* ---- all at once ---- */
+
+enum { NR_USERS = 4, ROUNDS = 100, HANDED = 64 };
+
+static struct {
+	struct percpu_ref ref;
+	uint64_t a, b;          /* equal while anybody may look */
+	uint32_t open;          /* not frozen */
+	uint64_t looks, wrong, handed;
+	uint32_t ends;
+	void *stock[HANDED];    /* references handed over: got by one thread, put by another */
+	sem_t unused;
+} q;
+
+static void queue_unused(struct percpu_ref *ref)
+{
+	assert_ptr_equal(ref, &q.ref);
+	sem_post(&q.unused);
+}
+
+static void look(void)
+{
+	/* Relaxed: what orders them is what is tested. */
+	uint64_t a = quiesce_load_relaxed(&q.a), b = quiesce_load_relaxed(&q.b);
+
+	if (a != b || !quiesce_load_relaxed(&q.open))
+		count_up(&q.wrong);
+	count_up(&q.looks);
+}
+
+/* Leave the reference in the stock, or take one from there and put that. */
+static void hand_over(uint32_t i)
+{
+	void *none = NULL, *mine = &q;
+
+	if (i % 7 == 0 && quiesce_cmpxchg(RU3, &q.stock[i % HANDED], &none, mine))
+		return;
+	percpu_ref_put(&q.ref);
+	if (i % 5 == 0 && quiesce_xchg(RU3, &q.stock[i * 7 % HANDED], NULL)) {
+		percpu_ref_put(&q.ref);
+		count_up(&q.handed);
+	}
+}
+
+static void *user_main(void *arg)
+{
+	for (uint32_t i = (uint32_t)(uintptr_t)arg; !flag_get(&q.ends); i++) {
+		if (!percpu_ref_tryget_live(&q.ref)) {
+			short_rest();
+			continue;
+		}
+		look();
+		percpu_ref_get(&q.ref);
+		percpu_ref_put(&q.ref);
+		look();
+		hand_over(i);
+	}
+	return NULL;
+}
+
+static void clear_stock(void)
+{
+	for (int i = 0; i < HANDED; i++)
+		if (quiesce_xchg(RU3, &q.stock[i], NULL))
+			percpu_ref_put(&q.ref);
+}
+
+/* Freeze, change what users look at, and thaw. */
+static void freeze_once(uint32_t round)
+{
+	uint64_t looks = flag_get(&q.looks);
+
+	wait_until(flag_get(&q.looks) > looks);
+	if (round % 3 == 0)
+		percpu_ref_switch_to_atomic_sync(&q.ref);
+	percpu_ref_kill(&q.ref);
+	while (sem_trywait(&q.unused)) {
+		clear_stock(); /* whoever is still inside may add to it */
+		short_rest();
+	}
+	assert_true(percpu_ref_is_zero(&q.ref));
+	quiesce_store_relaxed(&q.open, 0u); /* Relaxed: as in look(). */
+	quiesce_store_relaxed(&q.a, q.a + 1); /* Relaxed: the same. */
+	quiesce_store_relaxed(&q.b, q.b + 1); /* Relaxed: the same. */
+	quiesce_store_relaxed(&q.open, 1u); /* Relaxed: the same. */
+	if (round % 3 == 1)
+		percpu_ref_switch_to_percpu(&q.ref);
+	percpu_ref_reinit(&q.ref);
+}
+
+static void nobody_is_inside_what_is_frozen(void **state)
+{
+	pthread_t thread[NR_USERS];
+
+	(void)state;
+	sem_init(&q.unused, 0, 0);
+	q.open = 1;
+	assert_int_equal(percpu_ref_init(&q.ref, queue_unused, PERCPU_REF_ALLOW_REINIT), 0);
+	for (int i = 0; i < NR_USERS; i++)
+		thread_must(pthread_create(&thread[i], NULL, user_main, (void *)(uintptr_t)i));
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		freeze_once(i);
+	wait_until(flag_get(&q.handed) > 0);
+	flag_set(&q.ends);
+	for (int i = 0; i < NR_USERS; i++)
+		pthread_join(thread[i], NULL);
+	percpu_ref_kill(&q.ref);
+	clear_stock();
+	assert_int_equal(sem_trywait(&q.unused), 0);
+	assert_int_not_equal(sem_trywait(&q.unused), 0);
+	assert_int_equal(q.wrong, 0);
+	assert_true(q.looks >= ROUNDS);
+	percpu_ref_exit(&q.ref);
+}
+
+/* Several threads change the mode of one count while others use it. */
+static struct percpu_ref restless;
+
+static void *changer_main(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		percpu_ref_get(&restless);
+		if (i % 2 == (arg != NULL))
+			percpu_ref_switch_to_atomic_sync(&restless);
+		else
+			percpu_ref_switch_to_percpu(&restless);
+		percpu_ref_put(&restless);
+	}
+	return NULL;
+}
+
+static void changes_of_mode_take_turns(void **state)
+{
+	pthread_t thread[4];
+
+	(void)state;
+	begin(&restless, PERCPU_REF_ALLOW_REINIT);
+	for (int i = 0; i < 4; i++)
+		thread_must(pthread_create(&thread[i], NULL, changer_main, (void *)(uintptr_t)(i % 2)));
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	percpu_ref_switch_to_atomic_sync(&restless);
+	assert_int_equal(restless.count / 2, 1);
+	assert_int_equal(released, 0);
+	percpu_ref_kill(&restless);
+	assert_int_equal(released, 1);
+	percpu_ref_exit(&restless);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_memory_the_count_is_atomic),
+		TEST(the_last_put_after_the_kill_releases_once),
+		TEST(without_users_the_kill_releases),
+		TEST(nothing_is_zero_before_the_kill),
+		TEST(a_get_writes_no_shared_word),
+		TEST(references_survive_changes_of_mode),
+		TEST(the_first_mode_is_as_asked),
+		TEST(a_dead_count_changes_its_mode_with_its_reinit),
+		TEST(a_count_lives_again),
+		TEST(a_kill_is_taken_back),
+		TEST(signal_handlers_may_count),
+		TEST(many_counts_share_pages),
+		TEST(a_child_has_the_counts_of_its_parent),
+		TEST(a_half_done_change_is_completed),
+		TEST(a_second_kill_is_told),
+		TEST(one_put_too_many_is_told),
+		TEST(a_put_without_get_is_told_by_the_kill),
+		TEST(a_reinit_out_of_place_is_told),
+		TEST(a_change_in_a_confirm_function_is_told),
+		TEST(nobody_is_inside_what_is_frozen),
+		TEST(changes_of_mode_take_turns),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
