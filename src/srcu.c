@@ -67,7 +67,7 @@ static uint32_t *bed_of(const struct srcu_struct *ssp)
 
 /* ---- readers, slow halves ---- */
 
-void quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
+int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
 
@@ -77,6 +77,7 @@ void quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
 	    quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
 		quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
 	quiesce__percpu_add(&ssp->percpu, u->shared, (uint32_t)idx);
+	return (int)idx;
 }
 
 /* @ssp is only an address here. */
@@ -263,7 +264,7 @@ static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 
 static void tell(struct quiesce__srcu_waiter *w, uint32_t state)
 {
-	/* SR5: release, pairs with SR5 in join() */
+	/* SR5: release, pairs with SR5 in sleep_until_told() */
 	quiesce_store_release(SR5, &w->state, state);
 	/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
 	platform_futex_wake(&w->state, 1);

@@ -78,7 +78,7 @@ static inline void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanu
 /* ---- readers ---- */
 
 /* Where there are no restartable sequences, or no counters yet; in full-fence mode always. */
-QUIESCE_API void quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx);
+QUIESCE_API int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API int quiesce__srcu_lock_debug(struct srcu_struct *ssp);
 QUIESCE_API void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx);
@@ -91,7 +91,7 @@ QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
 
 	/* Relaxed: the fence follows.  The slow way is a full fence. */
 	if (quiesce_unlikely(!quiesce_count_relaxed(&ssp->percpu, 8 * idx)))
-		quiesce__srcu_lock_slow(ssp, idx);
+		return quiesce__srcu_lock_slow(ssp, idx);
 	/* SR1: pairs with SR1 in begin() */
 	quiesce_fence_light(SR1);
 	return (int)idx;
