@@ -109,8 +109,9 @@ void quiesce__held_thread_exit(void)
 	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: this thread's own entries are counted. */
 		return;
 	while ((e = disown_one()).object)
-		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER, "thread %u exits and holds %s, %p, which stays held until somebody releases it",
-				platform_tid(), what[e.kind], e.object);
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"thread %u exits and holds %s, %p, which stays held until somebody releases it", platform_tid(),
+				what[e.kind], e.object);
 }
 
 void quiesce__held_fork_child(void)

@@ -257,6 +257,7 @@ static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quie
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__patience p = { .start = 0 };
+	bool done;
 
 	if (QUIESCE_MUTANT(rwsem_no_drain) || !inside(sem))
 		return true;
@@ -267,16 +268,16 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		quiesce_store_relaxed(&sem->drain, 1); /* Relaxed: the fence follows. */
 		/* PW4: full, pairs with PW4 in wake_drainer() and quiesce__percpu_up_read_slow() */
 		quiesce_fence_full(PW4);
-		if (!inside(sem) || !ns)
+		/* Once is enough: readers that come, find us and go again may be in the next sum. */
+		done = !inside(sem);
+		if (done || !ns)
 			break;
 		platform_futex_wait(&sem->drain, 1, ns);
-		if (!inside(sem))
-			break;
 		if (quiesce__patience_stalled(&p, platform_now_ns()))
 			say_stalled(sem, &p);
 	}
 	quiesce_store_relaxed(&sem->drain, 0); /* Relaxed: a wake-up too many does no harm. */
-	return !inside(sem);
+	return done;
 }
 
 /* Block is ours from now on, true; or queue for it. */
