@@ -210,6 +210,7 @@ static void begin(struct quiesce__srcu_update *u)
 		quiesce_store_relaxed(&u->begun, u->begun + 1); /* Relaxed: the fence follows. */
 		u->fenced = false;
 		u->seen = 0;
+		u->stuck_at = u->stall_at = 0;
 	}
 	quiesce__unlock(&u->lock);
 	if (u->fenced)
@@ -343,14 +344,19 @@ static bool progress(const void *arg)
 	return w->inside < before;
 }
 
-static void check_stall(struct wait *w, uint64_t now)
+static const char *name_of(const struct srcu_struct *ssp)
 {
-	uint32_t idx = awaited(w->ssp, w->u);
+	return ssp->name ? ssp->name : "a domain without a name";
+}
 
-	if (quiesce__patience_stalled(&w->patience, now))
+static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__patience *p, uint64_t now)
+{
+	uint32_t idx = awaited(ssp, u);
+
+	if (quiesce__patience_stalled(p, now))
 		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
-			     (unsigned long long)((now - w->patience.start) / 1000000),
-			     (unsigned long long)inside(w->ssp, idx), w->ssp->name ? w->ssp->name : "a domain without a name", idx);
+			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)inside(ssp, idx), name_of(ssp),
+			     idx);
 }
 
 /* Ask, look, sleep; true if the grace period is over. */
@@ -368,7 +374,7 @@ static bool nap(struct wait *w)
 		return true;
 	if (awaited(w->ssp, w->u) != idx)
 		return false;
-	check_stall(w, now);
+	check_stall(w->ssp, w->u, &w->patience, now);
 	quiesce__count(sleeps);
 	platform_futex_wait(bed_of(w->ssp), 1, quiesce__patience_sleep(&w->patience, now));
 	return look(w->ssp, w->u);
@@ -464,7 +470,7 @@ bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *wha
 	if (!quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s(%s) inside a section of that domain would wait for itself", what,
-			ssp->name);
+			name_of(ssp));
 	return true;
 }
 
@@ -494,10 +500,21 @@ static bool may_drive(struct quiesce__srcu_update *u)
 /* Ask the readers in the way to poke the helper, and look whether they have left meanwhile. */
 static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
+	struct quiesce__patience p;
+	uint64_t now;
+
 	ask(ssp, awaited(ssp, u), ASK_POKE);
 	/* SR2: full, pairs with SR2 in answer() */
 	quiesce_fence_full(SR2);
-	return look(ssp, u);
+	if (look(ssp, u))
+		return true;
+	now = platform_now_ns();
+	if (!u->stuck_at)
+		u->stuck_at = now;
+	p = (struct quiesce__patience){ .start = u->stuck_at, .stall_at = u->stall_at };
+	check_stall(ssp, u, &p, now);
+	u->stall_at = p.stall_at;
+	return false;
 }
 
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_readers)
@@ -565,14 +582,14 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_upda
 void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
-	const char *name = ssp->name ? ssp->name : "a domain without a name", *why;
+	const char *why;
 	uint64_t nr;
 
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	quiesce_fence_heavy_shared(SR1);
 	why = why_in_use(ssp, u, &nr);
 	if (why) {
-		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", name, (unsigned long long)nr, why);
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", name_of(ssp), (unsigned long long)nr, why);
 		return;
 	}
 	quiesce__percpu_close(&ssp->percpu, QUIESCE_SRCU_WORDS);

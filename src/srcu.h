@@ -32,6 +32,7 @@ struct quiesce__srcu_update {
 	bool fenced;               /* the heavy fence of @begun is over */
 	uint32_t seen;             /* bit i: index i was seen empty since */
 	uint64_t hurry_not_before;
+	uint64_t stuck_at, stall_at; /* who tries found readers in the way; complains next */
 	/* Callbacks; see srcu_callbacks.c. */
 	struct quiesce__lock running; /* held by who takes a step, callbacks included */
 	uint32_t orphaned;         /* there was no helper */

@@ -58,8 +58,8 @@ QUIESCE_API int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *na
 QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
 
 /** init_srcu_struct - make *@ssp a domain without readers.
- * @ssp: memory that is no domain, or no more; after fork() also one whose readers were threads that
- *   the child does not have.
+ * @ssp: memory that is no domain, or no more.  In a child of fork() also a domain that readers were in which the
+ *   child does not have: they stay for ever.  But not if callbacks or a poll were pending in it.
  *
  * Context: any thread; not in a signal handler.
  * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.  The domain is usable
