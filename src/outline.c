@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly. */
+#include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
 
 QUIESCE_API void quiesce_rcu_read_lock(void);
 QUIESCE_API void quiesce_rcu_read_unlock(void);
@@ -10,6 +12,11 @@ QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire(const void *ptr);
 QUIESCE_API struct shazptr_guard quiesce_shazptr_protect(void **where);
 QUIESCE_API struct shazptr_guard quiesce_shazptr_tryprotect(void **where);
 QUIESCE_API void quiesce_shazptr_clear(struct shazptr_guard guard);
+QUIESCE_API int quiesce_srcu_read_lock(struct srcu_struct *ssp);
+QUIESCE_API void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx);
+QUIESCE_API void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce_percpu_down_read_trylock(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce_percpu_up_read(struct percpu_rw_semaphore *sem);
 
 void quiesce_rcu_read_lock(void)
 {
@@ -44,4 +51,29 @@ struct shazptr_guard quiesce_shazptr_tryprotect(void **where)
 void quiesce_shazptr_clear(struct shazptr_guard guard)
 {
 	quiesce__shazptr_clear(guard);
+}
+
+int quiesce_srcu_read_lock(struct srcu_struct *ssp)
+{
+	return quiesce__srcu_read_lock(ssp);
+}
+
+void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx)
+{
+	quiesce__srcu_read_unlock(ssp, idx);
+}
+
+void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_down_read(sem);
+}
+
+bool quiesce_percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
+{
+	return quiesce__percpu_down_read_trylock(sem);
+}
+
+void quiesce_percpu_up_read(struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_up_read(sem);
 }
