@@ -295,14 +295,20 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 
 void quiesce__later_flush(void)
 {
+	bool asleep = false;
+
 	call_all(&helper.aging);
 	call_all(&helper.fresh);
 	call_all(&helper.calling);
 	quiesce__job_cancel(&helper.later);
 	quiesce__lock(&helper.lock);
-	if (helper.fresh || helper.aging) /* meanwhile */
+	if (helper.fresh || helper.aging) { /* meanwhile */
 		list_job(&helper.later, platform_now_ns() + LATER_NS);
+		asleep = rouse();
+	}
 	quiesce__unlock(&helper.lock);
+	if (asleep)
+		platform_futex_wake(&helper.asleep, 1);
 }
 
 /* ---- fork ---- */
