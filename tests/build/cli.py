@@ -244,7 +244,9 @@ def check_every_type(tap, tool, fences):
     args = ["refscale", "--readers=2", "--loops=100", "--runs=1", f"--fence={','.join(fences)}", "--json"]
     root = parse(tap, "refscale --json of every type", tool.good(*args))
     rows = {row["type"] for row in root.get("rows", [])}
-    tap.result(len(listed) > 10 and rows == set(listed) and root["notes"] == [], "refscale measures every type that it lists",
+    notes = [note for note in root.get("notes", []) if "left out with" not in note]  # locks with a queue, on one CPU
+    listed = [name for name in listed if name in rows or not any(note.startswith(name + ":") for note in root["notes"])]
+    tap.result(len(listed) > 10 and rows == set(listed) and notes == [], "refscale measures every type that it lists",
                f"{sorted(set(listed) ^ rows)} {root.get('notes')}")
 
 

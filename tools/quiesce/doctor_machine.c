@@ -50,7 +50,7 @@ static void find_peers(struct findings *f)
 
 	for (const struct op *const *op = op_table; *op && n < sizeof(text); op++)
 		if (!strncmp((*op)->name, "liburcu", 7) || !strncmp((*op)->name, "ck_", 3) ||
-		    !strncmp((*op)->name, "libcds_", 7))
+		    !strncmp((*op)->name, "libcds_", 7) || !strncmp((*op)->name, "tbb_", 4))
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", (*op)->name);
 	finding(f, "peers compiled in", NULL, "%s", n ? text : "none");
 }

@@ -109,7 +109,7 @@ const struct op *command_type(const struct subcommand *command, const char *name
 /* " a b c", the names that are valid here. */
 static const char *valid_types(void)
 {
-	static char text[1024];
+	static char text[MAX_TYPES * 40];
 	size_t n = 0;
 
 	for (const struct op *const *op = types_of(current); *op; op++)
@@ -127,6 +127,8 @@ static void add_type(const char *item, struct options *o)
 	for (int i = 0; i < o->nr_types; i++)
 		if (o->types[i] == op)
 			return;
+	if (o->nr_types == MAX_TYPES)
+		usage_error("--type: at most %d types", MAX_TYPES);
 	o->types[o->nr_types++] = op;
 }
 
@@ -295,7 +297,7 @@ int options_types(const struct options *options, const struct subcommand *comman
 	if (n)
 		return n;
 	for (const struct op *const *op = types_of(command); *op; op++)
-		if (command->fits(*op) && !(*op)->broken)
+		if (command->fits(*op) && !(*op)->broken && n < MAX_TYPES)
 			ret[n++] = *op;
 	return n;
 }

@@ -157,8 +157,13 @@ int refscale_child(const struct job *job)
 		sleepers_start(&sleepers, job->op, job->alive);
 	loops = job->loops ? job->loops : calibrate(job->op);
 	for (int i = 0; i < job->nr_readers; i++) {
-		bool crowd = !job->loops && job->readers[i] > cpus_online();
+		bool many = job->readers[i] > cpus_online(), crowd = !job->loops && many;
 
+		if (many && job->op->queue) {
+			if (job->round == 0)
+				job_send_note("left out with %d threads: they would queue behind threads that do not run", job->readers[i]);
+			continue;
+		}
 		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops, job->seconds);
 	}
 	if (job->alive)
@@ -201,7 +206,8 @@ const struct subcommand refscale_command = {
 	       "with the range over them. Each round measures every type in a process of its own, in turn. Threads are "
 	       "bound to CPUs as long as there are enough of them. 'slot' is what kinds of slots the readers of hazard "
 	       "pointers had, asked of each while it was measured. Types that differ only in how updaters wait, such as "
-	       "shazptr_skip_self_scan, are left out. Default: 1, 2 and 64 readers.",
+	       "shazptr_skip_self_scan, are left out, and so are locks whose "
+	       "readers queue where there are more threads than CPUs. Default: 1, 2 and 64 readers.",
 	.accepts = OPT_MEASURE | OPT_LOOPS,
 	.fits = fits,
 	.run = run,

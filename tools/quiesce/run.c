@@ -74,7 +74,9 @@ static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_
 					  "shazptr_skip_self_scan", "shazptr_wildcard", "hazptr", RUN_YARDSTICK, NULL };
 static const char *const no_reads[] = { "raw_rseq_counter", "raw_nest", "raw_flag", "raw_hp_bitmask", "seqlock", "pthread_spinlock",
 					"hazptr_tryprotect", "hazptr_context", "hazard_pointer_reused", "libcds_hp_reused",
-					"libcds_dhp_reused", NULL };
+					"libcds_dhp_reused", "pthread_rwlock_writer", "std_shared_mutex", "ck_rwlock",
+					"ck_pflock", "ck_swlock", "ck_bytelock", "tbb_spin_rw_mutex", "tbb_rw_mutex",
+					"tbb_queuing_rw_mutex", NULL };
 static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", RUN_YARDSTICK, "ck_hp", "ck_epoch",
 				       "libcds_hp", "libcds_dhp", NULL };
 

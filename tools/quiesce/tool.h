@@ -17,7 +17,7 @@
 
 /* ---- options (options.c) ---- */
 
-#define MAX_TYPES 64
+#define MAX_TYPES 128
 #define MAX_READERS 16
 #define MAX_THREADS 4096
 #define MAX_RETIRING 64 /* threads of retirescale */

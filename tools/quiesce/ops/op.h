@@ -106,6 +106,7 @@ struct op {
 	bool fence_modes; /* measured once with light and once with full fences */
 	bool broken;      /* a detector's test: torture has to fail */
 	bool wait_only;   /* its readers are another type's: refscale leaves it out */
+	bool queue;       /* its readers queue: refscale leaves out more threads than CPUs, where most wait for one that does not run */
 	const struct op_read *read;
 	const struct op_wait *wait;
 	const struct op_retire *retire;

@@ -57,13 +57,14 @@ void queuing_unlock()
 
 OP_READ_OPS(queuing, queuing_read_lock, queuing_unlock);
 
-constexpr op type(const char *name, const char *what, const op_read *read)
+constexpr op type(const char *name, const char *what, const op_read *read, bool queue = false)
 {
 	op result{};
 
 	result.name = name;
 	result.what = what;
 	result.read = read;
+	result.queue = queue;
 	return result;
 }
 
@@ -87,6 +88,8 @@ constexpr rwlock_op both_sides(const char *name, const char *what, const op_read
 
 const op op_tbb_spin_rw_mutex = type("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock, read side", &spin_read);
 const op op_tbb_rw_mutex = type("tbb_rw_mutex", "oneTBB's reader-writer lock that spins, then sleeps, read side", &plain_read);
+const op op_tbb_queuing_rw_mutex = type("tbb_queuing_rw_mutex", "oneTBB's reader-writer lock with a queue, read side", &queuing_read,
+					true);
 
 const rwlock_op rwlock_op_tbb_spin_rw_mutex =
 	both_sides("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock", spin_read, [] { spin.mutex.lock(); },

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* rwsem_gp.c - what percpu_rwsem would be without rcu_sync: a grace period in each lock and in each unlock.
+ *
+ * The lock that the kernel had before, in its simplest form, to compare with; not for use.  While no writer is
+ * there a reader counts in a line of its thread, in a section of RCU.  A writer says that it is there and waits
+ * for a grace period: from then on readers count together, under a mutex, which is also where they wait for the
+ * writer and where it waits for them.  Having let them in it waits for another one, so that who sees
+ * that nobody writes sees what was written, and then lets them be fast again.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <quiesce/rcu.h>
+
+#include "loop.h"
+#include "rwlock.h"
+
+static struct {
+	uint32_t writers; /* readers are slow; changes in locked instructions */
+	pthread_mutex_t mutex __attribute__((aligned(128))); /* of what follows */
+	pthread_cond_t changed;
+	bool writing;
+	int64_t slow; /* who came in slowly, less who left slowly */
+	struct line *lines;
+} lock = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* Of a thread: who came in fast, less who left fast.  It stays when the thread ends. */
+struct line {
+	int64_t fast;
+	struct line *next;
+} __attribute__((aligned(128)));
+
+static __thread struct line *mine __attribute__((tls_model("initial-exec")));
+
+static void thread_enter(void)
+{
+	mine = aligned_alloc(sizeof(*mine), sizeof(*mine));
+	if (!mine)
+		abort();
+	pthread_mutex_lock(&lock.mutex);
+	*mine = (struct line){ 0, lock.lines };
+	lock.lines = mine;
+	pthread_mutex_unlock(&lock.mutex);
+}
+
+/* Add @n to the thread's count if no writer is there. */
+static bool count_fast(int64_t n)
+{
+	bool fast;
+
+	rcu_read_lock();
+	/* raw: acquire, with the release in write_unlock_after() */
+	fast = !__atomic_load_n(&lock.writers, __ATOMIC_ACQUIRE);
+	if (fast)
+		quiesce_store_relaxed(&mine->fast, mine->fast + n); /* the writer's grace period orders it */
+	rcu_read_unlock();
+	return fast;
+}
+
+static void read_lock(void)
+{
+	if (quiesce_likely(count_fast(1)))
+		return;
+	pthread_mutex_lock(&lock.mutex);
+	while (lock.writing)
+		pthread_cond_wait(&lock.changed, &lock.mutex);
+	lock.slow++;
+	pthread_mutex_unlock(&lock.mutex);
+}
+
+static void read_unlock(void)
+{
+	if (quiesce_likely(count_fast(-1)))
+		return;
+	pthread_mutex_lock(&lock.mutex);
+	lock.slow--;
+	if (lock.writing)
+		pthread_cond_broadcast(&lock.changed);
+	pthread_mutex_unlock(&lock.mutex);
+}
+
+/* Under the mutex, while readers are slow. */
+static bool somebody_reads(void)
+{
+	int64_t nr = lock.slow;
+
+	for (const struct line *line = lock.lines; line; line = line->next)
+		nr += quiesce_load_relaxed(&line->fast);
+	return nr != 0;
+}
+
+static void write_lock_after(void (*grace_period)(void))
+{
+	(void)quiesce_fetch_add_relaxed(&lock.writers, 1u);
+	grace_period();
+	pthread_mutex_lock(&lock.mutex);
+	while (lock.writing)
+		pthread_cond_wait(&lock.changed, &lock.mutex);
+	lock.writing = true;
+	while (somebody_reads())
+		pthread_cond_wait(&lock.changed, &lock.mutex);
+	pthread_mutex_unlock(&lock.mutex);
+}
+
+static void write_unlock_after(void (*grace_period)(void))
+{
+	pthread_mutex_lock(&lock.mutex);
+	lock.writing = false;
+	pthread_cond_broadcast(&lock.changed);
+	pthread_mutex_unlock(&lock.mutex);
+	grace_period();
+	__atomic_fetch_sub(&lock.writers, 1u, __ATOMIC_RELEASE); /* raw: with the acquire in count_fast() */
+}
+
+static void plain(void)
+{
+	synchronize_rcu();
+}
+
+static void expedited(void)
+{
+	synchronize_rcu_expedited();
+}
+
+static void plain_write_lock(void)
+{
+	write_lock_after(plain);
+}
+
+static void plain_write_unlock(void)
+{
+	write_unlock_after(plain);
+}
+
+static void expedited_write_lock(void)
+{
+	write_lock_after(expedited);
+}
+
+static void expedited_write_unlock(void)
+{
+	write_unlock_after(expedited);
+}
+
+static bool readers_are_fast(void)
+{
+	return !quiesce_load_relaxed(&lock.writers);
+}
+
+const struct rwlock_op rwlock_op_gp = {
+	.name = "gp",
+	.what = "the same kind of lock without rcu_sync: synchronize_rcu() in each lock and unlock of a writer",
+	.thread_enter = thread_enter,
+	.read_lock = read_lock,
+	.read_unlock = read_unlock,
+	.write_lock = plain_write_lock,
+	.write_unlock = plain_write_unlock,
+	.fast = readers_are_fast,
+	.ours = true,
+};
+
+const struct rwlock_op rwlock_op_expedited = {
+	.name = "expedited",
+	.what = "the same with synchronize_rcu_expedited()",
+	.thread_enter = thread_enter,
+	.read_lock = read_lock,
+	.read_unlock = read_unlock,
+	.write_lock = expedited_write_lock,
+	.write_unlock = expedited_write_unlock,
+	.fast = readers_are_fast,
+	.ours = true,
+};
