@@ -17,13 +17,15 @@
 #define LATER_NS 10000000u /* a round: heads wait one to two of them */
 #define STOP_STEP_NS 1000000u
 
+enum { NONE, STARTING, RUNNING }; /* a thread */
+
 static uint64_t later_step(struct quiesce__job *job);
 
 static struct {
 	struct quiesce__lock lock;
 	uint32_t asleep;  /* 1: the helper sleeps, or is about to */
 	uint32_t poked;   /* 1: take a step of every job */
-	uint32_t started; /* there is a thread */
+	uint32_t started; /* NONE, STARTING, RUNNING */
 	uint32_t stop;
 	uint32_t in_step; /* for the fork gate */
 	uint32_t steps;   /* counts steps that are over, while somebody waits for one */
@@ -83,6 +85,8 @@ static void take_step(struct quiesce__job *job)
 	quiesce__gate_leave(&helper.in_step);
 	quiesce__lock(&helper.lock);
 	helper.current = NULL;
+	if (QUIESCE_MUTANT(helper_start_lost))
+		unlist_job(job);
 	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed)
 		list_job(job, platform_now_ns() + ns);
 	if (!helper.waiting)
@@ -98,10 +102,16 @@ static void sleep_until(uint64_t due, uint64_t now)
 	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
 	quiesce_xchg(HL1, &helper.asleep, 1u);
 	quiesce__unlock(&helper.lock);
-	if (!quiesce_load_relaxed(&helper.poked)) /* Relaxed: HL1. */
+	if (!quiesce_load_relaxed(&helper.poked) || QUIESCE_MUTANT(helper_sleep_unchecked)) /* Relaxed: HL1. */
 		platform_futex_wait(&helper.asleep, 1, due == PLATFORM_FOREVER ? due : due - now);
 	quiesce__lock(&helper.lock);
 	quiesce_store_relaxed(&helper.asleep, 0); /* Relaxed: as above. */
+}
+
+static void change_started(uint32_t state)
+{
+	quiesce_store_relaxed(&helper.started, state); /* Relaxed: under the lock. */
+	platform_futex_wake(&helper.started, INT32_MAX);
 }
 
 static void look_if_poked(void)
@@ -134,26 +144,32 @@ static void helper_main(void *unused)
 		else
 			sleep_until(job ? job->due : PLATFORM_FOREVER, now);
 	}
-	quiesce_store_relaxed(&helper.started, 0); /* Relaxed: under the lock. */
+	change_started(NONE);
 	quiesce__unlock(&helper.lock);
-	platform_futex_wake(&helper.started, INT32_MAX);
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Holds the lock, and lets go of it meanwhile.  True: there is a thread, and it stays while the lock is held. */
 static bool ensure_thread(void)
 {
-	bool there;
+	bool failed = false;
 
-	helper.stop = 0;
-	if (helper.started)
-		return true;
-	quiesce_store_relaxed(&helper.started, 1); /* Relaxed: under the lock. */
-	quiesce__unlock(&helper.lock);
-	there = platform_thread_start(helper_main, NULL, "quiesce-helper", -1) == 0;
-	quiesce__lock(&helper.lock);
-	if (!there)
-		quiesce_store_relaxed(&helper.started, 0); /* Relaxed: as above. */
-	return there;
+	for (;;) {
+		helper.stop = 0;
+		if (helper.started == RUNNING || failed)
+			return helper.started == RUNNING;
+		if (helper.started == STARTING) {
+			quiesce__unlock(&helper.lock);
+			platform_futex_wait(&helper.started, STARTING, PLATFORM_FOREVER);
+			quiesce__lock(&helper.lock);
+			continue;
+		}
+		change_started(STARTING);
+		quiesce__unlock(&helper.lock);
+		failed = platform_thread_start(helper_main, NULL, "quiesce-helper", -1) != 0;
+		quiesce__lock(&helper.lock);
+		if (helper.started == STARTING) /* else it has come and gone */
+			change_started(failed ? NONE : RUNNING);
+	}
 }
 
 static bool rouse(void)
@@ -227,7 +243,7 @@ void quiesce__helper_stop(uint64_t deadline)
 	if (asleep)
 		platform_futex_wake(&helper.asleep, 1);
 	while (quiesce__helper_running() && (!deadline || platform_now_ns() < deadline))
-		platform_futex_wait(&helper.started, 1, STOP_STEP_NS);
+		platform_futex_wait(&helper.started, RUNNING, STOP_STEP_NS);
 }
 
 /* ---- later ---- */
@@ -295,20 +311,26 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 
 void quiesce__later_flush(void)
 {
-	bool asleep = false;
+	bool asleep = false, again = false;
 
 	call_all(&helper.aging);
 	call_all(&helper.fresh);
 	call_all(&helper.calling);
-	quiesce__job_cancel(&helper.later);
+	if (!QUIESCE_MUTANT(later_flush_no_wait))
+		quiesce__job_cancel(&helper.later);
 	quiesce__lock(&helper.lock);
 	if (helper.fresh || helper.aging) { /* meanwhile */
-		list_job(&helper.later, platform_now_ns() + LATER_NS);
-		asleep = rouse();
+		again = !ensure_thread();
+		if (!again) {
+			list_job(&helper.later, platform_now_ns() + LATER_NS);
+			asleep = rouse();
+		}
 	}
 	quiesce__unlock(&helper.lock);
 	if (asleep)
 		platform_futex_wake(&helper.asleep, 1);
+	if (again)
+		quiesce__later_flush();
 }
 
 /* ---- fork ---- */
@@ -334,7 +356,7 @@ void quiesce__helper_fork_child(void)
 {
 	quiesce__lock_reset(&helper.lock);
 	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
-	helper.started = quiesce__in_helper();
+	helper.started = quiesce__in_helper() ? RUNNING : NONE;
 	if (helper.started || !helper.current)
 		return;
 	list_job(helper.current, 0);

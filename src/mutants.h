@@ -108,6 +108,16 @@
 	X(sync_no_replay, "a callback ignores that updaters came and went")            \
 	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \
 	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
+	X(sync_count_ignored, "a callback makes readers fast while an updater is inside") \
+	X(rwsem_check_first, "a reader looks whether readers are fast before it counts itself") \
+	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
+	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
+	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \
+	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
+	X(rwsem_free_no_wait, "a lock is freed while a reader that has left looks for writers") \
+	X(later_flush_no_wait, "who flushes does not wait for what the helper is calling") \
+	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
+	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
 	X(srcu_no_flip, "new sections are not turned to the index that is empty")      \
@@ -124,6 +134,7 @@
 	X(ref_live_apart, "tryget_live looks for the kill in another word than it counts in") \
 	X(ref_revived, "tryget takes a reference of an object that has none left")     \
 	X(ref_confirm_early, "the confirm function runs before the change of mode")    \
+	X(ref_confirm_unlocked, "the next change of mode does not wait for the confirm function") \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

@@ -211,10 +211,15 @@ void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 	quiesce_fetch_add(PC2, word, (uint64_t)1);
 }
 
-static uint64_t sum(const char *base, const uint64_t *shared, uint32_t index)
+static uint64_t sum_shared(const uint64_t *shared, uint32_t index)
 {
 	/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */
-	uint64_t total = quiesce_load_acquire(PC2, shared + index);
+	return quiesce_load_acquire(PC2, shared + index);
+}
+
+static uint64_t sum(const char *base, uint32_t index)
+{
+	uint64_t total = 0;
 
 	for (size_t id = 0; base && id < nr_ids; id++)
 		/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */
@@ -224,24 +229,26 @@ static uint64_t sum(const char *base, const uint64_t *shared, uint32_t index)
 
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left)
 {
+	/* Before it is asked where the sets are: who has left by the shared set may have entered in another one. */
+	uint64_t nr = sum_shared(shared, QUIESCE_MUTANT(percpu_entered_first) ? entered : left);
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	const char *base = quiesce_load_acquire(PC1, &percpu->base);
-	uint64_t nr = 0;
 
 	if (QUIESCE_MUTANT(percpu_one_pass)) {
+		nr = shared[entered] - nr;
 		for (size_t id = 0; base && id < nr_ids; id++) {
 			const uint64_t *set = (const uint64_t *)(const void *)(base + id * SET_BYTES);
 
 			nr += quiesce_load_relaxed(set + entered) - quiesce_load_relaxed(set + left); /* Relaxed: a planted bug. */
 		}
-		return nr + shared[entered] - shared[left];
+		return nr;
 	}
 	if (QUIESCE_MUTANT(percpu_entered_first)) {
-		nr = sum(base, shared, entered);
-		return nr - sum(base, shared, left);
+		nr += sum(base, entered);
+		return nr - sum(base, left) - sum_shared(shared, left);
 	}
-	nr = sum(base, shared, left);
-	return sum(base, shared, entered) - nr;
+	nr += sum(base, left);
+	return sum(base, entered) + sum_shared(shared, entered) - nr;
 }
 
 /* ---- fork ---- */

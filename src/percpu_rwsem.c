@@ -94,7 +94,8 @@ static struct quiesce__rwsem_waiter *take_next(struct percpu_rw_semaphore *sem)
 	struct quiesce__rwsem_waiter *first = sem->first, **at = &sem->first;
 
 	while (*at && !(*at)->writer) {
-		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+		if (!QUIESCE_MUTANT(rwsem_grant_uncounted))
+			quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
 		at = &(*at)->next;
 	}
 	if (*at) {
@@ -305,11 +306,14 @@ static void end_write(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *next;
 
-	quiesce_rcu_sync_exit(&sem->rss);
+	if (!QUIESCE_MUTANT(rwsem_gate_early))
+		quiesce_rcu_sync_exit(&sem->rss);
 	quiesce__lock(&sem->lock);
 	next = take_next(sem);
 	quiesce__unlock(&sem->lock);
 	tell(next);
+	if (QUIESCE_MUTANT(rwsem_gate_early))
+		quiesce_rcu_sync_exit(&sem->rss);
 }
 
 static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
@@ -325,7 +329,10 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		return false;
 	}
 	if (!drain(sem, deadline)) {
-		end_write(sem);
+		if (QUIESCE_MUTANT(rwsem_keeps_block))
+			quiesce_rcu_sync_exit(&sem->rss);
+		else
+			end_write(sem);
 		return false;
 	}
 	sem->owner = quiesce__self();
@@ -396,7 +403,7 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 		return;
 	}
 	quiesce_rcu_sync_dtor(&sem->rss);
-	if (sem->written || !quiesce__percpu_sequences())
+	if ((sem->written || !quiesce__percpu_sequences()) && !QUIESCE_MUTANT(rwsem_free_no_wait))
 		quiesce_synchronize_rcu(); /* readers that have left and look whether to wake a writer */
 	quiesce__percpu_close(&sem->percpu, WORDS);
 }

@@ -45,10 +45,11 @@ static void fence_wait(void *domain)
 {
 	(void)domain;
 	/* Those of percpu_rwsem.h look, in a sequence, whether readers are slow, and count themselves as left. */
-	/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
-	if (quiesce__percpu_sequences())
+	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
+		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_restart(PW1);
 	else
+		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_heavy_shared(PW1);
 }
 
@@ -91,7 +92,7 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	uint64_t state;
 
 	quiesce__lock(&rss->lock);
-	if (rss->gp_count)
+	if (rss->gp_count && !QUIESCE_MUTANT(sync_count_ignored))
 		state = RCU_SYNC_PASSED;
 	else if (rss->gp_state == RCU_SYNC_REPLAY && !QUIESCE_MUTANT(sync_no_replay))
 		state = RCU_SYNC_EXIT;

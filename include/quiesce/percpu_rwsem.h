@@ -97,6 +97,9 @@ QUIESCE_API void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore
  * count or is seen.  (To look first is only right where nothing can get between the two.) */
 QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
 {
+	if (QUIESCE_MUTANT(rwsem_check_first) && rcu_sync_is_idle(&sem->rss) &&
+	    quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)) /* Relaxed: a planted bug. */
+		return;
 	/* Relaxed: announced; the heavy fence of who makes readers slow is the other half (PW1). */
 	if (quiesce_unlikely(!quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)))
 		quiesce__percpu_down_read_slow(sem);
