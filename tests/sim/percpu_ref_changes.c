@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_ref_changes.c - scenarios: a count that lives again, changes its mode, or is found by a child. */
+#include "percpu_ref_world.h"
+
+/* Nobody is inside: replace what users look at. */
+static void freezer(void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 1; i <= 3; i++) {
+		world_stay(8);
+		world_kill();
+		world_wait_released(i);
+		sim_assert(percpu_ref_is_zero(&world_ref));
+		sim_obj_init((int)i);
+		quiesce_store_relaxed(&world_current, (int)i);
+		world_killed = world_confirmed = false;
+		world_nr_lives++;
+		world_nr_revivals++;
+		percpu_ref_reinit(&world_ref);
+	}
+	world_kill();
+}
+
+static void exact(struct percpu_ref *r)
+{
+	uint64_t count;
+
+	sim_assert(!world_changing);
+	world_changing = true;
+	sim_assert(quiesce_load_relaxed(&r->state) & QUIESCE_REF_ATOMIC);
+	count = world_count();
+	/* And the owner's, and one of each switch. */
+	if (count < (uint64_t)world_at_least || count > (uint64_t)world_at_most + 3)
+		sim_fail("the count is %llu, and there are %d to %d references", (unsigned long long)count, world_at_least,
+			 world_at_most + 3);
+	world_stay(3);
+	sim_assert(quiesce_load_relaxed(&r->state) & QUIESCE_REF_ATOMIC);
+	world_changing = false;
+}
+
+static void switcher(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++) {
+		if (!world_enter(false))
+			return;
+		percpu_ref_switch_to_atomic(&world_ref, exact);
+		world_stay(3);
+		percpu_ref_switch_to_percpu(&world_ref);
+		world_leave();
+	}
+}
+
+/* Takes the owner's kill back as soon as it begins, and kills later. */
+static void reviver(void *unused)
+{
+	(void)unused;
+	while (!percpu_ref_is_dying(&world_ref))
+		platform_yield();
+	world_nr_revivals++;
+	world_reviving = true;
+	percpu_ref_resurrect(&world_ref);
+	sim_assert(!world_changing);
+	world_confirmed = world_reviving = false;
+	world_look();
+	world_stay(4);
+	world_kill();
+	world_leave();
+}
+
+static void setup_freeze(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, world_release);
+	world_laps = 6;
+	world_users(driver_readers, world_user, "user");
+	sim_spawn(freezer, NULL, "freezer");
+}
+
+static void setup_freeze_wide(void)
+{
+	world_wide = true;
+	setup_freeze();
+}
+
+static void setup_freeze_holes(void)
+{
+	setup_freeze();
+	world_users(1, world_trader, "trader");
+	sim_config()->id_hook = world_holes;
+}
+
+static void setup_freeze_full(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_freeze();
+}
+
+static void setup_switch(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, world_last_release);
+	world_users(driver_readers, world_trader, "trader");
+	sim_spawn(switcher, NULL, "switcher");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_switch_holes(void)
+{
+	setup_switch();
+	sim_config()->id_hook = world_holes;
+}
+
+static void setup_switch_two(void)
+{
+	setup_switch();
+	sim_spawn(switcher, NULL, "switcher");
+}
+
+static void setup_revive(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, world_last_release);
+	world_get(); /* the reviver's */
+	world_users(driver_readers - 1, world_user, "user");
+	sim_spawn(world_owner, NULL, "owner");
+	sim_spawn(reviver, NULL, "reviver");
+}
+
+static void forker(void *unused)
+{
+	struct percpu_ref own;
+	uint64_t count;
+
+	(void)unused;
+	world_stay(40);
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	/* Held by nobody, and between the state and the sum. */
+	if ((world_ref.lock & 3) && world_ref.state && world_ref.count >> 62)
+		sim_saw();
+	world_changing = false;
+	percpu_ref_switch_to_atomic_sync(&world_ref);
+	count = quiesce_load_relaxed(&world_ref.count) / 2;
+	/* And the owner's, and one of each switch that was under way. */
+	if (count < (uint64_t)world_at_least || count > (uint64_t)world_at_most + 3)
+		sim_fail("the child has %llu references of %d to %d", (unsigned long long)count, world_at_least,
+			 world_at_most + 3);
+	sim_assert(world_nr_released == 0);
+	world_killed = true;
+	percpu_ref_put_many(&world_ref, count - 1);
+	world_nr_lost = world_at_least;
+	world_at_least = 0;
+	percpu_ref_put(&world_ref);
+	sim_assert(world_nr_released == 1);
+	sim_assert(!percpu_ref_init(&own, world_release, PERCPU_REF_ALLOW_REINIT));
+	percpu_ref_exit(&own);
+}
+
+static void fork_release(struct percpu_ref *r)
+{
+	sim_assert(r == &world_ref && world_killed);
+	world_nr_released++;
+}
+
+static void setup_fork(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
+	world_get(); /* the forker's */
+	sim_spawn(forker, NULL, "forker");
+	world_users(1, world_trader, "trader");
+	sim_spawn(switcher, NULL, "switcher");
+	sim_spawn(switcher, NULL, "switcher");
+}
+
+static void setup_fork_kill(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
+	world_get(); /* the forker's */
+	sim_spawn(forker, NULL, "forker");
+	world_users(1, world_user, "user");
+	sim_spawn(world_owner, NULL, "owner");
+	sim_config()->id_hook = world_holes;
+}
+
+static void finish_fork(void)
+{
+	sim_assert(world_nr_released == 1);
+}
+
+#define REFUSED "a tryget that is refused"
+
+const struct sim_scenario percpu_ref_changes[] = {
+	{ "freeze", "kill, replace, reinit", setup_freeze, world_finish, REFUSED },
+	{ "freeze_wide", "the same with a CPU for each thread", setup_freeze_wide, world_finish, REFUSED },
+	{ "freeze_holes", "the same where some ids have no words", setup_freeze_holes, world_finish, REFUSED },
+	{ "freeze_full", "the same with full fences", setup_freeze_full, world_finish, REFUSED },
+	{ "switch", "the mode changes while references go from hand to hand", setup_switch, world_finish, NULL },
+	{ "switch_holes", "the same where some ids have no words", setup_switch_holes, world_finish, NULL },
+	{ "switch_two", "two threads change the mode", setup_switch_two, world_finish, NULL },
+	{ "revive", "a kill is taken back while it is confirmed", setup_revive, world_finish, NULL },
+	{ "fork", "a child goes on with a change of mode", setup_fork, finish_fork, "a change that is half done" },
+	{ "fork_kill", "the same while the owner kills", setup_fork_kill, finish_fork, NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_ref_users.c - scenarios of one life: many users, one kill, in any computer. */
+#include "percpu_ref_world.h"
+
+/* Takes none but live ones; also the signal handler. */
+static void handler(void)
+{
+	if (!world_enter(true))
+		return;
+	world_look();
+	world_leave();
+}
+
+static void modest_user(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++)
+		handler();
+}
+
+/* Takes also from a dying count, as long as there are references. */
+static void late_user(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++)
+		if (world_enter(false)) {
+			world_look();
+			world_leave();
+		}
+}
+
+static void in_batches(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++) {
+		if (!world_enter(true))
+			continue;
+		world_at_most += 3;
+		percpu_ref_get_many(&world_ref, 3);
+		world_at_least += 3;
+		world_leave();
+		world_look();
+		world_at_least -= 3;
+		percpu_ref_put_many(&world_ref, 3);
+		world_at_most -= 3;
+	}
+}
+
+static void interrupted_user(void *arg)
+{
+	sim_set_signal(handler, 4);
+	world_user(arg);
+}
+
+/* Without gets, references only become fewer after the confirm function: also where a tryget_live took long. */
+static void watching_owner(void *unused)
+{
+	uint64_t before, now;
+
+	(void)unused;
+	world_get();
+	world_stay(12);
+	world_kill();
+	before = world_count();
+	for (int i = 0; i < 4; i++, before = now) {
+		world_stay(3);
+		now = world_count();
+		if (now > before)
+			sim_fail("%llu references after there were %llu, and nobody new may come", (unsigned long long)now,
+				 (unsigned long long)before);
+	}
+	world_leave();
+}
+
+/* The release function does nothing; somebody else finds that nobody is left. */
+static void no_release(struct percpu_ref *r)
+{
+	sim_assert(r == &world_ref && world_killed && world_at_least == 0);
+	world_nr_released++;
+}
+
+static void observer(void *unused)
+{
+	(void)unused;
+	while (!percpu_ref_is_zero(&world_ref))
+		platform_yield();
+	sim_assert(world_at_least == 0);
+	sim_obj_free(quiesce_load_relaxed(&world_current));
+}
+
+static void setup_basic(void)
+{
+	world_begin(0, world_last_release);
+	sim_assert(world_ref.state == 0);
+	world_users(driver_readers + 1, world_user, "user");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_wide(void)
+{
+	world_wide = true;
+	setup_basic();
+}
+
+static void setup_cpu_id(void)
+{
+	setup_basic();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_CPU_ID;
+}
+
+static void setup_holes(void)
+{
+	setup_basic();
+	sim_config()->id_hook = world_holes;
+}
+
+/* Without each of what words per CPU need, it is atomic throughout. */
+static void throughout(unsigned int flags)
+{
+	sim_config()->nr_cpus = 2;
+	sim_obj_init(0);
+	sim_assert(!percpu_ref_init(&world_ref, world_last_release, flags));
+	sim_assert(world_ref.state == QUIESCE_REF_ATOMIC);
+	world_users(driver_readers, world_user, "user");
+	world_users(1, late_user, "late");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_atomic(void)
+{
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	throughout(PERCPU_REF_INIT_ATOMIC);
+}
+
+static void setup_no_restart(void)
+{
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	sim_config()->membarrier = SIM_MEMBARRIER_NO_RESTART;
+	throughout(0);
+}
+
+static void setup_no_rseq(void)
+{
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	throughout(0);
+}
+
+static void setup_full(void)
+{
+	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	throughout(0);
+}
+
+static void setup_fall(void)
+{
+	world_begin(0, world_last_release);
+	world_users(driver_readers, modest_user, "user");
+	sim_spawn(watching_owner, NULL, "owner");
+}
+
+static void setup_fall_holes(void)
+{
+	setup_fall();
+	sim_config()->id_hook = world_holes;
+}
+
+static void setup_fall_atomic(void)
+{
+	world_begin(PERCPU_REF_INIT_ATOMIC, world_last_release);
+	world_users(driver_readers, modest_user, "user");
+	sim_spawn(watching_owner, NULL, "owner");
+}
+
+static void setup_late(void)
+{
+	world_begin(0, world_last_release);
+	world_users(1, world_user, "user");
+	world_users(driver_readers, late_user, "late");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_trade(void)
+{
+	world_begin(0, world_last_release);
+	world_users(driver_readers + 1, world_trader, "trader");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_trade_holes(void)
+{
+	setup_trade();
+	sim_config()->id_hook = world_holes;
+}
+
+static void setup_batches(void)
+{
+	world_begin(0, world_last_release);
+	world_users(driver_readers, in_batches, "batches");
+	world_users(1, world_trader, "trader");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_signal(void)
+{
+	world_begin(0, world_last_release);
+	world_users(driver_readers, interrupted_user, "user");
+	sim_spawn(world_owner, NULL, "owner");
+}
+
+static void setup_observer(void)
+{
+	world_begin(0, no_release);
+	world_users(driver_readers, world_user, "user");
+	sim_spawn(world_owner, NULL, "owner");
+	sim_spawn(observer, NULL, "observer");
+}
+
+#define REFUSED "a tryget that is refused"
+
+const struct sim_scenario percpu_ref_users[] = {
+	{ "basic", "users get and put, and the owner kills", setup_basic, world_finish, REFUSED },
+	{ "wide", "the same with a CPU for each thread", setup_wide, world_finish, REFUSED },
+	{ "cpu_id", "the same with words per CPU number", setup_cpu_id, world_finish, REFUSED },
+	{ "holes", "the same where some ids have no words", setup_holes, world_finish, REFUSED },
+	{ "atomic", "atomic on request", setup_atomic, world_finish, REFUSED },
+	{ "no_restart", "atomic for want of a fence that restarts sequences", setup_no_restart, world_finish, REFUSED },
+	{ "no_rseq", "atomic for want of restartable sequences", setup_no_rseq, world_finish, REFUSED },
+	{ "full", "atomic for want of light fences", setup_full, world_finish, REFUSED },
+	{ "fall", "after the confirm function references only become fewer", setup_fall, world_finish, REFUSED },
+	{ "fall_holes", "the same where some ids have no words", setup_fall_holes, world_finish, REFUSED },
+	{ "fall_atomic", "the same, atomic", setup_fall_atomic, world_finish, REFUSED },
+	{ "late", "tryget of a dying count", setup_late, world_finish, REFUSED },
+	{ "trade", "got by one thread, put by another", setup_trade, world_finish, NULL },
+	{ "trade_holes", "the same where some ids have no words", setup_trade_holes, world_finish, NULL },
+	{ "batches", "many at once", setup_batches, world_finish, NULL },
+	{ "signal", "signal handlers get and put", setup_signal, world_finish, REFUSED },
+	{ "observer", "who finds the count zero frees", setup_observer, world_finish, REFUSED },
+	{ NULL, NULL, NULL, NULL, NULL },
+};

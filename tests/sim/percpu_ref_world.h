@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_ref_world.h - what the scenarios of references per CPU share: one count, users and an owner of it.
+ *
+ * What is checked: the release function runs once for each kill that nobody takes back, after the kill, while nobody has a
+ * reference, and ordered after everything that was done through one; a tryget_live that succeeds has not begun after a confirm
+ * function; who gets in after a reinit sees what was made before it; a count that is atomic is exact.
+ */
+#ifndef QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
+#define QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
+
+#include "driver.h"
+#include "platform/platform.h"
+
+#include "core.h"
+
+#include <quiesce/percpu_ref.h>
+
+extern struct percpu_ref world_ref;
+/* The object that references keep; loaded relaxed. */
+extern int world_current;
+
+/* Plain, as they change between scheduling points.  References that there are at least, and at most, without the owner's. */
+extern int world_at_least, world_at_most;
+extern bool world_killed, world_confirmed, world_changing, world_reviving;
+extern int world_nr_released, world_nr_lives, world_nr_revivals, world_nr_lost;
+/* How often a user does what it does. */
+extern int world_laps;
+
+/* A computer of 2 CPUs, or of one for each thread; an object, and the count.  As id_hook: who has id 1 has no words. */
+extern bool world_wide;
+void world_begin(unsigned int flags, percpu_ref_func_t *release);
+int world_holes(int id);
+
+/* A reference; another one, by who has one; put; use what it keeps. */
+bool world_enter(bool live);
+void world_get(void);
+void world_leave(void);
+void world_look(void);
+
+/* Thread bodies, and @nr of one: tryget_live, get and put; references that others put; one kill. */
+void world_user(void *unused);
+void world_trader(void *unused);
+void world_owner(void *unused);
+void world_users(int nr, void (*fn)(void *), const char *name);
+
+/* Gives up the CPU, fewer times than @most. */
+void world_stay(uint32_t most);
+/* With a confirm function. */
+void world_kill(void);
+/* The shared count now. */
+uint64_t world_count(void);
+/* Sleep until there were @nr releases; an acquire. */
+void world_wait_released(uint32_t nr);
+
+/* Release functions: free the object; and the last time. */
+void world_release(struct percpu_ref *ref);
+void world_last_release(struct percpu_ref *ref);
+
+void world_finish(void);
+
+extern const struct sim_scenario percpu_ref_users[], percpu_ref_changes[];
+
+#endif
