@@ -127,7 +127,8 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 		}
 		/* Relaxed: only its own value matters to a thread. */
 		if (quiesce_load_relaxed(&ref->switcher) == quiesce__self()) {
-			quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s in a confirm function of the same object waits for itself", what);
+			quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
+					"%s in a confirm function of the same object waits for itself", what);
 			return false;
 		}
 		mine = CROWDED;
@@ -196,7 +197,8 @@ static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 		if (QUIESCE_MUTANT(ref_no_restart))
 			quiesce__membarrier();
 		else
-			/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
+			/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and
+			 * percpu_ref_tryget_live() */
 			quiesce_fence_restart(PR1);
 		more += ((QUIESCE_MUTANT(ref_sum_before_fence) ? early : words_now(ref)) - ref->base) * QUIESCE_REF_ONE;
 		if (QUIESCE_MUTANT(ref_two_adds))
@@ -258,6 +260,17 @@ void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 	ref->no_percpu = true;
 }
 
+/* The next change waits until the confirm function has returned. */
+static void confirm_and_end(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+{
+	if (QUIESCE_MUTANT(ref_confirm_unlocked))
+		end_change(ref);
+	if (confirm)
+		confirm(ref);
+	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
+		end_change(ref);
+}
+
 void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {
 	if (!begin_change(ref, "percpu_ref_kill()"))
@@ -270,9 +283,7 @@ void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func
 	if (QUIESCE_MUTANT(ref_confirm_early) && confirm)
 		confirm(ref);
 	to_atomic(ref, QUIESCE_REF_DEAD, QUIESCE_REF_KILLED);
-	if (confirm && !QUIESCE_MUTANT(ref_confirm_early))
-		confirm(ref);
-	end_change(ref);
+	confirm_and_end(ref, QUIESCE_MUTANT(ref_confirm_early) ? NULL : confirm);
 	/* Not before: it keeps the lock. */
 	quiesce__percpu_ref_put_slow(ref, 1);
 }
@@ -287,9 +298,7 @@ void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func
 	/* One reference more keeps the lock if the owner's was put before.  Relaxed: I3. */
 	nr = is_biased(quiesce_load_relaxed(&ref->count));
 	to_atomic(ref, quiesce_load_relaxed(&ref->state), nr * QUIESCE_REF_ONE);
-	if (confirm)
-		confirm(ref);
-	end_change(ref);
+	confirm_and_end(ref, confirm);
 	if (nr)
 		quiesce__percpu_ref_put_slow(ref, nr);
 }
