@@ -33,6 +33,7 @@ static struct {
 	struct quiesce__job *jobs;
 	struct quiesce__job *current;
 	struct rcu_head *fresh, *aging, *calling;
+	uint32_t orphans; /* a forked child has heads or jobs, and no thread yet */
 	struct quiesce__job later;
 } helper = { .later = { .step = later_step } };
 
@@ -197,10 +198,9 @@ bool quiesce__job_start(struct quiesce__job *job)
 	return there;
 }
 
-void quiesce__job_cancel(struct quiesce__job *job)
+/* If a step of @job is being taken, until it is over.  Holds the lock, and lets go of it meanwhile. */
+static void wait_for_step(const struct quiesce__job *job)
 {
-	quiesce__lock(&helper.lock);
-	unlist_job(job);
 	while (helper.current == job) {
 		uint32_t steps = helper.steps;
 
@@ -208,6 +208,15 @@ void quiesce__job_cancel(struct quiesce__job *job)
 		quiesce__unlock(&helper.lock);
 		platform_futex_wait(&helper.steps, steps, PLATFORM_FOREVER);
 		quiesce__lock(&helper.lock);
+	}
+}
+
+void quiesce__job_cancel(struct quiesce__job *job)
+{
+	quiesce__lock(&helper.lock);
+	unlist_job(job);
+	while (helper.current == job) {
+		wait_for_step(job);
 		unlist_job(job);
 	}
 	quiesce__unlock(&helper.lock);
@@ -232,7 +241,7 @@ bool quiesce__helper_running(void)
 	return quiesce_load_relaxed(&helper.started) != 0; /* Relaxed: a statistic. */
 }
 
-void quiesce__helper_stop(uint64_t deadline)
+static void ask_to_stop(void)
 {
 	bool asleep;
 
@@ -242,8 +251,15 @@ void quiesce__helper_stop(uint64_t deadline)
 	quiesce__unlock(&helper.lock);
 	if (asleep)
 		platform_futex_wake(&helper.asleep, 1);
-	while (quiesce__helper_running() && (!deadline || platform_now_ns() < deadline))
+}
+
+/* Asked again and again: whoever needs the thread meanwhile takes the wish back. */
+void quiesce__helper_stop(uint64_t deadline)
+{
+	while (quiesce__helper_running() && (!deadline || platform_now_ns() < deadline)) {
+		ask_to_stop();
 		platform_futex_wait(&helper.started, RUNNING, STOP_STEP_NS);
+	}
 }
 
 /* ---- later ---- */
@@ -309,28 +325,29 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 		func(head);
 }
 
-void quiesce__later_flush(void)
+/* Under the lock. */
+static bool remove_head(struct rcu_head **list, const struct rcu_head *head)
 {
-	bool asleep = false, again = false;
+	while (*list && *list != head)
+		list = &(*list)->next;
+	if (!*list)
+		return false;
+	*list = head->next;
+	return true;
+}
 
-	call_all(&helper.aging);
-	call_all(&helper.fresh);
-	call_all(&helper.calling);
-	if (!QUIESCE_MUTANT(later_flush_no_wait))
-		quiesce__job_cancel(&helper.later);
+void quiesce__later_now(struct rcu_head *head)
+{
+	bool ours;
+
+	quiesce__fork_check();
 	quiesce__lock(&helper.lock);
-	if (helper.fresh || helper.aging) { /* meanwhile */
-		again = !ensure_thread();
-		if (!again) {
-			list_job(&helper.later, platform_now_ns() + LATER_NS);
-			asleep = rouse();
-		}
-	}
+	ours = remove_head(&helper.fresh, head) || remove_head(&helper.aging, head) || remove_head(&helper.calling, head);
+	if (!ours && !QUIESCE_MUTANT(later_now_no_wait))
+		wait_for_step(&helper.later);
 	quiesce__unlock(&helper.lock);
-	if (asleep)
-		platform_futex_wake(&helper.asleep, 1);
-	if (again)
-		quiesce__later_flush();
+	if (ours)
+		head->func(head);
 }
 
 /* ---- fork ---- */
@@ -357,8 +374,23 @@ void quiesce__helper_fork_child(void)
 	quiesce__lock_reset(&helper.lock);
 	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
 	helper.started = quiesce__in_helper() ? RUNNING : NONE;
-	if (helper.started || !helper.current)
+	if (helper.started)
 		return;
-	list_job(helper.current, 0);
+	if (helper.current)
+		list_job(helper.current, 0);
 	helper.current = NULL;
+	helper.orphans = helper.jobs != NULL;
+}
+
+QUIESCE_COLD void quiesce__helper_adopt_slow(void)
+{
+	quiesce__lock(&helper.lock);
+	quiesce_store_relaxed(&helper.orphans, 0); /* Relaxed: under the lock. */
+	ensure_thread();
+	quiesce__unlock(&helper.lock);
+}
+
+bool quiesce__helper_orphans(void)
+{
+	return quiesce_load_relaxed(&helper.orphans) != 0; /* Relaxed: set before the child has a second thread. */
 }

@@ -31,10 +31,20 @@ bool quiesce__in_helper(void);
 
 /* Call @func(@head) in the helper thread after some 10 to 20 ms; without it, at once.  No grace period. */
 void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head));
-/* Call everything that waits so now, in this thread, and wait for what the helper is calling. */
-void quiesce__later_flush(void);
+/* @head was given to quiesce__later(): call it now, in this thread; or wait until the helper has. */
+void quiesce__later_now(struct rcu_head *head);
 
 bool quiesce__helper_running(void);
+
+/* A forked child has no helper: start one if the parent's had something to do. */
+bool quiesce__helper_orphans(void);
+void quiesce__helper_adopt_slow(void);
+static inline void quiesce__helper_adopt(void)
+{
+	quiesce__fork_check();
+	if (quiesce_unlikely(quiesce__helper_orphans()))
+		quiesce__helper_adopt_slow();
+}
 bool quiesce__helper_paused(void);
 void quiesce__helper_fork_prepare(void);
 void quiesce__helper_fork_parent(void);

@@ -115,7 +115,7 @@
 	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \
 	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
 	X(rwsem_free_no_wait, "a lock is freed while a reader that has left looks for writers") \
-	X(later_flush_no_wait, "who flushes does not wait for what the helper is calling") \
+	X(later_now_no_wait, "who wants a call now does not wait if the helper is about to make it") \
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
 	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \

@@ -25,6 +25,7 @@
 #include <quiesce/percpu_rwsem.h>
 
 #include "held.h"
+#include "helper.h"
 #include "patience.h"
 #include "percpu.h"
 
@@ -200,6 +201,7 @@ bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool count
 	if (!counted && !deadline && quiesce_load_relaxed(&sem->block))
 		return false;
 	if (counted) {
+		quiesce__helper_adopt(); /* in a forked child: who makes readers fast again? */
 		/* PW1: full, pairs with PW1 in begin_write() */
 		quiesce_fence_full(PW1);
 	} else {
@@ -364,7 +366,7 @@ void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
 
 bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem)
 {
-	return inside(sem) && !quiesce_load_relaxed(&sem->block); /* Relaxed: a snapshot. */
+	return inside(sem) != 0;
 }
 
 bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem)

@@ -35,9 +35,9 @@ static void rcu_call(void *domain, struct rcu_head *head, void (*func)(struct rc
 	call_rcu(head, func);
 }
 
-static void rcu_wait_for_calls(void *domain)
+static void rcu_wait_for_calls(void *domain, struct rcu_head *head)
 {
-	(void)domain;
+	(void)domain, (void)head;
 	quiesce_rcu_barrier();
 }
 
@@ -60,10 +60,10 @@ static void fence_call(void *domain, struct rcu_head *head, void (*func)(struct 
 	quiesce__later(head, func);
 }
 
-static void fence_barrier(void *domain)
+static void fence_barrier(void *domain, struct rcu_head *head)
 {
 	(void)domain;
-	quiesce__later_flush();
+	quiesce__later_now(head);
 }
 
 const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls };
@@ -134,6 +134,7 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	uint64_t state;
 
 	quiesce__init();
+	quiesce__helper_adopt();
 	quiesce__lock(&rss->lock);
 	state = rss->gp_state;
 	if (state == RCU_SYNC_IDLE)
@@ -184,6 +185,6 @@ void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
 			return;
 		}
 		/* Once more if the callback was just queueing itself again. */
-		ops_of(rss)->barrier(rss->domain);
+		ops_of(rss)->barrier(rss->domain, &rss->head);
 	}
 }

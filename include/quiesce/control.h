@@ -78,7 +78,8 @@ enum quiesce_misuse {
 /** quiesce_set_misuse_hook - call @hook instead of aborting.
  * @hook: gets the kind and one line of text; NULL restores the default, which
  *   prints the line and aborts (EXIT_IN_READER only prints).
- * If @hook returns from WAIT_IN_READER or WAIT_IN_CALLBACK the wait does not happen;
+ * If @hook returns from WAIT_IN_READER or WAIT_IN_CALLBACK the wait does not happen, except that for a lock,
+ * which the caller would otherwise take itself to have;
  * from UNBALANCED_UNLOCK, NULL: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
 QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *text));
 

@@ -227,7 +227,7 @@ static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
 #endif
 }
 
-/** percpu_is_read_locked - does anybody hold the lock for reading?  A snapshot, for assertions.  No order. */
+/** percpu_is_read_locked - does anybody hold the lock for reading, or try to?  A snapshot, for assertions.  No order. */
 static inline bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
 
 /** percpu_is_write_locked - is a writer inside, or next?  As above. */

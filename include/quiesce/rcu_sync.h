@@ -48,7 +48,8 @@ enum rcu_sync_state { RCU_SYNC_IDLE, RCU_SYNC_ENTER, RCU_SYNC_PASSED, RCU_SYNC_E
 struct rcu_sync_ops {
 	void (*wait)(void *domain);
 	void (*call)(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head));
-	void (*barrier)(void *domain); /* until what was given to @call before has been called */
+	/* Until @head, which was given to @call, has been called, or at least everything before it.  May call it itself. */
+	void (*barrier)(void *domain, struct rcu_head *head);
 };
 
 /* Private, but for its size. */
