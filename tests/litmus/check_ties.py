@@ -7,7 +7,8 @@ that function (or macro), in this order.  Further, every operation with a label 
 a program of our dialect must be claimed by one of the file's Source lines, with
 the same operation and label; quiesce_fence_light and quiesce_fence_full may stand
 for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a shared
-one, an acquire load and a release store for quiesce_claim.  So an order that
+one and for one that restarts sequences, an acquire load and a release store for
+quiesce_claim and for those that count.  So an order that
 changes in the source breaks this test until the litmus file is looked at again.
 What Weakened and Guard lines name must be in src/mutants.h.
 
@@ -27,8 +28,9 @@ import csource  # noqa: E402
 
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
-              "quiesce_fence_heavy": ("quiesce_fence_heavy_shared",),
-              "quiesce_load_acquire": ("quiesce_claim",), "quiesce_store_release": ("quiesce_claim",)}
+              "quiesce_fence_heavy": ("quiesce_fence_heavy_shared", "quiesce_fence_restart"),
+              "quiesce_load_acquire": ("quiesce_claim", "quiesce_count_unless"),
+              "quiesce_store_release": ("quiesce_claim", "quiesce_count_release", "quiesce_count_release_unless")}
 # What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
 RMW_FULL = [("include/quiesce/atomic.h", "quiesce__after_rmw", ["(result)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)"])]
 RMW_FULL += [("include/quiesce/atomic.h", op, ["quiesce__after_rmw(__atomic_"])
@@ -47,13 +49,13 @@ def plain(text):
 
 
 def body_of(source, name):
-    """The text of a function, or of all definitions of a macro; None if there is none."""
+    """The text of a function and of all definitions of a macro; None if there is neither."""
     macros = re.findall(r"^[ \t]*#[ \t]*define %s\((?:.*\\\n)*.*" % re.escape(name), source, re.M)
-    if macros:
-        return plain(" ".join(macros))
     found = re.search(r"^[^\s#/*{}][^;{}]*\b%s\([^;{}]*\)\s*\{.*?^\}|^[^\s#/*{}][^;{}\n]*\b%s\([^;{}\n]*\)\s*\{[^\n]*\}$"
                       % (re.escape(name), re.escape(name)), source, re.M | re.S)
-    return plain(found.group(0)) if found else None
+    if found:
+        macros.append(found.group(0))
+    return plain(" ".join(macros)) if macros else None
 
 
 def claims_of(text):
