@@ -65,15 +65,16 @@ def examples(include):
     doc = include.parent / "docs/cpp.md"
     blocks = re.findall(r"^```cpp\n(.*?)^```", doc.read_text(), re.S | re.M) if doc.exists() else []
     yield from ((f"docs/cpp.md, example {i}", block) for i, block in enumerate(blocks, 1))
-    for name in ("hazptr", "rcu", "shazptr"):
+    for name in ("hazptr", "percpu_rwsem", "rcu", "shazptr", "srcu"):
         text = (include / f"quiesce/{name}.hpp").read_text()
         lines = re.findall(r"^ \*\t(.*)$", text[:text.index("#ifndef")], re.M)
-        outside = [line for line in lines if line.startswith(("struct", "std::atomic"))]
+        outside = [line for line in lines if line.startswith(("struct", "std::atomic", "static"))]
         inside = [line for line in lines if line not in outside]
         if not any(line.startswith("struct") for line in outside):
             outside.insert(0, "struct config { int limit; };")
         yield f"{name}.hpp: the example", (
-            f"#include <quiesce/{name}.hpp>\n#include <atomic>\n#include <mutex>\n" + "\n".join(outside) +
+            f"#include <quiesce/{name}.hpp>\n#include <atomic>\n#include <mutex>\n#include <shared_mutex>\n" +
+            "\n".join(outside) +
             "\nvoid use(int);\nvoid example(config *fresh);\nvoid example([[maybe_unused]] config *fresh)\n{\n" +
             "\n".join(inside) + "\n}\n")
 

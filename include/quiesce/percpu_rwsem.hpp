@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/percpu_rwsem.hpp - percpu_rwsem.h as a shared mutex of C++, in namespace quiesce; for C++20 and newer.
+ *
+ * Use in place of std::shared_timed_mutex for data that are hardly ever written: readers share nothing.
+ *
+ *	struct config { int limit; };
+ *	static config current;
+ *	static quiesce::percpu_shared_mutex config_lock;
+ *
+ *	{                                               // reader
+ *		std::shared_lock reading(config_lock);
+ *		use(current.limit);
+ *	}
+ *	{                                               // writer
+ *		std::unique_lock writing(config_lock);
+ *		current = *fresh;
+ *	}
+ *
+ * It meets the shared timed mutex requirements of the standard, [thread.sharedtimedmutex.requirements], and
+ * std::shared_lock, std::unique_lock, std::lock_guard, std::scoped_lock and std::condition_variable_any take it.
+ * Cost, order and fairness are those of percpu_rwsem.h.  More than the standard promises: any thread may unlock what another
+ * one locked, so a std::shared_lock may be moved to another thread.
+ */
+#ifndef QUIESCE_PERCPU_RWSEM_HPP
+#define QUIESCE_PERCPU_RWSEM_HPP
+
+#include <quiesce/percpu_rwsem.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/percpu_rwsem.hpp needs C++20; percpu_rwsem.h is for C and for C++11"
+#endif
+
+#include <chrono>
+#include <cstdint>
+
+namespace quiesce {
+
+namespace detail {
+
+/* At least as long, in nanoseconds; forever if that is too long to say.  The comparison is false for what is not a number. */
+template<class Rep, class Period> constexpr std::uint64_t at_least_ns(const std::chrono::duration<Rep, Period> &time)
+{
+	const long double ns = std::chrono::duration<long double, std::nano>(time).count();
+
+	if (!(ns > 0))
+		return 0;
+	if (ns >= 18446744073709551615.0L)
+		return UINT64_MAX;
+	const auto whole = static_cast<std::uint64_t>(ns);
+
+	return static_cast<long double>(whole) < ns ? whole + 1 : whole;
+}
+
+} // namespace detail
+
+/** percpu_shared_mutex - a percpu_rw_semaphore that can be locked as the standard's shared timed mutex.
+ *
+ * No call throws, but for what a clock or a duration of the caller's throws; std::system_error comes from the
+ * standard's guards alone.  A thread that locks what it holds waits for ever: the debug build reports it.
+ * try_lock() and try_lock_shared() fail only while somebody is in the way. */
+class percpu_shared_mutex {
+public:
+	using native_handle_type = ::percpu_rw_semaphore *;
+
+	/* Counters are allocated at first use, so that it can be static; it does not fail. */
+	constexpr percpu_shared_mutex() noexcept = default;
+	percpu_shared_mutex(const percpu_shared_mutex &) = delete;
+	percpu_shared_mutex &operator=(const percpu_shared_mutex &) = delete;
+	/* Soon after a write it sleeps, 20 ms at most.  Misuse: while it is held or waited for: reported, aborts. */
+	~percpu_shared_mutex() { ::percpu_free_rwsem(&sem); }
+
+	void lock() noexcept { ::percpu_down_write(&sem); }
+	bool try_lock() noexcept { return ::percpu_down_write_trylock(&sem); }
+	void unlock() noexcept { ::percpu_up_write(&sem); }
+
+	void lock_shared() noexcept { ::percpu_down_read(&sem); }
+	bool try_lock_shared() noexcept { return ::percpu_down_read_trylock(&sem); }
+	void unlock_shared() noexcept { ::percpu_up_read(&sem); }
+
+	/* Measured by CLOCK_MONOTONIC. */
+	template<class Rep, class Period> bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return ::percpu_down_write_timeout(&sem, detail::at_least_ns(time));
+	}
+	template<class Rep, class Period> bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
+	{
+		return ::percpu_down_read_timeout(&sem, detail::at_least_ns(time));
+	}
+
+	/* By the clock of @time: not before it says so, though another clock may run faster. */
+	template<class Clock, class Duration> bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time)
+	{
+		for (auto now = Clock::now(); now < time; now = Clock::now())
+			if (try_lock_for(time - now))
+				return true;
+		return try_lock();
+	}
+	template<class Clock, class Duration> bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
+	{
+		for (auto now = Clock::now(); now < time; now = Clock::now())
+			if (try_lock_shared_for(time - now))
+				return true;
+		return try_lock_shared();
+	}
+
+	/* For the calls of percpu_rwsem.h, such as its assertions. */
+	native_handle_type native_handle() noexcept { return &sem; }
+
+private:
+	::percpu_rw_semaphore sem = PERCPU_RWSEM_INIT;
+};
+
+} // namespace quiesce
+
+#endif

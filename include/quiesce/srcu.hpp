@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/srcu.hpp - domains of srcu.h and their sections as objects, in namespace quiesce; for C++20 and newer.
+ *
+ * Use where readers sleep, hold on for long, or end their section in another thread; else rcu.hpp.
+ *
+ *	struct config { int limit; };
+ *	std::atomic<config *> current;
+ *	static quiesce::srcu_domain configs("configs");
+ *
+ *	{                                                       // reader
+ *		quiesce::srcu_reader section(configs);
+ *		use(current.load()->limit);
+ *	}
+ *
+ *	configs.retire(current.exchange(fresh));                // updater; does not wait for readers
+ *
+ * Order is that of srcu.h.
+ */
+#ifndef QUIESCE_SRCU_HPP
+#define QUIESCE_SRCU_HPP
+
+#include <quiesce/rcu.hpp>
+#include <quiesce/srcu.h>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+/** srcu_domain - a domain of SRCU.
+ *
+ * Static or not, its counters are allocated at first use; the constructor does not fail. */
+class srcu_domain {
+public:
+	/* @name: for reports, not copied. */
+	constexpr explicit srcu_domain(const char *name = "srcu_domain") noexcept
+		: domain{ { nullptr, 0, 0, 0 }, 0, { 0, 0 }, name, { 0 }, { { 0 } } }
+	{
+	}
+	srcu_domain(const srcu_domain &) = delete;
+	srcu_domain &operator=(const srcu_domain &) = delete;
+	/* Waits until what was retired has been reclaimed.  Misuse: with readers inside: reported, aborts. */
+	~srcu_domain()
+	{
+		::srcu_barrier(&domain);
+		::cleanup_srcu_struct(&domain);
+	}
+
+	/* Neither in a section of this domain (reported by the debug build) nor, barrier(), in a deleter (reported, aborts). */
+	void synchronize() noexcept { ::synchronize_srcu(&domain); }
+	void synchronize_expedited() noexcept { ::synchronize_srcu_expedited(&domain); }
+	void barrier() noexcept { ::srcu_barrier(&domain); }
+
+	/** retire - call @d(@p) after a grace period of this domain, in another thread: rcu_retire(), which allocates.
+	 * Throws: std::bad_alloc, or what the move of @d throws; then nothing is scheduled. */
+	template<class T, class D = std::default_delete<T>> void retire(T *p, D d = D())
+	{
+		using node_type = detail::rcu_node<T, D>;
+
+		static_assert(std::is_move_constructible_v<D>, "D must be move-constructible");
+		static_assert(requires { d(p); }, "d(p) must be well-formed");
+		auto *node = new node_type(p, std::move(d));
+
+		::call_srcu(&domain, &node->head, node_type::reclaim);
+	}
+
+	/* For the other calls of srcu.h. */
+	::srcu_struct *native_handle() noexcept { return &domain; }
+
+private:
+	::srcu_struct domain;
+};
+
+/** srcu_reader - a section as long as its scope, in one thread: srcu_read_lock(). */
+class [[nodiscard]] srcu_reader {
+public:
+	explicit srcu_reader(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_read_lock(domain)) {}
+	srcu_reader(const srcu_reader &) = delete;
+	srcu_reader &operator=(const srcu_reader &) = delete;
+	~srcu_reader() { ::srcu_read_unlock(domain, index); }
+
+private:
+	::srcu_struct *domain;
+	int index;
+};
+
+/** srcu_section - a section that may be moved, kept, and ended by any thread: srcu_down_read().
+ * A coroutine that is resumed by another thread wants this one. */
+class [[nodiscard]] srcu_section {
+public:
+	/* No section. */
+	constexpr srcu_section() noexcept = default;
+	explicit srcu_section(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_down_read(domain)) {}
+	srcu_section(srcu_section &&from) noexcept : domain(std::exchange(from.domain, nullptr)), index(from.index) {}
+	srcu_section &operator=(srcu_section &&from) noexcept
+	{
+		srcu_section(std::move(from)).swap(*this);
+		return *this;
+	}
+	~srcu_section() { end(); }
+
+	/* Before its scope ends; twice is harmless. */
+	void end() noexcept
+	{
+		if (auto *open = std::exchange(domain, nullptr))
+			::srcu_up_read(open, index);
+	}
+	void swap(srcu_section &other) noexcept
+	{
+		std::swap(domain, other.domain);
+		std::swap(index, other.index);
+	}
+	friend void swap(srcu_section &a, srcu_section &b) noexcept { a.swap(b); }
+	explicit operator bool() const noexcept { return domain != nullptr; }
+
+private:
+	::srcu_struct *domain = nullptr;
+	int index = 0;
+};
+
+} // namespace quiesce
+
+#endif
