@@ -68,7 +68,7 @@
 	X(shazptr) X(shazptr_skip_self_scan) X(shazptr_wildcard)                             \
 	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
 	X(hazptr) X(hazptr_tryprotect) X(hazptr_alloc) X(hazptr_context)                     \
-	OP_HAZARD_POINTER(X) X(counted_ptr) X(busted_hazptr) X(srcu) X(percpu_rwsem)                                 \
+	OP_HAZARD_POINTER(X) X(counted_ptr) X(busted_hazptr) X(srcu) X(percpu_rwsem) X(percpu_ref)                   \
 	OP_LIBURCU(X) OP_CK(X) OP_LIBCDS(X)                                                  \
 	X(seqlock) OP_STD_SHARED_PTR(X) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)    \
 	X(pthread_rwlock_writer) OP_STD_SHARED_MUTEX(X) OP_CK_LOCKS(X) OP_TBB(X)
