@@ -25,6 +25,7 @@ OPTIONS = {
     "refscale": [*MEASURE, "loops"],
     "rcuscale": [*MEASURE, "scenario", "seconds"],
     "retirescale": ["type", "fence", "alive", "runs", "scenario", "seconds", "threads", "batch", "bytes", "scan"],
+    "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
     "run": [],
@@ -46,7 +47,7 @@ NUMBERS = ["0", "-1", "abc", "1.5", "1e9", "nan", "", "99999999999999999999"]
 LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", "light,bogus"],
          "scenario": ["bogus", "read", "", "idle,bogus"]}
 COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,,2"],
-          "batch": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
+          "batch": NUMBERS, "sections": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
           "loops": [n for n in NUMBERS if n != "1e9"] + ["1e99"], "seconds": ["0", "-1", "abc", "inf", "nan", "1e99", ""]}
 
 
@@ -97,8 +98,11 @@ def mistakes(tmp):
         yield [command, "--output", f"{tmp}"], "directory"
         for option in options:
             for value in LISTS.get(option, []):
-                yield [command, f"--{option}={value}"], "valid:" if re.search("bogus|read", value) else f"--{option}={value}"
+                unknown = re.search("bogus|read", value) or (command == "rwscale" and "rcu" in value)
+                yield [command, f"--{option}={value}"], "valid:" if unknown else f"--{option}={value}"
             for value in COUNTS.get(option, []):
+                if ((command, option) == ("rwscale", "readers") and value in ("0", "1,0")) or (option, value) == ("sections", "1e9"):
+                    continue
                 yield [command, f"--{option}={value}"], f"--{option}={'' if ',' in value else value}"
         for option in {*LISTS, *COUNTS} - {*options}:
             yield [command, f"--{option}=1"], "unknown option"
@@ -109,6 +113,9 @@ def mistakes(tmp):
     yield ["retirescale", "--type=hazptr_list"], "--scan"
     for option in ("scenario=idle", "threads=1", "seconds=1", "batch=10", "bytes=64"):
         yield ["retirescale", "--scan", f"--{option}"], option.split("=")[0]
+    yield ["rwscale", "--type=rcu"], "valid: gp expedited rcu_sync pthread_rwlock"
+    yield ["rwscale", "--latency", "--scenario=dense"], "--latency"
+    yield ["rwscale", "--latency", "--sections=10"], "--sections"
     yield ["torture", "--readers=1,2"], "--readers"
     yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"
     yield ["torture", "--perturb=1"], "quiesce-torture"

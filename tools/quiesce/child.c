@@ -98,6 +98,7 @@ static int dispatch(struct wire *wire)
 		{ &refscale_command, refscale_child },
 		{ &rcuscale_command, rcuscale_child },
 		{ &retirescale_command, retirescale_child },
+		{ &rwscale_command, rwscale_child },
 		{ &torture_command, torture_child },
 	};
 	struct job *job = &wire->job;

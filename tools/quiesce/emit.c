@@ -142,6 +142,39 @@ static void emit_csv(FILE *out, const struct results *results)
 	}
 }
 
+static void csv_value(FILE *out, const json_t *v)
+{
+	if (json_is_string(v))
+		fprintf(out, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		fprintf(out, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		fprintf(out, "%.6g", json_real_value(v));
+}
+
+/* For rows with columns of their own. */
+void emit_rows_csv(FILE *out, const struct results *results)
+{
+	json_t *rows = emit_rows(results);
+	struct host host;
+	const char *name;
+	json_t *row, *v;
+	size_t i;
+
+	host_read(&host);
+	json_object_foreach(json_array_get(rows, 0), name, v)
+		fprintf(out, "%s,", name);
+	fprintf(out, "cpu,cores,kernel,build\n");
+	json_array_foreach(rows, i, row) {
+		json_object_foreach(row, name, v) {
+			csv_value(out, v);
+			fputc(',', out);
+		}
+		fprintf(out, "\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
+	}
+	json_decref(rows);
+}
+
 /* ---- tables ---- */
 
 void emit_head(FILE *out)

@@ -9,5 +9,7 @@
 
 /* Every row, with the columns of its subcommand. */
 json_t *emit_rows(const struct results *results);
+/* The same as comma-separated values, and the host's fields. */
+void emit_rows_csv(FILE *out, const struct results *results);
 
 #endif

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ops/rwlock.h"
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
-       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN,
+       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY,
        KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -31,6 +32,8 @@ static const struct option_row {
 	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 }, OPT_RETIRE },
 	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
+	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
+	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1)", 1 }, MEASURE },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
@@ -134,9 +137,11 @@ static void add_type(const char *item, struct options *o)
 
 static void add_number(const char *option, const char *item, double max, struct options *o)
 {
+	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* a writer alone */
+
 	if (o->nr_readers == MAX_READERS)
 		usage_error("--%s: at most %d numbers", option, MAX_READERS);
-	o->readers[o->nr_readers++] = (int)whole(option, item, 1, max);
+	o->readers[o->nr_readers++] = (int)whole(option, item, min, max);
 }
 
 static void add_readers(const char *item, struct options *o)
@@ -201,6 +206,8 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_BATCH: o->batch = whole("batch", arg, 1, MAX_BATCH); break;
 	case KEY_BYTES: o->bytes = whole("bytes", arg, MIN_BYTES, MAX_BYTES); break;
 	case KEY_SCAN: o->scan = true; break;
+	case KEY_SECTIONS: o->sections = whole("sections", arg, 1, 1e9); break;
+	case KEY_LATENCY: o->latency = true; break;
 	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;
@@ -224,7 +231,8 @@ static void type_help(char *text, size_t size, const struct subcommand *command)
 	n += (size_t)snprintf(text + n, size - n, "\n\nTypes:\n");
 	for (const struct op *const *op = types_of(command); *op && n < size; op++)
 		if (command->fits(*op))
-			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name, (*op)->what);
+			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name,
+					      (*op)->what ? (*op)->what : (*op)->rwlock->what);
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");

@@ -17,18 +17,18 @@ enum retire_metric {
 	RETIRE_CAPPED,         /* 1: the window ended early, there was too much garbage */
 	NR_RETIRE_METRICS
 };
-_Static_assert(NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + NR_SCAN_SIZES <= NR_SCENARIOS - SCENARIO_RETIRE_MORE,
+_Static_assert(NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + NR_SCAN_SIZES <= NR_SCENARIOS - SCENARIO_MORE,
 	       "numbers of scenarios");
 
 static inline enum scenario retire_more(enum retire_metric metric, enum scenario scenario)
 {
-	return (enum scenario)(SCENARIO_RETIRE_MORE + (int)metric * NR_RETIRE_SCENARIOS + (int)scenario - SCENARIO_RETIRE_IDLE);
+	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_RETIRE_SCENARIOS + (int)scenario - SCENARIO_RETIRE_IDLE);
 }
 
 /* Cells of --scan; their number of threads is the number of slots in use. */
 static inline enum scenario scan_scenario(int size)
 {
-	return (enum scenario)(SCENARIO_RETIRE_MORE + NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + size);
+	return (enum scenario)(SCENARIO_MORE + NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + size);
 }
 
 static inline uint64_t scan_objects(int size)

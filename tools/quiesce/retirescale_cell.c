@@ -51,18 +51,6 @@ static void produce(struct window *w, int index)
 
 /* ---- who reads ---- */
 
-/* How many relaxed turns make @ns. */
-static uint32_t turns_for(uint64_t ns)
-{
-	const uint32_t turns = 20000;
-	uint64_t took = now_ns();
-
-	for (uint32_t i = 0; i < turns; i++)
-		quiesce_cpu_relax();
-	took = now_ns() - took;
-	return (uint32_t)((ns * turns + took - 1) / (took ? took : 1));
-}
-
 static void read_busily(struct window *w)
 {
 	while (!is_over(w))

@@ -101,38 +101,6 @@ void retirescale_columns(json_t *row, const struct results *results, const struc
 	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - scan_scenario(0))) : NAN);
 }
 
-static void csv_value(FILE *out, const json_t *v)
-{
-	if (json_is_string(v))
-		fprintf(out, "%s", json_string_value(v));
-	else if (json_is_integer(v))
-		fprintf(out, "%lld", (long long)json_integer_value(v));
-	else if (json_is_real(v))
-		fprintf(out, "%.6g", json_real_value(v));
-}
-
-/* The same columns, and the host's. */
-static void emit_csv(FILE *out, json_t *rows)
-{
-	struct host host;
-	const char *name;
-	json_t *row, *v;
-	size_t i;
-
-	host_read(&host);
-	json_object_foreach(json_array_get(rows, 0), name, v)
-		fprintf(out, "%s,", name);
-	fprintf(out, "cpu,cores,kernel,build\n");
-	json_array_foreach(rows, i, row) {
-		json_object_foreach(row, name, v) {
-			csv_value(out, v);
-			fputc(',', out);
-		}
-		fprintf(out, "\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
-	}
-	json_decref(rows);
-}
-
 /* ---- tables ---- */
 
 static void number(FILE *out, int width, double v)
@@ -245,7 +213,7 @@ void retirescale_emit(FILE *out, const struct options *options, const struct job
 		return;
 	}
 	if (options->format == FORMAT_CSV)
-		emit_csv(out, emit_rows(results));
+		emit_rows_csv(out, results);
 	else
 		emit_tables(out, results, base);
 	emit_notes(results);

@@ -149,3 +149,20 @@ void sleep_ns(uint64_t ns)
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
 }
+
+/* The best of some tries: what disturbs one makes it longer. */
+uint32_t turns_for(uint64_t ns)
+{
+	const uint32_t turns = 5000;
+	uint64_t best = UINT64_MAX;
+
+	for (int try = 0; try < 5; try++) {
+		uint64_t took = now_ns();
+
+		for (uint32_t i = 0; i < turns; i++)
+			quiesce_cpu_relax();
+		took = now_ns() - took;
+		best = took < best ? took : best;
+	}
+	return (uint32_t)((ns * turns + best - 1) / (best ? best : 1));
+}

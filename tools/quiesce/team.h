@@ -44,6 +44,8 @@ uint64_t now_ns(void);
 uint64_t thread_cpu_ns(void);
 uint64_t process_cpu_ns(void);
 void sleep_ns(uint64_t ns);
+/* How many turns of quiesce_cpu_relax() make @ns. */
+uint32_t turns_for(uint64_t ns);
 
 /* A small generator of random numbers, one state per thread. */
 static inline uint64_t random_next(uint64_t *state)

@@ -35,6 +35,8 @@ struct options {
 	uint32_t scenarios; /* bits of enum scenario; 0: all */
 	uint64_t batch, bytes; /* of retirescale; 0: not given */
 	bool scan;
+	bool latency;      /* of rwscale */
+	uint64_t sections; /* the same; 0: not given */
 	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
 	int alive;
 	uint64_t loops;
@@ -56,6 +58,7 @@ struct options {
 #define OPT_SECONDS 16u
 #define OPT_TORTURE 32u
 #define OPT_RETIRE 128u
+#define OPT_RWLOCK 256u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -77,7 +80,8 @@ struct subcommand {
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
 };
-extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, torture_command, doctor_command, run_command;
+extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, torture_command,
+	doctor_command, run_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
@@ -121,15 +125,21 @@ enum scenario {
 	SCENARIO_RETIRE_GAP,
 	SCENARIO_RETIRE_STALLED,
 	SCENARIO_RETIRE_END,
+	/* Of rwscale. */
+	SCENARIO_RW_SPARSE = SCENARIO_RETIRE_END,
+	SCENARIO_RW_DENSE,
+	SCENARIO_RW_RARE,
+	SCENARIO_RW_OFTEN,
+	SCENARIO_RW_END,
 	/* What torture counts; not to be asked for. */
-	SCENARIO_READS = SCENARIO_RETIRE_END,
+	SCENARIO_READS = SCENARIO_RW_END,
 	SCENARIO_UPDATES,
 	SCENARIO_REUSED,
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
-	/* What else retirescale measures, in columns of its rows; retirescale.h. */
-	SCENARIO_RETIRE_MORE,
-	NR_SCENARIOS = SCENARIO_RETIRE_MORE + 32
+	/* What else retirescale and rwscale measure, each for itself, in columns of its rows; retirescale.h, rwscale.h. */
+	SCENARIO_MORE,
+	NR_SCENARIOS = SCENARIO_MORE + 40
 };
 struct scenario_info {
 	const char *name;
@@ -238,6 +248,7 @@ struct job {
 	uint64_t loops;
 	uint64_t batch, bytes;
 	bool scan;
+	uint64_t sections;
 	double seconds; /* budget of one cell */
 	double perturb;
 	char mutant[64];
@@ -267,6 +278,7 @@ void job_flush(void); /* also: I am alive */
 int refscale_child(const struct job *job);
 int rcuscale_child(const struct job *job);
 int retirescale_child(const struct job *job);
+int rwscale_child(const struct job *job);
 int torture_child(const struct job *job);
 
 #endif

@@ -88,6 +88,7 @@ struct op_pointer {
 };
 
 struct op_reclaim; /* retire.h */
+struct rwlock_op;  /* rwlock.h */
 
 struct op_stats {
 	uint64_t grace_periods;
@@ -114,6 +115,7 @@ struct op {
 	const struct op_pointer *pointer;
 	const struct op_object *object;
 	const struct op_reclaim *reclaim;
+	const struct rwlock_op *rwlock; /* both sides of a lock; it also says what the type is, where @what is NULL */
 	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
 	 * sleep_*: around a pause outside sections. */
 	int (*init)(enum op_fence fence);
@@ -128,8 +130,8 @@ struct op {
 
 /* Every type compiled in, NULL at the end. */
 extern const struct op *const op_table[];
-/* The same of retirescale, with names of its own. */
-extern const struct op *const retire_table[];
+/* The same of retirescale and of rwscale, with names of their own. */
+extern const struct op *const retire_table[], *const rwlock_types[];
 const struct op *op_find(const char *name);
 
 static inline void op_thread_enter(const struct op *op)

@@ -57,7 +57,7 @@ const struct op op_percpu_rwsem = {
 
 const struct rwlock_op rwlock_op_rcu_sync = {
 	.name = "rcu_sync",
-	.what = "percpu_rwsem as it is: one membarrier for a burst of writes, by rcu_sync",
+	.what = "percpu_rwsem as it is, with rcu_sync",
 	.init = init_rwsem,
 	.fini = free_rwsem,
 	.read_lock = percpu_rwsem_section_lock,
@@ -65,5 +65,4 @@ const struct rwlock_op rwlock_op_rcu_sync = {
 	.write_lock = write_lock,
 	.write_unlock = write_unlock,
 	.fast = readers_are_fast,
-	.ours = true,
 };

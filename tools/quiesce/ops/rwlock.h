@@ -22,7 +22,6 @@ struct rwlock_op {
 	void (*read_lock)(void), (*read_unlock)(void);
 	void (*write_lock)(void), (*write_unlock)(void);
 	bool (*fast)(void); /* do readers take their short way, as while nobody writes?  NULL: they have one way only */
-	bool ours;  /* goes by the library: measured once with light and once with full fences */
 	bool queue; /* readers queue too: with more threads than CPUs most wait for one that does not run, for seconds */
 };
 
@@ -48,9 +47,10 @@ const struct rwlock_op *rwlock_find(const char *name); /* NULL: there is none */
 #define RWLOCK_TBB(X)
 #endif
 
-/* Row X is rwlock_op_X. */
-#define RWLOCK_ROWS(X) \
-	X(gp) X(expedited) X(rcu_sync) X(pthread_rwlock) X(pthread_rwlock_writer) RWLOCK_STD(X) RWLOCK_CK(X) RWLOCK_TBB(X)
+/* Row X is rwlock_op_X.  What goes by the library is measured once with light and once with full fences. */
+#define RWLOCK_OURS(X) X(gp) X(expedited) X(rcu_sync)
+#define RWLOCK_OTHERS(X) X(pthread_rwlock) X(pthread_rwlock_writer) RWLOCK_STD(X) RWLOCK_CK(X) RWLOCK_TBB(X)
+#define RWLOCK_ROWS(X) RWLOCK_OURS(X) RWLOCK_OTHERS(X)
 
 #define RWLOCK_DECLARE(name) extern const struct rwlock_op rwlock_op_##name;
 #ifdef __cplusplus

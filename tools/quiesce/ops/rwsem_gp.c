@@ -150,14 +150,13 @@ static bool readers_are_fast(void)
 
 const struct rwlock_op rwlock_op_gp = {
 	.name = "gp",
-	.what = "the same kind of lock without rcu_sync: synchronize_rcu() in each lock and unlock of a writer",
+	.what = "to compare with: synchronize_rcu() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
 	.read_unlock = read_unlock,
 	.write_lock = plain_write_lock,
 	.write_unlock = plain_write_unlock,
 	.fast = readers_are_fast,
-	.ours = true,
 };
 
 const struct rwlock_op rwlock_op_expedited = {
@@ -169,5 +168,4 @@ const struct rwlock_op rwlock_op_expedited = {
 	.write_lock = expedited_write_lock,
 	.write_unlock = expedited_write_unlock,
 	.fast = readers_are_fast,
-	.ours = true,
 };

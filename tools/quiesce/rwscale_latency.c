@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* rwscale_latency.c - how long a writer waits for the lock. */
+#include <quiesce/atomic.h>
+
+#include "rwscale.h"
+#include "samples.h"
+
+#define CELL_S 0.3
+#define STARVED_S 0.5 /* a writer that has waited so long is starved, and readers stop */
+#define MIN_SAMPLES 3
+#define MAX_SAMPLES 5000
+#define PAUSE_NS 1000000 /* between rare writes, where readers have one way only */
+
+static void pause_between(const struct crowd *c, enum scenario scenario)
+{
+	if (scenario != SCENARIO_RW_RARE)
+		return;
+	sleep_ns(PAUSE_NS);
+	crowd_wait_until_fast(c);
+}
+
+bool rwscale_latency(const struct job *job, enum scenario scenario, int readers)
+{
+	static double kept[MAX_SAMPLES];
+	struct samples samples = { .value = kept, .room = MAX_SAMPLES };
+	struct crowd *c = crowd_start(job, scenario, readers, STARVED_S);
+	uint64_t end = now_ns() + (uint64_t)((job->seconds > 0 ? job->seconds : CELL_S) * 1e9);
+	bool cut = false, good;
+
+	if (!c)
+		return false;
+	while (!cut && (samples.seen < MIN_SAMPLES || now_ns() < end)) {
+		pause_between(c, scenario);
+		quiesce_store_relaxed(&c->since, now_ns());
+		samples_add(&samples, (double)crowd_write(c) / 1e3);
+		quiesce_store_relaxed(&c->since, (uint64_t)0);
+		cut = crowd_is_cut(c);
+	}
+	for (uint64_t i = 0; i < samples.nr; i++)
+		job_send(scenario, readers, job->round, kept[i]);
+	job_send(rw_more(RW_CUT, scenario), readers, job->round, cut);
+	good = crowd_stop(c, scenario_info[scenario].name, samples.seen);
+	job_flush();
+	return good;
+}
