@@ -36,6 +36,8 @@ FIGURES = ["min", "p50", "p90", "p99", "max"]
 PUBLISHED = ["rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard", "shazptr_wildcard_skip_self_scan"]
 SLOTS = {"thread", "cpu_id", "mm_cid", "shared"}
 SLOTS_FOUND = ["slots of hazard pointers", "claims of hazard pointers", "slots, tried by 16 threads"]
+COUNTED_FOUND = ["membarrier restarts sequences", "counters per CPU", "counters, tried by 4 threads", "helper thread",
+                 "after a burst of writes"]
 OWNED_FOUND = ["slots that readers own", "retired objects", "left behind by a thread"]
 TEXTS = ["subcommand", "type", "scenario", "fence", "slot", "unit"]
 FULL = r"quiesce: cannot write (the output|/dev/full): (No space left on device|a write failed)\n"
@@ -308,6 +310,7 @@ def check_doctor(tap, tool):
     slots = [found.get(name, "") for name in SLOTS_FOUND]
     tap.result(slots[0].startswith("thread: ") and slots[0].endswith("(QUIESCE_SLOTS asks for it)") and
                slots[1:] == ["compare-and-exchange", "16 thread"], "doctor shows QUIESCE_SLOTS=thread", found)
+    tap.result(found.get("counters per CPU") == "locked instruction", "doctor: with full fences counters are locked", found)
     found = doctor(tap, tool)
     mode = found.get("fence mode in force", "").split(" ")[0]
     tap.result(mode in ("light", "full"), "doctor shows the mode chosen by itself", mode)
@@ -324,6 +327,14 @@ def check_doctor(tap, tool):
     tap.result(counts and int(counts[1]) <= 8192 and int(counts[2]) >= 1, "doctor: retired objects are few, and then none", retired)
     tap.result(left.startswith("100 objects: reclaimed, ") and left.endswith(" stays: yes"),
                "doctor: what a thread left behind is reclaimed, what is protected is not", left)
+    restart, counters, tried, helper, back = (found.get(name, "") for name in COUNTED_FOUND)
+    way = "restartable sequence" if mode == "light" and restart == "yes" and "registered by" in found.get("rseq", "").split("not")[0] \
+        else "locked instruction"
+    tap.result(re.match("yes|refused", restart) and counters.startswith(way), "doctor: how readers are counted",
+               f"{restart}, {counters}")
+    tap.result(re.match("right after", tried) and helper == "runs callbacks of call_srcu()" and
+               re.search("fast again within [0-9]+ ms", back), "doctor: counters are right, the helper runs, readers are fast again",
+               f"{tried}, {helper}, {back}")
     return ["light", "full"] if mode == "light" else ["full"]
 
 

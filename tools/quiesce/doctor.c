@@ -73,6 +73,7 @@ static int run(const struct options *options)
 	doctor_fences(&f);
 	doctor_slots(&f);
 	doctor_hazptr(&f);
+	doctor_percpu(&f);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -93,7 +94,8 @@ const struct subcommand doctor_command = {
 	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
 	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
 	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. "
-	       "Then threads take slots and contexts of hazard pointers and retire some objects.",
+	       "Then threads take slots and contexts of hazard pointers and retire some objects; and others count as readers "
+	       "of a lock, which is then written to.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -13,6 +13,7 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 void doctor_fences(struct findings *f);
 void doctor_hazptr(struct findings *f);
 void doctor_machine(struct findings *f);
+void doctor_percpu(struct findings *f);
 void doctor_slots(struct findings *f);
 
 /* doctor_rseq.c: two threads on one CPU claim one slot under rseq, or, if @bare, in the same

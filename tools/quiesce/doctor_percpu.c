@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_percpu.c - readers counted per CPU: how they count here, and the helper thread. */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <quiesce/control.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/rcu.h>
+#include <quiesce/srcu.h>
+
+#include "doctor.h"
+#include "team.h"
+
+#define THREADS 4
+#define SECTIONS 50000 /* of each thread */
+#define BACK_LATE_NS 2000000000u
+#define POLL_NS 200000
+
+DEFINE_STATIC_PERCPU_RWSEM(rwsem);
+DEFINE_STATIC_SRCU(domain);
+
+/* A heavy fence that also restarts the sequences that it interrupts: kernel 5.10. */
+static void find_restart(struct findings *f)
+{
+	const char *topic = "membarrier restarts sequences", *otherwise = "counters per CPU go by locked instructions";
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0))
+		finding(f, topic, otherwise, "refused: %s", strerror(errno));
+	else
+		finding(f, topic, NULL, "yes");
+}
+
+static const char *why_locked(void)
+{
+	if (quiesce_fence() == QUIESCE_FENCE_FULL)
+		return "full fences: the locked instruction is the fence as well";
+	return "no restartable sequences, or membarrier cannot restart them";
+}
+
+static void find_counters(struct findings *f)
+{
+	const char *topic = "counters per CPU";
+
+	if (percpu_init_rwsem(&rwsem))
+		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line", "locked instruction, one word for all: no memory");
+	else if (rwsem.percpu.rseq)
+		finding(f, topic, NULL, "restartable sequence, in the set of the thread's %s",
+			quiesce_slots() == QUIESCE_SLOTS_MM_CID ? "concurrency id" : "CPU");
+	else
+		finding(f, topic, why_locked(), "locked instruction");
+}
+
+static void count(struct member *m)
+{
+	(void)m;
+	for (int i = 0; i < SECTIONS; i++) {
+		percpu_down_read(&rwsem);
+		percpu_up_read(&rwsem);
+	}
+}
+
+/* Unbound threads, so that some are preempted and moved. */
+static void try_counters(struct findings *f)
+{
+	struct team team = { .nr = THREADS, .body = count };
+	const char *topic = "counters, tried by 4 threads";
+
+	team_start(&team);
+	team_join(&team);
+	if (percpu_is_read_locked(&rwsem))
+		finding(f, topic, "restarts are lost here: set QUIESCE_FENCE=full", "WRONG after %d sections of each", SECTIONS);
+	else
+		finding(f, topic, NULL, "right after %d sections of each", SECTIONS);
+}
+
+static long callback_tid;
+
+static void note_thread(struct rcu_head *head)
+{
+	(void)head;
+	callback_tid = syscall(SYS_gettid);
+}
+
+static void find_helper(struct findings *f)
+{
+	static struct rcu_head head;
+	const char *topic = "helper thread";
+
+	call_srcu(&domain, &head, note_thread);
+	srcu_barrier(&domain);
+	if (callback_tid == syscall(SYS_gettid))
+		finding(f, topic, "callers of call_srcu() do its work, and readers of a percpu_rwsem stay slow for longer",
+			"cannot be had: no thread");
+	else
+		finding(f, topic, NULL, "runs callbacks of call_srcu()");
+}
+
+/* The end of a burst of two writes. */
+static void find_back(struct findings *f)
+{
+	const char *topic = "after a burst of writes";
+	uint64_t begin;
+
+	for (int i = 0; i < 2; i++) {
+		percpu_down_write(&rwsem);
+		percpu_up_write(&rwsem);
+	}
+	begin = now_ns();
+	while (!rcu_sync_is_idle(&rwsem.rss) && now_ns() - begin < BACK_LATE_NS)
+		sleep_ns(POLL_NS);
+	if (rcu_sync_is_idle(&rwsem.rss))
+		finding(f, topic, NULL, "readers of a percpu_rwsem are fast again within %.0f ms", (double)(now_ns() - begin) / 1e6);
+	else
+		finding(f, topic, NULL, "readers of a percpu_rwsem are STILL SLOW after %.0f ms", BACK_LATE_NS / 1e6);
+}
+
+void doctor_percpu(struct findings *f)
+{
+	find_restart(f);
+	find_counters(f);
+	try_counters(f);
+	find_helper(f);
+	find_back(f);
+	percpu_free_rwsem(&rwsem);
+	cleanup_srcu_struct(&domain);
+}
