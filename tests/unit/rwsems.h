@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* rwsems.h - what the tests of percpu_rwsem share: threads that ask for a lock, and what is told of misuse. */
+#ifndef RWSEMS_H
+#define RWSEMS_H
+
+#include <quiesce/percpu_rwsem.h>
+
+#include "testing.h"
+
+#define MS ((uint64_t)1000000)
+
+/* ---- a thread that asks for the lock, and has it until told ---- */
+
+struct user {
+	pthread_t thread;
+	struct percpu_rw_semaphore *sem;
+	bool write;
+	uint64_t timeout_ns; /* 0: none */
+	int inside;          /* has the lock */
+	int refused;         /* has given up */
+	int left;
+	int leave;
+};
+
+static inline bool user_down(struct user *u)
+{
+	if (u->timeout_ns)
+		return u->write ? percpu_down_write_timeout(u->sem, u->timeout_ns) : percpu_down_read_timeout(u->sem, u->timeout_ns);
+	if (u->write)
+		percpu_down_write(u->sem);
+	else
+		percpu_down_read(u->sem);
+	return true;
+}
+
+static inline void *user_main(void *arg)
+{
+	struct user *u = arg;
+
+	if (!user_down(u)) {
+		flag_set(&u->refused);
+		return NULL;
+	}
+	flag_set(&u->inside);
+	wait_until(flag_get(&u->leave));
+	if (u->write)
+		percpu_up_write(u->sem);
+	else
+		percpu_up_read(u->sem);
+	flag_set(&u->left);
+	return NULL;
+}
+
+static inline void user_begin(struct user *u, struct percpu_rw_semaphore *sem, bool write, uint64_t timeout_ns)
+{
+	*u = (struct user){ .sem = sem, .write = write, .timeout_ns = timeout_ns };
+	thread_must(pthread_create(&u->thread, NULL, user_main, u));
+}
+
+/* The same, and it has the lock when this returns. */
+static inline void user_inside(struct user *u, struct percpu_rw_semaphore *sem, bool write)
+{
+	user_begin(u, sem, write, 0);
+	wait_until(flag_get(&u->inside));
+}
+
+/* The same, and it is the last in the queue when this returns, unless it, or who was the last before it, gave up meanwhile.
+ * Somebody has the lock for writing, or waits for readers to leave. */
+static inline void user_queued(struct user *u, struct percpu_rw_semaphore *sem, bool write, uint64_t timeout_ns)
+{
+	/* Relaxed: addresses to compare. */
+	const void *first = quiesce_load_relaxed(&sem->first), *last = quiesce_load_relaxed(&sem->last);
+
+	user_begin(u, sem, write, timeout_ns);
+	/* The stack of who has gone may be another's by now, so of an empty queue only the head says something. */
+	/* Relaxed: as above. */
+	wait_until(flag_get(&u->refused) || (first ? quiesce_load_relaxed(&sem->last) != last : quiesce_load_relaxed(&sem->first) != NULL));
+}
+
+/* The same for a writer that finds readers inside, and waits for these. */
+static inline void user_drains(struct user *u, struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	user_begin(u, sem, true, timeout_ns);
+	wait_until(flag_get(&u->refused) || percpu_is_write_locked(sem));
+}
+
+static inline void user_leave(struct user *u)
+{
+	flag_set(&u->leave);
+	pthread_join(u->thread, NULL);
+}
+
+static inline void user_is_refused(struct user *u)
+{
+	pthread_join(u->thread, NULL);
+	assert_true(flag_get(&u->refused));
+	assert_false(flag_get(&u->inside));
+}
+
+/* ---- in another thread ---- */
+
+struct errand {
+	void (*fn)(void *);
+	void *arg;
+};
+
+static inline void *errand_main(void *arg)
+{
+	struct errand *e = arg;
+
+	e->fn(e->arg);
+	return NULL;
+}
+
+static inline void elsewhere(void (*fn)(void *), void *arg)
+{
+	struct errand e = { fn, arg };
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, errand_main, &e));
+	pthread_join(thread, NULL);
+}
+
+/* ---- misuse ---- */
+
+static int nr_told;
+static enum quiesce_misuse told_kind;
+static char told_text[400];
+
+static inline void note_misuse(enum quiesce_misuse kind, const char *text)
+{
+	told_kind = kind;
+	snprintf(told_text, sizeof told_text, "%s", text);
+	count_up(&nr_told);
+}
+
+/* @call is reported once, as @kind and with @word, and returns. */
+#define TOLD(kind, word, call)                                                   \
+	do {                                                                     \
+		quiesce_store_relaxed(&nr_told, 0);                              \
+		quiesce_set_misuse_hook(note_misuse);                            \
+		call;                                                            \
+		quiesce_set_misuse_hook(NULL);                                   \
+		assert_int_equal(flag_get(&nr_told), 1);                         \
+		assert_int_equal(told_kind, kind);                               \
+		if (!strstr(told_text, word))                                    \
+			fail_msg("\"%s\" does not say \"%s\"", told_text, word); \
+	} while (0)
+
+/* Everything that a lock which nobody has allows. */
+static inline void lock_works(struct percpu_rw_semaphore *sem)
+{
+	percpu_down_read(sem);
+	assert_true(percpu_is_read_locked(sem));
+	assert_false(percpu_down_write_trylock(sem));
+	percpu_up_read(sem);
+	assert_false(percpu_is_read_locked(sem));
+	percpu_down_write(sem);
+	assert_true(percpu_is_write_locked_by_me(sem));
+	assert_false(percpu_down_read_trylock(sem));
+	percpu_up_write(sem);
+	assert_false(percpu_is_write_locked(sem));
+	assert_true(percpu_down_read_trylock(sem));
+	percpu_up_read(sem);
+	assert_true(percpu_down_write_trylock(sem));
+	percpu_up_write(sem);
+}
+
+/* Do threads count in restartable sequences here? */
+static inline bool counts_in_sequences(const struct percpu_rw_semaphore *sem)
+{
+	return sem->percpu.rseq != 0;
+}
+
+#endif
