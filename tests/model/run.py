@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Run spin on every model, and on every wrong form of it, which must fail.
 
+A model may have row("..."), which the search must come to in each correct form.
 With LIVE among its settings a model is searched for a cycle through a state marked
 "accept", in which each process that can go on does so now and then (weak fairness).
 
@@ -45,6 +46,10 @@ RUNS = [
     ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("UNFENCED", "CB3:heavy"),
                    ("UNCHECKED", "cb_sleep_unchecked"), ("NO_HEAVY", "HP1:heavy")]),
     ("limit", "N=2 BATCH=3 BARRIER", [("NO_RELOOK", "")]),
+    ("rcu_sync", "", []),
+    ("rcu_sync", "NU=2 NLOOP=2 NREAD=2", [("NO_GP", ""), ("TRUSTS", "sync_no_wait"), ("COUNT_IGNORED", "sync_count_ignored"),
+                                          ("NO_REPLAY", "sync_no_replay"), ("QUEUES_TWICE", ""), ("QUEUES_NEVER", ""),
+                                          ("TURN_KEPT", ""), ("DTOR_EARLY", "")]),
 ]
 
 
@@ -76,6 +81,8 @@ def verify(case):
             out = command(["./pan", "-m10000", "-c1"] + (["-a", "-f"] if live else []), tmp)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as e:
             return str(e), 0
+    with open(os.path.join(HERE, model + ".pml")) as f:
+        rows = set(re.findall(r'\brow\("([^"]*)"\)', f.read())) - set(re.findall(r"^row: (.*)$", out, re.M))
     states = int(re.search(r"(\d+) states, stored", out).group(1))
     errors = int(re.search(r"errors: (\d+)", out).group(1))
     if "max search depth too small" in out:
@@ -84,6 +91,8 @@ def verify(case):
         return "%d states, more than %d" % (states, MAX_STATES), states
     if must_pass and errors:
         return (re.search(r"pan:1: (.*)", out) or re.search(r"(.*)", out)).group(1), states
+    if must_pass and rows:
+        return "never reached: " + ", ".join(sorted(rows)), states
     if not must_pass and not errors:
         return "a wrong form passes", states
     return None, states
