@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
 #include <quiesce/hazptr.h>
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
 
 int *fast_hazptr_protect(hazptr_t *slot, int **p);
 int *fast_hazptr_tryprotect(hazptr_t *slot, int **p);
@@ -18,6 +21,18 @@ int fast_shazptr_section(int **p);
 void planted_shazptr_fence(struct shazptr_guard guard);
 struct shazptr_guard planted_shazptr_call(const void *ptr);
 struct shazptr_guard planted_shazptr_long(const void *ptr, int *p);
+void fast_percpu_down_read(struct percpu_rw_semaphore *sem);
+void fast_percpu_up_read(struct percpu_rw_semaphore *sem);
+int fast_percpu_rwsem_section(struct percpu_rw_semaphore *sem, int **p);
+int fast_srcu_read_lock(struct srcu_struct *ssp);
+void fast_srcu_read_unlock(struct srcu_struct *ssp, int idx);
+int fast_srcu_section(struct srcu_struct *ssp, int **p);
+void fast_percpu_ref_get(struct percpu_ref *ref);
+void fast_percpu_ref_put(struct percpu_ref *ref);
+bool fast_percpu_ref_tryget_live(struct percpu_ref *ref);
+void planted_count_fence(struct percpu_ref *ref);
+void planted_count_call(struct percpu_ref *ref);
+void planted_count_long(struct percpu_ref *ref, int *p);
 void fast_rcu_read_lock(void);
 void fast_rcu_read_unlock(void);
 int fast_rcu_section(int **p);
@@ -82,6 +97,38 @@ int fast_hazptr_whole_context(struct hazptr_context *ctx, int **p)
 	return value;
 }
 
+void fast_percpu_down_read(struct percpu_rw_semaphore *sem) { percpu_down_read(sem); }
+
+void fast_percpu_up_read(struct percpu_rw_semaphore *sem) { percpu_up_read(sem); }
+
+int fast_percpu_rwsem_section(struct percpu_rw_semaphore *sem, int **p)
+{
+	int value;
+
+	percpu_down_read(sem);
+	value = **p;
+	percpu_up_read(sem);
+	return value;
+}
+
+int fast_srcu_read_lock(struct srcu_struct *ssp) { return srcu_read_lock(ssp); }
+
+void fast_srcu_read_unlock(struct srcu_struct *ssp, int idx) { srcu_read_unlock(ssp, idx); }
+
+int fast_srcu_section(struct srcu_struct *ssp, int **p)
+{
+	int idx = srcu_read_lock(ssp), value = *srcu_dereference(*p, ssp);
+
+	srcu_read_unlock(ssp, idx);
+	return value;
+}
+
+void fast_percpu_ref_get(struct percpu_ref *ref) { percpu_ref_get(ref); }
+
+void fast_percpu_ref_put(struct percpu_ref *ref) { percpu_ref_put(ref); }
+
+bool fast_percpu_ref_tryget_live(struct percpu_ref *ref) { return percpu_ref_tryget_live(ref); }
+
 /* What the test must refuse, or it would accept anything. */
 void planted_fence(void)
 {
@@ -138,4 +185,23 @@ int *planted_hazptr_long(hazptr_t *slot, int **p, int *q)
 	for (int i = 0; i < 12; i += 3)
 		quiesce_store_relaxed(q + i, i);
 	return hazptr_protect(slot, p);
+}
+
+void planted_count_fence(struct percpu_ref *ref)
+{
+	percpu_ref_get(ref);
+	quiesce_fence_full(PR1);
+}
+
+void planted_count_call(struct percpu_ref *ref)
+{
+	percpu_ref_get(ref);
+	quiesce_synchronize_rcu();
+}
+
+void planted_count_long(struct percpu_ref *ref, int *p)
+{
+	percpu_ref_get(ref);
+	for (int i = 0; i < 12; i += 3)
+		quiesce_store_relaxed(p + i, i);
 }

@@ -12,7 +12,7 @@ Simple hazard pointers have two fast paths, of threads with a line of slots of t
 restartable sequence, of the others.  So there every way through the function is looked
 at: of those without call, lock and fence that do what must be done, the shortest one that
 enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
-call_hazptr() in the library, are looked at in the same way; they enter no sequence.
+call_hazptr() in the library, are looked at in the same way; they enter no sequence.  Counters per CPU always enter one.
 """
 import argparse
 import pathlib
@@ -33,6 +33,12 @@ SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "a
 HAZPTR_LIMITS = {"x86": (9, 9, 11, 26, 27), "x86-got": (10, 10, 12, 27, 28), "arm64": (13, 12, 14, 30, 27)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
                 "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
+# Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
+# tryget of percpu_ref.  Where there are no sequences there is a call.
+COUNTED_LIMITS = {"x86": (17, 17, 39, 16, 20, 40, 16, 17, 17), "x86-got": (17, 17, 39, 16, 20, 40, 16, 17, 17), "arm64": None}
+COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_percpu_rwsem_section": 2, "fast_srcu_read_lock": 1,
+                 "fast_srcu_read_unlock": 1, "fast_srcu_section": 2, "fast_percpu_ref_get": 1, "fast_percpu_ref_put": 1,
+                 "fast_percpu_ref_tryget_live": 1}
 # call_hazptr() is a call: its instructions where nothing is special, and of those that make and end its frame.
 CALL_LIMITS = {"x86": None, "x86-got": (31, 0), "arm64": None}
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
@@ -41,7 +47,7 @@ X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
     "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
-    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"),
+    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+\(%r\w+\)"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
@@ -173,6 +179,20 @@ def examine_hazptr(functions, arch, limits):
         yield refused, f"{name} is refused", [] if refused else best[1]
 
 
+def examine_counted(functions, arch, limits):
+    for (name, counts), limit in zip(COUNTED_NEEDS.items(), limits):
+        best = shortest(functions[name], arch, ("count",) * counts, True)
+        if best is None:
+            yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
+        else:
+            good = best[0] <= limit
+            yield good, f"{name}: {best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+    for name in ("planted_count_fence", "planted_count_call", "planted_count_long"):
+        best = shortest(functions[name], arch, ("count",), True)
+        refused = best is None or best[0] > limits[list(COUNTED_NEEDS).index("fast_percpu_ref_get")]
+        yield refused, f"{name} is refused", [] if refused else best[1]
+
+
 def examine_call(functions, arch, limits):
     function = functions["quiesce_call_hazptr"]
     best = shortest(function, arch, (), False)
@@ -205,6 +225,8 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         yield bool(refused), f"{name} is refused", [] if refused else path
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
     yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits])
+    if COUNTED_LIMITS[limits]:
+        yield from examine_counted(functions, arch, COUNTED_LIMITS[limits])
     if CALL_LIMITS[limits] and "-fPIC" in flags:
         flags += [f"-I{opt.library}", "-D_GNU_SOURCE"]
         functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazptr_retire.c", tmp)
