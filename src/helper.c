@@ -14,7 +14,7 @@
 
 #include "ring.h"
 
-#define LATER_NS 10000000u /* a round: heads wait one to two of them */
+#define LATER_NS 5000000u /* a round: heads wait one to two of them */
 #define STOP_STEP_NS 1000000u
 
 enum { NONE, STARTING, RUNNING }; /* a thread */
@@ -33,7 +33,6 @@ static struct {
 	struct quiesce__job *jobs;
 	struct quiesce__job *current;
 	struct rcu_head *fresh, *aging, *calling;
-	uint32_t orphans; /* a forked child has heads or jobs, and no thread yet */
 	struct quiesce__job later;
 } helper = { .later = { .step = later_step } };
 
@@ -368,6 +367,16 @@ void quiesce__helper_fork_parent(void)
 	quiesce__unlock(&helper.lock);
 }
 
+static void settle_all(struct rcu_head **list)
+{
+	while (*list) {
+		struct rcu_head *head = *list;
+
+		*list = head->next;
+		quiesce__later_fork_child(head);
+	}
+}
+
 /* A step that was being taken by a thread that the child does not have is to be taken again. */
 void quiesce__helper_fork_child(void)
 {
@@ -379,18 +388,9 @@ void quiesce__helper_fork_child(void)
 	if (helper.current)
 		list_job(helper.current, 0);
 	helper.current = NULL;
-	helper.orphans = helper.jobs != NULL;
-}
-
-QUIESCE_COLD void quiesce__helper_adopt_slow(void)
-{
-	quiesce__lock(&helper.lock);
-	quiesce_store_relaxed(&helper.orphans, 0); /* Relaxed: under the lock. */
-	ensure_thread();
-	quiesce__unlock(&helper.lock);
-}
-
-bool quiesce__helper_orphans(void)
-{
-	return quiesce_load_relaxed(&helper.orphans) != 0; /* Relaxed: set before the child has a second thread. */
+	/* Of locks that nobody may use any more in the child, or that are about to be initialised anew. */
+	settle_all(&helper.calling);
+	settle_all(&helper.aging);
+	settle_all(&helper.fresh);
+	unlist_job(&helper.later);
 }

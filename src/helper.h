@@ -29,22 +29,14 @@ void quiesce__job_cancel(struct quiesce__job *job);
 /* Is the calling thread the helper? */
 bool quiesce__in_helper(void);
 
-/* Call @func(@head) in the helper thread after some 10 to 20 ms; without it, at once.  No grace period. */
+/* Call @func(@head) in the helper thread after some 5 to 10 ms; without it, at once.  No grace period. */
 void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head));
+/* Upcall, in a forked child, for each head that waits: it will not be called.  One thread, no lock of the parent may be taken. */
+void quiesce__later_fork_child(struct rcu_head *head);
 /* @head was given to quiesce__later(): call it now, in this thread; or wait until the helper has. */
 void quiesce__later_now(struct rcu_head *head);
 
 bool quiesce__helper_running(void);
-
-/* A forked child has no helper: start one if the parent's had something to do. */
-bool quiesce__helper_orphans(void);
-void quiesce__helper_adopt_slow(void);
-static inline void quiesce__helper_adopt(void)
-{
-	quiesce__fork_check();
-	if (quiesce_unlikely(quiesce__helper_orphans()))
-		quiesce__helper_adopt_slow();
-}
 bool quiesce__helper_paused(void);
 void quiesce__helper_fork_prepare(void);
 void quiesce__helper_fork_parent(void);

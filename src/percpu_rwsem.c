@@ -16,7 +16,8 @@
  * I3. Readers are slow while anybody waits for the write side, or has it and has not finished: each writer enters
  *     rcu_sync first.
  * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
- *     block is the writer's.  The waiter's memory is not touched after it was told.
+ *     block is the writer's.  The waiter's memory is not touched after it was given; the lock's, by who gives to
+ *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.
  *
  * PW1  reader counted, then idle or block read | readers slow, or block set, then counts read
  * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
@@ -25,7 +26,6 @@
 #include <quiesce/percpu_rwsem.h>
 
 #include "held.h"
-#include "helper.h"
 #include "patience.h"
 #include "percpu.h"
 
@@ -89,52 +89,64 @@ static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waite
 		sem->last = before;
 }
 
-/* Take from the queue who gets the lock now: all readers at its head, and then a writer, who drains them. */
-static struct quiesce__rwsem_waiter *take_next(struct percpu_rw_semaphore *sem)
+static void give(struct quiesce__rwsem_waiter *w)
 {
-	struct quiesce__rwsem_waiter *first = sem->first, **at = &sem->first;
+	/* PW3: release, pairs with PW3 in wait_in_queue() */
+	quiesce_store_release(PW3, &w->state, GRANTED);
+}
 
-	while (*at && !(*at)->writer) {
+/* Let the readers at the head of the queue in, all at once; true if there are any.  They may have left when the lock
+ * is let go of, but nobody can have freed it. */
+static bool let_readers_in(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *w, *next;
+	bool any = false;
+
+	for (w = sem->first; w && !w->writer; w = next) {
+		next = w->next;
 		if (!QUIESCE_MUTANT(rwsem_grant_uncounted))
 			quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
-		at = &(*at)->next;
+		give(w);
+		any = true;
 	}
-	if (*at) {
-		at = &(*at)->next; /* block is its */
-		sem->owner = NULL;
-	} else {
+	sem->first = w;
+	if (any)
+		/* PW3: release, pairs with PW3 in wait_in_queue() */
+		quiesce_store_release(PW3, &sem->turn, sem->turn + 1);
+	return any;
+}
+
+/* The writer at the head of the queue is next: block is its; NULL: there is none, and block is nobody's. */
+static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *w = sem->first;
+
+	if (w)
+		sem->first = w->next;
+	else
 		/* PW3: release, pairs with PW3 in may_enter() */
 		quiesce_store_release(PW3, &sem->block, 0);
-	}
-	sem->first = *at;
-	*at = NULL;
-	return first;
+	return w;
 }
 
-static void tell(struct quiesce__rwsem_waiter *w)
-{
-	while (w) {
-		struct quiesce__rwsem_waiter *next = w->next;
-		uint32_t *state = &w->state;
-
-		/* PW3: release, pairs with PW3 in wait_in_queue() */
-		quiesce_store_release(PW3, state, GRANTED);
-		platform_futex_wake(state, 1); /* of the address only: the waiter may be gone */
-		w = next;
-	}
-}
-
-/* Sleep until the lock is ours; false: @deadline came first. */
+/* Sleep until the lock is ours; false: @deadline came first.  Readers sleep together, so that one
+ * call wakes them: who is woken at once takes the CPU from who wakes. */
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
+	uint32_t *word = w->writer ? &w->state : &sem->turn;
 	bool granted;
 
-	/* PW3: acquire, pairs with PW3 in tell() */
-	while (quiesce_load_acquire(PW3, &w->state) == WAITING) {
-		uint64_t ns = until(deadline, PLATFORM_FOREVER);
+	for (;;) {
+		/* PW3: acquire, pairs with PW3 in let_readers_in() */
+		uint32_t seen = quiesce_load_acquire(PW3, word);
+		uint64_t ns;
 
+		/* PW3: acquire, pairs with PW3 in give() */
+		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
+			return true;
+		ns = until(deadline, PLATFORM_FOREVER);
 		if (ns) {
-			platform_futex_wait(&w->state, WAITING, ns);
+			platform_futex_wait(word, seen, ns);
 			continue;
 		}
 		quiesce__lock(&sem->lock);
@@ -146,9 +158,8 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		quiesce__unlock(&sem->lock);
 		if (!granted)
 			return false;
-		deadline = PLATFORM_FOREVER; /* who took us from the queue is about to tell */
+		deadline = PLATFORM_FOREVER; /* who took us from the queue gives, or has given */
 	}
-	return true;
 }
 
 /* ---- readers ---- */
@@ -175,7 +186,7 @@ static bool may_enter(const struct percpu_rw_semaphore *sem)
 {
 	if (rcu_sync_is_idle(&sem->rss))
 		return true;
-	/* PW3: acquire, pairs with PW3 in take_next() */
+	/* PW3: acquire, pairs with PW3 in take_writer() */
 	return !quiesce_load_acquire(PW3, &sem->block);
 }
 
@@ -201,7 +212,6 @@ bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool count
 	if (!counted && !deadline && quiesce_load_relaxed(&sem->block))
 		return false;
 	if (counted) {
-		quiesce__helper_adopt(); /* in a forked child: who makes readers fast again? */
 		/* PW1: full, pairs with PW1 in begin_write() */
 		quiesce_fence_full(PW1);
 	} else {
@@ -306,14 +316,22 @@ static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 /* Out of rcu_sync first: the lock may be gone as soon as somebody else has it. */
 static void end_write(struct percpu_rw_semaphore *sem)
 {
-	struct quiesce__rwsem_waiter *next;
+	struct quiesce__rwsem_waiter *writer;
+	bool readers;
 
 	if (!QUIESCE_MUTANT(rwsem_gate_early))
 		quiesce_rcu_sync_exit(&sem->rss);
 	quiesce__lock(&sem->lock);
-	next = take_next(sem);
+	readers = let_readers_in(sem);
+	writer = take_writer(sem);
 	quiesce__unlock(&sem->lock);
-	tell(next);
+	/* Wake-ups are of addresses only: the lock, and the waiters, may be gone. */
+	if (readers)
+		platform_futex_wake(&sem->turn, INT32_MAX);
+	if (writer) {
+		give(writer);
+		platform_futex_wake(&writer->state, 1);
+	}
 	if (QUIESCE_MUTANT(rwsem_gate_early))
 		quiesce_rcu_sync_exit(&sem->rss);
 }

@@ -110,6 +110,15 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 		ops->call(domain, &rss->head, quiesce__rcu_sync_func);
 }
 
+/* If a thread that the child does not have held the lock, the child may only initialise it anew. */
+void quiesce__later_fork_child(struct rcu_head *head)
+{
+	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
+
+	if (!quiesce_load_relaxed(&rss->lock.word)) /* Relaxed: the child has one thread. */
+		set_state(rss, rss->gp_count ? RCU_SYNC_PASSED : RCU_SYNC_IDLE);
+}
+
 void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
 {
 	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
@@ -134,7 +143,6 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	uint64_t state;
 
 	quiesce__init();
-	quiesce__helper_adopt();
 	quiesce__lock(&rss->lock);
 	state = rss->gp_state;
 	if (state == RCU_SYNC_IDLE)

@@ -65,6 +65,11 @@ static uint32_t *bed_of(const struct srcu_struct *ssp)
 	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].asleep;
 }
 
+const char *quiesce__srcu_name(const struct srcu_struct *ssp)
+{
+	return ssp->name ? ssp->name : "a domain without a name";
+}
+
 /* ---- readers, slow halves ---- */
 
 int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
@@ -118,7 +123,7 @@ void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
 {
 	if (quiesce_unlikely(idx & ~1)) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(%s) with %d, which no srcu_read_lock() returned",
-				ssp->name, idx);
+				quiesce__srcu_name(ssp), idx);
 		return;
 	}
 	quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
@@ -344,19 +349,14 @@ static bool progress(const void *arg)
 	return w->inside < before;
 }
 
-static const char *name_of(const struct srcu_struct *ssp)
-{
-	return ssp->name ? ssp->name : "a domain without a name";
-}
-
 static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__patience *p, uint64_t now)
 {
 	uint32_t idx = awaited(ssp, u);
 
 	if (quiesce__patience_stalled(p, now))
 		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
-			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)inside(ssp, idx), name_of(ssp),
-			     idx);
+			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)inside(ssp, idx),
+			     quiesce__srcu_name(ssp), idx);
 }
 
 /* Ask, look, sleep; true if the grace period is over. */
@@ -470,7 +470,7 @@ bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *wha
 	if (!quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s(%s) inside a section of that domain would wait for itself", what,
-			name_of(ssp));
+			quiesce__srcu_name(ssp));
 	return true;
 }
 
@@ -589,7 +589,8 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 	quiesce_fence_heavy_shared(SR1);
 	why = why_in_use(ssp, u, &nr);
 	if (why) {
-		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", name_of(ssp), (unsigned long long)nr, why);
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", quiesce__srcu_name(ssp),
+				(unsigned long long)nr, why);
 		return;
 	}
 	quiesce__percpu_close(&ssp->percpu, QUIESCE_SRCU_WORDS);

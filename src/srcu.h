@@ -60,6 +60,8 @@ static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_upda
 	return (struct srcu_struct *)(void *)((char *)u - offsetof(struct srcu_struct, space));
 }
 
+/* For messages. */
+const char *quiesce__srcu_name(const struct srcu_struct *ssp);
 /* To be called first by whoever has to do with grace periods or callbacks of the domain. */
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
 /* Wait for a grace period that begins after this call. */

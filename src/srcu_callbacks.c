@@ -56,14 +56,14 @@ static void take(struct quiesce__srcu_update *u)
 static void run_one(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head = u->taken;
-	uint64_t run = quiesce_load_relaxed(&u->run); /* Relaxed: written under the lock. */
 
 	u->taken = head->next;
 	if (QUIESCE_MUTANT(srcu_barrier_early))
-		quiesce_store_relaxed(&u->run, run + 1);
+		quiesce_store_relaxed(&u->run, u->run + 1);
 	head->func(head);
+	/* Read after it: the function may have forked, and a child counts anew. */
 	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
-	quiesce_store_release(SR8, &u->run, run + 1);
+	quiesce_store_release(SR8, &u->run, u->run + !QUIESCE_MUTANT(srcu_barrier_early));
 }
 
 static void tell_barriers(struct quiesce__srcu_update *u)
@@ -98,6 +98,7 @@ static bool advance(struct quiesce__srcu_update *u, bool ask)
 		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, ask))
 			return false;
 		run_some(u);
+		quiesce__srcu_enter(ssp); /* a callback may have forked, and this be the child */
 	}
 	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a wish. */
 }
@@ -122,6 +123,7 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 		(struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
 	uint64_t ns;
 
+	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
 	if (!quiesce__trylock(&u->running))
 		return RETRY_NS; /* a caller that found no helper before */
 	if (!advance(u, true)) {
@@ -212,7 +214,8 @@ static bool barrier_is_misuse(const struct srcu_struct *ssp, const struct quiesc
 		return true;
 	if (!quiesce__in_helper() && quiesce_load_relaxed(&u->runner) != quiesce__self())
 		return false;
-	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "srcu_barrier(%s) inside a callback would wait for itself", ssp->name);
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "srcu_barrier(%s) inside a callback would wait for itself",
+			quiesce__srcu_name(ssp));
 	return true;
 }
 

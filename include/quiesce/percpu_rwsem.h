@@ -11,7 +11,7 @@
  *	change(config);
  *	percpu_up_write(&config_lock);
  *
- * Both sides may sleep inside.  While nobody has written for some 10 to 20 ms, readers are fast, and the next writer
+ * Both sides may sleep inside.  While nobody has written for some 5 to 20 ms, readers are fast, and the next writer
  * pays for one membarrier.  In a burst of writes readers are slow, a locked instruction
  * each way, and writers pay for none (rcu_sync.h).
  *
@@ -55,12 +55,13 @@ struct percpu_rw_semaphore {
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t drain;               /* that writer sleeps until readers have left */
 	uint32_t written;             /* readers were ever slow */
+	uint32_t turn;                /* readers in the queue sleep here; changes when some get in */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__NO_SETS { nullptr, 0, 0, 0 }
 #define QUIESCE__BY_FENCES { 0, 0, 0, { 0 }, &quiesce_rcu_sync_fence, nullptr, { nullptr, nullptr } }
-#define PERCPU_RWSEM_INIT { QUIESCE__NO_SETS, QUIESCE__BY_FENCES, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
+#define PERCPU_RWSEM_INIT { QUIESCE__NO_SETS, QUIESCE__BY_FENCES, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
 #define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rcu_sync_fence } }
@@ -133,7 +134,7 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
- * Context: may sleep, some 20 ms at most; in callbacks too.  Misuse: while somebody holds it or waits for it: reported,
+ * Context: may sleep, for a grace period of RCU if the lock was ever written; in callbacks too.  Misuse: while somebody holds it or waits for it: reported,
  * and the lock stays as it is. */
 static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
@@ -184,7 +185,7 @@ QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__per
  *
  * Context: may sleep; not in a signal handler, not while the thread holds the lock (a deadlock; the debug build
  *   reports it).  In a section of RCU it delays every updater of RCU.
- * Cost: the first in 10 to 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs; else the sum.
+ * Cost: the first in some 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs; else the sum.
  *   Sleeps while readers are inside.
  * Orders: everything done under the lock before happens before what follows. */
 static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
