@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_srcu_callbacks.c - scenarios: call_srcu(), srcu_barrier(), polling; with the helper thread and without. */
+#include "sim_srcu.h"
+
+#include <quiesce/control.h>
+
+static uint32_t asked;
+
+static void callbacks(enum world_mode mode)
+{
+	world_begin(mode);
+	world_readers(driver_readers);
+	sim_spawn(world_queuer, NULL, "queuer");
+	sim_spawn(world_queuer, NULL, "queuer");
+}
+
+static void setup_callbacks(void) { callbacks(LIGHT); }
+static void setup_full_callbacks(void) { callbacks(FULL); }
+
+/* With pauses, so that the helper goes to sleep in between; beside an updater. */
+static void slow_queuer(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		world_queue(0);
+		world_stay(60);
+	}
+}
+
+static void setup_slow_queue(void)
+{
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(slow_queuer, NULL, "queuer");
+	sim_spawn(slow_queuer, NULL, "queuer");
+	sim_spawn(world_updater, NULL, "updater");
+}
+
+/* Callbacks run in the order of the calls: of a thread, and of two if the second knows of the first. */
+static uint64_t ticket, last_run;
+
+static void in_order(struct rcu_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	if (item->id != last_run + 1)
+		sim_fail("callback %llu runs after %llu", (unsigned long long)item->id, (unsigned long long)last_run);
+	last_run = item->id;
+	sim_assert(sim_data_read(SIM_MAX_OBJECTS / 2 + (int)item->id) == 500);
+}
+
+static struct item ordered[8];
+
+/* Who has the ticket, queues the next. */
+static void ordered_queuer(void *odd)
+{
+	for (uint64_t n = odd ? 1 : 0; n < 6; n += 2) {
+		struct item *item = &ordered[n];
+
+		while (quiesce_load_acquire(RU3, &ticket) != n)
+			platform_yield();
+		item->id = n + 1;
+		sim_data_write(SIM_MAX_OBJECTS / 2 + (int)item->id, 500);
+		call_srcu(world_domain[0], &item->head, in_order);
+		quiesce_store_release(RU3, &ticket, n + 1);
+	}
+}
+
+static void finish_order(void)
+{
+	world_finish();
+	if (last_run != 6)
+		sim_fail("callbacks have run up to %llu of 6", (unsigned long long)last_run);
+}
+
+static void setup_order(void)
+{
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(ordered_queuer, NULL, "queuer");
+	sim_spawn(ordered_queuer, &ticket, "queuer");
+}
+
+static void setup_order_alone(void)
+{
+	setup_order();
+	sim_config()->thread_start_failures = -1;
+	/* They may be left to the next call otherwise. */
+	sim_config()->max_steps = 10000;
+}
+
+/* ---- srcu_barrier() ---- */
+
+static void queue_and_wait(void *domain)
+{
+	struct item *mine[2];
+
+	for (int i = 0; i < 2; i++) {
+		mine[i] = world_replace((intptr_t)domain);
+		world_retire(mine[i], world_free_head);
+	}
+	srcu_barrier(world_domain[(intptr_t)domain]);
+	for (int i = 0; i < 2; i++)
+		sim_assert(sim_obj_is_free((int)mine[i]->id));
+}
+
+static void barrier(enum world_mode mode)
+{
+	world_begin(mode);
+	world_readers(driver_readers);
+	sim_spawn(queue_and_wait, NULL, "queuer");
+	sim_spawn(queue_and_wait, NULL, "queuer");
+}
+
+static void setup_barrier(void) { barrier(ANY); }
+static void setup_full_barrier(void) { barrier(FULL); }
+
+static void setup_barrier_no_idling(void)
+{
+	world_begin(ANY);
+	world_no_idling();
+	sim_spawn(queue_and_wait, NULL, "queuer");
+	sim_spawn(queue_and_wait, NULL, "queuer");
+}
+
+/* The callbacks of another thread, queued before in a way that the waiter can know of. */
+static void queue_and_tell(void *unused)
+{
+	(void)unused;
+	world_queue(0);
+	world_set(&asked, 1);
+	world_queue(0);
+}
+
+static void wait_for_others(void *unused)
+{
+	(void)unused;
+	world_await(&asked, 1);
+	srcu_barrier(world_domain[0]);
+	sim_assert(world_nr_run >= 1);
+}
+
+static void setup_barrier_others(void)
+{
+	world_begin(ANY);
+	world_readers(driver_readers);
+	sim_spawn(queue_and_tell, NULL, "queuer");
+	sim_spawn(wait_for_others, NULL, "waiter");
+	sim_spawn(world_queuer, NULL, "queuer");
+}
+
+/* What callbacks did is visible after the barrier. */
+static uint64_t by_callback;
+
+static void note_and_free(struct rcu_head *head)
+{
+	quiesce_store_relaxed(&by_callback, quiesce_load_relaxed(&by_callback) + 1);
+	world_free_head(head);
+}
+
+static void wait_and_look(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), note_and_free);
+	srcu_barrier(world_domain[0]);
+	sim_assert(quiesce_load_relaxed(&by_callback) >= 1);
+}
+
+static void barrier_order(enum world_mode mode)
+{
+	world_begin(mode);
+	sim_spawn(wait_and_look, NULL, "queuer");
+	sim_spawn(world_queuer, NULL, "queuer");
+	sim_spawn(wait_and_look, NULL, "queuer");
+}
+
+static void setup_barrier_order(void) { barrier_order(LIGHT); }
+static void setup_full_barrier_order(void) { barrier_order(FULL); }
+
+static void finish_barrier_order(void)
+{
+	world_finish();
+	sim_assert(by_callback == 2);
+}
+
+/* ---- without a helper thread ---- */
+
+static void nobody_helps(void)
+{
+	sim_config()->thread_start_failures = -1;
+}
+
+/* A reader keeps callbacks back until somebody calls again: who is the last to be through, does. */
+static uint32_t nr_inside;
+
+static void through(void)
+{
+	if (quiesce_fetch_add(RU3, &nr_inside, (uint32_t)-1) != 1)
+		return;
+	srcu_barrier(world_domain[0]);
+	srcu_barrier(world_domain[1]);
+}
+
+static void counted_queuer(void *domain)
+{
+	world_queuer(domain);
+	through();
+}
+
+static void counted_reader(void *domain)
+{
+	world_reader(domain);
+	through();
+}
+
+static void queues_in_section(void *unused)
+{
+	int idx = srcu_read_lock(world_domain[0]);
+
+	(void)unused;
+	world_queue(0);
+	world_look(0);
+	world_queue(0);
+	world_look(0);
+	srcu_read_unlock(world_domain[0], idx);
+	through();
+}
+
+static void setup_in_section(void)
+{
+	world_begin(ANY);
+	nr_inside = 1;
+	world_readers(1);
+	sim_spawn(queues_in_section, NULL, "queuer");
+}
+
+static void setup_alone(void)
+{
+	nobody_helps();
+	world_begin(ANY);
+	nr_inside = 3;
+	sim_spawn(queues_in_section, NULL, "queuer");
+	sim_spawn(counted_queuer, NULL, "queuer");
+	sim_spawn(counted_reader, NULL, "reader");
+}
+
+static void setup_alone_barrier(void)
+{
+	barrier(ANY);
+	nobody_helps();
+}
+
+/* What the others left to the one who was at it, he does. */
+static void setup_alone_no_readers(void)
+{
+	world_begin(ANY);
+	nobody_helps();
+	sim_spawn(world_queuer, NULL, "queuer");
+	sim_spawn(world_queuer, NULL, "queuer");
+	sim_spawn(world_updater, NULL, "updater");
+}
+
+/* The first tries fail. */
+static void setup_helper_late(void)
+{
+	barrier(ANY);
+	sim_config()->thread_start_failures = 1 + (int)sim_random(2);
+}
+
+/* ---- callbacks that do more ---- */
+
+static void free_and_queue(struct rcu_head *head)
+{
+	intptr_t domain = ((struct item *)head)->domain;
+
+	world_free_head(head);
+	if (world_nr_queued < 6)
+		world_retire(world_replace(!domain), free_and_queue);
+	if (world_nr_queued < 6)
+		world_retire(world_replace(domain), free_and_queue);
+}
+
+static void queue_chain(void *domain)
+{
+	world_retire(world_replace((intptr_t)domain), free_and_queue);
+}
+
+static void setup_chain(void)
+{
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(queue_chain, (void *)0, "queuer");
+	sim_spawn(queue_chain, (void *)1, "queuer");
+}
+
+static void setup_chain_alone(void)
+{
+	nobody_helps();
+	world_begin(ANY);
+	sim_spawn(queue_chain, (void *)0, "queuer");
+	sim_spawn(queue_chain, (void *)1, "queuer");
+}
+
+/* Callbacks read, wait, and ask for what they may not. */
+static int nr_reports;
+
+static void count_report(enum quiesce_misuse kind, const char *text)
+{
+	if (kind != QUIESCE_MISUSE_WAIT_IN_CALLBACK)
+		sim_fail("misuse: %s", text);
+	nr_reports++;
+}
+
+static void free_and_wait(struct rcu_head *head)
+{
+	intptr_t domain = ((struct item *)head)->domain;
+	struct item *old = world_replace(domain);
+
+	world_section(domain);
+	world_free_head(head);
+	synchronize_srcu(world_domain[domain]);
+	world_free(old);
+	srcu_barrier(world_domain[domain]);
+}
+
+static void queue_waiting(void *domain)
+{
+	world_retire(world_replace((intptr_t)domain), free_and_wait);
+	world_section(0);
+	through();
+}
+
+static void finish_callback_waits(void)
+{
+	world_finish();
+	if (nr_reports != 2)
+		sim_fail("%d of 2 barriers in callbacks were reported", nr_reports);
+}
+
+static void setup_callback_waits(void)
+{
+	quiesce_set_misuse_hook(count_report);
+	world_begin(ANY);
+	if (sim_random(4) == 0)
+		nobody_helps();
+	nr_inside = 2;
+	sim_spawn(queue_waiting, (void *)0, "queuer");
+	sim_spawn(queue_waiting, (void *)1, "queuer");
+	sim_spawn(world_updater, NULL, "updater");
+}
+
+/* ---- cookies ---- */
+
+static struct rcu_gp_seq cookie;
+static struct item *victim;
+static bool start_it;
+
+static void tell_cookie(void)
+{
+	cookie = start_it ? start_poll_synchronize_srcu(world_domain[0]) : get_state_synchronize_srcu(world_domain[0]);
+	quiesce_store_release(RU3, &asked, 1);
+}
+
+static void taker(void *unused)
+{
+	(void)unused;
+	victim = world_replace(0);
+	tell_cookie();
+}
+
+static void poller(void *unused)
+{
+	(void)unused;
+	while (!quiesce_load_acquire(RU3, &asked))
+		platform_yield();
+	for (int i = 0; !poll_state_synchronize_srcu(world_domain[0], cookie); i++) {
+		if (i == 20 && !start_it)
+			synchronize_srcu(world_domain[0]);
+		else
+			platform_yield();
+		sim_assert(i < 1000);
+	}
+	world_free(victim);
+}
+
+static void poll_threads(enum world_mode mode)
+{
+	world_begin(mode);
+	world_readers(driver_readers);
+	sim_spawn(taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+	sim_spawn(world_updater, NULL, "updater");
+}
+
+static void setup_poll(void) { poll_threads(LIGHT); }
+static void setup_full_poll(void) { poll_threads(FULL); }
+
+static void setup_start_poll(void)
+{
+	start_it = true;
+	poll_threads(ANY);
+}
+
+static void setup_poll_alone(void)
+{
+	start_it = sim_random(2);
+	poll_threads(ANY);
+	nobody_helps();
+}
+
+/* Nobody else begins grace periods: the helper has to, as often as it is asked. */
+static void second_taker(void *unused)
+{
+	(void)unused;
+	world_stay(50);
+	taker(NULL);
+}
+
+static void starter(void *unused)
+{
+	(void)unused;
+	start_poll_synchronize_srcu(world_domain[0]);
+}
+
+static void setup_poll_asleep(void)
+{
+	start_it = true;
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(starter, NULL, "starter");
+	sim_spawn(second_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+}
+
+/* Publication by a store: only the cookie's own fence stands between it and the number. */
+static struct item *assigned;
+
+static void assigning_taker(void *unused)
+{
+	struct item *item = world_new(0);
+
+	(void)unused;
+	victim = assigned;
+	rcu_assign_pointer(assigned, item);
+	tell_cookie();
+}
+
+static void assigned_reader(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		int idx = srcu_read_lock(world_domain[0]);
+		struct item *item = srcu_dereference(assigned, world_domain[0]);
+
+		sim_obj_read((int)item->id);
+		sim_assert(sim_data_read((int)item->id) == 100 + item->id);
+		srcu_read_unlock(world_domain[0], idx);
+	}
+}
+
+static void waiter(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		synchronize_srcu(world_domain[0]);
+}
+
+static void poll_assign(enum world_mode mode)
+{
+	world_begin(mode);
+	assigned = world_new(0);
+	sim_spawn(assigned_reader, NULL, "reader");
+	sim_spawn(assigned_reader, NULL, "reader");
+	sim_spawn(assigning_taker, NULL, "taker");
+	sim_spawn(poller, NULL, "poller");
+	sim_spawn(waiter, NULL, "waiter");
+}
+
+static void setup_poll_assign(void) { poll_assign(LIGHT); }
+static void setup_full_poll_assign(void) { poll_assign(FULL); }
+
+/* A poll that says yes is a full fence. */
+static uint64_t left, right, left_sees, right_sees;
+
+static void polls_left(void *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&left, 1);
+	sim_assert(poll_state_synchronize_srcu(world_domain[0], get_completed_synchronize_srcu()));
+	left_sees = quiesce_load_relaxed(&right);
+}
+
+static void polls_right(void *unused)
+{
+	(void)unused;
+	quiesce_store_relaxed(&right, 1);
+	sim_assert(poll_state_synchronize_srcu(world_domain[0], get_completed_synchronize_srcu()));
+	right_sees = quiesce_load_relaxed(&left);
+}
+
+static void setup_poll_fence(void)
+{
+	world_begin(ANY);
+	sim_spawn(polls_left, NULL, "left");
+	sim_spawn(polls_right, NULL, "right");
+}
+
+static void finish_poll_fence(void)
+{
+	sim_assert(left_sees || right_sees);
+}
+
+const struct sim_scenario srcu_callback_scenarios[] = {
+	SCENARIO(callbacks, "call_srcu() and the helper"),
+	SCENARIO(full_callbacks, "... without membarrier"),
+	SCENARIO(slow_queue, "the helper sleeps in between"),
+	{ .name = "order", .what = "callbacks run in the order of the calls", .setup = setup_order, .finish = finish_order },
+	SCENARIO(barrier, "srcu_barrier() of two threads"),
+	SCENARIO(full_barrier, "... without membarrier"),
+	SCENARIO(barrier_no_idling, "... and nobody sleeps longer than has to be"),
+	SCENARIO(barrier_others, "srcu_barrier() for another thread's callback"),
+	{ .name = "barrier_order", .what = "what callbacks wrote is visible", .setup = setup_barrier_order,
+	  .finish = finish_barrier_order },
+	{ .name = "full_barrier_order", .what = "... without membarrier", .setup = setup_full_barrier_order,
+	  .finish = finish_barrier_order },
+	SCENARIO(in_section, "queued by who is in the way"),
+	SCENARIO(alone, "... without a helper"),
+	SCENARIO(alone_barrier, "srcu_barrier() without a helper"),
+	SCENARIO(alone_no_readers, "callbacks without a helper, and nobody in the way"),
+	{ .name = "order_alone", .what = "in order without a helper", .setup = setup_order_alone, .finish = NULL },
+	SCENARIO(helper_late, "the helper cannot be started at first"),
+	SCENARIO(chain, "callbacks queue callbacks, of both domains"),
+	SCENARIO(chain_alone, "... without a helper"),
+	{ .name = "callback_waits", .what = "callbacks read, and wait", .setup = setup_callback_waits,
+	  .finish = finish_callback_waits },
+	SCENARIO(poll, "a cookie polled by another thread"),
+	SCENARIO(full_poll, "... without membarrier"),
+	SCENARIO(start_poll, "... with a grace period started"),
+	SCENARIO(poll_alone, "... without a helper"),
+	SCENARIO(poll_asleep, "... when the helper has gone to sleep"),
+	SCENARIO(poll_assign, "a cookie after publication by a store"),
+	SCENARIO(full_poll_assign, "... without membarrier"),
+	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,
+	  .finish = finish_poll_fence },
+	{ .name = NULL },
+};
