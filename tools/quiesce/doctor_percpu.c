@@ -47,7 +47,8 @@ static void find_counters(struct findings *f)
 	const char *topic = "counters per CPU";
 
 	if (percpu_init_rwsem(&rwsem))
-		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line", "locked instruction, one word for all: no memory");
+		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line",
+			"locked instruction, one word for all: no memory");
 	else if (rwsem.percpu.rseq)
 		finding(f, topic, NULL, "restartable sequence, in the set of the thread's %s",
 			quiesce_slots() == QUIESCE_SLOTS_MM_CID ? "concurrency id" : "CPU");

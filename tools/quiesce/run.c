@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "run.h"
+#include "rwscale.h"
 #include "team.h"
 
 #define ROUNDS 2
@@ -10,6 +11,7 @@
 #define READ_S 0.25
 #define WAIT_S 0.15
 #define RETIRE_S 0.1
+#define BURST_S 0.2 /* a burst is cut off after that */
 
 const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
 					    "shazptr_wildcard_skip_self_scan", NULL };
@@ -51,7 +53,7 @@ static void yardstick_first(const struct op **types, int nr)
 
 static void measure(const struct options *options, const struct part *part, uint64_t begin_ns, struct results *results)
 {
-	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30,
+	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
 			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
 	const struct op *types[MAX_TYPES];
 	int nr = options_types(options, part->command, types), kept = 0;
@@ -72,19 +74,24 @@ static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr",
 				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
 static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
 					  "shazptr_skip_self_scan", "shazptr_wildcard", "hazptr", RUN_YARDSTICK, NULL };
-static const char *const no_reads[] = { "raw_rseq_counter", "raw_nest", "raw_flag", "raw_hp_bitmask", "seqlock", "pthread_spinlock",
+static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask", "seqlock", "pthread_spinlock",
 					"hazptr_tryprotect", "hazptr_context", "hazard_pointer_reused", "libcds_hp_reused",
-					"libcds_dhp_reused", "pthread_rwlock_writer", "std_shared_mutex", "ck_rwlock",
-					"ck_pflock", "ck_swlock", "ck_bytelock", "tbb_spin_rw_mutex", "tbb_rw_mutex",
-					"tbb_queuing_rw_mutex", NULL };
+					"libcds_dhp_reused", "pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock",
+					"ck_bytelock", "tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
 static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", RUN_YARDSTICK, "ck_hp", "ck_epoch",
 				       "libcds_hp", "libcds_dhp", NULL };
 
 /* Ways to hold one object, which have a table of their own. */
 const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
 					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
-const char *const run_hazard_only[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
-					"libcds_dhp", "std_atomic_shared_ptr", NULL };
+
+/* Readers that say that they are there, and nothing else: locks and counts. */
+const char *const run_lock_types[] = { "raw_rseq_counter", "srcu", "percpu_rwsem", "percpu_ref", "pthread_rwlock", "std_shared_mutex",
+				       "ck_brlock", "tbb_rw_mutex", NULL };
+const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
+				     "libcds_dhp", "std_atomic_shared_ptr", "raw_rseq_counter", "percpu_rwsem", "percpu_ref",
+				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
+const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
 
 #define BIT(scenario) (1u << SCENARIO_##scenario)
 
@@ -93,8 +100,9 @@ static const struct part parts[] = {
 	{ &rcuscale_command, WAIT_S, 50, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL },
 	{ &rcuscale_command, WAIT_S, 70, BIT(SAME), { 1, 2, 64 }, more_waits, NULL },
 	{ &rcuscale_command, WAIT_S, 77, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL },
-	{ &refscale_command, READ_S, 120, 0, { 1, 2, 64 }, NULL, no_reads },
-	{ &retirescale_command, RETIRE_S, 132, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL },
+	{ &refscale_command, READ_S, 124, 0, { 1, 2, 64 }, NULL, no_reads },
+	{ &rwscale_command, BURST_S, 132, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL },
+	{ &retirescale_command, RETIRE_S, 142, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL },
 };
 
 static void measure_all(const struct options *options, struct results *results)
@@ -137,10 +145,11 @@ static bool fits(const struct op *op)
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "The headline in two minutes: hazard pointers and RCU beside liburcu, locks and raw floors.",
-	.doc = "A short rcuscale, refscale and retirescale, as tables. The first one repeats the test that came with the "
+	.doc = "A short rcuscale, refscale, rwscale and retirescale, as tables. The first one repeats the test that came with the "
 	       "kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its figures beside "
 	       "those of this machine; the next ones are what that test left out: readers that are in the way. Ratios are "
-	       "to liburcu; those of ways to hold one object are to a reference count. The subcommands themselves show more.",
+	       "to liburcu; those of ways to hold one object are to a reference count, those of locks to pthread_rwlock. Bursts of writes "
+	       "stand beside the figures that came with the kernel's rcu_sync. The subcommands themselves show more.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

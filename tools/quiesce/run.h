@@ -11,10 +11,12 @@
 extern const char *const run_document_types[];
 int run_document_readers(void);
 
-/* Types of the table of ways to hold one object, and those that are in no other. */
-extern const char *const run_hazard_types[], *const run_hazard_only[];
+/* Types of the table of ways to hold one object; of locks and counts; those that are not in the table of readers because
+ * they are in one of these; locks that bursts are for. */
+extern const char *const run_hazard_types[], *const run_lock_types[], *const run_no_reads[], *const run_burst_types[];
 bool run_listed(const char *const *list, const char *name);
 
 void run_print(FILE *out, const struct results *results);
+void run_print_bursts(FILE *out, const struct results *results); /* run_bursts.c */
 
 #endif

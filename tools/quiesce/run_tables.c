@@ -268,9 +268,12 @@ void run_print(FILE *out, const struct results *results)
 	print_table(out, results, (struct table){ "Waiting beside readers of other objects, median us", RUN_YARDSTICK, others_columns,
 		    op_table, NULL, NULL, false });
 	print_table(out, results, (struct table){ "Read side: CPU ns per section with a pointer load and a field load in it",
-		    RUN_YARDSTICK, read_columns, op_table, NULL, run_hazard_only, true });
+		    RUN_YARDSTICK, read_columns, op_table, NULL, run_no_reads, true });
 	print_table(out, results, (struct table){ "Holding one object: the same, by hazard pointers and counts", "refcnt", read_columns,
 		    op_table, run_hazard_types, NULL, true });
+	print_table(out, results, (struct table){ "Locks and counts, read side: the same", "pthread_rwlock", read_columns, op_table,
+		    run_lock_types, NULL, false });
+	run_print_bursts(out, results);
 	print_retire(out, results);
 	for (size_t i = 0; i < results->nr_notes; i++)
 		fprintf(out, "note: %s\n", results->note[i]);

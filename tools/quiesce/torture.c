@@ -155,6 +155,7 @@ static void finish(uint64_t *begin)
 static void set_up(const struct job *job)
 {
 	torture.op = job->op;
+	torture.kind = torture_kind_of(job->op);
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
@@ -164,6 +165,8 @@ static void set_up(const struct job *job)
 	pool_init();
 	for (int i = 0; i < (job->op->object ? NR_POINTERS : 1); i++)
 		torture.current[i] = pool_get();
+	if (torture.kind && torture.kind->set_up)
+		torture.kind->set_up();
 	torture_catch_signal();
 	next_regime(0);
 	torture.readers = (struct team){ .nr = torture.nr_readers, .body = torture_reader };
@@ -196,7 +199,7 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object);
+	return torture_kind_of(op) || (op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object));
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)
@@ -251,9 +254,11 @@ const struct subcommand torture_command = {
 	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
 	       "updates stop, or if it did not do enough to prove anything. Where single objects are protected, guards "
 	       "nest and overlap, are handed to other threads and outlive their own, and writers wait for keys that "
-	       "readers protect again and again, or retire elements. The types 'busted', 'busted_shazptr' and "
-	       "'busted_hazptr' have to fail.",
+	       "readers protect again and again, or retire elements. Locks are locked, tried, handed over and freed by their last "
+	       "user, domains are independent, counts are killed and revived while others get and put. The types whose names begin "
+	       "with 'busted' have to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
+	.types = torture_types,
 	.run = run,
 };

@@ -17,8 +17,10 @@
 #define FILL_BYTES (4u << 20)
 #define HUNG_S 10
 #define NR_POINTERS 3 /* that lead to elements, each with a writer; types that wait for every reader use the first */
+#define EXTRA_TALLIES 4
 #define NR_KEYS 4     /* addresses that are never freed, for writers without data */
-#define NR_PROGRESS (NR_POINTERS + NR_FAKE_WRITERS)
+#define PROGRESS_CHURN (NR_POINTERS + NR_FAKE_WRITERS)
+#define NR_PROGRESS (PROGRESS_CHURN + 1)
 
 /* Everything in it that readers look at is accessed relaxed. */
 struct element {
@@ -56,8 +58,30 @@ struct regime {
 	uint32_t stop;
 };
 
+/* What a thread beside the readers does. */
+struct torture_role {
+	void (*run)(void);
+	void (*run_one)(uint32_t index); /* one of several */
+	uint32_t index;
+};
+
+/* What a type has that is tortured in its own way.  A type without a section of its own is tortured by elements too. */
+struct torture_kind {
+	void (*set_up)(void); /* before there are threads */
+	void (*section)(struct tally *t, uint64_t *random);
+	void (*once)(struct tally *t, uint64_t *random, uint64_t spins); /* in a signal handler, in a thread that exits */
+	void (*leave)(struct tally *t, uint64_t *random);                /* by a thread that exits, for another one */
+	const struct torture_role *roles;
+	int nr_roles;
+	uint32_t writers; /* bits: which of torture.progress[] have to grow */
+	uint64_t (*errors)(void);
+	void (*report)(void);
+	const char *(*idle)(void); /* what it did not do, or NULL */
+};
+
 struct torture {
 	const struct op *op;
+	const struct torture_kind *kind; /* NULL: by elements */
 	const struct job *job;
 	struct regime regime;
 	struct element *current[NR_POINTERS]; /* the pointers that are protected; each written by its writer */
@@ -84,7 +108,7 @@ struct torture {
 	uint64_t hung; /* 1: something waits for ever */
 
 	int nr_readers;
-	struct tally *tally; /* of each reader, one for the exit bursts, one for who empties the mailboxes */
+	struct tally *tally; /* of each reader, one for the exit bursts, one for who empties the mailboxes, some for others */
 	uint32_t users;      /* threads that may still leave a guard in a mailbox */
 	struct team readers, others;
 };
@@ -126,7 +150,34 @@ extern struct torture_key {
 void torture_writer(void);
 void torture_fake_writer(uint32_t index);
 
+/* torture_types.c: @op's kind; NULL: it has none */
+extern const struct op *const torture_types[];
+const struct torture_kind *torture_kind_of(const struct op *op);
+
+/* torture_churn.c: an object that ends as soon as its users have left */
+struct torture_churn {
+	void (*begin)(void *object);
+	int (*enter)(void *object);
+	void (*leave)(void *object, int entered);
+	void (*wait)(void *object); /* until all who had entered have left */
+	void (*end)(void *object);
+};
+#define CHURN_BYTES 1024
+#define CHURN_USERS 2
+extern const struct torture_churn *torture_churn;
+extern uint64_t torture_churn_turns, torture_churn_errors;
+void torture_churn_owner(void);
+void torture_churn_user(uint32_t index);
+
+/* torture_rwsem.c, torture_srcu.c, torture_ref.c */
+extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
+
 /* torture_other.c: threads beside readers and writers */
+void torture_barriers(void);
+void torture_exits(void);
+void torture_signals(void);
+/* One short look, as a signal handler or a thread that exits does it. */
+void torture_once(struct tally *t, uint64_t *random, uint64_t spins);
 void torture_other(struct member *m);
 int torture_nr_others(void);
 /* Does this type have writer @index of those that make progress? */
@@ -163,7 +214,7 @@ static inline void torture_leave(void)
 
 static inline int torture_nr_tallies(void)
 {
-	return torture.nr_readers + 2;
+	return torture.nr_readers + EXTRA_TALLIES;
 }
 
 static inline void torture_spin(uint64_t turns)

@@ -51,7 +51,7 @@ static void check_callbacks(struct counted *c, uint64_t nr)
 }
 
 /* A few callbacks, now and then so many that every queue overflows. */
-static void barrier_test(void)
+void torture_barriers(void)
 {
 	struct counted *c = calloc(FLOOD_CALLBACKS, sizeof(*c));
 	uint64_t random = 362436069;
@@ -75,6 +75,18 @@ static void barrier_test(void)
 	free(c);
 }
 
+/* ---- what a signal handler or a thread that exits does ---- */
+
+void torture_once(struct tally *t, uint64_t *random, uint64_t spins)
+{
+	if (torture.kind && torture.kind->once)
+		torture.kind->once(t, random, spins);
+	else if (torture.op->object)
+		torture_object_once(t, random, spins);
+	else
+		torture_read_once(t, spins);
+}
+
 /* ---- threads that read once and exit, and read again while they exit ---- */
 
 static struct tally burst_tally[BURST];
@@ -86,10 +98,7 @@ static void read_in_exit(void *arg)
 {
 	struct tally *mine = arg;
 
-	if (torture.op->object)
-		torture_object_once(mine, &mine->random, 500);
-	else
-		torture_read_once(mine, 500);
+	torture_once(mine, &mine->random, 500);
 	if (reads_in_exit-- > 0)
 		pthread_setspecific(exit_key, mine);
 }
@@ -102,12 +111,12 @@ static void *read_and_exit(void *arg)
 
 	mine->random = random;
 	for (int i = 0; i < 4; i++)
-		if (torture.op->object)
-			torture_object_once(mine, &random, random >> 3 & 2047);
-		else
-			torture_read_once(mine, random_next(&random) >> 3 & 2047);
-	if (torture.op->object)
-		torture_object_leave(mine, &random); /* a guard that outlives its thread */
+		torture_once(mine, &random, random_next(&random) >> 3 & 2047);
+	/* A guard or lock that outlives its thread. */
+	if (torture.kind && torture.kind->leave)
+		torture.kind->leave(mine, &random);
+	else if (torture.op->object)
+		torture_object_leave(mine, &random);
 	reads_in_exit = 2;
 	pthread_setspecific(exit_key, mine);
 	return NULL;
@@ -129,7 +138,7 @@ static void merge(const struct tally *t)
 	}
 }
 
-static void exit_bursts(void)
+void torture_exits(void)
 {
 	uint64_t random = 521288629;
 
@@ -154,7 +163,7 @@ static void exit_bursts(void)
 
 /* ---- signals that hit readers anywhere, and read themselves ---- */
 
-static void signal_storm(void)
+void torture_signals(void)
 {
 	uint64_t random = 88675123;
 
@@ -168,35 +177,33 @@ static void signal_storm(void)
 
 /* ---- who does what ---- */
 
-struct role {
-	void (*run)(void);
-	void (*run_one)(uint32_t index); /* one of several */
-	uint32_t index;
-};
-
-static const struct role rcu_roles[] = {
-	{ torture_writer, NULL, 0 }, { barrier_test, NULL, 0 }, { exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 },
+static const struct torture_role rcu_roles[] = {
+	{ torture_writer, NULL, 0 }, { torture_barriers, NULL, 0 }, { torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },
 	{ NULL, torture_fake_writer, 0 }, { NULL, torture_fake_writer, 1 },
 };
 
-static const struct role object_roles[] = {
+static const struct torture_role object_roles[] = {
 	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
-	{ exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 }, { torture_postman, NULL, 0 },
+	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 }, { torture_postman, NULL, 0 },
 	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 },
 };
 
-static const struct role retired_object_roles[] = {
+static const struct torture_role retired_object_roles[] = {
 	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
-	{ exit_bursts, NULL, 0 }, { signal_storm, NULL, 0 }, { torture_postman, NULL, 0 },
-	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 }, { barrier_test, NULL, 0 },
+	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 }, { torture_postman, NULL, 0 },
+	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 }, { torture_barriers, NULL, 0 },
 };
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-static const struct role *roles(int *ret_nr)
+static const struct torture_role *roles(int *ret_nr)
 {
 	const struct op *op = torture.op;
 
+	if (torture.kind) {
+		*ret_nr = torture.kind->nr_roles;
+		return torture.kind->roles;
+	}
 	*ret_nr = !op->object ? COUNT(rcu_roles) : op->retire ? COUNT(retired_object_roles) : COUNT(object_roles);
 	return !op->object ? rcu_roles : op->retire ? retired_object_roles : object_roles;
 }
@@ -211,13 +218,17 @@ int torture_nr_others(void)
 
 bool torture_has_writer(int index)
 {
+	if (torture.kind)
+		return torture.kind->writers >> index & 1;
+	if (index == PROGRESS_CHURN)
+		return false;
 	return torture.op->object || index == 0 || index >= NR_POINTERS;
 }
 
 void torture_other(struct member *m)
 {
 	int nr;
-	const struct role *role = &roles(&nr)[m->index];
+	const struct torture_role *role = &roles(&nr)[m->index];
 
 	op_thread_enter(torture.op);
 	if (role->run)

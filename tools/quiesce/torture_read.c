@@ -56,10 +56,7 @@ static void on_signal(int sig)
 	(void)sig;
 	if (!my_tally)
 		return;
-	if (torture.op->object)
-		torture_object_once(my_tally, &my_tally->random, 20);
-	else
-		torture_read_once(my_tally, 20);
+	torture_once(my_tally, &my_tally->random, 20);
 	torture_count(my_tally->signal_reads);
 }
 
@@ -155,7 +152,9 @@ void torture_reader(struct member *m)
 	struct tally *t = &torture.tally[m->index];
 	uint64_t random = 0x9e3779b97f4a7c15u * (uint64_t)(m->index + 1);
 	char *region = malloc(FILL_BYTES);
-	void (*section)(struct tally *, uint64_t *) = torture.op->object ? torture_object_section : read_section;
+	void (*section)(struct tally *, uint64_t *) = torture.kind && torture.kind->section ? torture.kind->section
+						      : torture.op->object		    ? torture_object_section
+											    : read_section;
 	uint32_t generation = 0;
 
 	t->random = random ^ 88675123;

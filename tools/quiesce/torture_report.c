@@ -39,7 +39,8 @@ static uint64_t too_old(const struct tally *sum)
 static uint64_t errors_of(const struct tally *sum)
 {
 	return too_old(sum) + sum->canary_errors + sum->magic_errors + sum->reuse_errors + sum->cookie_errors +
-	       quiesce_load_relaxed(&torture.barrier_errors) + quiesce_load_relaxed(&torture.key_errors) + torture.leaks + torture.hung;
+	       quiesce_load_relaxed(&torture.barrier_errors) + quiesce_load_relaxed(&torture.key_errors) + torture.leaks + torture.hung +
+	       (torture.kind ? torture.kind->errors() : 0);
 }
 
 uint64_t torture_errors(void)
@@ -61,8 +62,23 @@ static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
 
 #define U(x) ((unsigned long long)(x))
 
+/* Of a kind that has nothing to do with elements. */
+static bool without_elements(void)
+{
+	return torture.kind && torture.kind->section;
+}
+
+static void print_own_counts(const struct tally *s)
+{
+	job_print("sections %llu (signal handlers %llu, exiting threads %llu), handed over %llu, updates %llu, signals %llu",
+		  U(s->reads), U(s->signal_reads), U(torture.exits), U(s->handed_over), U(torture.version), U(torture.signals));
+	torture.kind->report();
+}
+
 static void print_counts(const struct tally *s)
 {
+	if (torture.kind)
+		torture.kind->report();
 	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, %s %llu, reused %llu",
 		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version),
 		  torture.op->object ? "waits" : "grace periods", U(torture.completed), U(torture.reused));
@@ -83,6 +99,10 @@ static void print_counts(const struct tally *s)
 
 static void print_errors(const struct tally *s)
 {
+	if (without_elements()) {
+		job_print("!!! errors %llu, hung %llu", U(torture.kind->errors()), U(torture.hung));
+		return;
+	}
 	job_print("!!! errors: age 2 or more %llu, canary %llu, magic %llu, reused in a section %llu, cookie %llu, "
 		  "barrier %llu, key held %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
 		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.key_errors), U(torture.leaks),
@@ -92,8 +112,13 @@ static void print_errors(const struct tally *s)
 /* A run that did not do its work proves nothing.  NULL: it did. */
 static const char *idle_reason(const struct tally *s)
 {
-	if (!s->reads || !s->pipe[0])
+	if (!s->reads || (!s->pipe[0] && !without_elements()))
 		return "the readers did not read";
+	if (torture.kind && torture.kind->idle())
+		return torture.kind->idle();
+	if (without_elements())
+		return !torture.version ? "nothing was updated" : !s->signal_reads || !torture.exits || !s->handed_over
+			? "signals, exits or hand-overs did not happen" : NULL;
 	if (!torture.version || !torture.completed)
 		return "nothing was updated";
 	if (!torture.reused)
@@ -117,7 +142,8 @@ static void send_counts(const struct tally *s, uint64_t errors)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		job_send(row[i].what, torture.nr_readers, torture.job->round, (double)row[i].value);
+		if (!without_elements() || (row[i].what != SCENARIO_REUSED && row[i].what != SCENARIO_CLOSE_CALLS))
+			job_send(row[i].what, torture.nr_readers, torture.job->round, (double)row[i].value);
 }
 
 int torture_report(double seconds)
@@ -127,7 +153,7 @@ int torture_report(double seconds)
 	const char *idle = errors ? NULL : idle_reason(&sum);
 	double hours = (double)sum.cpu_ns / 3.6e12;
 
-	print_counts(&sum);
+	(without_elements() ? print_own_counts : print_counts)(&sum);
 	send_counts(&sum, errors);
 	if (errors)
 		print_errors(&sum);
