@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_rwsem.h - what the scenarios of percpu_rwsem, rcu_sync and the helper share.
+ *
+ * Two oracles of exclusion: numbers of who is inside, and an object that readers read and each writer replaces and frees at
+ * once, so that the order between any two holders that exclude each other has to be justified.  The lock lies
+ * in a page of its own, which the processor refuses to touch once the lock has been freed.
+ */
+#ifndef QUIESCE_TESTS_SIM_RWSEM_H
+#define QUIESCE_TESTS_SIM_RWSEM_H
+
+#include "driver.h"
+#include "platform/platform.h"
+
+#include "core.h"
+#include "percpu.h"
+
+#include <quiesce/percpu_rwsem.h>
+
+/* What the computer can do.  ANY: by chance. */
+enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
+
+extern struct percpu_rw_semaphore *world_sem;
+extern bool world_rests;      /* now and then somebody rests so long that readers are fast again */
+extern int world_nr_readers, world_nr_writers; /* inside, plain: they change between scheduling points */
+extern int world_laps;
+
+/* A computer of 2 CPUs, or a CPU for each thread; a lock, opened or not yet; an object. */
+void world_begin(enum world_mode mode);
+/* Time may not pass with everybody asleep: wake-ups are promised. */
+void world_no_idling(void);
+/* Another page for an object that will be freed, all zero. */
+void *world_page(void);
+/* Nobody touches it any more. */
+void world_page_gone(void *page);
+
+void world_stay(uint32_t most);
+void world_rest(void);
+void world_await(uint32_t *word, uint32_t value);
+void world_set(uint32_t *word, uint32_t value);
+void world_add(uint32_t *word);
+
+/* The object, by who holds the lock; and by who holds nothing but knows better. */
+void world_look(void);
+void world_replace(void);
+/* The lock was just acquired; is about to be released. */
+void world_reader_in(void);
+void world_reader_out(void);
+void world_writer_in(void);
+void world_writer_out(void);
+/* A section. */
+void world_read(void);
+void world_write(void);
+
+/* Thread bodies. */
+void world_reader(void *unused);
+void world_writer(void *unused);
+/* The lock is as it was in the beginning. */
+void world_finish(void);
+
+extern const struct sim_scenario rwsem_lock_scenarios[], rwsem_queue_scenarios[], rwsem_end_scenarios[], rcu_sync_scenarios[],
+	helper_scenarios[];
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+
+#endif
