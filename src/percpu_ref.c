@@ -240,6 +240,7 @@ int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, 
 	int err = 0;
 
 	quiesce__init();
+	quiesce__fork_check();
 	quiesce__used();
 	*ref = (struct percpu_ref){ .release = release, .stays_atomic = atomic };
 	ref->reinit = dead || atomic || (flags & PERCPU_REF_ALLOW_REINIT);
@@ -256,6 +257,7 @@ int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, 
 
 void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 {
+	quiesce__fork_check();
 	quiesce__percpu_close(&ref->percpu, WORDS);
 	ref->no_percpu = true;
 }
