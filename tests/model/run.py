@@ -56,6 +56,10 @@ RUNS = [
     ("rwsem", "TIMEOUT", [("KEEPS_BLOCK", "rwsem_keeps_block"), ("GIVES_UP", "")]),
     ("rwsem", "TIMEOUT NR=1 NLOOP=2", []),
     ("rwsem", "NW=1 NLOOP=2", []),
+    ("srcu", "", [("NO_HEAVY", "SR1:heavy"), ("ONE_INDEX", "srcu_one_index"), ("ENTERED_FIRST", "percpu_entered_first"),
+                  ("SHARES_RUNNING", "srcu_shares_running"), ("FENCE_FIRST", ""), ("LOSES_HEAD", "")]),
+    ("srcu", "NU=1 NLOOP=2", []),
+    ("srcu", "LIVE NU=1 NR=1", [("NO_FLIP", "srcu_no_flip"), ("FLIPS_EARLY", "")]),
 ]
 
 

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu.pml - grace periods of a domain: are they long enough, do they end?
+ *
+ * As in src/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drives them
+ * out, one CPU after the other.  A sum reads who left, and then who entered, in two steps.  Counts are kept by 4: no more
+ * sections are open at once.  Updaters share grace periods: one drives, others wait until told.
+ *
+ * Oracle: a section never holds a generation of an object that has been freed.  Every call returns (invalid end
+ * state).  LIVE: also where a reader begins its next section before its last one ends, for ever.
+ *
+ * Wrong forms, each of which must fail (label or guard of src/mutants.h):
+ *   NO_HEAVY        SR1:heavy
+ *   ONE_INDEX       srcu_one_index
+ *   ENTERED_FIRST   percpu_entered_first
+ *   SHARES_RUNNING  srcu_shares_running
+ *   FENCE_FIRST     the number is taken after the fence
+ *   LOSES_HEAD      who stops driving forgets who waits
+ *   NO_FLIP         srcu_no_flip (with LIVE)
+ *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
+ */
+#ifndef NR
+#define NR 2
+#endif
+#ifndef NU
+#define NU 2
+#endif
+#ifndef NLOOP
+#define NLOOP 1
+#endif
+
+/* What a store in the buffer adds to: 1, 2 entered in index 0, 1; 3, 4 left. */
+#define ENTER(i) (1 + (i))
+#define LEAVE(i) (3 + (i))
+
+unsigned entered0 : 2, entered1 : 2, left0 : 2, left1 : 2;
+byte old[NR], young[NR]; /* of the store buffers; 0: none */
+bit idx;
+byte pointer[NU], freed[NU];
+
+byte begun, completed;
+bool driven, fenced, seen0, seen1;
+bool waits[NU], leads[NU], told[NU];
+byte needed[NU];
+
+inline count(what)
+{
+	if
+	:: what == ENTER(0) -> entered0 = (entered0 + 1) % 4
+	:: what == ENTER(1) -> entered1 = (entered1 + 1) % 4
+	:: what == LEAVE(0) -> left0 = (left0 + 1) % 4
+	:: what == LEAVE(1) -> left1 = (left1 + 1) % 4
+	:: else
+	fi
+}
+
+inline drive_one_out(i) { count(old[i]); old[i] = young[i]; young[i] = 0 }
+
+inline put(i, what)
+{
+	d_step {
+		if
+		:: old[i] && young[i] -> drive_one_out(i)
+		:: else
+		fi;
+		if
+		:: old[i] == 0 -> old[i] = what
+		:: else -> young[i] = what
+		fi
+	}
+}
+
+/* A CPU empties its buffer whenever it likes. */
+active proctype cpus()
+{
+end:
+	do
+	:: atomic { old[0] -> drive_one_out(0) }
+#if NR > 1
+	:: atomic { old[1] -> drive_one_out(1) }
+#endif
+	od
+}
+
+#ifdef LIVE
+/* Sections that overlap, for ever. */
+proctype reader(byte me; byte u)
+{
+	bit now, last;
+
+	last = idx;
+	put(me, ENTER(last));
+end:
+	do
+	:: now = idx;
+		put(me, ENTER(now));
+		atomic { put(me, LEAVE(last)); last = now; now = 0 }
+	od
+}
+#else
+proctype reader(byte me; byte u)
+{
+	bit i;
+	byte held, n = 0;
+
+	do
+	:: n < NLOOP ->
+		i = idx;
+		put(me, ENTER(i));
+		held = pointer[u];
+		assert(held >= freed[u]); /* an access at any later time */
+		atomic { assert(held >= freed[u]); held = 0; put(me, LEAVE(i)); i = 0; n++ }
+	:: else -> break
+	od
+}
+#endif
+
+inline heavy()
+{
+#ifndef NO_HEAVY
+	d_step { drive_one_out(0); drive_one_out(0) };
+#if NR > 1
+	d_step { drive_one_out(1); drive_one_out(1) }
+#endif
+#else
+	skip
+#endif
+}
+
+inline begin()
+{
+#ifdef FENCE_FIRST
+	heavy();
+#endif
+	atomic {
+		if
+		:: begun == completed -> begun++; fenced = false; seen0 = false; seen1 = false
+		:: else
+		fi
+	};
+	if
+	:: !fenced ->
+#ifndef FENCE_FIRST
+		heavy();
+#endif
+		fenced = true
+	:: else
+	fi
+}
+
+#ifdef ENTERED_FIRST
+#define first0 entered0
+#define first1 entered1
+#define second0 left0
+#define second1 left1
+#else
+#define first0 left0
+#define first1 left1
+#define second0 entered0
+#define second1 entered1
+#endif
+
+inline look(over)
+{
+	if
+	:: !seen0 -> sum = first0; atomic { seen0 = (sum == second0); sum = 0 }
+	:: else
+	fi;
+	if
+	:: !seen1 -> sum = first1; atomic { seen1 = (sum == second1); sum = 0 }
+	:: else
+	fi;
+	atomic {
+#ifdef ONE_INDEX
+		over = seen0 || seen1;
+#else
+		over = seen0 && seen1;
+#endif
+		if
+#ifdef FLIPS_EARLY
+		:: !over -> idx = !idx
+#elif !defined(NO_FLIP)
+		:: !over && idx == 0 && seen1 -> idx = 1
+		:: !over && idx == 1 && seen0 -> idx = 0
+#endif
+		:: else
+		fi
+	}
+}
+
+inline complete()
+{
+	atomic {
+		completed = begun;
+		told[0] = told[0] || (waits[0] && needed[0] <= completed);
+		waits[0] = waits[0] && !told[0];
+#if NU > 1
+		told[1] = told[1] || (waits[1] && needed[1] <= completed);
+		waits[1] = waits[1] && !told[1]
+#endif
+	}
+}
+
+inline hand_over()
+{
+	atomic {
+#ifdef LOSES_HEAD
+		driven = false
+#else
+		if
+		:: waits[0] -> waits[0] = false; leads[0] = true
+#if NU > 1
+		:: !waits[0] && waits[1] -> waits[1] = false; leads[1] = true
+#endif
+		:: else -> driven = false
+		fi
+#endif
+	}
+}
+
+inline synchronize(u)
+{
+	atomic {
+		needed[u] = begun + 1;
+#ifdef SHARES_RUNNING
+		if
+		:: begun != completed -> needed[u]--
+		:: else
+		fi;
+#endif
+		if
+		:: !driven -> driven = true; leads[u] = true
+		:: else -> waits[u] = true
+		fi
+	};
+	if
+	:: leads[u] ->
+		leads[u] = false;
+		do
+		:: completed >= needed[u] -> break
+		:: else ->
+			begin();
+accept_wait:
+			do
+			:: look(over);
+				if
+				:: over -> break
+				:: else
+				fi
+			od;
+			over = false;
+			complete()
+		od;
+		hand_over()
+	:: told[u] -> told[u] = false
+	fi;
+	needed[u] = 0
+}
+
+proctype updater(byte u)
+{
+	byte sum;
+	bool over;
+
+	pointer[u] = 1;
+	synchronize(u);
+	freed[u] = 1
+}
+
+init
+{
+	atomic {
+		run reader(0, 0);
+#if NR > 1
+		run reader(1, NU - 1);
+#endif
+		run updater(0);
+#if NU > 1
+		run updater(1)
+#endif
+	}
+}
