@@ -55,7 +55,8 @@ struct crowd {
 	uint64_t limit_ns; /* from @since on; then readers stop, because the writer may never get in */
 	uint32_t phase;
 	uint32_t broken;   /* readers that saw half of what a writer did */
-	uint64_t since;    /* 0: the writer waits for nothing */
+	bool each_wait;    /* @since is when the writer began to wait for the lock, else what the caller says */
+	uint64_t since;    /* 0: the limit is not on */
 	uint32_t cut;
 	uint32_t over;
 	uint64_t first, second; /* under the lock: the same, except while a writer is between them */

@@ -153,8 +153,12 @@ uint64_t crowd_write(struct crowd *c)
 {
 	uint64_t begin = now_ns(), wait;
 
+	if (c->each_wait)
+		quiesce_store_relaxed(&c->since, begin);
 	c->lock->write_lock();
 	wait = now_ns() - begin;
+	if (c->each_wait)
+		quiesce_store_relaxed(&c->since, (uint64_t)0);
 	quiesce_store_relaxed(&c->first, c->first + 1);
 	for (uint32_t i = 0; i < c->turns; i++)
 		quiesce_cpu_relax();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* rwscale_latency.c - how long a writer waits for the lock. */
-#include <quiesce/atomic.h>
-
 #include "rwscale.h"
 #include "samples.h"
 
@@ -29,11 +27,10 @@ bool rwscale_latency(const struct job *job, enum scenario scenario, int readers)
 
 	if (!c)
 		return false;
+	c->each_wait = true;
 	while (!cut && (samples.seen < MIN_SAMPLES || now_ns() < end)) {
 		pause_between(c, scenario);
-		quiesce_store_relaxed(&c->since, now_ns());
 		samples_add(&samples, (double)crowd_write(c) / 1e3);
-		quiesce_store_relaxed(&c->since, (uint64_t)0);
 		cut = crowd_is_cut(c);
 	}
 	for (uint64_t i = 0; i < samples.nr; i++)
