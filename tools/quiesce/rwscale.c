@@ -118,8 +118,8 @@ const struct subcommand rwscale_command = {
 	       "gp and expedited are locks made for this comparison: what percpu_rwsem would be without rcu_sync, with a grace "
 	       "period in each lock and each unlock of a writer.\n"
 	       "--latency: microseconds that a writer waits for the lock, alone and beside readers back to back; one that has waited for "
-	       "half a second is starved: readers stop, and the row says so. With more threads than CPUs a writer also waits for a CPU, in a burst "
-	       "beside dense readers most of the time; that is no wait for the lock.\n"
+	       "half a second is starved: readers stop, and the row says so. With more threads than CPUs a writer also waits for a CPU, "
+	       "in a burst beside dense readers most of the time; that is no wait for the lock.\n"
 	       "Readers check that no writer is inside with them; that one was is an error, BROKEN. Threads are bound to CPUs as long as "
 	       "there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS | OPT_RWLOCK,
