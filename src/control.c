@@ -31,6 +31,7 @@ struct quiesce__settings quiesce__settings = {
 struct quiesce__counters quiesce__counters;
 
 uint32_t quiesce__fork_generation;
+const struct quiesce_tls_v1 *quiesce__fork_survivor;
 static uint32_t no_canary = 1;
 uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
 
@@ -260,6 +261,7 @@ void quiesce__fork_child(void)
 	int saved = errno;
 
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
+	quiesce__fork_survivor = quiesce__self();
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");

@@ -73,6 +73,7 @@ static inline void quiesce__used(void)
 
 extern uint32_t *quiesce__fork_canary;
 void quiesce__fork_child(void);
+extern const struct quiesce_tls_v1 *quiesce__fork_survivor; /* whose thread called fork(); NULL: no child */
 extern uint32_t quiesce__fork_generation; /* how often this process is the child of one that used the library */
 
 /* Did this process fork without telling us?  Then repair first. */

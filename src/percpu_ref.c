@@ -157,7 +157,7 @@ void quiesce__membarrier_restart(void)
 	quiesce__count(membarriers);
 	if (quiesce_likely(!err))
 		return;
-	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): references per CPU cannot be summed; "
+	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): readers counted per CPU cannot be waited for; "
 		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
 		     strerror(-err));
 	platform_die();

@@ -143,6 +143,7 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	uint64_t state;
 
 	quiesce__init();
+	quiesce__fork_check();
 	quiesce__lock(&rss->lock);
 	state = rss->gp_state;
 	if (state == RCU_SYNC_IDLE)
@@ -162,6 +163,7 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 {
 	bool unbalanced, queue = false;
 
+	quiesce__fork_check();
 	quiesce__lock(&rss->lock);
 	unbalanced = !rss->gp_count;
 	if (!unbalanced && !--rss->gp_count) {
@@ -179,6 +181,7 @@ void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
 {
 	bool inside, idle;
 
+	quiesce__fork_check();
 	for (;;) {
 		quiesce__lock(&rss->lock);
 		inside = rss->gp_count != 0;

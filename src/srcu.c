@@ -21,7 +21,7 @@
  * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
- * SR2  left counted, then the bed taken           | asked, asleep set, then counts read
+ * SR2  left counted, then the bed's number read   | asked, laid down, then counts read
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
  * SR5  the wait is over                           | the waiter returns
@@ -56,13 +56,14 @@ struct wait {
 	struct quiesce__patience patience;
 };
 
+/* A bed's number is odd while somebody sleeps there, and never the same again after that one was woken. */
 static struct {
-	uint32_t asleep;
+	uint32_t number;
 } __attribute__((aligned(QUIESCE_CACHELINE))) beds[NR_BEDS];
 
 static uint32_t *bed_of(const struct srcu_struct *ssp)
 {
-	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].asleep;
+	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].number;
 }
 
 const char *quiesce__srcu_name(const struct srcu_struct *ssp)
@@ -85,14 +86,36 @@ int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
 	return (int)idx;
 }
 
+/* Full fence before, by having counted.  Everybody is woken, because the bed may be shared. */
+static void wake(uint32_t *bed)
+{
+	uint32_t number = quiesce_load_relaxed(bed); /* Relaxed: the exchange decides. */
+
+	while (number & 1)
+		/* SR2: full, pairs with SR2 in lie_down() */
+		if (quiesce_cmpxchg(SR2, bed, &number, number + 1)) {
+			quiesce__count(wakeups);
+			platform_futex_wake(bed, INT32_MAX);
+			return;
+		}
+}
+
+/* Full fence, also if another domain's waiter lies there. */
+static uint32_t lie_down(uint32_t *bed)
+{
+	uint32_t number = quiesce_load_relaxed(bed); /* Relaxed: the exchange decides. */
+
+	/* SR2: full, pairs with SR2 in wake() */
+	while (!quiesce_cmpxchg(SR2, bed, &number, number | 1))
+		;
+	return number | 1;
+}
+
 /* @ssp is only an address here. */
 static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
 {
-	/* SR2: full, pairs with SR2 in nap() */
-	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost) && quiesce_xchg(SR2, bed_of(ssp), 0)) {
-		quiesce__count(wakeups);
-		platform_futex_wake(bed_of(ssp), INT32_MAX); /* the bed may be shared */
-	}
+	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
+		wake(bed_of(ssp));
 	if (attention & ASK_POKE)
 		quiesce__helper_poke();
 	if (attention & ASK_HURRY) {
@@ -362,21 +385,20 @@ static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u,
 /* Ask, look, sleep; true if the grace period is over. */
 static bool nap(struct wait *w)
 {
-	uint32_t idx = awaited(w->ssp, w->u);
+	uint32_t idx = awaited(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns();
 
 	w->patience.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a wish. */
 	quiesce__patience_step(&w->patience, now);
 	ask(w->ssp, idx, w->patience.hurried_at ? ASK_WAKE | ASK_HURRY : ASK_WAKE);
-	/* SR2: full, pairs with SR2 in answer() */
-	quiesce_xchg(SR2, bed_of(w->ssp), 1);
+	number = lie_down(bed_of(w->ssp));
 	if (look(w->ssp, w->u))
 		return true;
 	if (awaited(w->ssp, w->u) != idx)
 		return false;
 	check_stall(w->ssp, w->u, &w->patience, now);
 	quiesce__count(sleeps);
-	platform_futex_wait(bed_of(w->ssp), 1, quiesce__patience_sleep(&w->patience, now));
+	platform_futex_wait(bed_of(w->ssp), number, quiesce__patience_sleep(&w->patience, now));
 	return look(w->ssp, w->u);
 }
 
@@ -504,7 +526,7 @@ static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	uint64_t now;
 
 	ask(ssp, awaited(ssp, u), ASK_POKE);
-	/* SR2: full, pairs with SR2 in answer() */
+	/* SR2: full, pairs with SR2 in wake() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))
 		return true;

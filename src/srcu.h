@@ -36,6 +36,7 @@ struct quiesce__srcu_update {
 	/* Callbacks; see srcu_callbacks.c. */
 	struct quiesce__lock running; /* held by who takes a step, callbacks included */
 	uint32_t orphaned;         /* there was no helper */
+	uint32_t again;            /* somebody wants a step, and may not have found @running free */
 	const struct quiesce_tls_v1 *runner; /* who is in a callback */
 	struct rcu_head *list;     /* pushed by anybody, the newest first */
 	struct rcu_head *taken;    /* the oldest first; they wait for @cookie */

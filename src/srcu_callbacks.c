@@ -140,14 +140,18 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 
 static void step_yourself(struct quiesce__srcu_update *u)
 {
-	bool stuck = false, more = true;
+	bool stuck;
 
-	while (more && !stuck && quiesce__trylock(&u->running)) {
-		stuck = !advance(u, false) && u->taken;
-		more = u->taken;
+	/* SR7: full, pairs with SR7 in step_yourself() */
+	quiesce_xchg(SR7, &u->again, 1u);
+	/* I2.  Relaxed: the unlock is a full fence, and so was the exchange. */
+	while (quiesce_load_relaxed(&u->again) && quiesce__trylock(&u->running)) {
+		/* SR7: full, pairs with SR7 in step_yourself() */
+		quiesce_xchg(SR7, &u->again, 0u);
+		do
+			stuck = !advance(u, false) && u->taken;
+		while (!stuck && anything_left(u));
 		quiesce__unlock(&u->running);
-		/* I2.  Relaxed: the unlock is a full fence, and so was the push. */
-		more |= quiesce_load_relaxed(&u->list) != NULL;
 	}
 }
 
@@ -308,7 +312,8 @@ static uint64_t length(const struct rcu_head *list)
 /* What is in no list has run, or was running or being queued in a thread that the child does not have. */
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 {
-	bool mine = u->runner && u->runner == quiesce__self(); /* fork() was called by a callback, which goes on */
+	/* fork() was called by a callback, which goes on. */
+	bool mine = u->runner && u->runner == quiesce__fork_survivor;
 
 	quiesce__lock_reset(&u->running);
 	quiesce_store_relaxed(&u->running.word, mine); /* Relaxed: only this thread knows the domain. */

@@ -21,7 +21,8 @@
  * for the writers before it.  Neither side can starve the other.
  *
  * Not recursive: a thread that holds the lock for reading and takes it again waits for ever if a
- * writer came between (the debug build reports it).  Any thread may release what another acquired.
+ * writer came between (the debug build reports it).  Any thread may release what another acquired; to the debug build
+ * it is held by the thread that acquired it until then.
  *
  * Ordering.  What was done under the lock happens before whoever excludes it gets the lock.
  * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus; docs/ordering.md.
@@ -134,8 +135,8 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
- * Context: may sleep, for a grace period of RCU if the lock was ever written; in callbacks too.  Misuse: while somebody holds it or waits for it: reported,
- * and the lock stays as it is. */
+ * Context: may sleep, for a grace period of RCU if the lock was ever written; in callbacks too.
+ * Misuse: while somebody holds it or waits for it: reported, and the lock stays as it is. */
 static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
 /** percpu_down_read - acquire for reading.
