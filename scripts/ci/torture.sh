@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
-seconds=4
-[ -n "${CI_LONG:-}" ] && seconds=3600
+seconds=3
+per_cpu_seconds=1.8
+[ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600
+per_cpu=percpu_rwsem,srcu,percpu_ref
 with gcc
 step "build" setup "$CI_BUILD/torture" --werror || finish
 [ -x "$CI_BUILD/torture/quiesce" ] || { skip "the tool is not built"; finish; }
 step "torture" "$CI_BUILD/torture/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
+step "torture, counted per CPU" "$CI_BUILD/torture/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
 for slots in cpu_id thread; do
 	step "torture, slots $slots" \
 		env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/quiesce" torture --type=shazptr --seconds=$((seconds / 3))
@@ -17,6 +20,8 @@ step "torture, other waits for hazard pointers" "$CI_BUILD/torture/quiesce" tort
 for rate in 20 1000; do
 	step "torture, $rate of 65536 accesses held up" \
 		"$CI_BUILD/torture/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
+	step "torture, counted per CPU, $rate of 65536 accesses held up" "$CI_BUILD/torture/tools/quiesce-torture" torture \
+		--type=$per_cpu --seconds=$per_cpu_seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
 	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/tests/torture/claims" --seconds=$((seconds / 3))
@@ -28,12 +33,24 @@ unprotected()
 	[ $status -eq 77 ] && return 77
 	[ $status -eq 1 ]
 }
-step "claims notice that they are unprotected" unprotected
+# A mutant, the type that has to fail with it, and more.
+notices()
+{
+	"$CI_BUILD/torture/tools/quiesce-torture" torture --mutant="$1" --type="$2" --seconds=5 --perturb=200 "${@:3}"
+	[ $? -eq 1 ]
+}
+# Counts are as unprotected as claims, where both are restartable sequences.
+step "claims notice that they are unprotected" unprotected &&
+	step "torture notices counts that are unprotected" notices claim_unprotected percpu_ref --fence=light
+step "torture notices a writer that does not wait" notices rwsem_no_drain percpu_rwsem
+step "torture notices half a grace period of a domain" notices srcu_one_index srcu
 for sanitizer in address,undefined; do
 	dir=$CI_BUILD/torture-${sanitizer%,*}
 	# -fno-sanitize=null: see asan.sh.
 	step "build with -fsanitize=$sanitizer" setup "$dir" -Db_sanitize=$sanitizer -Db_lundef=false \
 		-Dc_args=-fno-sanitize=null || continue
 	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
+	step "torture with -fsanitize=$sanitizer, counted per CPU" "$dir/quiesce" torture --type=$per_cpu \
+		--seconds=$per_cpu_seconds
 done
 finish

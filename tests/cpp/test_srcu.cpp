@@ -149,6 +149,7 @@ static int dead()
 static void objects_live_as_long_as_their_readers()
 {
 	srcu_domain domain("a");
+	/* raw: what the header tells its users to have. */
 	std::atomic<object *> current{ new object };
 	int before = dead();
 	srcu_section section(domain);
@@ -250,6 +251,7 @@ static void readers_and_updaters_run_together()
 {
 	constexpr int readers = 4, updates = 400;
 	srcu_domain domain("together"), other("other");
+	/* raw: what the header tells its users to have. */
 	std::atomic<object *> current{ new object };
 	std::vector<std::thread> threads;
 	int left = 2, before = dead(), wrong = 0, nr_read = 0;

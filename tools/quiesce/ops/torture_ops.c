@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and twins that are broken on purpose. */
+#include "torture_ops.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+/* ---- locks ---- */
+
+static bool rwsem_read(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	if (timeout_ns == UINT64_MAX)
+		percpu_down_read(sem);
+	else
+		return timeout_ns ? percpu_down_read_timeout(sem, timeout_ns) : percpu_down_read_trylock(sem);
+	return true;
+}
+
+static void rwsem_read_end(struct percpu_rw_semaphore *sem)
+{
+	percpu_up_read(sem);
+}
+
+static bool rwsem_write(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	if (timeout_ns == UINT64_MAX)
+		percpu_down_write(sem);
+	else
+		return timeout_ns ? percpu_down_write_timeout(sem, timeout_ns) : percpu_down_write_trylock(sem);
+	return true;
+}
+
+static void rwsem_write_end(struct percpu_rw_semaphore *sem)
+{
+	percpu_up_write(sem);
+}
+
+const struct torture_rwsem_ops torture_rwsem_ops = { rwsem_read, rwsem_read_end, rwsem_write, rwsem_write_end };
+
+/* Readers that writers do not know of. */
+static bool busted_read(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	(void)timeout_ns;
+	return !percpu_is_write_locked(sem);
+}
+
+static void busted_read_end(struct percpu_rw_semaphore *sem)
+{
+	(void)sem;
+}
+
+const struct torture_rwsem_ops torture_busted_rwsem_ops = { busted_read, busted_read_end, rwsem_write, rwsem_write_end };
+
+const struct op torture_op_percpu_rwsem = {
+	.name = "percpu_rwsem",
+	.what = "quiesce's reader-writer lock with readers counted per CPU",
+	.fence_modes = true,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};
+
+const struct op torture_op_busted_percpu_rwsem = {
+	.name = "busted_percpu_rwsem",
+	.what = "the same with readers that look and do not count: torture must notice",
+	.broken = true,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};
+
+/* ---- domains ---- */
+
+DEFINE_SRCU(torture_domain);
+
+/* Sections nest, in signal handlers too: the place is taken before it is filled. */
+#define DEPTH 32
+static __thread volatile uint32_t depth;
+static __thread int section[DEPTH];
+
+static void srcu_lock(void)
+{
+	uint32_t mine = depth;
+
+	depth = mine + 1;
+	section[mine % DEPTH] = srcu_read_lock(&torture_domain);
+}
+
+static void srcu_unlock(void)
+{
+	uint32_t mine = depth - 1;
+
+	srcu_read_unlock(&torture_domain, section[mine % DEPTH]);
+	depth = mine;
+}
+
+static void srcu_wait(void)
+{
+	synchronize_srcu(&torture_domain);
+}
+
+static void srcu_expedited(void)
+{
+	synchronize_srcu_expedited(&torture_domain);
+}
+
+static void run_callback(struct rcu_head *head)
+{
+	struct op_head *op_head = (struct op_head *)head;
+
+	op_head->fn(op_head);
+}
+
+static void srcu_call(struct op_head *head)
+{
+	call_srcu(&torture_domain, (struct rcu_head *)head->space, run_callback);
+}
+
+static void srcu_wait_for_calls(void)
+{
+	srcu_barrier(&torture_domain);
+}
+
+static uint64_t srcu_get(void)
+{
+	return get_state_synchronize_srcu(&torture_domain).value;
+}
+
+static uint64_t srcu_start(void)
+{
+	return start_poll_synchronize_srcu(&torture_domain).value;
+}
+
+static int srcu_poll(uint64_t cookie)
+{
+	return poll_state_synchronize_srcu(&torture_domain, (struct rcu_gp_seq){ cookie });
+}
+
+static void srcu_cond(uint64_t cookie)
+{
+	if (!srcu_poll(cookie))
+		synchronize_srcu(&torture_domain);
+}
+
+static void *srcu_fetch(void **where)
+{
+	return srcu_dereference(*where, &torture_domain);
+}
+
+static void srcu_publish(void **where, void *object)
+{
+	rcu_assign_pointer(*where, object);
+}
+
+static void busted_wait(void)
+{
+}
+
+static void busted_call(struct op_head *head)
+{
+	head->fn(head);
+}
+
+static int busted_poll(uint64_t cookie)
+{
+	(void)cookie;
+	return 1;
+}
+
+static void busted_cond(uint64_t cookie)
+{
+	(void)cookie;
+}
+
+static const struct op_read read_ops = { .lock = srcu_lock, .unlock = srcu_unlock };
+static const struct op_wait wait_ops = { .wait = srcu_wait, .expedited = srcu_expedited };
+static const struct op_retire retire_ops = { .call = srcu_call, .barrier = srcu_wait_for_calls };
+static const struct op_polled polled_ops = { srcu_get, srcu_start, srcu_poll, srcu_cond };
+static const struct op_pointer pointer_ops = { srcu_fetch, srcu_publish };
+static const struct op_wait busted_wait_ops = { .wait = busted_wait, .expedited = busted_wait };
+static const struct op_retire busted_retire_ops = { .call = busted_call, .barrier = busted_wait };
+static const struct op_polled busted_polled_ops = { srcu_get, srcu_get, busted_poll, busted_cond };
+
+const struct op torture_op_srcu = {
+	.name = "srcu",
+	.what = "quiesce SRCU: sleeping readers, several domains",
+	.fence_modes = true,
+	.read = &read_ops,
+	.wait = &wait_ops,
+	.retire = &retire_ops,
+	.polled = &polled_ops,
+	.pointer = &pointer_ops,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};
+
+const struct op torture_op_busted_srcu = {
+	.name = "busted_srcu",
+	.what = "the same whose updaters do not wait: torture must notice",
+	.broken = true,
+	.read = &read_ops,
+	.wait = &busted_wait_ops,
+	.retire = &busted_retire_ops,
+	.polled = &busted_polled_ops,
+	.pointer = &pointer_ops,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};
+
+/* ---- counts ---- */
+
+static void ref_get(struct percpu_ref *ref, unsigned long nr)
+{
+	if (nr == 1)
+		percpu_ref_get(ref);
+	else
+		percpu_ref_get_many(ref, nr);
+}
+
+static void ref_put(struct percpu_ref *ref, unsigned long nr)
+{
+	if (nr == 1)
+		percpu_ref_put(ref);
+	else
+		percpu_ref_put_many(ref, nr);
+}
+
+static bool ref_tryget(struct percpu_ref *ref, bool live)
+{
+	return live ? percpu_ref_tryget_live(ref) : percpu_ref_tryget(ref);
+}
+
+const struct torture_ref_ops torture_ref_ops = { ref_get, ref_put, ref_tryget };
+
+/* Users who look whether it is dead, and are not counted. */
+static void busted_count(struct percpu_ref *ref, unsigned long nr)
+{
+	(void)ref, (void)nr;
+}
+
+static bool busted_tryget(struct percpu_ref *ref, bool live)
+{
+	(void)live;
+	return !percpu_ref_is_dying(ref);
+}
+
+const struct torture_ref_ops torture_busted_ref_ops = { busted_count, busted_count, busted_tryget };
+
+const struct op torture_op_percpu_ref = {
+	.name = "percpu_ref",
+	.what = "quiesce's reference count per CPU",
+	.fence_modes = true,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};
+
+const struct op torture_op_busted_percpu_ref = {
+	.name = "busted_percpu_ref",
+	.what = "the same with users that are not counted: torture must notice",
+	.broken = true,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+};

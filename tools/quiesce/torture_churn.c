@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* torture_churn.c - an object whose memory is reused as soon as its users have left.
+ *
+ * In each turn some users enter and leave; the owner waits for them by the primitive's own means, ends the object and
+ * fills its memory with a pattern.  Whoever touches it later, in the rest of a call that let the owner go on, spoils that.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "torture.h"
+
+#define PATTERN 0x6b
+
+const struct torture_churn *torture_churn;
+uint64_t torture_churn_turns, torture_churn_errors;
+
+static char memory[CHURN_BYTES] __attribute__((aligned(128)));
+static uint64_t turn;                     /* odd: users may enter once */
+static struct {
+	uint64_t inside; /* the last turn in which it has entered */
+} __attribute__((aligned(128))) user[CHURN_USERS];
+
+/* raw: the test's own hand-over; acquire and release of the object in its present life. */
+#define SEE(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+/* raw: as above. */
+#define SAY(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+static bool is_spoiled(void)
+{
+	for (size_t i = 0; i < CHURN_BYTES; i++)
+		if (((volatile char *)memory)[i] != PATTERN)
+			return true;
+	return false;
+}
+
+/* Nothing synchronises who looks here with who entered later and left: the object does. */
+static bool all_have_entered(uint64_t now)
+{
+	for (int i = 0; i < CHURN_USERS; i++)
+		if (SEE(&user[i].inside) != now)
+			return false;
+	return true;
+}
+
+static void one_turn(uint64_t *random)
+{
+	uint64_t now = turn + 1;
+
+	torture_churn->begin(memory);
+	SAY(&turn, now);
+	while (!all_have_entered(now) && !torture_stopped())
+		sched_yield();
+	if (!all_have_entered(now))
+		return; /* the end: somebody may still be inside */
+	torture_spin(random_next(random) >> 11 & 255);
+	torture_churn->wait(memory);
+	torture_churn->end(memory);
+	memset(memory, PATTERN, sizeof(memory));
+	SAY(&turn, now + 1);
+	if ((random_next(random) >> 11) % 4 == 0)
+		sleep_ns(1000000);
+	else
+		torture_spin(*random >> 13 & 2047);
+	if (is_spoiled())
+		torture_count(torture_churn_errors);
+	torture_count(torture_churn_turns);
+	torture_count(torture.progress[PROGRESS_CHURN]);
+}
+
+void torture_churn_owner(void)
+{
+	uint64_t random = 1540483477;
+
+	while (!torture_stopped()) {
+		torture_stutter();
+		one_turn(&random);
+	}
+}
+
+void torture_churn_user(uint32_t index)
+{
+	uint64_t random = 374761393u * (index + 1), seen = 0;
+
+	for (;;) {
+		uint64_t now = SEE(&turn);
+		int entered;
+
+		if (torture_stopped())
+			return;
+		if (now == seen || now % 2 == 0) {
+			sched_yield();
+			continue;
+		}
+		seen = now;
+		entered = torture_churn->enter(memory);
+		SAY(&user[index].inside, now);
+		torture_spin(random_next(&random) >> 11 & 1023);
+		torture_churn->leave(memory, entered);
+	}
+}
