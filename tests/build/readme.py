@@ -29,6 +29,15 @@ void example(struct config *p, struct config *old, struct config *fresh)
 }}
 """
 
+# Examples that need no more than what they use and do not say.
+PLAIN = {
+    "rcu_sync": "static DEFINE_RCU_SYNC(rss); void fast(void); void slow(void);",
+    "percpu_rwsem": "struct config; extern struct config *config; void use(struct config *p); void change(struct config *p);",
+    "srcu": "extern void *table, *p, *old, *fresh; void read_from_disk(void *p);",
+    "percpu_ref": "struct queue { struct percpu_ref users; }; extern struct queue *queue; void work_on(struct queue *queue);\n"
+                  "void queue_unused(struct percpu_ref *ref);",
+}
+
 
 def check(tap, name, include, text):
     run = subprocess.run(["gcc", "-x", "c", "-std=gnu11", "-O2", *WARN, f"-I{include}", "-"], input=text, text=True,
@@ -46,6 +55,11 @@ def check_cpp(tap, name, include, text):
     tap.result(run.returncode == 0, f"{name}: the example compiles", run.stderr + text)
 
 
+def opening_lines(name, header):
+    opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
+    return re.findall(r"^ \*\t(.*)$", opening, re.M)
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--root", type=pathlib.Path, required=True)
@@ -59,11 +73,16 @@ def main():
         check_cpp(tap, f"README.md, C++ example {i + 1}", root / "include", "#include <string>\n" + block)
     for name, head in (("rcu.h", ""), ("shazptr.h", ""), ("hazptr.h", "struct hazptr_head hazptr;")):
         header = (root / "include/quiesce" / name).read_text()
-        opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
-        lines = re.findall(r"^ \*\t(.*)$", opening, re.M)
+        lines = opening_lines(name, header)
         tap.result(len(lines) > 5, f"{name} has an example")
         check(tap, name, root / "include", f"#include <quiesce/{name}>\n#include <stdlib.h>\n" +
               AROUND.replace("HEAD", head).format("\n".join(lines)))
+    for stem, before in PLAIN.items():
+        lines = opening_lines(f"{stem}.h", (root / f"include/quiesce/{stem}.h").read_text())
+        code = "\n".join(line for line in lines if line != "...").split("\nstate ")[0]  # and a table is no code
+        tap.result(len(lines) > 5, f"{stem}.h has an example")
+        check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <stdlib.h>\n{before}\nvoid example(void);\n"
+              f"void example(void)\n{{\n{code}\n}}\n")
     return tap.finish()
 
 
