@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU when memory, threads, membarrier or sequences cannot be had. */
+#include "../unit/rwsems.h"
+#include "filter.h"
+
+#include <quiesce/srcu.h>
+
+#include <dlfcn.h>
+
+static void must(int ok)
+{
+	if (!ok)
+		_exit(3);
+}
+
+static void succeeds(void (*fn)(void))
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	if (exited_with(o.status, 77))
+		fail_msg("seccomp filters cannot be installed here");
+	if (!exited_with(o.status, 0))
+		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
+	alarm(WATCHDOG_SECONDS);
+}
+
+/* ---- this program's pthread_create(), which fails on demand ---- */
+
+static int no_threads, nr_refused;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	void *found = dlsym(RTLD_NEXT, "pthread_create");
+
+	if (flag_get(&no_threads)) {
+		count_up(&nr_refused);
+		return EAGAIN;
+	}
+	memcpy(&real, &found, sizeof real);
+	return real(thread, attr, fn, arg);
+}
+
+/* ---- this program once more, from its beginning ---- */
+
+static const char *role;
+
+static void become(void)
+{
+	execl("/proc/self/exe", "test_percpu_sandbox", "--as", role, (char *)NULL);
+	_exit(127);
+}
+
+/* ---- what has to work everywhere ---- */
+
+DEFINE_STATIC_PERCPU_RWSEM(sem);
+DEFINE_STATIC_SRCU(domain);
+
+static struct rcu_head heads[50];
+static int nr_run;
+
+static void run(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_run);
+}
+
+static void lock_is_exact(struct percpu_rw_semaphore *s)
+{
+	for (int i = 0; i < 5; i++) {
+		percpu_down_read(s);
+		must(percpu_is_read_locked(s));
+		must(percpu_down_read_trylock(s) && !percpu_down_write_trylock(s));
+		percpu_up_read(s);
+		must(percpu_is_read_locked(s) && !percpu_down_write_timeout(s, MS));
+		percpu_up_read(s);
+		must(!percpu_is_read_locked(s));
+		percpu_down_write(s);
+		must(percpu_is_write_locked_by_me(s) && !percpu_down_read_trylock(s) && !percpu_down_read_timeout(s, MS));
+		percpu_up_write(s);
+		must(percpu_down_write_trylock(s));
+		percpu_up_write(s);
+	}
+	wait_until(rcu_sync_is_idle(&s->rss));
+}
+
+static void queue_all(struct srcu_struct *ssp)
+{
+	quiesce_store_relaxed(&nr_run, 0);
+	for (int i = 0; i < 50; i++)
+		call_srcu(ssp, &heads[i], run);
+}
+
+static void domain_works(struct srcu_struct *ssp)
+{
+	struct rcu_gp_seq seq;
+	int idx = srcu_read_lock(ssp);
+
+	queue_all(ssp);
+	seq = start_poll_synchronize_srcu(ssp);
+	must(!poll_state_synchronize_srcu(ssp, seq) && !flag_get(&nr_run));
+	srcu_read_unlock(ssp, idx);
+	wait_until(poll_state_synchronize_srcu(ssp, seq));
+	synchronize_srcu(ssp);
+	synchronize_srcu_expedited(ssp);
+	srcu_barrier(ssp);
+	must(flag_get(&nr_run) == 50);
+}
+
+static void all_works(void)
+{
+	lock_is_exact(&sem);
+	domain_works(&domain);
+	percpu_free_rwsem(&sem);
+	cleanup_srcu_struct(&domain);
+	must(percpu_init_rwsem(&sem) == 0 && init_srcu_struct(&domain) == 0);
+	lock_is_exact(&sem);
+	domain_works(&domain);
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void *use_both(void *unused)
+{
+	for (int i = 0; i < 200; i++) {
+		int idx = srcu_read_lock(&domain);
+
+		percpu_down_read(&sem);
+		percpu_up_read(&sem);
+		srcu_read_unlock(&domain, idx);
+		if (i % 20 == 0) {
+			percpu_down_write(&sem);
+			percpu_up_write(&sem);
+			synchronize_srcu(&domain);
+		}
+	}
+	return unused;
+}
+
+static void all_works_with_threads(void)
+{
+	pthread_t thread[3];
+
+	for (int i = 0; i < 3; i++)
+		thread_must(pthread_create(&thread[i], NULL, use_both, NULL));
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	all_works();
+}
+
+/* ---- without a helper ---- */
+
+/* Whoever writes last makes readers fast at once; who queues callbacks, or polls, does the helper's work. */
+static void callers_help_themselves(void)
+{
+	int idx;
+
+	flag_set(&no_threads);
+	percpu_down_write(&sem);
+	must(!rcu_sync_is_idle(&sem.rss));
+	percpu_up_write(&sem);
+	must(rcu_sync_is_idle(&sem.rss));
+	all_works();
+	must(flag_get(&nr_refused) > 0);
+	/* Nobody but the next caller runs what a reader was in the way of. */
+	idx = srcu_read_lock(&domain);
+	queue_all(&domain);
+	must(!flag_get(&nr_run));
+	srcu_read_unlock(&domain, idx);
+	call_srcu(&domain, &(struct rcu_head){ NULL }, run);
+	must(flag_get(&nr_run) == 51);
+}
+
+static void without_a_helper(void **state)
+{
+	(void)state;
+	succeeds(callers_help_themselves);
+}
+
+/* What was begun without it, it takes up when it can be had. */
+static void helper_comes_later(void)
+{
+	static struct rcu_head late;
+	int idx = srcu_read_lock(&domain);
+
+	flag_set(&no_threads);
+	queue_all(&domain);
+	quiesce_store_relaxed(&no_threads, 0);
+	call_srcu(&domain, &late, run);
+	srcu_read_unlock(&domain, idx);
+	wait_until(flag_get(&nr_run) == 51);
+	all_works_with_threads();
+}
+
+static void the_helper_starts_when_it_can(void **state)
+{
+	(void)state;
+	succeeds(helper_comes_later);
+}
+
+/* ---- without memory ---- */
+
+static void no_memory_ever(void)
+{
+	static struct percpu_rw_semaphore own;
+	static struct srcu_struct other;
+
+	filter_now("mmap=ENOMEM"); /* nor threads */
+	must(percpu_init_rwsem(&own) == -ENOMEM && init_srcu_struct(&other) == -ENOMEM);
+	for (int i = 0; i < 3; i++) {
+		lock_is_exact(&own);
+		lock_is_exact(&sem);
+		domain_works(&other);
+		domain_works(&domain);
+	}
+	percpu_free_rwsem(&own);
+	percpu_free_rwsem(&sem);
+	cleanup_srcu_struct(&other);
+	cleanup_srcu_struct(&domain);
+	must(percpu_init_rwsem(&own) == -ENOMEM);
+	lock_is_exact(&own);
+	must(quiesce_shutdown(0) == 0);
+}
+
+static void all_works_without_memory(void **state)
+{
+	(void)state;
+	succeeds(no_memory_ever);
+}
+
+static struct rlimit enough;
+
+static void memory(int there)
+{
+	struct rlimit none = { 1, enough.rlim_max };
+
+	if (setrlimit(RLIMIT_DATA, there ? &enough : &none))
+		_exit(5);
+}
+
+/* Sections that began without counters end with them. */
+static void memory_comes_later(void)
+{
+	int idx;
+
+	getrlimit(RLIMIT_DATA, &enough);
+	memory(0);
+	must(percpu_init_rwsem(&sem) == -ENOMEM && init_srcu_struct(&domain) == -ENOMEM);
+	percpu_down_read(&sem);
+	idx = srcu_read_lock(&domain);
+	memory(1);
+	must(!sem.percpu.base && !domain.percpu.base);
+	for (int i = 0; i < 100 && !sem.percpu.base; i++)
+		percpu_down_read(&sem), percpu_up_read(&sem);
+	must(sem.percpu.base != NULL);
+	percpu_down_read(&sem);
+	must(percpu_is_read_locked(&sem));
+	percpu_up_read(&sem);
+	must(percpu_is_read_locked(&sem) && !percpu_down_write_trylock(&sem));
+	percpu_up_read(&sem);
+	must(!percpu_is_read_locked(&sem));
+	queue_all(&domain);
+	must(!flag_get(&nr_run));
+	srcu_read_unlock(&domain, idx);
+	srcu_barrier(&domain);
+	for (int i = 0; i < 100 && !domain.percpu.base; i++) {
+		synchronize_srcu(&domain);
+		srcu_read_unlock(&domain, srcu_read_lock(&domain));
+	}
+	must(domain.percpu.base != NULL);
+	all_works_with_threads();
+}
+
+static void counters_come_when_there_is_memory(void **state)
+{
+	(void)state;
+	succeeds(memory_comes_later);
+}
+
+/* ---- without membarrier, or some of its commands ---- */
+
+static void become_without_membarrier(void)
+{
+	filter_now("membarrier=EPERM");
+	become();
+}
+
+static void become_without_restart(void)
+{
+	filter_now("membarrier:128=EINVAL"); /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ */
+	become();
+}
+
+static void become_without_registration(void)
+{
+	filter_now("membarrier:256=EINVAL"); /* MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ */
+	become();
+}
+
+static void become_without_rseq(void)
+{
+	setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+	become();
+}
+
+static void no_sequences(void)
+{
+	all_works_with_threads();
+	percpu_down_read(&sem);
+	percpu_up_read(&sem);
+	must(sem.percpu.base && !counts_in_sequences(&sem));
+}
+
+static void all_works_without_sequences(void **state)
+{
+	static void (*const how[])(void) = { become_without_membarrier, become_without_restart, become_without_registration,
+					     become_without_rseq };
+
+	(void)state;
+	role = "no sequences";
+	for (int i = 0; i < 4; i++)
+		succeeds(how[i]);
+}
+
+static void lose_membarrier(void)
+{
+	lock_is_exact(&sem);
+	filter_now("membarrier=EPERM");
+	percpu_down_write(&sem);
+	percpu_up_write(&sem);
+}
+
+static void lose_membarrier_in_domain(void)
+{
+	domain_works(&domain);
+	must(quiesce_shutdown(0) == 0);
+	filter_now("membarrier=EPERM");
+	synchronize_srcu(&domain);
+}
+
+static void losing_membarrier_is_fatal_and_said(void **state)
+{
+	static void (*const how[])(void) = { lose_membarrier, lose_membarrier_in_domain };
+	struct outcome o;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs it */
+			succeeds(how[i]);
+			continue;
+		}
+		in_child(how[i], &o);
+		if (exited_with(o.status, 77))
+			fail_msg("seccomp filters cannot be installed here");
+		assert_true(WIFSIGNALED(o.status));
+		assert_int_equal(WTERMSIG(o.status), SIGABRT);
+		assert_int_equal(count_lines(o.text), 1);
+		assert_int_equal(strncmp(o.text, "quiesce: membarrier ", 20), 0);
+		assert_non_null(strstr(o.text, "now fails"));
+		alarm(WATCHDOG_SECONDS);
+	}
+}
+
+static int play(const char *name)
+{
+	alarm(WATCHDOG_SECONDS / 2);
+	if (strcmp(name, "no sequences"))
+		return 2;
+	no_sequences();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(without_a_helper),
+		TEST(the_helper_starts_when_it_can),
+		TEST(all_works_without_memory),
+		TEST(counters_come_when_there_is_memory),
+		TEST(all_works_without_sequences),
+		TEST(losing_membarrier_is_fatal_and_said),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--as"))
+		return play(argv[2]);
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
