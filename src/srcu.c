@@ -30,7 +30,6 @@
  */
 #include "srcu.h"
 
-#include "held.h"
 #include "patience.h"
 
 #define SPINS 16u
@@ -132,30 +131,6 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 	quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx);
 	if (quiesce_unlikely(attention))
 		answer(ssp, attention);
-}
-
-int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
-{
-	int idx = quiesce__srcu_read_lock(ssp);
-
-	quiesce__held_add(ssp, QUIESCE_HELD_SRCU);
-	return idx;
-}
-
-void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
-{
-	if (quiesce_unlikely(idx & ~1)) {
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(%s) with %d, which no srcu_read_lock() returned",
-				quiesce__srcu_name(ssp), idx);
-		return;
-	}
-	quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
-	quiesce__srcu_read_unlock(ssp, idx);
-}
-
-int quiesce__srcu_held_debug(const struct srcu_struct *ssp)
-{
-	return quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU);
 }
 
 /* ---- domains ---- */
@@ -485,15 +460,6 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 	drive(ssp, u, me.needed, expedited);
 	hand_over(u);
 	quiesce__srcu_kick(u);
-}
-
-bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what)
-{
-	if (!quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
-		return false;
-	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s(%s) inside a section of that domain would wait for itself", what,
-			quiesce__srcu_name(ssp));
-	return true;
 }
 
 void quiesce_synchronize_srcu(struct srcu_struct *ssp)
