@@ -61,7 +61,9 @@ static void run_one(struct quiesce__srcu_update *u)
 	if (QUIESCE_MUTANT(srcu_barrier_early))
 		quiesce_store_relaxed(&u->run, u->run + 1);
 	head->func(head);
-	/* Read after it: the function may have forked, and a child counts anew. */
+	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
+	 * whoever does so takes us to be in the function. */
+	quiesce__srcu_enter(quiesce__srcu_domain(u));
 	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
 	quiesce_store_release(SR8, &u->run, u->run + !QUIESCE_MUTANT(srcu_barrier_early));
 }
@@ -98,7 +100,6 @@ static bool advance(struct quiesce__srcu_update *u, bool ask)
 		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, ask))
 			return false;
 		run_some(u);
-		quiesce__srcu_enter(ssp); /* a callback may have forked, and this be the child */
 	}
 	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a wish. */
 }
