@@ -70,11 +70,11 @@ static void a_free_lock_is_free_in_the_child(void **state)
 {
 	(void)state;
 	in_good_child(works_and_ends);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 8; i++) {
 		if (i % 2)
 			wait_until(rcu_sync_is_idle(&sem.rss));
 		write_a_little(); /* readers are slow, the helper may be about to change that */
-		for (int k = 0; k < i; k++)
+		for (int k = 0; k < 3 * i; k++)
 			short_rest();
 		in_good_child(works_and_ends);
 	}
@@ -345,6 +345,8 @@ static void sections_of_others_stay_in_the_parent(void **state)
 
 /* ---- the helper is never cut in two ---- */
 
+enum { NR_HALVES = 200 };
+
 static int halves;
 
 static void two_halves(struct rcu_head *head)
@@ -363,27 +365,27 @@ static void is_whole_and_goes_on(void)
 {
 	must(!in_time(fork_begun) || flag_get(&halves) % 2 == 0);
 	srcu_barrier(&domain);
-	must(!in_time(fork_begun) || flag_get(&halves) == 1000);
+	must(!in_time(fork_begun) || flag_get(&halves) == 2 * NR_HALVES);
 }
 
 static void forks_beside_callbacks(void **state)
 {
-	static struct rcu_head head[500];
+	static struct rcu_head head[NR_HALVES];
 	int nr_forks = 0;
 
 	(void)state;
 	for (int round = 0; round < 3 || nr_forks < 10; round++) {
 		quiesce_store_relaxed(&halves, 0);
-		for (int i = 0; i < 500; i++)
+		for (int i = 0; i < NR_HALVES; i++)
 			call_srcu(&domain, &head[i], two_halves);
 		wait_until(flag_get(&halves) > 0);
-		for (int i = 0; i < 4 && flag_get(&halves) < 1000; i++) {
+		for (int i = 0; i < 4 && flag_get(&halves) < 2 * NR_HALVES; i++) {
 			fork_begun = now_ns();
 			in_good_child(is_whole_and_goes_on);
 			nr_forks++;
 		}
 		srcu_barrier(&domain);
-		assert_int_equal(halves, 1000);
+		assert_int_equal(halves, 2 * NR_HALVES);
 	}
 }
 
