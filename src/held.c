@@ -50,6 +50,8 @@ void quiesce__held_add(const void *object, enum quiesce__held_kind kind)
 	struct entry *e;
 
 	quiesce__fork_check();
+	if (!(quiesce__self()->state & QUIESCE_TLS_EXITING))
+		platform_arm_thread_exit(); /* if that cannot be, its end is not reported */
 	begin(&mask);
 	e = find_free();
 	if (e)
