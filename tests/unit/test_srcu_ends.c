@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* test_srcu_ends.c - domains that begin, end, and are ended too early; how many there may be; who may free one. */
+#include "rwsems.h"
+
+#include <quiesce/srcu.h>
+
+static struct srcu_struct domain;
+
+static void fresh(void)
+{
+	assert_int_equal(init_srcu_struct(&domain), 0);
+}
+
+static int nr_run;
+
+static void run(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_run);
+}
+
+static void *synchronize_main(void *done)
+{
+	synchronize_srcu(&domain);
+	flag_set((int *)done);
+	return NULL;
+}
+
+/* ---- too early ---- */
+
+static void what_goes_on_is_told_and_goes_on(void **state)
+{
+	static struct rcu_head head;
+	uint64_t sleeps = stats_now().sleeps;
+	pthread_t updater;
+	int idx, done = 0;
+
+	(void)state;
+	fresh();
+	nr_run = 0;
+	idx = srcu_read_lock(&domain);
+	TOLD(QUIESCE_MISUSE_IN_USE, "1 readers inside", cleanup_srcu_struct(&domain));
+	call_srcu(&domain, &head, run);
+	thread_must(pthread_create(&updater, NULL, synchronize_main, &done));
+	wait_until(stats_now().sleeps > sleeps);
+	TOLD(QUIESCE_MISUSE_IN_USE, "&domain", cleanup_srcu_struct(&domain));
+	assert_false(flag_get(&done));
+	assert_int_equal(flag_get(&nr_run), 0);
+	srcu_read_unlock(&domain, idx);
+	pthread_join(updater, NULL);
+	srcu_barrier(&domain);
+	assert_int_equal(flag_get(&nr_run), 1);
+	cleanup_srcu_struct(&domain);
+}
+
+static sem_t reached, go_on;
+
+static void run_slowly(struct rcu_head *head)
+{
+	sem_post(&reached);
+	wait_for(&go_on);
+	run(head);
+}
+
+/* A callback that runs is one that is pending. */
+static void pending_callbacks_are_told(void **state)
+{
+	static struct rcu_head head[3];
+
+	(void)state;
+	fresh();
+	nr_run = 0;
+	sem_init(&reached, 0, 0);
+	sem_init(&go_on, 0, 0);
+	for (int i = 0; i < 3; i++)
+		call_srcu(&domain, &head[i], i ? run : run_slowly);
+	wait_for(&reached);
+	TOLD(QUIESCE_MISUSE_IN_USE, "3 callbacks pending", cleanup_srcu_struct(&domain));
+	sem_post(&go_on);
+	srcu_barrier(&domain);
+	assert_int_equal(flag_get(&nr_run), 3);
+	cleanup_srcu_struct(&domain);
+}
+
+static void nothing_is_no_callback(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	fresh();
+	nr_run = 0;
+	TOLD(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, NULL, run));
+	TOLD(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, &head, NULL));
+	srcu_barrier(&domain);
+	assert_int_equal(nr_run, 0);
+	cleanup_srcu_struct(&domain);
+}
+
+/* ---- the end ---- */
+
+static void a_domain_ends_and_begins(void **state)
+{
+	static struct rcu_head head[100];
+	DEFINE_SRCU(unused);
+
+	(void)state;
+	cleanup_srcu_struct(&unused);
+	nr_run = 0;
+	for (int i = 0; i < 100; i++) {
+		int idx;
+
+		if (i % 3)
+			fresh(); /* else it opens itself */
+		idx = srcu_read_lock(&domain);
+		call_srcu(&domain, &head[i], run);
+		srcu_read_unlock(&domain, idx);
+		if (i % 2)
+			synchronize_srcu(&domain);
+		else
+			(void)start_poll_synchronize_srcu(&domain);
+		srcu_barrier(&domain);
+		assert_int_equal(flag_get(&nr_run), i + 1);
+		synchronize_srcu(&domain); /* which somebody who polls wants, too */
+		cleanup_srcu_struct(&domain);
+	}
+}
+
+struct object {
+	struct srcu_struct srcu;
+	int idx;
+	sem_t begun;
+};
+
+static void *last_reader(void *arg)
+{
+	struct object *o = arg;
+
+	o->idx = srcu_read_lock(&o->srcu);
+	sem_post(&o->begun);
+	srcu_read_unlock(&o->srcu, o->idx);
+	return NULL;
+}
+
+/* A reader touches nothing after it is counted as left. */
+static void who_has_waited_frees_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct object *o = aligned_alloc(QUIESCE_CACHELINE, (sizeof *o + QUIESCE_CACHELINE - 1) & -(size_t)QUIESCE_CACHELINE);
+		pthread_t thread;
+
+		assert_non_null(o);
+		assert_int_equal(init_srcu_struct(&o->srcu), 0);
+		sem_init(&o->begun, 0, 0);
+		thread_must(pthread_create(&thread, NULL, last_reader, o));
+		wait_for(&o->begun);
+		if (i % 2)
+			synchronize_srcu_expedited(&o->srcu);
+		else
+			synchronize_srcu(&o->srcu);
+		cleanup_srcu_struct(&o->srcu);
+		memset(o, 0x5a, sizeof *o);
+		free(o);
+		pthread_join(thread, NULL);
+	}
+}
+
+/* ---- many domains ---- */
+
+enum { MANY = 2000 };
+
+static long address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(file);
+	if (fscanf(file, "%ld", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages;
+}
+
+static void use_all(struct srcu_struct *many)
+{
+	static struct rcu_head head[MANY];
+	static int idx[MANY];
+
+	nr_run = 0;
+	for (int i = 0; i < MANY; i++) {
+		idx[i] = srcu_read_lock(&many[i]);
+		if (i % 2)
+			call_srcu(&many[i], &head[i], run);
+	}
+	assert_int_equal(flag_get(&nr_run), 0);
+	for (int i = 0; i < MANY; i++)
+		srcu_read_unlock(&many[i], idx[i]);
+	for (int i = 0; i < MANY; i++)
+		srcu_barrier(&many[i]);
+	assert_int_equal(flag_get(&nr_run), MANY / 2);
+}
+
+static void many_domains_leave_nothing(void **state)
+{
+	static struct srcu_struct many[MANY];
+	long pages[2], peak[2];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MANY; i++)
+			assert_int_equal(init_srcu_struct(&many[i]), 0);
+		peak[round > 0] = address_space();
+		use_all(many);
+		for (int i = 0; i < MANY; i++)
+			cleanup_srcu_struct(&many[i]);
+		pages[round > 0] = address_space();
+		if (round > 0) {
+			assert_true(peak[1] <= peak[0] + 100);
+			assert_true(pages[1] <= pages[0] + 100);
+		}
+	}
+	assert_true(peak[0] > pages[0]); /* else the second look says nothing */
+}
+
+/* ---- cookies ---- */
+
+/* The helper sees to it: nobody waits, and nobody asks. */
+static void what_was_started_ends_by_itself(void **state)
+{
+	struct rcu_gp_seq seq, later;
+	unsigned long before;
+	int idx;
+
+	(void)state;
+	fresh();
+	idx = srcu_read_lock(&domain);
+	before = srcu_batches_completed(&domain);
+	seq = start_poll_synchronize_srcu(&domain);
+	later = get_state_synchronize_srcu(&domain);
+	assert_false(poll_state_synchronize_srcu(&domain, seq));
+	srcu_read_unlock(&domain, idx);
+	wait_until(srcu_batches_completed(&domain) > before);
+	wait_until(poll_state_synchronize_srcu(&domain, seq));
+	synchronize_srcu(&domain);
+	assert_true(poll_state_synchronize_srcu(&domain, later));
+	assert_true(poll_state_synchronize_srcu(&domain, get_completed_synchronize_srcu()));
+	cleanup_srcu_struct(&domain);
+}
+
+/* A cookie of inside a section is not complete before the section ends, however many grace periods others ask for. */
+static void a_cookie_waits_for_its_section(void **state)
+{
+	enum { NR = 4 };
+	pthread_t updater[NR];
+	int done[NR] = { 0 };
+	struct rcu_gp_seq seq;
+	int idx;
+
+	(void)state;
+	fresh();
+	for (int round = 0; round < 20; round++) {
+		idx = srcu_read_lock(&domain);
+		seq = get_state_synchronize_srcu(&domain);
+		for (int i = 0; i < NR; i++) {
+			done[i] = 0;
+			thread_must(pthread_create(&updater[i], NULL, synchronize_main, &done[i]));
+		}
+		for (int i = 0; i < 50; i++) {
+			srcu_read_unlock(&domain, srcu_read_lock(&domain));
+			assert_false(poll_state_synchronize_srcu(&domain, seq));
+		}
+		srcu_read_unlock(&domain, idx);
+		for (int i = 0; i < NR; i++)
+			pthread_join(updater[i], NULL);
+	}
+	cleanup_srcu_struct(&domain);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_goes_on_is_told_and_goes_on),
+		TEST(pending_callbacks_are_told),
+		TEST(nothing_is_no_callback),
+		TEST(a_domain_ends_and_begins),
+		TEST(who_has_waited_frees_it),
+		TEST(many_domains_leave_nothing),
+		TEST(what_was_started_ends_by_itself),
+		TEST(a_cookie_waits_for_its_section),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
