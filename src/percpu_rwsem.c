@@ -355,7 +355,7 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 			end_write(sem);
 		return false;
 	}
-	sem->owner = quiesce__self();
+	quiesce_store_relaxed(&sem->owner, quiesce__self()); /* Relaxed: for questions. */
 	return true;
 }
 
@@ -376,7 +376,7 @@ void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() of a lock that no writer holds");
 		return;
 	}
-	sem->owner = NULL;
+	quiesce_store_relaxed(&sem->owner, NULL); /* Relaxed: for questions. */
 	end_write(sem);
 }
 

@@ -148,7 +148,7 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	state = rss->gp_state;
 	if (state == RCU_SYNC_IDLE)
 		set_state(rss, RCU_SYNC_ENTER);
-	rss->gp_count++;
+	quiesce_store_relaxed(&rss->gp_count, rss->gp_count + 1); /* Relaxed: under the lock. */
 	quiesce__unlock(&rss->lock);
 	if (state == RCU_SYNC_IDLE) {
 		ops_of(rss)->wait(rss->domain);
@@ -166,7 +166,9 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 	quiesce__fork_check();
 	quiesce__lock(&rss->lock);
 	unbalanced = !rss->gp_count;
-	if (!unbalanced && !--rss->gp_count) {
+	if (!unbalanced)
+		quiesce_store_relaxed(&rss->gp_count, rss->gp_count - 1); /* Relaxed: under the lock. */
+	if (!unbalanced && !rss->gp_count) {
 		queue = rss->gp_state == RCU_SYNC_PASSED;
 		set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY);
 	}

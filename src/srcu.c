@@ -140,7 +140,9 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	quiesce__lock_reset(&u->lock);
 	u->driven = u->fenced = false;
 	u->waiters = NULL;
-	u->expedite = u->no_memory = 0;
+	/* Relaxed: hints. */
+	quiesce_store_relaxed(&u->expedite, 0);
+	quiesce_store_relaxed(&u->no_memory, 0);
 	u->seen = 0;
 	u->hurry_not_before = 0;
 	/* Relaxed: readers may see it late. */
