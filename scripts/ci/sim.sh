@@ -3,17 +3,19 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.25
-[ -n "${CI_LONG:-}" ] && seconds=80
+seconds=0.25 short=0.08 # for programs of many scenarios
+[ -n "${CI_LONG:-}" ] && seconds=80 short=25
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish
 first=${SIM_FIRST:-1}
 [ -z "${CI_LONG:-}" ] || first=${SIM_FIRST:-$((16#$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)))}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
-	local program status=0
-	for program in sim_rcu sim_shazptr sim_hazptr; do
-		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $seconds --first "$first"
+	local program each status=0
+	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu; do
+		each=$seconds
+		[ $program = sim_srcu ] && each=$short
+		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"
 		local rc=$?
 		[ $rc -le $status ] || status=$rc
 	done >"$CI_BUILD/sim-$1.out" 2>&1

@@ -33,6 +33,8 @@ void world_no_idling(void);
 /* The domain is freed: cleaned up, and nobody touches it any more. */
 void world_domain_gone(intptr_t domain);
 
+/* In a run, where to start a thread is a system call. */
+void world_spawn(void (*fn)(void *), void *arg, const char *name);
 /* Fewer times than @most. */
 void world_stay(uint32_t most);
 /* Sleep until *@word is @value, and what lets others on; acquire and release. */

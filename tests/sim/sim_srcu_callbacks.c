@@ -370,14 +370,18 @@ static void taker(void *unused)
 
 static void poller(void *unused)
 {
+	uint32_t never = 0;
+
 	(void)unused;
 	while (!quiesce_load_acquire(RU3, &asked))
 		platform_yield();
 	for (int i = 0; !poll_state_synchronize_srcu(world_domain[0], cookie); i++) {
 		if (i == 20 && !start_it)
 			synchronize_srcu(world_domain[0]);
-		else
+		else if (i < 20)
 			platform_yield();
+		else
+			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed that it was asked */
 		sim_assert(i < 1000);
 	}
 	world_free(victim);

@@ -161,8 +161,8 @@ static void lives_again(void *unused)
 {
 	(void)unused;
 	for (uint32_t i = 0; i < 3; i++) {
-		sim_spawn(last_reader, NULL, "reader");
-		sim_spawn(last_reader, NULL, "reader");
+		world_spawn(last_reader, NULL, "reader");
+		world_spawn(last_reader, NULL, "reader");
 		world_await(&asked, 2 * i + 2);
 		synchronize_srcu(world_domain[0]);
 		cleanup_srcu_struct(world_domain[0]);
@@ -297,7 +297,7 @@ static void child_of_fork(void)
 		world_updater((void *)1);
 	srcu_barrier(world_domain[0]);
 	sim_assert(sim_obj_is_free((int)mine->id));
-	sim_spawn(world_reader, (void *)1, "reader");
+	world_spawn(world_reader, (void *)1, "reader");
 	world_updater((void *)1);
 	srcu_barrier(world_domain[1]);
 }
@@ -394,7 +394,7 @@ static void forks_in_callback(struct rcu_head *head)
 	quiesce_store_relaxed(&forked, 1);
 	if (sim_random(2))
 		world_updater((void *)0);
-	sim_spawn(childs_thread, NULL, "child");
+	world_spawn(childs_thread, NULL, "child");
 }
 
 static void queues_fork(void *unused)

@@ -59,12 +59,17 @@ static void pages_begin(void)
 	}
 }
 
-/* What this thread has stored there is on its way no more. */
-void world_domain_gone(intptr_t domain)
+/* Nothing that this thread has stored is on its way any more. */
+static void system_call(void)
 {
 	uint32_t nobody = 0;
 
 	platform_futex_wake(&nobody, 1);
+}
+
+void world_domain_gone(intptr_t domain)
+{
+	system_call();
 	out_of_bounds = gone[domain] = true;
 	if (mprotect(world_domain[domain], PAGE, PROT_NONE))
 		abort();
@@ -117,6 +122,12 @@ void world_no_idling(void)
 }
 
 /* ---- threads ---- */
+
+void world_spawn(void (*fn)(void *), void *arg, const char *name)
+{
+	system_call();
+	sim_spawn(fn, arg, name);
+}
 
 void world_stay(uint32_t most)
 {
