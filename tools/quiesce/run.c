@@ -39,15 +39,18 @@ bool run_listed(const char *const *list, const char *name)
 	return false;
 }
 
-/* Without it there are no ratios, if time runs out. */
-static void yardstick_first(const struct op **types, int nr)
+/* Without these there are no ratios, if time runs out. */
+static void yardsticks_first(const struct op **types, int nr)
 {
-	for (int i = 1; i < nr; i++)
-		if (!strcmp(types[i]->name, RUN_YARDSTICK)) {
-			const struct op *first = types[0];
+	static const char *const yardsticks[] = { RUN_YARDSTICK, "refcnt", "pthread_rwlock", "rcu_sync", NULL };
+	int first = 0;
 
-			types[0] = types[i];
-			types[i] = first;
+	for (int i = 0; i < nr; i++)
+		if (run_listed(yardsticks, types[i]->name)) {
+			const struct op *other = types[first];
+
+			types[first++] = types[i];
+			types[i] = other;
 		}
 }
 
@@ -62,7 +65,7 @@ static void measure(const struct options *options, const struct part *part, uint
 		if ((!part->only || run_listed(part->only, types[i]->name)) &&
 		    (!part->without || !run_listed(part->without, types[i]->name)))
 			types[kept++] = types[i];
-	yardstick_first(types, kept);
+	yardsticks_first(types, kept);
 	for (; part->readers[base.nr_readers]; base.nr_readers++)
 		base.readers[base.nr_readers] = part->readers[base.nr_readers];
 	if (!interrupted())
