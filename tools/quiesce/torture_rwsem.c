@@ -299,6 +299,7 @@ static void set_up_with(const struct torture_rwsem_ops *which)
 	ops = which;
 	torture_churn = &churn;
 	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* counters at first use */
+	/* Before there are threads: the first use tells the kernel, which takes its time if many run. */
 	for (int i = 1; i < LOCKS; i++)
 		percpu_init_rwsem(&shared[i].lock);
 }
