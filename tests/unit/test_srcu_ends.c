@@ -214,12 +214,12 @@ static void many_domains_leave_nothing(void **state)
 		for (int i = 0; i < MANY; i++)
 			cleanup_srcu_struct(&many[i]);
 		pages[round > 0] = address_space();
-		if (round > 0) {
+		if (round > 0 && !QUIESCE_TSAN) { /* which has mappings of its own */
 			assert_true(peak[1] <= peak[0] + 100);
 			assert_true(pages[1] <= pages[0] + 100);
 		}
 	}
-	assert_true(peak[0] > pages[0]); /* else the second look says nothing */
+	assert_true(QUIESCE_TSAN || peak[0] > pages[0]); /* else the second look says nothing */
 }
 
 /* ---- cookies ---- */
