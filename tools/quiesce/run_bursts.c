@@ -84,5 +84,6 @@ void run_print_bursts(FILE *out, const struct results *results)
 		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
 			print_row(out, results, *type, fence);
 	fprintf(out, "factor: to rcu_sync, of time for a write.  document: 1000 uprobes switched on and off, s; 2-CPU VM, kernel,\n"
-		     "O. Nesterov, LKML 2015.  There 6.7 ms of each are the uprobe's own work, here 1.5 us: compare the order, not the factors.\n");
+		     "O. Nesterov, LKML 2015.  There 6.7 ms of each are the uprobe's own work, here 1.5 us: compare the order, not the\n"
+		     "factors.\n");
 }
