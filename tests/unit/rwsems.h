@@ -67,7 +67,7 @@ static inline void user_inside(struct user *u, struct percpu_rw_semaphore *sem, 
 /* A look at the queue from outside: the address only is of interest, so nothing orders it, and who checks races does not see it. */
 __attribute__((noinline, unused, no_sanitize("thread"))) static const void *look_at(struct quiesce__rwsem_waiter *const *at)
 {
-	return *(struct quiesce__rwsem_waiter *const volatile *)at;
+	return *(struct quiesce__rwsem_waiter *const volatile *)at; /* raw: the library writes it plainly, under its lock */
 }
 
 /* The same, and it is the last in the queue when this returns, unless it, or who was the last before it, gave up meanwhile.

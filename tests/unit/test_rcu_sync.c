@@ -181,7 +181,7 @@ static void updater_end(struct updater *u)
 /* How many are between enter and exit: a look from outside, which who checks races does not see. */
 __attribute__((noinline, no_sanitize("thread"))) static uint32_t count_inside(void)
 {
-	return *(volatile uint32_t *)&rss.gp_count;
+	return *(volatile uint32_t *)&rss.gp_count; /* raw: the library writes it plainly, under its lock */
 }
 
 static void enters_share_the_first_grace_period(void **state)
