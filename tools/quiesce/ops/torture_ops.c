@@ -73,6 +73,7 @@ DEFINE_SRCU(torture_domain);
 
 /* Sections nest, in signal handlers too: the place is taken before it is filled. */
 #define DEPTH 32
+/* raw: between a thread and its own signal handler. */
 static __thread volatile uint32_t depth;
 static __thread int section[DEPTH];
 
