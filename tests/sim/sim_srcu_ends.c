@@ -263,6 +263,13 @@ static void setup_shutdown(void)
 static uint32_t forked;
 static int nr_calling, may_be_lost; /* who vanishes inside a call may take its callback along */
 
+/* Nobody forks while another initialises the library. */
+static void fork_begin(enum world_mode mode)
+{
+	world_begin(mode);
+	quiesce_slots();
+}
+
 static void parents_queuer(void *domain)
 {
 	for (int i = 0; i < 6; i++) {
@@ -322,7 +329,7 @@ static void forker(void *unused)
 
 static void fork_threads(enum world_mode mode)
 {
-	world_begin(mode);
+	fork_begin(mode);
 	sim_spawn(forker, NULL, "forker");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
 	sim_spawn(parents_queuer, (void *)1, "queuer");
@@ -335,7 +342,7 @@ static void setup_full_fork(void) { fork_threads(FULL); }
 
 static void setup_fork_barrier(void)
 {
-	world_begin(ANY);
+	fork_begin(ANY);
 	sim_spawn(forker, NULL, "forker");
 	sim_spawn(parents_barrier, (void *)0, "queuer");
 	sim_spawn(parents_barrier, (void *)1, "queuer");
@@ -363,7 +370,7 @@ static void forks_one(void *unused)
 
 static void setup_fork_one(void)
 {
-	world_begin(ANY);
+	fork_begin(ANY);
 	sim_spawn(forks_one, NULL, "forker");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
@@ -406,7 +413,7 @@ static void queues_fork(void *unused)
 
 static void fork_callback_threads(void)
 {
-	world_begin(ANY);
+	fork_begin(ANY);
 	sim_spawn(queues_fork, NULL, "queuer");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
 	sim_spawn(parents_waiter, (void *)0, "waiter");
