@@ -3,7 +3,7 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.25 short=0.08 # for programs of many scenarios
+seconds=0.17 short=0.08 # for programs of many scenarios
 [ -n "${CI_LONG:-}" ] && seconds=80 short=25
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish
@@ -12,7 +12,7 @@ first=${SIM_FIRST:-1}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
 	local program each status=0
-	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu; do
+	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem; do
 		each=$seconds
 		[ $program = sim_srcu ] && each=$short
 		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"
