@@ -26,6 +26,7 @@ static struct {
 	uint32_t asleep;  /* 1: the helper sleeps, or is about to */
 	uint32_t poked;   /* 1: take a step of every job */
 	uint32_t started; /* NONE, STARTING, RUNNING */
+	const void *starter; /* the thread that is STARTING it */
 	uint32_t stop;
 	uint32_t in_step; /* for the fork gate */
 	uint32_t steps;   /* counts steps that are over, while somebody waits for one */
@@ -163,18 +164,19 @@ static bool ensure_thread(void)
 			quiesce__lock(&helper.lock);
 			continue;
 		}
+		helper.starter = quiesce__self();
 		change_started(STARTING);
 		quiesce__unlock(&helper.lock);
 		failed = platform_thread_start(helper_main, NULL, "quiesce-helper", -1) != 0;
 		quiesce__lock(&helper.lock);
-		if (helper.started == STARTING) /* else it has come and gone */
+		if (helper.started == STARTING && helper.starter == quiesce__self()) /* else it has come and gone */
 			change_started(failed ? NONE : RUNNING);
 	}
 }
 
 static bool rouse(void)
 {
-	bool asleep = helper.asleep;
+	bool asleep = quiesce_load_relaxed(&helper.asleep) != 0; /* Relaxed: a wake-up too many does no harm. */
 
 	quiesce_store_relaxed(&helper.asleep, 0); /* Relaxed: under the lock. */
 	return asleep;
@@ -383,14 +385,14 @@ void quiesce__helper_fork_child(void)
 	quiesce__lock_reset(&helper.lock);
 	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
 	helper.started = quiesce__in_helper() ? RUNNING : NONE;
-	if (helper.started)
-		return;
-	if (helper.current)
-		list_job(helper.current, 0);
-	helper.current = NULL;
 	/* Of locks that nobody may use any more in the child, or that are about to be initialised anew. */
 	settle_all(&helper.calling);
 	settle_all(&helper.aging);
 	settle_all(&helper.fresh);
 	unlist_job(&helper.later);
+	if (helper.started)
+		return; /* and goes on with its step */
+	if (helper.current && helper.current != &helper.later)
+		list_job(helper.current, 0);
+	helper.current = NULL;
 }

@@ -160,6 +160,7 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 	char *base;
 
 	quiesce__init();
+	quiesce__fork_check();
 	quiesce__used();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
@@ -182,6 +183,7 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu, uint32_t words)
 {
 	struct platform_sigmask mask;
 
+	quiesce__fork_check();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
 	if (percpu->base)

@@ -416,7 +416,7 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 	bool used;
 
 	quiesce__lock(&sem->lock);
-	used = sem->block || inside(sem);
+	used = sem->block || sem->rss.gp_count || inside(sem);
 	quiesce__unlock(&sem->lock);
 	if (quiesce_unlikely(used)) {
 		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem() of %p, which is held or waited for", (void *)sem);
@@ -426,6 +426,7 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 	if ((sem->written || !quiesce__percpu_sequences()) && !QUIESCE_MUTANT(rwsem_free_no_wait))
 		quiesce_synchronize_rcu(); /* readers that have left and look whether to wake a writer */
 	quiesce__percpu_close(&sem->percpu, WORDS);
+	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
 }
 
 /* ---- debug builds of programs ---- */

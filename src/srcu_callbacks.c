@@ -56,16 +56,18 @@ static void take(struct quiesce__srcu_update *u)
 static void run_one(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head = u->taken;
+	uint64_t run;
 
 	u->taken = head->next;
 	if (QUIESCE_MUTANT(srcu_barrier_early))
-		quiesce_store_relaxed(&u->run, u->run + 1);
+		quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->run) + 1); /* Relaxed: a planted bug. */
 	head->func(head);
 	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
 	 * whoever does so takes us to be in the function. */
 	quiesce__srcu_enter(quiesce__srcu_domain(u));
+	run = quiesce_load_relaxed(&u->run); /* Relaxed: written under the lock. */
 	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
-	quiesce_store_release(SR8, &u->run, u->run + !QUIESCE_MUTANT(srcu_barrier_early));
+	quiesce_store_release(SR8, &u->run, run + !QUIESCE_MUTANT(srcu_barrier_early));
 }
 
 static void tell_barriers(struct quiesce__srcu_update *u)

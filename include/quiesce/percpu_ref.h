@@ -36,6 +36,9 @@
  * with any count.  A change of mode that another thread was in the middle of is completed by the child's next one.
  *
  * Source: the kernel's percpu-refcount of T. Heo and K. Overstreet, for names and modes.
+ *
+ * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
+ * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
  */
 #ifndef QUIESCE_PERCPU_REF_H
 #define QUIESCE_PERCPU_REF_H

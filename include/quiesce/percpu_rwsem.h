@@ -32,6 +32,9 @@
  * pthread_rwlock_t.  The same goes for a thread that ends, or is cancelled, with the lock held: it stays held; the
  * debug build reports it, and the stall report tells who waits for it.
  *
+ * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
+ * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ *
  * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers count first
  * and look then, counts never go down (percpu.h), and nobody overtakes the queue.
  */
@@ -217,7 +220,8 @@ static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
 }
 
 /** percpu_up_write - release what was acquired for writing.
- * Context: any thread; does not sleep.  Cost: a lock, and a system call for each thread that it lets in.
+ * Context: any thread; does not sleep, but for the first call of a process, which starts a thread.
+ * Cost: a lock, and a system call or two if somebody waits.
  * Misuse: a lock that no writer holds: reported.
  * Orders: release. */
 static inline void percpu_up_write(struct percpu_rw_semaphore *sem)

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define ENOMEM_TRIES 10000
+#define CMD_PRIVATE_EXPEDITED_RSEQ (1 << 7) /* since Linux 5.10, and headers may be older */
+#define CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ (1 << 8)
 #define CMD_THAT_NO_KERNEL_HAS (1 << 30)
 
 static int membarrier(int cmd, unsigned int flags)
@@ -35,6 +37,8 @@ int platform_membarrier_init(void)
 	if (membarrier(CMD_THAT_NO_KERNEL_HAS, 0) == 0 || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 1u << 31) == 0)
 		return -EREMOTEIO;
 	err = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
+	/* Now, because later, with many threads, it takes long; whether it worked is asked when it is needed. */
+	membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0);
 	return err ? err : membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
 }
 
@@ -55,9 +59,6 @@ int platform_membarrier(void)
 {
 	return membarrier_patient(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
-
-#define CMD_PRIVATE_EXPEDITED_RSEQ (1 << 7) /* since Linux 5.10, and headers may be older */
-#define CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ (1 << 8)
 
 int platform_membarrier_restart(void)
 {
