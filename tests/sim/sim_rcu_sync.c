@@ -207,7 +207,7 @@ static int nr_inside_gp;
 
 static uint64_t state_now(void)
 {
-	return *(volatile uint64_t *)&rss->gp_state;
+	return *(volatile uint64_t *)&rss->gp_state; /* raw: no step of the machine */
 }
 
 static struct watch begins(enum event event)

@@ -89,7 +89,7 @@ static void finish_jobs(void)
 	for (int i = 0; i < NR_JOBS; i++)
 		if (work[i]->done != work[i]->wanted)
 			sim_fail("%d of %d pieces of work are done", (int)work[i]->done, (int)work[i]->wanted);
-	sim_assert(!quiesce__helper_running() || !*(volatile uint32_t *)&work[0]->in_step);
+	sim_assert(!quiesce__helper_running() || !*(volatile uint32_t *)&work[0]->in_step); /* raw: no step of the machine */
 }
 
 /* The first threads cannot be had: whoever is told so does the work, and nobody else's is lost. */

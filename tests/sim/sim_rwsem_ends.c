@@ -128,7 +128,7 @@ static void setup_free_burst_any(void) { free_burst(ANY); }
 /* All wait in line for a writer: readers, and then who frees. */
 static const void *last_in_queue(void)
 {
-	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last;
+	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last; /* raw: no step of the machine */
 }
 
 static void first_writer(void *nr)

@@ -47,7 +47,7 @@ static void in_line(void *nr)
 
 static const void *last_in_queue(void)
 {
-	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last;
+	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last; /* raw: no step of the machine */
 }
 
 /* Whose turn it is queues, because we hold the lock. */
@@ -316,7 +316,7 @@ static void leaves_late(void *unused)
 	world_stay(2 + sim_random(2) * sim_random(200));
 	world_look();
 	world_reader_out();
-	if (*(volatile uint32_t *)&world_sem->drain)
+	if (*(volatile uint32_t *)&world_sem->drain) /* raw: no step of the machine */
 		sim_saw();
 	percpu_up_read(world_sem);
 }
@@ -376,7 +376,7 @@ static void setup_wakes_often(void)
 
 static uint64_t state_now(void)
 {
-	return *(volatile uint64_t *)&world_sem->rss.gp_state;
+	return *(volatile uint64_t *)&world_sem->rss.gp_state; /* raw: no step of the machine */
 }
 
 static uint64_t membarriers(void)
