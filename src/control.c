@@ -234,8 +234,16 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 
 /* ---- fork ---- */
 
+/* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
+ * handlers, which may come between, run with signals blocked too. */
+static struct platform_sigmask mask_before_fork;
+static const struct quiesce_tls_v1 *forking; /* whose mask this is; both under the locks */
+
 void quiesce__fork_prepare(void)
 {
+	struct platform_sigmask mask;
+
+	platform_signals_block(&mask);
 	quiesce__reclaim_fork_prepare();
 	quiesce__retired_fork_prepare();
 	quiesce__shazptr_fork_prepare();
@@ -243,10 +251,15 @@ void quiesce__fork_prepare(void)
 	quiesce__lock(&quiesce__readers.lock);
 	quiesce__helper_fork_prepare();
 	quiesce__percpu_fork_prepare();
+	mask_before_fork = mask;
+	forking = quiesce__self();
 }
 
 void quiesce__fork_parent(void)
 {
+	struct platform_sigmask mask = mask_before_fork;
+
+	forking = NULL;
 	quiesce__percpu_fork_parent();
 	quiesce__helper_fork_parent();
 	quiesce__unlock(&quiesce__readers.lock);
@@ -254,6 +267,7 @@ void quiesce__fork_parent(void)
 	quiesce__shazptr_fork_parent();
 	quiesce__retired_fork_parent();
 	quiesce__reclaim_fork_parent();
+	platform_signals_restore(&mask);
 }
 
 void quiesce__fork_child(void)
@@ -278,5 +292,8 @@ void quiesce__fork_child(void)
 	quiesce__shazptr_fork_child();
 	quiesce__reclaim_fork_child();
 	quiesce__retired_fork_child();
+	if (forking == quiesce__self()) /* else nobody prepared for this child */
+		platform_signals_restore(&mask_before_fork);
+	forking = NULL;
 	errno = saved;
 }

@@ -241,7 +241,10 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 		for (size_t id = 0; base && id < nr_ids; id++) {
 			const uint64_t *set = (const uint64_t *)(const void *)(base + id * SET_BYTES);
 
-			nr += quiesce_load_relaxed(set + entered) - quiesce_load_relaxed(set + left); /* Relaxed: a planted bug. */
+			/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */
+			nr += quiesce_load_acquire(PC2, set + entered);
+			/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */
+			nr -= quiesce_load_acquire(PC2, set + left);
 		}
 		return nr;
 	}

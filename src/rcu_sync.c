@@ -162,13 +162,15 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 {
 	bool unbalanced, queue = false;
+	uint32_t count;
 
 	quiesce__fork_check();
 	quiesce__lock(&rss->lock);
-	unbalanced = !rss->gp_count;
+	count = quiesce_load_relaxed(&rss->gp_count); /* Relaxed: under the lock. */
+	unbalanced = !count;
 	if (!unbalanced)
-		quiesce_store_relaxed(&rss->gp_count, rss->gp_count - 1); /* Relaxed: under the lock. */
-	if (!unbalanced && !rss->gp_count) {
+		quiesce_store_relaxed(&rss->gp_count, count - 1); /* Relaxed: as above. */
+	if (count == 1) {
 		queue = rss->gp_state == RCU_SYNC_PASSED;
 		set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY);
 	}

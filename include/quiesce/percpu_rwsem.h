@@ -201,8 +201,8 @@ static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
 #endif
 }
 
-/** percpu_down_write_timeout - the same, waiting at most @timeout_ns; then readers that queued behind it go on.
- * Return: acquired? */
+/** percpu_down_write_timeout - the same, waiting for others at most @timeout_ns; then readers that queued behind it go on.
+ * The membarrier, its own or that of another writer, comes on top.  Return: acquired? */
 static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 #ifdef QUIESCE_DEBUG
@@ -212,7 +212,7 @@ static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, ui
 #endif
 }
 
-/** percpu_down_write_trylock - the same without waiting for anybody.  Not in a signal handler.
+/** percpu_down_write_trylock - the same without waiting for readers, or for writers inside.  Not in a signal handler.
  * Cost: where it finds nobody inside, as percpu_down_write().  Return: acquired? */
 static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
 {

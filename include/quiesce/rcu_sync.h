@@ -104,7 +104,8 @@ QUIESCE_FAST bool rcu_sync_is_idle(const struct rcu_sync *rss)
 static inline void rcu_sync_enter(struct rcu_sync *rss) { quiesce_rcu_sync_enter(rss); }
 
 /** rcu_sync_exit - let readers be fast again, if nobody else is inside, after a grace period.
- * Context: does not sleep, unless the callback cannot be queued.  Misuse: without an enter: reported. */
+ * Context: does not sleep, unless the callback cannot be queued; the first call of a process
+ * starts a thread.  Misuse: without an enter: reported. */
 static inline void rcu_sync_exit(struct rcu_sync *rss) { quiesce_rcu_sync_exit(rss); }
 
 /** rcu_sync_dtor - end the use of @rss; waits for a callback that is still to come.

@@ -227,7 +227,8 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
  * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by the helper thread,
  *   short, and not waiting for other callbacks; it may call call_srcu().
  *
- * Context: any thread, also in a section; not in a signal handler.  Does not sleep.
+ * Context: any thread, also in a section; not in a signal handler.  Does not sleep; the first call of a process starts
+ *   a thread.
  *   Callbacks of a domain run in the order of the calls, one at a time.
  * Cost: a compare-and-exchange.  If no helper thread can be had, the caller does the helper's work, as far as
  *   that goes without sleeping: callbacks that a reader keeps from running wait for the next call_srcu(),

@@ -4,6 +4,32 @@
 
 #include <quiesce/srcu.h>
 
+DEFINE_STATIC_PERCPU_RWSEM(handlers_lock);
+DEFINE_STATIC_SRCU(handlers_domain);
+static uint32_t raise_in_fork, handled;
+
+/* The first user of both, in the midst of fork(): between the library's handlers, as this one was registered before them. */
+static void first_user(int signal)
+{
+	(void)signal;
+	srcu_read_unlock(&handlers_domain, srcu_read_lock(&handlers_domain));
+	if (percpu_down_read_trylock(&handlers_lock))
+		percpu_up_read(&handlers_lock);
+	handled++;
+}
+
+static void in_the_midst_of_fork(void)
+{
+	if (raise_in_fork)
+		raise(SIGUSR2);
+}
+
+static void before_all_others(void)
+{
+	pthread_atfork(in_the_midst_of_fork, NULL, NULL);
+}
+static void (*const begin)(void) __attribute__((section(".preinit_array"), used)) = before_all_others;
+
 static void must(int ok)
 {
 	if (!ok)
@@ -452,9 +478,33 @@ static void children_without_handlers(void **state)
 	works(&sem);
 }
 
+static void child_of_midst(void)
+{
+	sigset_t now;
+
+	must(!sigprocmask(SIG_BLOCK, NULL, &now) && !sigismember(&now, SIGUSR2) && !sigismember(&now, SIGTERM));
+	first_user(0);
+}
+
+static void a_handler_in_the_midst_of_fork(void **state)
+{
+	sigset_t now;
+
+	(void)state;
+	signal(SIGUSR2, first_user);
+	raise_in_fork = 1;
+	in_good_child(child_of_midst);
+	raise_in_fork = 0;
+	assert_int_not_equal(handled, 0);
+	assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);
+	assert_false(sigismember(&now, SIGUSR2));
+	signal(SIGUSR2, SIG_DFL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(a_handler_in_the_midst_of_fork),
 		TEST(a_free_lock_is_free_in_the_child),
 		TEST(what_the_forking_thread_holds),
 		TEST(a_lock_of_others_begins_anew),

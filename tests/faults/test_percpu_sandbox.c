@@ -167,7 +167,7 @@ static void callers_help_themselves(void)
 	queue_all(&domain);
 	must(!flag_get(&nr_run));
 	srcu_read_unlock(&domain, idx);
-	call_srcu(&domain, &(struct rcu_head){ NULL }, run);
+	call_srcu(&domain, &(struct rcu_head){ .next = NULL }, run);
 	must(flag_get(&nr_run) == 51);
 }
 
