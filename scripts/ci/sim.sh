@@ -3,7 +3,7 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.12 short=0.06 # for programs of many scenarios
+seconds=0.08 short=0.05 # for programs of many scenarios
 [ -n "${CI_LONG:-}" ] && seconds=80 short=25
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
-seconds=3
+seconds=2
 per_cpu_seconds=1.8
 [ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600
 per_cpu=percpu_rwsem,srcu,percpu_ref
@@ -13,10 +13,10 @@ step "torture" "$CI_BUILD/torture/quiesce" torture --type=rcu,shazptr,hazptr --s
 step "torture, counted per CPU" "$CI_BUILD/torture/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
 for slots in cpu_id thread; do
 	step "torture, slots $slots" \
-		env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/quiesce" torture --type=shazptr --seconds=$((seconds / 3))
+		env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/quiesce" torture --type=shazptr --seconds=$(((seconds + 2) / 3))
 done
 step "torture, other waits for hazard pointers" "$CI_BUILD/torture/quiesce" torture \
-	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$((seconds / 3))
+	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$(((seconds + 2) / 3))
 for rate in 20 1000; do
 	step "torture, $rate of 65536 accesses held up" \
 		"$CI_BUILD/torture/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
@@ -24,7 +24,7 @@ for rate in 20 1000; do
 		--type=$per_cpu --seconds=$per_cpu_seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
-	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/tests/torture/claims" --seconds=$((seconds / 3))
+	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/tests/torture/claims" --seconds=$(((seconds + 2) / 3))
 done
 unprotected()
 {
