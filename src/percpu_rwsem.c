@@ -33,6 +33,12 @@
 
 #define WORDS 2u
 #define STALL_LOOK_NS 100000000u /* while nobody wakes us */
+#if defined(QUIESCE_SIM)
+#define SPINS 1u
+#else
+#define SPINS 64u
+#endif
+#define SPIN_PAUSES 4u
 enum { ENTERED, LEFT };
 
 enum { WAITING, GRANTED };
@@ -266,13 +272,25 @@ static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quie
 		     (unsigned long long)((platform_now_ns() - p->start) / 1000000), (unsigned long long)inside(sem));
 }
 
+/* Most sections are short: look for a few microseconds before sleeping. */
+static bool drained_soon(const struct percpu_rw_semaphore *sem)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (!inside(sem))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
 /* block is ours: sleep until the readers that got in before have left; false: @deadline came first. */
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__patience p = { .start = 0 };
 	bool done;
 
-	if (QUIESCE_MUTANT(rwsem_no_drain) || !inside(sem))
+	if (QUIESCE_MUTANT(rwsem_no_drain) || drained_soon(sem))
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {
