@@ -10,7 +10,6 @@ variant() {
 }
 with gcc
 variant O0 -Doptimization=0 -Dtool=disabled
-variant O3 -Doptimization=3 -Dtool=disabled
-variant lto -Db_lto=true -Dtool=disabled
+variant lto-O3 -Db_lto=true -Doptimization=3 -Dtool=disabled
 variant bare -Dtool=disabled -Dpeers=disabled -Dbuildtype=minsize
 finish
