@@ -4,7 +4,7 @@
 
 #include <quiesce/atomic.h>
 
-#include "costs.h"
+#include "meter.h"
 #include "rcuscale.h"
 #include "team.h"
 

@@ -2,7 +2,7 @@
 /* retirescale_cell.c - one window of deferred reclamation: allocate, publish or not, retire, free, drain. */
 #include <stdlib.h>
 
-#include "costs.h"
+#include "meter.h"
 #include "retirescale.h"
 #include "team.h"
 

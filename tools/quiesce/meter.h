@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* costs.h - what a stretch of time cost beside itself. */
-#ifndef QUIESCE_TOOL_COSTS_H
-#define QUIESCE_TOOL_COSTS_H
+/* meter.h - what a stretch of time cost beside itself. */
+#ifndef QUIESCE_TOOL_METER_H
+#define QUIESCE_TOOL_METER_H
 
 #include "tool.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* costs.c - processor time, function-call interrupts, membarriers, wake-ups. */
-#include "costs.h"
+/* meter.c - processor time, function-call interrupts, membarriers, wake-ups. */
+#include "meter.h"
 
 #include <math.h>
 #include <stdlib.h>
