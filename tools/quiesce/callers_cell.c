@@ -2,7 +2,7 @@
 /* callers_cell.c - several callers at once: what each waits, and whether they are treated alike. */
 #include <stdlib.h>
 
-#include "costs.h"
+#include "meter.h"
 #include "rcuscale.h"
 #include "samples.h"
 #include "team.h"

@@ -2,7 +2,7 @@
 /* held_cell.c - a wait for one reader that stays long: how soon after its end it returns, and what it costs meanwhile. */
 #include <quiesce/atomic.h>
 
-#include "costs.h"
+#include "meter.h"
 #include "rcuscale.h"
 #include "team.h"
 

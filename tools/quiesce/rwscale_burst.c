@@ -5,7 +5,7 @@
 
 #include <quiesce/atomic.h>
 
-#include "costs.h"
+#include "meter.h"
 #include "rwscale.h"
 
 #define BURSTS 5      /* in one round, if there is time */

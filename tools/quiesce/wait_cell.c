@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* wait_cell.c - how long one wait takes, and what it costs. */
-#include "costs.h"
+#include "meter.h"
 #include "rcuscale.h"
 #include "samples.h"
 #include "team.h"
