@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op.h - one ops table per primitive, shared by refscale, rcuscale and torture; another for retirescale (retire.h).
+/* op.h - one ops table per primitive, shared by refscale, rcuscale and torture; others for
+ * retirescale (retire.h) and hashscale (hash.h).
  *
  * A type offers facets; a subcommand takes the types that have the facets it
  * needs.  Nothing here is on a measured fast path: the loops of the read facet
@@ -89,6 +90,7 @@ struct op_pointer {
 
 struct op_reclaim; /* retire.h */
 struct rwlock_op;  /* rwlock.h */
+struct hash_op;    /* hash.h */
 
 struct op_stats {
 	uint64_t grace_periods;
@@ -116,6 +118,7 @@ struct op {
 	const struct op_object *object;
 	const struct op_reclaim *reclaim;
 	const struct rwlock_op *rwlock; /* both sides of a lock; it also says what the type is, where @what is NULL */
+	const struct hash_op *hash;
 	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
 	 * sleep_*: around a pause outside sections. */
 	int (*init)(enum op_fence fence);

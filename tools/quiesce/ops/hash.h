@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* hash.h - the types of hashscale: tables of 16-byte pairs, a key and a value, looked up and updated.
+ *
+ * A thread works through a stream of words made beforehand, each of which is a key and what to do with it.  The
+ * loop is a template (HASH_RUN), instantiated in hash_X.c with the lookup inlined; it runs over some hundreds of
+ * words, so that a call through a pointer does not count.
+ *
+ * What each type has to keep: the value of a key is hash_value(key), never anything else; a key is updated by one
+ * thread only, so that a remove finds it and an insert does not; half of the keys are never updated (no
+ * HASH_CHURNED in them), and a lookup of such a key finds it.  All of it is checked.
+ */
+#ifndef QUIESCE_TOOL_HASH_H
+#define QUIESCE_TOOL_HASH_H
+
+#include <quiesce/atomic.h>
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A word: 62 bits of a key, and above them what to do; neither bit: look it up. */
+#define HASH_INSERT ((uint64_t)1 << 62)
+#define HASH_REMOVE ((uint64_t)1 << 63)
+#define HASH_KEY (HASH_INSERT - 1)
+/* In a key: it comes and goes.  No key is 0 or HASH_KEY. */
+#define HASH_CHURNED ((uint64_t)1 << 61)
+
+/* Of one thread, or of the whole cell. */
+struct hash_tally {
+	uint64_t sum;    /* of the values found, which keeps the loads alive */
+	uint64_t absent; /* lookups of a key that comes and goes, and was not there */
+	uint64_t lost;   /* lookups of one that is always there, but was not found; each of the following is an error too */
+	uint64_t wrong;  /* values of another key, or of none */
+	uint64_t failed; /* updates that were refused, or found another state than their thread had left */
+};
+
+struct hash_op {
+	/* An empty table; @nr_keys elements are to come, which only tables of fixed size may use.  NULL: out of memory.
+	 * Called in the main thread, between thread_enter() and thread_exit() of struct op; so is destroy(), alone. */
+	void *(*create)(uint64_t nr_keys);
+	void (*destroy)(void *table);
+	/* Do what the words say: HASH_RUN. */
+	void (*run)(void *table, const uint64_t *word, uint64_t nr, struct hash_tally *tally);
+	/* In each thread after each run(), outside sections, for what must be told of a quiescent state.  NULL: nothing to do. */
+	void (*between)(void);
+	/* In the main thread, when no other is inside: end what is deferred.  NULL: nothing is. */
+	void (*barrier)(void);
+	/* Memory of @table that did not come from malloc(), in bytes.  NULL: there is none. */
+	uint64_t (*mapped)(const void *table);
+	bool read_only; /* no insert or remove beside lookups, only before them */
+	bool grows;     /* takes any number of elements at the same speed, and gives memory back when they go: --resize */
+};
+
+/* Every type compiled in, NULL at the end: hash_table.c. */
+extern const struct op *const hash_types[];
+
+static inline uint64_t hash_value(uint64_t key)
+{
+	return ~key;
+}
+
+/* The hash of a key, for every type that takes one: all bits of the result depend on all bits of the key. */
+static inline uint64_t hash_mix(uint64_t key)
+{
+#ifdef __SIZEOF_INT128__
+	unsigned __int128 product = (unsigned __int128)(key ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+	key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+	key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+	return key ^ key >> 32;
+#endif
+}
+
+/* What a lookup found that it should not have: rare, out of the way of the loop. */
+static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t value)
+{
+	if (value)
+		tally->wrong++;
+	else if (key & HASH_CHURNED)
+		tally->absent++;
+	else
+		tally->lost++;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Defines name_run(), given
+ *	uint64_t name_lookup(TABLE *table, uint64_t key);		the value, 0 if there is none; to be inlined
+ *	bool name_insert(TABLE *table, uint64_t key, uint64_t value);	false: it is there already, or no memory
+ *	bool name_remove(TABLE *table, uint64_t key);			false: it is not there
+ * each with whatever section or lock it needs inside: one operation, one section. */
+#define HASH_RUN(name, TABLE)                                                                                   \
+	static void name##_run(void *arg, const uint64_t *word, uint64_t nr, struct hash_tally *tally)          \
+	{                                                                                                       \
+		TABLE *table = (TABLE *)arg;                                                                    \
+		uint64_t sum = 0;                                                                               \
+                                                                                                                \
+		for (uint64_t i = 0; i < nr; i++) {                                                             \
+			uint64_t key = word[i] & HASH_KEY, value;                                               \
+                                                                                                                \
+			if (quiesce_likely(word[i] == key)) {                                                   \
+				value = name##_lookup(table, key);                                              \
+				sum += value;                                                                   \
+				if (quiesce_unlikely(value != hash_value(key)))                                 \
+					hash_judge(tally, key, value);                                          \
+			} else if (word[i] & HASH_REMOVE) {                                                     \
+				tally->failed += !name##_remove(table, key);                                    \
+			} else {                                                                                \
+				tally->failed += !name##_insert(table, key, hash_value(key));                   \
+			}                                                                                       \
+		}                                                                                               \
+		tally->sum += sum;                                                                              \
+	}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_array.h - arrays of buckets for the tables made for this comparison. */
+#ifndef QUIESCE_TOOL_HASH_ARRAY_H
+#define QUIESCE_TOOL_HASH_ARRAY_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* The least power of two that is not below @nr. */
+uint64_t hash_power(uint64_t nr);
+
+/* @bytes of zeroes, each cache line whole, in huge pages where the kernel has some; free() them.  NULL: out of memory. */
+void *hash_array_alloc(uint64_t bytes);
+
+#endif
