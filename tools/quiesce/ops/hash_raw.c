@@ -182,3 +182,23 @@ const struct op hash_op_raw_chained = {
 	.what = "limit: chains of nodes from malloc(), no synchronisation",
 	.hash = &chained_hash,
 };
+
+/* ---- a table that does not find everything ---- */
+
+static inline uint64_t busted_lookup(struct open_table *t, uint64_t key)
+{
+	return hash_mix(key) >> 58 ? open_lookup(t, key) : 0;
+}
+
+#define busted_insert open_insert
+#define busted_remove open_remove
+HASH_RUN(busted, struct open_table)
+
+static const struct hash_op busted_hash = { .create = open_create, .destroy = open_destroy, .run = busted_run };
+
+const struct op hash_op_busted = {
+	.name = "busted",
+	.what = "does not find some keys: hashscale must notice",
+	.broken = true,
+	.hash = &busted_hash,
+};

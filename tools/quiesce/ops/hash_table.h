@@ -5,7 +5,9 @@
 
 #include "hash.h"
 
-#define HASH_TYPES(X) X(raw_open_addressing) X(raw_chained)
+#define HASH_TYPES(X)                                                                                     \
+	X(raw_open_addressing) X(raw_chained) X(busted)                                                   \
+	X(rcu) X(hazptr) X(seqlock) X(spinlock) X(refcnt) X(rwlock) X(brlock) X(brlock_atomic)
 
 #define HASH_DECLARE(name) extern const struct op hash_op_##name;
 #ifdef __cplusplus

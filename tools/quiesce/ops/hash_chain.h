@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_chain.h - tables of buckets with a lock each, and a chain of nodes from malloc(): what these types share. */
+#ifndef QUIESCE_TOOL_HASH_CHAIN_H
+#define QUIESCE_TOOL_HASH_CHAIN_H
+
+#include <stddef.h>
+
+#include "hash_array.h"
+#include "hash_lock.h"
+#include "hash_table.h"
+
+/* First in the nodes of all of them; a type may have more behind it. */
+struct chain_node {
+	struct chain_node *next;
+	uint64_t key, value;
+};
+
+/* Four to a cache line. */
+struct chain_bucket {
+	struct chain_node *head;
+	union {
+		uint32_t spin;
+		struct hash_rwlock rw;
+		struct {
+			uint32_t lock, sequence;
+		};
+	};
+};
+
+struct chain_table {
+	struct chain_bucket *bucket;
+	uint64_t mask;
+};
+
+/* As many buckets as elements are to come, at least. */
+void *chain_create(uint64_t nr_keys);
+/* Every node that is still linked is freed with free(). */
+void chain_destroy(void *table);
+
+static inline struct chain_bucket *chain_bucket(const struct chain_table *t, uint64_t key)
+{
+	return &t->bucket[hash_mix(key) & t->mask];
+}
+
+/* The key's node, under the lock. */
+static inline struct chain_node *chain_find(const struct chain_bucket *b, uint64_t key)
+{
+	struct chain_node *n = b->head;
+
+	while (n && quiesce_unlikely(n->key != key))
+		n = n->next;
+	return n;
+}
+
+/* Where the pointer to the key's node is; if there is none, where NULL is. */
+static inline struct chain_node **chain_place(struct chain_bucket *b, uint64_t key)
+{
+	struct chain_node **at = &b->head;
+
+	while (*at && (*at)->key != key)
+		at = &(*at)->next;
+	return at;
+}
+
+#endif
