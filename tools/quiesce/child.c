@@ -100,6 +100,7 @@ static int dispatch(struct wire *wire)
 		{ &retirescale_command, retirescale_child },
 		{ &rwscale_command, rwscale_child },
 		{ &torture_command, torture_child },
+		{ &costs_command, costs_child },
 	};
 	struct job *job = &wire->job;
 	int err;

@@ -12,7 +12,7 @@
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
-       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY,
+       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
        KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -34,8 +34,9 @@ static const struct option_row {
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
 	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
+	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
-	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1)", 1 }, MEASURE },
+	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 }, MEASURE | OPT_COSTS },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
@@ -208,6 +209,11 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_SCAN: o->scan = true; break;
 	case KEY_SECTIONS: o->sections = whole("sections", arg, 1, 1e9); break;
 	case KEY_LATENCY: o->latency = true; break;
+	case KEY_PAIRS:
+		if (strcmp(arg, "all") != 0)
+			usage_error("--pairs=%s: valid: all", arg);
+		o->all_pairs = true;
+		break;
 	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;

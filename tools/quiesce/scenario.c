@@ -37,6 +37,7 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
 	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
 	[SCENARIO_CLOSE_CALLS] = { "close_calls", "count", "sections during which two or three grace periods ended" },
+	[SCENARIO_COST] = { "cost", "ns", "one operation" },
 	[SCENARIO_ERRORS] = { "errors", "count", "whatever must not happen" },
 };
 

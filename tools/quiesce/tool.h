@@ -36,6 +36,7 @@ struct options {
 	uint64_t batch, bytes; /* of retirescale; 0: not given */
 	bool scan;
 	bool latency;      /* of rwscale */
+	bool all_pairs;    /* of costs */
 	uint64_t sections; /* the same; 0: not given */
 	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
 	int alive;
@@ -59,6 +60,7 @@ struct options {
 #define OPT_TORTURE 32u
 #define OPT_RETIRE 128u
 #define OPT_RWLOCK 256u
+#define OPT_COSTS 1024u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -81,7 +83,7 @@ struct subcommand {
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, torture_command,
-	doctor_command, run_command;
+	costs_command, doctor_command, run_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
@@ -137,6 +139,7 @@ enum scenario {
 	SCENARIO_REUSED,
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
+	SCENARIO_COST, /* of costs */
 	/* What else retirescale and rwscale measure, each for itself, in columns of its rows; retirescale.h, rwscale.h. */
 	SCENARIO_MORE,
 	NR_SCENARIOS = SCENARIO_MORE + 40
@@ -248,6 +251,7 @@ struct job {
 	uint64_t loops;
 	uint64_t batch, bytes;
 	bool scan;
+	bool all_pairs;
 	uint64_t sections;
 	double seconds; /* budget of one cell */
 	double perturb;
@@ -280,5 +284,6 @@ int rcuscale_child(const struct job *job);
 int retirescale_child(const struct job *job);
 int rwscale_child(const struct job *job);
 int torture_child(const struct job *job);
+int costs_child(const struct job *job);
 
 #endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* costs.c - what the basic operations of this machine cost, beside those of 2003.
+ *
+ * The article of 2003 that measured hash tables under RCU explained its results by such a
+ * table: a lookup is a handful of instructions, so what decides is which of these are in it.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "costs.h"
+#include "team.h"
+
+#define BATCH_NS 100000 /* long against the clock, short against a time slice */
+#define BATCHES 9       /* in each round */
+#define RUNS 5
+#define WATCHDOG_S 60
+
+static const struct op *const types[] = {
+	&cost_cycle.op, &cost_instruction.op,
+	&cost_l1.op, &cost_l2.op, &cost_l2_huge.op, &cost_l3.op, &cost_l3_huge.op, &cost_memory.op, &cost_memory_huge.op,
+	&cost_atomic_inc.op, &cost_cmpxchg_inc.op, &cost_spin_lock.op, &cost_mutex.op,
+	&cost_transfer.op, &cost_atomic_inc_two.op,
+	&cost_fence_light.op, &cost_fence_acq_rel.op, &cost_fence_full.op,
+#if defined(__x86_64__)
+	&cost_fence_mfence.op,
+#endif
+	&cost_fence_xchg.op, &cost_fence_seq_cst.op,
+	&cost_membarrier_idle.op, &cost_membarrier_busy.op,
+	&cost_wake_nobody.op, &cost_wake_call.op, &cost_wake_run.op,
+	&cost_syscall.op, &cost_yield.op, &cost_clock.op,
+#if defined(__x86_64__)
+	&cost_tsc.op,
+#endif
+	NULL,
+};
+
+/* ---- the child ---- */
+
+static cpu_set_t allowed;
+
+int cost_cpu_number(int index)
+{
+	int at = 0;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && at++ == index)
+			return cpu;
+	return index;
+}
+
+uint64_t cost_calibrate(void (*batch)(uint64_t turns), uint64_t ns)
+{
+	uint64_t turns = 1, took;
+
+	for (;; turns *= 2) {
+		took = now_ns();
+		batch(turns);
+		took = now_ns() - took;
+		if (took >= ns / 2 || turns >> 40)
+			break;
+	}
+	return turns * ns / took + 1;
+}
+
+int cost_simple(const struct cost *cost, const struct job *job)
+{
+	uint64_t turns = cost_calibrate(cost->batch, BATCH_NS);
+
+	for (int i = 0; i < BATCHES; i++) {
+		uint64_t took = now_ns();
+
+		cost->batch(turns);
+		took = now_ns() - took;
+		job_send(SCENARIO_COST, 1, job->round, (double)took / ((double)turns * cost->per_turn));
+	}
+	return 0;
+}
+
+static void *sleep_on(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* A C library whose only thread this is takes its locks without atomic instructions, and membarrier returns at once. */
+static void have_a_sibling(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleep_on, NULL))
+		job_send_note("no second thread can be had: locks and membarriers are cheaper without one");
+	else
+		pthread_detach(thread);
+}
+
+int costs_child(const struct job *job)
+{
+	const struct cost *cost = (const struct cost *)job->op; /* its first member */
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		CPU_ZERO(&allowed);
+	cpus_online(); /* before the first thread is bound */
+	have_a_sibling();
+	bind_cpu(0);
+	return cost->measure(cost, job);
+}
+
+/* ---- the parent ---- */
+
+static bool fits(const struct op *op)
+{
+	return op != NULL;
+}
+
+/* The types asked for, and the units if they are not among them. */
+static int choose_types(const struct options *options, const struct op *ret[MAX_TYPES])
+{
+	static const struct cost *const units[] = { &cost_cycle, &cost_instruction, &cost_l1 };
+	const struct op *asked[MAX_TYPES];
+	int nr = options_types(options, &costs_command, asked), n = 0;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		ret[n++] = &units[i]->op;
+	for (int i = 0; i < nr; i++) {
+		bool unit = false;
+
+		for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++)
+			unit = unit || asked[i] == &units[k]->op;
+		if (!unit && n < MAX_TYPES)
+			ret[n++] = asked[i];
+	}
+	return n;
+}
+
+static int run(const struct options *options)
+{
+	struct job base = { .all_pairs = options->all_pairs, .watchdog_s = WATCHDOG_S };
+	struct options mine = *options;
+	const struct op *chosen[MAX_TYPES];
+	struct results results = { 0 };
+	FILE *out = emit_open(options);
+	int nr = choose_types(options, chosen), status;
+
+	if (!options->runs_given)
+		mine.runs = RUNS;
+	jobs_run(&costs_command, &mine, &base, chosen, nr, &results);
+	costs_emit(out, options, &results);
+	status = emit_close(out, options);
+	if (!status && results.failures)
+		status = EXIT_FAILED;
+	results_free(&results);
+	return interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+const struct subcommand costs_command = {
+	.name = "costs",
+	.what = "What the basic operations of this machine cost, beside those of 2003.",
+	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is that of the "
+	       "rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are estimates: a cycle is how "
+	       "long one of a row of additions takes that need each other's result, an instruction is one of many additions that do not. "
+	       "'2003' is what an article in Linux Journal gave for a Pentium III of 700 MHz with four CPUs, in nanoseconds and in its cycles of 1.4 ns. "
+	       "The first three rows are measured whatever --type says.\n"
+	       "Caches are walked in random order, each load waiting for the last, with pages of 4 kB and with huge ones where "
+	       "the kernel gives them. 'transfer' is half of a round trip of a line between two CPUs: of each pair of four that are far apart in "
+	       "number, or of all. Fences have a store before and a load of another word behind them, which is in the figure. Rows about two CPUs "
+	       "are left out where there is one.",
+	.accepts = OPT_TYPE | OPT_COSTS,
+	.fits = fits,
+	.types = types,
+	.is_row = costs_is_row,
+	.columns = costs_columns,
+	.run = run,
+};

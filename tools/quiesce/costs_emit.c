@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* costs_emit.c - what costs prints. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "costs.h"
+#include "emit.h"
+
+#define ARTICLE_CYCLE_NS 1.4
+
+bool costs_is_row(const struct cell *c)
+{
+	return c->scenario == SCENARIO_COST;
+}
+
+static const struct cost *cost_of(const struct cell *c)
+{
+	return (const struct cost *)c->op; /* its first member */
+}
+
+static bool is_pair(const struct cell *c)
+{
+	return c->threads >= COST_CPUS;
+}
+
+static double p50_of(const struct results *results, const struct op *op, enum scenario scenario)
+{
+	const struct cell *c = results_find(results, &costs_command, op->name, scenario, OP_FENCE_NONE, 1);
+
+	return c ? cell_summary(c).p50 : NAN;
+}
+
+static double in(const struct results *results, const struct cell *c, const struct cost *unit)
+{
+	return cell_summary(c).p50 / p50_of(results, &unit->op, SCENARIO_COST);
+}
+
+/* ---- JSON and CSV ---- */
+
+static void add_number(json_t *row, const char *name, double v)
+{
+	json_object_set_new(row, name, isfinite(v) && v > 0 ? json_real(v) : json_null());
+}
+
+void costs_columns(json_t *row, const struct results *results, const struct cell *c)
+{
+	json_t *cpus = json_null();
+
+	if (is_pair(c)) {
+		json_object_set_new(row, "threads", json_integer(2));
+		cpus = json_sprintf("%d-%d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
+	}
+	json_object_set_new(row, "cpus", cpus);
+	add_number(row, "bytes", p50_of(results, c->op, SCENARIO_COST_BYTES));
+	add_number(row, "cycles", in(results, c, &cost_cycle));
+	add_number(row, "instructions", in(results, c, &cost_instruction));
+	add_number(row, "l1_hits", in(results, c, &cost_l1));
+	add_number(row, "article_ns", cost_of(c)->article);
+	add_number(row, "article_max_ns", cost_of(c)->article_max);
+}
+
+/* ---- tables ---- */
+
+static void number(FILE *out, int width, double v)
+{
+	if (!isfinite(v) || v <= 0)
+		fprintf(out, " %*s", width, "-");
+	else
+		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+}
+
+static void print_article(FILE *out, const struct cost *cost)
+{
+	char text[32] = "-";
+
+	if (cost->article_max > 0)
+		snprintf(text, sizeof(text), "%.0f-%.0f", cost->article, cost->article_max);
+	else if (cost->article > 0)
+		snprintf(text, sizeof(text), "%.1f", cost->article);
+	fprintf(out, " %9s", text);
+	if (cost->article_max > 0)
+		fprintf(out, " %4.0f-%.0f", cost->article / ARTICLE_CYCLE_NS, cost->article_max / ARTICLE_CYCLE_NS);
+	else
+		number(out, 8, cost->article / ARTICLE_CYCLE_NS);
+}
+
+static void print_bytes(FILE *out, double bytes)
+{
+	if (isfinite(bytes))
+		fprintf(out, bytes >= 1 << 20 ? ", of %.0f MB" : ", of %.0f kB", bytes / (bytes >= 1 << 20 ? 1 << 20 : 1 << 10));
+}
+
+static void print_row(FILE *out, const struct results *results, const struct cell *c)
+{
+	struct summary s = cell_summary(c);
+
+	fprintf(out, "%-16s", c->op->name);
+	number(out, 8, s.p50);
+	number(out, 8, s.min);
+	number(out, 8, s.max);
+	if (isfinite(s.spread))
+		fprintf(out, " %6.0f%%", s.spread * 100);
+	else
+		fprintf(out, " %7s", "-");
+	number(out, 8, in(results, c, &cost_cycle));
+	number(out, 8, in(results, c, &cost_instruction));
+	print_article(out, cost_of(c));
+	fprintf(out, "  %s", c->op->what);
+	if (is_pair(c))
+		fprintf(out, ", CPUs %d and %d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
+	print_bytes(out, p50_of(results, c->op, SCENARIO_COST_BYTES));
+	fputc('\n', out);
+}
+
+/* Of all pairs there is a matrix. */
+static void print_table(FILE *out, const struct options *options, const struct results *results)
+{
+	fprintf(out, "\n%-16s %8s %8s %8s %7s %8s %8s %9s %8s\n", "operation", "ns", "min", "max", "spread", "cycles", "instr.",
+		"2003: ns", "cycles");
+	for (size_t i = 0; i < results->nr; i++)
+		if (costs_is_row(&results->cell[i]) && !(options->all_pairs && results->cell[i].op == &cost_transfer.op))
+			print_row(out, results, &results->cell[i]);
+}
+
+/* ---- all pairs ---- */
+
+static double transfer_ns(const struct results *results, int a, int b)
+{
+	int threads = a < b ? COST_PAIR(a, b) : COST_PAIR(b, a);
+	const struct cell *c = results_find(results, &costs_command, cost_transfer.op.name, SCENARIO_COST, OP_FENCE_NONE, threads);
+
+	return c ? cell_summary(c).p50 : NAN;
+}
+
+/* The CPUs that any pair names, in their order. */
+static int cpus_of_pairs(const struct results *results, int ret[COST_CPUS])
+{
+	static bool seen[COST_CPUS];
+	int nr = 0;
+
+	for (size_t i = 0; i < results->nr; i++)
+		if (results->cell[i].op == &cost_transfer.op)
+			seen[COST_PAIR_A(results->cell[i].threads)] = seen[COST_PAIR_B(results->cell[i].threads)] = true;
+	for (int cpu = 0; cpu < COST_CPUS; cpu++)
+		if (seen[cpu])
+			ret[nr++] = cpu;
+	return nr;
+}
+
+static void print_matrix(FILE *out, const struct results *results)
+{
+	static int cpu[COST_CPUS];
+	int nr = cpus_of_pairs(results, cpu);
+
+	if (nr < 2)
+		return;
+	fprintf(out, "\ntransfer between each two CPUs, ns\n%5s", "");
+	for (int i = 0; i < nr; i++)
+		fprintf(out, " %5d", cpu[i]);
+	for (int i = 0; i < nr; i++) {
+		fprintf(out, "\n%5d", cpu[i]);
+		for (int k = 0; k < nr; k++) {
+			double ns = i == k ? NAN : transfer_ns(results, cpu[i], cpu[k]);
+
+			if (isfinite(ns))
+				fprintf(out, " %5.0f", ns);
+			else
+				fprintf(out, " %5s", "-");
+		}
+	}
+	fputc('\n', out);
+}
+
+void costs_emit(FILE *out, const struct options *options, const struct results *results)
+{
+	if (options->format == FORMAT_JSON) {
+		emit_results(out, options, results);
+		return;
+	}
+	if (options->format == FORMAT_CSV) {
+		emit_rows_csv(out, results);
+	} else {
+		emit_head(out);
+		print_table(out, options, results);
+		if (options->all_pairs)
+			print_matrix(out, results);
+	}
+	emit_notes(results);
+}
