@@ -26,6 +26,7 @@ OPTIONS = {
     "rcuscale": [*MEASURE, "scenario", "seconds"],
     "retirescale": ["type", "fence", "alive", "runs", "scenario", "seconds", "threads", "batch", "bytes", "scan"],
     "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency"],
+    "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
     "run": [],
@@ -100,7 +101,7 @@ def mistakes(tmp):
         yield [command, "--output", f"{tmp}"], "directory"
         for option in options:
             for value in LISTS.get(option, []):
-                unknown = re.search("bogus|read", value) or (command == "rwscale" and "rcu" in value)
+                unknown = re.search("bogus|read", value) or (command in ("rwscale", "costs") and "rcu" in value)
                 yield [command, f"--{option}={value}"], "valid:" if unknown else f"--{option}={value}"
             for value in COUNTS.get(option, []):
                 if ((command, option) == ("rwscale", "readers") and value in ("0", "1,0")) or (option, value) == ("sections", "1e9"):
@@ -118,6 +119,7 @@ def mistakes(tmp):
     yield ["rwscale", "--type=rcu"], "valid: gp expedited rcu_sync pthread_rwlock"
     yield ["rwscale", "--latency", "--scenario=dense"], "--latency"
     yield ["rwscale", "--latency", "--sections=10"], "--sections"
+    yield ["costs", "--pairs=2"], "--pairs=2"
     yield ["torture", "--readers=1,2"], "--readers"
     yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"
     yield ["torture", "--perturb=1"], "quiesce-torture"

@@ -45,6 +45,7 @@ static void add_number(json_t *row, const char *name, double v)
 
 void costs_columns(json_t *row, const struct results *results, const struct cell *c)
 {
+	double bytes = p50_of(results, c->op, SCENARIO_COST_BYTES);
 	json_t *cpus = json_null();
 
 	if (is_pair(c)) {
@@ -52,7 +53,7 @@ void costs_columns(json_t *row, const struct results *results, const struct cell
 		cpus = json_sprintf("%d-%d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
 	}
 	json_object_set_new(row, "cpus", cpus);
-	add_number(row, "bytes", p50_of(results, c->op, SCENARIO_COST_BYTES));
+	json_object_set_new(row, "bytes", isfinite(bytes) ? json_integer((json_int_t)bytes) : json_null());
 	add_number(row, "cycles", in(results, c, &cost_cycle));
 	add_number(row, "instructions", in(results, c, &cost_instruction));
 	add_number(row, "l1_hits", in(results, c, &cost_l1));
