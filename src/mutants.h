@@ -64,6 +64,9 @@
 	X(CB7) /* rcu_barrier asks | pass begins */                           \
 	X(CB8) /* work came, then is a pass running | pass over, then did work come */ \
 	X(FK1) /* gate closed, then do callbacks run | callbacks run, then is it closed */ \
+	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
+	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
+	X(ID2) /* tree made, then the root | root, then the tree */             \
 	X(IN1) /* library initialised | used */
 
 #define QUIESCE_GUARDS(X)                                                              \
@@ -135,6 +138,15 @@
 	X(ref_revived, "tryget takes a reference of an object that has none left")     \
 	X(ref_confirm_early, "the confirm function runs before the change of mode")    \
 	X(ref_confirm_unlocked, "the next change of mode does not wait for the confirm function") \
+	X(unlink_relaxed, "the link past a removed entry is stored without an order")  \
+	X(unlink_cuts, "a removed entry leads nowhere")                                \
+	X(splice_no_wait, "a splice does not wait for the readers of the list that it empties") \
+	X(nulls_unordered, "the link of an entry used again is stored without an order") \
+	X(nulls_unchecked, "a walk does not see that it ended in another chain")       \
+	X(idr_two_loads, "idr_find() reads the height of the tree apart from its root")  \
+	X(idr_grow_early, "a new root is published before the old one is below it")   \
+	X(idr_shrink_clears, "a root that is taken out leads nowhere")                  \
+	X(idr_free_now, "nodes are freed without a grace period")                      \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,
