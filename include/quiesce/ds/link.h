@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/link.h - private: what the three kinds of lists share, links that readers follow and entries around them.
+ *
+ * A link is a pointer to the next node, in a head or in a node.  Updaters exclude each other; readers follow
+ * links inside a section.  Every store to a link that a reader may be at is a release, that of a removal
+ * too: see quiesce__link_pass() and docs/design/rculist.md.
+ */
+#ifndef QUIESCE_DS_LINK_H
+#define QUIESCE_DS_LINK_H
+
+#include <quiesce/rcu.h>
+
+/* Where a removed node's back pointer leads: the first page, which is nobody's.  A second removal faults. */
+#define QUIESCE_LIST_POISON ((uintptr_t)0x122)
+
+/* A reader's step. */
+#define quiesce__link_load(where) quiesce_load_consume(LI1, (where)) /* LI1: acquire, pairs with LI1 in quiesce__link_store() */
+
+/* An updater's step, and every look that goes no further. */
+#define quiesce__link_peek(where) quiesce_load_relaxed(where) /* Relaxed: updaters exclude each other. */
+
+/* Of a node that no reader can be at. */
+#define quiesce__link_init(where, node) quiesce_store_relaxed((where), (node)) /* Relaxed: quiesce__link_store() follows. */
+
+/* Show @node to readers. */
+#define quiesce__link_store(where, node)                                             \
+	quiesce_store_release(LI1, (where), (node)) /* LI1: release, pairs with LI1 in quiesce__link_load() */
+
+/* Lead readers past what was removed, to @node.  They have been able to reach it before, by another way: that does not order
+ * this way, and if its updater did not wait in between, then nothing else does (LI1-unlink.litmus).
+ * Relaxed: the planted bug. */
+#define quiesce__link_pass(where, node)                                              \
+	(QUIESCE_MUTANT(unlink_relaxed) ? quiesce_store_relaxed((where), (node)) :   \
+					  quiesce__link_store(where, node))
+
+/* The entry whose node is at @node. */
+QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset) { return (void *)((uintptr_t)node - offset); }
+
+/* The same; NULL at @end.  Nothing is computed from @end. */
+QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offset)
+{
+	void *entry;
+
+	if (node == end)
+		return NULL;
+	entry = quiesce__entry_at(node, offset);
+	if (!entry)
+		__builtin_unreachable(); /* so that a loop needs one comparison per step, not two */
+	return entry;
+}
+
+/* Where in @type the @member is.  Refuses a member that is not a @kind. */
+#ifdef __cplusplus
+#define quiesce__offset(type, member, kind)                                                 \
+	(offsetof(type, member) + 0 * sizeof(static_cast<const kind *>(&((type *)0)->member)))
+#else
+#define quiesce__offset(type, member, kind)                                                 \
+	(offsetof(type, member) +                                                           \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->member), kind) ? 1 : -1]))
+#endif
+
+/* The same where the entry's type is that of what @pos points to. */
+#define quiesce__entry_of(pos, node, end, member, kind)                                                    \
+	((__typeof__(pos))quiesce__entry((node), (end), quiesce__offset(__typeof__(*(pos)), member, kind)))
+
+#endif

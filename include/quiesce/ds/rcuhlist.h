@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/rcuhlist.h - lists with a head of one word, as chains of a hash table want them, walked under RCU.
+ *
+ * Use quiesce/ds/rculist.h where order or the tail matters; rculist_nulls.h where entries are used again at once.
+ *
+ *	struct user { int id; struct hlist_node node; struct rcu_head rcu; };
+ *	static struct hlist_head users[64];                 // zero is empty
+ *
+ *	rcu_read_lock();                                    // reader
+ *	hlist_for_each_entry_rcu(u, &users[id % 64], node)
+ *		if (u->id == id)
+ *			break;
+ *	use(u);                                             // NULL: not found
+ *	rcu_read_unlock();
+ *
+ *	hlist_add_head_rcu(&fresh->node, &users[fresh->id % 64]);  // updaters of a chain, who exclude each other
+ *	hlist_del_rcu(&old->node);
+ *	kfree_rcu(old, rcu);
+ *
+ * Names, arguments and meaning are Linux's.  Ordering, context, cost and what must wait for a grace period: as
+ * in rculist.h.
+ */
+#ifndef QUIESCE_DS_RCUHLIST_H
+#define QUIESCE_DS_RCUHLIST_H
+
+#include <quiesce/ds/link.h>
+
+#include <stdbool.h>
+
+QUIESCE_BEGIN_DECLS
+
+struct hlist_node {
+	struct hlist_node *next;   /* written by updaters; read by readers */
+	struct hlist_node **pprev; /* updaters: the link that leads here; NULL: in no list */
+};
+
+struct hlist_head {
+	struct hlist_node *first; /* written by updaters; read by readers */
+};
+
+#define HLIST_HEAD_INIT { NULL }
+#define HLIST_HEAD(name) struct hlist_head name = HLIST_HEAD_INIT
+
+/** INIT_HLIST_HEAD - an empty list; as zeroed memory is. */
+QUIESCE_FAST void INIT_HLIST_HEAD(struct hlist_head *head) { quiesce__link_init(&head->first, (struct hlist_node *)NULL); }
+
+/* The back pointer: hlist_unhashed_lockless() may read it while an updater writes. */
+#define quiesce__hlist_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
+#define quiesce__hlist_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
+
+/** INIT_HLIST_NODE - an entry that is in no list. */
+QUIESCE_FAST void INIT_HLIST_NODE(struct hlist_node *node)
+{
+	quiesce__link_init(&node->next, (struct hlist_node *)NULL);
+	quiesce__hlist_back(node, (struct hlist_node **)NULL);
+}
+
+/** hlist_empty - is nothing in the list?  Also for readers; no order. */
+QUIESCE_FAST bool hlist_empty(const struct hlist_head *head) { return !quiesce__link_peek(&head->first); }
+
+/** hlist_unhashed - is the entry in no list?  After INIT_HLIST_NODE() or hlist_del_init_rcu(), not after hlist_del_rcu(). */
+QUIESCE_FAST bool hlist_unhashed(const struct hlist_node *node) { return !quiesce__hlist_pprev(node); }
+
+/** hlist_unhashed_lockless - the same beside an updater: so it is, or was just now. */
+QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { return hlist_unhashed(node); }
+
+/* ---- entries ---- */
+
+/** hlist_entry - the entry of which @node is the @member. */
+#define hlist_entry(node, type, member) ((type *)quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_node)))
+
+/** hlist_entry_safe - the same; NULL if @node is. */
+#define hlist_entry_safe(node, type, member) \
+	((type *)quiesce__entry((node), NULL, quiesce__offset(type, member, struct hlist_node)))
+
+/* ---- updates ---- */
+
+/* Where @where leads to now, @fresh will lead to. */
+QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node **where)
+{
+	struct hlist_node *next = quiesce__link_peek(where);
+
+	quiesce__link_init(&fresh->next, next);
+	quiesce__hlist_back(fresh, where);
+	quiesce__link_store(where, fresh);
+	if (next)
+		quiesce__hlist_back(next, &fresh->next);
+}
+
+QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
+{
+	struct hlist_node *next = quiesce__link_peek(&node->next), **where = quiesce__hlist_pprev(node);
+
+	quiesce__link_pass(where, next);
+	if (next)
+		quiesce__hlist_back(next, where);
+	if (QUIESCE_MUTANT(unlink_cuts))
+		quiesce__link_init(&node->next, (struct hlist_node *)QUIESCE_LIST_POISON);
+}
+
+/** hlist_add_head_rcu - add an entry as the first.
+ * @fresh: in no list, and no reader at it. */
+QUIESCE_FAST void hlist_add_head_rcu(struct hlist_node *fresh, struct hlist_head *head) { quiesce__hlist_add(fresh, &head->first); }
+
+/** hlist_add_before_rcu, hlist_add_behind_rcu - add an entry before or behind one that is in a list. */
+QUIESCE_FAST void hlist_add_before_rcu(struct hlist_node *fresh, struct hlist_node *next)
+{
+	quiesce__hlist_add(fresh, quiesce__hlist_pprev(next));
+}
+
+QUIESCE_FAST void hlist_add_behind_rcu(struct hlist_node *fresh, struct hlist_node *prev) { quiesce__hlist_add(fresh, &prev->next); }
+
+/** hlist_add_tail_rcu - add an entry as the last.  Cost: a walk to the end. */
+QUIESCE_FAST void hlist_add_tail_rcu(struct hlist_node *fresh, struct hlist_head *head)
+{
+	struct hlist_node **where = &head->first, *node;
+
+	while ((node = quiesce__link_peek(where)))
+		where = &node->next;
+	quiesce__hlist_add(fresh, where);
+}
+
+/** hlist_del_rcu - remove an entry, also the one at which a walk of the caller's stands.
+ *
+ * Who is at it goes on to what followed.  It may not be freed or added again before a grace period.
+ * Misuse: a second removal faults. */
+QUIESCE_FAST void hlist_del_rcu(struct hlist_node *node)
+{
+	quiesce__hlist_unlink(node);
+	quiesce__hlist_back(node, (struct hlist_node **)QUIESCE_LIST_POISON);
+}
+
+/** hlist_del_init_rcu - the same if it is in a list, and hlist_unhashed() is true of it then. */
+QUIESCE_FAST void hlist_del_init_rcu(struct hlist_node *node)
+{
+	if (hlist_unhashed(node))
+		return;
+	quiesce__hlist_unlink(node);
+	quiesce__hlist_back(node, (struct hlist_node **)NULL);
+}
+
+/** hlist_replace_rcu - put @fresh where @old is.  No walk finds both, or neither.
+ * @old: as after hlist_del_rcu(). */
+QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *fresh)
+{
+	struct hlist_node *next = quiesce__link_peek(&old->next), **where = quiesce__hlist_pprev(old);
+
+	quiesce__link_init(&fresh->next, next);
+	quiesce__hlist_back(fresh, where);
+	quiesce__link_store(where, fresh);
+	if (next)
+		quiesce__hlist_back(next, &fresh->next);
+	quiesce__hlist_back(old, (struct hlist_node **)QUIESCE_LIST_POISON);
+}
+
+/* ---- walks ---- */
+
+/** hlist_for_each_entry_rcu - walk a list.
+ * @pos: a pointer to the entry's type, NULL after the last one.  @head: evaluated once.
+ * @member: the struct hlist_node in the entry; anything else is refused. */
+#define hlist_for_each_entry_rcu(pos, head, member)                                                                          \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(head)->first), NULL, member, struct hlist_node); (pos);     \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
+
+/** hlist_for_each_entry_continue_rcu - walk on, from the entry behind @pos, which was found in the same section. */
+#define hlist_for_each_entry_continue_rcu(pos, member)                                                                       \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node); (pos); \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
+
+/** hlist_for_each_entry_from_rcu - the same, from @pos itself; nothing if that is NULL. */
+#define hlist_for_each_entry_from_rcu(pos, member)                                                                           \
+	for (; (pos); (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
+
+/** hlist_for_each_entry - walk a list, readers or not, while no other updater is there. */
+#define hlist_for_each_entry(pos, head, member)                                                                              \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node); (pos);     \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), NULL, member, struct hlist_node))
+
+/** hlist_for_each_entry_safe - the same; @pos may be freed in the loop.
+ * @n: a struct hlist_node *, for the loop itself. */
+#define hlist_for_each_entry_safe(pos, n, head, member)                                                                      \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node);            \
+	     (pos) && ((n) = quiesce__link_peek(&(pos)->member.next), 1);                                                    \
+	     (pos) = quiesce__entry_of(pos, (n), NULL, member, struct hlist_node))
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/rculist.h - circular lists in both directions, whose readers walk forward under RCU.
+ *
+ * Use where order matters or the tail does; use quiesce/ds/rcuhlist.h, included here, for chains of a hash table of your
+ * own (a head is one word), and quiesce/ds/hashtable.h if all you want is to find things.
+ *
+ *	struct route { int to; struct list_head node; struct rcu_head rcu; };
+ *	static LIST_HEAD(routes);
+ *
+ *	rcu_read_lock();                                    // reader
+ *	list_for_each_entry_rcu(r, &routes, node)
+ *		use(r->to);
+ *	rcu_read_unlock();
+ *
+ *	list_add_rcu(&fresh->node, &routes);                // updaters, who exclude each other
+ *	list_del_rcu(&old->node);
+ *	kfree_rcu(old, rcu);
+ *
+ * Names, arguments and order of arguments are Linux's, where there are two differences: the cursor of a loop that ran to
+ * its end is NULL, not an entry made of the head; and conditions for a lock checker are not taken.
+ *
+ * Ordering.  If a walk arrives at an entry, it sees everything that was written to it before it was added.
+ * A walk sees each entry that was there from its beginning to its end, once; one that was added or removed meanwhile it
+ * may see or not; a walk that stands on a removed entry goes on from there.  Entries replaced are seen as old or
+ * new; after a splice the walk may have seen none of the moved ones, or all.
+ * A removed entry may neither be freed nor added again before a grace period: synchronize_rcu(), call_rcu(), or those of
+ * SRCU if the readers' sections are of a domain.  docs/design/rculist.md, tests/litmus/LI1*.litmus.
+ *
+ * Throughout: context of walks: inside a section, or where updaters are excluded.  Context of updates: any, signal
+ * handlers as well if the exclusion allows it; sections may be open.  Cost: a step is a load and a
+ * comparison; an update is a few stores, without fence or atomic instruction (on x86).
+ *
+ * With <sys/queue.h>, which has another LIST_HEAD(): struct list_head routes = LIST_HEAD_INIT(routes).
+ */
+#ifndef QUIESCE_DS_RCULIST_H
+#define QUIESCE_DS_RCULIST_H
+
+#include <quiesce/ds/link.h>
+#include <quiesce/ds/rcuhlist.h>
+
+#include <stdbool.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* In the entry, or the list itself. */
+struct list_head {
+	struct list_head *next; /* written by updaters; read by readers */
+	struct list_head *prev; /* updaters only */
+};
+
+#define LIST_HEAD_INIT(name) { &(name), &(name) }
+#ifndef LIST_HEAD
+#define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
+#endif
+
+/** INIT_LIST_HEAD - an empty list, or an entry that is in none.  For what no reader can see. */
+QUIESCE_FAST void INIT_LIST_HEAD(struct list_head *list)
+{
+	quiesce__link_init(&list->next, list);
+	list->prev = list;
+}
+
+/** list_empty - is nothing in the list?  Also for readers, who may not conclude that there is a first entry later. */
+QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__link_peek(&head->next) == head; }
+
+/* ---- entries ---- */
+
+/** list_entry - the entry of which @node is the @member.  @node may not be the list's head. */
+#define list_entry(node, type, member) ((type *)quiesce__entry_at((node), quiesce__offset(type, member, struct list_head)))
+
+/** list_entry_rcu - the entry to which a link leads.
+ * @link: an lvalue: the next of a head or node, and that is not the head. */
+#define list_entry_rcu(link, type, member) list_entry(quiesce__link_load(&(link)), type, member)
+
+/** list_first_entry - the first of a list that is not empty, for updaters. */
+#define list_first_entry(head, type, member) list_entry(quiesce__link_peek(&(head)->next), type, member)
+
+/** list_first_or_null_rcu - the first, or NULL if there is none. */
+#define list_first_or_null_rcu(head, type, member)                                                                      \
+	((type *)quiesce__entry(quiesce__link_load(&(head)->next), (head), quiesce__offset(type, member, struct list_head)))
+
+/** list_next_or_null_rcu - the one after @node, or NULL if that is the last. */
+#define list_next_or_null_rcu(head, node, type, member)                                                                 \
+	((type *)quiesce__entry(quiesce__link_load(&(node)->next), (head), quiesce__offset(type, member, struct list_head)))
+
+/* ---- updates ---- */
+
+/* Between two neighbours, one of which may be the head. */
+QUIESCE_FAST void quiesce__list_add(struct list_head *fresh, struct list_head *prev, struct list_head *next)
+{
+	quiesce__link_init(&fresh->next, next);
+	fresh->prev = prev;
+	quiesce__link_store(&prev->next, fresh);
+	next->prev = fresh;
+}
+
+/* Make the neighbours of what is removed neighbours. */
+QUIESCE_FAST void quiesce__list_join(struct list_head *prev, struct list_head *next)
+{
+	next->prev = prev;
+	quiesce__link_pass(&prev->next, next);
+}
+
+/** list_add_rcu - add an entry behind @after.
+ * @fresh: in no list, and no reader at it.  @after: an entry of the list; its head: the new one is the first. */
+QUIESCE_FAST void list_add_rcu(struct list_head *fresh, struct list_head *after)
+{
+	quiesce__list_add(fresh, after, quiesce__link_peek(&after->next));
+}
+
+/** list_add_tail_rcu - add an entry before @before; the list's head: the new one is the last. */
+QUIESCE_FAST void list_add_tail_rcu(struct list_head *fresh, struct list_head *before)
+{
+	quiesce__list_add(fresh, before->prev, before);
+}
+
+/** list_del_rcu - remove an entry, also the one at which a walk of the caller's stands.
+ *
+ * Who is at it goes on to what followed.  It may not be freed or added again before a grace period.
+ * Misuse: a second removal faults. */
+QUIESCE_FAST void list_del_rcu(struct list_head *entry)
+{
+	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));
+	entry->prev = (struct list_head *)QUIESCE_LIST_POISON;
+	if (QUIESCE_MUTANT(unlink_cuts))
+		quiesce__link_init(&entry->next, (struct list_head *)QUIESCE_LIST_POISON);
+}
+
+/** list_replace_rcu - put @fresh where @old is.  No walk finds both, or neither.
+ * @old: as after list_del_rcu(). */
+QUIESCE_FAST void list_replace_rcu(struct list_head *old, struct list_head *fresh)
+{
+	quiesce__list_add(fresh, old->prev, quiesce__link_peek(&old->next));
+	old->prev = (struct list_head *)QUIESCE_LIST_POISON;
+}
+
+/* @list is taken from its readers, they are waited for, and then it is shown between @prev and @next. */
+QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head *prev, struct list_head *next, void (*sync)(void))
+{
+	struct list_head *first = quiesce__link_peek(&list->next), *last = list->prev;
+
+	if (first == list)
+		return;
+	list->prev = list;
+	quiesce__link_pass(&list->next, list);
+	if (!QUIESCE_MUTANT(splice_no_wait))
+		sync();
+	quiesce__link_init(&last->next, next);
+	next->prev = last;
+	first->prev = prev;
+	quiesce__link_store(&prev->next, first);
+}
+
+/** list_splice_init_rcu - move all of @list to the front of another; @list is empty then.
+ * @sync: waits for the readers of @list: synchronize_rcu, or a function that waits for those of a domain.
+ *
+ * Walks of @list would not end if the entries already led to another head; so they are waited for in between, and
+ * meanwhile the entries are in neither list.  Nobody else may update @list or @head meanwhile.
+ * Context: that of @sync; not in a section.  Nothing to move: @sync is not called. */
+QUIESCE_FAST void list_splice_init_rcu(struct list_head *list, struct list_head *head, void (*sync)(void))
+{
+	quiesce__list_splice(list, head, quiesce__link_peek(&head->next), sync);
+}
+
+/** list_splice_tail_init_rcu - the same, to the end. */
+QUIESCE_FAST void list_splice_tail_init_rcu(struct list_head *list, struct list_head *head, void (*sync)(void))
+{
+	quiesce__list_splice(list, head->prev, head, sync);
+}
+
+/* ---- walks ---- */
+
+/** list_for_each_entry_rcu - walk a list.
+ * @pos: a pointer to the entry's type, NULL after the last one.  @head: evaluated at each step.
+ * @member: the struct list_head in the entry; anything else is refused. */
+#define list_for_each_entry_rcu(pos, head, member)                                                                            \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(head)->next), (head), member, struct list_head); (pos);      \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
+
+/** list_for_each_entry_continue_rcu - walk on, from the entry behind @pos, which was found in the same section. */
+#define list_for_each_entry_continue_rcu(pos, head, member)                                                                   \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head); (pos); \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
+
+/** list_for_each_entry_from_rcu - the same, from @pos itself; nothing if that is NULL. */
+#define list_for_each_entry_from_rcu(pos, head, member)                                                                       \
+	for (; (pos); (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
+
+/** list_for_each_rcu - walk a list by its nodes; @pos is @head after the last one. */
+#define list_for_each_rcu(pos, head)                                                                                          \
+	for ((pos) = quiesce__link_load(&(head)->next); (pos) != (head); (pos) = quiesce__link_load(&(pos)->next))
+
+/* ---- for updaters, and for lists that no reader sees ---- */
+
+/** list_for_each_entry - walk a list, readers or not, while no other updater is there. */
+#define list_for_each_entry(pos, head, member)                                                                                \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->next), (head), member, struct list_head); (pos);      \
+	     (pos) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), (head), member, struct list_head))
+
+/** list_for_each_entry_reverse - the same, backwards. */
+#define list_for_each_entry_reverse(pos, head, member)                                                                        \
+	for ((pos) = quiesce__entry_of(pos, (head)->prev, (head), member, struct list_head); (pos);                           \
+	     (pos) = quiesce__entry_of(pos, (pos)->member.prev, (head), member, struct list_head))
+
+/** list_for_each_entry_safe - the same as list_for_each_entry(); @pos may be freed in the loop.
+ * @n: a pointer of the same type, for the loop itself. */
+#define list_for_each_entry_safe(pos, n, head, member)                                                                        \
+	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->next), (head), member, struct list_head);             \
+	     (pos) && ((n) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), (head), member, struct list_head), 1); \
+	     (pos) = (n))
+
+/** list_add, list_add_tail - as those with _rcu, which do as well; for lists that are the caller's. */
+QUIESCE_FAST void list_add(struct list_head *fresh, struct list_head *after) { list_add_rcu(fresh, after); }
+QUIESCE_FAST void list_add_tail(struct list_head *fresh, struct list_head *before) { list_add_tail_rcu(fresh, before); }
+
+/** list_del - remove an entry at which no reader is, nor can come. */
+QUIESCE_FAST void list_del(struct list_head *entry)
+{
+	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));
+	quiesce__link_init(&entry->next, (struct list_head *)QUIESCE_LIST_POISON);
+	entry->prev = (struct list_head *)QUIESCE_LIST_POISON;
+}
+
+/** list_del_init - the same, and the entry may be removed again or asked with list_empty(). */
+QUIESCE_FAST void list_del_init(struct list_head *entry)
+{
+	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));
+	INIT_LIST_HEAD(entry);
+}
+
+QUIESCE_END_DECLS
+
+#endif
