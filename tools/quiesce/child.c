@@ -99,6 +99,7 @@ static int dispatch(struct wire *wire)
 		{ &rcuscale_command, rcuscale_child },
 		{ &retirescale_command, retirescale_child },
 		{ &rwscale_command, rwscale_child },
+		{ &hashscale_command, hashscale_child },
 		{ &torture_command, torture_child },
 		{ &costs_command, costs_child },
 	};

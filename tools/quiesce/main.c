@@ -8,7 +8,7 @@
 #include "tool.h"
 
 static const struct subcommand *const commands[] = {
-	&refscale_command, &rcuscale_command, &retirescale_command, &rwscale_command,
+	&refscale_command, &rcuscale_command, &retirescale_command, &rwscale_command, &hashscale_command,
 	&costs_command, &torture_command, &doctor_command, &run_command,
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

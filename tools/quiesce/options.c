@@ -13,6 +13,7 @@
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
+       KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
        KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -28,13 +29,19 @@ static const struct option_row {
 	{ { "fence", KEY_FENCE, "light,full", 0, "only these fence modes of the readers", 1 }, MEASURE },
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
-	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads that retire (default 1,2)", 1 }, OPT_RETIRE },
+	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads (default 1,2)", 1 }, OPT_RETIRE | OPT_HASH },
 	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 }, OPT_RETIRE },
 	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
 	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
 	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
+	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N, words, psl, or a file of lines", 1 }, OPT_HASH },
+	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
+	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
+	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_HASH },
+	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table grows and shrinks", 1 }, OPT_HASH },
+	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 }, MEASURE | OPT_COSTS },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
@@ -152,7 +159,28 @@ static void add_readers(const char *item, struct options *o)
 
 static void add_threads(const char *item, struct options *o)
 {
-	add_number("threads", item, MAX_RETIRING, o);
+	add_number("threads", item, current->accepts & OPT_HASH ? HASH_CELL_THREADS : MAX_RETIRING, o);
+}
+
+static void add_keys(const char *item, struct options *o)
+{
+	hash_plan_add_set(&o->hash, item);
+}
+
+static void add_updates(const char *item, struct options *o)
+{
+	if (o->hash.nr_updates == HASH_MAX_UPDATES)
+		usage_error("--updates: at most %d numbers", HASH_MAX_UPDATES);
+	o->hash.updates[o->hash.nr_updates++] = number("updates", item, 0, 100);
+}
+
+static const struct op *base_type(const char *name)
+{
+	const struct op *op = command_type(current, name);
+
+	if (!op || !current->fits(op))
+		usage_error("--base: unknown type '%s'; valid:%s", name, valid_types());
+	return op;
 }
 
 static void add_scenario(const char *item, struct options *o)
@@ -189,6 +217,8 @@ static void take_list(int key, const char *arg, struct options *o)
 	case KEY_THREADS: for_each_item("threads", arg, o, add_threads); break;
 	case KEY_SCENARIO: for_each_item("scenario", arg, o, add_scenario); break;
 	case KEY_FENCE: for_each_item("fence", arg, o, add_fence); break;
+	case KEY_KEYS: for_each_item("keys", arg, o, add_keys); break;
+	case KEY_UPDATES: for_each_item("updates", arg, o, add_updates); break;
 	}
 }
 
@@ -201,7 +231,13 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_READERS:
 	case KEY_THREADS:
 	case KEY_SCENARIO:
+	case KEY_KEYS:
+	case KEY_UPDATES:
 	case KEY_FENCE: take_list(key, arg, o); break;
+	case KEY_DISTRIBUTION: o->hash.distribution = hash_plan_distribution(arg); break;
+	case KEY_BASE: o->base = base_type(arg); break;
+	case KEY_RESIZE: o->hash.resize = true; break;
+	case KEY_FIGURE: o->figure = arg; break;
 	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
 	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;
 	case KEY_BATCH: o->batch = whole("batch", arg, 1, MAX_BATCH); break;

@@ -33,6 +33,7 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_RW_DENSE] = { "dense", "ms", "the same, while readers read back to back" },
 	[SCENARIO_RW_RARE] = { "rare", "us", "how long a writer waits that comes when readers are fast; readers back to back" },
 	[SCENARIO_RW_OFTEN] = { "often", "us", "the same of one that writes back to back" },
+	[SCENARIO_HASH ... SCENARIO_HASH_END - 1] = { "hash", "operations/s", "lookups, and updates, of a table" },
 	[SCENARIO_READS] = { "reads", "count", "read-side sections" },
 	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
 	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "hash_plan.h"
 #include "ops/op.h"
 
 /* Exit statuses. */
@@ -35,6 +36,9 @@ struct options {
 	uint32_t scenarios; /* bits of enum scenario; 0: all */
 	uint64_t batch, bytes; /* of retirescale; 0: not given */
 	bool scan;
+	struct hash_plan hash; /* of hashscale */
+	const struct op *base; /* the same: ratios are to this type */
+	const char *figure;
 	bool latency;      /* of rwscale */
 	bool all_pairs;    /* of costs */
 	uint64_t sections; /* the same; 0: not given */
@@ -61,6 +65,7 @@ struct options {
 #define OPT_RETIRE 128u
 #define OPT_RWLOCK 256u
 #define OPT_COSTS 1024u
+#define OPT_HASH 512u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -82,7 +87,7 @@ struct subcommand {
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
 };
-extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, torture_command,
+extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command, torture_command,
 	costs_command, doctor_command, run_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
@@ -133,16 +138,19 @@ enum scenario {
 	SCENARIO_RW_RARE,
 	SCENARIO_RW_OFTEN,
 	SCENARIO_RW_END,
-	/* What torture counts; not to be asked for. */
-	SCENARIO_READS = SCENARIO_RW_END,
+	/* Of hashscale, one for each configuration; not to be asked for. */
+	SCENARIO_HASH = SCENARIO_RW_END,
+	SCENARIO_HASH_END = SCENARIO_HASH + HASH_MAX_SETS * HASH_MAX_UPDATES,
+	/* What torture counts; the same. */
+	SCENARIO_READS = SCENARIO_HASH_END,
 	SCENARIO_UPDATES,
 	SCENARIO_REUSED,
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
 	SCENARIO_COST, /* of costs */
-	/* What else retirescale and rwscale measure, each for itself, in columns of its rows; retirescale.h, rwscale.h. */
+	/* What else retirescale, rwscale and hashscale measure, each for itself, in columns of its rows; in their headers. */
 	SCENARIO_MORE,
-	NR_SCENARIOS = SCENARIO_MORE + 40
+	NR_SCENARIOS = SCENARIO_MORE + 200
 };
 struct scenario_info {
 	const char *name;
@@ -253,6 +261,7 @@ struct job {
 	bool scan;
 	bool all_pairs;
 	uint64_t sections;
+	struct hash_plan hash;
 	double seconds; /* budget of one cell */
 	double perturb;
 	char mutant[64];
@@ -283,6 +292,7 @@ int refscale_child(const struct job *job);
 int rcuscale_child(const struct job *job);
 int retirescale_child(const struct job *job);
 int rwscale_child(const struct job *job);
+int hashscale_child(const struct job *job);
 int torture_child(const struct job *job);
 int costs_child(const struct job *job);
 

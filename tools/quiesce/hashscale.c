@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale.c - lookups and updates of hash tables over the number of threads. */
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <quiesce/control.h>
+
+#include "alive.h"
+#include "hashscale.h"
+#include "ops/hash_array.h"
+
+#define DEFAULT_RUNS 7
+#define DEFAULT_CELL_S 0.05
+#define WATCHDOG_S 60
+#define DEFAULT_BASE "raw_open_addressing"
+#define STREAM_WORDS ((uint64_t)1 << 20)       /* of each thread, */
+#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* and of all of them */
+#define ALIVE_CHUNKS 256 /* between two signs of life while a table is filled */
+
+/* ---- the child: a table and its memory ---- */
+
+/* What malloc() has given out; NAN: the C library does not tell. */
+static double allocated(void)
+{
+#ifdef HAVE_MALLINFO2
+	struct mallinfo2 info = mallinfo2();
+
+	return (double)(info.uordblks + info.hblkhd);
+#else
+	return NAN;
+#endif
+}
+
+static double mapped(const struct hash_cell *c)
+{
+	return c->op->hash->mapped ? (double)c->op->hash->mapped(c->table) : 0;
+}
+
+static void barrier(const struct op *op)
+{
+	if (op->hash->barrier)
+		op->hash->barrier();
+}
+
+static void destroy(struct hash_cell *c)
+{
+	c->op->hash->destroy(c->table);
+	c->table = NULL;
+	barrier(c->op);
+}
+
+static bool create(struct hash_cell *c, uint64_t nr)
+{
+	c->table = c->op->hash->create(nr);
+	if (!c->table)
+		job_send_note("no memory for a table of %llu elements", (unsigned long long)nr);
+	return c->table;
+}
+
+/* In an order that is not that of any later stream. */
+static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally *tally)
+{
+	uint64_t word[HASH_CHUNK];
+
+	for (uint64_t done = 0, chunk = 0; done < c->keys.nr; chunk++) {
+		uint64_t n = c->keys.nr - done < HASH_CHUNK ? c->keys.nr - done : HASH_CHUNK;
+
+		for (uint64_t i = 0; i < n; i++)
+			word[i] = c->keys.key[done + i] | what;
+		c->op->hash->run(c->table, word, n, tally);
+		if (c->op->hash->between)
+			c->op->hash->between();
+		if (chunk % ALIVE_CHUNKS == 0)
+			job_flush();
+		done += n;
+	}
+}
+
+static void send_metric(const struct hash_cell *c, enum hash_metric metric, double value)
+{
+	if (isfinite(value))
+		job_send(hash_more(metric, c->scenario), 0, c->job->round, value);
+}
+
+static bool send_empty(struct hash_cell *c)
+{
+	double before = allocated();
+
+	if (!create(c, 1))
+		return false;
+	send_metric(c, HASH_EMPTY_BYTES, allocated() - before + mapped(c));
+	destroy(c);
+	return true;
+}
+
+static bool fill(struct hash_cell *c)
+{
+	double before = allocated(), nr = (double)c->keys.nr;
+	struct hash_tally tally = { 0 };
+	uint64_t begin;
+
+	if (!create(c, c->keys.nr))
+		return false;
+	begin = now_ns();
+	run_all(c, HASH_INSERT, &tally);
+	send_metric(c, HASH_FILL_NS, (double)(now_ns() - begin) / nr);
+	barrier(c->op);
+	send_metric(c, HASH_ELEMENT_BYTES, (allocated() - before + mapped(c)) / nr);
+	send_metric(c, HASH_KEYS, nr);
+	return hash_tally_good(&tally, "filling the table");
+}
+
+/* Everything is where it belongs when all threads are gone. */
+static bool verify(struct hash_cell *c)
+{
+	struct hash_tally tally = { 0 };
+
+	run_all(c, 0, &tally);
+	tally.lost += tally.absent;
+	return hash_tally_good(&tally, "all keys at the end");
+}
+
+/* ---- the child: cells ---- */
+
+static bool measure_threads(struct hash_cell *c, int threads)
+{
+	bool good;
+
+	c->threads = threads;
+	c->resize = false;
+	good = hash_cell_measure(c);
+	if (!c->job->hash.resize)
+		return good;
+	c->resize = true;
+	return hash_cell_measure(c) && good;
+}
+
+static bool measure_set(struct hash_cell *c)
+{
+	const struct job *job = c->job;
+	bool good = true;
+
+	for (int u = 0; u < job->hash.nr_updates; u++) {
+		c->updates = job->hash.updates[u];
+		if (c->updates > 0 && c->op->hash->read_only) {
+			if (job->round == 0)
+				job_send_note("left out with updates: they may not run beside lookups");
+			continue;
+		}
+		c->scenario = (enum scenario)(hash_scenario(hash_set_of(c->scenario), u));
+		for (int i = 0; i < job->nr_readers; i++)
+			good = measure_threads(c, job->readers[i]) && good;
+	}
+	return verify(c) && good;
+}
+
+static bool read_set(struct hash_cell *c, const struct hash_set *set)
+{
+	if (!hash_keys_make(&c->keys, set)) {
+		job_send_note("--keys=%s: cannot be read, or has less than %d different lines", set->name, HASH_MIN_KEYS);
+		return false;
+	}
+	for (int i = 0; i < c->job->nr_readers; i++)
+		if (2 * (uint64_t)c->job->readers[i] > c->keys.nr) {
+			job_send_note("--keys=%s: too few keys for %d threads", set->name, c->job->readers[i]);
+			return false;
+		}
+	return true;
+}
+
+static bool measure(struct hash_cell *c)
+{
+	bool good = true;
+
+	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
+		c->scenario = hash_scenario(s, 0);
+		good = read_set(c, &c->job->hash.set[s]) && send_empty(c) && fill(c) && measure_set(c);
+		if (c->table)
+			destroy(c);
+		free(c->keys.key);
+		job_flush();
+	}
+	return good;
+}
+
+static int most_threads(const struct job *job)
+{
+	int most = 1;
+
+	for (int i = 0; i < job->nr_readers; i++)
+		most = job->readers[i] > most ? job->readers[i] : most;
+	return most;
+}
+
+static bool make_streams(struct hash_cell *c, int threads)
+{
+	c->stream_words = ALL_STREAM_WORDS / (uint64_t)threads / HASH_CHUNK * HASH_CHUNK;
+	if (c->stream_words > STREAM_WORDS)
+		c->stream_words = STREAM_WORDS;
+	c->stream = calloc((size_t)threads, sizeof(*c->stream));
+	for (int i = 0; c->stream && i < threads; i++) {
+		c->stream[i] = hash_array_alloc(c->stream_words * sizeof(uint64_t));
+		if (!c->stream[i])
+			return false;
+	}
+	return c->stream;
+}
+
+int hashscale_child(const struct job *job)
+{
+	struct hash_cell cell = { .job = job, .op = job->op };
+	int threads = most_threads(job);
+	struct sleepers sleepers;
+	bool good;
+
+	cpus_online();
+	if (!make_streams(&cell, threads)) {
+		job_send_note("out of memory");
+		return EXIT_FAILED;
+	}
+	op_thread_enter(job->op);
+	if (job->alive)
+		sleepers_start(&sleepers, job->op, job->alive);
+	good = measure(&cell);
+	if (job->alive)
+		sleepers_stop(&sleepers);
+	op_thread_exit(job->op);
+	for (int i = 0; i < threads; i++)
+		free(cell.stream[i]);
+	free(cell.stream);
+	return good ? 0 : EXIT_FAILED;
+}
+
+/* ---- the parent ---- */
+
+static bool fits(const struct op *op)
+{
+	return op->hash;
+}
+
+static void default_plan(struct hash_plan *plan)
+{
+	if (!plan->nr_sets && !plan->resize)
+		hash_plan_add_set(plan, "uniform:1000");
+	if (!plan->nr_sets || plan->set[0].nr == 1000)
+		hash_plan_add_set(plan, "uniform:1000000");
+	if (!plan->nr_updates)
+		plan->updates[plan->nr_updates++] = 0;
+}
+
+/* 1, 2, and all CPUs. */
+static void default_threads(struct job *base)
+{
+	base->nr_readers = 2;
+	base->readers[0] = 1;
+	base->readers[1] = 2;
+	if (cpus_online() > 2)
+		base->readers[base->nr_readers++] = cpus_online() < HASH_CELL_THREADS ? cpus_online() : HASH_CELL_THREADS;
+}
+
+/* With --resize those that can; and the type that ratios are to. */
+static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
+{
+	int nr = options_types(options, &hashscale_command, types), kept = 0;
+
+	for (int i = 0; i < nr; i++) {
+		if (!options->hash.resize || types[i]->hash->grows)
+			types[kept++] = types[i];
+		else if (options->nr_types)
+			usage_error("--type=%s --resize: its size is fixed", types[i]->name);
+	}
+	if (!kept)
+		usage_error("--resize: this build has no type that grows and shrinks");
+	return kept;
+}
+
+/* One fence mode is enough, when nobody asks: lookups are made of other things. */
+static void default_fence(struct options *options)
+{
+	if (!options->fences)
+		options->fences = 1u << (quiesce_set_fence(QUIESCE_FENCE_LIGHT) ? OP_FENCE_FULL : OP_FENCE_LIGHT);
+}
+
+static int run(const struct options *options)
+{
+	struct options mine = *options;
+	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = WATCHDOG_S + (int)options->seconds,
+			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S };
+	const struct op *types[MAX_TYPES];
+	struct results results = { 0 };
+	int nr, status;
+	FILE *out;
+
+	default_plan(&mine.hash);
+	default_fence(&mine);
+	mine.runs = options->runs_given ? options->runs : DEFAULT_RUNS;
+	mine.base = options->base ? options->base : command_type(&hashscale_command, DEFAULT_BASE);
+	base.hash = mine.hash;
+	memcpy(base.readers, options->readers, sizeof(base.readers));
+	if (!base.nr_readers)
+		default_threads(&base);
+	nr = choose_types(&mine, types);
+	if (mine.figure)
+		hashscale_figure_check(mine.figure);
+	out = emit_open(&mine);
+	hashscale_emit_plan(&mine.hash, mine.base);
+	jobs_run(&hashscale_command, &mine, &base, types, nr, &results);
+	hashscale_emit(out, &mine, &results);
+	status = emit_close(out, &mine);
+	if (!status && (results.failures || !results.nr))
+		status = EXIT_FAILED;
+	if (!results.nr && !interrupted())
+		fprintf(stderr, "quiesce hashscale: nothing was measured\n");
+	if (mine.figure && results.nr)
+		status = hashscale_figure(mine.figure, &results) || status ? EXIT_FAILED : 0;
+	results_free(&results);
+	return interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+const struct subcommand hashscale_command = {
+	.name = "hashscale",
+	.what = "Lookups in hash tables, and updates, over the number of threads.",
+	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a process of "
+	       "its own, in turn, with the same keys in the same order. Elements are a key and a value of 8 bytes each; what is found is "
+	       "read and checked: a lost key or a wrong value is an error, BROKEN. A file's lines are hashed to 64 bits first, which "
+	       "is not measured. 'of ideal' is the rate of n threads over n times that of one; 'slower' is its inverse, what a thread's "
+	       "operation costs more with n threads. The article is 'Using RCU in the Linux 2.5 Kernel' (Linux Journal, 2003), figures for "
+	       "four CPUs. An update is a remove or an insert of a key of the thread's own, in turns, so that the size stays; limits "
+	       "(raw) update in place. Time that other processes take from the threads is not counted, as long as there are enough CPUs. "
+	       "'bytes' is the memory of a full table for each element, 'empty' that of a table made for one element, without it.\n"
+	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 %, "
+	       "for which six rounds are needed.\n"
+	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 "
+	       "generated keys, looked up with equal probability; no updates; with --resize 1000000 keys. zipf has exponent 0.99; in "
+	       "hot all look up the same key.",
+	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH,
+	.fits = fits,
+	.types = hash_types,
+	.is_row = hashscale_is_row,
+	.columns = hashscale_columns,
+	.run = run,
+};

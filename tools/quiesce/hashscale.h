@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale.h - the parts of hashscale. */
+#ifndef QUIESCE_TOOL_HASHSCALE_H
+#define QUIESCE_TOOL_HASHSCALE_H
+
+#include "ops/hash.h"
+#include "team.h"
+#include "tool.h"
+
+/* A configuration: which keys, and how many updates. */
+#define HASH_CONFIGS (HASH_MAX_SETS * HASH_MAX_UPDATES)
+_Static_assert(HASH_CONFIGS == SCENARIO_HASH_END - SCENARIO_HASH, "each has a scenario");
+
+static inline enum scenario hash_scenario(int set, int updates)
+{
+	return (enum scenario)(SCENARIO_HASH + set * HASH_MAX_UPDATES + updates);
+}
+
+static inline int hash_set_of(enum scenario scenario)
+{
+	return (scenario - SCENARIO_HASH) / HASH_MAX_UPDATES;
+}
+
+static inline int hash_updates_of(enum scenario scenario)
+{
+	return (scenario - SCENARIO_HASH) % HASH_MAX_UPDATES;
+}
+
+/* What is measured besides: of a set of keys, with no threads; with --resize of each cell. */
+enum hash_metric {
+	HASH_KEYS,          /* how many there are */
+	HASH_ELEMENT_BYTES, /* memory of the full table, for each element */
+	HASH_EMPTY_BYTES,   /* memory of a table for one element, without it */
+	HASH_FILL_NS,       /* to insert an element, one thread alone */
+	HASH_RESIZED_RATE,  /* of a cell: operations/s of the same threads while the table grows and shrinks */
+	HASH_WORST,         /* us: the slowest HASH_CHUNK operations of a thread, */
+	HASH_RESIZED_WORST, /* and while the table grows and shrinks */
+	HASH_GROWN,         /* elements added and removed again meanwhile */
+	NR_HASH_METRICS
+};
+_Static_assert(NR_HASH_METRICS * HASH_CONFIGS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
+
+static inline enum scenario hash_more(enum hash_metric metric, enum scenario scenario)
+{
+	return (enum scenario)(SCENARIO_MORE + (int)metric * HASH_CONFIGS + (int)(scenario - SCENARIO_HASH));
+}
+
+/* ---- hashscale_keys.c ---- */
+
+struct hash_keys {
+	uint64_t *key; /* free() it */
+	uint64_t nr;
+};
+
+/* false: it cannot be read, or has less than HASH_MIN_KEYS keys, or there is no memory. */
+bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set);
+/* The @i-th number of the generator; beyond those of a set it is none of its keys. */
+uint64_t hash_key_number(uint64_t i);
+
+struct hash_work {
+	const struct hash_keys *keys;
+	enum hash_distribution distribution;
+	double updates; /* percent */
+	int thread, threads;
+	uint64_t seed;
+};
+
+/* @nr words of one thread; from its end it can go on at its beginning. */
+void hash_stream_make(uint64_t *word, uint64_t nr, const struct hash_work *work);
+/* How many keys are removed and not yet inserted again after the first @nr words. */
+uint64_t hash_stream_away(const uint64_t *word, uint64_t nr);
+
+/* ---- hashscale_cell.c ---- */
+
+#define HASH_CHUNK 256 /* words between two looks at the clock, or at whether it is over */
+
+struct hash_cell {
+	const struct job *job;
+	const struct op *op;
+	void *table;
+	struct hash_keys keys;
+	enum scenario scenario;
+	double updates;
+	int threads;
+	uint64_t **stream; /* of each thread, stream_words long */
+	uint64_t stream_words;
+	bool resize; /* one thread more lets the table grow and shrink */
+};
+
+/* Measure and send; false, with a note, if the table was wrong. */
+bool hash_cell_measure(struct hash_cell *cell);
+/* What is wrong with @tally, as a note; true: nothing. */
+bool hash_tally_good(const struct hash_tally *tally, const char *where);
+
+/* ---- hashscale_emit.c, hashscale_figure.c ---- */
+
+bool hashscale_is_row(const struct cell *c);
+void hashscale_columns(struct json_t *row, const struct results *results, const struct cell *c);
+/* The plan of the run, for names in rows; and the type that ratios are to. */
+void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
+void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
+/* T(n) / (n T(1)); NAN: T(1) is not there. */
+double hashscale_efficiency(const struct results *results, const struct cell *c);
+/* The article's, at four CPUs; NAN: it has none of that name. */
+double hashscale_article(const char *type);
+/* 0, or EXIT_FAILED with a line on stderr. */
+int hashscale_figure(const char *path, const struct results *results);
+/* Is @path one that a figure can have?  Ends the program if not, or if there is no gnuplot. */
+void hashscale_figure_check(const char *path);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale_cell.c - one window of lookups and updates.
+ *
+ * The rate is operations over the time that the threads had, all of them together.  As long as each has a CPU, the
+ * time for which other processes took it away is not counted (the scheduler tells for how long a thread wanted to run
+ * and could not), but what the process's own workers took is.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hashscale.h"
+
+#define GROWTH 4 /* with --resize the table gets so many times its elements more */
+#define DISTURBED 0.05
+
+struct lap {
+	uint64_t ns, cpu_ns;
+	double delay_ns; /* NAN: the kernel does not tell */
+	uint64_t operations;
+	uint64_t worst_ns;
+	uint64_t grown;
+	struct hash_tally tally;
+} __attribute__((aligned(128)));
+
+struct window {
+	const struct hash_cell *cell;
+	uint32_t stop;
+	uint32_t ready; /* threads that stand at the gate, or nearly */
+	struct gate begin, end;
+	struct lap *lap; /* of each thread */
+};
+
+#define LOOK_NS 500000
+
+static void pass_first_gate(struct window *w)
+{
+	(void)quiesce_fetch_add_relaxed(&w->ready, 1u);
+	gate_pass(&w->begin);
+}
+
+static bool is_over(const struct window *w)
+{
+	return quiesce_load_relaxed(&w->stop);
+}
+
+static void run(const struct hash_cell *c, const uint64_t *word, uint64_t nr, struct hash_tally *tally)
+{
+	const struct hash_op *hash = c->op->hash;
+
+	hash->run(c->table, word, nr, tally);
+	if (hash->between)
+		hash->between();
+}
+
+/* ---- a thread's clocks ---- */
+
+static double run_delay_ns(int fd)
+{
+	char text[96];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	unsigned long long delay;
+
+	if (n <= 0)
+		return NAN;
+	text[n] = '\0';
+	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
+}
+
+static void lap_begin(struct lap *lap, int fd)
+{
+	lap->delay_ns = run_delay_ns(fd);
+	lap->cpu_ns = thread_cpu_ns();
+	lap->ns = now_ns();
+}
+
+static void lap_end(struct lap *lap, int fd)
+{
+	lap->ns = now_ns() - lap->ns;
+	lap->cpu_ns = thread_cpu_ns() - lap->cpu_ns;
+	lap->delay_ns = run_delay_ns(fd) - lap->delay_ns;
+}
+
+/* ---- threads that look up ---- */
+
+static uint64_t work_plainly(struct window *w, const uint64_t *word, struct lap *lap)
+{
+	uint64_t at = 0;
+
+	do {
+		run(w->cell, word + at, HASH_CHUNK, &lap->tally);
+		lap->operations += HASH_CHUNK;
+		at = at + HASH_CHUNK < w->cell->stream_words ? at + HASH_CHUNK : 0;
+	} while (!is_over(w));
+	return at;
+}
+
+static uint64_t work_timed(struct window *w, const uint64_t *word, struct lap *lap)
+{
+	uint64_t at = 0, then = now_ns();
+
+	do {
+		uint64_t now;
+
+		run(w->cell, word + at, HASH_CHUNK, &lap->tally);
+		lap->operations += HASH_CHUNK;
+		at = at + HASH_CHUNK < w->cell->stream_words ? at + HASH_CHUNK : 0;
+		now = now_ns();
+		lap->worst_ns = now - then > lap->worst_ns ? now - then : lap->worst_ns;
+		then = now;
+	} while (!is_over(w));
+	return at;
+}
+
+/* What the thread has removed comes back: those are the next inserts of its stream. */
+static void come_back(struct window *w, const uint64_t *word, uint64_t at, struct lap *lap)
+{
+	for (uint64_t away = hash_stream_away(word, at); away; at++)
+		if (word[at] & HASH_INSERT) {
+			run(w->cell, word + at, 1, &lap->tally);
+			away--;
+		}
+}
+
+static void work(struct window *w, int index, struct lap *lap)
+{
+	const struct hash_cell *c = w->cell;
+	const struct hash_work work = { &c->keys, c->job->hash.distribution, c->updates, index, c->threads, c->job->round };
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	uint64_t *word = c->stream[index], at;
+
+	hash_stream_make(word, c->stream_words, &work);
+	pass_first_gate(w);
+	lap_begin(lap, fd);
+	at = (c->job->hash.resize ? work_timed : work_plainly)(w, word, lap);
+	lap_end(lap, fd);
+	gate_pass(&w->end);
+	come_back(w, word, at, lap);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- the thread that lets the table grow and shrink ---- */
+
+static uint64_t update_all(struct window *w, uint64_t nr, uint64_t what, bool whole, struct hash_tally *tally)
+{
+	uint64_t word[HASH_CHUNK], done = 0;
+
+	while (done < nr && (whole || !is_over(w))) {
+		uint64_t n = nr - done < HASH_CHUNK ? nr - done : HASH_CHUNK;
+
+		for (uint64_t i = 0; i < n; i++)
+			word[i] = hash_key_number(w->cell->keys.nr + done + i) | HASH_CHURNED | what;
+		run(w->cell, word, n, tally);
+		done += n;
+	}
+	return done;
+}
+
+static void grow_and_shrink(struct window *w, struct lap *lap)
+{
+	pass_first_gate(w);
+	lap->cpu_ns = thread_cpu_ns();
+	while (!is_over(w)) {
+		uint64_t grown = update_all(w, GROWTH * w->cell->keys.nr, HASH_INSERT, false, &lap->tally);
+
+		lap->grown += update_all(w, grown, HASH_REMOVE, true, &lap->tally);
+	}
+	lap->cpu_ns = thread_cpu_ns() - lap->cpu_ns;
+	gate_pass(&w->end);
+}
+
+static void body(struct member *m)
+{
+	struct window *w = m->team->arg;
+
+	op_thread_enter(w->cell->op);
+	if (m->index < w->cell->threads)
+		work(w, m->index, &w->lap[m->index]);
+	else
+		grow_and_shrink(w, &w->lap[m->index]);
+	op_thread_exit(w->cell->op);
+}
+
+/* ---- all together ---- */
+
+bool hash_tally_good(const struct hash_tally *t, const char *where)
+{
+	if (!t->lost && !t->wrong && !t->failed)
+		return true;
+	job_send_note("BROKEN: %s: %llu keys not found that were there, %llu wrong values, %llu updates that failed", where,
+		      (unsigned long long)t->lost, (unsigned long long)t->wrong, (unsigned long long)t->failed);
+	return false;
+}
+
+/* Operations in a second of each thread's own time, times the threads. */
+static double rate(const struct window *w, double workers_ns, bool *ret_disturbed)
+{
+	const struct hash_cell *c = w->cell;
+	double operations = 0, ns = 0, delay = 0;
+
+	for (int i = 0; i < c->threads; i++) {
+		operations += (double)w->lap[i].operations;
+		ns += (double)w->lap[i].ns;
+		delay += w->lap[i].delay_ns;
+	}
+	delay = c->threads + c->resize <= cpus_online() ? fmax(delay - workers_ns, 0) : 0;
+	*ret_disturbed = delay > DISTURBED * ns;
+	return operations * c->threads * 1e9 / (ns - delay);
+}
+
+static void send_cell(const struct window *w, double workers_ns)
+{
+	const struct hash_cell *c = w->cell;
+	uint64_t worst = 0;
+	bool disturbed;
+	double value = rate(w, workers_ns, &disturbed);
+
+	for (int i = 0; i < c->threads; i++)
+		worst = w->lap[i].worst_ns > worst ? w->lap[i].worst_ns : worst;
+	job_send(c->resize ? hash_more(HASH_RESIZED_RATE, c->scenario) : c->scenario, c->threads,
+		 c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
+	if (c->job->hash.resize)
+		job_send(hash_more(c->resize ? HASH_RESIZED_WORST : HASH_WORST, c->scenario), c->threads, c->job->round,
+			 (double)worst / 1e3);
+	if (c->resize)
+		job_send(hash_more(HASH_GROWN, c->scenario), c->threads, c->job->round, (double)w->lap[c->threads].grown);
+}
+
+static struct hash_tally tally_of(const struct window *w, int nr)
+{
+	struct hash_tally sum = { 0 };
+
+	for (int i = 0; i < nr; i++) {
+		sum.lost += w->lap[i].tally.lost;
+		sum.wrong += w->lap[i].tally.wrong;
+		sum.failed += w->lap[i].tally.failed;
+	}
+	return sum;
+}
+
+bool hash_cell_measure(struct hash_cell *c)
+{
+	int nr = c->threads + c->resize;
+	struct window w = { .cell = c, .lap = aligned_alloc(128, (size_t)nr * sizeof(*w.lap)) };
+	struct team team = { .nr = nr, .pinned = nr <= cpus_online(), .body = body, .arg = &w };
+	struct hash_tally sum;
+	uint64_t cpu, own = 0;
+	char where[128];
+
+	if (!w.lap) {
+		job_send_note("out of memory");
+		return false;
+	}
+	memset(w.lap, 0, (size_t)nr * sizeof(*w.lap));
+	gate_init(&w.begin, (uint32_t)nr + 1);
+	gate_init(&w.end, (uint32_t)nr + 1);
+	op_sleep_begin(c->op);
+	team_start(&team);
+	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
+		sleep_ns(LOOK_NS); /* not at the gate: who makes a stream needs the CPU */
+	gate_pass(&w.begin);
+	cpu = process_cpu_ns();
+	sleep_ns((uint64_t)(c->job->seconds * 1e9));
+	quiesce_store_relaxed(&w.stop, 1u);
+	gate_pass(&w.end);
+	cpu = process_cpu_ns() - cpu;
+	team_join(&team);
+	op_sleep_end(c->op);
+	for (int i = 0; i < nr; i++)
+		own += w.lap[i].cpu_ns;
+	send_cell(&w, cpu > own ? (double)(cpu - own) : 0);
+	sum = tally_of(&w, nr);
+	free(w.lap);
+	job_flush();
+	snprintf(where, sizeof(where), "%s, %g%% updates, %d threads%s", c->job->hash.set[hash_set_of(c->scenario)].name, c->updates,
+		 c->threads, c->resize ? ", growing and shrinking" : "");
+	return hash_tally_good(&sum, where);
+}

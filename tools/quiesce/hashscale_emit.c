@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale_emit.c - what hashscale prints. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "hashscale.h"
+
+static const struct hash_plan *plan;
+static const struct op *base;
+
+void hashscale_emit_plan(const struct hash_plan *the_plan, const struct op *the_base)
+{
+	plan = the_plan;
+	base = the_base;
+}
+
+bool hashscale_is_row(const struct cell *c)
+{
+	return c->scenario >= SCENARIO_HASH && c->scenario < SCENARIO_HASH_END && c->threads;
+}
+
+/* ---- what is computed of cells ---- */
+
+static const struct cell *more_of(const struct results *results, const struct cell *c, enum hash_metric metric)
+{
+	return results_find(results, c->command, c->op->name, hash_more(metric, c->scenario), c->fence, c->threads);
+}
+
+/* Of the table that @c was measured on. */
+static double of_table(const struct results *results, const struct cell *c, enum hash_metric metric)
+{
+	enum scenario first = hash_scenario(hash_set_of(c->scenario), 0);
+	const struct cell *more = results_find(results, c->command, c->op->name, hash_more(metric, first), c->fence, 0);
+
+	return more ? cell_summary(more).p50 : NAN;
+}
+
+static double median(const struct cell *c)
+{
+	return c ? cell_summary(c).p50 : NAN;
+}
+
+static double most(const struct cell *c)
+{
+	return c ? cell_summary(c).max : NAN;
+}
+
+double hashscale_efficiency(const struct results *results, const struct cell *c)
+{
+	return median(c) / c->threads / median(results_find(results, c->command, c->op->name, c->scenario, c->fence, 1));
+}
+
+double hashscale_article(const char *type)
+{
+	static const struct {
+		const char *type;
+		double efficiency;
+	} article[] = { { "spinlock", 0.57 }, { "refcnt", 0.54 }, { "rwlock", 0.39 } };
+
+	for (size_t i = 0; i < sizeof(article) / sizeof(article[0]); i++)
+		if (!strcmp(article[i].type, type))
+			return article[i].efficiency;
+	return NAN;
+}
+
+struct ratio {
+	double median, low, high; /* the interval contains the median of all rounds that could be with 95 % */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double middle(const double *v, size_t n)
+{
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* How many values from each end are outside an interval for the median, by the sign test; -1: @n are too few. */
+static int outside(size_t n)
+{
+	double chance = pow(0.5, (double)n), below = 0;
+	int k = -1;
+
+	for (size_t i = 0; i < n / 2; i++) {
+		below += chance;
+		if (below > 0.025)
+			break;
+		k = (int)i;
+		chance *= (double)(n - i) / (double)(i + 1);
+	}
+	return k;
+}
+
+static const struct cell *base_cell(const struct results *results, const struct cell *c)
+{
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *other = &results->cell[i];
+
+		if (other->op == base && other->scenario == c->scenario && other->threads == c->threads &&
+		    (other->fence == c->fence || other->fence == OP_FENCE_NONE || c->fence == OP_FENCE_NONE))
+			return other;
+	}
+	return NULL;
+}
+
+/* Of each round's values to each other. */
+static struct ratio ratio_to_base(const struct results *results, const struct cell *c)
+{
+	const struct cell *other = base_cell(results, c);
+	struct ratio r = { NAN, NAN, NAN };
+	double *v = other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
+	size_t n = 0;
+	int k;
+
+	for (size_t i = 0; v && i < c->nr; i++)
+		for (size_t j = 0; j < other->nr; j++)
+			if (c->group[i] == other->group[j])
+				v[n++] = c->sample[i] / other->sample[j];
+	if (n) {
+		qsort(v, n, sizeof(*v), by_value);
+		r.median = middle(v, n);
+		k = outside(n);
+		if (k >= 0) {
+			r.low = v[k];
+			r.high = v[n - 1 - (size_t)k];
+		}
+	}
+	free(v);
+	return r;
+}
+
+/* ---- JSON and CSV ---- */
+
+static void add_number(json_t *row, const char *name, double v)
+{
+	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
+}
+
+void hashscale_columns(json_t *row, const struct results *results, const struct cell *c)
+{
+	const struct cell *resized = more_of(results, c, HASH_RESIZED_RATE);
+	double efficiency = hashscale_efficiency(results, c), keys = of_table(results, c, HASH_KEYS);
+	struct ratio ratio = ratio_to_base(results, c);
+
+	json_object_set_new(row, "keys", json_string(plan->set[hash_set_of(c->scenario)].name));
+	json_object_set_new(row, "nr_keys", isfinite(keys) ? json_integer((json_int_t)keys) : json_null());
+	json_object_set_new(row, "distribution", json_string(hash_distribution_name(plan->distribution)));
+	add_number(row, "updates", plan->updates[hash_updates_of(c->scenario)]);
+	add_number(row, "efficiency", efficiency);
+	add_number(row, "slowdown", 1 / efficiency);
+	add_number(row, "article_efficiency", hashscale_article(c->op->name));
+	json_object_set_new(row, "base", json_string(base->name));
+	add_number(row, "to_base", ratio.median);
+	add_number(row, "to_base_low", ratio.low);
+	add_number(row, "to_base_high", ratio.high);
+	add_number(row, "element_bytes", of_table(results, c, HASH_ELEMENT_BYTES));
+	add_number(row, "empty_bytes", of_table(results, c, HASH_EMPTY_BYTES));
+	add_number(row, "fill_ns", of_table(results, c, HASH_FILL_NS));
+	add_number(row, "resized", median(resized));
+	add_number(row, "worst_us", most(more_of(results, c, HASH_WORST)));
+	add_number(row, "resized_worst_us", most(more_of(results, c, HASH_RESIZED_WORST)));
+	add_number(row, "grown", median(more_of(results, c, HASH_GROWN)));
+}
+
+/* ---- tables ---- */
+
+static void number(FILE *out, int width, double v)
+{
+	if (!isfinite(v))
+		fprintf(out, " %*s", width, "-");
+	else
+		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 100 ? 1 : 0, v);
+}
+
+static void percent(FILE *out, int width, double v)
+{
+	if (isfinite(v))
+		fprintf(out, " %*.0f%%", width - 1, v * 100);
+	else
+		fprintf(out, " %*s", width, "-");
+}
+
+static const char *fence_of(const struct cell *c)
+{
+	return c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence);
+}
+
+static int width_of_names(const struct results *results)
+{
+	size_t width = 4;
+
+	for (size_t i = 0; i < results->nr; i++)
+		if (strlen(results->cell[i].op->name) > width)
+			width = strlen(results->cell[i].op->name);
+	return (int)width;
+}
+
+static void title(FILE *out, const struct cell *c)
+{
+	fprintf(out, "\nhashscale %s, %s, ", plan->set[hash_set_of(c->scenario)].name, hash_distribution_name(plan->distribution));
+	if (plan->updates[hash_updates_of(c->scenario)] > 0)
+		fprintf(out, "%g%% updates, ", plan->updates[hash_updates_of(c->scenario)]);
+	fprintf(out, "%d thread%s: million operations/s of all threads, median over rounds", c->threads, c->threads > 1 ? "s" : "");
+}
+
+static void rate_row(FILE *out, const struct results *results, const struct cell *c)
+{
+	struct summary s = cell_summary(c);
+	struct ratio ratio = ratio_to_base(results, c);
+	double efficiency = hashscale_efficiency(results, c);
+
+	number(out, 8, s.p50 / 1e6);
+	number(out, 8, s.min / 1e6);
+	number(out, 8, s.max / 1e6);
+	percent(out, 8, c->threads > 1 ? efficiency : NAN);
+	number(out, 7, c->threads > 1 ? 1 / efficiency : NAN);
+	percent(out, 8, c->threads > 1 ? hashscale_article(c->op->name) : NAN);
+	number(out, 9, ratio.median);
+	number(out, 6, ratio.low);
+	number(out, 6, ratio.high);
+	number(out, 8, of_table(results, c, HASH_ELEMENT_BYTES));
+	number(out, 9, of_table(results, c, HASH_EMPTY_BYTES));
+	number(out, 8, of_table(results, c, HASH_FILL_NS));
+	fprintf(out, "%s\n", c->disturbed * 2 > c->nr ? "  disturbed" : "");
+}
+
+static void rate_title(FILE *out, const struct cell *c, int width)
+{
+	title(out, c);
+	fprintf(out, "; ratios to %s with 95 %% intervals\n%-*s %-5s %8s %8s %8s %8s %7s %8s %9s %13s %8s %9s %8s\n", base->name, width, "type",
+		"fence", "median", "min", "max", "of ideal", "slower", "article", "ratio", "interval", "bytes", "empty", "fill ns");
+}
+
+static void resize_row(FILE *out, const struct results *results, const struct cell *c)
+{
+	double resized = median(more_of(results, c, HASH_RESIZED_RATE));
+
+	number(out, 8, median(c) / 1e6);
+	number(out, 9, resized / 1e6);
+	percent(out, 7, 1 - resized / median(c));
+	number(out, 10, most(more_of(results, c, HASH_WORST)));
+	number(out, 10, most(more_of(results, c, HASH_RESIZED_WORST)));
+	number(out, 9, median(more_of(results, c, HASH_GROWN)) / 1e3);
+	fputc('\n', out);
+}
+
+static void resize_title(FILE *out, const struct cell *c, int width)
+{
+	title(out, c);
+	fprintf(out, ";\n'resized' while one thread more lets the table grow to its fivefold and shrink; 'worst' are the slowest %d operations "
+		     "of any round; 'grown' thousand elements\n%-*s %-5s %8s %9s %7s %10s %10s %9s\n", HASH_CHUNK, width, "type", "fence",
+		"median", "resized", "cost", "worst us", "resized", "grown");
+}
+
+static bool is_first(const struct results *results, const struct cell *c)
+{
+	for (const struct cell *before = results->cell; before < c; before++)
+		if (before->scenario == c->scenario && before->threads == c->threads)
+			return false;
+	return true;
+}
+
+static void print_table(FILE *out, const struct results *results, const struct cell *first)
+{
+	int width = width_of_names(results);
+
+	(plan->resize ? resize_title : rate_title)(out, first, width);
+	for (const struct cell *c = first; c < results->cell + results->nr; c++) {
+		if (c->scenario != first->scenario || c->threads != first->threads)
+			continue;
+		fprintf(out, "%-*s %-5s", width, c->op->name, fence_of(c));
+		(plan->resize ? resize_row : rate_row)(out, results, c);
+	}
+}
+
+void hashscale_emit(FILE *out, const struct options *options, const struct results *results)
+{
+	if (options->format == FORMAT_JSON) {
+		emit_results(out, options, results);
+		return;
+	}
+	if (options->format == FORMAT_CSV) {
+		emit_rows_csv(out, results);
+	} else {
+		emit_head(out);
+		for (size_t i = 0; i < results->nr; i++)
+			if (hashscale_is_row(&results->cell[i]) && is_first(results, &results->cell[i]))
+				print_table(out, results, &results->cell[i]);
+	}
+	emit_notes(results);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale_keys.c - sets of keys, and streams of what each thread does with them.
+ *
+ * A key is a number of 61 bits, of which there are no two alike, and HASH_CHURNED in every second one.  Lines of a
+ * file are hashed to such numbers; those of the generator are the numbers from 1 on, scattered by a bijection.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hashscale.h"
+#include "ops/hash_array.h"
+
+#define BITS 61
+#define BASE (HASH_CHURNED - 1)
+
+/* ---- sets ---- */
+
+/* Bijective on 61 bits: odd factors, and shifts to the right. */
+uint64_t hash_key_number(uint64_t i)
+{
+	uint64_t x = (i + 1) & BASE;
+
+	x ^= x >> 31;
+	x = x * 0x9fb21c651e98df25u & BASE;
+	x ^= x >> 29;
+	x = x * 0xd1b54a32d192ed03u & BASE;
+	return x ^ x >> 32;
+}
+
+static uint64_t mark(uint64_t number, uint64_t index)
+{
+	return number | (index & 1 ? HASH_CHURNED : 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorted by their hash they are in no order of the file's. */
+static void keep_different(struct hash_keys *keys)
+{
+	uint64_t kept = 0;
+
+	qsort(keys->key, keys->nr, sizeof(*keys->key), by_number);
+	for (uint64_t i = 0; i < keys->nr; i++)
+		if (!kept || keys->key[i] != keys->key[kept - 1])
+			keys->key[kept++] = keys->key[i];
+	keys->nr = kept;
+	/* Then in no order of the hash's either, which no table shall have the use of. */
+	for (uint64_t i = kept, state = 88172645463325252u; i-- > 1;) {
+		uint64_t other = random_next(&state) % (i + 1), key = keys->key[i];
+
+		keys->key[i] = keys->key[other];
+		keys->key[other] = key;
+	}
+}
+
+static uint64_t hash_line(const char *line, size_t length)
+{
+	uint64_t h = length;
+
+	for (size_t i = 0; i < length; i++)
+		h = hash_mix((h ^ (unsigned char)line[i]) * 0x9e3779b97f4a7c15u);
+	h &= BASE;
+	return h ? h : 1;
+}
+
+static bool read_lines(struct hash_keys *keys, FILE *f)
+{
+	size_t room = 0, size = 0;
+	char *line = NULL;
+	ssize_t n;
+
+	while ((n = getline(&line, &size, f)) >= 0 && keys->nr < HASH_MAX_KEYS) {
+		if (n && line[n - 1] == '\n')
+			n--;
+		if (!n)
+			continue;
+		if (keys->nr == room) {
+			uint64_t *more = realloc(keys->key, (room = 2 * room + 1024) * sizeof(*more));
+
+			if (!more)
+				break;
+			keys->key = more;
+		}
+		keys->key[keys->nr++] = hash_line(line, (size_t)n);
+	}
+	free(line);
+	return feof(f);
+}
+
+static bool from_file(struct hash_keys *ret, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	bool good = f && read_lines(ret, f);
+
+	if (f)
+		fclose(f);
+	if (!good)
+		return false;
+	keep_different(ret);
+	return ret->nr >= HASH_MIN_KEYS;
+}
+
+bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set)
+{
+	*ret = (struct hash_keys){ .nr = set->nr };
+	if (*set->path) {
+		if (!from_file(ret, set->path))
+			return false;
+	} else {
+		ret->key = hash_array_alloc(ret->nr * sizeof(*ret->key));
+		for (uint64_t i = 0; ret->key && i < ret->nr; i++)
+			ret->key[i] = hash_key_number(i);
+	}
+	for (uint64_t i = 0; ret->key && i < ret->nr; i++)
+		ret->key[i] = mark(ret->key[i], i);
+	return ret->key;
+}
+
+/* ---- distributions ---- */
+
+#define ZIPF 0.99
+
+/* Ranks by rejection from the area under x^-ZIPF, whose integral can be inverted. */
+struct zipf {
+	double first, range; /* of the integral */
+};
+
+static double integral(double x)
+{
+	return pow(x, 1 - ZIPF) / (1 - ZIPF);
+}
+
+static struct zipf zipf_of(uint64_t nr)
+{
+	double first = integral(1.5) - 1;
+
+	return (struct zipf){ first, integral((double)nr + 0.5) - first };
+}
+
+static double fraction(uint64_t *state)
+{
+	return (double)(random_next(state) >> 11) * 0x1p-53;
+}
+
+/* From 1 on. */
+static uint64_t zipf_rank(const struct zipf *z, uint64_t *state)
+{
+	for (;;) {
+		double u = z->first + fraction(state) * z->range;
+		double k = floor(pow(u * (1 - ZIPF), 1 / (1 - ZIPF)) + 0.5);
+
+		if (k < 1)
+			k = 1;
+		if (u >= integral(k + 0.5) - pow(k, -ZIPF))
+			return (uint64_t)k;
+	}
+}
+
+struct chooser {
+	const struct hash_work *work;
+	struct zipf zipf;
+	uint64_t state;
+};
+
+/* Neighbours in rank are no neighbours in the order in which they were inserted: a prime scatters them. */
+static uint64_t choose(struct chooser *c)
+{
+	uint64_t nr = c->work->keys->nr;
+
+	switch (c->work->distribution) {
+	case HASH_ZIPF:
+		return ((zipf_rank(&c->zipf, &c->state) - 1) % nr) * 2654435761u % nr;
+	case HASH_HOT:
+		return 0;
+	default:
+		return (uint64_t)(((random_next(&c->state) >> 32) * nr) >> 32);
+	}
+}
+
+/* ---- streams ---- */
+
+#define AWAY 16 /* at most so many keys of a thread are removed at a time */
+
+struct churn {
+	uint64_t key[AWAY]; /* removed, oldest first, from @first on */
+	uint32_t first, nr;
+};
+
+/* The thread's own key that is next to @index: every second one churns, and the threads share those. */
+static uint64_t own_key(const struct hash_work *w, uint64_t index)
+{
+	uint64_t own = index / 2 / (uint64_t)w->threads * (uint64_t)w->threads + (uint64_t)w->thread;
+
+	while (2 * own + 1 >= w->keys->nr)
+		own -= (uint64_t)w->threads;
+	return w->keys->key[2 * own + 1];
+}
+
+static bool is_away(const struct churn *churn, uint64_t key)
+{
+	for (uint32_t i = 0; i < churn->nr; i++)
+		if (churn->key[(churn->first + i) % AWAY] == key)
+			return true;
+	return false;
+}
+
+/* Back comes what has been away longest: who stops somewhere knows from what follows what is missing. */
+static uint64_t insert_oldest(struct churn *churn)
+{
+	uint64_t key = churn->key[churn->first];
+
+	churn->first = (churn->first + 1) % AWAY;
+	churn->nr--;
+	return key | HASH_INSERT;
+}
+
+static uint64_t next_update(struct churn *churn, struct chooser *c)
+{
+	uint64_t key = own_key(c->work, choose(c));
+
+	if (churn->nr == AWAY || is_away(churn, key) || (churn->nr && random_next(&c->state) >> 63))
+		return insert_oldest(churn);
+	churn->key[(churn->first + churn->nr++) % AWAY] = key;
+	return key | HASH_REMOVE;
+}
+
+void hash_stream_make(uint64_t *word, uint64_t nr, const struct hash_work *work)
+{
+	struct chooser c = { work, zipf_of(work->keys->nr), hash_mix(work->seed * HASH_CELL_THREADS + (uint64_t)work->thread + 1) | 1 };
+	uint64_t threshold = (uint64_t)(work->updates / 100 * 0x1p32);
+	struct churn churn = { .nr = 0 };
+
+	for (uint64_t i = 0; i < nr; i++)
+		if (churn.nr && nr - i <= churn.nr)
+			word[i] = insert_oldest(&churn); /* at its end everything is there, so that it can begin again */
+		else if (threshold && random_next(&c.state) >> 32 < threshold && nr - i > churn.nr + 1)
+			word[i] = next_update(&churn, &c);
+		else
+			word[i] = work->keys->key[choose(&c)];
+}
+
+uint64_t hash_stream_away(const uint64_t *word, uint64_t nr)
+{
+	uint64_t away = 0;
+
+	for (uint64_t i = 0; i < nr; i++)
+		away += (word[i] & HASH_REMOVE ? 1u : 0u) - (word[i] & HASH_INSERT ? 1u : 0u);
+	return away;
+}

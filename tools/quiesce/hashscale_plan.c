@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* hashscale_plan.c - which keys. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+static const struct {
+	const char *name, *path, *package;
+} known[] = {
+	{ "words", "/usr/share/dict/words", "wamerican" },
+	{ "psl", "/usr/share/publicsuffix/public_suffix_list.dat", "publicsuffix" },
+};
+#define NR_KNOWN (sizeof(known) / sizeof(known[0]))
+
+static const char *const distributions[HASH_NR_DISTRIBUTIONS] = { "uniform", "zipf", "hot" };
+
+const char *hash_distribution_name(enum hash_distribution distribution)
+{
+	return distributions[distribution];
+}
+
+enum hash_distribution hash_plan_distribution(const char *item)
+{
+	for (int i = 0; i < HASH_NR_DISTRIBUTIONS; i++)
+		if (!strcmp(distributions[i], item))
+			return (enum hash_distribution)i;
+	usage_error("unknown distribution '%s'; valid: uniform zipf hot", item);
+}
+
+static void set_file(struct hash_set *set, const char *path, const char *package)
+{
+	if (strlen(path) >= sizeof(set->path))
+		usage_error("--keys=%s: the name is too long", path);
+	snprintf(set->path, sizeof(set->path), "%s", path);
+	if (!access(path, R_OK))
+		return;
+	if (package && errno == ENOENT)
+		usage_error("--keys=%s: there is no %s; it comes with Debian's package %s", set->name, path, package);
+	usage_error("--keys=%s: cannot read '%s': %s", set->name, path, strerror(errno));
+}
+
+static void set_number(struct hash_set *set, const char *number)
+{
+	char *end;
+
+	errno = 0;
+	set->nr = strtoull(number, &end, 10);
+	if (errno || *end || *number < '0' || *number > '9' || set->nr < HASH_MIN_KEYS || set->nr > HASH_MAX_KEYS)
+		usage_error("--keys=%s: a number of keys from %d to %d is needed", set->name, HASH_MIN_KEYS, HASH_MAX_KEYS);
+}
+
+void hash_plan_add_set(struct hash_plan *plan, const char *item)
+{
+	struct hash_set *set = &plan->set[plan->nr_sets];
+	const char *base = strrchr(item, '/');
+
+	if (plan->nr_sets++ == HASH_MAX_SETS)
+		usage_error("--keys: at most %d sets", HASH_MAX_SETS);
+	snprintf(set->name, sizeof(set->name), "%s", base ? base + 1 : item);
+	if (!strncmp(item, "uniform:", 8)) {
+		set_number(set, item + 8);
+		return;
+	}
+	for (size_t i = 0; i < NR_KNOWN; i++)
+		if (!strcmp(known[i].name, item)) {
+			set_file(set, known[i].path, known[i].package);
+			return;
+		}
+	set_file(set, item, NULL);
+}
