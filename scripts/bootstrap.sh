@@ -34,6 +34,7 @@ test ! cmd:objdump binutils
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19
 test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
+test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
 ci   - rt:19 libclang-rt-19-dev
 ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu

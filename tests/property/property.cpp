@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* property.cpp - sequences by RapidCheck. */
+#include "property.hpp"
+
+#include <rapidcheck.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <unistd.h>
+
+namespace properties {
+
+namespace {
+
+/* Longer than RapidCheck's hundred: a table has to grow several times. */
+constexpr int LONGEST = 400;
+
+/* What runs now, for the handler of crashes. */
+const property *current;
+const std::vector<op> *sequence;
+std::size_t at;
+
+std::string text(const property &p, const op &o)
+{
+	return std::string(p.verbs[o.verb].name) + "(" + std::to_string(o.a) + ", " + std::to_string(o.b) + ")";
+}
+
+std::string text(const property &p, const std::vector<op> &ops)
+{
+	std::string all;
+
+	for (const op &o : ops)
+		all += (all.empty() ? "" : " ") + text(p, o);
+	return all;
+}
+
+/* A crash cannot be shrunk, but told. */
+void crashed(int signal)
+{
+	char line[200];
+
+	if (current && sequence)
+		for (std::size_t i = 0; i < sequence->size() && i <= at; i++) {
+			const op &o = (*sequence)[i];
+			int n = snprintf(line, sizeof(line), "# %s: %s(%u, %u)%s\n", current->name.c_str(),
+					 current->verbs[o.verb].name, o.a, o.b, i == at ? " <- here" : "");
+
+			if (n < 0 || write(STDERR_FILENO, line, static_cast<std::size_t>(n)) < 0)
+				break;
+		}
+	std::signal(signal, SIG_DFL);
+	std::raise(signal);
+}
+
+rc::Gen<std::vector<op>> sequences(const property &p)
+{
+	std::vector<unsigned> hat;
+
+	for (unsigned i = 0; i < p.verbs.size(); i++)
+		hat.insert(hat.end(), static_cast<std::size_t>(p.verbs[i].weight), i);
+	/* Few keys meet each other often, many make a structure large. */
+	auto number = [] {
+		return rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 8), rc::gen::inRange<std::uint32_t>(0, 64),
+				      rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(0, 4096)));
+	};
+	auto one = rc::gen::map(rc::gen::tuple(rc::gen::elementOf(hat), number(), number()),
+				[](const std::tuple<unsigned, std::uint32_t, std::uint32_t> &t) {
+		return op{ std::get<0>(t), std::get<1>(t), std::get<2>(t) };
+	});
+
+	return rc::gen::container<std::vector<op>>(one);
+}
+
+/* We tell ourselves, and a planted fault is no failure. */
+struct silent : rc::detail::TestListener {
+	void onTestCaseFinished(const rc::detail::CaseDescription &) override {}
+	void onShrinkTried(const rc::detail::CaseDescription &, bool) override {}
+	void onTestFinished(const rc::detail::TestMetadata &, const rc::detail::TestResult &) override {}
+};
+
+/* The last sequence that failed: RapidCheck goes on from there to smaller ones. */
+struct failure {
+	std::vector<op> ops;
+	std::string why;
+};
+
+void run_case(const property &p, const std::vector<op> &ops, failure &last)
+{
+	current = &p;
+	sequence = &ops;
+	at = 0;
+	try {
+		auto s = p.make();
+
+		for (const op &o : ops) {
+			s->apply(o);
+			s->compare(false);
+			at++;
+		}
+		s->compare(true);
+	} catch (const difference &d) {
+		last.ops = ops;
+		last.why = d.what();
+		sequence = nullptr;
+		throw;
+	}
+	sequence = nullptr;
+}
+
+int times()
+{
+	const char *text = std::getenv("QUIESCE_PROPERTY");
+	int n = text ? std::atoi(text) : 1;
+
+	return n > 0 ? n : 1;
+}
+
+bool check(const property &p, std::string &said)
+{
+	rc::detail::TestParams params = rc::detail::configuration().testParams;
+	silent listener;
+	failure last;
+	int nr_cases = 0;
+
+	params.maxSuccess = p.nr_cases * (p.planted ? 10 : times());
+	params.maxSize = LONGEST;
+	if (p.planted)
+		params.seed = 1; /* what it has to find is known */
+	auto result = rc::detail::checkTestable([&] {
+		auto ops = *sequences(p);
+
+		nr_cases++;
+		run_case(p, ops, last);
+	}, rc::detail::TestMetadata{ p.name, p.name }, params, listener);
+	bool held = result.is<rc::detail::SuccessResult>();
+
+	said = held ? "" : "after " + std::to_string(nr_cases) + " sequences: " + text(p, last.ops) + ": " + last.why;
+	if (!held && !result.is<rc::detail::FailureResult>())
+		said = "no result";
+	else if (p.planted && held)
+		said = "the planted fault was not found";
+	else if (p.planted && last.ops.size() > p.planted)
+		said += " (more than " + std::to_string(p.planted) + " operations)";
+	else if (p.planted)
+		return true;
+	else if (held && p.unreached)
+		said = p.unreached();
+	return said.empty();
+}
+
+} // namespace
+
+int run(const std::vector<property> &properties)
+{
+	int n = 0, bad = 0;
+
+	for (int signal : { SIGSEGV, SIGBUS, SIGABRT, SIGALRM })
+		std::signal(signal, crashed);
+	std::printf("1..%zu\n# RC_PARAMS=\"seed=%llu\"\n", properties.size(),
+		    static_cast<unsigned long long>(rc::detail::configuration().testParams.seed));
+	for (const property &p : properties) {
+		std::string said;
+
+		std::fflush(stdout);
+		alarm(60u * static_cast<unsigned>(times()));
+		auto start = std::clock();
+		bool ok = check(p, said);
+		int ms = static_cast<int>((std::clock() - start) * 1000 / CLOCKS_PER_SEC);
+
+		std::printf("%s %d - %s (%d ms)\n", ok ? "ok" : "not ok", ++n, p.name.c_str(), ms);
+		if (!said.empty())
+			std::printf("# %s\n", said.c_str());
+		bad += !ok;
+	}
+	return bad != 0;
+}
+
+} // namespace properties

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* refuse.hpp - allocations that fail on request: malloc() and its like, and mmap(), as the library calls them. */
+#ifndef QUIESCE_TESTS_REFUSE_HPP
+#define QUIESCE_TESTS_REFUSE_HPP
+
+#include <cstdint>
+
+namespace refuse {
+
+/* The allocation number @n of this thread from now, 0 the next, is refused, and if @all every one from there. */
+void arm(std::uint32_t n, bool all);
+/* How many were refused since arm(). */
+std::uint32_t count();
+/* None is refused from here on, and count() is 0. */
+void disarm();
+
+} // namespace refuse
+
+#endif
