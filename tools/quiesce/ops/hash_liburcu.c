@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_liburcu.c - liburcu's table under its membarrier flavour. */
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-memb.h>
+
+#define FLAVOUR(name) urcu_memb_##name
+#include "hash_liburcu.h"
+
+static const struct hash_op growing = { .create = lfht_create, LFHT_OPS, .grows = true };
+static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS };
+
+const struct op hash_op_liburcu_lfht = {
+	.name = "liburcu_lfht",
+	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself; call_rcu()",
+	.hash = &growing,
+	LFHT_THREADS,
+};
+const struct op hash_op_liburcu_lfht_fixed = {
+	.name = "liburcu_lfht_fixed",
+	.what = "the same of a fixed size, a bucket for each element",
+	.hash = &fixed,
+	LFHT_THREADS,
+};

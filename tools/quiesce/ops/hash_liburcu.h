@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_liburcu.h - liburcu's lock-free table; include it once, with FLAVOUR(x) the name of the flavour's x.
+ *
+ * Its defaults with automatic resizing; of a fixed size, which is given beforehand, it has a bucket for each element and
+ * finds it with one addition.
+ */
+#include <urcu/rculfhash.h>
+
+#include <stdlib.h>
+
+#include "hash_table.h"
+
+struct lfht_node {
+	struct cds_lfht_node node;
+	uint64_t key, value;
+	struct rcu_head rcu;
+};
+
+static int lfht_match(struct cds_lfht_node *node, const void *key)
+{
+	return caa_container_of(node, struct lfht_node, node)->key == *(const uint64_t *)key;
+}
+
+static void lfht_free(struct rcu_head *head)
+{
+	free(caa_container_of(head, struct lfht_node, rcu));
+}
+
+static void *lfht_create(uint64_t nr_keys)
+{
+	(void)nr_keys;
+	return cds_lfht_new_flavor(1, 1, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING, &FLAVOUR(flavor), NULL);
+}
+
+static void *lfht_create_fixed(uint64_t nr_keys)
+{
+	unsigned long size = 1;
+
+	while (size < nr_keys)
+		size *= 2;
+	return cds_lfht_new_flavor(size, size, size, 0, &FLAVOUR(flavor), NULL);
+}
+
+static void lfht_destroy(void *table)
+{
+	struct cds_lfht *t = table;
+	struct cds_lfht_iter iter;
+	struct lfht_node *n;
+
+	FLAVOUR(read_lock)();
+	cds_lfht_for_each_entry(t, &iter, n, node)
+		if (!cds_lfht_del(t, &n->node))
+			FLAVOUR(call_rcu)(&n->rcu, lfht_free);
+	FLAVOUR(read_unlock)();
+	FLAVOUR(barrier)();
+	if (cds_lfht_destroy(t, NULL))
+		abort(); /* it would not be empty */
+}
+
+static inline uint64_t lfht_lookup(struct cds_lfht *t, uint64_t key)
+{
+	struct cds_lfht_iter iter;
+	struct cds_lfht_node *node;
+	uint64_t value;
+
+	FLAVOUR(read_lock)();
+	cds_lfht_lookup(t, hash_mix(key), lfht_match, &key, &iter);
+	node = cds_lfht_iter_get_node(&iter);
+	value = node ? caa_container_of(node, struct lfht_node, node)->value : 0;
+	FLAVOUR(read_unlock)();
+	return value;
+}
+
+static bool lfht_insert(struct cds_lfht *t, uint64_t key, uint64_t value)
+{
+	struct lfht_node *n = malloc(sizeof(*n));
+	struct cds_lfht_node *found;
+
+	if (!n)
+		return false;
+	cds_lfht_node_init(&n->node);
+	n->key = key;
+	n->value = value;
+	FLAVOUR(read_lock)();
+	found = cds_lfht_add_unique(t, hash_mix(key), lfht_match, &key, &n->node);
+	FLAVOUR(read_unlock)();
+	if (found != &n->node)
+		free(n);
+	return found == &n->node;
+}
+
+static bool lfht_remove(struct cds_lfht *t, uint64_t key)
+{
+	struct cds_lfht_iter iter;
+	struct lfht_node *n;
+	bool removed;
+
+	FLAVOUR(read_lock)();
+	cds_lfht_lookup(t, hash_mix(key), lfht_match, &key, &iter);
+	removed = cds_lfht_iter_get_node(&iter) && !cds_lfht_del(t, cds_lfht_iter_get_node(&iter));
+	if (removed) {
+		n = caa_container_of(cds_lfht_iter_get_node(&iter), struct lfht_node, node);
+		FLAVOUR(call_rcu)(&n->rcu, lfht_free);
+	}
+	FLAVOUR(read_unlock)();
+	return removed;
+}
+
+HASH_RUN(lfht, struct cds_lfht)
+
+static void lfht_enter(void)
+{
+	FLAVOUR(register_thread)();
+}
+
+static void lfht_exit(void)
+{
+	FLAVOUR(unregister_thread)();
+}
+
+static void lfht_barrier(void)
+{
+	FLAVOUR(barrier)();
+}
+
+#define LFHT_OPS .destroy = lfht_destroy, .run = lfht_run, .barrier = lfht_barrier
+#define LFHT_THREADS .thread_enter = lfht_enter, .thread_exit = lfht_exit

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_liburcu_qsbr.c - liburcu's table under its quiescent-state flavour: a state after each run of lookups. */
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-qsbr.h>
+
+#define FLAVOUR(name) urcu_qsbr_##name
+#include "hash_liburcu.h"
+
+static void quiescent(void)
+{
+	urcu_qsbr_quiescent_state();
+}
+
+static void sleep_begin(void)
+{
+	urcu_qsbr_thread_offline();
+}
+
+static void sleep_end(void)
+{
+	urcu_qsbr_thread_online();
+}
+
+static const struct hash_op growing = { .create = lfht_create, LFHT_OPS, .between = quiescent, .grows = true };
+static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS, .between = quiescent };
+
+const struct op hash_op_liburcu_lfht_qsbr = {
+	.name = "liburcu_lfht_qsbr",
+	.what = "liburcu's cds_lfht, quiescent-state flavour, sized by itself; call_rcu()",
+	.hash = &growing,
+	LFHT_THREADS,
+	.sleep_begin = sleep_begin,
+	.sleep_end = sleep_end,
+};
+const struct op hash_op_liburcu_lfht_qsbr_fixed = {
+	.name = "liburcu_lfht_qsbr_fixed",
+	.what = "the same of a fixed size, a bucket for each element",
+	.hash = &fixed,
+	LFHT_THREADS,
+	.sleep_begin = sleep_begin,
+	.sleep_end = sleep_end,
+};
