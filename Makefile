@@ -7,6 +7,7 @@
 #	make test            every suite, in less than five minutes
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
+#	make linear          millions of operations on containers, judged by a checker in Go
 #	make install         DESTDIR=... PREFIX=/usr/local
 #	make clean
 
@@ -33,6 +34,10 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 	@python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus || echo "herd7 is out of reach: its mutants will not run"
 	@python3 scripts/mutants.py --build $(BUILD)
 
+linear: bootstrap-linear $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
+
 install: bootstrap-run
 	@[ -f $(BUILD)/build.ninja ] || $(MESON) setup $(BUILD) --prefix=$(PREFIX)
 	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
@@ -49,4 +54,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run test test-release mutants install clean
+.PHONY: all run test test-release mutants linear install clean

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|ci
+#	scripts/bootstrap.sh run|test|linear|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|ci) ;; *) echo "usage: $0 run|test|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|ci) ;; *) echo "usage: $0 run|test|linear|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -28,6 +28,7 @@ run  - pc:ck libck-dev
 run  - cmd:g++ g++
 run  - file:/usr/include/cds/gc/hp.h libcds-dev
 run  - pc:tbb libtbb-dev
+run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils
@@ -36,6 +37,7 @@ test - cmd:clang-19 clang-19
 test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
+linear - cmd:go golang-go
 ci   - rt:19 libclang-rt-19-dev
 ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ci   - lib:aarch64-linux-gnu libc6-dev-arm64-cross
@@ -58,7 +60,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in run:run|test:run|test:test|ci:*) return 0 ;; esac
+	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|ci:*) return 0 ;; esac
 	return 1
 }
 

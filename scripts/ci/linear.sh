@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Histories of containers, recorded while they are resized, judged by porcupine.
+. "$(dirname "$0")/lib.sh"
+operations=${1:-50000}
+[ -n "${CI_LONG:-}" ] && operations=1000000
+with gcc
+# The build of the first rung, if it is there.
+build=$CI_BUILD/gcc
+recorders() {
+	[ -f "$build/build.ninja" ] || meson setup "$build" --werror >"$build.log" 2>&1 || { tail -40 "$build.log"; return 1; }
+	ninja -C "$build" tests/linear/record tests/linear/record-perturbed >"$build.log" 2>&1 && return 0
+	tail -40 "$build.log"
+	return 1
+}
+step "build" recorders || finish
+out=$CI_BUILD/linear.out
+python3 tests/linear/run.py --build "$build" --operations "$operations" 2>&1 | tee "$out"
+if [ "${PIPESTATUS[0]}" -eq 77 ]; then
+	skip "$(tail -1 "$out")"
+else
+	line=$(sed -nE 's/^linear: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$out")
+	if [ -z "$line" ]; then
+		failed=$((failed + 1))
+	else
+		passed=$((passed + ${line% *})) failed=$((failed + ${line#* }))
+	fi
+fi
+finish

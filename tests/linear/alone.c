@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* alone.c - threads beside the workers, with keys that are nobody else's.
+ *
+ * One makes the table grow and shrink all the time.  The other iterates: what is there from the
+ * first to the last moment is met exactly once, and found, whatever happens to the table meanwhile.
+ */
+#include "record.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#define CLIENT_FIXED 1000
+#define CLIENT_BURST 1001
+#define MAX_BURST 2048
+
+uint64_t nr_bursts, nr_passes, nr_wrong_passes;
+
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/* An operation that is not recorded; its event afterwards. */
+static struct event run(const struct type *type, enum kind kind, uint64_t key, uint64_t value)
+{
+	struct op op = { .event = { .kind = (uint8_t)kind, .value = value }, .key = key };
+
+	type->prepare(&op);
+	type->perform(&op);
+	type->finish(&op);
+	return op.event;
+}
+
+static void insert(const struct type *type, uint64_t key, uint64_t value)
+{
+	if (!run(type, OP_INSERT, key, value).done)
+		wrong("%s: key %#" PRIx64 " was there before its only owner inserted it", type->name, key);
+}
+
+static void expect(const struct type *type, enum kind kind, uint64_t key, uint64_t value)
+{
+	uint64_t found = run(type, kind, key, 0).found;
+
+	if (found != value)
+		wrong("%s: %s of key %#" PRIx64 ", which nobody else changes: %#" PRIx64 " instead of %#" PRIx64, type->name,
+		      kind == OP_LOOKUP ? "a lookup" : "removal", key, found, value);
+}
+
+/* ---- grow and shrink ---- */
+
+static void burst(const struct type *type, uint32_t nr, uint64_t *random)
+{
+	uint64_t first = nr_bursts * MAX_BURST;
+
+	if (type->reserve && draw(random) % 4 == 0)
+		type->reserve(nr);
+	for (uint32_t i = 0; i < nr && !time_is_up(); i++)
+		insert(type, key_of_burst(type, nr_bursts, i), value_of(CLIENT_BURST, first + i + 1));
+	for (uint32_t i = 0; i < nr && !time_is_up(); i += 1 + draw(random) % 8)
+		expect(type, OP_LOOKUP, key_of_burst(type, nr_bursts, i), value_of(CLIENT_BURST, first + i + 1));
+	for (uint32_t i = 0; i < nr && !time_is_up(); i++)
+		expect(type, OP_REMOVE, key_of_burst(type, nr_bursts, i), value_of(CLIENT_BURST, first + i + 1));
+}
+
+void *grow_and_shrink(void *arg)
+{
+	static const uint32_t sizes[] = { 32, 64, 128, 256, 512, 1024, MAX_BURST };
+	const struct type *type = arg;
+	uint64_t random = 521288629;
+
+	for (; !time_is_up(); nr_bursts++) {
+		burst(type, sizes[draw(&random) % (sizeof sizes / sizeof *sizes)], &random);
+		if (draw(&random) % 4 == 0)
+			nap(50000);
+	}
+	return NULL;
+}
+
+/* ---- iterate ---- */
+
+void fixed_insert(const struct type *type)
+{
+	for (uint32_t i = 0; i < NR_FIXED; i++)
+		insert(type, key_fixed(type, i), value_of(CLIENT_FIXED, i + 1));
+}
+
+void visit(struct pass *pass, const struct type *type, uint64_t key, uint64_t value)
+{
+	uint32_t i = 0;
+
+	if (type->model == MODEL_IDS && pass->all && key <= pass->last) {
+		wrong("%s: an iteration met id %" PRIu64 " after %" PRIu64, type->name, key, pass->last);
+		pass->wrong = true;
+	}
+	pass->all++;
+	pass->last = key;
+	while (i < NR_FIXED && key_fixed(type, i) != key)
+		i++;
+	if (i == NR_FIXED)
+		return;
+	pass->seen[i]++;
+	if (value != value_of(CLIENT_FIXED, i + 1)) {
+		wrong("%s: an iteration met key %#" PRIx64 " with another value", type->name, key);
+		pass->wrong = true;
+	}
+}
+
+static void check(struct pass *pass, const struct type *type)
+{
+	for (uint32_t i = 0; i < NR_FIXED; i++)
+		if (pass->seen[i] != 1) {
+			wrong("%s: an iteration met key %#" PRIx64 " %u times", type->name, key_fixed(type, i),
+			      (unsigned int)pass->seen[i]);
+			pass->wrong = true;
+		}
+	nr_wrong_passes += pass->wrong;
+}
+
+void *iterate_again(void *arg)
+{
+	const struct type *type = arg;
+
+	for (; !time_is_up(); nr_passes++) {
+		struct pass pass = { .all = 0 };
+
+		type->iterate(&pass);
+		check(&pass, type);
+		for (uint32_t i = 0; i < NR_FIXED; i++)
+			expect(type, OP_LOOKUP, key_fixed(type, i), value_of(CLIENT_FIXED, i + 1));
+		nap(100000);
+	}
+	return NULL;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+	"time"
+)
+
+// sequence gives each event two ticks of its own, one after the other.
+func sequence(events ...event) []event {
+	for i := range events {
+		events[i].Call, events[i].Ret = uint64(2*i+1), uint64(2*i+2)
+	}
+	return events
+}
+
+// together lets all events overlap.
+func together(events ...event) []event {
+	for i := range events {
+		events[i].Call, events[i].Ret = uint64(i+1), uint64(i+1+len(events))
+		events[i].Client = uint16(i)
+	}
+	return events
+}
+
+func lookup(found uint64) event        { return event{Kind: opLookup, Found: found, Done: 1} }
+func insert(value uint64) event        { return event{Kind: opInsert, Value: value, Done: 1} }
+func exists(value, found uint64) event { return event{Kind: opInsert, Value: value, Found: found} }
+func set(value, found uint64) event    { return event{Kind: opSet, Value: value, Found: found, Done: 1} }
+func remove(found uint64) event        { return event{Kind: opRemove, Found: found, Done: 1} }
+func discard(expected uint64, done uint8) event {
+	return event{Kind: opDiscard, Expected: expected, Done: done}
+}
+func replace(expected, value uint64, done uint8) event {
+	return event{Kind: opReplace, Expected: expected, Value: value, Done: done}
+}
+func alloc(value, found uint64, done uint8) event {
+	return event{Kind: opAlloc, Value: value, Found: found, Done: done}
+}
+func at(key uint32, e event) event {
+	e.Key = key
+	return e
+}
+
+func file(model, group uint32, events []event) []byte {
+	var b bytes.Buffer
+	binary.Write(&b, binary.LittleEndian, header{[8]byte{'q', 'l', 'i', 'n', 'e', 'a', 'r', '1'}, model, group})
+	binary.Write(&b, binary.LittleEndian, uint64(len(events)))
+	binary.Write(&b, binary.LittleEndian, events)
+	binary.Write(&b, binary.LittleEndian, []uint64{0, uint64(len(events))})
+	return b.Bytes()
+}
+
+func judged(t *testing.T, data []byte) int {
+	t.Helper()
+	r, err := openHistory(bytes.NewReader(data))
+	if err != nil {
+		return 2
+	}
+	status, err := check(r, options{limit: time.Minute})
+	if err != nil && status == 2 && r.events > 0 && err.Error()[:3] == "too" {
+		return 0 // right, but sequential
+	}
+	return status
+}
+
+func TestMaps(t *testing.T) {
+	for name, c := range map[string]struct {
+		want   int
+		events []event
+	}{
+		"empty":                  {0, sequence(lookup(0), remove(0), discard(0, 0), replace(0, 64, 0), discard(64, 0))},
+		"each kind":              {0, sequence(insert(64), exists(65, 64), lookup(64), set(66, 64), replace(66, 67, 1), remove(67), lookup(0))},
+		"compared":               {0, sequence(insert(64), replace(65, 66, 0), discard(65, 0), discard(64, 1), lookup(0))},
+		"any order":              {0, together(lookup(64), insert(64), lookup(0), remove(64))},
+		"set at the same time":   {0, together(set(64, 65), set(65, 0), lookup(64))},
+		"never stored":           {1, sequence(insert(64), lookup(65))},
+		"lost":                   {1, sequence(insert(64), lookup(0))},
+		"not gone":               {1, sequence(insert(64), remove(64), lookup(64))},
+		"two inserted":           {1, together(insert(64), insert(65))},
+		"two removed it":         {1, together(insert(64), remove(64), remove(64))},
+		"exists, but nothing":    {1, sequence(exists(64, 65))},
+		"exists as another":      {1, sequence(insert(64), exists(65, 66))},
+		"an update lost":         {1, together(set(64, 0), set(65, 0))},
+		"replaced without":       {1, sequence(replace(64, 65, 1))},
+		"not replaced":           {1, sequence(insert(64), replace(64, 65, 0))},
+		"discarded without":      {1, sequence(insert(64), discard(65, 1))},
+		"not discarded":          {1, sequence(insert(64), discard(64, 0))},
+		"seen in another order":  {1, append(together(set(64, 0), set(65, 64)), later(lookup(65), lookup(64))...)},
+		"an unknown kind":        {2, sequence(event{Kind: nrKinds})},
+		"returns before called":  {2, []event{{Call: 2, Ret: 1}}},
+		"a client in two places": {2, []event{{Call: 1, Ret: 4}, {Call: 2, Ret: 3}}},
+		"a tick twice":           {2, []event{{Call: 1, Ret: 3}, {Call: 2, Ret: 3, Client: 1}}},
+	} {
+		if got := judged(t, file(modelMap, 1, c.events)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// later follows two overlapping events.
+func later(events ...event) []event {
+	for i := range events {
+		events[i].Call, events[i].Ret = uint64(2*i+5), uint64(2*i+6)
+	}
+	return events
+}
+
+func TestIDs(t *testing.T) {
+	full := func(last event) []event {
+		var events []event
+		for i := uint64(0); i < maxGroup; i++ {
+			events = append(events, alloc(64+i, i, 1))
+		}
+		return sequence(append(events, last)...)
+	}
+	exchange := func(value, found uint64, done uint8) event {
+		return event{Kind: opExchange, Value: value, Found: found, Done: done}
+	}
+	for name, c := range map[string]struct {
+		want   int
+		events []event
+	}{
+		"lowest":             {0, sequence(alloc(64, 0, 1), alloc(65, 1, 1), at(0, remove(64)), alloc(66, 0, 1), at(1, lookup(65)))},
+		"reserved":           {0, sequence(alloc(0, 0, 1), lookup(0), exchange(64, 0, 1), lookup(64), remove(64))},
+		"at":                 {0, sequence(at(5, insert(64)), at(5, exists(65, 0)), at(5, lookup(64)), alloc(66, 0, 1))},
+		"full":               {0, full(alloc(64, 0, 0))},
+		"not full":           {1, sequence(alloc(64, 0, 0))},
+		"more than full":     {1, full(alloc(64, 3, 1))},
+		"not the lowest":     {1, sequence(alloc(64, 1, 1))},
+		"twice the same":     {1, together(alloc(64, 0, 1), alloc(65, 0, 1))},
+		"reserved is taken":  {1, sequence(alloc(0, 0, 1), insert(64))},
+		"nothing to replace": {1, sequence(exchange(64, 0, 1))},
+		"something was":      {1, sequence(alloc(64, 0, 1), exchange(65, 0, 0))},
+		"not found":          {1, sequence(alloc(64, 0, 1), lookup(0))},
+		"of a neighbour":     {1, sequence(alloc(64, 0, 1), at(1, lookup(64)))},
+	} {
+		if got := judged(t, file(modelIDs, maxGroup, c.events)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestFilesThatAreNotWhole(t *testing.T) {
+	whole := file(modelMap, 1, sequence(insert(64), lookup(64)))
+	if got := judged(t, whole); got != 0 {
+		t.Fatalf("the whole file: %d", got)
+	}
+	for n := range whole {
+		if got := judged(t, whole[:n]); got != 2 {
+			t.Errorf("the first %d bytes: %d, want 2", n, got)
+		}
+	}
+	if got := judged(t, append(whole, 0)); got != 2 {
+		t.Errorf("a byte too many: %d, want 2", got)
+	}
+}
+
+// Where nothing overlaps, or too little was done, the answer is not yes.
+func TestTooLittle(t *testing.T) {
+	for name, c := range map[string]struct {
+		want   int
+		least  uint64
+		events []event
+	}{
+		"sequential": {2, 1, sequence(insert(64), lookup(64))},
+		"too few":    {2, 3, together(insert(64), lookup(64))},
+		"enough":     {0, 2, together(insert(64), lookup(64))},
+	} {
+		r, err := openHistory(bytes.NewReader(file(modelMap, 1, c.events)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := check(r, options{limit: time.Minute, minOperations: c.least}); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

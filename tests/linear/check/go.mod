@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+module quiesce/tests/linear/check
+
+go 1.19
+
+require github.com/anishathalye/porcupine v1.3.1

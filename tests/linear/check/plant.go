@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// A plant changes one reply so that the history can no longer be linearized, whatever else is in
+// it: values are stored once, so what was there before and after is known.  False if there is no place for it.
+type plant func(h *values, e *event) bool
+
+var plants = map[string]plant{
+	// A lookup finds what was gone before it began.
+	"stale": func(h *values, e *event) bool {
+		if e.Kind != opLookup {
+			return false
+		}
+		value, ok := h.gone(e)
+		if ok {
+			e.Found = value
+		}
+		return ok
+	},
+	// A lookup misses what was there throughout.
+	"missed": func(h *values, e *event) bool {
+		if e.Kind != opLookup || !h.throughout(e, e.Found) {
+			return false
+		}
+		e.Found = 0
+		return true
+	},
+	// A removal returns what somebody else had removed.
+	"twice": func(h *values, e *event) bool {
+		if e.Kind != opRemove {
+			return false
+		}
+		value, ok := h.gone(e)
+		if ok {
+			e.Found = value
+		}
+		return ok
+	},
+	// An insertion succeeds where something was there throughout.
+	"both": func(h *values, e *event) bool {
+		if e.Kind != opInsert || e.Done == 1 {
+			return false
+		}
+		for value := range h.stored {
+			if h.throughout(e, value) {
+				e.Done = 1
+				return true
+			}
+		}
+		return false
+	},
+	// A change is said to have failed, although its value was found afterwards.
+	"denied": func(h *values, e *event) bool {
+		if e.Done == 0 || (e.Kind != opReplace && e.Kind != opInsert && e.Kind != opExchange) || !h.found[e.Value] {
+			return false
+		}
+		e.Done = 0
+		return true
+	},
+}
+
+func plantNames() string {
+	var names []string
+	for name := range plants {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return strings.Join(names, " ")
+}
+
+// values of one key: who stored each and who took it away.
+type values struct {
+	stored, removed map[uint64]*event
+	found           map[uint64]bool
+}
+
+func gather(part []*event, key uint32) *values {
+	h := &values{map[uint64]*event{}, map[uint64]*event{}, map[uint64]bool{}}
+	for _, e := range part {
+		if e.Kind == opAlloc {
+			if e.Done == 1 && e.Found == uint64(e.Key-e.Key%maxGroup+key%maxGroup) {
+				h.stored[e.Value] = e
+			}
+			continue
+		}
+		if e.Key != key {
+			continue
+		}
+		h.found[e.Found] = true
+		if e.Done == 1 && (e.Kind == opInsert || e.Kind == opSet || e.Kind == opReplace || e.Kind == opExchange) {
+			h.stored[e.Value] = e
+		}
+		if e.Done == 1 && (e.Kind == opSet || e.Kind == opRemove || e.Kind == opExchange) {
+			h.removed[e.Found] = e
+		}
+		if e.Done == 1 && (e.Kind == opReplace || e.Kind == opDiscard) {
+			h.removed[e.Expected] = e
+		}
+	}
+	return h
+}
+
+// gone: a value that had been taken away before e was called.
+func (h *values) gone(e *event) (uint64, bool) {
+	for value, taker := range h.removed {
+		if value != 0 && value != e.Found && taker.Ret < e.Call {
+			return value, true
+		}
+	}
+	return 0, false
+}
+
+func (h *values) throughout(e *event, value uint64) bool {
+	store, taker := h.stored[value], h.removed[value]
+	return value != 0 && store != nil && store.Ret < e.Call && taker != nil && e.Ret < taker.Call
+}
+
+// apply plants one wrong reply somewhere in the middle of the round.
+func apply(events []event, group uint32, name string) error {
+	p, ok := plants[name]
+	if !ok {
+		return fmt.Errorf("no plant %q; there are: %s", name, plantNames())
+	}
+	parts := split(events, group)
+	for i := range events {
+		e := &events[(i+len(events)/2)%len(events)]
+		before := *e
+		if e.Kind != opAlloc && p(gather(parts[e.Key/group], e.Key), e) {
+			fmt.Printf("planted: %s instead of %s, client %d, ticks %d to %d\n", describe(e), describe(&before),
+				e.Client, e.Call, e.Ret)
+			return nil
+		}
+	}
+	return fmt.Errorf("no place for %q in this history", name)
+}

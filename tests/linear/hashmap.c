@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* hashmap.c - quiesce/ds/hashmap.h, recorded. */
+#include <quiesce/ds/hashmap.h>
+
+#include <errno.h>
+
+#include "record.h"
+
+static struct hashmap map;
+static uint64_t map_seed;
+
+static void set_up(uint64_t seed)
+{
+	map_seed = seed;
+	if (hashmap_init_seeded(&map, seed))
+		give_up("hashmap_init_seeded() failed");
+}
+
+static uint64_t lookup(uint64_t key)
+{
+	uint64_t value;
+
+	rcu_read_lock();
+	value = hashmap_lookup(&map, key);
+	rcu_read_unlock();
+	return value;
+}
+
+static void prepare(struct op *op)
+{
+	if (op->event.kind != OP_REPLACE)
+		return;
+	op->event.expected = lookup(op->key);
+	if (!op->event.expected)
+		op->event.kind = OP_LOOKUP;
+}
+
+/* What a call said: 0, or @failure. */
+static uint8_t succeeded(int rc, int failure)
+{
+	if (rc && rc != failure)
+		give_up("hashmap: an operation said %d", rc);
+	return !rc;
+}
+
+static void perform(struct op *op)
+{
+	struct event *e = &op->event;
+
+	e->done = 1;
+	switch (e->kind) {
+	case OP_LOOKUP: e->found = lookup(op->key); break;
+	case OP_INSERT: e->done = succeeded(hashmap_insert(&map, op->key, e->value, &e->found), -EEXIST); break;
+	case OP_SET: e->done = succeeded(hashmap_set(&map, op->key, e->value, &e->found), 0); break;
+	case OP_REMOVE: e->found = hashmap_remove(&map, op->key); break;
+	case OP_REPLACE: e->done = succeeded(hashmap_replace(&map, op->key, e->expected, e->value), -ENOENT); break;
+	}
+}
+
+static void finish(struct op *op)
+{
+	(void)op;
+}
+
+static void iterate(struct pass *pass)
+{
+	struct hashmap_iter iter;
+	uint64_t key, value;
+
+	rcu_read_lock();
+	hashmap_for_each(key, value, &iter, &map)
+		visit(pass, &hashmap_type, key, value);
+	rcu_read_unlock();
+}
+
+static void reserve(size_t nr)
+{
+	if (hashmap_reserve(&map, nr))
+		give_up("hashmap_reserve() failed");
+}
+
+static uint64_t resizes(void)
+{
+	struct hashmap_stats stats;
+
+	hashmap_stats(&map, &stats);
+	return stats.nr_resizes;
+}
+
+static uint64_t hash(uint64_t key)
+{
+	return quiesce_hash_u64(key, map_seed);
+}
+
+static void tear_down(void)
+{
+	hashmap_destroy(&map);
+	rcu_barrier();
+}
+
+const struct type hashmap_type = {
+	.name = "hashmap",
+	.model = MODEL_MAP,
+	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 4 },
+	.setup = set_up,
+	.prepare = prepare,
+	.perform = perform,
+	.finish = finish,
+	.iterate = iterate,
+	.reserve = reserve,
+	.resizes = resizes,
+	.hash = hash,
+	.teardown = tear_down,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* keys.c - names of keys.
+ *
+ * Workers' keys change with every round: in some of them they are alike where hash tables
+ * look first, so that they share a bucket while the table is small.
+ */
+#include "record.h"
+
+enum space { WORKERS = 1, FIXED, BURST };
+
+static uint64_t worker_key[MAX_KEYS];
+
+/* Groups of ids begin and end where nodes of 64 do, near both ends and between them. */
+static const uint32_t group_of_ids[] = { 0, 60, 4092, 120, 0x3fffc, 1000, 0xfffffc, 0x7ffffff8 };
+
+#define NR_GROUPS (sizeof group_of_ids / sizeof *group_of_ids)
+
+/* One to one, and nothing that looks like a sequence. */
+static uint64_t name(enum space space, uint64_t i)
+{
+	return ((uint64_t)space << 48 | i) * 0x9e3779b97f4a7c15ull;
+}
+
+static bool are_alike(uint64_t a, uint64_t b)
+{
+	return (a & 0x3f) == (b & 0x3f) && a >> 58 == b >> 58;
+}
+
+void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random)
+{
+	uint64_t serial = draw(random) & 0xffffffff;
+
+	if (type->model == MODEL_IDS) {
+		for (uint32_t i = 0; i < nr; i++)
+			worker_key[i] = group_of_ids[i / GROUP % NR_GROUPS] + i % GROUP;
+		return;
+	}
+	worker_key[0] = name(WORKERS, serial++);
+	for (uint32_t i = 1; i < nr; serial++) {
+		uint64_t key = name(WORKERS, serial);
+
+		if (!alike || !type->hash || are_alike(type->hash(key), type->hash(worker_key[0])))
+			worker_key[i++] = key;
+	}
+}
+
+uint64_t key_of_worker(uint32_t i)
+{
+	return worker_key[i];
+}
+
+uint64_t key_fixed(const struct type *type, uint32_t i)
+{
+	return type->model == MODEL_IDS ? 8 + i : name(FIXED, i);
+}
+
+/* Ids of a burst lie in places of their own, far or near: a tree becomes higher and lower. */
+uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i)
+{
+	static const uint32_t place[] = { 2000, 8192, 300000, 1 << 25, 1 << 30 };
+
+	return type->model == MODEL_IDS ? place[burst % (sizeof place / sizeof *place)] + i : name(BURST, i);
+}
+
+/* Nobody else stores it, now or later.  Both halves change; the low bits are free, as in a pointer. */
+uint64_t value_of(uint32_t client, uint64_t serial)
+{
+	return serial << 40 | (serial & 0xffffff) << 16 | (uint64_t)(client + 1) << 6;
+}

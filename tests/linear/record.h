@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* record.h - histories of operations on shared tables, for tests/linear/check to judge.
+ *
+ * Workers operate on a few keys and note when each operation was called, when it had
+ * returned, and what it replied.  Beside them one thread makes the table grow and shrink
+ * with keys of its own, and one iterates; what these two see needs no history: their own
+ * keys are nobody else's.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_KEYS 1024
+#define MAX_WORKERS 8
+#define NR_FIXED 32  /* keys that are there throughout */
+#define GROUP 8      /* ids that are judged together: an allocation takes the lowest that is free */
+
+/* Also in tests/linear/check/history.go. */
+enum kind {
+	OP_LOOKUP,   /* found */
+	OP_INSERT,   /* value, if there is none; else found is what is there */
+	OP_SET,      /* value, whatever is there; found is what was there */
+	OP_REMOVE,   /* found is what was there */
+	OP_REPLACE,  /* by value, if expected is there */
+	OP_DISCARD,  /* remove, if expected is there */
+	OP_ALLOC,    /* value at the lowest free key of the group; found is this key */
+	OP_EXCHANGE, /* value, if something is there; found is what was there */
+	NR_KINDS
+};
+
+/* How an operation is written to the file.  A value of 0 is none; with ids, it is NULL. */
+struct event {
+	uint64_t call, ret; /* ticks of one clock */
+	uint64_t value, expected, found;
+	uint32_t key;
+	uint8_t kind, done; /* done: the operation did not fail */
+	uint16_t client;
+};
+
+struct op {
+	struct event event;
+	uint64_t key;          /* the table's name for event.key */
+	void *fresh, *target;  /* objects, for types that have them */
+};
+
+/* One pass over a table. */
+struct pass {
+	uint32_t seen[NR_FIXED];
+	uint64_t all, last;
+	bool wrong;
+};
+
+/* What is judged key by key, and what in groups of ids. */
+enum model { MODEL_MAP = 1, MODEL_IDS = 2 };
+
+struct type {
+	const char *name;
+	enum model model;
+	uint32_t weights[NR_KINDS]; /* how often each kind is done */
+	void (*setup)(uint64_t seed);
+	/* An operation in three steps; only the second lies between call and return. */
+	void (*prepare)(struct op *op);
+	void (*perform)(struct op *op);
+	void (*finish)(struct op *op);
+	void (*iterate)(struct pass *pass); /* calls visit() */
+	void (*reserve)(size_t nr);         /* may be NULL, as the two below */
+	uint64_t (*resizes)(void);
+	uint64_t (*hash)(uint64_t key);
+	void (*teardown)(void);
+};
+
+extern const struct type reference_type, broken_type;
+#ifdef HAVE_HASHMAP
+extern const struct type hashmap_type;
+#endif
+#ifdef HAVE_HASHTABLE
+extern const struct type hashtable_type_objects;
+#endif
+#ifdef HAVE_IDR
+extern const struct type idr_type;
+#endif
+
+/* record.c */
+__attribute__((format(printf, 1, 2))) void wrong(const char *format, ...); /* a reply that no history is needed to judge */
+__attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...);
+void *allocate(size_t bytes);
+uint64_t draw(uint64_t *random);
+uint64_t tick(void);
+bool time_is_up(void);
+
+/* keys.c: what the table calls the keys of workers, of who iterates, and of who makes it grow */
+void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random);
+uint64_t key_of_worker(uint32_t i);
+uint64_t key_fixed(const struct type *type, uint32_t i);
+uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i);
+uint64_t value_of(uint32_t client, uint64_t serial);
+
+/* alone.c: operations on keys that are nobody else's */
+void fixed_insert(const struct type *type);
+void visit(struct pass *pass, const struct type *type, uint64_t key, uint64_t value);
+void *grow_and_shrink(void *type);
+void *iterate_again(void *type);
+extern uint64_t nr_bursts, nr_passes, nr_wrong_passes;
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* reference.c - a hash table under one mutex, which has to pass, and the same with a bug, which has to be noticed.
+ *
+ * The bug: whoever changes the size moves bucket by bucket and drops the mutex between them,
+ * while the others look into the new buckets only.
+ */
+#include "record.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define SMALLEST 16
+
+struct entry {
+	struct entry *next;
+	uint64_t key, value;
+};
+
+static struct entry **bucket;
+static size_t nr_buckets, nr_entries;
+static uint64_t nr_resizes;
+static bool resizing, leaky;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t hash(uint64_t key)
+{
+	key ^= key >> 29;
+	key *= 0xbf58476d1ce4e5b9ull;
+	return key ^ key >> 32;
+}
+
+static struct entry **find(uint64_t key)
+{
+	struct entry **p = &bucket[hash(key) & (nr_buckets - 1)];
+
+	while (*p && (*p)->key != key)
+		p = &(*p)->next;
+	return p;
+}
+
+static void move(struct entry *e)
+{
+	while (e) {
+		struct entry *next = e->next, **to = &bucket[hash(e->key) & (nr_buckets - 1)];
+
+		e->next = *to;
+		*to = e;
+		e = next;
+	}
+}
+
+static void resize(size_t nr)
+{
+	struct entry **old = bucket;
+	size_t old_nr = nr_buckets;
+
+	resizing = true;
+	bucket = allocate(nr * sizeof *bucket);
+	nr_buckets = nr;
+	for (size_t i = 0; i < old_nr; i++) {
+		move(old[i]);
+		if (leaky) {
+			pthread_mutex_unlock(&mutex);
+			if (i % 16 == 0)
+				sched_yield();
+			pthread_mutex_lock(&mutex);
+		}
+	}
+	free(old);
+	nr_resizes++;
+	resizing = false;
+}
+
+static void adjust(void)
+{
+	if (resizing)
+		return;
+	if (nr_entries > 2 * nr_buckets)
+		resize(2 * nr_buckets);
+	else if (nr_entries < nr_buckets / 4 && nr_buckets > SMALLEST)
+		resize(nr_buckets / 2);
+}
+
+static void insert(uint64_t key, uint64_t value)
+{
+	struct entry *e = allocate(sizeof *e), **to = find(key);
+
+	e->key = key;
+	e->value = value;
+	e->next = *to;
+	*to = e;
+	nr_entries++;
+}
+
+static void erase(struct entry **p)
+{
+	struct entry *e = *p;
+
+	*p = e->next;
+	free(e);
+	nr_entries--;
+}
+
+/* ---- the type ---- */
+
+static void set_up(uint64_t seed)
+{
+	(void)seed;
+	nr_buckets = SMALLEST;
+	bucket = allocate(nr_buckets * sizeof *bucket);
+}
+
+static void set_up_leaky(uint64_t seed)
+{
+	leaky = true;
+	set_up(seed);
+}
+
+static uint64_t find_value(uint64_t key)
+{
+	struct entry **p = find(key);
+
+	return *p ? (*p)->value : 0;
+}
+
+static void prepare(struct op *op)
+{
+	if (op->event.kind != OP_REPLACE && op->event.kind != OP_DISCARD)
+		return;
+	pthread_mutex_lock(&mutex);
+	op->event.expected = find_value(op->key);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void perform_locked(struct op *op)
+{
+	struct event *e = &op->event;
+	struct entry **p = find(op->key);
+	uint64_t there = *p ? (*p)->value : 0;
+	bool matching = there && there == e->expected;
+
+	e->found = there;
+	e->done = 1;
+	switch (e->kind) {
+	case OP_INSERT: e->done = !there; break;
+	case OP_REPLACE:
+	case OP_DISCARD:
+		e->done = matching;
+		e->found = 0;
+		break;
+	}
+	if (there && e->done && (e->kind == OP_REMOVE || e->kind == OP_DISCARD))
+		erase(p);
+	else if (there && e->done && (e->kind == OP_SET || e->kind == OP_REPLACE))
+		(*p)->value = e->value;
+	else if (!there && (e->kind == OP_INSERT || e->kind == OP_SET))
+		insert(op->key, e->value);
+	adjust();
+}
+
+static void perform(struct op *op)
+{
+	pthread_mutex_lock(&mutex);
+	perform_locked(op);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void finish(struct op *op)
+{
+	(void)op;
+}
+
+static void iterate(struct pass *pass)
+{
+	pthread_mutex_lock(&mutex);
+	for (size_t i = 0; i < nr_buckets; i++)
+		for (struct entry *e = bucket[i]; e; e = e->next)
+			visit(pass, leaky ? &broken_type : &reference_type, e->key, e->value);
+	pthread_mutex_unlock(&mutex);
+}
+
+static uint64_t resizes(void)
+{
+	return nr_resizes;
+}
+
+static void tear_down(void)
+{
+	for (size_t i = 0; i < nr_buckets; i++)
+		while (bucket[i])
+			erase(&bucket[i]);
+	free(bucket);
+}
+
+#define WEIGHTS { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 2, [OP_DISCARD] = 2 }
+
+const struct type reference_type = {
+	"reference", MODEL_MAP, WEIGHTS, set_up, prepare, perform, finish, iterate, NULL, resizes, hash, tear_down,
+};
+
+const struct type broken_type = {
+	"broken", MODEL_MAP, WEIGHTS, set_up_leaky, prepare, perform, finish, iterate, NULL, resizes, hash, tear_down,
+};
