@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_idr.c - ids to pointers on the simulated machine: trees that become higher and lower under their readers. */
+#include "sim_idr.h"
+
+#include <errno.h>
+
+/* Ids that need one, two and three levels. */
+#define LOW 1ul
+#define HIGH 70ul
+#define HIGHER 5000ul
+
+/* What is there now: the caller's own id, so nobody changes it. */
+static bool has(unsigned long id, const void *ptr)
+{
+	bool found;
+
+	rcu_read_lock();
+	found = idr_find(&world_idr, id) == ptr;
+	rcu_read_unlock();
+	return found;
+}
+
+/* ---- one owner ---- */
+
+static void grow(void *unused)
+{
+	(void)unused;
+	world_alloc(0, HIGH);
+	world_alloc(0, HIGHER);
+}
+
+static void setup_grow(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_watch(0, HIGHER);
+	world_alloc(0, LOW);
+	sim_spawn(grow, NULL, "owner");
+	world_readers();
+}
+
+/* Two levels at once. */
+static void grow_by_two(void *unused)
+{
+	(void)unused;
+	world_alloc(0, HIGHER);
+	world_alloc(0, HIGH);
+}
+
+static void setup_grow_by_two(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_watch(0, HIGHER);
+	world_alloc(0, LOW);
+	sim_spawn(grow_by_two, NULL, "owner");
+	world_readers();
+}
+
+static void shrink(void *unused)
+{
+	(void)unused;
+	world_remove(0, HIGHER);
+	world_remove(0, HIGH);
+	world_remove(0, LOW);
+}
+
+static void setup_shrink(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_watch(0, HIGHER);
+	world_alloc(0, LOW);
+	world_alloc(0, HIGH);
+	world_alloc(0, HIGHER);
+	sim_spawn(shrink, NULL, "owner");
+	world_readers();
+}
+
+/* Higher and lower again: readers are left behind in roots that were taken out. */
+static void bounce(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		world_alloc(0, HIGH);
+		world_remove(0, HIGH);
+	}
+	world_alloc(0, HIGH);
+}
+
+static void setup_bounce(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_alloc(0, LOW);
+	sim_spawn(bounce, NULL, "owner");
+	world_readers();
+}
+
+/* A node at the bottom comes and goes while the root stays. */
+static void branch(void *unused)
+{
+	(void)unused;
+	world_remove(0, HIGH);
+	world_alloc(0, HIGH + 1);
+	world_alloc(0, HIGH);
+	world_remove(0, HIGH + 1);
+}
+
+static void setup_branch(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_watch(0, HIGH + 1);
+	world_watch(0, HIGH + 64);
+	world_alloc(0, LOW);
+	world_alloc(0, HIGH);
+	world_alloc(0, HIGH + 64);
+	sim_spawn(branch, NULL, "owner");
+	world_readers();
+}
+
+static void empty_and_fill(void *unused)
+{
+	(void)unused;
+	world_remove(0, LOW);
+	world_alloc(0, HIGH);
+	world_remove(0, HIGH);
+	world_alloc(0, LOW);
+}
+
+static void setup_empty(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_alloc(0, LOW);
+	sim_spawn(empty_and_fill, NULL, "owner");
+	world_readers();
+}
+
+static void reserve(void *unused)
+{
+	(void)unused;
+	world_reserve(0, HIGH);
+	world_replace(0, HIGH);
+	world_replace(0, LOW);
+	world_remove(0, HIGH);
+	world_replace(0, LOW);
+}
+
+static void setup_reserve(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_alloc(0, LOW);
+	sim_spawn(reserve, NULL, "owner");
+	world_readers();
+}
+
+static void end_and_begin(void *unused)
+{
+	(void)unused;
+	world_destroy(0);
+	world_alloc(0, HIGH);
+	world_destroy(0);
+	rcu_barrier();
+	sim_assert(idr_is_empty(&world_idr) && world_nr_nodes_freed == 7); /* of three levels, and of two */
+}
+
+static void setup_destroy(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(0, HIGH);
+	world_watch(0, HIGHER);
+	world_alloc(0, HIGHER);
+	world_alloc(0, HIGHER + 1);
+	world_alloc(0, LOW);
+	world_watch(0, HIGHER + 1);
+	sim_spawn(end_and_begin, NULL, "owner");
+	world_readers();
+}
+
+/* Memory fails, and nothing has happened. */
+static void poor(void *unused)
+{
+	int nr_failed = 0;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		world_failures = sim_random(3);
+		nr_failed += world_alloc(0, HIGHER) < 0;
+		if (!has(HIGHER, NULL))
+			world_remove(0, HIGHER);
+	}
+	world_failures = 0;
+	sim_assert(world_idr.nr_nodes == 1 && idr_count(&world_idr) == 1);
+}
+
+static void setup_poor(void)
+{
+	world_begin();
+	world_may_fail = true;
+	world_watch(0, LOW);
+	world_watch(0, HIGHER);
+	world_alloc(0, LOW);
+	sim_spawn(poor, NULL, "owner");
+	world_readers();
+}
+
+/* ---- iteration ---- */
+
+static void setup_walk(void)
+{
+	setup_bounce();
+	sim_spawn(world_iterator, NULL, "iterator");
+}
+
+static void setup_walk_shrink(void)
+{
+	setup_shrink();
+	sim_spawn(world_iterator, NULL, "iterator");
+}
+
+static void setup_walk_branch(void)
+{
+	setup_branch();
+	sim_spawn(world_iterator, NULL, "iterator");
+}
+
+/* ---- several owners ---- */
+
+static void toggle(void *id)
+{
+	int owner = (unsigned long)(uintptr_t)id == HIGH ? 1 : 2;
+
+	for (int i = 0; i < 2; i++) {
+		world_alloc(owner, (uintptr_t)id);
+		world_remove(owner, (uintptr_t)id);
+	}
+}
+
+static void setup_owners(void)
+{
+	world_begin();
+	world_watch(0, LOW);
+	world_watch(1, HIGH);
+	world_watch(2, HIGHER);
+	world_alloc(0, LOW);
+	sim_spawn(toggle, (void *)HIGH, "owner 1");
+	sim_spawn(toggle, (void *)HIGHER, "owner 2");
+	world_readers();
+}
+
+/* Whoever has an id has it alone, and one that is as low as so many can have. */
+#define NR_GREEDY 3
+static bool taken[65 + NR_GREEDY];
+
+static void have_one(int place)
+{
+	static const int limit[] = { 0, 1, 63, 64, 65 };
+	int start = limit[place], id = idr_alloc(&world_idr, &world_idr, start, 0);
+
+	sim_assert(id >= start && id < start + NR_GREEDY);
+	if (taken[id])
+		sim_fail("id %d given out twice", id);
+	taken[id] = true;
+	sim_point("has it");
+	sim_assert(has(id, &world_idr));
+	taken[id] = false;
+	sim_assert(idr_remove(&world_idr, id) == &world_idr);
+}
+
+static void greedy(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++)
+		have_one(sim_random(5));
+}
+
+static void setup_compete(void)
+{
+	world_begin();
+	for (int i = 0; i < NR_GREEDY; i++)
+		sim_spawn(greedy, NULL, "greedy");
+}
+
+static void preloaded(void *unused)
+{
+	struct idr_nodes nodes = IDR_NODES_INIT;
+	int id;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		sim_assert(idr_preload(&nodes) == 0);
+		id = idr_alloc_preloaded(&world_idr, &nodes, &nodes, sim_random(2) ? 0 : HIGHER, 0);
+		if (id < 0)
+			sim_fail("prepared, and yet %d", id);
+		sim_assert(has(id, &nodes) && idr_remove(&world_idr, id) == &nodes);
+	}
+	idr_preload_end(&nodes);
+}
+
+static void setup_preload(void)
+{
+	world_begin();
+	sim_spawn(preloaded, NULL, "preloaded");
+	sim_spawn(preloaded, NULL, "preloaded");
+}
+
+#define CHANGE "a find of an id that is being changed"
+#define ABSENT "an id that is not visited"
+
+static const struct sim_scenario scenarios[] = {
+	{ "grow", "the tree becomes higher, one level at a time", setup_grow, world_finish, CHANGE },
+	{ "grow_by_two", "two levels at once", setup_grow_by_two, world_finish, CHANGE },
+	{ "shrink", "it becomes lower, and empty", setup_shrink, world_finish, CHANGE },
+	{ "bounce", "higher and lower again", setup_bounce, world_finish, CHANGE },
+	{ "branch", "a node at the bottom comes and goes", setup_branch, world_finish, CHANGE },
+	{ "empty", "the tree empties and is there again", setup_empty, world_finish, CHANGE },
+	{ "reserve", "reserved, filled, replaced, removed", setup_reserve, world_finish, CHANGE },
+	{ "destroy", "destroyed and used again while readers are inside", setup_destroy, world_finish, CHANGE },
+	{ "poor", "allocations fail", setup_poor, world_finish, CHANGE },
+	{ "walk", "iterations while the tree becomes higher and lower", setup_walk, world_finish, ABSENT },
+	{ "walk_shrink", "the same while it becomes lower only", setup_walk_shrink, world_finish, ABSENT },
+	{ "walk_branch", "the same while a node comes and goes", setup_walk_branch, world_finish, ABSENT },
+	{ "owners", "several updaters, each with ids of its own", setup_owners, world_finish, CHANGE },
+	{ "compete", "several updaters who take what is free", setup_compete, world_finish, NULL },
+	{ "preload", "memory is there before", setup_preload, world_finish, NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return driver_main(argc, argv, scenarios);
+}
