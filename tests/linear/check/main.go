@@ -125,7 +125,9 @@ func check(r *reader, o options) (int, error) {
 			if v.result == porcupine.Illegal {
 				fmt.Printf("NOT linearizable: round %d, key %d, %d operations\n", rounds, v.part*r.head.Group,
 					len(parts[v.part]))
-				explain(parts[v.part], model, o.limit)
+				if o.plant == "" {
+					explain(parts[v.part], model, o.limit)
+				}
 				return 1, nil
 			}
 		}
