@@ -179,7 +179,7 @@ static bool measure(struct hash_cell *c)
 		good = read_set(c, &c->job->hash.set[s]) && send_empty(c) && fill(c) && measure_set(c);
 		if (c->table)
 			destroy(c);
-		free(c->keys.key);
+		hash_keys_free(&c->keys);
 		job_flush();
 	}
 	return good;
@@ -228,7 +228,7 @@ int hashscale_child(const struct job *job)
 		sleepers_stop(&sleepers);
 	op_thread_exit(job->op);
 	for (int i = 0; i < threads; i++)
-		free(cell.stream[i]);
+		hash_array_free(cell.stream[i], cell.stream_words * sizeof(uint64_t));
 	free(cell.stream);
 	return good ? 0 : EXIT_FAILED;
 }
@@ -242,10 +242,11 @@ static bool fits(const struct op *op)
 
 static void default_plan(struct hash_plan *plan)
 {
-	if (!plan->nr_sets && !plan->resize)
-		hash_plan_add_set(plan, "uniform:1000");
-	if (!plan->nr_sets || plan->set[0].nr == 1000)
+	if (!plan->nr_sets) {
+		if (!plan->resize)
+			hash_plan_add_set(plan, "uniform:1000");
 		hash_plan_add_set(plan, "uniform:1000000");
+	}
 	if (!plan->nr_updates)
 		plan->updates[plan->nr_updates++] = 0;
 }
@@ -322,18 +323,19 @@ static int run(const struct options *options)
 const struct subcommand hashscale_command = {
 	.name = "hashscale",
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
-	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a process of "
-	       "its own, in turn, with the same keys in the same order. Elements are a key and a value of 8 bytes each; what is found is "
-	       "read and checked: a lost key or a wrong value is an error, BROKEN. A file's lines are hashed to 64 bits first, which "
-	       "is not measured. 'of ideal' is the rate of n threads over n times that of one; 'slower' is its inverse, what a thread's "
-	       "operation costs more with n threads. The article is 'Using RCU in the Linux 2.5 Kernel' (Linux Journal, 2003), figures for "
-	       "four CPUs. An update is a remove or an insert of a key of the thread's own, in turns, so that the size stays; limits "
-	       "(raw) update in place. Time that other processes take from the threads is not counted, as long as there are enough CPUs. "
-	       "'bytes' is the memory of a full table for each element, 'empty' that of a table made for one element, without it.\n"
-	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 %, "
-	       "for which six rounds are needed.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 "
-	       "generated keys, looked up with equal probability; no updates; with --resize 1000000 keys. zipf has exponent 0.99; in "
+	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
+	       "process of its own, in turn, with the same keys in the same order. Elements are a key and a value of 8 bytes each; "
+	       "what is found is read and checked: a lost key or a wrong value is an error, BROKEN. A file's lines are hashed to 64 "
+	       "bits first, which is not measured. 'of ideal' is the rate of n threads over n times that of one; 'slower' is its "
+	       "inverse, what a thread's operation costs more with n threads. The article is 'Using RCU in the Linux 2.5 Kernel' "
+	       "(Linux Journal, 2003), figures for four CPUs. An update is a remove or an insert of a key of the thread's own, in "
+	       "turns, so that the size stays; limits (raw) update in place. Time that other processes take from the threads is not "
+	       "counted, as long as there are enough CPUs. 'bytes' is the memory of a full table for each element, 'empty' that of a "
+	       "table made for one element, without it.\n"
+	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 "
+	       "%, for which six rounds are needed.\n"
+	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000"
+	       " generated keys, looked up with equal probability; no updates; with --resize 1000000 keys. zipf has exponent 0.99; in "
 	       "hot all look up the same key.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH,
 	.fits = fits,

@@ -48,12 +48,13 @@ static inline enum scenario hash_more(enum hash_metric metric, enum scenario sce
 /* ---- hashscale_keys.c ---- */
 
 struct hash_keys {
-	uint64_t *key; /* free() it */
+	uint64_t *key;
 	uint64_t nr;
 };
 
 /* false: it cannot be read, or has less than HASH_MIN_KEYS keys, or there is no memory. */
 bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set);
+void hash_keys_free(struct hash_keys *keys);
 /* The @i-th number of the generator; beyond those of a set it is none of its keys. */
 uint64_t hash_key_number(uint64_t i);
 
@@ -99,6 +100,8 @@ void hashscale_columns(struct json_t *row, const struct results *results, const 
 /* The plan of the run, for names in rows; and the type that ratios are to. */
 void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
 void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
+/* "uniform:1000, uniform, 1% updates", in a static buffer. */
+const char *hashscale_title(enum scenario scenario);
 /* T(n) / (n T(1)); NAN: T(1) is not there. */
 double hashscale_efficiency(const struct results *results, const struct cell *c);
 /* The article's, at four CPUs; NAN: it has none of that name. */

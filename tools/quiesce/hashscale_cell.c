@@ -13,6 +13,7 @@
 
 #include "hashscale.h"
 
+#define WARM_UP 0.5 /* of a window, before it: caches, clocks */
 #define GROWTH 4 /* with --resize the table gets so many times its elements more */
 #define DISTURBED 0.05
 
@@ -25,9 +26,11 @@ struct lap {
 	struct hash_tally tally;
 } __attribute__((aligned(128)));
 
+enum { WARM, MEASURED, OVER };
+
 struct window {
 	const struct hash_cell *cell;
-	uint32_t stop;
+	uint32_t phase;
 	uint32_t ready; /* threads that stand at the gate, or nearly */
 	struct gate begin, end;
 	struct lap *lap; /* of each thread */
@@ -43,7 +46,7 @@ static void pass_first_gate(struct window *w)
 
 static bool is_over(const struct window *w)
 {
-	return quiesce_load_relaxed(&w->stop);
+	return quiesce_load_relaxed(&w->phase) == OVER;
 }
 
 static void run(const struct hash_cell *c, const uint64_t *word, uint64_t nr, struct hash_tally *tally)
@@ -85,41 +88,46 @@ static void lap_end(struct lap *lap, int fd)
 
 /* ---- threads that look up ---- */
 
-static uint64_t work_plainly(struct window *w, const uint64_t *word, struct lap *lap)
-{
-	uint64_t at = 0;
+struct position {
+	const uint64_t *word;
+	uint64_t at;
+};
 
-	do {
-		run(w->cell, word + at, HASH_CHUNK, &lap->tally);
-		lap->operations += HASH_CHUNK;
-		at = at + HASH_CHUNK < w->cell->stream_words ? at + HASH_CHUNK : 0;
-	} while (!is_over(w));
-	return at;
+static void step(struct window *w, struct position *p, struct lap *lap)
+{
+	run(w->cell, p->word + p->at, HASH_CHUNK, &lap->tally);
+	p->at = p->at + HASH_CHUNK < w->cell->stream_words ? p->at + HASH_CHUNK : 0;
 }
 
-static uint64_t work_timed(struct window *w, const uint64_t *word, struct lap *lap)
+static void work_plainly(struct window *w, struct position *p, struct lap *lap)
 {
-	uint64_t at = 0, then = now_ns();
+	do {
+		step(w, p, lap);
+		lap->operations += HASH_CHUNK;
+	} while (!is_over(w));
+}
+
+static void work_timed(struct window *w, struct position *p, struct lap *lap)
+{
+	uint64_t then = now_ns();
 
 	do {
 		uint64_t now;
 
-		run(w->cell, word + at, HASH_CHUNK, &lap->tally);
+		step(w, p, lap);
 		lap->operations += HASH_CHUNK;
-		at = at + HASH_CHUNK < w->cell->stream_words ? at + HASH_CHUNK : 0;
 		now = now_ns();
 		lap->worst_ns = now - then > lap->worst_ns ? now - then : lap->worst_ns;
 		then = now;
 	} while (!is_over(w));
-	return at;
 }
 
 /* What the thread has removed comes back: those are the next inserts of its stream. */
-static void come_back(struct window *w, const uint64_t *word, uint64_t at, struct lap *lap)
+static void come_back(struct window *w, const struct position *p, struct lap *lap)
 {
-	for (uint64_t away = hash_stream_away(word, at); away; at++)
-		if (word[at] & HASH_INSERT) {
-			run(w->cell, word + at, 1, &lap->tally);
+	for (uint64_t away = hash_stream_away(p->word, p->at), at = p->at; away; at++)
+		if (p->word[at] & HASH_INSERT) {
+			run(w->cell, p->word + at, 1, &lap->tally);
 			away--;
 		}
 }
@@ -129,15 +137,17 @@ static void work(struct window *w, int index, struct lap *lap)
 	const struct hash_cell *c = w->cell;
 	const struct hash_work work = { &c->keys, c->job->hash.distribution, c->updates, index, c->threads, c->job->round };
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	uint64_t *word = c->stream[index], at;
+	struct position p = { c->stream[index], 0 };
 
-	hash_stream_make(word, c->stream_words, &work);
+	hash_stream_make(c->stream[index], c->stream_words, &work);
 	pass_first_gate(w);
+	while (quiesce_load_relaxed(&w->phase) == WARM)
+		step(w, &p, lap);
 	lap_begin(lap, fd);
-	at = (c->job->hash.resize ? work_timed : work_plainly)(w, word, lap);
+	(c->job->hash.resize ? work_timed : work_plainly)(w, &p, lap);
 	lap_end(lap, fd);
 	gate_pass(&w->end);
-	come_back(w, word, at, lap);
+	come_back(w, &p, lap);
 	if (fd >= 0)
 		close(fd);
 }
@@ -262,9 +272,11 @@ bool hash_cell_measure(struct hash_cell *c)
 	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
 		sleep_ns(LOOK_NS); /* not at the gate: who makes a stream needs the CPU */
 	gate_pass(&w.begin);
+	sleep_ns((uint64_t)(c->job->seconds * 1e9 * WARM_UP));
 	cpu = process_cpu_ns();
+	quiesce_store_relaxed(&w.phase, (uint32_t)MEASURED);
 	sleep_ns((uint64_t)(c->job->seconds * 1e9));
-	quiesce_store_relaxed(&w.stop, 1u);
+	quiesce_store_relaxed(&w.phase, (uint32_t)OVER);
 	gate_pass(&w.end);
 	cpu = process_cpu_ns() - cpu;
 	team_join(&team);

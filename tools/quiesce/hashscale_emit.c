@@ -202,12 +202,21 @@ static int width_of_names(const struct results *results)
 	return (int)width;
 }
 
+const char *hashscale_title(enum scenario scenario)
+{
+	static char text[128];
+	double updates = plan->updates[hash_updates_of(scenario)];
+	int n = snprintf(text, sizeof(text), "%s, %s", plan->set[hash_set_of(scenario)].name, hash_distribution_name(plan->distribution));
+
+	if (updates > 0)
+		snprintf(text + n, sizeof(text) - (size_t)n, ", %g%% updates", updates);
+	return text;
+}
+
 static void title(FILE *out, const struct cell *c)
 {
-	fprintf(out, "\nhashscale %s, %s, ", plan->set[hash_set_of(c->scenario)].name, hash_distribution_name(plan->distribution));
-	if (plan->updates[hash_updates_of(c->scenario)] > 0)
-		fprintf(out, "%g%% updates, ", plan->updates[hash_updates_of(c->scenario)]);
-	fprintf(out, "%d thread%s: million operations/s of all threads, median over rounds", c->threads, c->threads > 1 ? "s" : "");
+	fprintf(out, "\nhashscale %s, %d thread%s: million operations/s of all threads, median over rounds", hashscale_title(c->scenario),
+		c->threads, c->threads > 1 ? "s" : "");
 }
 
 static void rate_row(FILE *out, const struct results *results, const struct cell *c)
@@ -234,8 +243,9 @@ static void rate_row(FILE *out, const struct results *results, const struct cell
 static void rate_title(FILE *out, const struct cell *c, int width)
 {
 	title(out, c);
-	fprintf(out, "; ratios to %s with 95 %% intervals\n%-*s %-5s %8s %8s %8s %8s %7s %8s %9s %13s %8s %9s %8s\n", base->name, width, "type",
-		"fence", "median", "min", "max", "of ideal", "slower", "article", "ratio", "interval", "bytes", "empty", "fill ns");
+	fprintf(out, "; ratios to %s with 95 %% intervals\n"
+		     "%-*s %-5s %8s %8s %8s %8s %7s %8s %9s %13s %8s %9s %8s\n", base->name, width, "type", "fence",
+		"median", "min", "max", "of ideal", "slower", "article", "ratio", "interval", "bytes", "empty", "fill ns");
 }
 
 static void resize_row(FILE *out, const struct results *results, const struct cell *c)
@@ -254,9 +264,9 @@ static void resize_row(FILE *out, const struct results *results, const struct ce
 static void resize_title(FILE *out, const struct cell *c, int width)
 {
 	title(out, c);
-	fprintf(out, ";\n'resized' while one thread more lets the table grow to its fivefold and shrink; 'worst' are the slowest %d operations "
-		     "of any round; 'grown' thousand elements\n%-*s %-5s %8s %9s %7s %10s %10s %9s\n", HASH_CHUNK, width, "type", "fence",
-		"median", "resized", "cost", "worst us", "resized", "grown");
+	fprintf(out, ";\n'resized' while one thread more lets the table grow to its fivefold and shrink; 'worst' are the slowest "
+		     "%d operations of any round; 'grown' thousand elements\n%-*s %-5s %8s %9s %7s %10s %10s %9s\n",
+		HASH_CHUNK, width, "type", "fence", "median", "resized", "cost", "worst us", "resized", "grown");
 }
 
 static bool is_first(const struct results *results, const struct cell *c)

@@ -114,13 +114,19 @@ bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set)
 		if (!from_file(ret, set->path))
 			return false;
 	} else {
-		ret->key = hash_array_alloc(ret->nr * sizeof(*ret->key));
+		ret->key = malloc(ret->nr * sizeof(*ret->key));
 		for (uint64_t i = 0; ret->key && i < ret->nr; i++)
 			ret->key[i] = hash_key_number(i);
 	}
 	for (uint64_t i = 0; ret->key && i < ret->nr; i++)
 		ret->key[i] = mark(ret->key[i], i);
 	return ret->key;
+}
+
+void hash_keys_free(struct hash_keys *keys)
+{
+	free(keys->key);
+	*keys = (struct hash_keys){ 0 };
 }
 
 /* ---- distributions ---- */

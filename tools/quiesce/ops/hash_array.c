@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_array.c - arrays of buckets for the tables made for this comparison. */
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -16,23 +17,54 @@ uint64_t hash_power(uint64_t nr)
 	return power;
 }
 
+/* Smaller ones come from malloc(). */
+static bool is_mapped(uint64_t bytes)
+{
+	return bytes >= HUGE_PAGE;
+}
+
 static uint64_t room(uint64_t bytes)
 {
-	uint64_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
+	uint64_t unit = is_mapped(bytes) ? 4096 : 64;
 
 	return (bytes + unit - 1) / unit * unit;
+}
+
+/* At a huge page's edge: what is mapped around it is given back. */
+static void *map(uint64_t size)
+{
+	char *p = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t before;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)p % HUGE_PAGE;
+	if (before)
+		munmap(p, before);
+	munmap(p + before + size, HUGE_PAGE - before);
+#ifdef MADV_HUGEPAGE
+	(void)madvise(p + before, size, MADV_HUGEPAGE); /* only faster */
+#endif
+	return p + before;
 }
 
 void *hash_array_alloc(uint64_t bytes)
 {
 	uint64_t size = room(bytes);
-	void *p = aligned_alloc(size >= HUGE_PAGE ? HUGE_PAGE : 64, size);
+	void *p = is_mapped(bytes) ? map(size) : aligned_alloc(64, size);
 
-	if (!p)
-		return NULL;
-#ifdef MADV_HUGEPAGE
-	if (size >= HUGE_PAGE)
-		(void)madvise(p, size, MADV_HUGEPAGE); /* only faster */
-#endif
-	return memset(p, 0, size);
+	return p ? memset(p, 0, size) : NULL;
+}
+
+void hash_array_free(void *array, uint64_t bytes)
+{
+	if (is_mapped(bytes))
+		munmap(array, room(bytes));
+	else
+		free(array);
+}
+
+uint64_t hash_array_mapped(uint64_t bytes)
+{
+	return is_mapped(bytes) ? room(bytes) : 0;
 }

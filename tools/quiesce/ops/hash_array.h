@@ -9,7 +9,10 @@
 /* The least power of two that is not below @nr. */
 uint64_t hash_power(uint64_t nr);
 
-/* @bytes of zeroes, each cache line whole, in huge pages where the kernel has some; free() them.  NULL: out of memory. */
+/* @bytes of zeroes, each cache line whole, in huge pages where the kernel has some.  NULL: out of memory. */
 void *hash_array_alloc(uint64_t bytes);
+void hash_array_free(void *array, uint64_t bytes); /* the same @bytes */
+/* What of it is not from malloc(). */
+uint64_t hash_array_mapped(uint64_t bytes);
 
 #endif

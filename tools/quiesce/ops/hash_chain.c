@@ -25,8 +25,15 @@ void chain_destroy(void *table)
 			next = n->next;
 			free(n);
 		}
-	free(t->bucket);
+	hash_array_free(t->bucket, (t->mask + 1) * sizeof(*t->bucket));
 	free(t);
+}
+
+uint64_t chain_mapped(const void *table)
+{
+	const struct chain_table *t = table;
+
+	return hash_array_mapped((t->mask + 1) * sizeof(*t->bucket));
 }
 
 __thread int hash_thread_number = -1;

@@ -36,6 +36,7 @@ struct chain_table {
 void *chain_create(uint64_t nr_keys);
 /* Every node that is still linked is freed with free(). */
 void chain_destroy(void *table);
+uint64_t chain_mapped(const void *table);
 
 static inline struct chain_bucket *chain_bucket(const struct chain_table *t, uint64_t key)
 {

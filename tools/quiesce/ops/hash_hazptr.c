@@ -138,14 +138,14 @@ static void hazptr_destroy(void *table)
 			next = n->next;
 			free(n);
 		}
-	free(t->bucket);
+	hash_array_free(t->bucket, (t->mask + 1) * sizeof(*t->bucket));
 	free(t);
 }
 
 HASH_RUN(hazptr, struct chain_table)
 
 static const struct hash_op hazptr_hash = {
-	.create = chain_create, .destroy = hazptr_destroy, .run = hazptr_run, .barrier = barrier,
+	.create = chain_create, .destroy = hazptr_destroy, .run = hazptr_run, .barrier = barrier, .mapped = chain_mapped,
 };
 const struct op hash_op_hazptr = {
 	.name = "hazptr",

@@ -82,7 +82,7 @@ static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
 	}
 
 #define NODE(key, value) new_node(sizeof(struct chain_node), (key), (value))
-#define TABLE .create = chain_create, .destroy = chain_destroy
+#define TABLE .create = chain_create, .destroy = chain_destroy, .mapped = chain_mapped
 
 /* ---- spinlock ---- */
 

@@ -39,8 +39,15 @@ static void open_destroy(void *table)
 {
 	struct open_table *t = table;
 
-	free(t->slot);
+	hash_array_free(t->slot, (t->mask + 1) * sizeof(*t->slot));
 	free(t);
+}
+
+static uint64_t open_mapped(const void *table)
+{
+	const struct open_table *t = table;
+
+	return hash_array_mapped((t->mask + 1) * sizeof(*t->slot));
 }
 
 /* The key's slot, or the empty one where it would be. */
@@ -83,7 +90,9 @@ static bool open_remove(struct open_table *t, uint64_t key)
 
 HASH_RUN(open, struct open_table)
 
-static const struct hash_op open_hash = { .create = open_create, .destroy = open_destroy, .run = open_run };
+static const struct hash_op open_hash = {
+	.create = open_create, .destroy = open_destroy, .run = open_run, .mapped = open_mapped,
+};
 
 const struct op hash_op_raw_open_addressing = {
 	.name = "raw_open_addressing",
@@ -126,8 +135,15 @@ static void chained_destroy(void *table)
 			next = n->next;
 			free(n);
 		}
-	free(t->head);
+	hash_array_free(t->head, (t->mask + 1) * sizeof(*t->head));
 	free(t);
+}
+
+static uint64_t chained_mapped(const void *table)
+{
+	const struct chained_table *t = table;
+
+	return hash_array_mapped((t->mask + 1) * sizeof(*t->head));
 }
 
 static inline struct node *chained_find(const struct chained_table *t, uint64_t key)
@@ -175,7 +191,9 @@ static bool chained_remove(struct chained_table *t, uint64_t key)
 
 HASH_RUN(chained, struct chained_table)
 
-static const struct hash_op chained_hash = { .create = chained_create, .destroy = chained_destroy, .run = chained_run };
+static const struct hash_op chained_hash = {
+	.create = chained_create, .destroy = chained_destroy, .run = chained_run, .mapped = chained_mapped,
+};
 
 const struct op hash_op_raw_chained = {
 	.name = "raw_chained",

@@ -76,7 +76,9 @@ static void barrier(void)
 
 HASH_RUN(rcu, struct chain_table)
 
-static const struct hash_op rcu_hash = { .create = chain_create, .destroy = chain_destroy, .run = rcu_run, .barrier = barrier };
+static const struct hash_op rcu_hash = {
+	.create = chain_create, .destroy = chain_destroy, .run = rcu_run, .barrier = barrier, .mapped = chain_mapped,
+};
 const struct op hash_op_rcu = {
 	.name = "rcu",
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",

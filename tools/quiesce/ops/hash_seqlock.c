@@ -140,7 +140,9 @@ static bool seqlock_remove(struct chain_table *t, uint64_t key)
 
 HASH_RUN(seqlock, struct chain_table)
 
-static const struct hash_op seqlock_hash = { .create = chain_create, .destroy = seqlock_destroy, .run = seqlock_run };
+static const struct hash_op seqlock_hash = {
+	.create = chain_create, .destroy = seqlock_destroy, .run = seqlock_run, .mapped = chain_mapped,
+};
 const struct op hash_op_seqlock = {
 	.name = "seqlock",
 	.what = "chains, a sequence lock in each bucket; nodes are never freed but with the table",
