@@ -527,7 +527,7 @@ static void *next_in(const struct node *node, unsigned int shift, uint64_t *id)
 		unsigned int i = __builtin_ctzll(bits);
 		uint64_t below = i == first ? *id & (bit_of(shift) - 1) : 0;
 		/* ID1: acquire, pairs with ID1 in set_slot() */
-		void *found = quiesce_load_consume(ID1, &node->seen.slot[i]);
+		void *found = quiesce_load_acquire(ID1, &node->seen.slot[i]);
 
 		if (found && shift)
 			found = next_in(found, shift - BITS, &below);
@@ -542,7 +542,7 @@ static void *next_in(const struct node *node, unsigned int shift, uint64_t *id)
 void *quiesce_idr_get_next_ul(const struct idr *idr, unsigned long *nextid)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */
-	uintptr_t root = quiesce_load_consume(ID2, &idr->root);
+	uintptr_t root = quiesce_load_acquire(ID2, &idr->root);
 	unsigned int shift = root % WAYS;
 	uint64_t id = *nextid;
 	void *found;

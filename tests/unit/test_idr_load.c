@@ -108,7 +108,7 @@ static int some_id(void)
 
 static void one_alloc(struct idr *idr, struct model *m)
 {
-	int start = some_id(), end = draw(2) ? 0 : start + (int)draw(20);
+	int start = some_id(), end = start > INT_MAX - 20 || draw(2) ? 0 : start + (int)draw(20);
 	unsigned long max = end > 0 ? (unsigned long)end - 1 : INT_MAX, id = model_free(m, start);
 	void *value = draw(8) ? PTR(1 + draw(1000000)) : NULL;
 	int got;

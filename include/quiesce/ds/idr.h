@@ -102,7 +102,7 @@ static inline void idr_init(struct idr *idr)
 QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */
-	uintptr_t root = quiesce_load_consume(ID2, &idr->root);
+	uintptr_t root = quiesce_load_acquire(ID2, &idr->root);
 	/* Relaxed: the bug of reading the height apart from the node. */
 	uintptr_t again = QUIESCE_MUTANT(idr_two_loads) ? quiesce_load_relaxed(&idr->root) : root;
 	unsigned int shift = (unsigned int)(again % QUIESCE_IDR_WAYS);
@@ -112,7 +112,7 @@ QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id)
 		return NULL;
 	while (found) {
 		/* ID1: acquire, pairs with ID1 in set_slot() */
-		found = quiesce_load_consume(ID1, &((struct quiesce__idr_node *)found)->slot[id >> shift & (QUIESCE_IDR_WAYS - 1)]);
+		found = quiesce_load_acquire(ID1, &((struct quiesce__idr_node *)found)->slot[id >> shift & (QUIESCE_IDR_WAYS - 1)]);
 		if (shift == 0)
 			break;
 		shift -= QUIESCE_IDR_BITS;
