@@ -17,7 +17,8 @@
  *	kfree_rcu(old, rcu);
  *
  * Names, arguments and order of arguments are Linux's, where there are two differences: the cursor of a loop that ran to
- * its end is NULL, not an entry made of the head; and conditions for a lock checker are not taken.
+ * its end is NULL, not an entry made of the head; and conditions for a lock checker are not taken.  C++ has ranges in
+ * rculist.hpp; compilers let only types of standard layout be entries of the macros here.
  *
  * Ordering.  If a walk arrives at an entry, it sees everything that was written to it before it was added.
  * A walk sees each entry that was there from its beginning to its end, once; one that was added or removed meanwhile it
