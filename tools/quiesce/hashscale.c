@@ -17,7 +17,9 @@
 #define DEFAULT_BASE "raw_open_addressing"
 #define STREAM_WORDS ((uint64_t)1 << 20)       /* of each thread, */
 #define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* and of all of them */
-#define ALIVE_CHUNKS 256 /* between two signs of life while a table is filled */
+#define FILL_CHUNK 16 /* tables that grow in the background hear of a quiescent state so often */
+#define SETTLE_NS 100000000 /* what they have at most, once they are full */
+#define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled */
 
 /* ---- the child: a table and its memory ---- */
 
@@ -65,7 +67,7 @@ static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally 
 	uint64_t word[HASH_CHUNK];
 
 	for (uint64_t done = 0, chunk = 0; done < c->keys.nr; chunk++) {
-		uint64_t n = c->keys.nr - done < HASH_CHUNK ? c->keys.nr - done : HASH_CHUNK;
+		uint64_t left = c->keys.nr - done, most = what ? FILL_CHUNK : HASH_CHUNK, n = left < most ? left : most;
 
 		for (uint64_t i = 0; i < n; i++)
 			word[i] = c->keys.key[done + i] | what;
@@ -95,17 +97,31 @@ static bool send_empty(struct hash_cell *c)
 	return true;
 }
 
+/* Growth in the background has as long again as filling took. */
+static void settle(const struct hash_cell *c, uint64_t ns)
+{
+	if (c->op->hash->settle)
+		c->op->hash->settle(c->table, c->keys.nr);
+	if (!c->op->hash->grows)
+		return;
+	op_sleep_begin(c->op);
+	sleep_ns(ns < SETTLE_NS ? ns : SETTLE_NS);
+	op_sleep_end(c->op);
+}
+
 static bool fill(struct hash_cell *c)
 {
 	double before = allocated(), nr = (double)c->keys.nr;
 	struct hash_tally tally = { 0 };
-	uint64_t begin;
+	uint64_t begin, took;
 
 	if (!create(c, c->keys.nr))
 		return false;
 	begin = now_ns();
 	run_all(c, HASH_INSERT, &tally);
-	send_metric(c, HASH_FILL_NS, (double)(now_ns() - begin) / nr);
+	took = now_ns() - begin;
+	send_metric(c, HASH_FILL_NS, (double)took / nr);
+	settle(c, took);
 	barrier(c->op);
 	send_metric(c, HASH_ELEMENT_BYTES, (allocated() - before + mapped(c)) / nr);
 	send_metric(c, HASH_KEYS, nr);

@@ -72,18 +72,19 @@ static double run_delay_ns(int fd)
 	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
 }
 
+/* The time is read first and last, so that no delay is longer than it. */
 static void lap_begin(struct lap *lap, int fd)
 {
-	lap->delay_ns = run_delay_ns(fd);
-	lap->cpu_ns = thread_cpu_ns();
 	lap->ns = now_ns();
+	lap->cpu_ns = thread_cpu_ns();
+	lap->delay_ns = run_delay_ns(fd);
 }
 
 static void lap_end(struct lap *lap, int fd)
 {
-	lap->ns = now_ns() - lap->ns;
-	lap->cpu_ns = thread_cpu_ns() - lap->cpu_ns;
 	lap->delay_ns = run_delay_ns(fd) - lap->delay_ns;
+	lap->cpu_ns = thread_cpu_ns() - lap->cpu_ns;
+	lap->ns = now_ns() - lap->ns;
 }
 
 /* ---- threads that look up ---- */

@@ -47,6 +47,9 @@ struct hash_op {
 	void (*between)(void);
 	/* In the main thread, when no other is inside: end what is deferred.  NULL: nothing is. */
 	void (*barrier)(void);
+	/* In the main thread, when the table has its @nr_keys elements and nobody else is inside: whatever its users do so
+	 * that it has the size for them, if it does not see to that reliably.  NULL: nothing. */
+	void (*settle)(void *table, uint64_t nr_keys);
 	/* Memory of @table that did not come from malloc(), in bytes.  NULL: there is none. */
 	uint64_t (*mapped)(const void *table);
 	bool read_only; /* no insert or remove beside lookups, only before them */
