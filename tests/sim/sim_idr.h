@@ -31,7 +31,7 @@ struct view_of_owners {
 };
 
 extern struct idr world_idr;
-extern int world_nr_nodes_freed;
+extern int world_nr_nodes, world_nr_nodes_freed; /* allocated, freed */
 extern int world_failures; /* so many of the next allocations fail */
 extern bool world_may_fail;
 

@@ -30,7 +30,7 @@ static uint32_t pages_dirty SIM_KEEP;
 static uint32_t nr_pages;
 
 struct idr world_idr;
-int world_nr_nodes_freed, world_failures;
+int world_nr_nodes, world_nr_nodes_freed, world_failures;
 bool world_may_fail;
 static struct owner owners[NR_OWNERS];
 static unsigned long watched[NR_WATCHED];
@@ -63,6 +63,7 @@ void *aligned_alloc(size_t alignment, size_t size)
 		return NULL;
 	}
 	pages_dirty = nr_pages + 1;
+	world_nr_nodes++;
 	return pages + (size_t)PAGE * nr_pages++;
 }
 
