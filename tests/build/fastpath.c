@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
+#include <quiesce/ds/idr.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
@@ -33,6 +34,10 @@ bool fast_percpu_ref_tryget_live(struct percpu_ref *ref);
 void planted_count_fence(struct percpu_ref *ref);
 void planted_count_call(struct percpu_ref *ref);
 void planted_count_long(struct percpu_ref *ref, int *p);
+void *fast_idr_find(const struct idr *idr, unsigned long id);
+void *planted_idr_fence(const struct idr *idr, unsigned long id);
+void *planted_idr_call(const struct idr *idr, unsigned long id);
+void *planted_idr_long(const struct idr *idr, unsigned long id, int *p);
 void fast_rcu_read_lock(void);
 void fast_rcu_read_unlock(void);
 int fast_rcu_section(int **p);
@@ -129,6 +134,8 @@ void fast_percpu_ref_put(struct percpu_ref *ref) { percpu_ref_put(ref); }
 
 bool fast_percpu_ref_tryget_live(struct percpu_ref *ref) { return percpu_ref_tryget_live(ref); }
 
+void *fast_idr_find(const struct idr *idr, unsigned long id) { return idr_find(idr, id); }
+
 /* What the test must refuse, or it would accept anything. */
 void planted_fence(void)
 {
@@ -204,4 +211,25 @@ void planted_count_long(struct percpu_ref *ref, int *p)
 	percpu_ref_get(ref);
 	for (int i = 0; i < 12; i += 3)
 		quiesce_store_relaxed(p + i, i);
+}
+
+void *planted_idr_fence(const struct idr *idr, unsigned long id)
+{
+	quiesce_fence_full(ID1);
+	return idr_find(idr, id);
+}
+
+void *planted_idr_call(const struct idr *idr, unsigned long id)
+{
+	quiesce_synchronize_rcu();
+	return idr_find(idr, id);
+}
+
+void *planted_idr_long(const struct idr *idr, unsigned long id, int *p)
+{
+	for (int i = 0; i < 12; i += 3)
+		quiesce_store_relaxed(p + i, i);
+	for (int i = 1; i < 13; i += 3)
+		quiesce_store_relaxed(p + i, i);
+	return idr_find(idr, id);
 }

@@ -13,6 +13,7 @@ restartable sequence, of the others.  So there every way through the function is
 at: of those without call, lock and fence that do what must be done, the shortest one that
 enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
 call_hazptr() in the library, are looked at in the same way; they enter no sequence.  Counters per CPU always enter one.
+The find of an idr is a loop: there is no call, lock or fence in the whole function.
 """
 import argparse
 import pathlib
@@ -41,6 +42,9 @@ COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_per
                  "fast_percpu_ref_tryget_live": 1}
 # call_hazptr() is a call: its instructions where nothing is special, and of those that make and end its frame.
 CALL_LIMITS = {"x86": None, "x86-got": (31, 0), "arm64": None}
+# Loops over the levels of a tree, looked at as a whole: all instructions of the function.
+WHOLE_LIMITS = {"x86": (27,), "x86-got": (27,), "arm64": (19,)}
+WHOLE_NAMES = ("fast_idr_find",)
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
@@ -193,6 +197,23 @@ def examine_counted(functions, arch, limits):
         yield refused, f"{name} is refused", [] if refused else best[1]
 
 
+def whole(function, arch):
+    """(instructions of the function, the first one that is a call, a lock or a fence)"""
+    texts = [text for _, text, *_ in function if not arch["frame"].match(text) and not arch["stop"].match(text)]
+    return len(texts), next((text for text in texts if arch["bad"].match(text)), None)
+
+
+def examine_whole(functions, arch, limits):
+    for name, limit in zip(WHOLE_NAMES, limits):
+        count, bad = whole(functions[name], arch)
+        good = bad is None and count <= limit
+        yield good, f"{name}: {count} instructions in all" + ("" if good else f": more than {limit}, or '{bad}'"), \
+            [] if good else [text for _, text, *_ in functions[name]]
+    for name in ("planted_idr_fence", "planted_idr_call", "planted_idr_long"):
+        count, bad = whole(functions[name], arch)
+        yield bad is not None or count > limits[0], f"{name} is refused", []
+
+
 def examine_call(functions, arch, limits):
     function = functions["quiesce_call_hazptr"]
     best = shortest(function, arch, (), False)
@@ -225,6 +246,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         yield bool(refused), f"{name} is refused", [] if refused else path
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
     yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits])
+    yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:
         yield from examine_counted(functions, arch, COUNTED_LIMITS[limits])
     if CALL_LIMITS[limits] and "-fPIC" in flags:
