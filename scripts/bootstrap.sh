@@ -23,6 +23,7 @@ run  ! cmd:python3 python3
 run  ! cmd:ninja ninja-build
 run  ! cmd:meson meson
 run  ! pc:jansson libjansson-dev
+run  ! file:/usr/include/xxhash.h libxxhash-dev
 run  - pc:liburcu liburcu-dev
 run  - pc:ck libck-dev
 run  - cmd:g++ g++

@@ -67,6 +67,15 @@
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
 	X(ID2) /* tree made, then the root | root, then the tree */             \
+	X(BK1) /* bucket written, then unlocked or moved | looked at, or locked */ \
+	X(BK2) /* array filled in, then made the next | the next one used */  \
+	X(BK3) /* all buckets moved, then the next array is the table's | fetch it, then use it */ \
+	X(BK4) /* a bucket moved, then counted as moved | all counted, then the next array is the table's */ \
+	X(BK5) /* a line zeroed, then on the array's list | freed */          \
+	X(BK6) /* the last bucket moved, then is the callback parked | parked, then is there a bucket left */ \
+	X(HT1) /* object filled in, then in the table | found, then used */   \
+	X(HM1) /* key written, then counted | counted, then the keys read */  \
+	X(HM2) /* counted, then the value | found, then the count read again */ \
 	X(IN1) /* library initialised | used */
 
 #define QUIESCE_GUARDS(X)                                                              \
@@ -147,6 +156,9 @@
 	X(idr_grow_early, "a new root is published before the old one is below it")   \
 	X(idr_shrink_clears, "a root that is taken out leads nowhere")                  \
 	X(idr_free_now, "nodes are freed without a grace period")                      \
+	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
+	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \
+	X(map_unchecked, "a lookup does not see whether the key was replaced when it reads the value") \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

@@ -3,7 +3,7 @@
  *
  * linux/ implements it on Linux (glibc and musl), sim/ inside the simulator.
  * Nothing outside src/platform/ includes an OS header or contains an #ifdef on
- * OS or CPU.  No function here allocates from the heap.  Functions return 0 or
+ * OS or CPU.  No function here but platform_lines_get() allocates from the heap.  Functions return 0 or
  * -errno unless their comment says otherwise.
  */
 #ifndef QUIESCE_PLATFORM_H
@@ -71,6 +71,13 @@ int platform_commit(void *start, size_t bytes);
 /* Fresh zeroed pages, and their return. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);
+/* Zeroed memory aligned to a cache line, from the heap unless there is much of it, and its return. */
+void *platform_lines_get(size_t bytes);
+void platform_lines_put(void *start, size_t bytes);
+
+/* A number that nobody can foresee, as well as this system can. */
+uint64_t platform_random(void);
+
 /* More than one copy of the library in this process?  Returns how many. */
 int platform_count_copies(void);
 const char *platform_getenv(const char *name); /* NULL in setuid programs */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,6 +63,26 @@ static void *map(size_t bytes, int protection, int flags)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static void advise_huge(void *start, size_t bytes)
+{
+	int saved = errno;
+
+	madvise(start, bytes, MADV_HUGEPAGE); /* A kernel without them says so, and there is nothing to do about it. */
+	errno = saved;
+}
+
+uint64_t platform_random(void)
+{
+	uint64_t number = 0;
+	int saved = errno;
+
+	/* Early in the life of a system there is nothing random yet: then an address and the time have to do. */
+	if (syscall(SYS_getrandom, &number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = platform_now_ns() * 0x9e3779b97f4a7c15u ^ (uintptr_t)&number;
+	errno = saved;
+	return number;
+}
+
 /* Where address space is rationed, take a sixteenth at most: the program needs the rest. */
 void *platform_reserve(size_t bytes)
 {
@@ -98,6 +119,32 @@ void platform_pages_put(void *start, size_t bytes)
 	if (__lsan_unregister_root_region)
 		__lsan_unregister_root_region(start, bytes);
 	munmap(start, bytes);
+}
+
+/* From here on fresh pages are cheaper than zeroing, and huge ones save a miss of the TLB for each lookup. */
+#define LINES_PAGES ((size_t)128 << 10)
+#define LINES_HUGE ((size_t)4 << 20)
+
+void *platform_lines_get(size_t bytes)
+{
+	void *start;
+
+	if (bytes >= LINES_PAGES) {
+		start = platform_pages_get(bytes);
+		if (start && bytes >= LINES_HUGE)
+			advise_huge(start, bytes);
+		return start;
+	}
+	start = aligned_alloc(QUIESCE_CACHELINE, (bytes + QUIESCE_CACHELINE - 1) & ~((size_t)QUIESCE_CACHELINE - 1));
+	return start ? memset(start, 0, bytes) : NULL;
+}
+
+void platform_lines_put(void *start, size_t bytes)
+{
+	if (bytes >= LINES_PAGES)
+		platform_pages_put(start, bytes);
+	else
+		free(start);
 }
 
 void platform_free(void *object)

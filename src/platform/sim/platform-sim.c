@@ -290,6 +290,21 @@ void platform_pages_put(void *start, size_t bytes)
 	sim_forget(start, bytes);
 }
 
+void *platform_lines_get(size_t bytes)
+{
+	return injected(&M->config.lines_failures) ? NULL : platform_pages_get(bytes);
+}
+
+void platform_lines_put(void *start, size_t bytes)
+{
+	platform_pages_put(start, bytes);
+}
+
+uint64_t platform_random(void)
+{
+	return 0x6a09e667f3bcc908u;
+}
+
 int platform_count_copies(void)
 {
 	return 1;

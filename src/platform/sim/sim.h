@@ -36,6 +36,7 @@ struct sim_config {
 	bool spurious_wakeups;          /* default on, in a quarter of the seeds */
 	int thread_start_failures;      /* so many platform_thread_start() say -EAGAIN; -1: all */
 	int arm_exit_failures;          /* the same for platform_arm_thread_exit() */
+	int lines_failures;             /* the same for platform_lines_get(): no memory */
 	uint32_t max_steps;             /* then the run counts as unfinished */
 	uint64_t idle_limit_ns;         /* longer with nothing able to run: a wake-up was lost; 0: no limit */
 	void (*free_hook)(void *object);

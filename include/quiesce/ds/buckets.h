@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/buckets.h - what lookups of the tables walk; private, for hashtable.h and hashmap.h.
+ *
+ * A bucket is a cache line: a header word and seven others, whose meaning is the table's.  When it is
+ * full, its last word leads to another line.  A table is an array of buckets, a power of two of them.
+ *
+ * Resizing.  A second array is made, and the first one says so (next).  Buckets are copied one by one, each under its lock; then
+ * the header of the old one gets MOVED, and nobody writes in it again.  Who finds MOVED goes on in the
+ * next array.  So a key is in one bucket at a time, and a lookup never waits: what it reads in a bucket that moves
+ * meanwhile is what was true when it moved.
+ */
+#ifndef QUIESCE_DS_BUCKETS_H
+#define QUIESCE_DS_BUCKETS_H
+
+#include <quiesce/rcu.h>
+
+#include <stdbool.h>
+
+QUIESCE_BEGIN_DECLS
+
+#define QUIESCE_BUCKET_LOCKED 1ull /* of the first line of a bucket */
+#define QUIESCE_BUCKET_MOVED 2ull
+#define QUIESCE_BUCKET_FLAGS 0xffull /* the rest of a header is the table's */
+
+struct quiesce__bucket {
+	uint64_t word[8];
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+/* An array.  Lookups read the first two; the rest is private. */
+struct quiesce__buckets {
+	uint64_t mask;                 /* lines - 1 */
+	struct quiesce__buckets *next; /* NULL until it is resized */
+	struct quiesce__table *table;  /* NULL: destroyed */
+	struct quiesce__bucket *extra; /* lines for buckets that are full */
+	uint64_t nr_extra;
+	uint64_t *count; /* elements, for each group of lines */
+	uint64_t bytes;
+	uint64_t extra_base; /* of the extra lines, those in use when it became the table's */
+	/* Of a resize, on a line of their own. */
+	uint64_t cursor; /* lines before it were given to who moves */
+	uint64_t left;   /* lines that have not moved */
+	uint64_t extra_used;
+	struct quiesce__extra *more; /* lines from the heap */
+	struct rcu_head rcu;
+	uint32_t queued; /* the callback is under way */
+	uint32_t missed; /* lines before the cursor stayed, for want of memory */
+	struct quiesce__lock lock; /* the callback at work | the table destroyed */
+	struct quiesce__bucket line[]; /* begins a line */
+};
+
+struct quiesce__buckets_kind;
+
+/* What every table begins with; the first line is all that lookups read. */
+struct quiesce__table {
+	struct quiesce__buckets *array; /* never NULL */
+	uint64_t seed;
+	const struct quiesce__buckets_kind *kind;
+	const void *type; /* of a hashtable, the caller's */
+	uint64_t min_lines;
+	uint64_t resizes;
+	uint64_t failures; /* of the heap */
+	uint64_t reserved;
+};
+
+struct quiesce__table_stats {
+	uint64_t elements;
+	uint64_t buckets;
+	uint64_t full;    /* buckets with more than one line */
+	uint64_t longest; /* lines of a bucket */
+	uint64_t bytes;   /* of the heap and of pages, the objects not counted */
+	uint64_t resizes; /* begun */
+	uint64_t failures; /* allocations, beside those that a call has reported */
+};
+QUIESCE_API void quiesce__table_stats(const struct quiesce__table *table, struct quiesce__table_stats *ret);
+QUIESCE_API size_t quiesce__table_count(const struct quiesce__table *table);
+QUIESCE_API int quiesce__table_reserve(struct quiesce__table *table, size_t nr);
+
+/* Where an iteration is: every element whose hash, read backwards, is not below @position is still to come. */
+struct quiesce__table_iter {
+	const struct quiesce__bucket *line; /* NULL: look for the bucket of @position */
+	uint64_t position;
+	uint64_t mask;    /* of the array where @line is */
+	uint32_t index;   /* of the next word */
+	bool partly;      /* a bucket of which the first part was visited when there were more buckets */
+	bool end;
+};
+
+/* The bucket of @hash in an array that follows @array, where it has not moved on. */
+QUIESCE_API const struct quiesce__bucket *quiesce__bucket_follow(const struct quiesce__buckets *array, uint64_t hash);
+
+/* The first line of the bucket of @hash, and its header. */
+QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct quiesce__table *table, uint64_t hash,
+								uint64_t *ret_header)
+{
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	const struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
+	const struct quiesce__bucket *line = &array->line[hash & array->mask];
+	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+	uint64_t header = quiesce_load_acquire(BK1, &line->word[0]);
+
+	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED)) {
+		line = quiesce__bucket_follow(array, hash);
+		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+		header = quiesce_load_acquire(BK1, &line->word[0]);
+	}
+	*ret_header = header;
+	return line;
+}
+
+QUIESCE_END_DECLS
+
+#endif

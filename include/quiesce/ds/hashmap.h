@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/hashmap.h - a hash table from 64-bit keys to 64-bit values, one cache miss for a lookup.
+ *
+ * Use for numbers, handles and pointers that are found by a 64-bit key.  Key and value stand in the bucket itself, so a lookup
+ * reads one cache line.  For longer keys, or several objects with one key, see quiesce/ds/hashtable.h.
+ *
+ *	struct hashmap ports;
+ *	hashmap_init(&ports);
+ *	hashmap_set(&ports, address, port, NULL);       // updater, any thread
+ *
+ *	rcu_read_lock();                                // reader
+ *	port = hashmap_lookup(&ports, address);         // 0: there is none
+ *	rcu_read_unlock();
+ *
+ * A value is never 0, which stands for none; a key is any number.  A value may be a pointer: then retire what it
+ * points to when it was replaced or removed (kfree_rcu()), and stay in the section while you use it.
+ *
+ * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
+ *   key are linearizable, also while the map is being resized.
+ * Context, resizing, fork, flooding: as hashtable.h says.
+ * Cost.  A lookup: one cache miss, no locked instruction.  An update: a lock and a count in lines of the map.
+ *   Memory: 32 to 80 bytes for each key, and at least 64 once something was put in; nothing before.
+ * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HM1, HM2.
+ */
+#ifndef QUIESCE_DS_HASHMAP_H
+#define QUIESCE_DS_HASHMAP_H
+
+#include <quiesce/ds/buckets.h>
+#include <quiesce/ds/hash.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* The caller's; 64 bytes. */
+struct hashmap {
+	struct quiesce__table table;
+};
+
+struct hashmap_iter {
+	struct quiesce__table_iter iter;
+};
+
+/* A line: the header, whose upper 56 bits count keys that were written into it; three keys, each with its
+ * value, 0 where there is none; the next line or 0. */
+#define QUIESCE_MAP_SLOTS 3
+#define QUIESCE_MAP_LINK 7
+
+/** hashmap_lookup - the value of @key, 0: there is none.
+ *
+ * Context: a read-side section; signal handlers.  Never waits; it looks again if a key was written into the very line meanwhile. */
+QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
+{
+	uint64_t hash = quiesce_hash_u64(key, map->table.seed), header;
+	const struct quiesce__bucket *line = quiesce__bucket_find(&map->table, hash, &header);
+
+	for (;;) {
+		/* Which of the keys it is decides no branch: nobody could foresee it.  Relaxed: BK1 or HM1, and the header read again. */
+		unsigned int i = quiesce_load_relaxed(&line->word[3]) == key ? 3 : 1;
+
+		i = quiesce_load_relaxed(&line->word[5]) == key ? 5 : i;         /* Relaxed: as above. */
+		if (quiesce_likely(quiesce_load_relaxed(&line->word[i]) == key)) { /* Relaxed: as above. */
+			/* HM2: acquire, pairs with HM2 in set_value() */
+			uint64_t value = quiesce_load_acquire(HM2, &line->word[i + 1]), again;
+
+			/* HM1: acquire, pairs with HM1 in write_key() */
+			again = quiesce_load_acquire(HM1, &line->word[0]);
+			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS) && !QUIESCE_MUTANT(map_unchecked)) {
+				header = again;
+				continue;
+			}
+			if (quiesce_likely(value != 0))
+				return value;
+		}
+		/* HM2: acquire, pairs with HM2 in place() */
+		line = (const struct quiesce__bucket *)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
+		if (!line)
+			return 0;
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		header = quiesce_load_acquire(HM1, &line->word[0]);
+	}
+}
+
+QUIESCE_API int quiesce_hashmap_init(struct hashmap *map);
+QUIESCE_API int quiesce_hashmap_init_seeded(struct hashmap *map, uint64_t seed);
+QUIESCE_API int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing);
+QUIESCE_API int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old);
+QUIESCE_API int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value);
+QUIESCE_API uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key);
+QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value);
+QUIESCE_API void quiesce_hashmap_destroy(struct hashmap *map);
+QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value);
+
+/** hashmap_init - an empty map with a random seed.  Allocates nothing.  Return: 0. */
+static inline int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
+
+/** hashmap_init_seeded - the same with a seed of the caller's, for what has to be repeatable. */
+static inline int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
+
+/** hashmap_insert - give @key the @value if it has none.
+ * @ret_existing: if not NULL, the value that is there, or 0.
+ *
+ * Return: 0; -EEXIST; -ENOMEM, and the map is as before; -EINVAL: @value is 0. */
+static inline int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
+{
+	return quiesce_hashmap_insert(map, key, value, ret_existing);
+}
+
+/** hashmap_set - give @key the @value.
+ * @ret_old: if not NULL, the value that it had, or 0.
+ *
+ * A lookup finds the old or the new one, never none.  Return: 0; -ENOMEM; -EINVAL: @value is 0. */
+static inline int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
+{
+	return quiesce_hashmap_set(map, key, value, ret_old);
+}
+
+/** hashmap_replace - give @key the @value if it has @old.
+ *
+ * Return: 0; -ENOENT: it has another value or none; -EINVAL: a value is 0. */
+static inline int hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
+{
+	return quiesce_hashmap_replace(map, key, old, value);
+}
+
+/** hashmap_remove - take @key out.  Return: the value that it had, 0: none. */
+static inline uint64_t hashmap_remove(struct hashmap *map, uint64_t key) { return quiesce_hashmap_remove(map, key); }
+
+/** hashmap_remove_value - take @key out if it has @value.  Return: 0; -ENOENT. */
+static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
+{
+	return quiesce_hashmap_remove_value(map, key, value);
+}
+
+/** hashmap_reserve - room for @nr keys, and never less.  As hashtable_reserve().  Return: 0; -ENOMEM. */
+static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
+
+/** hashmap_count - how many keys have a value; exact while nobody updates the map. */
+static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
+
+/** hashmap_stats - what the map looks like.  Cost: goes over all of it. */
+static inline void hashmap_stats(const struct hashmap *map, struct quiesce__table_stats *ret)
+{
+	quiesce__table_stats(&map->table, ret);
+}
+
+/** hashmap_destroy - the end of a map; what its values stand for is the caller's.
+ *
+ * Context: as hashtable_destroy(): no updates any more, readers may be inside; does not sleep. */
+static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destroy(map); }
+
+/** hashmap_for_each - go over all keys, in no order.
+ * @k, @v: uint64_t variables; @it: a struct hashmap_iter.
+ *
+ * Context: a section from before to after the loop; the body may update the map.
+ * A key that is there all the time is seen once, also if the map is resized; others once or not at all. */
+#define hashmap_for_each(k, v, it, map) \
+	for (*(it) = (struct hashmap_iter){ { 0 } }; quiesce_hashmap_next((map), (it), &(k), &(v));)
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/hashtable.h - a hash table of objects: lookups that never wait, beside updates and resizing.
+ *
+ * Use for objects of any kind that are found by a key in them.  The table keeps only pointers: an object needs no
+ * field for it, and may be in several tables.  For a 64-bit key and a 64-bit value quiesce/ds/hashmap.h
+ * is faster: a cache miss for a lookup, not two.
+ *
+ *	struct flow { uint64_t id; int port; struct rcu_head rcu; };
+ *	HASHTABLE_TYPE(flow, struct flow, id);          // flow_type, flow_lookup()
+ *	struct hashtable flows;
+ *	hashtable_init(&flows, &flow_type);
+ *
+ *	rcu_read_lock();                                // reader
+ *	flow = flow_lookup(&flows, &id);
+ *	use(flow);
+ *	rcu_read_unlock();
+ *
+ *	old = hashtable_remove_key(&flows, &id);        // updater, any thread
+ *	if (old)
+ *		kfree_rcu(old, rcu);
+ *
+ * Ordering.  What was written to an object before it was put into the table is visible to whoever finds it there.
+ *   Lookups and updates of one key are linearizable, also while the table is being resized.
+ * Context.  Lookups and iterations: inside a read-side section of RCU, which must last as long as the object is used; also
+ *   in signal handlers.  Updates: any thread, also in sections, not in signal handlers; they exclude each other bucket
+ *   by bucket, and may be held up by the holder of a bucket.  The caller's functions must not use the table.
+ * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction.  An update: a
+ *   lock and a count in lines of the table; while it is being resized, the moving of some buckets.  Memory: 16 to 37
+ *   bytes for each element, and at least 64 once something was put in; nothing before.
+ * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
+ *   the worker thread.  No lookup waits for it.  Where memory is short the table goes on as it is, with longer buckets.
+ * Fork.  In the child of a process with several threads a table may be looked up; it may be updated if no
+ *   other thread was updating it when the process forked.
+ * Flooding.  See quiesce/ds/hash.h; equal hashes make one bucket slow, never the whole table large.
+ * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HT1.
+ */
+#ifndef QUIESCE_DS_HASHTABLE_H
+#define QUIESCE_DS_HASHTABLE_H
+
+#include <quiesce/ds/buckets.h>
+#include <quiesce/ds/hash.h>
+#include <quiesce/hazptr.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+QUIESCE_BEGIN_DECLS
+
+/* What a table's objects are.  Best a static const: then lookups have the functions inlined. */
+struct hashtable_type {
+	uint64_t (*hash)(const void *key, uint64_t seed);
+	const void *(*key)(const void *object);
+	bool (*equal)(const void *object, const void *key); /* is @key that of @object? */
+};
+
+/* The caller's; 64 bytes. */
+struct hashtable {
+	struct quiesce__table table;
+};
+
+struct hashtable_iter {
+	struct quiesce__table_iter iter;
+};
+
+/* ---- lookups ---- */
+
+/* The header's upper seven bytes are tags: that of word i is byte i.  The last word may lead to another line. */
+#define QUIESCE_TABLE_TAG_SHIFT 56
+#define QUIESCE_TABLE_LAST 7
+#define QUIESCE_TABLE_LINK 1ull /* in the last word, instead of an object */
+
+/* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
+ * looks; a line may have others in, of which it is known by the key. */
+#if defined(__SSE2__)
+QUIESCE_FAST uint64_t quiesce__table_match(uint64_t header, uint64_t hash)
+{
+	__m128i tag = _mm_set1_epi8((char)(hash >> QUIESCE_TABLE_TAG_SHIFT));
+
+	return (uint64_t)(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)header), tag)) & 0xfe);
+}
+#define quiesce__table_word(match) ((unsigned)__builtin_ctzll(match))
+#else
+QUIESCE_FAST uint64_t quiesce__table_match(uint64_t header, uint64_t hash)
+{
+	/* A byte that is equal becomes 0, and the upper bit of the lowest such byte is set. */
+	uint64_t differ = header ^ (hash >> QUIESCE_TABLE_TAG_SHIFT) * 0x0101010101010101ull;
+
+	differ |= 0xff;
+	return (differ - 0x0101010101010101ull) & ~differ & 0x8080808080808080ull;
+}
+#define quiesce__table_word(match) ((unsigned)__builtin_ctzll(match) / 8)
+#endif
+
+/** hashtable_lookup - the object with @key, NULL: there is none.
+ * @type: what the table was made with.
+ *
+ * Context: a read-side section; signal handlers.  Wait-free.  Of several with the same key, any. */
+QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
+{
+	uint64_t hash = type->hash(key, ht->table.seed), header;
+	const struct quiesce__bucket *line = quiesce__bucket_find(&ht->table, hash, &header);
+
+	for (;;) {
+		uintptr_t word;
+
+		for (uint64_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
+			/* HT1: acquire, pairs with HT1 in publish() */
+			word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
+			if (quiesce_likely(word && !(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key)))
+				return (void *)word;
+		}
+		/* HT1: acquire, pairs with HT1 in publish() */
+		word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
+		if (quiesce_likely(!(word & QUIESCE_TABLE_LINK)))
+			return NULL;
+		line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
+		/* BK1: acquire, pairs with BK1 in put() */
+		header = quiesce_load_acquire(BK1, &line->word[0]);
+	}
+}
+
+/** hashtable_lookup_hazptr - the same, and the object is protected by a hazard pointer.
+ * @slot: of the caller, see hazptr.h; @offset: of the struct hazptr_head in an object.
+ *
+ * Use where an object is kept for longer than a section should last.  All objects of such a table are retired with
+ * call_hazptr() or kfree_hazptr(), and looked up by this function only: hashtable_lookup() would not protect them.
+ * Context: any thread; it has a section of its own, for the table's memory.  Cost: 3 ns more.
+ * Return: the object, protected until hazptr_clear(slot); NULL, and the slot is clear. */
+QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
+					   hazptr_t *slot, size_t offset)
+{
+	uint64_t hash = type->hash(key, ht->table.seed), header;
+	const struct quiesce__bucket *first, *line;
+	void *object = NULL;
+	uintptr_t word;
+
+	rcu_read_lock();
+	line = first = quiesce__bucket_find(&ht->table, hash, &header);
+	for (uint64_t match = quiesce__table_match(header, hash);;) {
+		if (!match) {
+			/* HT1: acquire, pairs with HT1 in publish() */
+			word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
+			if (!(word & QUIESCE_TABLE_LINK))
+				break;
+			line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
+			/* BK1: acquire, pairs with BK1 in put() */
+			header = quiesce_load_acquire(BK1, &line->word[0]);
+			match = quiesce__table_match(header, hash);
+			continue;
+		}
+		/* HT1: acquire, pairs with HT1 in publish() */
+		word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
+		if (!word || word & QUIESCE_TABLE_LINK) {
+			match &= match - 1;
+			continue;
+		}
+		quiesce__hazptr_set(slot, word + offset);
+		/* HP1: pairs with HP1 in quiesce__hazards_look() */
+		/* HT1: acquire, pairs with HT1 in publish() */
+		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word && !QUIESCE_MUTANT(table_unchecked))
+			continue; /* another one is there, or none */
+		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+		if (quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED && !QUIESCE_MUTANT(table_move_unseen)) {
+			/* A bucket that has moved does not tell whether the object is still in the table. */
+			line = first = quiesce__bucket_find(&ht->table, hash, &header);
+			match = quiesce__table_match(header, hash);
+			continue;
+		}
+		if (type->equal((void *)word, key)) {
+			object = (void *)word;
+			break;
+		}
+		match &= match - 1;
+	}
+	if (!object)
+		hazptr_clear(slot);
+	rcu_read_unlock();
+	return object;
+}
+
+/* ---- types ---- */
+
+/** HASHTABLE_TYPE - define name_type and name_lookup() for objects of @T with the key @field.
+ *
+ * The key is compared and hashed byte by byte: an integer, or a struct without padding.
+ * name_lookup(ht, &key) takes a pointer to what the field is. */
+#define HASHTABLE_TYPE(name, T, field)                                                                                     \
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *,                                       \
+				quiesce_hash(key, sizeof(((T *)0)->field), seed),                                          \
+				memcmp(&((const T *)object)->field, key, sizeof(((T *)0)->field)) == 0,                    \
+				&((const T *)object)->field)
+
+/** HASHTABLE_TYPE_STRING - the same where @field is a string, an array or a pointer.  name_lookup(ht, "text"). */
+#define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *, quiesce_hash_bytes(key, strlen((const char *)key), seed),    \
+				strcmp(((const T *)object)->field, (const char *)key) == 0, ((const T *)object)->field)
+
+#define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY)                                                       \
+	static inline __attribute__((unused)) uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }       \
+	static inline __attribute__((unused)) bool name##_equal(const void *object, const void *key) { return EQUAL; }    \
+	static inline __attribute__((unused)) const void *name##_key(const void *object) { return KEY; }                  \
+	static const struct hashtable_type name##_type __attribute__((unused)) = { name##_hash, name##_key, name##_equal }; \
+	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
+	{                                                                                                                  \
+		return (T *)hashtable_lookup(ht, &name##_type, key);                                                       \
+	}                                                                                                                  \
+	struct quiesce__swallow_semicolon
+
+/* ---- updates ---- */
+
+QUIESCE_API int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *type);
+QUIESCE_API int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed);
+QUIESCE_API int quiesce_hashtable_insert(struct hashtable *ht, void *object);
+QUIESCE_API int quiesce_hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing);
+QUIESCE_API int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old);
+QUIESCE_API int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh);
+QUIESCE_API int quiesce_hashtable_remove(struct hashtable *ht, void *object);
+QUIESCE_API void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key);
+QUIESCE_API void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *iter);
+QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *iter, const void *key);
+
+/** hashtable_init - an empty table with a random seed.  @type stays where it is as long as the table is used.
+ *
+ * Allocates nothing.  Return: 0. */
+static inline int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
+{
+	return quiesce_hashtable_init(ht, type);
+}
+
+/** hashtable_init_seeded - the same with a seed of the caller's, for what has to be repeatable. */
+static inline int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
+{
+	return quiesce_hashtable_init_seeded(ht, type, seed);
+}
+
+/** hashtable_insert - put @object in, whether or not there is one with its key.
+ * @object: at an even address; not in the table already.
+ *
+ * Return: 0; -ENOMEM, and the table is as before. */
+static inline int hashtable_insert(struct hashtable *ht, void *object) { return quiesce_hashtable_insert(ht, object); }
+
+/** hashtable_insert_unique - put @object in if there is none with its key.
+ * @ret_existing: if not NULL, the one that is there, or NULL; in a section, to use it.
+ *
+ * Return: 0; -EEXIST; -ENOMEM. */
+static inline int hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing)
+{
+	return quiesce_hashtable_insert_unique(ht, object, ret_existing);
+}
+
+/** hashtable_set - put @object in, in the place of the one with its key if there is one.
+ * @ret_old: if not NULL, what was replaced, the caller's to retire, or NULL.
+ *
+ * A lookup finds the old or the new one, never none.  Return: 0; -ENOMEM. */
+static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_old)
+{
+	return quiesce_hashtable_set(ht, object, ret_old);
+}
+
+/** hashtable_replace - put @fresh, which has the same key, in the place of @old.
+ *
+ * Return: 0, and @old is the caller's to retire; -ENOENT: it is not in the table; -EINVAL: the keys differ. */
+static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh)
+{
+	return quiesce_hashtable_replace(ht, old, fresh);
+}
+
+/** hashtable_remove - take this very object out.  Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
+static inline int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
+
+/** hashtable_remove_key - take an object with @key out.  Return: it, the caller's to retire; NULL: there was none. */
+static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
+{
+	return quiesce_hashtable_remove_key(ht, key);
+}
+
+/** hashtable_reserve - room for @nr objects, and never less.
+ *
+ * Context: may take as long as moving all that is in the table; not in a section, if others update the table.
+ * Return: 0; -ENOMEM: the table works, and is as large as it could be made. */
+static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
+
+/** hashtable_count - how many objects are in the table; exact while nobody updates it.  Cost: one load for 1024 buckets. */
+static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
+
+/** hashtable_stats - what the table looks like.  Cost: goes over all of it. */
+static inline void hashtable_stats(const struct hashtable *ht, struct quiesce__table_stats *ret)
+{
+	quiesce__table_stats(&ht->table, ret);
+}
+
+/** hashtable_destroy - the end of a table.
+ * @drop: called for each object that is still in it, with @arg; NULL: nothing to do.  It retires, as readers may be there.
+ *
+ * Context: nobody updates the table any more; readers may still be inside, and find what was there or nothing.  Does not sleep;
+ *   may be called in a section.  The struct itself may be reused or freed when its readers are gone. */
+static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	quiesce_hashtable_destroy(ht, drop, arg);
+}
+
+/** hashtable_for_each - go over all objects, in no order.
+ * @object: the cursor, a pointer; @it: a struct hashtable_iter.
+ *
+ * Context: a section from before to after the loop; the body may update the table.
+ * An object that is in the table all the time is seen once, also if the table is resized; others once or not at all. */
+#define hashtable_for_each(object, it, ht)                                                                                 \
+	for (*(it) = (struct hashtable_iter){ 0 }; ((object) = (__typeof__(object))quiesce_hashtable_next((ht), (it)));)
+
+/** hashtable_for_each_match - go over all objects with the key at @k.  As above. */
+#define hashtable_for_each_match(object, it, ht, k)                                                                        \
+	for (*(it) = (struct hashtable_iter){ 0 };                                                                         \
+	     ((object) = (__typeof__(object))quiesce_hashtable_next_match((ht), (it), (k)));)
+
+QUIESCE_END_DECLS
+
+#endif

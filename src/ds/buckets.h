@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* buckets.h - locks, arrays and resizing, for hashtable.c and hashmap.c; see quiesce/ds/buckets.h. */
+#ifndef QUIESCE_DS_BUCKETS_PRIVATE_H
+#define QUIESCE_DS_BUCKETS_PRIVATE_H
+
+#include <quiesce/ds/buckets.h>
+
+/* A line from the heap. */
+struct quiesce__extra {
+	struct quiesce__bucket line;
+	struct quiesce__extra *next;
+};
+
+struct quiesce__buckets_kind {
+	uint32_t slots;       /* of a line */
+	uint32_t fill;        /* elements for each line of an array: above it a table grows */
+	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets */
+	/* Copy the bucket of @array that begins with @from, which is locked, into @to, which is not in use for its keys yet,
+	 * and change the counts.  False: a line is wanted, there was none, and nothing was copied. */
+	bool (*move)(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
+		     struct quiesce__buckets *to, struct quiesce__extra **spare);
+	/* The line that follows @line in its bucket; NULL: it is the last. */
+	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
+};
+
+/* What a table has before anything was put into it: lookups need not ask whether there is an array. */
+extern const struct quiesce__no_array {
+	struct quiesce__buckets array;
+	struct quiesce__bucket line;
+	uint64_t count;
+} quiesce__no_array;
+
+static inline struct quiesce__buckets *no_array(void)
+{
+	return (struct quiesce__buckets *)&quiesce__no_array.array;
+}
+
+static inline uint64_t lines_of(const struct quiesce__buckets *array)
+{
+	return array->mask + 1;
+}
+
+/* How many elements it has. */
+uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array);
+
+/* An update: the bucket that it has locked. */
+struct quiesce__update {
+	uint64_t hash;
+	struct quiesce__buckets *array;
+	struct quiesce__bucket *line;
+	struct quiesce__extra *spare; /* lines that may be taken */
+};
+
+void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed);
+/* The end of @table, in a section: take its array away, so that nobody moves anything in it; and give that back. */
+struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
+void quiesce__table_release(struct quiesce__buckets *array);
+/* Nothing was ever put into it. */
+bool quiesce__table_is_empty(const struct quiesce__table *table);
+
+/* Enter a section and lock the bucket of @hash.  0, or -ENOMEM: there is no array, and no section. */
+int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash);
+/* Unlock, after @change elements more, and leave.  The table may grow or shrink. */
+void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
+/* Out of a section, after a line was wanted: get one.  0 or -ENOMEM. */
+int quiesce__update_spare(struct quiesce__table *table, struct quiesce__update *u);
+void quiesce__update_done(struct quiesce__update *u); /* give back what is spare */
+
+/* An empty line for a bucket of @array; NULL: there is none, also not in *@spare. */
+struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__extra **spare);
+/* Count @change elements in the bucket whose first line is @line. */
+uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change);
+/* Lock a bucket, false: it has moved. */
+bool quiesce__bucket_lock(struct quiesce__bucket *line);
+void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
+
+/* Set @iter to the bucket of its position; false: there are no more.  In one section from the first to the last. */
+bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
+/* The bucket is done with. */
+void quiesce__iter_leave(struct quiesce__table_iter *iter);
+/* Is an element with @hash still to come?  To be asked when iter->partly. */
+bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash);
+
+#endif

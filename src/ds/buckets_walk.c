@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* buckets_walk.c - going over all buckets of a table while it changes.
+ *
+ * Buckets are visited in the order of their number read backwards: the two that come of one stand where that one stood,
+ * whether the table grows or shrinks meanwhile.  So a position, a hash read backwards, says what was seen
+ * without a word about arrays.
+ */
+#include "buckets.h"
+
+static uint64_t reverse(uint64_t x)
+{
+	x = (x >> 1 & 0x5555555555555555u) | (x & 0x5555555555555555u) << 1;
+	x = (x >> 2 & 0x3333333333333333u) | (x & 0x3333333333333333u) << 2;
+	x = (x >> 4 & 0x0f0f0f0f0f0f0f0fu) | (x & 0x0f0f0f0f0f0f0f0fu) << 4;
+	return __builtin_bswap64(x);
+}
+
+bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter)
+{
+	const struct quiesce__buckets *array;
+	const struct quiesce__bucket *line;
+	uint64_t hash = reverse(iter->position);
+
+	if (iter->end)
+		return false;
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	array = quiesce_load_consume(BK3, &table->array);
+	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+	while (quiesce_load_acquire(BK1, &(line = &array->line[hash & array->mask])->word[0]) & QUIESCE_BUCKET_MOVED)
+		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved, which was acquired. */
+	iter->line = line;
+	iter->mask = array->mask;
+	iter->index = 1;
+	iter->partly = reverse(hash & array->mask) != iter->position;
+	return true;
+}
+
+void quiesce__iter_leave(struct quiesce__table_iter *iter)
+{
+	uint64_t first = reverse(reverse(iter->position) & iter->mask);
+
+	/* The bits of the mask are the upper ones, read backwards. */
+	iter->position = first + (iter->mask ? ~reverse(iter->mask) + 1 : 0);
+	iter->end = iter->position == 0;
+	iter->line = NULL;
+}
+
+bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash)
+{
+	return reverse(hash) >= iter->position;
+}
+
+/* ---- statistics ---- */
+
+static void stats_of_array(const struct quiesce__table *table, const struct quiesce__buckets *array, struct quiesce__table_stats *ret)
+{
+	/* BK5: acquire, pairs with BK5 in quiesce__bucket_extra() */
+	for (const struct quiesce__extra *more = quiesce_load_acquire(BK5, &array->more); more; more = more->next)
+		ret->bytes += sizeof(*more);
+	ret->bytes += array->bytes;
+	for (uint64_t i = 0; i < lines_of(array); i++) {
+		const struct quiesce__bucket *line = &array->line[i];
+		uint64_t length = 0;
+
+		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+		if (quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED)
+			continue;
+		for (; line; line = table->kind->follow(line))
+			length++;
+		ret->full += length > 1;
+		if (length > ret->longest)
+			ret->longest = length;
+	}
+	ret->buckets = lines_of(array);
+	ret->elements += quiesce__buckets_sum(array);
+}
+
+void quiesce__table_stats(const struct quiesce__table *table, struct quiesce__table_stats *ret)
+{
+	const struct quiesce__buckets *array;
+
+	*ret = (struct quiesce__table_stats){
+		.resizes = quiesce_load_relaxed(&table->resizes),   /* Relaxed: a statistic. */
+		.failures = quiesce_load_relaxed(&table->failures), /* Relaxed: a statistic. */
+	};
+	rcu_read_lock();
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	array = quiesce_load_consume(BK3, &table->array);
+	while (array != no_array() && array) {
+		stats_of_array(table, array, ret);
+		/* BK2: acquire, pairs with BK2 in resize() */
+		array = quiesce_load_consume(BK2, &array->next);
+	}
+	rcu_read_unlock();
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* hashmap.c - updates of a table of 64-bit keys and values.
+ *
+ *	a line:  | header: flags, keys written | key 1 | value 1 | key 2 | value 2 | key 3 | value 3 | next line |
+ *
+ * I1. A key is written only where the value is 0, and then the header counts, before the value is written.  So a lookup that found a
+ *     key, then a value, then the same count in the header as before, has a value of that key.
+ * I2. Of the words that are equal to a key in one line, only the last may have a value: it is the one that a lookup looks at.
+ *     (A line begins with three keys 0 that are none.)
+ *
+ * HM1  key written, then counted | counted, then the keys read; value read, then the count again
+ * HM2  counted, then the value; a line filled in, then linked | found, then used
+ */
+#include <quiesce/ds/hashmap.h>
+
+#include "buckets.h"
+
+#include <errno.h>
+
+#include "../platform/platform.h"
+
+#define HASHMAP_FILL 2
+#define HASHMAP_EXTRA_SHIFT 2
+#define LAST_KEY (2 * QUIESCE_MAP_SLOTS - 1)
+#define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
+
+/* For who holds the lock: a word as it is. */
+static uint64_t word_at(const struct quiesce__bucket *line, unsigned int i)
+{
+	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
+}
+
+static struct quiesce__bucket *linked(const struct quiesce__bucket *line)
+{
+	return (struct quiesce__bucket *)(uintptr_t)word_at(line, QUIESCE_MAP_LINK);
+}
+
+static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
+{
+	/* HM2: acquire, pairs with HM2 in place() */
+	return (const struct quiesce__bucket *)(uintptr_t)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
+}
+
+/* ---- a bucket, under its lock ---- */
+
+static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t value)
+{
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and read_pair() */
+	quiesce_store_release(HM2, &line->word[i + 1], value);
+}
+
+/* Into a place without a value. */
+static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
+{
+	quiesce_store_relaxed(&line->word[i], key); /* Relaxed: HM1 */
+	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
+	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
+}
+
+/* The place of @key in @line, 0: none has that key. */
+static unsigned int place_of(const struct quiesce__bucket *line, uint64_t key)
+{
+	unsigned int i = LAST_KEY;
+
+	while (i < QUIESCE_MAP_LINK && word_at(line, i) != key)
+		i -= 2; /* beyond 1 it becomes a very large number */
+	return i < QUIESCE_MAP_LINK ? i : 0;
+}
+
+static unsigned int empty_place(const struct quiesce__bucket *line)
+{
+	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+		if (!word_at(line, i + 1))
+			return i;
+	return 0;
+}
+
+/* Put a key in that has no value; false: a line is wanted. */
+static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
+		  struct quiesce__extra **spare)
+{
+	for (;;) {
+		unsigned int i = place_of(line, key);
+
+		if (!i && (i = empty_place(line)))
+			write_key(line, i, key);
+		if (i) {
+			set_value(line, i, value);
+			return true;
+		}
+		if (!linked(line)) {
+			struct quiesce__bucket *more = quiesce__bucket_extra(array, spare);
+
+			if (!more)
+				return false;
+			/* The last one, because the key may be 0. */
+			write_key(more, LAST_KEY, key);
+			set_value(more, LAST_KEY, value);
+			/* HM2: release, pairs with HM2 in hashmap_lookup() and follow() */
+			quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
+			return true;
+		}
+		line = linked(line);
+	}
+}
+
+/* Where @key has a value; *@ret_place 0: nowhere. */
+static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_place)
+{
+	for (; line; line = linked(line)) {
+		unsigned int i = place_of(line, key);
+
+		if (i && word_at(line, i + 1)) {
+			*ret_place = i;
+			return line;
+		}
+	}
+	*ret_place = 0;
+	return NULL;
+}
+
+/* ---- moving ---- */
+
+static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
+{
+	return quiesce_hash_u64(key, table->seed);
+}
+
+/* Take what move() has copied so far out again: all before word @end of line @last. */
+static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
+		   const uint64_t *end)
+{
+	for (; from; from = follow(from))
+		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
+			struct quiesce__bucket *first = &to->line[hash_of(table, word_at(from, i)) & to->mask], *line;
+			unsigned int there;
+
+			if (&from->word[i] == end)
+				return;
+			if (!word_at(from, i + 1))
+				continue;
+			line = find(first, word_at(from, i), &there);
+			quiesce_store_relaxed(&line->word[there + 1], 0); /* Relaxed: nobody looks for it here yet. */
+			quiesce__bucket_count(to, first, -1);
+		}
+}
+
+static bool move_line(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *from,
+		      struct quiesce__buckets *to, struct quiesce__extra **spare)
+{
+	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
+		uint64_t key = word_at(from, i), value = word_at(from, i + 1);
+		struct quiesce__bucket *line = &to->line[hash_of(table, key) & to->mask];
+
+		if (!value)
+			continue;
+		if (!place(to, line, key, value, spare)) {
+			unmove(table, first, to, &from->word[i]);
+			return false;
+		}
+		quiesce__bucket_count(to, line, 1);
+	}
+	return true;
+}
+
+static uint64_t number_in(const struct quiesce__bucket *line)
+{
+	uint64_t nr = 0;
+
+	for (; line; line = follow(line))
+		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+			nr += word_at(line, i + 1) != 0;
+	return nr;
+}
+
+static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
+		 struct quiesce__buckets *to, struct quiesce__extra **spare)
+{
+	/* Several buckets of a map that shrinks become one; the others of a map that grows are nobody else's yet. */
+	struct quiesce__bucket *shared = to->mask < array->mask ? &to->line[(uint64_t)(from - array->line) & to->mask] : NULL;
+	const struct quiesce__bucket *line = from;
+	bool moved = true;
+
+	if (shared)
+		quiesce__bucket_lock(shared);
+	for (; moved && line; line = follow(line))
+		moved = move_line(table, from, line, to, spare);
+	if (shared)
+		quiesce__bucket_unlock(shared, 0);
+	if (moved)
+		quiesce__bucket_count(array, from, -(int64_t)number_in(from));
+	return moved;
+}
+
+static const struct quiesce__buckets_kind kind = {
+	.slots = QUIESCE_MAP_SLOTS,
+	.fill = HASHMAP_FILL,
+	.extra_shift = HASHMAP_EXTRA_SHIFT,
+	.move = move,
+	.follow = follow,
+};
+
+/* ---- the calls ---- */
+
+int quiesce_hashmap_init_seeded(struct hashmap *map, uint64_t seed)
+{
+	quiesce__table_init(&map->table, &kind, seed);
+	return 0;
+}
+
+int quiesce_hashmap_init(struct hashmap *map)
+{
+	return quiesce_hashmap_init_seeded(map, platform_random());
+}
+
+/* Under the lock: what has a value keeps it or is given another; -EAGAIN: a line is wanted. */
+static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+{
+	unsigned int i;
+	struct quiesce__bucket *line = find(u->line, key, &i);
+
+	*ret_other = line ? word_at(line, i + 1) : 0;
+	if (line && keep)
+		return -EEXIST;
+	if (line)
+		set_value(line, i, value);
+	else if (!place(u->array, u->line, key, value, &u->spare))
+		return -EAGAIN;
+	return 0;
+}
+
+static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+{
+	struct quiesce__update u = { .spare = NULL };
+	uint64_t other = 0;
+	int err = value ? -EAGAIN : -EINVAL;
+
+	while (err == -EAGAIN) {
+		err = quiesce__update_begin(&map->table, &u, hash_of(&map->table, key));
+		if (err)
+			break;
+		err = insert_locked(&u, key, value, keep, &other);
+		quiesce__update_end(&map->table, &u, !err && !other);
+		if (err == -EAGAIN && quiesce__update_spare(&map->table, &u))
+			err = -ENOMEM;
+	}
+	quiesce__update_done(&u);
+	if (ret_other)
+		*ret_other = other;
+	return err;
+}
+
+int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
+{
+	return insert(map, key, value, true, ret_existing);
+}
+
+int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
+{
+	return insert(map, key, value, false, ret_old);
+}
+
+/* Give @key the @value, 0: none, if it has @old, 0: whatever it has.  What it had, 0: it is as it was. */
+static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
+{
+	struct quiesce__update u = { .spare = NULL };
+	struct quiesce__bucket *line;
+	uint64_t found = 0;
+	unsigned int i;
+
+	if (quiesce__table_is_empty(&map->table) || quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
+		return 0;
+	line = find(u.line, key, &i);
+	if (line && (!old || word_at(line, i + 1) == old)) {
+		found = word_at(line, i + 1);
+		set_value(line, i, value);
+	}
+	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
+	return found;
+}
+
+int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
+{
+	if (!old || !value)
+		return -EINVAL;
+	return change(map, key, old, value) ? 0 : -ENOENT;
+}
+
+uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key)
+{
+	return change(map, key, 0, 0);
+}
+
+int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
+{
+	return value && change(map, key, value, 0) ? 0 : -ENOENT;
+}
+
+/* A key and its value, as one: the count tells whether the key was another one when the value was read. */
+static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64_t *ret_key, uint64_t *ret_value)
+{
+	for (;;) {
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		uint64_t header = quiesce_load_acquire(HM1, &line->word[0]);
+
+		*ret_key = quiesce_load_relaxed(&line->word[i]); /* Relaxed: HM1, and the header read again. */
+		/* HM2: acquire, pairs with HM2 in set_value() */
+		*ret_value = quiesce_load_acquire(HM2, &line->word[i + 1]);
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		if ((quiesce_load_acquire(HM1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_FLAGS)
+			return *ret_value != 0;
+	}
+}
+
+bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value)
+{
+	struct quiesce__table_iter *iter = &it->iter;
+
+	while (iter->line || quiesce__iter_enter(&map->table, iter)) {
+		while (iter->line) {
+			const struct quiesce__bucket *line = iter->line;
+			unsigned int i = iter->index;
+
+			iter->index += 2;
+			if (i >= QUIESCE_MAP_LINK) {
+				iter->line = follow(line);
+				iter->index = 1;
+			} else if (read_pair(line, i, ret_key, ret_value) &&
+				   (!iter->partly || quiesce__iter_covers(iter, hash_of(&map->table, *ret_key)))) {
+				return true;
+			}
+		}
+		quiesce__iter_leave(iter);
+	}
+	return false;
+}
+
+void quiesce_hashmap_destroy(struct hashmap *map)
+{
+	rcu_read_lock();
+	quiesce__table_release(quiesce__table_detach(&map->table));
+	rcu_read_unlock();
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* hashtable.c - updates of a table of objects.
+ *
+ *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line |
+ *
+ * A word is 0 where there is no object; its tag means nothing then.  A lookup reads the header once and trusts
+ * it: what is put in later than that, or in the place of another, is a concurrent update, before which the lookup may
+ * have been.  An object keeps its word as long as it is in the bucket, except the seventh, which is copied to the line that takes
+ * its word.
+ *
+ * HT1  object filled in, then in the table; a line filled in, then linked | found, then used
+ */
+#include <quiesce/ds/hashtable.h>
+
+#include "buckets.h"
+
+#include <errno.h>
+
+#include "../platform/platform.h"
+
+#define HASHTABLE_SLOTS 7
+#define HASHTABLE_FILL 4
+#define HASHTABLE_EXTRA_SHIFT 4
+
+static bool is_link(uint64_t word)
+{
+	return word & QUIESCE_TABLE_LINK;
+}
+
+static struct quiesce__bucket *linked(uint64_t word)
+{
+	return (struct quiesce__bucket *)(uintptr_t)(word - QUIESCE_TABLE_LINK);
+}
+
+/* For who holds the lock: a word as it is. */
+static uint64_t word_at(const struct quiesce__bucket *line, unsigned int i)
+{
+	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
+}
+
+static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
+{
+	/* HT1: acquire, pairs with HT1 in publish() */
+	uint64_t word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
+
+	return is_link(word) ? linked(word) : NULL;
+}
+
+static const struct hashtable_type *type_of(const struct quiesce__table *table)
+{
+	return table->type;
+}
+
+static uint64_t hash_of(const struct quiesce__table *table, const void *object)
+{
+	return type_of(table)->hash(type_of(table)->key(object), table->seed);
+}
+
+/* ---- a bucket, under its lock ---- */
+
+static void publish(uint64_t *word, uint64_t value)
+{
+	/* HT1: release, pairs with HT1 in hashtable_lookup() and follow() and next_in_bucket() and hashtable_lookup_hazptr() */
+	quiesce_store_release(HT1, word, value);
+}
+
+/* Put @object at word @i, and its tag into the header. */
+static void put(struct quiesce__bucket *line, unsigned int i, const void *object, uint64_t hash)
+{
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it changes under the lock only. */
+	unsigned int shift = 8 * i;
+
+	header = (header & ~(0xffull << shift)) | (hash >> QUIESCE_TABLE_TAG_SHIFT) << shift;
+	publish(&line->word[i], (uintptr_t)object);
+	/* BK1: release, pairs with BK1 in quiesce__bucket_find() and hashtable_lookup() */
+	quiesce_store_release(BK1, &line->word[0], header);
+}
+
+/* Continue a full line: its last object goes to the new one, in front of @object. */
+static bool extend(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
+		   struct quiesce__extra **spare)
+{
+	struct quiesce__bucket *more = quiesce__bucket_extra(array, spare);
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: as above. */
+
+	if (!more)
+		return false;
+	put(more, 1, (void *)(uintptr_t)word_at(line, QUIESCE_TABLE_LAST), header);
+	put(more, 2, object, hash);
+	publish(&line->word[QUIESCE_TABLE_LAST], (uintptr_t)more + QUIESCE_TABLE_LINK);
+	return true;
+}
+
+/* Find a word for @object; false: a line is wanted. */
+static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
+		  struct quiesce__extra **spare)
+{
+	for (;;) {
+		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
+			if (word_at(line, i))
+				continue;
+			put(line, i, object, hash);
+			return true;
+		}
+		if (!is_link(word_at(line, QUIESCE_TABLE_LAST)))
+			return extend(array, line, object, hash, spare);
+		line = linked(word_at(line, QUIESCE_TABLE_LAST));
+	}
+}
+
+/* The word of @object, or of one with @key if that is not NULL; NULL: there is none. */
+static uint64_t *find(const struct quiesce__table *table, struct quiesce__bucket *line, uint64_t hash, const void *object,
+		      const void *key)
+{
+	for (;;) {
+		/* Relaxed: it changes under the lock only. */
+		uint64_t match = quiesce__table_match(quiesce_load_relaxed(&line->word[0]), hash);
+
+		for (; match; match &= match - 1) {
+			unsigned int i = quiesce__table_word(match);
+			uint64_t word = word_at(line, i);
+
+			if (!word || is_link(word))
+				continue;
+			if (key ? type_of(table)->equal((void *)(uintptr_t)word, key) : word == (uintptr_t)object)
+				return &line->word[i];
+		}
+		if (!is_link(word_at(line, QUIESCE_TABLE_LAST)))
+			return NULL;
+		line = linked(word_at(line, QUIESCE_TABLE_LAST));
+	}
+}
+
+static void *object_at(const uint64_t *word)
+{
+	return (void *)(uintptr_t)quiesce_load_relaxed(word); /* Relaxed: under the lock. */
+}
+
+static void take_out(uint64_t *word)
+{
+	/* Relaxed: who finds nothing uses nothing; what the next object's place is was written under the lock. */
+	quiesce_store_relaxed(word, 0);
+}
+
+/* ---- moving ---- */
+
+/* Take what move() has copied so far out again: all before @end. */
+static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
+		   const void *end)
+{
+	for (; from; from = follow(from))
+		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
+			uint64_t word = word_at(from, i), hash;
+
+			if ((uintptr_t)end == word)
+				return;
+			if (!word || is_link(word))
+				continue;
+			hash = hash_of(table, (void *)(uintptr_t)word);
+			take_out(find(table, &to->line[hash & to->mask], hash, (void *)(uintptr_t)word, NULL));
+			quiesce__bucket_count(to, &to->line[hash & to->mask], -1);
+		}
+}
+
+static bool move_line(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *from,
+		      struct quiesce__buckets *to, struct quiesce__extra **spare)
+{
+	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
+		uint64_t word = word_at(from, i), hash;
+
+		if (!word || is_link(word))
+			continue;
+		hash = hash_of(table, (void *)(uintptr_t)word);
+		if (!place(to, &to->line[hash & to->mask], (void *)(uintptr_t)word, hash, spare)) {
+			unmove(table, first, to, (void *)(uintptr_t)word);
+			return false;
+		}
+		quiesce__bucket_count(to, &to->line[hash & to->mask], 1);
+	}
+	return true;
+}
+
+static void prefetch(const struct quiesce__bucket *line)
+{
+	for (unsigned int i = 1; i < HASHTABLE_SLOTS; i++)
+		__builtin_prefetch((void *)(uintptr_t)word_at(line, i));
+}
+
+static uint64_t number_in(const struct quiesce__bucket *line)
+{
+	uint64_t nr = 0;
+
+	for (; line; line = follow(line))
+		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
+			nr += word_at(line, i) != 0 && !is_link(word_at(line, i));
+	return nr;
+}
+
+static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
+		 struct quiesce__buckets *to, struct quiesce__extra **spare)
+{
+	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
+	struct quiesce__bucket *shared = to->mask < array->mask ? &to->line[(uint64_t)(from - array->line) & to->mask] : NULL;
+	const struct quiesce__bucket *line = from;
+	bool moved = true;
+
+	prefetch(from);
+	if (shared)
+		quiesce__bucket_lock(shared);
+	for (; moved && line; line = follow(line))
+		moved = move_line(table, from, line, to, spare);
+	if (shared)
+		quiesce__bucket_unlock(shared, 0);
+	if (moved)
+		quiesce__bucket_count(array, from, -(int64_t)number_in(from));
+	return moved;
+}
+
+static const struct quiesce__buckets_kind kind = {
+	.slots = HASHTABLE_SLOTS,
+	.fill = HASHTABLE_FILL,
+	.extra_shift = HASHTABLE_EXTRA_SHIFT,
+	.move = move,
+	.follow = follow,
+};
+
+/* ---- the calls ---- */
+
+int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
+{
+	quiesce__table_init(&ht->table, &kind, seed);
+	ht->table.type = type;
+	return 0;
+}
+
+int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
+{
+	return quiesce_hashtable_init_seeded(ht, type, platform_random());
+}
+
+enum mode { ALWAYS, UNIQUE, SET };
+
+/* Under the lock: what has the key of @object stays or is replaced; -EAGAIN: a line is wanted. */
+static int insert_locked(struct hashtable *ht, struct quiesce__update *u, void *object, enum mode mode, void **ret_other)
+{
+	const struct quiesce__table *table = &ht->table;
+	uint64_t *word = mode == ALWAYS ? NULL : find(table, u->line, u->hash, NULL, type_of(table)->key(object));
+
+	*ret_other = word ? object_at(word) : NULL;
+	if (word && mode == UNIQUE)
+		return -EEXIST;
+	if (word)
+		publish(word, (uintptr_t)object);
+	else if (!place(u->array, u->line, object, u->hash, &u->spare))
+		return -EAGAIN;
+	return 0;
+}
+
+static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret_other)
+{
+	struct quiesce__update u = { .spare = NULL };
+	uint64_t hash = hash_of(&ht->table, object);
+	void *other = NULL;
+	int err;
+
+	do {
+		err = quiesce__update_begin(&ht->table, &u, hash);
+		if (err)
+			break;
+		err = insert_locked(ht, &u, object, mode, &other);
+		quiesce__update_end(&ht->table, &u, !err && !other);
+		if (err == -EAGAIN && quiesce__update_spare(&ht->table, &u))
+			err = -ENOMEM;
+	} while (err == -EAGAIN);
+	quiesce__update_done(&u);
+	if (ret_other)
+		*ret_other = other;
+	return err;
+}
+
+int quiesce_hashtable_insert(struct hashtable *ht, void *object)
+{
+	return insert(ht, object, ALWAYS, NULL);
+}
+
+int quiesce_hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing)
+{
+	return insert(ht, object, UNIQUE, ret_existing);
+}
+
+int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
+{
+	return insert(ht, object, SET, ret_old);
+}
+
+/* Take out @object, or one with @key if that is not NULL, or put @fresh in its place. */
+static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
+{
+	struct quiesce__update u = { .spare = NULL };
+	void *found = NULL;
+	uint64_t *word;
+
+	if (quiesce__table_is_empty(&ht->table) || quiesce__update_begin(&ht->table, &u, hash))
+		return NULL;
+	word = find(&ht->table, u.line, hash, object, key);
+	if (word) {
+		found = object_at(word);
+		if (fresh)
+			publish(word, (uintptr_t)fresh);
+		else
+			take_out(word);
+	}
+	quiesce__update_end(&ht->table, &u, found && !fresh ? -1 : 0);
+	return found;
+}
+
+int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
+{
+	uint64_t hash = hash_of(&ht->table, fresh);
+
+	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
+		return -EINVAL;
+	return change(ht, hash, old, NULL, fresh) ? 0 : -ENOENT;
+}
+
+int quiesce_hashtable_remove(struct hashtable *ht, void *object)
+{
+	return change(ht, hash_of(&ht->table, object), object, NULL, NULL) ? 0 : -ENOENT;
+}
+
+void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
+{
+	return change(ht, type_of(&ht->table)->hash(key, ht->table.seed), NULL, key, NULL);
+}
+
+/* ---- going over all objects ---- */
+
+/* The next object of the bucket, NULL: none.  The last word is read once: an object that leaves it for another line has
+ * been seen, and nothing else in that line was there all the time. */
+static void *next_in_bucket(struct quiesce__table_iter *iter)
+{
+	while (iter->index <= HASHTABLE_SLOTS) {
+		/* HT1: acquire, pairs with HT1 in publish() */
+		uint64_t word = quiesce_load_consume(HT1, &iter->line->word[iter->index++]);
+
+		if (is_link(word)) {
+			iter->line = linked(word);
+			iter->index = 1;
+		} else if (word) {
+			return (void *)(uintptr_t)word;
+		}
+	}
+	return NULL;
+}
+
+void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *it)
+{
+	struct quiesce__table_iter *iter = &it->iter;
+
+	while (iter->line || quiesce__iter_enter(&ht->table, iter)) {
+		void *object;
+
+		while ((object = next_in_bucket(iter)))
+			if (!iter->partly || quiesce__iter_covers(iter, hash_of(&ht->table, object)))
+				return object;
+		quiesce__iter_leave(iter);
+	}
+	return NULL;
+}
+
+void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *it, const void *key)
+{
+	struct quiesce__table_iter *iter = &it->iter;
+	void *object;
+
+	if (!iter->line && !iter->end) {
+		uint64_t header;
+
+		iter->line = quiesce__bucket_find(&ht->table, type_of(&ht->table)->hash(key, ht->table.seed), &header);
+		iter->index = 1;
+		iter->end = true;
+	}
+	while (iter->line && (object = next_in_bucket(iter)))
+		if (type_of(&ht->table)->equal(object, key))
+			return object;
+	iter->line = NULL;
+	return NULL;
+}
+
+void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	struct hashtable rest = *ht;
+	struct hashtable_iter it;
+	void *object;
+
+	rcu_read_lock();
+	/* First, so that the callback of a resize looks at no object that @drop has freed. */
+	rest.table.array = quiesce__table_detach(&ht->table);
+	if (drop)
+		hashtable_for_each(object, &it, &rest)
+			drop(object, arg);
+	quiesce__table_release(rest.table.array);
+	rcu_read_unlock();
+}
