@@ -28,7 +28,7 @@ static uint64_t lookup(uint64_t key)
 
 static void prepare(struct op *op)
 {
-	if (op->event.kind != OP_REPLACE)
+	if (op->event.kind != OP_REPLACE && op->event.kind != OP_DISCARD)
 		return;
 	op->event.expected = lookup(op->key);
 	if (!op->event.expected)
@@ -53,6 +53,7 @@ static void perform(struct op *op)
 	case OP_INSERT: e->done = succeeded(hashmap_insert(&map, op->key, e->value, &e->found), -EEXIST); break;
 	case OP_SET: e->done = succeeded(hashmap_set(&map, op->key, e->value, &e->found), 0); break;
 	case OP_REMOVE: e->found = hashmap_remove(&map, op->key); break;
+	case OP_DISCARD: e->done = succeeded(hashmap_remove_value(&map, op->key, e->expected), -ENOENT); break;
 	case OP_REPLACE: e->done = succeeded(hashmap_replace(&map, op->key, e->expected, e->value), -ENOENT); break;
 	}
 }
@@ -81,10 +82,10 @@ static void reserve(size_t nr)
 
 static uint64_t resizes(void)
 {
-	struct hashmap_stats stats;
+	struct quiesce__table_stats stats;
 
 	hashmap_stats(&map, &stats);
-	return stats.nr_resizes;
+	return stats.resizes;
 }
 
 static uint64_t hash(uint64_t key)
@@ -101,7 +102,7 @@ static void tear_down(void)
 const struct type hashmap_type = {
 	.name = "hashmap",
 	.model = MODEL_MAP,
-	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 4 },
+	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 },
 	.setup = set_up,
 	.prepare = prepare,
 	.perform = perform,

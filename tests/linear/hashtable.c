@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable.c - quiesce/ds/hashtable.h, recorded: objects that are freed after a grace period. */
+/* hashtable.c - quiesce/ds/hashtable.h, recorded: objects that are freed after a grace period, or,
+ * where lookups protect them by hazard pointers, when nobody protects them. */
 #include <quiesce/ds/hashtable.h>
 
 #include <errno.h>
@@ -11,7 +12,10 @@
 #define DEAD 0xdeadc0deu
 
 struct entry {
-	struct rcu_head head;
+	union {
+		struct rcu_head rcu;
+		struct hazptr_head hazptr;
+	};
 	uint64_t key, value;
 	uint32_t state;
 };
@@ -20,12 +24,19 @@ HASHTABLE_TYPE(entry, struct entry, key);
 
 static struct hashtable table;
 static uint64_t table_seed;
+static bool by_hazptr;
 
 static void set_up(uint64_t seed)
 {
 	table_seed = seed;
 	if (hashtable_init_seeded(&table, &entry_type, seed))
 		give_up("hashtable_init_seeded() failed");
+}
+
+static void set_up_hazptr(uint64_t seed)
+{
+	by_hazptr = true;
+	set_up(seed);
 }
 
 static struct entry *make(uint64_t key, uint64_t value)
@@ -38,19 +49,29 @@ static struct entry *make(uint64_t key, uint64_t value)
 	return e;
 }
 
-static void bury(struct rcu_head *head)
+static void bury(struct entry *e)
 {
-	struct entry *e = (struct entry *)head;
-
 	e->state = DEAD;
-	e->value = ~0ull;
+	e->value = UNKNOWN;
 	free(e);
+}
+
+static void bury_rcu(struct rcu_head *head)
+{
+	bury((struct entry *)head);
+}
+
+static void bury_hazptr(struct hazptr_head *head)
+{
+	bury((struct entry *)head);
 }
 
 static void retire(struct entry *e)
 {
-	if (e)
-		call_rcu(&e->head, bury);
+	if (e && by_hazptr)
+		call_hazptr(&e->hazptr, bury_hazptr);
+	else if (e)
+		call_rcu(&e->rcu, bury_rcu);
 }
 
 /* The value of what a call returned, or 0. */
@@ -64,18 +85,47 @@ static uint64_t value_in(const struct entry *e, uint64_t key)
 	return e->value;
 }
 
-/* Who replaces or removes an object has looked it up in the same section. */
+/* ---- an object that stays until it is let go ---- */
+
+static struct entry *find(struct op *op)
+{
+	if (by_hazptr) {
+		op->slot = hazptr_alloc(NULL);
+		op->held = hashtable_lookup_hazptr(&table, &entry_type, &op->key, op->slot, offsetof(struct entry, hazptr));
+	} else {
+		rcu_read_lock();
+		op->held = entry_lookup(&table, &op->key);
+	}
+	return op->held;
+}
+
+/* Some stay for long, and then look at it once more. */
+static void let_go(struct op *op)
+{
+	if (op->held && op->event.call % 256 == 0) {
+		for (int i = 0; i < 1000; i++)
+			quiesce_cpu_relax();
+		(void)value_in(op->held, op->key);
+	}
+	if (by_hazptr)
+		hazptr_free(NULL, op->slot);
+	else
+		rcu_read_unlock();
+}
+
+/* ---- operations ---- */
+
+/* Who replaces or removes an object has found it before and keeps it. */
 static void prepare(struct op *op)
 {
 	struct event *e = &op->event;
 
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD) {
-		rcu_read_lock();
-		op->target = entry_lookup(&table, &op->key);
+		op->target = find(op);
 		e->expected = value_in(op->target, op->key);
 		if (!op->target) {
+			let_go(op);
 			e->kind = OP_LOOKUP;
-			rcu_read_unlock();
 		}
 	}
 	if (e->kind == OP_INSERT || e->kind == OP_SET || e->kind == OP_REPLACE)
@@ -90,21 +140,23 @@ static uint8_t succeeded(int rc, int failure)
 	return !rc;
 }
 
+/* Who does not protect what was found there cannot say what it is. */
 static void insert(struct op *op)
 {
 	void *existing = NULL;
 
 	rcu_read_lock();
 	op->event.done = succeeded(hashtable_insert_unique(&table, op->fresh, &existing), -EEXIST);
-	op->event.found = value_in(existing, op->key);
+	if (by_hazptr)
+		op->event.found = existing ? UNKNOWN : 0;
+	else
+		op->event.found = value_in(existing, op->key);
 	rcu_read_unlock();
 }
 
 static void lookup(struct op *op)
 {
-	rcu_read_lock();
-	op->event.found = value_in(entry_lookup(&table, &op->key), op->key);
-	rcu_read_unlock();
+	op->event.found = value_in(find(op), op->key);
 }
 
 static void perform(struct op *op)
@@ -132,8 +184,8 @@ static void finish(struct op *op)
 		retire(op->target);
 	else
 		free(op->fresh); /* nobody has seen it */
-	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD)
-		rcu_read_unlock();
+	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD || e->kind == OP_LOOKUP)
+		let_go(op);
 }
 
 static void iterate(struct pass *pass)
@@ -155,10 +207,10 @@ static void reserve(size_t nr)
 
 static uint64_t resizes(void)
 {
-	struct hashtable_stats stats;
+	struct quiesce__table_stats stats;
 
 	hashtable_stats(&table, &stats);
-	return stats.nr_resizes;
+	return stats.resizes;
 }
 
 static uint64_t hash(uint64_t key)
@@ -176,17 +228,35 @@ static void tear_down(void)
 {
 	hashtable_destroy(&table, drop, NULL);
 	rcu_barrier();
+	hazptr_barrier();
 }
+
+#define WEIGHTS { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 }
 
 const struct type hashtable_type_objects = {
 	.name = "hashtable",
 	.model = MODEL_MAP,
-	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 },
+	.weights = WEIGHTS,
 	.setup = set_up,
 	.prepare = prepare,
 	.perform = perform,
 	.finish = finish,
 	.iterate = iterate,
+	.reserve = reserve,
+	.resizes = resizes,
+	.hash = hash,
+	.teardown = tear_down,
+};
+
+/* No iteration: what it would read is not protected. */
+const struct type hashtable_type_hazptr = {
+	.name = "hashtable_hazptr",
+	.model = MODEL_MAP,
+	.weights = WEIGHTS,
+	.setup = set_up_hazptr,
+	.prepare = prepare,
+	.perform = perform,
+	.finish = finish,
 	.reserve = reserve,
 	.resizes = resizes,
 	.hash = hash,

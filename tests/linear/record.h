@@ -16,6 +16,7 @@
 #define MAX_KEYS 1024
 #define MAX_WORKERS 8
 #define NR_FIXED 32  /* keys that are there throughout */
+#define UNKNOWN (~0ull) /* a value that nobody stores: there was one, but which? */
 #define GROUP 8      /* ids that are judged together: an allocation takes the lowest that is free */
 
 /* Also in tests/linear/check/history.go. */
@@ -44,6 +45,7 @@ struct op {
 	struct event event;
 	uint64_t key;          /* the table's name for event.key */
 	void *fresh, *target;  /* objects, for types that have them */
+	void *held, *slot;     /* an object that is protected, by what */
 };
 
 /* One pass over a table. */
@@ -65,8 +67,8 @@ struct type {
 	void (*prepare)(struct op *op);
 	void (*perform)(struct op *op);
 	void (*finish)(struct op *op);
-	void (*iterate)(struct pass *pass); /* calls visit() */
-	void (*reserve)(size_t nr);         /* may be NULL, as the two below */
+	void (*iterate)(struct pass *pass); /* calls visit(); may be NULL, as the next three */
+	void (*reserve)(size_t nr);
 	uint64_t (*resizes)(void);
 	uint64_t (*hash)(uint64_t key);
 	void (*teardown)(void);
@@ -77,7 +79,7 @@ extern const struct type reference_type, broken_type;
 extern const struct type hashmap_type;
 #endif
 #ifdef HAVE_HASHTABLE
-extern const struct type hashtable_type_objects;
+extern const struct type hashtable_type_objects, hashtable_type_hazptr;
 #endif
 #ifdef HAVE_IDR
 extern const struct type idr_type;

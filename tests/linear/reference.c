@@ -182,7 +182,12 @@ static void iterate(struct pass *pass)
 
 static uint64_t resizes(void)
 {
-	return nr_resizes;
+	uint64_t nr;
+
+	pthread_mutex_lock(&mutex);
+	nr = nr_resizes;
+	pthread_mutex_unlock(&mutex);
+	return nr;
 }
 
 static void tear_down(void)

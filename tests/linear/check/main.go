@@ -92,9 +92,9 @@ func show(e *event) {
 }
 
 type options struct {
-	plant         string
-	minOperations uint64
-	limit         time.Duration
+	plant                      string
+	minOperations, minOverlaps uint64
+	limit                      time.Duration
 }
 
 // check goes through the rounds up to the first that is wrong; an exit status.
@@ -133,7 +133,7 @@ func check(r *reader, o options) (int, error) {
 		}
 		rounds++
 	}
-	if r.events < o.minOperations || wide == 0 {
+	if r.events < o.minOperations || wide < o.minOverlaps {
 		return 2, fmt.Errorf("too little: %d operations, %d of them at the same time as another", r.events, wide)
 	}
 	fmt.Printf("linearizable: %d operations in %d rounds, %d of them at the same time as another\n", r.events, rounds, wide)
@@ -144,6 +144,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.plant, "plant", "", "change one reply of the first round, which has to be noticed: "+plantNames())
 	flag.Uint64Var(&o.minOperations, "operations", 1, "fail if there are less")
+	flag.Uint64Var(&o.minOverlaps, "overlaps", 1, "fail if less were at the same time as another")
 	flag.DurationVar(&o.limit, "limit", time.Minute, "time for one key of one round")
 	flag.Parse()
 	if flag.NArg() != 1 {

@@ -19,6 +19,9 @@ var mapModel = porcupine.Model{
 	DescribeOperation: func(input, _ interface{}) string { return describe(input.(*event)) },
 }
 
+// unknown: something was there, but the recorder could not look at it.
+const unknown = ^uint64(0)
+
 // stepKey: may e have replied what it did when the key had the value state, and which has it then?
 func stepKey(state uint64, e *event) (bool, uint64) {
 	done := e.Done == 1
@@ -29,7 +32,7 @@ func stepKey(state uint64, e *event) (bool, uint64) {
 		if done {
 			return state == 0, e.Value
 		}
-		return state != 0 && e.Found == state, state
+		return state != 0 && (e.Found == state || e.Found == unknown), state
 	case opSet:
 		return e.Found == state, e.Value
 	case opRemove:
