@@ -95,7 +95,7 @@ const struct quiesce__bucket *quiesce__bucket_follow(const struct quiesce__bucke
 
 	do {
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
-		line = &array->line[hash & array->mask];
+		line = quiesce__bucket_in(array, hash);
 		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
 	} while (quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED);
 	return line;
@@ -130,9 +130,9 @@ static struct quiesce__buckets *array_new(struct quiesce__table *table, uint64_t
 		return NULL;
 	array->mask = lines - 1;
 	array->table = table;
-	array->extra = &array->line[lines];
+	array->extra = lines_from(array) + lines;
 	array->nr_extra = extra;
-	array->count = (uint64_t *)&array->line[lines + extra];
+	array->count = (uint64_t *)(lines_from(array) + lines + extra);
 	array->bytes = bytes;
 	array->left = lines;
 	array->queued = 1; /* looked at only when there is a successor, which comes with a callback */
@@ -210,7 +210,7 @@ void quiesce__update_done(struct quiesce__update *u)
 
 uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change)
 {
-	uint64_t *count = &array->count[(uint64_t)(line - array->line) >> GROUP_SHIFT];
+	uint64_t *count = &array->count[(uint64_t)(line - lines_from(array)) >> GROUP_SHIFT];
 
 	return quiesce_fetch_add_relaxed(count, (uint64_t)change) + (uint64_t)change; /* Relaxed: counts order nothing. */
 }
@@ -257,7 +257,7 @@ static void table_switch(struct quiesce__table *table, struct quiesce__buckets *
 /* Move the bucket that begins with line @i, false: a line was wanted and there was none. */
 static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u)
 {
-	struct quiesce__bucket *line = &array->line[i];
+	struct quiesce__bucket *line = quiesce__bucket_in(array, i);
 	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: who calls has seen it. */
 
 	for (;;) {
@@ -278,25 +278,30 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	return true;
 }
 
-/* Move @nr buckets, false: there are none left to begin with. */
-static bool move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
+/* Move @nr buckets.  How many there were to begin with, or -ENOMEM. */
+static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
 {
 	struct quiesce__update u = { .spare = NULL };
-	uint64_t lines = lines_of(array), first;
+	uint64_t lines = lines_of(array), i, end;
+	int result = 0;
 
 	if (quiesce_load_relaxed(&array->cursor) >= lines) { /* Relaxed: a hint. */
 		/* Relaxed: only whether to go over them once more; each bucket knows whether it has moved. */
 		if (!quiesce_load_relaxed(&array->missed))
-			return false;
+			return 0;
 		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: as above. */
 		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: as above. */
 	}
-	first = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
-	for (uint64_t i = first; i < first + nr && i < lines; i++)
-		if (!move_bucket(table, array, i, &u))
-			quiesce_store_relaxed(&array->missed, 1); /* Relaxed: as above. */
+	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
+	for (end = i + nr < lines ? i + nr : lines; i < end; i++, result++) {
+		if (move_bucket(table, array, i, &u))
+			continue;
+		quiesce_store_relaxed(&array->missed, 1); /* Relaxed: as above. */
+		result = -ENOMEM;
+		break;
+	}
 	quiesce__update_done(&u);
-	return true;
+	return result;
 }
 
 /* ---- the callback of an old array ---- */
@@ -330,12 +335,9 @@ static enum rest park(struct quiesce__buckets *array)
 /* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
 static enum rest move_batch(struct quiesce__buckets *array)
 {
-	bool more;
-
 	if (!array->table || quiesce_load_relaxed(&array->left) == 0) /* Relaxed: the array is only given back. */
 		return REST_OVER;
-	more = move_some(array->table, array, BATCH_LINES);
-	return more && !quiesce_load_relaxed(&array->missed) ? REST_MORE : park(array); /* Relaxed: a hint. */
+	return move_some(array->table, array, BATCH_LINES) > 0 ? REST_MORE : park(array);
 }
 
 /* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */
@@ -455,7 +457,7 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 		rcu_read_lock();
 	}
 	u->hash = hash;
-	while (!quiesce__bucket_lock(u->line = &u->array->line[hash & u->array->mask]))
+	while (!quiesce__bucket_lock(u->line = quiesce__bucket_in(u->array, hash)))
 		u->array = quiesce_load_relaxed(&u->array->next); /* Relaxed: set before any bucket moved, which was acquired. */
 	return 0;
 }
@@ -507,8 +509,9 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 		if (array == no_array()) {
 			err = first_array(table);
 		} else if (quiesce_load_consume(BK2, &array->next)) {
-			waits = !move_some(table, array, BATCH_LINES);
-			err = quiesce_load_relaxed(&array->missed) ? -ENOMEM : 0; /* Relaxed: a hint. */
+			err = move_some(table, array, BATCH_LINES);
+			waits = err == 0; /* for others, at the last buckets */
+			err = err < 0 ? err : 0;
 			if (take_turn(array))
 				call_rcu_sized(&array->rcu, resize_rest, array->bytes);
 		} else if (lines_of(array) < lines) {

@@ -40,6 +40,11 @@ static inline uint64_t lines_of(const struct quiesce__buckets *array)
 	return array->mask + 1;
 }
 
+static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *array)
+{
+	return quiesce__bucket_in(array, 0);
+}
+
 /* How many elements it has. */
 uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array);
 

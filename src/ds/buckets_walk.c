@@ -19,47 +19,58 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 {
 	const struct quiesce__buckets *array;
 	const struct quiesce__bucket *line;
-	uint64_t hash = reverse(iter->position);
+	uint64_t hash = reverse(iter->position), mask = 0;
 
 	if (iter->end)
 		return false;
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
-	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-	while (quiesce_load_acquire(BK1, &(line = &array->line[hash & array->mask])->word[0]) & QUIESCE_BUCKET_MOVED)
+	for (;;) {
+		mask |= array->mask;
+		line = quiesce__bucket_in(array, hash);
+		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+		if (!(quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED))
+			break;
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved, which was acquired. */
+	}
 	iter->line = line;
-	iter->mask = array->mask;
 	iter->index = 1;
-	iter->partly = reverse(hash & array->mask) != iter->position;
+	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
+	iter->mask = mask;
+	iter->partly = array->mask != mask || reverse(hash & mask) != iter->position;
 	return true;
+}
+
+/* The bits of a mask are the upper ones, read backwards: positions from the first to the last of the visited bucket. */
+static uint64_t last_position(const struct quiesce__table_iter *iter)
+{
+	return iter->position | ~reverse(iter->mask);
 }
 
 void quiesce__iter_leave(struct quiesce__table_iter *iter)
 {
-	uint64_t first = reverse(reverse(iter->position) & iter->mask);
-
-	/* The bits of the mask are the upper ones, read backwards. */
-	iter->position = first + (iter->mask ? ~reverse(iter->mask) + 1 : 0);
+	iter->position = last_position(iter) + 1;
 	iter->end = iter->position == 0;
 	iter->line = NULL;
 }
 
 bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash)
 {
-	return reverse(hash) >= iter->position;
+	uint64_t position = reverse(hash);
+
+	return position >= iter->position && position <= last_position(iter);
 }
 
 /* ---- statistics ---- */
 
-static void stats_of_array(const struct quiesce__table *table, const struct quiesce__buckets *array, struct quiesce__table_stats *ret)
+static void stats_of_array(const struct quiesce__table *table, const struct quiesce__buckets *array, struct quiesce_table_stats *ret)
 {
 	/* BK5: acquire, pairs with BK5 in quiesce__bucket_extra() */
 	for (const struct quiesce__extra *more = quiesce_load_acquire(BK5, &array->more); more; more = more->next)
 		ret->bytes += sizeof(*more);
 	ret->bytes += array->bytes;
 	for (uint64_t i = 0; i < lines_of(array); i++) {
-		const struct quiesce__bucket *line = &array->line[i];
+		const struct quiesce__bucket *line = quiesce__bucket_in(array, i);
 		uint64_t length = 0;
 
 		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
@@ -75,11 +86,11 @@ static void stats_of_array(const struct quiesce__table *table, const struct quie
 	ret->elements += quiesce__buckets_sum(array);
 }
 
-void quiesce__table_stats(const struct quiesce__table *table, struct quiesce__table_stats *ret)
+void quiesce__table_stats(const struct quiesce__table *table, struct quiesce_table_stats *ret)
 {
 	const struct quiesce__buckets *array;
 
-	*ret = (struct quiesce__table_stats){
+	*ret = (struct quiesce_table_stats){
 		.resizes = quiesce_load_relaxed(&table->resizes),   /* Relaxed: a statistic. */
 		.failures = quiesce_load_relaxed(&table->failures), /* Relaxed: a statistic. */
 	};

@@ -132,7 +132,7 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 {
 	for (; from; from = follow(from))
 		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
-			struct quiesce__bucket *first = &to->line[hash_of(table, word_at(from, i)) & to->mask], *line;
+			struct quiesce__bucket *first = quiesce__bucket_in(to, hash_of(table, word_at(from, i))), *line;
 			unsigned int there;
 
 			if (&from->word[i] == end)
@@ -150,7 +150,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
 		uint64_t key = word_at(from, i), value = word_at(from, i + 1);
-		struct quiesce__bucket *line = &to->line[hash_of(table, key) & to->mask];
+		struct quiesce__bucket *line = quiesce__bucket_in(to, hash_of(table, key));
 
 		if (!value)
 			continue;
@@ -177,7 +177,7 @@ static bool move(const struct quiesce__table *table, struct quiesce__buckets *ar
 		 struct quiesce__buckets *to, struct quiesce__extra **spare)
 {
 	/* Several buckets of a map that shrinks become one; the others of a map that grows are nobody else's yet. */
-	struct quiesce__bucket *shared = to->mask < array->mask ? &to->line[(uint64_t)(from - array->line) & to->mask] : NULL;
+	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
 	const struct quiesce__bucket *line = from;
 	bool moved = true;
 

@@ -157,8 +157,8 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 			if (!word || is_link(word))
 				continue;
 			hash = hash_of(table, (void *)(uintptr_t)word);
-			take_out(find(table, &to->line[hash & to->mask], hash, (void *)(uintptr_t)word, NULL));
-			quiesce__bucket_count(to, &to->line[hash & to->mask], -1);
+			take_out(find(table, quiesce__bucket_in(to, hash), hash, (void *)(uintptr_t)word, NULL));
+			quiesce__bucket_count(to, quiesce__bucket_in(to, hash), -1);
 		}
 }
 
@@ -171,11 +171,11 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 		if (!word || is_link(word))
 			continue;
 		hash = hash_of(table, (void *)(uintptr_t)word);
-		if (!place(to, &to->line[hash & to->mask], (void *)(uintptr_t)word, hash, spare)) {
+		if (!place(to, quiesce__bucket_in(to, hash), (void *)(uintptr_t)word, hash, spare)) {
 			unmove(table, first, to, (void *)(uintptr_t)word);
 			return false;
 		}
-		quiesce__bucket_count(to, &to->line[hash & to->mask], 1);
+		quiesce__bucket_count(to, quiesce__bucket_in(to, hash), 1);
 	}
 	return true;
 }
@@ -200,7 +200,7 @@ static bool move(const struct quiesce__table *table, struct quiesce__buckets *ar
 		 struct quiesce__buckets *to, struct quiesce__extra **spare)
 {
 	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
-	struct quiesce__bucket *shared = to->mask < array->mask ? &to->line[(uint64_t)(from - array->line) & to->mask] : NULL;
+	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
 	const struct quiesce__bucket *line = from;
 	bool moved = true;
 

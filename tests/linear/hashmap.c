@@ -82,7 +82,7 @@ static void reserve(size_t nr)
 
 static uint64_t resizes(void)
 {
-	struct quiesce__table_stats stats;
+	struct quiesce_table_stats stats;
 
 	hashmap_stats(&map, &stats);
 	return stats.resizes;

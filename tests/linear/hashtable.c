@@ -207,7 +207,7 @@ static void reserve(size_t nr)
 
 static uint64_t resizes(void)
 {
-	struct quiesce__table_stats stats;
+	struct quiesce_table_stats stats;
 
 	hashtable_stats(&table, &stats);
 	return stats.resizes;

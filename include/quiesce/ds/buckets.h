@@ -45,8 +45,13 @@ struct quiesce__buckets {
 	uint32_t queued; /* the callback is under way */
 	uint32_t missed; /* lines before the cursor stayed, for want of memory */
 	struct quiesce__lock lock; /* the callback at work | the table destroyed */
-	struct quiesce__bucket line[]; /* begins a line */
-};
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+/* The first line of the bucket of @hash in @array. */
+QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)
+{
+	return (struct quiesce__bucket *)(uintptr_t)(array + 1) + (hash & array->mask);
+}
 
 struct quiesce__buckets_kind;
 
@@ -62,7 +67,7 @@ struct quiesce__table {
 	uint64_t reserved;
 };
 
-struct quiesce__table_stats {
+struct quiesce_table_stats {
 	uint64_t elements;
 	uint64_t buckets;
 	uint64_t full;    /* buckets with more than one line */
@@ -71,7 +76,7 @@ struct quiesce__table_stats {
 	uint64_t resizes; /* begun */
 	uint64_t failures; /* allocations, beside those that a call has reported */
 };
-QUIESCE_API void quiesce__table_stats(const struct quiesce__table *table, struct quiesce__table_stats *ret);
+QUIESCE_API void quiesce__table_stats(const struct quiesce__table *table, struct quiesce_table_stats *ret);
 QUIESCE_API size_t quiesce__table_count(const struct quiesce__table *table);
 QUIESCE_API int quiesce__table_reserve(struct quiesce__table *table, size_t nr);
 
@@ -79,11 +84,19 @@ QUIESCE_API int quiesce__table_reserve(struct quiesce__table *table, size_t nr);
 struct quiesce__table_iter {
 	const struct quiesce__bucket *line; /* NULL: look for the bucket of @position */
 	uint64_t position;
-	uint64_t mask;    /* of the array where @line is */
+	uint64_t mask;    /* of the largest array between the table's and that of @line */
 	uint32_t index;   /* of the next word */
-	bool partly;      /* a bucket of which the first part was visited when there were more buckets */
+	bool partly;      /* the bucket has others beside those that are to be visited now */
 	bool end;
 };
+
+QUIESCE_FAST void quiesce__iter_begin(struct quiesce__table_iter *iter)
+{
+	iter->line = NULL;
+	iter->position = iter->mask = 0;
+	iter->index = 0;
+	iter->partly = iter->end = false;
+}
 
 /* The bucket of @hash in an array that follows @array, where it has not moved on. */
 QUIESCE_API const struct quiesce__bucket *quiesce__bucket_follow(const struct quiesce__buckets *array, uint64_t hash);
@@ -94,7 +107,7 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct qui
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	const struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
-	const struct quiesce__bucket *line = &array->line[hash & array->mask];
+	const struct quiesce__bucket *line = quiesce__bucket_in(array, hash);
 	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
 	uint64_t header = quiesce_load_acquire(BK1, &line->word[0]);
 

@@ -14,13 +14,15 @@
 
 QUIESCE_BEGIN_DECLS
 
+__extension__ typedef unsigned __int128 quiesce__u128;
+
 /** quiesce_hash_u64 - a 64-bit hash of a 64-bit key, inline: one multiplication.
  *
  * Every bit of the result depends on every bit of @key and of @seed.  Context: any. */
 QUIESCE_FAST uint64_t quiesce_hash_u64(uint64_t key, uint64_t seed)
 {
 	/* Both halves of the product with an odd constant: the golden ratio, as good as any other. */
-	unsigned __int128 product = (unsigned __int128)(key ^ seed) * 0x9e3779b97f4a7c15ull;
+	quiesce__u128 product = (quiesce__u128)(key ^ seed) * 0x9e3779b97f4a7c15ull;
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }

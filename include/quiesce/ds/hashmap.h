@@ -137,7 +137,7 @@ static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quies
 static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
 
 /** hashmap_stats - what the map looks like.  Cost: goes over all of it. */
-static inline void hashmap_stats(const struct hashmap *map, struct quiesce__table_stats *ret)
+static inline void hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret)
 {
 	quiesce__table_stats(&map->table, ret);
 }
@@ -151,9 +151,10 @@ static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
  * @k, @v: uint64_t variables; @it: a struct hashmap_iter.
  *
  * Context: a section from before to after the loop; the body may update the map.
- * A key that is there all the time is seen once, also if the map is resized; others once or not at all. */
+ * A key that is there all the time is seen once, also if the map is resized; one that is put in or taken out meanwhile may
+ * be missed, and one that is put in again seen again. */
 #define hashmap_for_each(k, v, it, map) \
-	for (*(it) = (struct hashmap_iter){ { 0 } }; quiesce_hashmap_next((map), (it), &(k), &(v));)
+	for (quiesce__iter_begin(&(it)->iter); quiesce_hashmap_next((map), (it), &(k), &(v));)
 
 QUIESCE_END_DECLS
 

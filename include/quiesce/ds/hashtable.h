@@ -286,7 +286,7 @@ static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return qu
 static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
 
 /** hashtable_stats - what the table looks like.  Cost: goes over all of it. */
-static inline void hashtable_stats(const struct hashtable *ht, struct quiesce__table_stats *ret)
+static inline void hashtable_stats(const struct hashtable *ht, struct quiesce_table_stats *ret)
 {
 	quiesce__table_stats(&ht->table, ret);
 }
@@ -305,13 +305,14 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  * @object: the cursor, a pointer; @it: a struct hashtable_iter.
  *
  * Context: a section from before to after the loop; the body may update the table.
- * An object that is in the table all the time is seen once, also if the table is resized; others once or not at all. */
+ * An object that is in the table all the time is seen once, also if the table is resized; one that is put in or taken
+ * out meanwhile may be missed, and one that is put in again seen again. */
 #define hashtable_for_each(object, it, ht)                                                                                 \
-	for (*(it) = (struct hashtable_iter){ 0 }; ((object) = (__typeof__(object))quiesce_hashtable_next((ht), (it)));)
+	for (quiesce__iter_begin(&(it)->iter); ((object) = (__typeof__(object))quiesce_hashtable_next((ht), (it)));)
 
 /** hashtable_for_each_match - go over all objects with the key at @k.  As above. */
 #define hashtable_for_each_match(object, it, ht, k)                                                                        \
-	for (*(it) = (struct hashtable_iter){ 0 };                                                                         \
+	for (quiesce__iter_begin(&(it)->iter);                                                                             \
 	     ((object) = (__typeof__(object))quiesce_hashtable_next_match((ht), (it), (k)));)
 
 QUIESCE_END_DECLS
