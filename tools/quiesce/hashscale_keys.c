@@ -257,6 +257,6 @@ uint64_t hash_stream_away(const uint64_t *word, uint64_t nr)
 	uint64_t away = 0;
 
 	for (uint64_t i = 0; i < nr; i++)
-		away += (word[i] & HASH_REMOVE ? 1u : 0u) - (word[i] & HASH_INSERT ? 1u : 0u);
+		away += (word[i] & HASH_REMOVE) ? 1 : (word[i] & HASH_INSERT) ? (uint64_t)-1 : 0;
 	return away;
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), found under RCU or protected by a hazard pointer. */
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/rcu.h>
+
+#include "hash_ours.h"
+#include "hash_table.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+struct object {
+	uint64_t key, value;
+	union {
+		struct rcu_head rcu;
+		struct hazptr_head hazptr;
+	};
+};
+
+/* The same hash as the other types'. */
+static inline uint64_t object_hash(const void *key, uint64_t seed)
+{
+	return hash_mix(*(const uint64_t *)key ^ seed);
+}
+
+static inline const void *object_key(const void *object)
+{
+	return &((const struct object *)object)->key;
+}
+
+static inline bool object_equal(const void *object, const void *key)
+{
+	return ((const struct object *)object)->key == *(const uint64_t *)key;
+}
+
+static const struct hashtable_type type = { object_hash, object_key, object_equal };
+
+static void *create(uint64_t nr_keys)
+{
+	struct hashtable *t = malloc(sizeof(*t));
+
+	(void)nr_keys; /* it grows */
+	if (t)
+		hashtable_init(t, &type);
+	return t;
+}
+
+static void drop(void *object, void *arg)
+{
+	(void)arg;
+	free(object); /* nobody else is there */
+}
+
+static void destroy(void *table)
+{
+	hashtable_destroy(table, drop, NULL);
+	rcu_barrier(); /* its callbacks know where it was */
+	free(table);
+}
+
+static uint64_t mapped(const void *table)
+{
+	return hash_ours_mapped(&((const struct hashtable *)table)->table);
+}
+
+static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o;
+	uint64_t value;
+
+	rcu_read_lock();
+	o = hashtable_lookup(t, &type, &key);
+	value = o ? o->value : 0;
+	rcu_read_unlock();
+	return value;
+}
+
+static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct object *o = malloc(sizeof(*o));
+
+	if (!o)
+		return false;
+	o->key = key;
+	o->value = value;
+	if (!hashtable_insert_unique(t, o, NULL))
+		return true;
+	free(o);
+	return false;
+}
+
+static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
+{
+	struct object *o = hashtable_remove_key(t, &key);
+
+	if (o)
+		kfree_rcu(o, rcu);
+	return o;
+}
+
+HASH_RUN(hashtable_rcu, struct hashtable)
+
+static void rcu_first_section(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void rcu_end(void)
+{
+	rcu_barrier();
+}
+
+#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
+
+static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end };
+const struct op hash_op_hashtable = {
+	.name = "hashtable",
+	.what = "hashtable of quiesce, grown by itself: objects, RCU, kfree_rcu()",
+	.fence_modes = true,
+	.hash = &hashtable_hash,
+	.init = op_rcu_init,
+	.thread_enter = rcu_first_section,
+	.stats = op_rcu_stats,
+};
+
+/* ---- the same with a hazard pointer for the object ---- */
+
+static __thread hazptr_t *slot;
+
+static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o = hashtable_lookup_hazptr(t, &type, &key, slot, offsetof(struct object, hazptr));
+	uint64_t value = 0;
+
+	if (o) {
+		value = o->value;
+		hazptr_clear(slot);
+	}
+	return value;
+}
+
+#define hashtable_hazptr_insert hashtable_rcu_insert
+
+static bool hashtable_hazptr_remove(struct hashtable *t, uint64_t key)
+{
+	struct object *o = hashtable_remove_key(t, &key);
+
+	if (o)
+		kfree_hazptr(o, hazptr);
+	return o;
+}
+
+HASH_RUN(hashtable_hazptr, struct hashtable)
+
+static void slot_enter(void)
+{
+	rcu_first_section();
+	slot = hazptr_alloc(NULL);
+	if (!slot)
+		abort();
+}
+
+static void slot_exit(void)
+{
+	hazptr_free(NULL, slot);
+}
+
+static void both_end(void)
+{
+	hazptr_barrier();
+	rcu_barrier();
+}
+
+static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end };
+const struct op hash_op_hashtable_hazptr = {
+	.name = "hashtable_hazptr",
+	.what = "the same, objects protected by a hazard pointer, kfree_hazptr()",
+	.fence_modes = true,
+	.hash = &hashtable_hazptr_hash,
+	.init = op_rcu_init,
+	.thread_enter = slot_enter,
+	.thread_exit = slot_exit,
+	.stats = op_rcu_stats,
+};
