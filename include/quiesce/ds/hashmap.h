@@ -53,10 +53,11 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	const struct quiesce__bucket *line = quiesce__bucket_find(&map->table, hash, &header);
 
 	for (;;) {
-		/* Which of the keys it is decides no branch: nobody could foresee it.  Relaxed: BK1 or HM1, and the header read again. */
-		unsigned int i = quiesce_load_relaxed(&line->word[3]) == key ? 3 : 1;
+		/* Which of the keys it is decides no branch, as nobody could foresee it: word 5 if that is it, else 3, else 1. */
+		uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: BK1 or HM1, and the header read again. */
+		uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key; /* Relaxed: as above. */
+		uint64_t i = 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
 
-		i = quiesce_load_relaxed(&line->word[5]) == key ? 5 : i;         /* Relaxed: as above. */
 		if (quiesce_likely(quiesce_load_relaxed(&line->word[i]) == key)) { /* Relaxed: as above. */
 			/* HM2: acquire, pairs with HM2 in set_value() */
 			uint64_t value = quiesce_load_acquire(HM2, &line->word[i + 1]), again;
