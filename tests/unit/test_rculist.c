@@ -358,7 +358,9 @@ static void an_entry_knows_whether_it_is_chained(void **state)
 {
 	(void)state;
 	fill(2);
+	memset(&item[5], 0x6b, sizeof item[5]);
 	INIT_HLIST_NODE(&item[5].hnode);
+	assert_null(item[5].hnode.next);
 	assert_true(hlist_unhashed(&item[5].hnode) && hlist_unhashed_lockless(&item[5].hnode));
 	hlist_del_init_rcu(&item[5].hnode); /* is in none */
 	assert_false(hlist_unhashed(&item[0].hnode) || hlist_unhashed_lockless(&item[0].hnode));
