@@ -7,12 +7,12 @@
 #define FLAVOUR(name) urcu_memb_##name
 #include "hash_liburcu.h"
 
-static const struct hash_op growing = { .create = lfht_create, LFHT_OPS, .grows = true };
+static const struct hash_op growing = { .create = lfht_create, .settle = lfht_settle, LFHT_OPS, .grows = true };
 static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS };
 
 const struct op hash_op_liburcu_lfht = {
 	.name = "liburcu_lfht",
-	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself; call_rcu()",
+	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself, and by hand while it is filled; call_rcu()",
 	.hash = &growing,
 	LFHT_THREADS,
 };

@@ -3,6 +3,10 @@
  *
  * Its defaults with automatic resizing; of a fixed size, which is given beforehand, it has a bucket for each element and
  * finds it with one addition.
+ *
+ * Automatic resizing may come to an end: a thread that asks the worker for it notes that it has asked, but after the
+ * worker may have done it and have taken the note away (0.13).  Then the note stays and nobody asks
+ * again, until somebody resizes by hand.  So that happens here while the table is filled and there is no other thread.
  */
 #include <urcu/rculfhash.h>
 
@@ -26,18 +30,44 @@ static void lfht_free(struct rcu_head *head)
 	free(caa_container_of(head, struct lfht_node, rcu));
 }
 
+#define LFHT_BY_HAND 1024 /* elements, and each doubling of them */
+
+static __thread uint64_t lfht_filled; /* elements so far, and one; 0: not filling, or done */
+
+/* Its worker may be waiting for readers, and we for it: not as one of them. */
+static void lfht_resize(struct cds_lfht *t, uint64_t nr)
+{
+	FLAVOUR(thread_offline)();
+	cds_lfht_resize(t, nr);
+	FLAVOUR(thread_online)();
+}
+
+static unsigned long lfht_power(uint64_t nr)
+{
+	unsigned long size = 1;
+
+	while (size < nr)
+		size *= 2;
+	return size;
+}
+
+static void lfht_settle(void *table, uint64_t nr_keys)
+{
+	lfht_filled = 0;
+	lfht_resize(table, lfht_power(nr_keys));
+}
+
 static void *lfht_create(uint64_t nr_keys)
 {
 	(void)nr_keys;
+	lfht_filled = 1;
 	return cds_lfht_new_flavor(1, 1, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING, &FLAVOUR(flavor), NULL);
 }
 
 static void *lfht_create_fixed(uint64_t nr_keys)
 {
-	unsigned long size = 1;
+	unsigned long size = lfht_power(nr_keys);
 
-	while (size < nr_keys)
-		size *= 2;
 	return cds_lfht_new_flavor(size, size, size, 0, &FLAVOUR(flavor), NULL);
 }
 
@@ -53,8 +83,10 @@ static void lfht_destroy(void *table)
 			FLAVOUR(call_rcu)(&n->rcu, lfht_free);
 	FLAVOUR(read_unlock)();
 	FLAVOUR(barrier)();
+	FLAVOUR(thread_offline)(); /* as in lfht_resize() */
 	if (cds_lfht_destroy(t, NULL))
 		abort(); /* it would not be empty */
+	FLAVOUR(thread_online)();
 }
 
 static inline uint64_t lfht_lookup(struct cds_lfht *t, uint64_t key)
@@ -84,9 +116,13 @@ static bool lfht_insert(struct cds_lfht *t, uint64_t key, uint64_t value)
 	FLAVOUR(read_lock)();
 	found = cds_lfht_add_unique(t, hash_mix(key), lfht_match, &key, &n->node);
 	FLAVOUR(read_unlock)();
-	if (found != &n->node)
+	if (found != &n->node) {
 		free(n);
-	return found == &n->node;
+		return false;
+	}
+	if (lfht_filled && ++lfht_filled > LFHT_BY_HAND && !(lfht_filled & (lfht_filled - 1)))
+		lfht_resize(t, lfht_filled);
+	return true;
 }
 
 static bool lfht_remove(struct cds_lfht *t, uint64_t key)

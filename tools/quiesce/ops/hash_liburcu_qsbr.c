@@ -22,12 +22,12 @@ static void sleep_end(void)
 	urcu_qsbr_thread_online();
 }
 
-static const struct hash_op growing = { .create = lfht_create, LFHT_OPS, .between = quiescent, .grows = true };
+static const struct hash_op growing = { .create = lfht_create, .settle = lfht_settle, LFHT_OPS, .between = quiescent, .grows = true };
 static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS, .between = quiescent };
 
 const struct op hash_op_liburcu_lfht_qsbr = {
 	.name = "liburcu_lfht_qsbr",
-	.what = "liburcu's cds_lfht, quiescent-state flavour, sized by itself; call_rcu()",
+	.what = "liburcu's cds_lfht, quiescent-state flavour, sized by itself, and by hand while it is filled; call_rcu()",
 	.hash = &growing,
 	LFHT_THREADS,
 	.sleep_begin = sleep_begin,
