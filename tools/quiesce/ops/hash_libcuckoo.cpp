@@ -32,4 +32,5 @@ const hash_op cuckoo_hash = peer::table(peer::create<map>, peer::destroy<map>, c
 
 } // namespace
 
-const op hash_op_libcuckoo = peer::type("libcuckoo", "libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each", &cuckoo_hash);
+const op hash_op_libcuckoo = peer::type("libcuckoo",
+						"libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each", &cuckoo_hash);
