@@ -30,6 +30,9 @@ run  - cmd:g++ g++
 run  - file:/usr/include/cds/gc/hp.h libcds-dev
 run  - pc:tbb libtbb-dev
 run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
+run  - cmd:gnuplot gnuplot-nox
+run  - file:/usr/share/dict/words wamerican
+run  - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils

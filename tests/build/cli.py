@@ -26,6 +26,8 @@ OPTIONS = {
     "rcuscale": [*MEASURE, "scenario", "seconds"],
     "retirescale": ["type", "fence", "alive", "runs", "scenario", "seconds", "threads", "batch", "bytes", "scan"],
     "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency"],
+    "hashscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "base", "resize",
+                  "figure"],
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
@@ -52,6 +54,14 @@ LISTS = {"type": ["bogus", "", "rcu,,rcu", "rcu,bogus"], "fence": ["bogus", "", 
 COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,,2"],
           "batch": NUMBERS, "sections": NUMBERS, "bytes": [*NUMBERS, "63"], "runs": NUMBERS, "alive": [n for n in NUMBERS if n != "0"],
           "loops": [n for n in NUMBERS if n != "1e9"] + ["1e99"], "seconds": ["0", "-1", "abc", "inf", "nan", "1e99", ""]}
+
+HASHSCALE_MISTAKES = [
+    ("--type=refcount", "valid: raw_open_addressing"), ("--base=bogus", "valid: raw_open_addressing"),
+    ("--distribution=bogus", "valid: uniform zipf hot"), ("--keys=uniform:", "uniform:"), ("--keys=uniform:63", "uniform:63"),
+    ("--keys=uniform:1e3", "uniform:1e3"), ("--keys=/none", "/none"), ("--keys=uniform:64,", "uniform:64,"),
+    ("--keys=" + ",".join(["uniform:64"] * 5), "--keys"), ("--updates=101", "--updates=101"), ("--updates=-1", "--updates=-1"),
+    ("--updates=0,1,2,3,4,5,6", "--updates"), ("--resize --type=spinlock", "--resize"), ("--figure=x.pdf", "--figure=x.pdf"),
+    ("--threads=1025", "--threads=1025")]
 
 
 class Tool:
@@ -119,6 +129,8 @@ def mistakes(tmp):
     yield ["rwscale", "--type=rcu"], "valid: gp expedited rcu_sync pthread_rwlock"
     yield ["rwscale", "--latency", "--scenario=dense"], "--latency"
     yield ["rwscale", "--latency", "--sections=10"], "--sections"
+    for args, text in HASHSCALE_MISTAKES:
+        yield ["hashscale", *args.split()], text
     yield ["costs", "--pairs=2"], "--pairs=2"
     yield ["torture", "--readers=1,2"], "--readers"
     yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"

@@ -15,8 +15,9 @@
 #define DEFAULT_CELL_S 0.05
 #define WATCHDOG_S 60
 #define DEFAULT_BASE "raw_open_addressing"
-#define STREAM_WORDS ((uint64_t)1 << 20)       /* of each thread, */
-#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* and of all of them */
+#define STREAM_WORDS ((uint64_t)1 << 20)      /* of each thread, */
+#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* of all of them, */
+#define STREAM_RATE 20e6                      /* and for a second of a short window */
 #define FILL_CHUNK 16 /* tables that grow in the background hear of a quiescent state so often */
 #define SETTLE_NS 100000000 /* what they have at most, once they are full */
 #define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled */
@@ -241,9 +242,9 @@ static int most_threads(const struct job *job)
 
 static bool make_streams(struct hash_cell *c, int threads)
 {
-	c->stream_words = ALL_STREAM_WORDS / (uint64_t)threads / HASH_CHUNK * HASH_CHUNK;
-	if (c->stream_words > STREAM_WORDS)
-		c->stream_words = STREAM_WORDS;
+	double most = fmin(c->job->seconds * STREAM_RATE, (double)ALL_STREAM_WORDS / threads);
+
+	c->stream_words = (uint64_t)fmin(most, (double)STREAM_WORDS) / HASH_CHUNK * HASH_CHUNK;
 	c->stream = calloc((size_t)threads, sizeof(*c->stream));
 	for (int i = 0; c->stream && i < threads; i++) {
 		c->stream[i] = hash_array_alloc(c->stream_words * sizeof(uint64_t));

@@ -250,7 +250,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 			usage_error("--pairs=%s: valid: all", arg);
 		o->all_pairs = true;
 		break;
-	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.01, 1e6); break;
+	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.001, 1e6); break;
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;
 	case KEY_CSV: o->format = FORMAT_CSV; break;

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""quiesce hashscale: every type finds all its keys, a loss is noticed, keys from files, ratios, figures, growth.
+
+What is counted is judged, rates are only where they can be wrong by themselves.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+from cli import interrupt, jobs_begun, told
+from tap import Tap, execute
+
+SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
+OURS = ["hashmap", "hashtable", "hashtable_hazptr", "rcu", "hazptr"]
+DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
+
+
+class Tool:
+    def __init__(self, tap, path):
+        self.tap, self.path = tap, path
+
+    def __call__(self, *args, **more):
+        return execute([self.path, "hashscale", *args], **more)
+
+    def root(self, *args, want=0):
+        run = self(*args, "--json")
+        try:
+            root = json.loads(run.stdout)
+        except ValueError:
+            root = {"rows": [], "notes": ["no JSON"]}
+        self.tap.result(run.returncode == want, f"hashscale {' '.join(args)}: status {want}", told(run))
+        return root
+
+
+def types_of(tool):
+    text = tool("--help").stdout.split("Types:\n")[1].split("\n\n")[0]
+    return [t for t in re.findall(r"^  (\w+) +\S", text, re.M) if t != "busted"]
+
+
+def documented(path):
+    text = pathlib.Path(path).read_text()
+
+    def names(rows):
+        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
+    common = text.split("## A row")[1].split("\n## ")[0]
+    return names(common) + names(text.split("| field of hashscale")[1].split("\n## ")[0])
+
+
+def row_faults(row):
+    figures = [row[f] for f in ("min", "p50", "max")]
+    if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "operations/s":
+        yield f"figures {figures}, n {row['n']}, unit {row['unit']}"
+    if (row["keys"], row["nr_keys"], row["distribution"], row["updates"]) != ("uniform:1000", 1000, "uniform", 10):
+        yield f"keys {row['keys']}, {row['nr_keys']}, {row['distribution']}, {row['updates']}"
+    # A key and its value have 16 bytes; the smallest table is not larger than a full one, unless it never has less.
+    if row["element_bytes"] is not None and not (row["element_bytes"] >= 16 and row["empty_bytes"] > 0 and row["fill_ns"] > 0):
+        yield f"bytes {row['element_bytes']}, {row['empty_bytes']}, fill {row['fill_ns']}"
+    if row["article_efficiency"] != DOCUMENT.get(row["type"]):
+        yield f"the article's {row['article_efficiency']}"
+    if row["type"] == "raw_open_addressing" and row["to_base"] != 1:
+        yield f"it is {row['to_base']} of itself"
+    if row["to_base_low"] is not None or row["to_base_high"] is not None:
+        yield f"one round has an interval: {row['to_base_low']} {row['to_base_high']}"
+
+
+def check_all(tap, tool, doc):
+    """Half of the keys are never removed, and are looked up by all; the others come and go, and are there in the end."""
+    types = types_of(tool)
+    root = tool.root(*SHORT, "--updates=10")
+    lookups_only = [n.split(" ")[0] for n in root["notes"] if "left out with updates" in n]
+    lookups_only = [t.rstrip(":") for t in lookups_only]
+    wanted = sorted(t for t in types if t not in lookups_only)
+    tap.result(sorted(r["type"] for r in root["rows"]) == wanted and set(OURS) < set(types), "every type has a row",
+               [r["type"] for r in root["rows"]])
+    tap.result(not [n for n in root["notes"] if "left out" not in n], "nothing is broken", "\n".join(root["notes"]))
+    tap.result([list(r) for r in root["rows"]] == [documented(doc)] * len(root["rows"]), "the fields are the documented ones",
+               f"{[list(r) for r in root['rows'][:1]]}\n{documented(doc)}")
+    for row in root["rows"]:
+        faults = list(row_faults(row))
+        tap.result(not faults, f"row {row['type']}", "\n".join(faults))
+    root = tool.root(*SHORT, "--type=busted", want=1)
+    tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are told of", root["notes"])
+
+
+def check_keys(tap, tool, tmp):
+    lines = tmp / "lines"
+    lines.write_text("\n".join(f"line {i % 500}" for i in range(700)) + "\n\n")
+    few = tmp / "few"
+    few.write_text("\n".join(f"line {i % 63}" for i in range(700)))
+    args = [*SHORT[:-1], "--type=hashmap,spinlock", "--updates=0,1"]
+    for distribution in ("zipf", "hot"):
+        root = tool.root(*args, f"--keys={lines},uniform:64", f"--distribution={distribution}")
+        rows = [r for r in root["rows"] if r["distribution"] == distribution]
+        found = sorted((r["type"], r["keys"], r["nr_keys"], r["updates"]) for r in rows)
+        wanted = sorted((t, *k, u) for t in ("hashmap", "spinlock") for k in (("lines", 500), ("uniform:64", 64)) for u in (0, 1))
+        tap.result(found == wanted, f"{distribution}: different lines of a file, and generated keys", found)
+    root = tool.root(*SHORT[:-1], "--type=spinlock", f"--keys={few}", want=1)
+    tap.result(not root["rows"] and any("few" in n for n in root["notes"]), "too few lines", root)
+    run = tool("--keys=uniform:64", "--threads=64", *SHORT[:2], "--type=spinlock")
+    tap.result(run.returncode == 1 and "too few keys for 64 threads" in run.stderr, "too few keys for the threads", told(run))
+
+
+def check_ratios(tap, tool):
+    root = tool.root("--type=raw_chained,hashmap", "--base=hashmap", "--threads=1,2", "--seconds=0.002", "--keys=uniform:64",
+                     "--fence=full", "--runs=6")
+    rows = {(r["type"], r["threads"]): r for r in root["rows"]}
+    if not tap.result(len(rows) == 4, "six rounds: rows", list(rows)):
+        return
+    base, other, one = rows["hashmap", 2], rows["raw_chained", 2], rows["raw_chained", 1]["p50"]
+    tap.result([base[f"to_base{f}"] for f in ("", "_low", "_high")] == [1, 1, 1] and base["base"] == "hashmap",
+               "the base is once itself", base)
+    tap.result(0 < other["to_base_low"] <= other["to_base"] <= other["to_base_high"], "a ratio is within its interval", other)
+    tap.result(abs(other["efficiency"] * 2 * one - other["p50"]) < 1e-4 * other["p50"] and
+               abs(other["efficiency"] * other["slowdown"] - 1) < 1e-4, "efficiency", other)
+
+
+def check_resize(tap, tool):
+    root = tool.root("--resize", "--threads=1", "--keys=uniform:1000", "--seconds=0.01", "--runs=1", "--type=hashmap,hashtable")
+    for row in root["rows"]:
+        tap.result(row["resized"] > 0 and row["grown"] > 1000 and row["resized_worst_us"] > 0 and row["worst_us"] > 0,
+                   f"{row['type']} grows and shrinks beside lookups", row)
+    tap.result(len(root["rows"]) == 2 and not root["notes"], "nothing is lost meanwhile", root)
+
+
+def check_formats(tap, tool):
+    args = [*SHORT[:2], "--type=spinlock,raw_chained", "--threads=1,2", "--keys=uniform:64"]
+    run = tool(*args, "--csv")
+    rows = list(csv.DictReader(io.StringIO(run.stdout)))
+    tap.result(run.returncode == 0 and len(rows) == 4 and all(float(r["p50"]) > 0 and r["keys"] == "uniform:64" for r in rows),
+               "--csv", told(run))
+    run = tool(*args)
+    tap.result(run.returncode == 0 and re.findall(r"^hashscale uniform:64, uniform, (\d) thread", run.stdout, re.M) == ["1", "2"] and
+               re.search(r"^spinlock +- .* 57% ", run.stdout, re.M), "tables", told(run))
+    run = interrupt(tool, ["hashscale", *args, "--runs=1000"], lambda p: jobs_begun(p, 2))
+    tap.result(run.returncode == 130 and "Traceback" not in run.stderr, "SIGINT: status 130", told(run))
+
+
+def check_figure(tap, tool, tmp):
+    args = [*SHORT[:2], "--type=spinlock", "--threads=1,2", "--keys=uniform:64,uniform:65", "--updates=0,1"]
+    run = tool(*args, f"--figure={tmp}/no.png", env={"PATH": str(tmp)})
+    tap.result(run.returncode == 1 and re.fullmatch(r"quiesce hashscale: .*gnuplot-nox.*\n", run.stderr) and not run.stdout and
+               not (tmp / "no.png").exists(), "no gnuplot: one line", told(run))
+    if execute(["sh", "-c", "command -v gnuplot"]).returncode:
+        tap.skip("figures", "gnuplot is not installed")
+        return
+    for suffix, begin in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        path = tmp / f"figure.{suffix}"
+        run = tool(*args, f"--figure={path}")
+        data = path.read_bytes() if path.exists() else b""
+        tap.result(run.returncode == 0 and not run.stderr and data.startswith(begin) and len(data) > 5000,
+                   f"a figure, {suffix}", told(run))
+    text = re.sub(r"<[^>]*>", "", path.read_text())
+    panels = sorted(set(re.findall(r"uniform:6[45], uniform.*", text)))
+    tap.result(panels == sorted(f"uniform:{n}, uniform{u}" for n in (64, 65) for u in ("", ", 1% updates")),
+               "a panel for each configuration", panels)
+
+
+def main():
+    args = argparse.ArgumentParser()
+    for name in ("tool", "doc"):
+        args.add_argument(f"--{name}", required=True)
+    opt = args.parse_args()
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    tap = Tap()
+    tool = Tool(tap, os.path.realpath(opt.tool))
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        check_all(tap, tool, opt.doc)
+        check_keys(tap, tool, tmp)
+        check_ratios(tap, tool)
+        check_resize(tap, tool)
+        check_formats(tap, tool)
+        check_figure(tap, tool, tmp)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
