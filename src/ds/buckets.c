@@ -357,8 +357,11 @@ static void resize_rest(struct rcu_head *head)
 		rest = move_batch(array);
 		quiesce__unlock(&array->lock);
 	}
-	if (rest != REST_PARKED)
-		call_rcu_sized(head, rest == REST_OVER ? array_left_rcu : resize_rest, bytes);
+	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
+	if (rest == REST_OVER)
+		call_rcu_sized(head, array_left_rcu, bytes);
+	else if (rest == REST_MORE)
+		call_rcu(head, resize_rest);
 }
 
 /* ---- resizing ---- */
@@ -376,7 +379,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 		return 0;
 	}
 	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
-	call_rcu_sized(&array->rcu, resize_rest, array->bytes);
+	call_rcu(&array->rcu, resize_rest);
 	return 0;
 }
 
@@ -472,7 +475,7 @@ static void tend(struct quiesce__table *table, const struct quiesce__update *u, 
 	if (quiesce_load_consume(BK2, &array->next)) {
 		move_some(table, array, HELP_LINES);
 		if (take_turn(array))
-			call_rcu_sized(&array->rcu, resize_rest, array->bytes);
+			call_rcu(&array->rcu, resize_rest);
 	} else if (array == u->array && change > 0) {
 		maybe_grow(table, array, count);
 	} else if (array == u->array && change < 0) {
@@ -513,7 +516,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 			waits = err == 0; /* for others, at the last buckets */
 			err = err < 0 ? err : 0;
 			if (take_turn(array))
-				call_rcu_sized(&array->rcu, resize_rest, array->bytes);
+				call_rcu(&array->rcu, resize_rest);
 		} else if (lines_of(array) < lines) {
 			err = resize(table, array, lines);
 		} else {
