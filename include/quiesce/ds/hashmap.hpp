@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/hashmap.hpp - hashmap.h with the types of its keys and values, in namespace quiesce; for C++20 and newer.
+ *
+ *	quiesce::rcu_hash_map<std::uint32_t, double> prices;
+ *
+ *	if (std::optional<double> price = prices.find(42))      // any thread, at any time
+ *		use(*price);
+ *
+ *	prices.insert_or_assign(42, 9.75);                      // updaters too
+ *	prices.erase(42);
+ *
+ * Keys and values are trivially copyable and lie in the table, eight bytes each at most: numbers, enumerations, pointers,
+ * small structures.  A key is what its bytes are, so it must have no padding and is no floating-point number; two
+ * pointers are equal if they are the same.  A value is a copy.  What a pointer points to is the caller's: who
+ * follows it holds a section from before find() until after the last use, and whoever erases it retires it.
+ *
+ * Of the values that need all eight bytes one cannot be stored, that which rcu_hash_map_absent names: the null pointer; the
+ * smallest number of a signed type; eight bytes of ones in any other type.
+ *
+ * Context, cost and order are those of hashmap.h; where that asks for a section, these functions open one, but for
+ * those that take it as an argument, and for iterators.
+ * Exceptions: std::bad_alloc, and nothing has changed; std::invalid_argument for the value that cannot be stored.  The try_
+ * functions return an std::errc instead.
+ */
+#ifndef QUIESCE_DS_HASHMAP_HPP
+#define QUIESCE_DS_HASHMAP_HPP
+
+#include <quiesce/ds/hashmap.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/ds/hashmap.hpp needs C++20; hashmap.h is for C and for C++11"
+#endif
+
+#include <quiesce/ds/raise.hpp>
+#include <quiesce/rcu.hpp>
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+/** rcu_hash_map_absent - the bytes, as a number, of the value of type V that is never stored.  For a type of one's own whose
+ * all-ones mean something it may be specialised. */
+template<class V>
+inline constexpr std::uint64_t rcu_hash_map_absent = std::is_pointer_v<V>                           ? 0
+						     : std::is_integral_v<V> && std::is_signed_v<V> ? std::uint64_t{ 1 } << 63
+												    : ~std::uint64_t{ 0 };
+
+template<class K>
+concept rcu_hash_map_key = std::is_trivially_copyable_v<K> && std::has_unique_object_representations_v<K> && sizeof(K) <= 8;
+
+template<class V>
+concept rcu_hash_map_value = std::is_trivially_copyable_v<V> && sizeof(V) <= 8;
+
+/** rcu_hash_map - a hashmap of K to V. */
+template<rcu_hash_map_key K, rcu_hash_map_value V> class rcu_hash_map {
+public:
+	using key_type = K;
+	using mapped_type = V;
+	using value_type = std::pair<K, V>;
+	using size_type = std::size_t;
+	using native_handle_type = struct ::hashmap *;
+	class iterator;
+
+	/* Allocates nothing; the seed is random. */
+	rcu_hash_map() noexcept { ::hashmap_init(&map_); }
+	/* For tests: the same order each time. */
+	explicit rcu_hash_map(std::uint64_t seed) noexcept { ::hashmap_init_seeded(&map_, seed); }
+	rcu_hash_map(const rcu_hash_map &) = delete;
+	rcu_hash_map &operator=(const rcu_hash_map &) = delete;
+	/* Nobody is inside any more: a reader would look at the map itself. */
+	~rcu_hash_map() { ::hashmap_destroy(&map_); }
+
+	/* The value, or none.  The second is for many of them in one section. */
+	std::optional<V> find(const K &key) const noexcept
+	{
+		rcu_reader section;
+
+		return find(key, section);
+	}
+	std::optional<V> find(const K &key, const rcu_reader &) const noexcept { return value_of(::hashmap_lookup(&map_, word_of_key(key))); }
+	bool contains(const K &key) const noexcept { return find(key).has_value(); }
+
+	/* If there is none with this key.  Returns whether. */
+	bool insert(const K &key, const V &value) { return detail::raise(try_insert(key, value)) == std::errc{}; }
+	/* Returns whether there was none with this key. */
+	bool insert_or_assign(const K &key, const V &value) { return !exchange(key, value).has_value(); }
+	/* The same, and returns the old value, or none. */
+	std::optional<V> exchange(const K &key, const V &value)
+	{
+		std::uint64_t old = 0;
+
+		detail::raise(error(::hashmap_set(&map_, word_of_key(key), word_of(value), &old)));
+		return value_of(old);
+	}
+	/* If there is this key and it has this value.  Returns whether. */
+	bool compare_exchange(const K &key, const V &expected, const V &value)
+		requires std::has_unique_object_representations_v<V>
+	{
+		return detail::raise(error(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
+	}
+
+	/* errc{}: inserted; file_exists, and *@ret_existing is what is there; not_enough_memory; invalid_argument. */
+	std::errc try_insert(const K &key, const V &value, V *ret_existing = nullptr) noexcept
+	{
+		std::uint64_t existing = 0;
+		std::errc result = error(::hashmap_insert(&map_, word_of_key(key), word_of(value), &existing));
+
+		if (ret_existing && result == std::errc::file_exists)
+			*ret_existing = *value_of(existing);
+		return result;
+	}
+	std::errc try_insert_or_assign(const K &key, const V &value) noexcept
+	{
+		return error(::hashmap_set(&map_, word_of_key(key), word_of(value), nullptr));
+	}
+	std::errc try_reserve(size_type n) noexcept { return error(::hashmap_reserve(&map_, n)); }
+	void reserve(size_type n) { detail::raise(try_reserve(n)); }
+
+	bool erase(const K &key) noexcept { return extract(key).has_value(); }
+	/* Returns the value, or none. */
+	std::optional<V> extract(const K &key) noexcept { return value_of(::hashmap_remove(&map_, word_of_key(key))); }
+
+	/* Exact when nobody updates. */
+	size_type size() const noexcept { return ::hashmap_count(&map_); }
+	bool empty() const noexcept { return size() == 0; }
+
+	/* Inside a section, which the iterators do not outlive.  What is there throughout comes once. */
+	iterator begin() const noexcept { return iterator(&map_); }
+	std::default_sentinel_t end() const noexcept { return {}; }
+	/* The same with a section around it: @fn(key, value). */
+	template<std::invocable<const K &, const V &> F> void for_each(F fn) const
+	{
+		rcu_reader section;
+
+		for (auto [key, value] : *this)
+			fn(key, value);
+	}
+
+	native_handle_type native_handle() noexcept { return &map_; }
+
+	/* How a key and a value lie in the table, for C code that shares it. */
+	static std::uint64_t word_of_key(const K &key) noexcept { return bytes(key); }
+	static std::uint64_t word_of(const V &value) noexcept
+	{
+		if constexpr (sizeof(V) < 8)
+			return bytes(value) | PRESENT;
+		else
+			return bytes(value) ^ rcu_hash_map_absent<V>;
+	}
+
+private:
+	/* A byte that smaller values leave. */
+	static constexpr std::uint64_t PRESENT = std::endian::native == std::endian::little ? std::uint64_t{ 1 } << 63 : 1;
+
+	template<class T> static std::uint64_t bytes(const T &object) noexcept
+	{
+		std::uint64_t w = 0;
+
+		std::memcpy(&w, &object, sizeof(T));
+		return w;
+	}
+
+	template<class T> static T object(std::uint64_t w) noexcept
+	{
+		alignas(T) unsigned char raw[sizeof(T)];
+
+		std::memcpy(raw, &w, sizeof(T));
+		return std::bit_cast<T>(raw);
+	}
+
+	static std::optional<V> value_of(std::uint64_t w) noexcept
+	{
+		if (!w)
+			return std::nullopt;
+		return object<V>(sizeof(V) < 8 ? w : w ^ rcu_hash_map_absent<V>);
+	}
+
+	static std::errc error(int result) noexcept { return static_cast<std::errc>(-result); }
+
+	struct ::hashmap map_;
+};
+
+/* A forward pass, of one thread. */
+template<rcu_hash_map_key K, rcu_hash_map_value V> class rcu_hash_map<K, V>::iterator {
+public:
+	using iterator_concept = std::input_iterator_tag;
+	using value_type = std::pair<K, V>;
+	using difference_type = std::ptrdiff_t;
+
+	iterator(iterator &&) noexcept = default;
+	iterator &operator=(iterator &&) noexcept = default;
+
+	value_type operator*() const noexcept { return { object<K>(key_), *value_of(value_) }; }
+	iterator &operator++() noexcept
+	{
+		if (!::quiesce_hashmap_next(map_, &iter_, &key_, &value_))
+			map_ = nullptr;
+		return *this;
+	}
+	void operator++(int) noexcept { ++*this; }
+	friend bool operator==(const iterator &a, std::default_sentinel_t) noexcept { return !a.map_; }
+
+private:
+	friend class rcu_hash_map;
+	explicit iterator(const struct ::hashmap *map) noexcept : map_(map) { ++*this; }
+
+	const struct ::hashmap *map_; /* null at the end */
+	struct ::hashmap_iter iter_{};
+	std::uint64_t key_ = 0, value_ = 0;
+};
+
+} // namespace quiesce
+
+#endif

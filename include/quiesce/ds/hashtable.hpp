@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/hashtable.hpp - hashtable.h with the types of its objects and keys, in namespace quiesce; for C++20 and newer.
+ *
+ *	struct user : quiesce::rcu_obj_base<user> {
+ *		std::string name;
+ *		int visits = 0;
+ *	};
+ *	quiesce::rcu_owning_hash_table<user, &user::name> users;
+ *
+ *	{                                                       // reader
+ *		std::scoped_lock section(quiesce::rcu_default_domain());
+ *		if (user *u = users.find("ada"))                // no std::string is made of it
+ *			use(u->visits);
+ *		for (user &u : users)
+ *			use(u.visits);
+ *	}
+ *
+ *	users.insert_unique(std::make_unique<user>());          // updaters
+ *	users.erase("ada");                                     // retires it
+ *
+ * The key is a member of the object and does not change while the object is in a table.  Lookups take what
+ * can be compared with it: for keys that are strings of any kind, any kind of string.
+ *
+ * A rcu_hash_table holds what is somebody else's: extract() what is to be reclaimed, and retire it.  An object may be in several.  A
+ * rcu_owning_hash_table retires objects that leave it by erase(), by insert_or_assign() of another, and by the
+ * end of the table.  Nothing else differs.
+ *
+ * Context, cost and order are those of hashtable.h: find(), iterators, and pointers from either belong into a section.
+ * Exceptions: std::bad_alloc, and nothing has changed: the object is the caller's still.  The try_ functions return
+ * an std::errc instead.  Hashes and comparisons do not throw.
+ */
+#ifndef QUIESCE_DS_HASHTABLE_HPP
+#define QUIESCE_DS_HASHTABLE_HPP
+
+#include <quiesce/ds/hashtable.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/ds/hashtable.hpp needs C++20; hashtable.h is for C and for C++11"
+#endif
+
+#include <quiesce/ds/raise.hpp>
+#include <quiesce/rcu.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+template<class T> concept rcu_hash_string = std::is_convertible_v<const T &, std::string_view>;
+
+/** rcu_hash - a seeded hash of strings, and of types that are what their bytes are: numbers, enumerations, pointers,
+ * structures without padding.  For another type: a class of one's own, called with the key, or with the key and the seed. */
+struct rcu_hash {
+	std::uint64_t operator()(std::string_view key, std::uint64_t seed) const noexcept
+	{
+		return ::quiesce_hash_bytes(key.data(), key.size(), seed);
+	}
+	template<class K>
+		requires(!rcu_hash_string<K> && std::has_unique_object_representations_v<K>)
+	std::uint64_t operator()(const K &key, std::uint64_t seed) const noexcept
+	{
+		return ::quiesce_hash(&key, sizeof(K), seed);
+	}
+};
+
+/** rcu_hash_equal - compares with ==; strings come as views. */
+struct rcu_hash_equal {
+	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
+};
+
+/* What becomes of an object that leaves a table. */
+struct rcu_hash_keep {
+	template<class T> void operator()(T *) const noexcept {}
+};
+struct rcu_hash_retire {
+	template<class T> void operator()(T *object) const noexcept { object->retire(); }
+};
+
+namespace detail {
+
+template<auto Member> struct hash_key_of;
+template<class T, class K, K T::*Member> struct hash_key_of<Member> {
+	using type = K;
+};
+
+/* What lookups compare with: a view for strings. */
+template<class K> using hash_query = std::conditional_t<rcu_hash_string<K>, std::string_view, K>;
+
+template<class K> decltype(auto) hash_view(const K &key) noexcept
+{
+	if constexpr (!rcu_hash_string<K>)
+		return (key);
+	else if constexpr (std::is_array_v<K>)
+		return std::string_view(key, ::strnlen(key, sizeof(K)));
+	else
+		return std::string_view(key);
+}
+
+template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t seed) noexcept
+{
+	if constexpr (std::is_invocable_v<const Hash &, const Q &, std::uint64_t>)
+		return Hash{}(key, seed);
+	else
+		return ::quiesce_hash_u64(Hash{}(key), seed);
+}
+
+} // namespace detail
+
+/** rcu_hash_table - a hashtable of T, found by the member Key. */
+template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal, class Drop = rcu_hash_keep>
+	requires std::is_member_object_pointer_v<decltype(Key)>
+class rcu_hash_table {
+	using member = typename detail::hash_key_of<Key>::type;
+	using query = detail::hash_query<member>;
+
+	/* An object that comes in: with its ownership, if that is the table's. */
+	static constexpr bool owning = !std::is_same_v<Drop, rcu_hash_keep>;
+	static_assert(alignof(T) >= 2, "objects are at even addresses");
+	using incoming = std::conditional_t<owning, std::unique_ptr<T> &&, T *>;
+
+public:
+	using value_type = T;
+	using key_type = member;
+	using size_type = std::size_t;
+	using native_handle_type = struct ::hashtable *;
+
+	/* Allocates nothing; the seed is random. */
+	rcu_hash_table() noexcept { ::hashtable_init(&table_, &updates); }
+	/* For tests: the same order each time. */
+	explicit rcu_hash_table(std::uint64_t seed) noexcept { ::hashtable_init_seeded(&table_, &updates, seed); }
+	rcu_hash_table(const rcu_hash_table &) = delete;
+	rcu_hash_table &operator=(const rcu_hash_table &) = delete;
+	/* Nobody is inside any more: a reader would look at the table itself. */
+	~rcu_hash_table()
+	{
+		::hashtable_destroy(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
+	}
+
+	/* The object, or null; inside a section.  Of several, any. */
+	T *find(const query &key) const noexcept { return static_cast<T *>(::hashtable_lookup(&table_, &lookups, &key)); }
+	bool contains(const query &key) const noexcept
+	{
+		rcu_reader section;
+
+		return find(key) != nullptr;
+	}
+
+	/* Beside others with its key, if there are any. */
+	std::errc try_insert(incoming object) noexcept
+	{
+		return settle(::hashtable_insert(&table_, address(object)), object);
+	}
+	void insert(incoming object) { detail::raise(try_insert(std::forward<incoming>(object))); }
+
+	/* If there is none with its key; else file_exists, and *@ret_existing is that, for who is in a section.  Returns whether. */
+	std::errc try_insert_unique(incoming object, T **ret_existing = nullptr) noexcept
+	{
+		void *existing = nullptr;
+		std::errc result = settle(::hashtable_insert_unique(&table_, address(object), &existing), object);
+
+		if (ret_existing)
+			*ret_existing = static_cast<T *>(existing);
+		return result;
+	}
+	bool insert_unique(incoming object, T **ret_existing = nullptr)
+	{
+		return detail::raise(try_insert_unique(std::forward<incoming>(object), ret_existing)) == std::errc{};
+	}
+
+	/* In place of one with its key.  Returns that, or null; it is the caller's, who retires it. */
+	std::errc try_exchange(incoming object, T **ret_old) noexcept
+	{
+		void *old = nullptr;
+		std::errc result = settle(::hashtable_set(&table_, address(object), &old), object);
+
+		*ret_old = static_cast<T *>(old);
+		return result;
+	}
+	T *exchange(incoming object)
+	{
+		T *old;
+
+		detail::raise(try_exchange(std::forward<incoming>(object), &old));
+		return old;
+	}
+	/* The same; the old one is dropped.  Returns whether there was none. */
+	bool insert_or_assign(incoming object) { return !drop(exchange(std::forward<incoming>(object))); }
+
+	/* @object, which has the same key, in place of @old, which is dropped.  Returns whether @old was there.
+	 * Throws std::invalid_argument if the keys differ. */
+	bool replace(T &old, incoming object)
+	{
+		return detail::raise(settle(::hashtable_replace(&table_, std::addressof(old), address(object)), object)) == std::errc{} &&
+		       drop(std::addressof(old));
+	}
+
+	/* The object leaves the table and is the caller's, who retires it; null: there was none. */
+	T *extract(const query &key) noexcept { return static_cast<T *>(::hashtable_remove_key(&table_, &key)); }
+	/* Returns whether it was there. */
+	bool extract(T &object) noexcept { return ::hashtable_remove(&table_, std::addressof(object)) == 0; }
+	/* The same; and it is dropped. */
+	bool erase(const query &key) noexcept { return drop(extract(key)); }
+	bool erase(T &object) noexcept { return extract(object) && drop(std::addressof(object)); }
+
+	/* Exact when nobody updates. */
+	size_type size() const noexcept { return ::hashtable_count(&table_); }
+	bool empty() const noexcept { return size() == 0; }
+	std::errc try_reserve(size_type n) noexcept { return static_cast<std::errc>(-::hashtable_reserve(&table_, n)); }
+	void reserve(size_type n) { detail::raise(try_reserve(n)); }
+
+	/* Inside a section, which the iterators do not outlive; the loop may update.  What is there throughout comes once. */
+	class iterator;
+	iterator begin() const noexcept { return iterator(&table_, nullptr); }
+	std::default_sentinel_t end() const noexcept { return {}; }
+	/* The same of the objects with a key, which lives as long as the range: for (T &object : table.equal_range(key)). */
+	class range;
+	range equal_range(const query &key) const noexcept { return range(&table_, key); }
+
+	native_handle_type native_handle() noexcept { return &table_; }
+
+private:
+	/* Lookups come with the address of a query, and so do updates; an object tells the table its key as the same if the member
+	 * is a query, else by its own address and 1, which no query has: objects are at even addresses, views too. */
+	static constexpr bool plain = std::is_same_v<query, member>;
+
+	static query key_at(const void *key) noexcept
+	{
+		const auto address = reinterpret_cast<std::uintptr_t>(key);
+
+		if constexpr (!plain)
+			if (address & 1)
+				return detail::hash_view(reinterpret_cast<const T *>(address - 1)->*Key);
+		return *static_cast<const query *>(key);
+	}
+	static std::uint64_t hash_any(const void *key, std::uint64_t seed) noexcept { return detail::hash_of<Hash, query>(key_at(key), seed); }
+	static std::uint64_t hash_query(const void *key, std::uint64_t seed) noexcept
+	{
+		return detail::hash_of<Hash, query>(*static_cast<const query *>(key), seed);
+	}
+	static const void *key_of(const void *object) noexcept
+	{
+		if constexpr (plain)
+			return std::addressof(static_cast<const T *>(object)->*Key);
+		else
+			return static_cast<const char *>(object) + 1;
+	}
+	static bool equal_any(const void *object, const void *key) noexcept { return equal(object, key_at(key)); }
+	static bool equal_query(const void *object, const void *key) noexcept { return equal(object, *static_cast<const query *>(key)); }
+	static bool equal(const void *object, const query &key) noexcept
+	{
+		return Equal{}(detail::hash_view(static_cast<const T *>(object)->*Key), key);
+	}
+	static constexpr ::hashtable_type updates = { hash_any, key_of, equal_any };
+	static constexpr ::hashtable_type lookups = { hash_query, key_of, equal_query };
+
+	static T *address(T *object) noexcept { return object; }
+	static T *address(const std::unique_ptr<T> &object) noexcept { return object.get(); }
+	static std::errc settle(int result, T *) noexcept { return static_cast<std::errc>(-result); }
+	static std::errc settle(int result, std::unique_ptr<T> &object) noexcept
+	{
+		if (result == 0)
+			static_cast<void>(object.release());
+		return static_cast<std::errc>(-result);
+	}
+	static bool drop(T *object) noexcept
+	{
+		if (object)
+			Drop{}(object);
+		return object != nullptr;
+	}
+
+	struct ::hashtable table_;
+};
+
+/* A forward pass, of one thread. */
+template<class T, auto Key, class Hash, class Equal, class Drop>
+	requires std::is_member_object_pointer_v<decltype(Key)>
+class rcu_hash_table<T, Key, Hash, Equal, Drop>::iterator {
+public:
+	using iterator_concept = std::input_iterator_tag;
+	using value_type = T;
+	using difference_type = std::ptrdiff_t;
+
+	iterator(iterator &&) noexcept = default;
+	iterator &operator=(iterator &&) noexcept = default;
+
+	T &operator*() const noexcept { return *object_; }
+	T *operator->() const noexcept { return object_; }
+	iterator &operator++() noexcept
+	{
+		object_ = static_cast<T *>(key_ ? ::quiesce_hashtable_next_match(table_, &iter_, key_) :
+						  ::quiesce_hashtable_next(table_, &iter_));
+		return *this;
+	}
+	void operator++(int) noexcept { ++*this; }
+	friend bool operator==(const iterator &a, std::default_sentinel_t) noexcept { return !a.object_; }
+
+private:
+	friend class rcu_hash_table;
+	iterator(const struct ::hashtable *table, const query *key) noexcept : table_(table), key_(key) { ++*this; }
+
+	const struct ::hashtable *table_;
+	const query *key_;
+	struct ::hashtable_iter iter_{};
+	T *object_;
+};
+
+template<class T, auto Key, class Hash, class Equal, class Drop>
+	requires std::is_member_object_pointer_v<decltype(Key)>
+class rcu_hash_table<T, Key, Hash, Equal, Drop>::range {
+public:
+	iterator begin() const noexcept { return iterator(table_, &key_); }
+	std::default_sentinel_t end() const noexcept { return {}; }
+
+private:
+	friend class rcu_hash_table;
+	range(const struct ::hashtable *table, const query &key) noexcept : table_(table), key_(key) {}
+
+	const struct ::hashtable *table_;
+	query key_;
+};
+
+/** rcu_owning_hash_table - the same, and it retires what leaves it. */
+template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal>
+using rcu_owning_hash_table = rcu_hash_table<T, Key, Hash, Equal, rcu_hash_retire>;
+
+} // namespace quiesce
+
+#endif

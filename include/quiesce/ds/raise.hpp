@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/raise.hpp - private: errors of the containers as exceptions. */
+#ifndef QUIESCE_DS_RAISE_HPP
+#define QUIESCE_DS_RAISE_HPP
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "the C++ faces need C++20; the headers of C are for C and for C++11"
+#endif
+
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+namespace quiesce::detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(std::errc error)
+{
+#if defined(__cpp_exceptions)
+	if (error == std::errc::invalid_argument)
+		throw std::invalid_argument("quiesce: a value or key that this container cannot hold");
+	throw std::bad_alloc();
+#else
+	static_cast<void>(error);
+	std::abort();
+#endif
+}
+
+/* The answers "it is there" and "it is not" are none. */
+inline std::errc raise(std::errc result)
+{
+	if (result == std::errc::not_enough_memory || result == std::errc::invalid_argument) [[unlikely]]
+		throw_error(result);
+	return result;
+}
+
+} // namespace quiesce::detail
+
+#endif
