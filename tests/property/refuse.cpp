@@ -72,3 +72,12 @@ void *__wrap_mmap(void *start, std::size_t bytes, int protection, int flags, int
 	return refused() ? MAP_FAILED : __real_mmap(start, bytes, protection, flags, fd, offset);
 }
 }
+
+void *refuse::allocate(std::size_t bytes)
+{
+	void *p = __real_calloc(1, bytes);
+
+	if (!p)
+		std::abort();
+	return p;
+}

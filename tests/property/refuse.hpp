@@ -3,6 +3,7 @@
 #ifndef QUIESCE_TESTS_REFUSE_HPP
 #define QUIESCE_TESTS_REFUSE_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace refuse {
@@ -13,6 +14,9 @@ void arm(std::uint32_t n, bool all);
 std::uint32_t count();
 /* None is refused from here on, and count() is 0. */
 void disarm();
+
+/* Zeroed bytes for free(), never refused. */
+void *allocate(std::size_t bytes);
 
 } // namespace refuse
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* walk.hpp - what a reader has to see that walks through a structure while it changes: what is there throughout, once each.
- * What comes or goes meanwhile may be seen or not, but never twice. */
+ * What comes or goes meanwhile may be seen or not, but not twice unless it came twice. */
 #ifndef QUIESCE_TESTS_WALK_HPP
 #define QUIESCE_TESTS_WALK_HPP
 
@@ -32,8 +32,9 @@ public:
 		SAME(seen.insert(id).second);
 		to_come.erase(id);
 	}
-	/* An updater removed it. */
+	/* An updater removed it; or put it in, maybe once more: then it may be seen once more. */
 	void gone(Id id) { to_come.erase(id); }
+	void added(Id id) { seen.erase(id); }
 
 	void reached_end()
 	{

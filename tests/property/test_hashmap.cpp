@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hashmap.cpp - hashmap against std::map: contents, answers, iteration while it changes, and want of memory. */
+#include "property.hpp"
+#include "refuse.hpp"
+#include "walk.hpp"
+
+#include <quiesce/ds/hash.h>
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/rcu.h>
+
+#include <cerrno>
+#include <map>
+
+namespace {
+
+enum verbs { INSERT, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE, REFUSE, SETTLE, WALK, STEP };
+const std::vector<properties::verb> map_verbs = {
+	{ "insert", 8 }, { "set", 5 },     { "replace", 4 }, { "remove", 7 }, { "lookup", 4 }, { "fill", 2 },
+	{ "drain", 1 },  { "reserve", 1 }, { "refuse", 4 },  { "settle", 2 }, { "walk", 2 },   { "step", 5 },
+};
+
+constexpr std::uint64_t SEED = 42;
+
+/* ---- keys: which of them are hard for the table ---- */
+
+std::uint64_t any_key(std::uint32_t n)
+{
+	return n == 0 ? 0 : n == 1 ? ~std::uint64_t{ 0 } : n % 2 ? n : n * 0x9e3779b97f4a7c15u;
+}
+
+/* Keys whose hashes have the same bits where @mask has ones: one bucket, or one tag, until a table is very large. */
+template<std::uint64_t mask> std::uint64_t colliding_key(std::uint32_t n)
+{
+	static const std::vector<std::uint64_t> keys = [] {
+		std::vector<std::uint64_t> found;
+
+		for (std::uint64_t key = 0; found.size() < 512; key++)
+			if ((quiesce_hash_u64(key, SEED) & mask) == (0x5555555555555555u & mask))
+				found.push_back(key);
+		return found;
+	}();
+
+	return keys[n % keys.size()];
+}
+constexpr std::uint64_t LOW = 0xfff, HIGH = std::uint64_t{ LOW } << 52;
+
+/* ---- maps that are wrong ---- */
+
+struct right {
+	static int insert(struct hashmap *map, std::uint64_t key, std::uint64_t value, std::uint64_t *ret_existing)
+	{
+		return hashmap_insert(map, key, value, ret_existing);
+	}
+	static std::uint64_t remove(struct hashmap *map, std::uint64_t key) { return hashmap_remove(map, key); }
+};
+/* Says that there was no memory, and has inserted all the same. */
+struct lies : right {
+	static int insert(struct hashmap *map, std::uint64_t key, std::uint64_t value, std::uint64_t *ret_existing)
+	{
+		int r = hashmap_insert(map, key, value, ret_existing);
+
+		return r == 0 && key == any_key(3) ? -ENOMEM : r;
+	}
+};
+/* Forgets another key when one that is large is removed. */
+struct forgets : right {
+	static std::uint64_t remove(struct hashmap *map, std::uint64_t key)
+	{
+		if (key == any_key(7))
+			hashmap_remove(map, any_key(5));
+		return hashmap_remove(map, key);
+	}
+};
+
+/* ---- the map and its model ---- */
+
+struct {
+	int refused, grown, steps;
+} reached;
+
+template<std::uint64_t (*key_of)(std::uint32_t), class Map> class pair : public properties::subject {
+public:
+	pair() { hashmap_init_seeded(&map, SEED); }
+	~pair() override
+	{
+		reader.end();
+		hashmap_destroy(&map);
+	}
+
+	void apply(const properties::op &o) override
+	{
+		std::uint64_t key = key_of(o.a);
+
+		switch (o.verb) {
+		case INSERT:
+			insert(key);
+			break;
+		case SET:
+			set(key);
+			break;
+		case REPLACE:
+			replace(key, o.b);
+			break;
+		case REMOVE:
+			remove(key);
+			break;
+		case LOOKUP:
+			lookup(key);
+			break;
+		case FILL:
+			for (std::uint32_t i = 0; i <= o.b % 1024; i++)
+				insert(key_of(o.a + i));
+			break;
+		case DRAIN:
+			for (std::uint32_t i = 0; i <= o.b; i++)
+				remove(key_of(o.a + i));
+			break;
+		case RESERVE:
+			answer(hashmap_reserve(&map, o.a), 0);
+			break;
+		case REFUSE:
+			refuse::arm(o.a % 8, o.b & 1);
+			break;
+		case SETTLE: /* takes long */
+			if (o.b % 8 == 0) {
+				reader.end();
+				rcu_barrier();
+			}
+			break;
+		case WALK:
+			begin_walk();
+			break;
+		case STEP:
+			for (std::uint32_t n = 0; n <= o.a % 32 && reader.open(); n++)
+				step();
+			break;
+		}
+		if (o.verb != REFUSE)
+			refuse::disarm();
+	}
+
+	void compare(bool last) override
+	{
+		SAME(hashmap_count(&map) == model.size());
+		if (!last && model.size() > 40 && nr_compared++ % 16)
+			return;
+		std::map<std::uint64_t, std::uint64_t> found;
+		struct hashmap_iter iter;
+		std::uint64_t key, value;
+		bool twice = false;
+
+		rcu_read_lock();
+		hashmap_for_each(key, value, &iter, &map)
+			twice |= !found.emplace(key, value).second;
+		rcu_read_unlock();
+		SAME(!twice);
+		SAME(found == model);
+		for (const auto &[k, v] : model)
+			lookup(k);
+	}
+
+private:
+	/* Was it done?  It may have failed for want of memory, but only if some was refused. */
+	bool answer(int said, int expected)
+	{
+		if (said == -ENOMEM) {
+			SAME(refuse::count() > 0);
+			reached.refused++;
+			return false;
+		}
+		SAME(said == expected);
+		return said == 0;
+	}
+
+	void insert(std::uint64_t key)
+	{
+		std::uint64_t value = ++next_value, existing = 0;
+		auto there = model.find(key);
+		int said = Map::insert(&map, key, value, &existing);
+
+		if (answer(said, there == model.end() ? 0 : -EEXIST)) {
+			model[key] = value;
+			reader.added(key);
+		} else if (said == -EEXIST)
+			SAME(existing == there->second);
+		if (model.size() > 512)
+			reached.grown++;
+	}
+
+	void set(std::uint64_t key)
+	{
+		std::uint64_t value = ++next_value, old = 0;
+		auto there = model.find(key);
+
+		if (answer(hashmap_set(&map, key, value, &old), 0)) {
+			SAME(old == (there == model.end() ? 0 : there->second));
+			if (!old)
+				reader.added(key);
+			model[key] = value;
+		} else {
+			SAME(there == model.end()); /* to replace needs no memory */
+		}
+	}
+
+	void replace(std::uint64_t key, std::uint32_t how)
+	{
+		std::uint64_t value = ++next_value;
+		auto there = model.find(key);
+		std::uint64_t old = there == model.end() || how % 4 == 0 ? value + 1 : there->second;
+		bool is_there = there != model.end() && there->second == old;
+
+		SAME(hashmap_replace(&map, key, old, value) == (is_there ? 0 : -ENOENT));
+		if (is_there)
+			there->second = value;
+	}
+
+	void remove(std::uint64_t key)
+	{
+		auto there = model.find(key);
+
+		SAME(Map::remove(&map, key) == (there == model.end() ? 0 : there->second));
+		if (there != model.end())
+			model.erase(there);
+		reader.gone(key);
+	}
+
+	void lookup(std::uint64_t key)
+	{
+		auto there = model.find(key);
+
+		rcu_read_lock();
+		std::uint64_t found = hashmap_lookup(&map, key);
+		rcu_read_unlock();
+		SAME(found == (there == model.end() ? 0 : there->second));
+	}
+
+	void begin_walk()
+	{
+		std::vector<std::uint64_t> keys;
+
+		for (const auto &[key, value] : model)
+			keys.push_back(key);
+		reader.begin(keys);
+		at = {};
+	}
+
+	void step()
+	{
+		std::uint64_t key, value;
+
+		reached.steps++;
+		if (quiesce_hashmap_next(&map, &at, &key, &value))
+			reader.see(key);
+		else
+			reader.reached_end();
+	}
+
+	struct hashmap map;
+	std::map<std::uint64_t, std::uint64_t> model;
+	std::uint64_t next_value = 0;
+	unsigned nr_compared = 0;
+	properties::walk<std::uint64_t> reader;
+	struct hashmap_iter at;
+};
+
+template<std::uint64_t (*key_of)(std::uint32_t), class Map = right> properties::property of(const char *name)
+{
+	properties::property p{ name, map_verbs, [] { return std::make_unique<pair<key_of, Map>>(); } };
+
+	p.nr_cases = 30;
+	p.unreached = [] {
+		std::string why;
+
+		if (!reached.refused || !reached.steps)
+			why = "no allocation was refused, or no reader moved";
+		reached = {};
+		return why;
+	};
+	return p;
+}
+
+} // namespace
+
+int main()
+{
+	properties::property lying = of<any_key, lies>("a map that lies about memory is found out, by one operation"),
+			   forgetful = of<any_key, forgets>("a map that forgets a key is found out, by two operations");
+
+	lying.planted = 1;
+	forgetful.planted = 2;
+	return properties::run({ of<any_key>("any keys"), of<colliding_key<LOW>>("keys whose hashes agree in their low bits"),
+			       of<colliding_key<HIGH>>("keys whose hashes agree in their high bits"), lying, forgetful });
+}
