@@ -82,6 +82,11 @@ static void set_root(struct idr *idr, struct node *node, unsigned int shift)
 	quiesce_store_release(ID2, &idr->root, (uintptr_t)node + shift);
 }
 
+static uint64_t used_of(const struct node *node)
+{
+	return quiesce_load_relaxed(&node->used); /* Relaxed: as peek(). */
+}
+
 static void set_used(struct node *node, uint64_t used)
 {
 	quiesce_store_relaxed(&node->used, used); /* Relaxed: before ID1's or ID2's store where ids come; late where they go. */
@@ -89,7 +94,7 @@ static void set_used(struct node *node, uint64_t used)
 
 static void add_to_count(struct idr *idr, size_t n)
 {
-	quiesce_store_relaxed(&idr->count, idr->count + n); /* Relaxed: idr_count() promises no order. */
+	quiesce_store_relaxed(&idr->count, idr_count(idr) + n); /* Relaxed: idr_count() promises no order. */
 }
 
 /* ---- nodes in hand, and nodes taken out ---- */
@@ -135,7 +140,7 @@ static void free_chain_rcu(struct rcu_head *head)
 
 static void free_tree(struct node *node, unsigned int shift)
 {
-	for (uint64_t bits = shift ? node->used : 0; bits; bits &= bits - 1)
+	for (uint64_t bits = shift ? used_of(node) : 0; bits; bits &= bits - 1)
 		free_tree(peek(node, __builtin_ctzll(bits)), shift - BITS);
 	platform_free(node);
 }
@@ -232,7 +237,7 @@ static void link_below(struct node *node, unsigned int i, struct node *below)
 {
 	below->up = node;
 	below->place = i;
-	set_used(node, node->used | bit_of(i));
+	set_used(node, used_of(node) | bit_of(i));
 	if (!below->free)
 		node->free &= ~bit_of(i);
 	set_slot(node, i, below);
@@ -243,7 +248,7 @@ static void occupy(struct node *leaf, unsigned int i, void *ptr)
 {
 	struct node *node = leaf;
 
-	set_used(leaf, leaf->used | bit_of(i));
+	set_used(leaf, used_of(leaf) | bit_of(i));
 	leaf->free &= ~bit_of(i);
 	for (; !node->free && node->up; node = node->up)
 		node->up->free &= ~bit_of(node->place);
@@ -396,7 +401,7 @@ static struct node *leaf_of(const struct idr *idr, uint64_t id)
 		return NULL;
 	for (; shift && node; shift -= BITS)
 		node = peek(node, index_of(id, shift));
-	return node && node->used & bit_of(index_of(id, 0)) ? node : NULL;
+	return node && used_of(node) & bit_of(index_of(id, 0)) ? node : NULL;
 }
 
 int quiesce_idr_replace(struct idr *idr, void *ptr, unsigned long id, void **ret_old)
@@ -422,7 +427,7 @@ static void vacate(struct node *node, unsigned int i)
 	bool was_full;
 
 	set_slot(node, i, NULL);
-	set_used(node, node->used & ~bit_of(i));
+	set_used(node, used_of(node) & ~bit_of(i));
 	do {
 		was_full = !node->free;
 		node->free |= bit_of(i);
@@ -437,7 +442,7 @@ static struct node *lower(struct idr *idr, struct node *out)
 	unsigned int shift;
 	struct node *root = root_of(idr, &shift), *below;
 
-	for (; root && shift && root->used == bit_of(0); root = below) {
+	for (; root && shift && used_of(root) == bit_of(0); root = below) {
 		below = peek(root, 0);
 		below->up = NULL;
 		shift -= BITS;
@@ -456,7 +461,7 @@ static struct node *prune(struct idr *idr, struct node *node)
 {
 	struct node *out = NULL, *up;
 
-	for (; node && !node->used; node = up) {
+	for (; node && !used_of(node); node = up) {
 		up = node->up;
 		if (up)
 			vacate(up, node->place);
@@ -497,7 +502,7 @@ void quiesce_idr_destroy(struct idr *idr)
 	root = root_of(idr, &shift);
 	nr = idr->nr_nodes;
 	set_root(idr, NULL, 0);
-	add_to_count(idr, 0 - idr->count);
+	add_to_count(idr, 0 - idr_count(idr));
 	idr->nr_nodes = 0;
 	idr_set_cursor(idr, 0);
 	quiesce__unlock(&idr->lock);
