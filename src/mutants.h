@@ -151,6 +151,7 @@
 	X(unlink_cuts, "a removed entry leads nowhere")                                \
 	X(splice_no_wait, "a splice does not wait for the readers of the list that it empties") \
 	X(nulls_unordered, "the link of an entry used again is stored without an order") \
+	X(nulls_at_tail, "an entry used again is added behind the others")             \
 	X(nulls_unchecked, "a walk does not see that it ended in another chain")       \
 	X(idr_two_loads, "idr_find() reads the height of the tree apart from its root")  \
 	X(idr_grow_early, "a new root is published before the old one is below it")   \

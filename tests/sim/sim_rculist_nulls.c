@@ -115,6 +115,28 @@ static void setup_moved(void)
 	sim_spawn(moves, NULL, "updater");
 }
 
+/* Within its chain: it leads a walk back to the head, not past the others to the end. */
+static void moves_within(void *unused)
+{
+	(void)unused;
+	for (uint64_t key = 4; key < 8; key += 2) {
+		leave(rover);
+		enter(rover, key);
+	}
+}
+
+/* The rover is at the head to begin with. */
+static void setup_within(void)
+{
+	begin();
+	if (QUIESCE_MUTANT(nulls_at_tail)) {
+		leave(always);
+		enter(always, 0);
+	}
+	world_readers(find_always);
+	sim_spawn(moves_within, NULL, "updater");
+}
+
 /* ---- what is found stays what was looked for ---- */
 
 static void find_rover(void)
@@ -185,6 +207,7 @@ static void setup_passed(void)
 const struct sim_scenario rculist_nulls_scenarios[] = {
 	{ .name = "nulls_moved", .what = "what stays is found while another moves", .setup = setup_moved,
 	  .must_see = "a walk that ended in another chain" },
+	{ .name = "nulls_within", .what = "... within its chain", .setup = setup_within },
 	{ .name = "nulls_renamed", .what = "a reference is of what was looked for", .setup = setup_renamed },
 	{ .name = "nulls_astray", .what = "a walk that goes astray finds complete entries", .setup = setup_astray,
 	  .must_see = "a walk that ended in another chain" },

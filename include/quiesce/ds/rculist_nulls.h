@@ -112,12 +112,6 @@ QUIESCE_FAST void quiesce__nulls_add(struct hlist_nulls_node *fresh, struct hlis
 		quiesce__nulls_back(next, &fresh->next);
 }
 
-/** hlist_nulls_add_head_rcu - add an entry as the first; readers may be at it. */
-QUIESCE_FAST void hlist_nulls_add_head_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
-{
-	quiesce__nulls_add(fresh, &head->first);
-}
-
 /** hlist_nulls_add_tail_rcu - add an entry as the last, if no reader can be at it.  Cost: a walk to the end. */
 QUIESCE_FAST void hlist_nulls_add_tail_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
 {
@@ -126,6 +120,15 @@ QUIESCE_FAST void hlist_nulls_add_tail_rcu(struct hlist_nulls_node *fresh, struc
 	while (!is_a_nulls(node = quiesce__link_peek(where)))
 		where = &node->next;
 	quiesce__nulls_add(fresh, where);
+}
+
+/** hlist_nulls_add_head_rcu - add an entry as the first; readers may be at it. */
+QUIESCE_FAST void hlist_nulls_add_head_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
+{
+	if (QUIESCE_MUTANT(nulls_at_tail))
+		hlist_nulls_add_tail_rcu(fresh, head);
+	else
+		quiesce__nulls_add(fresh, &head->first);
 }
 
 QUIESCE_FAST void quiesce__nulls_unlink(struct hlist_nulls_node *node, struct hlist_nulls_node **back)
