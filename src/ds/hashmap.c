@@ -3,12 +3,14 @@
  *
  *	a line:  | header: flags, keys written | key 1 | value 1 | key 2 | value 2 | key 3 | value 3 | next line |
  *
- * I1. A key is written only where the value is 0, and then the header counts, before the value is written.  So a lookup that found a
- *     key, then a value, then the same count in the header as before, has a value of that key.
+ * I1. A key is written only where the value is 0, and then the header counts, before the value is written.  A lookup that
+ *     found a key, then a value, then the same count in the header as before, has a value of that key: of an
+ *     earlier key it would not have found the value any more, of a later one it would have found the count.
  * I2. Of the words that are equal to a key in one line, only the last may have a value: it is the one that a lookup looks at.
  *     (A line begins with three keys 0 that are none.)
  *
- * HM1  key written, then counted | counted, then the keys read; value read, then the count again
+ * HM1  value taken out, then another key written | key read, then the value;
+ *      key written, then counted | counted, then the keys read; value read, then the count again
  * HM2  counted, then the value; a line filled in, then linked | found, then used
  */
 #include <quiesce/ds/hashmap.h>
@@ -52,7 +54,8 @@ static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t val
 /* Into a place without a value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
 {
-	quiesce_store_relaxed(&line->word[i], key); /* Relaxed: HM1 */
+	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
+	quiesce_store_release(HM1, &line->word[i], key);
 	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
@@ -303,7 +306,8 @@ static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		uint64_t header = quiesce_load_acquire(HM1, &line->word[0]);
 
-		*ret_key = quiesce_load_relaxed(&line->word[i]); /* Relaxed: HM1, and the header read again. */
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		*ret_key = quiesce_load_acquire(HM1, &line->word[i]);
 		/* HM2: acquire, pairs with HM2 in set_value() */
 		*ret_value = quiesce_load_acquire(HM2, &line->word[i + 1]);
 		/* HM1: acquire, pairs with HM1 in write_key() */

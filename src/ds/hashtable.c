@@ -389,7 +389,7 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 
 void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
-	struct hashtable rest = *ht;
+	struct hashtable rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } };
 	struct hashtable_iter it;
 	void *object;
 
@@ -397,8 +397,11 @@ void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, 
 	/* First, so that the callback of a resize looks at no object that @drop has freed. */
 	rest.table.array = quiesce__table_detach(&ht->table);
 	if (drop)
-		hashtable_for_each(object, &it, &rest)
+		hashtable_for_each(object, &it, &rest) {
+			/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
+			take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
 			drop(object, arg);
+		}
 	quiesce__table_release(rest.table.array);
 	rcu_read_unlock();
 }

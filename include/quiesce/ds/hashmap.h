@@ -54,11 +54,12 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 
 	for (;;) {
 		/* Which of the keys it is decides no branch, as nobody could foresee it: word 5 if that is it, else 3, else 1. */
-		uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: BK1 or HM1, and the header read again. */
+		uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: where to look. */
 		uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key; /* Relaxed: as above. */
 		uint64_t i = 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
 
-		if (quiesce_likely(quiesce_load_relaxed(&line->word[i]) == key)) { /* Relaxed: as above. */
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		if (quiesce_likely(quiesce_load_acquire(HM1, &line->word[i]) == key)) {
 			/* HM2: acquire, pairs with HM2 in set_value() */
 			uint64_t value = quiesce_load_acquire(HM2, &line->word[i + 1]), again;
 
@@ -134,7 +135,7 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
 /** hashmap_reserve - room for @nr keys, and never less.  As hashtable_reserve().  Return: 0; -ENOMEM. */
 static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
-/** hashmap_count - how many keys have a value; exact while nobody updates the map. */
+/** hashmap_count - how many keys have a value; exact while nobody updates the map and it is not being resized. */
 static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
 
 /** hashmap_stats - what the map looks like.  Cost: goes over all of it. */
