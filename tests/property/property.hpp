@@ -59,7 +59,7 @@ struct property {
 	int nr_cases = 100;
 	/* 0: it must hold.  Else the subject is wrong on purpose, and the sequence that shows it has to shrink to this. */
 	std::size_t planted = 0;
-	/* Called after all sequences have passed: has everything been reached that should be? */
+	/* Called after the sequences have passed: what has not been reached yet that should be? */
 	std::function<std::string()> unreached = {};
 };
 

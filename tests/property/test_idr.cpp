@@ -332,7 +332,8 @@ template<unsigned base, unsigned stride, class Idr = right> properties::property
 
 		if (!reached.refused || !reached.full || !reached.steps)
 			why = "no allocation was refused, no range was full, or no reader moved";
-		reached = {};
+		if (why.empty())
+			reached = {};
 		return why;
 	};
 	return p;

@@ -311,7 +311,8 @@ template<class List> properties::property of(const char *name)
 
 		if (nr_steps < 100 || nr_replaced_under_reader < 10)
 			why = "readers hardly moved";
-		nr_steps = nr_replaced_under_reader = 0;
+		if (why.empty())
+			nr_steps = nr_replaced_under_reader = 0;
 		return why;
 	};
 	return p;

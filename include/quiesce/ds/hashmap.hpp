@@ -87,7 +87,10 @@ public:
 
 		return find(key, section);
 	}
-	std::optional<V> find(const K &key, const rcu_reader &) const noexcept { return value_of(::hashmap_lookup(&map_, word_of_key(key))); }
+	std::optional<V> find(const K &key, const rcu_reader &) const noexcept
+	{
+		return value_of(::hashmap_lookup(&map_, word_of_key(key)));
+	}
 	bool contains(const K &key) const noexcept { return find(key).has_value(); }
 
 	/* If there is none with this key.  Returns whether. */

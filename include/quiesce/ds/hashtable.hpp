@@ -240,7 +240,10 @@ private:
 				return detail::hash_view(reinterpret_cast<const T *>(address - 1)->*Key);
 		return *static_cast<const query *>(key);
 	}
-	static std::uint64_t hash_any(const void *key, std::uint64_t seed) noexcept { return detail::hash_of<Hash, query>(key_at(key), seed); }
+	static std::uint64_t hash_any(const void *key, std::uint64_t seed) noexcept
+	{
+		return detail::hash_of<Hash, query>(key_at(key), seed);
+	}
 	static std::uint64_t hash_query(const void *key, std::uint64_t seed) noexcept
 	{
 		return detail::hash_of<Hash, query>(*static_cast<const query *>(key), seed);
