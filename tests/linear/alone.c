@@ -58,8 +58,9 @@ static void burst(const struct type *type, uint32_t nr, uint64_t *random)
 {
 	uint64_t first = nr_bursts * MAX_BURST;
 
-	if (type->reserve && draw(random) % 4 == 0)
-		type->reserve(nr);
+	/* No reservation: it may shrink again. */
+	if (type->reserve)
+		type->reserve(draw(random) % 4 ? 0 : nr);
 	for (uint32_t i = 0; i < nr && !time_is_up(); i++)
 		insert(type, key_of_burst(type, nr_bursts, i), value_of(CLIENT_BURST, first + i + 1));
 	for (uint32_t i = 0; i < nr && !time_is_up(); i += 1 + draw(random) % 8)
@@ -70,7 +71,7 @@ static void burst(const struct type *type, uint32_t nr, uint64_t *random)
 
 void *grow_and_shrink(void *arg)
 {
-	static const uint32_t sizes[] = { 32, 64, 128, 256, 512, 1024, MAX_BURST };
+	static const uint32_t sizes[] = { 16, 32, 64, 128, 256, 512, MAX_BURST };
 	const struct type *type = arg;
 	uint64_t random = 521288629;
 

@@ -229,13 +229,17 @@ static uint64_t write_round(FILE *file)
 
 static uint64_t play_round(FILE *file, uint64_t number, uint64_t *random)
 {
-	static const uint32_t keys[] = { 8, 64, 2, 1024, 16 }, crowd[] = { 2, 4, 8 };
+	static const struct {
+		uint32_t keys, workers;
+		bool alike;
+	} regimes[] = { { 8, 4, true }, { 64, 8, false }, { 8, 2, false }, { 16, 8, true }, { 1024, 4, true }, { 2, 4, false }, { 8, 8, true } };
+	uint32_t regime = number % (sizeof regimes / sizeof *regimes);
 
-	current.keys = keys[number % (sizeof keys / sizeof *keys)];
+	current.keys = regimes[regime].keys;
 	if (type->model == MODEL_IDS && (current.keys > 8 * GROUP || current.keys < GROUP))
 		current.keys = 4 * GROUP;
-	current.workers = crowd[number % (sizeof crowd / sizeof *crowd)];
-	keys_choose(type, current.keys, number % 2, random);
+	current.workers = regimes[regime].workers;
+	keys_choose(type, current.keys, regimes[regime].alike, random);
 	for (struct worker *w = worker; w < worker + MAX_WORKERS; w++)
 		w->nr = 0;
 	/* Two ticks for each event; removals at the end are more of them. */
