@@ -8,6 +8,7 @@
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
 #	make linear          millions of operations on containers, judged by a checker in Go
+#	make bench-rust      tables of Rust at the work of hashscale; needs cargo
 #	make install         DESTDIR=... PREFIX=/usr/local
 #	make clean
 
@@ -38,6 +39,9 @@ linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
 
+bench-rust:
+	@cd bench/rust && cargo build --release && ./target/release/hashscale
+
 install: bootstrap-run
 	@[ -f $(BUILD)/build.ninja ] || $(MESON) setup $(BUILD) --prefix=$(PREFIX)
 	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
@@ -54,4 +58,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run test test-release mutants linear install clean
+.PHONY: all run test test-release mutants linear bench-rust install clean
