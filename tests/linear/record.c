@@ -232,7 +232,9 @@ static uint64_t play_round(FILE *file, uint64_t number, uint64_t *random)
 	static const struct {
 		uint32_t keys, workers;
 		bool alike;
-	} regimes[] = { { 8, 4, true }, { 64, 8, false }, { 8, 2, false }, { 16, 8, true }, { 1024, 4, true }, { 2, 4, false }, { 8, 8, true } };
+	} regimes[] = {
+		{ 8, 4, true }, { 64, 8, false }, { 8, 2, false }, { 16, 8, true }, { 1024, 4, true }, { 2, 4, false }, { 8, 8, true },
+	};
 	uint32_t regime = number % (sizeof regimes / sizeof *regimes);
 
 	current.keys = regimes[regime].keys;
