@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* failmalloc.c - to be preloaded: allocation number FAIL_AT fails, counted from 0.
+/* failmalloc.c - to be preloaded: allocation number FAIL_AT fails, counted from 0; with FAIL_MMAP=1 those by mmap() too.
  *
  * With FAIL_FROM_THERE=1 all later ones fail too.  At the end the number of
  * allocations is written to the file named by FAIL_REPORT.
@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
@@ -19,7 +22,7 @@ extern void *__libc_memalign(size_t alignment, size_t size);
 void *memalign(size_t alignment, size_t size);
 
 static uint64_t count, fail_at = UINT64_MAX;
-static int for_ever;
+static int for_ever, fail_mmap;
 
 static int fails(void)
 {
@@ -66,6 +69,13 @@ int posix_memalign(void **ret_p, size_t alignment, size_t size)
 	return 0;
 }
 
+void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	if (fail_mmap && fails())
+		return MAP_FAILED;
+	return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
+}
+
 /* Counts from here: what the loader allocates before is not the program's. */
 __attribute__((constructor(101))) static void begin(void)
 {
@@ -73,6 +83,7 @@ __attribute__((constructor(101))) static void begin(void)
 
 	count = 0;
 	for_ever = from && *from == '1';
+	fail_mmap = getenv("FAIL_MMAP") != NULL;
 	fail_at = at ? strtoull(at, NULL, 10) : UINT64_MAX;
 }
 
