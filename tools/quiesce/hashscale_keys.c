@@ -79,7 +79,7 @@ static bool read_lines(struct hash_keys *keys, FILE *f)
 	while ((n = getline(&line, &size, f)) >= 0 && keys->nr < HASH_MAX_KEYS) {
 		if (n && line[n - 1] == '\n')
 			n--;
-		if (!n)
+		if (!n || !strncmp(line, "//", 2)) /* a comment, in the list of public suffixes */
 			continue;
 		if (keys->nr == room) {
 			uint64_t *more = realloc(keys->key, (room = 2 * room + 1024) * sizeof(*more));
