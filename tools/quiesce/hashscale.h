@@ -93,6 +93,11 @@ bool hash_cell_measure(struct hash_cell *cell);
 /* What is wrong with @tally, as a note; true: nothing. */
 bool hash_tally_good(const struct hash_tally *tally, const char *where);
 
+/* ---- hashscale.c ---- */
+
+/* Sets the fences of @options if nobody asked for any. */
+void hashscale_default_fence(struct options *options);
+
 /* ---- hashscale_emit.c, hashscale_figure.c ---- */
 
 bool hashscale_is_row(const struct cell *c);
@@ -102,7 +107,7 @@ void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
 void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* "uniform:1000, uniform, 1% updates", in a static buffer. */
 const char *hashscale_title(enum scenario scenario);
-/* T(n) / (n T(1)); NAN: T(1) is not there. */
+/* T(n) / (n T(1)), n at most the CPUs; NAN: T(1) is not there. */
 double hashscale_efficiency(const struct results *results, const struct cell *c);
 /* The article's, at four CPUs; NAN: it has none of that name. */
 double hashscale_article(const char *type);

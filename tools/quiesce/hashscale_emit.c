@@ -50,7 +50,9 @@ static double most(const struct cell *c)
 
 double hashscale_efficiency(const struct results *results, const struct cell *c)
 {
-	return median(c) / c->threads / median(results_find(results, c->command, c->op->name, c->scenario, c->fence, 1));
+	int threads = c->threads < cpus_online() ? c->threads : cpus_online();
+
+	return median(c) / threads / median(results_find(results, c->command, c->op->name, c->scenario, c->fence, 1));
 }
 
 double hashscale_article(const char *type)

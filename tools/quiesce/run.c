@@ -2,6 +2,7 @@
 /* run.c - the headline: everything side by side, in two minutes. */
 #include <string.h>
 
+#include "hashscale.h"
 #include "run.h"
 #include "rwscale.h"
 #include "team.h"
@@ -12,6 +13,7 @@
 #define WAIT_S 0.15
 #define RETIRE_S 0.1
 #define BURST_S 0.2 /* a burst is cut off after that */
+#define LOOKUP_S 0.03
 
 const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
 					    "shazptr_wildcard_skip_self_scan", NULL };
@@ -42,7 +44,7 @@ bool run_listed(const char *const *list, const char *name)
 /* Without these there are no ratios, if time runs out. */
 static void yardsticks_first(const struct op **types, int nr)
 {
-	static const char *const yardsticks[] = { RUN_YARDSTICK, "refcnt", "pthread_rwlock", "rcu_sync", NULL };
+	static const char *const yardsticks[] = { RUN_YARDSTICK, "refcnt", "pthread_rwlock", "rcu_sync", RUN_LOOKUP_YARDSTICK, NULL };
 	int first = 0;
 
 	for (int i = 0; i < nr; i++)
@@ -59,6 +61,7 @@ static void measure(const struct options *options, const struct part *part, uint
 	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
 			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
 	const struct op *types[MAX_TYPES];
+	struct options mine = *options;
 	int nr = options_types(options, part->command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++)
@@ -68,8 +71,12 @@ static void measure(const struct options *options, const struct part *part, uint
 	yardsticks_first(types, kept);
 	for (; part->readers[base.nr_readers]; base.nr_readers++)
 		base.readers[base.nr_readers] = part->readers[base.nr_readers];
+	if (part->command == &hashscale_command) {
+		base.hash = run_hash_plan;
+		hashscale_default_fence(&mine);
+	}
 	if (!interrupted())
-		jobs_run(part->command, options, &base, types, kept, results);
+		jobs_run(part->command, &mine, &base, types, kept, results);
 }
 
 /* What is too slow with 64 readers, or twice the same, has its place in the subcommands. */
@@ -96,6 +103,13 @@ const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_p
 				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
 const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
 
+/* Two sizes of tables: in the caches, and not. */
+const struct hash_plan run_hash_plan = {
+	.set = { { "uniform:1000", "", 1000 }, { "uniform:1000000", "", 1000000 } }, .nr_sets = 2, .nr_updates = 1,
+};
+static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
+				       "liburcu_lfht", "ck_ht", "tbb_hash_map", NULL };
+
 #define BIT(scenario) (1u << SCENARIO_##scenario)
 
 /* In the order of importance: if this machine is so slow that something has to give, it is the last rounds. */
@@ -106,6 +120,7 @@ static const struct part parts[] = {
 	{ &refscale_command, READ_S, 124, 0, { 1, 2, 64 }, NULL, no_reads },
 	{ &rwscale_command, BURST_S, 132, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL },
 	{ &retirescale_command, RETIRE_S, 142, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL },
+	{ &hashscale_command, LOOKUP_S, 157, 0, { 1, 2 }, lookups, NULL },
 };
 
 static void measure_all(const struct options *options, struct results *results)
@@ -127,6 +142,7 @@ static int run(const struct options *options)
 	int status;
 
 	mine.runs = ROUNDS;
+	hashscale_emit_plan(&run_hash_plan, command_type(&hashscale_command, "spinlock"));
 	measure_all(&mine, &results);
 	if (options->format == FORMAT_TABLE)
 		run_print(out, &results);
@@ -148,11 +164,12 @@ static bool fits(const struct op *op)
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "The headline in two minutes: hazard pointers and RCU beside liburcu, locks and raw floors.",
-	.doc = "A short rcuscale, refscale, rwscale and retirescale, as tables. The first one repeats the test that came with the "
-	       "kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its figures beside "
-	       "those of this machine; the next ones are what that test left out: readers that are in the way. Ratios are "
-	       "to liburcu; those of ways to hold one object are to a reference count, those of locks to pthread_rwlock. Bursts of writes "
-	       "stand beside the figures that came with the kernel's rcu_sync. The subcommands themselves show more.",
+	.doc = "A short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one repeats the test that came "
+	       "with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its figures beside "
+	       "those of this machine; the next ones are what that test left out: readers that are in the way. Ratios are to liburcu; "
+	       "those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of hash tables to a"
+	       " spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's rcu_sync. The "
+	       "subcommands themselves show more.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

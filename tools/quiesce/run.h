@@ -6,6 +6,7 @@
 #include "tool.h"
 
 #define RUN_YARDSTICK "liburcu_memb"
+#define RUN_LOOKUP_YARDSTICK "spinlock"
 
 /* The types of the document's table, NULL at the end; how many readers run beside its updater. */
 extern const char *const run_document_types[];
@@ -15,6 +16,8 @@ int run_document_readers(void);
  * they are in one of these; locks that bursts are for. */
 extern const char *const run_hazard_types[], *const run_lock_types[], *const run_no_reads[], *const run_burst_types[];
 bool run_listed(const char *const *list, const char *name);
+
+extern const struct hash_plan run_hash_plan;
 
 void run_print(FILE *out, const struct results *results);
 void run_print_bursts(FILE *out, const struct results *results); /* run_bursts.c */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hashscale.h"
 #include "retirescale.h"
 #include "run.h"
 
@@ -258,6 +259,20 @@ static void print_retire(FILE *out, const struct results *results)
 		    retire_table, NULL, NULL, false });
 }
 
+static void print_lookups(FILE *out, const struct results *results)
+{
+	const struct column columns[] = {
+		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true },
+		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true },
+		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true },
+		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true },
+		LAST_COLUMN,
+	};
+
+	print_table(out, results, (struct table){ "Hash tables: lookups per second of all threads, in tables of 1000 and of 1000000 "
+		    "elements of 16 bytes", RUN_LOOKUP_YARDSTICK, columns, hash_types, NULL, NULL, false });
+}
+
 void run_print(FILE *out, const struct results *results)
 {
 	emit_head(out);
@@ -275,6 +290,7 @@ void run_print(FILE *out, const struct results *results)
 		    run_lock_types, NULL, false });
 	run_print_bursts(out, results);
 	print_retire(out, results);
+	print_lookups(out, results);
 	for (size_t i = 0; i < results->nr_notes; i++)
 		fprintf(out, "note: %s\n", results->note[i]);
 }

@@ -2,6 +2,12 @@
 /* scenario.c - names of what readers do while something is measured. */
 #include "tool.h"
 
+/* Each set of keys has as many as there may be shares of updates. */
+#define HASH_SET(set, name)                                                                                           \
+	[SCENARIO_HASH + (set) * HASH_MAX_UPDATES ... SCENARIO_HASH + ((set) + 1) * HASH_MAX_UPDATES - 1] = \
+		{ name, "operations/s", "lookups, and updates, of a table" }
+_Static_assert(HASH_MAX_SETS == 4, "each set has a name");
+
 const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_NONE] = { "read", "ns", "CPU time of one read-side operation" },
 	[SCENARIO_IDLE] = { "idle", "us", "readers registered, but asleep outside sections" },
@@ -33,7 +39,7 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_RW_DENSE] = { "dense", "ms", "the same, while readers read back to back" },
 	[SCENARIO_RW_RARE] = { "rare", "us", "how long a writer waits that comes when readers are fast; readers back to back" },
 	[SCENARIO_RW_OFTEN] = { "often", "us", "the same of one that writes back to back" },
-	[SCENARIO_HASH ... SCENARIO_HASH_END - 1] = { "hash", "operations/s", "lookups, and updates, of a table" },
+	HASH_SET(0, "hash"), HASH_SET(1, "hash2"), HASH_SET(2, "hash3"), HASH_SET(3, "hash4"),
 	[SCENARIO_READS] = { "reads", "count", "read-side sections" },
 	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
 	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
