@@ -12,8 +12,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <sched.h>
+#include <set>
+#include <unordered_set>
 
 namespace {
 
@@ -26,7 +29,6 @@ const std::vector<properties::verb> table_verbs = {
 
 struct object {
 	std::uint64_t key;
-	int serial; /* negative: not to be seen any more */
 	struct rcu_head rcu;
 };
 
@@ -77,7 +79,16 @@ public:
 		hashtable_stats(&table, &stats);
 		reached.resizes += stats.resizes;
 		reader.end();
-		hashtable_destroy(&table, [](void *o, void *) { drop(static_cast<object *>(o)); }, nullptr);
+		std::set<object *> dropped;
+		hashtable_destroy(&table, [](void *o, void *to) { static_cast<std::set<object *> *>(to)->insert(static_cast<object *>(o)); },
+				  &dropped);
+		for (const auto &[key, o] : model)
+			if (!dropped.erase(o) && !std::uncaught_exceptions())
+				std::abort(); /* told with the sequence */
+		if (!dropped.empty() && !std::uncaught_exceptions())
+			std::abort();
+		for (object *o : all)
+			kfree_rcu(o, rcu);
 	}
 
 	void apply(const properties::op &o) override
@@ -164,14 +175,26 @@ public:
 	}
 
 private:
-	static void drop(object *gone) { kfree_rcu(gone, rcu); }
+	/* Readers may be there. */
+	void drop(object *gone)
+	{
+		all.erase(gone);
+		kfree_rcu(gone, rcu);
+	}
+
+	/* Nobody has seen it. */
+	void forget(object *fresh)
+	{
+		all.erase(fresh);
+		std::free(fresh);
+	}
 
 	object *make(std::uint64_t key)
 	{
 		auto *fresh = static_cast<object *>(refuse::allocate(sizeof(object)));
 
 		fresh->key = key;
-		fresh->serial = ++serial;
+		all.insert(fresh);
 		return fresh;
 	}
 
@@ -216,7 +239,7 @@ private:
 		if (done)
 			model.emplace(fresh->key, fresh);
 		else
-			std::free(fresh); /* nobody has seen it */
+			forget(fresh);
 		return done;
 	}
 
@@ -279,11 +302,11 @@ private:
 			object *none = make(fresh->key);
 
 			SAME(hashtable_replace(&table, none, fresh) == -ENOENT);
-			std::free(none);
-			std::free(fresh);
+			forget(none);
+			forget(fresh);
 		} else if (fresh->key != key) {
 			SAME(hashtable_replace(&table, old, fresh) == -EINVAL);
-			std::free(fresh);
+			forget(fresh);
 		} else {
 			SAME(hashtable_replace(&table, old, fresh) == 0);
 			leave(old);
@@ -316,7 +339,7 @@ private:
 		object *none = make(key);
 
 		SAME(hashtable_remove(&table, none) == -ENOENT);
-		std::free(none);
+		forget(none);
 	}
 
 	void lookup(std::uint64_t key)
@@ -361,7 +384,7 @@ private:
 
 	struct hashtable table;
 	std::multimap<std::uint64_t, object *> model;
-	int serial = 0;
+	std::unordered_set<object *> all; /* that are not free */
 	unsigned nr_compared = 0;
 	properties::walk<object *> reader;
 	struct hashtable_iter at;
