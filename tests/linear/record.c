@@ -46,7 +46,8 @@ static const struct type *const types[] = {
 static struct round {
 	uint32_t keys, workers;
 	uint64_t last_tick;
-	bool over; /* no more rounds */
+	bool sparse; /* most keys are removed before others are looked up: the places of keys are used again */
+	bool over;   /* no more rounds */
 } current;
 
 static struct worker {
@@ -128,7 +129,7 @@ void *allocate(size_t bytes)
 /* Times in which keys are rather inserted, and times in which they are rather removed. */
 static enum kind choose_kind(struct worker *w)
 {
-	bool removing = LOAD(&ticks.now) >> 11 & 1;
+	bool removing = current.sparse || LOAD(&ticks.now) >> 11 & 1;
 	uint32_t weights[NR_KINDS], sum = 0, r;
 	enum kind kind = 0;
 
@@ -231,9 +232,10 @@ static uint64_t play_round(FILE *file, uint64_t number, uint64_t *random)
 {
 	static const struct {
 		uint32_t keys, workers;
-		bool alike;
+		bool alike, sparse;
 	} regimes[] = {
-		{ 8, 4, true }, { 64, 8, false }, { 8, 2, false }, { 16, 8, true }, { 1024, 4, true }, { 2, 4, false }, { 8, 8, true },
+		{ 8, 4, true, false },  { 64, 8, true, true },   { 8, 2, false, false }, { 16, 8, true, true },
+		{ 64, 4, false, true }, { 2, 4, false, false }, { 8, 8, true, true },   { 1024, 4, true, false },
 	};
 	uint32_t regime = number % (sizeof regimes / sizeof *regimes);
 
@@ -241,6 +243,7 @@ static uint64_t play_round(FILE *file, uint64_t number, uint64_t *random)
 	if (type->model == MODEL_IDS && (current.keys > 8 * GROUP || current.keys < GROUP))
 		current.keys = 4 * GROUP;
 	current.workers = regimes[regime].workers;
+	current.sparse = regimes[regime].sparse;
 	keys_choose(type, current.keys, regimes[regime].alike, random);
 	for (struct worker *w = worker; w < worker + MAX_WORKERS; w++)
 		w->nr = 0;
