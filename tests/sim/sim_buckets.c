@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_buckets.c - tables that become larger and smaller under their readers and updaters, on the simulated machine. */
+#include "sim_buckets.h"
+
+#include <errno.h>
+
+/* Each scenario as one of a hashtable and one of a hashmap. */
+#define BOTH(name)                                              \
+	static void table_##name(void) { setup_##name(TABLE); } \
+	static void map_##name(void) { setup_##name(MAP); }
+
+static int key[NR_KEYS];
+
+static size_t room(enum world_kind kind, int lines)
+{
+	return lines == 1 ? 1 : (size_t)lines * (kind == MAP ? 2 : 4);
+}
+
+static void fill(int from, int to)
+{
+	for (int i = from; i < to; i++)
+		world_insert(key[i]);
+}
+
+/* ---- one line becomes two ---- */
+
+/* Owner 0 has the last key that fits in, and one more; owner 1 has the first. */
+static void grow(void *unused)
+{
+	(void)unused;
+	world_insert(key[8]);
+	world_remove(key[7]);
+	world_set(key[8]);
+}
+
+static void other(void *unused)
+{
+	(void)unused;
+	world_set(key[1]);
+	world_remove(key[1]);
+	world_insert(key[1]);
+}
+
+static int prepare_grow(enum world_kind kind)
+{
+	int nr = kind == MAP ? 3 : 7;
+
+	world_begin(kind, room(kind, 1));
+	key[1] = world_key(1, 1, -1);
+	key[2] = world_key(2, 0, -1);
+	for (int i = 3; i < nr; i++) {
+		key[i] = world_key(2, i & 1, -1);
+		world_unwatch(key[i]);
+	}
+	key[7] = world_key(0, 0, key[1]);
+	key[8] = world_key(0, 1, key[2]);
+	fill(1, nr);
+	world_insert(key[7]);
+	return nr;
+}
+
+static void setup_grow(enum world_kind kind)
+{
+	prepare_grow(kind);
+	world_spawn(grow, NULL, "owner 0");
+	world_spawn(other, NULL, "owner 1");
+	world_readers();
+}
+BOTH(grow)
+
+static void setup_walk_grow(enum world_kind kind)
+{
+	prepare_grow(kind);
+	world_spawn(grow, NULL, "owner 0");
+	world_spawn(other, NULL, "owner 1");
+	world_spawn(world_iterator, NULL, "iterator");
+}
+BOTH(walk_grow)
+
+/* ---- eight lines become more ---- */
+
+static void reserve(void *nr)
+{
+	sim_assert(quiesce__table_reserve(&world_table->table, (uintptr_t)nr) == 0 || world_may_fail);
+}
+
+static void two(void *first)
+{
+	int i = (intptr_t)first;
+
+	world_set(key[i]);
+	world_remove(key[i + 1]);
+	world_insert(key[i + 1]);
+}
+
+static void prepare_wide(enum world_kind kind)
+{
+	world_begin(kind, room(kind, 8));
+	key[0] = world_key(0, 0, -1);
+	key[1] = world_key(0, 5, -1);
+	key[2] = world_key(1, 7, -1);
+	key[3] = world_key(1, 0, -1);
+	fill(0, 4);
+}
+
+static void setup_wide(enum world_kind kind)
+{
+	prepare_wide(kind);
+	world_spawn(reserve, (void *)room(kind, 16), "reserver");
+	world_spawn(two, (void *)0, "owner 0");
+	world_spawn(two, (void *)2, "owner 1");
+	world_readers();
+}
+BOTH(wide)
+
+static void setup_walk_wide(enum world_kind kind)
+{
+	prepare_wide(kind);
+	world_spawn(reserve, (void *)room(kind, 16), "reserver");
+	world_spawn(two, (void *)0, "owner 0");
+	world_spawn(world_iterator, NULL, "iterator");
+}
+BOTH(walk_wide)
+
+/* ---- eight lines become two ---- */
+
+static void shrink(void *unused)
+{
+	(void)unused;
+	world_remove(key[0]);
+	world_set(key[1]);
+	world_insert(key[0]);
+}
+
+static void prepare_shrink(enum world_kind kind)
+{
+	world_begin(kind, room(kind, 8));
+	key[0] = world_key(0, 1, -1);
+	key[1] = world_key(0, 4, -1);
+	key[2] = world_key(1, 2, key[1]);
+	key[3] = world_key(2, 6, -1);
+	key[4] = world_key(2, 7, -1);
+	fill(0, kind == MAP ? 3 : 5);
+}
+
+static void once(void *unused)
+{
+	(void)unused;
+	world_set(key[2]);
+	world_set(key[2]);
+}
+
+static void setup_shrink(enum world_kind kind)
+{
+	prepare_shrink(kind);
+	world_spawn(shrink, NULL, "owner 0");
+	world_spawn(once, NULL, "owner 1");
+	world_readers();
+}
+BOTH(shrink)
+
+static void setup_walk_shrink(enum world_kind kind)
+{
+	prepare_shrink(kind);
+	world_spawn(shrink, NULL, "owner 0");
+	world_spawn(once, NULL, "owner 1");
+	world_spawn(world_iterator, NULL, "iterator");
+	world_spawn(world_iterator, NULL, "iterator");
+}
+BOTH(walk_shrink)
+
+/* Smaller, larger, smaller: readers are left behind in arrays of any age. */
+static void bounce(void *nr)
+{
+	world_remove(key[0]);
+	reserve(nr);
+	sim_assert(quiesce__table_reserve(&world_table->table, 0) == 0);
+	world_insert(key[0]);
+	world_remove(key[0]);
+}
+
+static void setup_bounce(enum world_kind kind)
+{
+	prepare_shrink(kind);
+	world_spawn(bounce, (void *)room(kind, 4), "owner 0");
+	world_readers();
+	world_spawn(world_iterator, NULL, "iterator");
+}
+BOTH(bounce)
+
+/* ---- memory is short ---- */
+
+/* What is in bucket 0 needs more than a line, in any array. */
+static void poor(void *nr)
+{
+	world_failures = 1 + sim_random(4);
+	reserve(nr);
+	world_insert(key[11]);
+	world_failures = sim_random(3);
+	world_set(key[0]);
+	world_failures = sim_random(2);
+	reserve(nr);
+	world_failures = 0;
+	world_set(key[1]); /* a resize that is waiting for memory goes on */
+	world_set(key[0]);
+}
+
+static void setup_poor(enum world_kind kind)
+{
+	int nr = kind == MAP ? 5 : 9;
+
+	world_begin(kind, room(kind, 8));
+	world_may_fail = true;
+	for (int i = 0; i < nr; i++) {
+		key[i] = world_key(i == 2 ? 1 : 0, 0, -1);
+		if (i > 2)
+			world_unwatch(key[i]);
+	}
+	key[11] = world_key(0, 0, -1);
+	fill(0, nr);
+	world_spawn(poor, (void *)room(kind, 16), "owner 0");
+	world_spawn(once, NULL, "owner 1");
+	world_readers();
+}
+BOTH(poor)
+
+/* ---- a table of lines that are not needed any more ---- */
+
+static void tidy(void *unused)
+{
+	(void)unused;
+	world_insert(key[31]);
+	world_set(key[30]);
+}
+
+static void setup_tidy(enum world_kind kind)
+{
+	world_begin(kind, room(kind, 16));
+	for (int i = 0; i < 32; i++) {
+		key[i] = world_key(i == 2 ? 1 : 0, 0, -1);
+		if (i != 2 && i < 30)
+			world_unwatch(key[i]);
+	}
+	fill(0, 30);
+	world_insert(key[30]);
+	world_spawn(tidy, NULL, "owner 0");
+	world_spawn(once, NULL, "owner 1");
+	world_readers();
+}
+static void map_tidy(void) { setup_tidy(MAP); }
+
+/* ---- the end while it is being resized ---- */
+
+static void end(void *unused)
+{
+	(void)unused;
+	world_insert(key[8]);
+	if (sim_random(2))
+		world_set(key[7]);
+	for (uint32_t k = sim_random(3); k; k--)
+		platform_yield();
+	if (sim_random(2))
+		rcu_read_lock();
+	else
+		synchronize_rcu(); /* the callback is at work now */
+	world_destroy();
+	if (rcu_read_lock_held())
+		rcu_read_unlock();
+}
+
+static void setup_end(enum world_kind kind)
+{
+	prepare_grow(kind);
+	world_spawn(end, NULL, "owner 0");
+	world_readers();
+}
+BOTH(end)
+static void hazard_end(void) { setup_end(HAZARD); }
+
+static void hazard_grow(void) { setup_grow(HAZARD); }
+static void hazard_shrink(void) { setup_shrink(HAZARD); }
+
+#define CHANGE "a lookup of a key that is being changed"
+#define ABSENT "a key that is not visited"
+
+static const struct sim_scenario resize_scenarios[] = {
+	{ "table_grow", "a table of one line gets a second", table_grow, NULL, CHANGE },
+	{ "map_grow", "a map of one line gets a second", map_grow, NULL, CHANGE },
+	{ "hazard_grow", "a table of one line gets a second, hazard pointers", hazard_grow, NULL, CHANGE },
+	{ "table_wide", "a table of eight lines is made larger while others update it", table_wide, NULL, CHANGE },
+	{ "map_wide", "the same with a map", map_wide, NULL, CHANGE },
+	{ "table_shrink", "a table of eight lines becomes two", table_shrink, NULL, CHANGE },
+	{ "map_shrink", "the same with a map", map_shrink, NULL, CHANGE },
+	{ "hazard_shrink", "a table of eight lines becomes two, hazard pointers", hazard_shrink, NULL, CHANGE },
+	{ "table_bounce", "a table becomes smaller, larger, smaller", table_bounce, NULL, CHANGE },
+	{ "map_bounce", "the same with a map", map_bounce, NULL, CHANGE },
+	{ "table_poor", "a table is made larger, and memory fails", table_poor, NULL, CHANGE },
+	{ "map_poor", "the same with a map", map_poor, NULL, CHANGE },
+	{ "map_tidy", "a map with many lines for one bucket gets another array", map_tidy, NULL, CHANGE },
+	{ "table_walk_grow", "iterations while a table grows", table_walk_grow, NULL, ABSENT },
+	{ "map_walk_grow", "the same with a map", map_walk_grow, NULL, ABSENT },
+	{ "table_walk_wide", "iterations while a table of eight lines grows", table_walk_wide, NULL, ABSENT },
+	{ "map_walk_wide", "the same with a map", map_walk_wide, NULL, ABSENT },
+	{ "table_walk_shrink", "iterations while a table shrinks", table_walk_shrink, NULL, ABSENT },
+	{ "map_walk_shrink", "the same with a map", map_walk_shrink, NULL, ABSENT },
+	{ "table_end", "the end of a table that is being resized, with readers inside", table_end, NULL, CHANGE },
+	{ "map_end", "the same with a map", map_end, NULL, CHANGE },
+	{ "hazard_end", "the same with hazard pointers", hazard_end, NULL, CHANGE },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+#define MAX_SCENARIOS 64
+
+static struct sim_scenario all[MAX_SCENARIOS + 1] SIM_KEEP;
+
+int main(int argc, char **argv)
+{
+	static const struct sim_scenario *const table[] = { resize_scenarios, hashtable_scenarios, hashmap_scenarios,
+							    buckets_race_scenarios };
+	int n = 0;
+
+	for (int i = 0; i < 4; i++)
+		for (const struct sim_scenario *s = table[i]; s->name && n < MAX_SCENARIOS; s++)
+			all[n++] = *s;
+	return driver_main(argc, argv, all);
+}

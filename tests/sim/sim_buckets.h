@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_buckets.h - what the scenarios of tables share: owners of keys who write down what they do, and readers who compare.
+ *
+ * A key belongs to one owner, so its history is a list.  A lookup that begins when the owner has told of k operations, and
+ * ends when he has begun K, must find what the key had after one of the operations k ... K; a reader who has seen
+ * the effect of one does not see earlier states again.  (Several updaters of one key: sim_buckets_race.c.)
+ *
+ * The table, its arrays and lines lie in pages of their own, which the processor refuses to touch once they have been freed; objects
+ * are the machine's, which the table touches by its type's functions.  What runs last waits for callbacks: then one array is left and
+ * the table has what the owners have put there; and when it was destroyed nothing is left.
+ */
+#ifndef QUIESCE_TESTS_SIM_BUCKETS_H
+#define QUIESCE_TESTS_SIM_BUCKETS_H
+
+#include "driver.h"
+#include "platform/platform.h"
+
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+
+#define NR_OWNERS 3
+#define NR_KEYS 48
+
+/* HAZARD: a table whose objects are retired with call_hazptr() and found with hazard pointers. */
+enum world_kind { TABLE, MAP, HAZARD };
+extern enum world_kind world_kind;
+
+struct item {
+	struct rcu_head rcu;
+	struct hazptr_head hazptr;
+	int object;
+	uint64_t key;
+};
+
+/* A reader's view: of each owner so many operations at least. */
+struct view_of_owners {
+	int seen[NR_OWNERS];
+};
+
+/* In a page of its own. */
+union table {
+	struct hashtable ht;
+	struct hashmap map;
+	struct quiesce__table table;
+};
+extern union table *world_table;
+extern const struct hashtable_type world_type;
+extern int world_failures;  /* so many of the next allocations fail */
+extern bool world_may_fail; /* and that is no surprise */
+extern int world_blocks;    /* of memory that are in use */
+extern uint64_t world_key_of[NR_KEYS];
+
+void world_memory_begin(void);
+/* An empty table with room for @nr, which it need not keep, of the kind of the scenario. */
+void world_begin(enum world_kind kind, size_t nr);
+/* A key of @owner's, for the bucket with that number (of 8 or fewer), with the tag of @like if that is not negative, else one of its own.
+ * Readers ask for it unless it is unwatched. */
+int world_key(int owner, unsigned int bucket, int like);
+int world_key_zero(int owner); /* 0: in bucket 0 */
+void world_unwatch(int key);
+/* It has no history: @judge is called at the end, and tells how many items it has. */
+void world_nobodys(int key, int (*judge)(void));
+
+/* What an owner does with a key.  The item of a removed or replaced one is freed when it is time. */
+int world_insert(int key); /* 0 or -ENOMEM */
+int world_set(int key);
+void world_remove(int key);
+void world_replace(int key);
+
+/* Look up, look at what was found, compare.  All keys that are watched; and go over the table. */
+void world_find(struct view_of_owners *view, int key);
+void world_find_all(struct view_of_owners *view);
+void world_iterate(struct view_of_owners *view);
+/* From here on lookups may find nothing instead. */
+void world_destroy(void);
+
+/* Threads: the last to end runs the checks of the end, with all the others' work before its eyes. */
+void world_spawn(void (*fn)(void *), void *arg, const char *name);
+void world_reader(void *unused);   /* two rounds, all keys in any order */
+void world_iterator(void *unused); /* two walks */
+void world_readers(void);
+/* Until only the table's own array is left; false: there is more for ever. */
+bool world_settle(void);
+
+/* Items by themselves, for histories that nobody owns. */
+struct item *world_item_new(int key);
+void world_item_retire(struct item *item);
+void world_look(const struct item *item, int key);
+/* What has @key, looked at if it is something; to be called in a section. */
+struct item *world_lookup(int key);
+
+extern const struct sim_scenario buckets_race_scenarios[], hashtable_scenarios[], hashmap_scenarios[];
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_buckets_memory.c - the library's memory for tables, in this program: each block a page, which nobody can touch once it is freed. */
+#include "sim_buckets.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE 4096u
+#define NR_PAGES 96u
+
+/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+static char *pages SIM_KEEP;
+static uint32_t pages_dirty SIM_KEEP;
+static uint32_t nr_pages;
+
+int world_failures, world_blocks;
+
+/* What the linker calls for platform_lines_get() and platform_lines_put(). */
+void *__wrap_platform_lines_get(size_t bytes);
+void __wrap_platform_lines_put(void *start, size_t bytes);
+
+void world_memory_begin(void)
+{
+	if (!pages)
+		pages = mmap(NULL, (size_t)NR_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED || mprotect(pages, (size_t)NR_PAGES * PAGE, PROT_READ | PROT_WRITE))
+		abort();
+	memset(pages, 0, (size_t)pages_dirty * PAGE);
+	pages_dirty = 0;
+}
+
+void *__wrap_platform_lines_get(size_t bytes)
+{
+	if (bytes > PAGE || nr_pages == NR_PAGES) {
+		sim_fail("scenario: more than %u blocks of memory", NR_PAGES);
+		return NULL;
+	}
+	if (world_failures) {
+		world_failures--;
+		sim_saw();
+		return NULL;
+	}
+	pages_dirty = nr_pages + 1;
+	world_blocks++;
+	return pages + (size_t)PAGE * nr_pages++;
+}
+
+void __wrap_platform_lines_put(void *start, size_t bytes)
+{
+	(void)bytes;
+	if ((char *)start < pages || (char *)start >= pages + (size_t)NR_PAGES * PAGE || (uintptr_t)start % PAGE)
+		sim_fail("what is freed was never allocated");
+	world_blocks--;
+	memset(start, 0xa5, PAGE); /* not twice */
+	if (mprotect(start, PAGE, PROT_NONE))
+		abort();
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_buckets_race.c - several updaters of one key: is there an order of all that was done in which it makes sense?
+ *
+ * The order must be that of each thread, and that of updates of which one was over when the other began. */
+#include "sim_buckets.h"
+
+#include <errno.h>
+
+#define NR_THREADS 3
+#define NR_OPS 4
+
+enum what { LOOKUP, INSERT, SET, REMOVE, SWAP, REMOVE_THIS, NR_WHAT };
+
+struct op {
+	enum what what;
+	struct item *put;    /* what was put in, if */
+	struct item *expect; /* what it was to be done to */
+	struct item *result; /* what was there; of SWAP and REMOVE_THIS: @expect if it was */
+	uint32_t begin, end;
+};
+
+static struct op ops[NR_THREADS][NR_OPS];
+static int key;
+
+static bool is_map(void)
+{
+	return world_kind == MAP;
+}
+
+static uint64_t value_of(const struct item *item)
+{
+	return (uint64_t)(uintptr_t)item;
+}
+
+static struct item *item_of(uint64_t value)
+{
+	return (struct item *)(uintptr_t)value;
+}
+
+static struct item *put(struct op *op)
+{
+	uint64_t value = 0;
+	void *other = NULL;
+
+	if (is_map() && op->what == SET)
+		sim_assert(hashmap_set(&world_table->map, world_key_of[key], value_of(op->put), &value) == 0);
+	else if (is_map())
+		sim_assert(hashmap_insert(&world_table->map, world_key_of[key], value_of(op->put), &value) == (value ? -EEXIST : 0));
+	else if (op->what == SET)
+		sim_assert(hashtable_set(&world_table->ht, op->put, &other) == 0);
+	else
+		sim_assert(hashtable_insert_unique(&world_table->ht, op->put, &other) == (other ? -EEXIST : 0));
+	return is_map() ? item_of(value) : other;
+}
+
+static struct item *take(struct op *op)
+{
+	bool done;
+
+	if (op->what == REMOVE)
+		return is_map() ? item_of(hashmap_remove(&world_table->map, world_key_of[key])) :
+				  hashtable_remove_key(&world_table->ht, &world_key_of[key]);
+	if (op->what == SWAP)
+		done = is_map() ? !hashmap_replace(&world_table->map, world_key_of[key], value_of(op->expect), value_of(op->put)) :
+				  !hashtable_replace(&world_table->ht, op->expect, op->put);
+	else
+		done = is_map() ? !hashmap_remove_value(&world_table->map, world_key_of[key], value_of(op->expect)) :
+				  !hashtable_remove(&world_table->ht, op->expect);
+	return done ? op->expect : NULL;
+}
+
+static void run(struct op *op)
+{
+	op->begin = sim_steps();
+	if (op->what == LOOKUP)
+		op->result = world_lookup(key);
+	else if (op->what == INSERT || op->what == SET)
+		op->result = put(op);
+	else
+		op->result = take(op);
+	op->end = sim_steps();
+}
+
+/* Whoever takes an item out retires it; and what could not be put in. */
+static void clean_up(const struct op *op)
+{
+	if (op->what == INSERT ? op->result != NULL : op->what == SWAP && !op->result)
+		world_item_retire(op->put);
+	if (op->what != LOOKUP && op->what != INSERT && op->result)
+		world_item_retire(op->result);
+}
+
+/* In a section, because what was found before is compared with and its key read. */
+static void updater(void *number)
+{
+	struct op *mine = ops[(intptr_t)number];
+	struct item *last = NULL;
+
+	rcu_read_lock();
+	for (int i = 0; i < NR_OPS; i++) {
+		struct op *op = &mine[i];
+
+		op->what = sim_random(last ? NR_WHAT : SWAP);
+		op->expect = op->what >= SWAP ? last : NULL;
+		op->put = op->what == INSERT || op->what == SET || op->what == SWAP ? world_item_new(key) : NULL;
+		run(op);
+		clean_up(op);
+		last = op->result ? op->result : op->put;
+	}
+	rcu_read_unlock();
+}
+
+/* What the key has after @op, which finds @now; false: it cannot have come next. */
+static bool apply(const struct op *op, struct item **now)
+{
+	if (op->what < SWAP && op->result != *now)
+		return false;
+	if (op->what >= SWAP && op->result != (*now == op->expect ? op->expect : NULL))
+		return false;
+	if (op->what == SET || (op->what == INSERT && !*now) || (op->what == SWAP && op->result))
+		*now = op->put;
+	if (op->what == REMOVE || (op->what == REMOVE_THIS && op->result))
+		*now = NULL;
+	return true;
+}
+
+/* Is an update left that was over before @op, another one, began? */
+static bool too_early(const struct op *op, const int *done)
+{
+	for (int t = 0; t < NR_THREADS && op->what != LOOKUP; t++)
+		for (int i = done[t]; i < NR_OPS; i++)
+			if (ops[t][i].what != LOOKUP && ops[t][i].end < op->begin)
+				return true;
+	return false;
+}
+
+static bool explain(int *done, struct item *now, const struct item *last)
+{
+	bool over = true;
+
+	for (int t = 0; t < NR_THREADS; t++) {
+		struct item *after = now;
+
+		if (done[t] == NR_OPS)
+			continue;
+		over = false;
+		if (too_early(&ops[t][done[t]], done) || !apply(&ops[t][done[t]], &after))
+			continue;
+		done[t]++;
+		if (explain(done, after, last))
+			return true;
+		done[t]--;
+	}
+	return over && now == last;
+}
+
+/* After all: what is there now, and an order.  Then nothing is. */
+static int judge(void)
+{
+	struct op end = { .what = REMOVE };
+	int done[NR_THREADS] = { 0 };
+	struct item *last;
+
+	rcu_read_lock();
+	last = world_lookup(key);
+	rcu_read_unlock();
+	if (!explain(done, NULL, last))
+		sim_fail("no order of what was done to the key explains what was found");
+	run(&end);
+	sim_assert(end.result == last);
+	world_item_retire(last);
+	return 0;
+}
+
+static void resizer(void *unused)
+{
+	(void)unused;
+	sim_assert(quiesce__table_reserve(&world_table->table, is_map() ? 8 : 16) == 0);
+	sim_assert(quiesce__table_reserve(&world_table->table, 0) == 0);
+}
+
+static void setup_race(enum world_kind kind)
+{
+	world_begin(kind, 1);
+	key = world_key(0, 0, -1);
+	world_nobodys(key, judge);
+	world_insert(world_key(1, 0, -1));
+	for (intptr_t i = 0; i < NR_THREADS; i++)
+		world_spawn(updater, (void *)i, "updater");
+	world_spawn(resizer, NULL, "resizer");
+}
+static void table_race(void) { setup_race(TABLE); }
+static void map_race(void) { setup_race(MAP); }
+
+const struct sim_scenario buckets_race_scenarios[] = {
+	{ "table_race", "several updaters of one key, and a table that grows", table_race, NULL, NULL },
+	{ "map_race", "the same with a map", map_race, NULL, NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_hashmap.c - what is a hashmap's own: keys and values in the line, and places that another key gets. */
+#include "sim_buckets.h"
+
+static int key[10];
+
+static void prepare(int nr, int mine)
+{
+	int first = sim_random(nr);
+
+	world_begin(MAP, 16);
+	for (int i = 0; i < nr; i++)
+		key[i] = world_key(i < mine ? 0 : 1, 0, -1);
+	for (int i = 0; i < nr; i++)
+		world_insert(key[(first + i) % nr]);
+}
+
+/* The place of one key is another's, and its own again. */
+static void take_place(void *unused)
+{
+	(void)unused;
+	world_remove(key[0]);
+	world_insert(key[4]);
+	world_remove(key[4]);
+	world_insert(key[0]);
+	world_set(key[0]);
+}
+
+static void setup_place(void)
+{
+	prepare(3, 1);
+	key[4] = world_key(0, 0, -1);
+	world_spawn(take_place, NULL, "owner");
+	world_readers();
+}
+
+static void setup_walk_place(void)
+{
+	setup_place();
+	world_spawn(world_iterator, NULL, "iterator");
+}
+
+/* The line is full, continued, and has room again. */
+static void continue_line(void *unused)
+{
+	(void)unused;
+	world_insert(key[4]);
+	world_insert(key[5]);
+	world_remove(key[0]);
+	world_replace(key[5]);
+	world_remove(key[4]);
+	world_insert(key[4]);
+	world_insert(key[0]);
+}
+
+static void setup_lines(void)
+{
+	prepare(3, 1);
+	key[4] = world_key(0, 0, -1);
+	key[5] = world_key(0, 0, -1);
+	world_spawn(continue_line, NULL, "owner");
+	world_readers();
+}
+
+static void setup_walk_lines(void)
+{
+	setup_lines();
+	world_spawn(world_iterator, NULL, "iterator");
+}
+
+/* 0 is the key of every place that nobody has had. */
+static void setup_zero(void)
+{
+	int nr = sim_random(4);
+
+	world_begin(MAP, 16);
+	key[0] = sim_random(2) ? world_key_zero(0) : world_key(0, 0, -1);
+	key[4] = world_key_of[key[0]] ? world_key_zero(0) : world_key(0, 0, -1);
+	key[5] = world_key(0, 0, -1);
+	for (int i = 1; i <= nr; i++)
+		world_insert(key[i] = world_key(1, 0, -1));
+	world_insert(key[0]);
+	world_spawn(continue_line, NULL, "owner");
+	world_readers();
+}
+
+const struct sim_scenario hashmap_scenarios[] = {
+	{ "map_place", "a key is written where another one was", setup_place, NULL, "a lookup of a key that is being changed" },
+	{ "map_walk_place", "iterations meanwhile", setup_walk_place, NULL, "a key that is not visited" },
+	{ "map_lines", "a full line is continued", setup_lines, NULL, "a lookup of a key that is being changed" },
+	{ "map_walk_lines", "iterations meanwhile", setup_walk_lines, NULL, "a key that is not visited" },
+	{ "map_zero", "the key 0 in all places", setup_zero, NULL, "a lookup of a key that is being changed" },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
