@@ -108,7 +108,7 @@ def check_keys(tap, tool, tmp):
 
 
 def check_ratios(tap, tool):
-    root = tool.root("--type=raw_chained,hashmap", "--base=hashmap", "--threads=1,2", "--seconds=0.002", "--keys=uniform:64",
+    root = tool.root("--type=raw_chained", "--base=hashmap", "--threads=1,2", "--seconds=0.002", "--keys=uniform:64",
                      "--fence=full", "--runs=6")
     rows = {(r["type"], r["threads"]): r for r in root["rows"]}
     if not tap.result(len(rows) == 4, "six rounds: rows", list(rows)):

@@ -319,7 +319,15 @@ static bool is_variant(const char *name)
 	return false;
 }
 
-/* With --resize those that can. */
+static bool contains(const struct op *const *types, int nr, const struct op *op)
+{
+	for (int i = 0; i < nr; i++)
+		if (types[i] == op)
+			return true;
+	return false;
+}
+
+/* With --resize those that can; and what was asked to compare with. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
 	int nr = options_types(options, &hashscale_command, types), kept = 0;
@@ -332,6 +340,8 @@ static int choose_types(const struct options *options, const struct op *types[MA
 	}
 	if (!kept)
 		usage_error("--resize: this build has no type that grows and shrinks");
+	if (options->base && !options->hash.resize && kept < MAX_TYPES && !contains(types, kept, options->base))
+		types[kept++] = options->base;
 	return kept;
 }
 
@@ -360,7 +370,7 @@ static int run(const struct options *options)
 	memcpy(base.readers, options->readers, sizeof(base.readers));
 	if (!base.nr_readers)
 		default_threads(&base);
-	nr = choose_types(&mine, types);
+	nr = choose_types(options, types);
 	if (mine.figure)
 		hashscale_figure_check(mine.figure);
 	out = emit_open(&mine);
