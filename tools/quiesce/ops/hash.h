@@ -64,7 +64,7 @@ static inline uint64_t hash_value(uint64_t key)
 	return ~key;
 }
 
-/* The hash of a key, for every type that takes one: all bits of the result depend on all bits of the key. */
+/* The hash of a key, for every type that takes one.  One multiplication is enough for keys that are spread already. */
 static inline uint64_t hash_mix(uint64_t key)
 {
 #ifdef __SIZEOF_INT128__
