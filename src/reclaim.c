@@ -131,6 +131,11 @@ static void rouse_worker(struct quiesce_tls_v1 *self, struct quiesce__ring *ring
 		quiesce__worker_kick();
 }
 
+void quiesce__reclaim_rouse(void)
+{
+	rouse_worker(quiesce__self(), quiesce__self()->ring);
+}
+
 static void queued(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
 {
 	rouse_worker(self, ring);

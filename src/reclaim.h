@@ -8,6 +8,8 @@
 /* Let the worker run a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
 bool quiesce__reclaim_has_worker(void);
+/* After a section in which something was queued: where there is no worker nobody has made a pass for it yet. */
+void quiesce__reclaim_rouse(void);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
 /* Before fork(): hold the worker between two callbacks.  After: let it go on. */
 void quiesce__reclaim_fork_prepare(void);

@@ -29,11 +29,13 @@
 #include <string.h>
 
 #include "../core.h"
+#include "../reclaim.h"
 
 #define GROUP_SHIFT 10 /* lines that share a count of elements */
 #define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
 #define MAX_LINES ((uint64_t)1 << 40)
-#define MIN_EXTRA_LINES 64 /* an array with less has none for full buckets */
+#define MIN_EXTRA_LINES 64 /* an array with less has none for full buckets; */
+#define PAGES_LINES 2048   /* one with more gets pages, which cost nothing until they are used */
 #define MIN_EXTRA_USED 8   /* so many do no harm */
 #define HELP_LINES 4       /* moved by an update */
 #define BATCH_LINES 64     /* moved by the callback without giving its lock away; */
@@ -121,7 +123,7 @@ static void failed(struct quiesce__table *table)
 
 static struct quiesce__buckets *array_new(struct quiesce__table *table, uint64_t lines)
 {
-	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> table->kind->extra_shift;
+	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> (lines < PAGES_LINES ? table->kind->extra_shift : table->kind->tidy_shift);
 	uint64_t counts = counts_of(lines);
 	size_t bytes = sizeof(struct quiesce__buckets) + (lines + extra) * sizeof(struct quiesce__bucket) + counts * sizeof(uint64_t);
 	struct quiesce__buckets *array = lines > MAX_LINES ? NULL : platform_lines_get(bytes);
@@ -243,15 +245,27 @@ size_t quiesce__table_count(const struct quiesce__table *table)
 
 /* ---- moving ---- */
 
-/* All buckets of @array have moved: its successor takes its place. */
-static void table_switch(struct quiesce__table *table, struct quiesce__buckets *array)
-{
-	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: set long ago. */
+static void resize_rest(struct rcu_head *head);
+static void settle(struct quiesce__table *table, struct quiesce__buckets *array);
 
+
+/* All buckets of @array have moved: its successor takes its place. */
+static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
+{
 	/* Relaxed: when to begin anew; see wants_tidying(). */
 	quiesce_store_relaxed(&next->extra_base, quiesce_load_relaxed(&next->extra_used));
 	/* BK3: release, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
+}
+
+/* The last bucket has moved.  The table is there: an update of it is who moved, or the callback, for which its end waits, here
+ * at the next array's lock.  (Locks are taken from older arrays to newer ones.) */
+static void resized(struct quiesce__table *table, struct quiesce__buckets *next)
+{
+	quiesce__lock(&next->lock);
+	table_switch(table, next);
+	settle(table, next);
+	quiesce__unlock(&next->lock);
 }
 
 /* Move the bucket that begins with line @i, false: a line was wanted and there was none. */
@@ -274,7 +288,7 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
 	/* BK4: full, pairs with BK4 in move_bucket() and park() */
 	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == 1) /* BK6: the same, pairs with BK6 in park() */
-		table_switch(table, array);
+		resized(table, next);
 	return true;
 }
 
@@ -305,8 +319,6 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 }
 
 /* ---- the callback of an old array ---- */
-
-static void resize_rest(struct rcu_head *head);
 
 /* May the caller, and nobody else, ask for the callback? */
 static bool take_turn(struct quiesce__buckets *array)
@@ -364,6 +376,16 @@ static void resize_rest(struct rcu_head *head)
 		call_rcu(head, resize_rest);
 }
 
+/* An update moves @nr buckets, and sees to it that the rest is moved and the array given back. */
+static int help(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
+{
+	int result = move_some(table, array, nr);
+
+	if (take_turn(array))
+		call_rcu(&array->rcu, resize_rest);
+	return result;
+}
+
 /* ---- resizing ---- */
 
 /* Begin to move to an array of @lines lines, unless the table is being resized.  0 or -ENOMEM. */
@@ -389,6 +411,8 @@ static int first_array(struct quiesce__table *table)
 	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
 	struct quiesce__buckets *fresh = array_new(table, lines);
 
+	if (!fresh && lines > 1)
+		fresh = array_new(table, 1);
 	if (!fresh)
 		return -ENOMEM;
 	/* BK3: full, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() */
@@ -401,7 +425,7 @@ static int first_array(struct quiesce__table *table)
  * where equal hashes are the reason, another array would have as many. */
 static bool wants_tidying(const struct quiesce__table *table, const struct quiesce__buckets *array)
 {
-	uint64_t usual = lines_of(array) >> table->kind->extra_shift;
+	uint64_t usual = lines_of(array) >> table->kind->tidy_shift;
 	uint64_t base = 2 * quiesce_load_relaxed(&array->extra_base); /* Relaxed: a statistic. */
 
 	if (usual < MIN_EXTRA_USED)
@@ -409,39 +433,31 @@ static bool wants_tidying(const struct quiesce__table *table, const struct quies
 	return quiesce_load_relaxed(&array->extra_used) > (usual > base ? usual : base); /* Relaxed: a statistic. */
 }
 
-static void maybe_grow(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t count)
+/* Look at the whole: is it time for more lines or less? */
+static void settle(struct quiesce__table *table, struct quiesce__buckets *array)
 {
-	uint64_t lines = lines_of(array), sum;
-	uint64_t limit = room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
+	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
 
-	if (wants_tidying(table, array)) {
-		if (resize(table, array, lines))
-			failed(table);
-		return;
-	}
-	/* Where all the keys meet in one bucket the table would not get better: so look at the whole, but not often. */
-	if (count <= limit || (lines > GROUP_LINES && (count - limit) % CHECK_EVERY != 1))
-		return;
-	sum = quiesce__buckets_sum(array);
-	if (sum <= room_of(table, lines))
-		return;
-	while (room_of(table, lines) < sum)
-		lines *= 2;
-	if (resize(table, array, lines))
+	while (room_of(table, wanted) < sum)
+		wanted *= 2;
+	while (wanted > least && sum <= room_of(table, wanted) / SHRINK)
+		wanted = wanted / 4 > least ? wanted / 4 : least;
+	if ((wanted != lines || wants_tidying(table, array)) && resize(table, array, wanted))
 		failed(table);
 }
 
-static void maybe_shrink(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t count)
+/* After @change elements more, of which there are @count in their group now.  Where all the keys meet in one bucket the table
+ * would not get better: so the whole decides, but not often. */
+static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
 {
-	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
-	uint64_t limit = room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
+	uint64_t lines = lines_of(array), limit = room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
+	bool large = lines > GROUP_LINES;
 
-	if (lines <= least || count > limit / SHRINK || (lines > GROUP_LINES && count % CHECK_EVERY))
-		return;
-	if (quiesce__buckets_sum(array) > room_of(table, lines) / SHRINK)
-		return;
-	if (resize(table, array, lines / 4 > least ? lines / 4 : least))
-		failed(table);
+	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
+		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a wish. */
+				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
+		settle(table, array);
 }
 
 /* ---- updates ---- */
@@ -472,24 +488,23 @@ static void tend(struct quiesce__table *table, const struct quiesce__update *u, 
 	struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
 
 	/* BK2: acquire, pairs with BK2 in resize() */
-	if (quiesce_load_consume(BK2, &array->next)) {
-		move_some(table, array, HELP_LINES);
-		if (take_turn(array))
-			call_rcu(&array->rcu, resize_rest);
-	} else if (array == u->array && change > 0) {
-		maybe_grow(table, array, count);
-	} else if (array == u->array && change < 0) {
-		maybe_shrink(table, array, count);
-	}
+	if (quiesce_load_consume(BK2, &array->next))
+		help(table, array, HELP_LINES);
+	else if (array == u->array && change)
+		maybe_resize(table, array, change, count);
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0;
+	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0, resizes;
 
 	quiesce__bucket_unlock(u->line, 0);
+	resizes = quiesce_load_relaxed(&table->resizes); /* Relaxed: a statistic. */
 	tend(table, u, change, count);
 	rcu_read_unlock();
+	/* Where there is no worker, callbacks are run by who queues them outside sections.  Relaxed: as above. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&table->resizes) != resizes))
+		quiesce__reclaim_rouse();
 }
 
 int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
@@ -512,11 +527,9 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 		if (array == no_array()) {
 			err = first_array(table);
 		} else if (quiesce_load_consume(BK2, &array->next)) {
-			err = move_some(table, array, BATCH_LINES);
+			err = help(table, array, BATCH_LINES);
 			waits = err == 0; /* for others, at the last buckets */
 			err = err < 0 ? err : 0;
-			if (take_turn(array))
-				call_rcu(&array->rcu, resize_rest);
 		} else if (lines_of(array) < lines) {
 			err = resize(table, array, lines);
 		} else {
@@ -524,6 +537,10 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 		}
 		rcu_read_unlock();
 	}
+	quiesce__reclaim_rouse();
+	/* What could not be had is no wish any more. */
+	if (err)
+		quiesce_store_relaxed(&table->min_lines, 1); /* Relaxed: a wish. */
 	return err;
 }
 

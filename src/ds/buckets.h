@@ -14,7 +14,8 @@ struct quiesce__extra {
 struct quiesce__buckets_kind {
 	uint32_t slots;       /* of a line */
 	uint32_t fill;        /* elements for each line of an array: above it a table grows */
-	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets */
+	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets, */
+	uint32_t tidy_shift;  /* and is made anew when n >> tidy_shift are in use */
 	/* Copy the bucket of @array that begins with @from, which is locked, into @to, which is not in use for its keys yet,
 	 * and change the counts.  False: a line is wanted, there was none, and nothing was copied. */
 	bool (*move)(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,

@@ -23,6 +23,7 @@
 
 #define HASHMAP_FILL 2
 #define HASHMAP_EXTRA_SHIFT 2
+#define HASHMAP_TIDY_SHIFT 1
 #define LAST_KEY (2 * QUIESCE_MAP_SLOTS - 1)
 #define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
 
@@ -199,6 +200,7 @@ static const struct quiesce__buckets_kind kind = {
 	.slots = QUIESCE_MAP_SLOTS,
 	.fill = HASHMAP_FILL,
 	.extra_shift = HASHMAP_EXTRA_SHIFT,
+	.tidy_shift = HASHMAP_TIDY_SHIFT,
 	.move = move,
 	.follow = follow,
 };

@@ -21,6 +21,7 @@
 #define HASHTABLE_SLOTS 7
 #define HASHTABLE_FILL 4
 #define HASHTABLE_EXTRA_SHIFT 4
+#define HASHTABLE_TIDY_SHIFT 2
 
 static bool is_link(uint64_t word)
 {
@@ -220,6 +221,7 @@ static const struct quiesce__buckets_kind kind = {
 	.slots = HASHTABLE_SLOTS,
 	.fill = HASHTABLE_FILL,
 	.extra_shift = HASHTABLE_EXTRA_SHIFT,
+	.tidy_shift = HASHTABLE_TIDY_SHIFT,
 	.move = move,
 	.follow = follow,
 };
