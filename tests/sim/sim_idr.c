@@ -216,6 +216,34 @@ static void setup_poor(void)
 	world_readers();
 }
 
+/* Without a worker thread, whoever takes nodes out frees them, and what was taken out in a section before. */
+static void alone(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		sim_assert(idr_alloc(&world_idr, &world_idr, HIGH, 0) == (int)HIGH);
+		if (i == 1)
+			rcu_read_lock();
+		sim_assert(idr_remove(&world_idr, HIGH) == &world_idr);
+		if (i == 1)
+			rcu_read_unlock();
+		else
+			sim_assert(world_nr_nodes == world_nr_nodes_freed + 1);
+	}
+	world_destroy(0);
+	sim_assert(world_nr_nodes == world_nr_nodes_freed);
+}
+
+static void setup_alone(void)
+{
+	world_begin();
+	sim_config()->thread_start_failures = -1;
+	world_watch(0, LOW);
+	world_alloc(0, LOW);
+	sim_spawn(alone, NULL, "owner");
+	world_readers();
+}
+
 /* ---- iteration ---- */
 
 static void setup_walk(void)
@@ -329,6 +357,7 @@ static const struct sim_scenario scenarios[] = {
 	{ "reserve", "reserved, filled, replaced, removed", setup_reserve, world_finish, CHANGE },
 	{ "destroy", "destroyed and used again while readers are inside", setup_destroy, world_finish, CHANGE },
 	{ "poor", "allocations fail", setup_poor, world_finish, CHANGE },
+	{ "alone", "no worker thread can be had", setup_alone, world_finish, NULL },
 	{ "walk", "iterations while the tree becomes higher and lower", setup_walk, world_finish, ABSENT },
 	{ "walk_shrink", "the same while it becomes lower only", setup_walk_shrink, world_finish, ABSENT },
 	{ "walk_branch", "the same while a node comes and goes", setup_walk_branch, world_finish, ABSENT },

@@ -16,15 +16,21 @@ QUIESCE_BEGIN_DECLS
 
 __extension__ typedef unsigned __int128 quiesce__u128;
 
-/** quiesce_hash_u64 - a 64-bit hash of a 64-bit key, inline: one multiplication.
- *
- * Every bit of the result depends on every bit of @key and of @seed.  Context: any. */
-QUIESCE_FAST uint64_t quiesce_hash_u64(uint64_t key, uint64_t seed)
+/* Both halves of a product, of which each bit depends on many. */
+QUIESCE_FAST uint64_t quiesce__fold(uint64_t x, uint64_t odd)
 {
-	/* Both halves of the product with an odd constant: the golden ratio, as good as any other. */
-	quiesce__u128 product = (quiesce__u128)(key ^ seed) * 0x9e3779b97f4a7c15ull;
+	quiesce__u128 product = (quiesce__u128)x * odd;
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/** quiesce_hash_u64 - a 64-bit hash of a 64-bit key, inline: two multiplications.
+ *
+ * One is not enough for keys that differ in their upper bits only, or in few bits.  Context: any. */
+QUIESCE_FAST uint64_t quiesce_hash_u64(uint64_t key, uint64_t seed)
+{
+	/* Odd numbers without a pattern: the golden ratio and the square root of 2, behind the point. */
+	return quiesce__fold(quiesce__fold(key ^ seed, 0x9e3779b97f4a7c15ull) ^ seed, 0x6a09e667f3bcc909ull);
 }
 
 /** quiesce_hash_bytes - a 64-bit hash of @length bytes at @start: XXH3 of the xxHash library, with a seed.

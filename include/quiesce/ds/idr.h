@@ -23,7 +23,8 @@
  *
  * Updaters of one idr take turns in a lock of its own, which is never held over an allocation, a wait or a call of yours.
  * So any thread may update at any time outside signal handlers, also inside a section and under locks of yours; no call
- * here waits for readers.  A pointer is any value; NULL is a reservation: the id is taken, and idr_find() finds nothing.
+ * here waits for readers (but outside of sections, where the process can have no worker thread, as call_rcu() does).
+ * A pointer is any value; NULL is a reservation: the id is taken, and idr_find() finds nothing.
  *
  * An id is used again as soon as it is free: a reader who knows an id of old may find another object.  Who cannot have that
  * compares an id of the object's own (idr_alloc_u32() writes it in time), or uses idr_alloc_cyclic().
