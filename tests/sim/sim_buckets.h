@@ -56,7 +56,7 @@ void world_begin(enum world_kind kind, size_t nr);
 /* A key of @owner's, for the bucket with that number (of 8 or fewer), with the tag of @like if that is not negative, else one of its own.
  * Readers ask for it unless it is unwatched. */
 int world_key(int owner, unsigned int bucket, int like);
-int world_key_zero(int owner); /* 0: in bucket 0 */
+int world_key_zero(int owner); /* 0 */
 void world_unwatch(int key);
 /* It has no history: @judge is called at the end, and tells how many items it has. */
 void world_nobodys(int key, int (*judge)(void));

@@ -71,14 +71,15 @@ static void setup_walk_lines(void)
 /* 0 is the key of every place that nobody has had. */
 static void setup_zero(void)
 {
+	unsigned int bucket = quiesce_hash_u64(0, 0) & 7;
 	int nr = sim_random(4);
 
 	world_begin(MAP, 16);
-	key[0] = sim_random(2) ? world_key_zero(0) : world_key(0, 0, -1);
-	key[4] = world_key_of[key[0]] ? world_key_zero(0) : world_key(0, 0, -1);
-	key[5] = world_key(0, 0, -1);
+	key[0] = sim_random(2) ? world_key_zero(0) : world_key(0, bucket, -1);
+	key[4] = world_key_of[key[0]] ? world_key_zero(0) : world_key(0, bucket, -1);
+	key[5] = world_key(0, bucket, -1);
 	for (int i = 1; i <= nr; i++)
-		world_insert(key[i] = world_key(1, 0, -1));
+		world_insert(key[i] = world_key(1, bucket, -1));
 	world_insert(key[0]);
 	world_spawn(continue_line, NULL, "owner");
 	world_readers();
