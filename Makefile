@@ -36,7 +36,7 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 	@python3 scripts/mutants.py --build $(BUILD)
 
 linear: bootstrap-linear $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) recorders
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
 
 bench-rust:
