@@ -5,7 +5,8 @@
  * so that any part of a sequence is a sequence, which is what makes shrinking work.  RapidCheck generates and shrinks;
  * only property.cpp knows it.
  *
- * QUIESCE_PROPERTY=N: N times as many sequences.  RC_PARAMS="seed=S": those that S makes; it is printed.
+ * QUIESCE_PROPERTY=N: N times as many sequences, 30 times where CI_LONG is set.  RC_PARAMS="seed=S": those of the seed S,
+ * which is printed.
  */
 #ifndef QUIESCE_TESTS_PROPERTY_HPP
 #define QUIESCE_TESTS_PROPERTY_HPP

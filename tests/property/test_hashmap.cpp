@@ -128,7 +128,7 @@ public:
 			refuse::arm(o.a % 8, o.b & 1);
 			break;
 		case SETTLE: /* takes long */
-			if (o.b % 8 == 0) {
+			if (o.b % 16 == 0) {
 				reader.end();
 				rcu_barrier();
 			}
@@ -281,7 +281,7 @@ template<std::uint64_t (*key_of)(std::uint32_t), class Map = right> properties::
 {
 	properties::property p{ name, map_verbs, [] { return std::make_unique<pair<key_of, Map>>(); } };
 
-	p.nr_cases = 30;
+	p.nr_cases = 25;
 	p.unreached = [] {
 		std::string why;
 
