@@ -160,6 +160,17 @@
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
 	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \
 	X(map_unchecked, "a lookup does not see whether the key was replaced when it reads the value") \
+	X(table_switch_early, "the next array is the table's when a bucket has still to move") \
+	X(table_left_early, "an old array is freed a grace period after its last bucket has moved, though the table may still have it") \
+	X(table_missed_lost, "a bucket that could not move is not tried again")        \
+	X(table_move_kept, "what a move has copied stays there when it fails")         \
+	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
+	X(table_park_unchecked, "a callback that parks does not look whether the last bucket has moved meanwhile") \
+	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
+	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
+	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \
+	X(table_walk_wide, "an iteration goes on behind all that a bucket of the smaller array stands for") \
+	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for") \
 	X(cb_full_overwrites, "a full queue is not noticed")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets.c - arrays of buckets, their locks, and how a table gets another array.
+/* buckets.c - arrays of buckets and their locks; buckets_resize.c - how a table gets another array.
  *
  *	table->array  ->  old: | moved | moved | not yet | ...     next  ->  new: | . | . | ...
  *
@@ -10,11 +10,12 @@
  *     going from table->array along next while there is MOVED.
  * I2. table->array moves on when all buckets of the old array have moved, not before: the arrays that an update may write are
  *     table->array and the next one.
- * I3. Updates are sections: an array outlives who uses it by a grace period.  So does the table's own place: who
- *     saw the last bucket move is still in its section when the callback wants to know.
+ * I3. Updates are sections: an array outlives who uses it by a grace period.
  * I4. An old array has one callback under way from the moment when it gets a successor, except while memory is too short to go on: then
  *     the next update asks for one.  The callback works under the array's lock and only while the table is there.
- * I5. A line that continues a full bucket stays with it until the bucket moves: lookups never see a chain become shorter.
+ * I5. A line that continues a full bucket stays with it until the bucket moves; a new one is put in behind the first.
+ * I6. table->array moves on from an array under its lock (buckets_resize.c, resized()): under the lock of an array that was found to
+ *     be the table's the table is there.
  *
  * BK1  bucket written, then unlocked or moved | looked at, or locked
  * BK2  array filled in, then made the next | the next one used
@@ -31,17 +32,8 @@
 #include "../core.h"
 #include "../reclaim.h"
 
-#define GROUP_SHIFT 10 /* lines that share a count of elements */
-#define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
-#define MAX_LINES ((uint64_t)1 << 40)
 #define MIN_EXTRA_LINES 64 /* an array with less has none for full buckets; */
 #define PAGES_LINES 2048   /* one with more gets pages, which cost nothing until they are used */
-#define MIN_EXTRA_USED 8   /* so many do no harm */
-#define HELP_LINES 4       /* moved by an update */
-#define BATCH_LINES 64     /* moved by the callback without giving its lock away; */
-#define BATCHES 16         /* and without giving its thread to others */
-#define CHECK_EVERY 32     /* elements too many in a group until the whole is looked at */
-#define SHRINK 8           /* a table shrinks when that part of what it may hold is left */
 #define SPINS 64
 #define YIELDS 64
 #define PAUSE_NS 50000
@@ -53,7 +45,7 @@ const struct quiesce__no_array quiesce__no_array = { .array.count = (uint64_t *)
 /* ---- locks of buckets ---- */
 
 /* A lock is held for some tens of nanoseconds, unless its holder lost the CPU. */
-static QUIESCE_COLD void wait_for_holder(uint32_t turn)
+QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
 {
 	static uint32_t nobody_wakes;
 
@@ -71,7 +63,7 @@ bool quiesce__bucket_lock(struct quiesce__bucket *line)
 
 	for (uint32_t turn = 0; !(header & QUIESCE_BUCKET_MOVED); turn++) {
 		if (header & QUIESCE_BUCKET_LOCKED) {
-			wait_for_holder(turn);
+			quiesce__wait_for_holder(turn);
 			header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: as above. */
 		/* BK1: full, pairs with BK1 in quiesce__bucket_unlock() */
 		} else if (quiesce_cmpxchg(BK1, &line->word[0], &header, header | QUIESCE_BUCKET_LOCKED)) {
@@ -110,18 +102,12 @@ static uint64_t counts_of(uint64_t lines)
 	return (lines + GROUP_LINES - 1) >> GROUP_SHIFT;
 }
 
-/* How many elements @lines lines should have at most. */
-static uint64_t room_of(const struct quiesce__table *table, uint64_t lines)
+uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines)
 {
 	return lines == 1 ? table->kind->slots : lines * table->kind->fill;
 }
 
-static void failed(struct quiesce__table *table)
-{
-	(void)quiesce_fetch_add_relaxed(&table->failures, (uint64_t)1); /* Relaxed: a statistic. */
-}
-
-static struct quiesce__buckets *array_new(struct quiesce__table *table, uint64_t lines)
+struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines)
 {
 	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> (lines < PAGES_LINES ? table->kind->extra_shift : table->kind->tidy_shift);
 	uint64_t counts = counts_of(lines);
@@ -141,7 +127,7 @@ static struct quiesce__buckets *array_new(struct quiesce__table *table, uint64_t
 	return array;
 }
 
-static void array_free(struct quiesce__buckets *array)
+void quiesce__array_free(struct quiesce__buckets *array)
 {
 	struct quiesce__extra *more, *next;
 
@@ -153,21 +139,16 @@ static void array_free(struct quiesce__buckets *array)
 	platform_lines_put(array, array->bytes);
 }
 
-static struct quiesce__buckets *array_of(struct rcu_head *head)
+void quiesce__array_free_rcu(struct rcu_head *head)
 {
-	return (struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu));
-}
-
-static void array_free_rcu(struct rcu_head *head)
-{
-	array_free(array_of(head));
+	quiesce__array_free((struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu)));
 }
 
 /* ---- lines for full buckets ---- */
 
-struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__extra **spare)
+struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__update *u)
 {
-	struct quiesce__extra *more = *spare;
+	struct quiesce__extra *more = u->spare;
 	/* Relaxed: how many there are is a hint, and the addition gives each number once. */
 	uint64_t used = quiesce_load_relaxed(&array->extra_used);
 
@@ -178,23 +159,24 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, st
 		return &array->extra[used];
 	if (!more)
 		return NULL;
-	*spare = more->next;
+	u->spare = more->next;
+	u->nr_spare--;
 	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; followed when the array is freed. */
-	/* BK5: full, pairs with BK5 in array_free() */
+	/* BK5: full, pairs with BK5 in quiesce__array_free() */
 	while (!quiesce_cmpxchg(BK5, &array->more, &more->next, more))
 		;
 	return &more->line;
 }
 
-int quiesce__update_spare(struct quiesce__table *table, struct quiesce__update *u)
+int quiesce__update_spare(struct quiesce__update *u)
 {
 	struct quiesce__extra *more = platform_lines_get(sizeof(*more));
 
-	(void)table;
 	if (!more)
 		return -ENOMEM;
 	more->next = u->spare;
 	u->spare = more;
+	u->nr_spare++;
 	return 0;
 }
 
@@ -243,223 +225,6 @@ size_t quiesce__table_count(const struct quiesce__table *table)
 	return sum;
 }
 
-/* ---- moving ---- */
-
-static void resize_rest(struct rcu_head *head);
-static void settle(struct quiesce__table *table, struct quiesce__buckets *array);
-
-
-/* All buckets of @array have moved: its successor takes its place. */
-static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
-{
-	/* Relaxed: when to begin anew; see wants_tidying(). */
-	quiesce_store_relaxed(&next->extra_base, quiesce_load_relaxed(&next->extra_used));
-	/* BK3: release, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() and quiesce__table_count() */
-	quiesce_store_release(BK3, &table->array, next);
-}
-
-/* The last bucket has moved.  The table is there: an update of it is who moved, or the callback, for which its end waits, here
- * at the next array's lock.  (Locks are taken from older arrays to newer ones.) */
-static void resized(struct quiesce__table *table, struct quiesce__buckets *next)
-{
-	quiesce__lock(&next->lock);
-	table_switch(table, next);
-	settle(table, next);
-	quiesce__unlock(&next->lock);
-}
-
-/* Move the bucket that begins with line @i, false: a line was wanted and there was none. */
-static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u)
-{
-	struct quiesce__bucket *line = quiesce__bucket_in(array, i);
-	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: who calls has seen it. */
-
-	for (;;) {
-		if (!quiesce__bucket_lock(line))
-			return true;
-		if (table->kind->move(table, array, line, next, &u->spare))
-			break;
-		quiesce__bucket_unlock(line, 0);
-		if (quiesce__update_spare(table, u)) {
-			failed(table);
-			return false;
-		}
-	}
-	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
-	/* BK4: full, pairs with BK4 in move_bucket() and park() */
-	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == 1) /* BK6: the same, pairs with BK6 in park() */
-		resized(table, next);
-	return true;
-}
-
-/* Move @nr buckets.  How many there were to begin with, or -ENOMEM. */
-static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
-{
-	struct quiesce__update u = { .spare = NULL };
-	uint64_t lines = lines_of(array), i, end;
-	int result = 0;
-
-	if (quiesce_load_relaxed(&array->cursor) >= lines) { /* Relaxed: a hint. */
-		/* Relaxed: only whether to go over them once more; each bucket knows whether it has moved. */
-		if (!quiesce_load_relaxed(&array->missed))
-			return 0;
-		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: as above. */
-		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: as above. */
-	}
-	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
-	for (end = i + nr < lines ? i + nr : lines; i < end; i++, result++) {
-		if (move_bucket(table, array, i, &u))
-			continue;
-		quiesce_store_relaxed(&array->missed, 1); /* Relaxed: as above. */
-		result = -ENOMEM;
-		break;
-	}
-	quiesce__update_done(&u);
-	return result;
-}
-
-/* ---- the callback of an old array ---- */
-
-/* May the caller, and nobody else, ask for the callback? */
-static bool take_turn(struct quiesce__buckets *array)
-{
-	uint32_t parked = 0;
-
-	/* BK6: full, pairs with BK6 in park() */
-	return quiesce_load_relaxed(&array->queued) == 0 && quiesce_cmpxchg(BK6, &array->queued, &parked, 1); /* Relaxed: a hint. */
-}
-
-enum rest {
-	REST_MORE,
-	REST_PARKED, /* until an update asks: memory is short, or others are at the last buckets */
-	REST_OVER,
-};
-
-static enum rest park(struct quiesce__buckets *array)
-{
-	/* BK6: full, pairs with BK6 in take_turn() */
-	quiesce_xchg(BK6, &array->queued, 0);
-	/* Whoever moves the last bucket sees that nobody is asked, or is seen here. */
-	/* BK4: acquire, pairs with BK4 in move_bucket() */
-	return quiesce_load_acquire(BK4, &array->left) == 0 && take_turn(array) ? REST_OVER : REST_PARKED;
-}
-
-/* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
-static enum rest move_batch(struct quiesce__buckets *array)
-{
-	if (!array->table || quiesce_load_relaxed(&array->left) == 0) /* Relaxed: the array is only given back. */
-		return REST_OVER;
-	return move_some(array->table, array, BATCH_LINES) > 0 ? REST_MORE : park(array);
-}
-
-/* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */
-static void array_left_rcu(struct rcu_head *head)
-{
-	call_rcu_sized(head, array_free_rcu, array_of(head)->bytes);
-}
-
-static void resize_rest(struct rcu_head *head)
-{
-	struct quiesce__buckets *array = array_of(head);
-	enum rest rest = REST_MORE;
-	size_t bytes = array->bytes;
-
-	for (int i = 0; i < BATCHES && rest == REST_MORE; i++) {
-		quiesce__lock(&array->lock);
-		rest = move_batch(array);
-		quiesce__unlock(&array->lock);
-	}
-	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
-	if (rest == REST_OVER)
-		call_rcu_sized(head, array_left_rcu, bytes);
-	else if (rest == REST_MORE)
-		call_rcu(head, resize_rest);
-}
-
-/* An update moves @nr buckets, and sees to it that the rest is moved and the array given back. */
-static int help(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
-{
-	int result = move_some(table, array, nr);
-
-	if (take_turn(array))
-		call_rcu(&array->rcu, resize_rest);
-	return result;
-}
-
-/* ---- resizing ---- */
-
-/* Begin to move to an array of @lines lines, unless the table is being resized.  0 or -ENOMEM. */
-static int resize(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t lines)
-{
-	struct quiesce__buckets *none = NULL, *fresh = array_new(table, lines);
-
-	if (!fresh)
-		return -ENOMEM;
-	/* BK2: full, pairs with BK2 in tend() and quiesce__table_count() */
-	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
-		array_free(fresh);
-		return 0;
-	}
-	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
-	call_rcu(&array->rcu, resize_rest);
-	return 0;
-}
-
-static int first_array(struct quiesce__table *table)
-{
-	struct quiesce__buckets *none = no_array();
-	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
-	struct quiesce__buckets *fresh = array_new(table, lines);
-
-	if (!fresh && lines > 1)
-		fresh = array_new(table, 1);
-	if (!fresh)
-		return -ENOMEM;
-	/* BK3: full, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() */
-	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
-		array_free(fresh);
-	return 0;
-}
-
-/* Lines that continue a bucket stay with it (I5), so after many changes they are more than its elements need.  But
- * where equal hashes are the reason, another array would have as many. */
-static bool wants_tidying(const struct quiesce__table *table, const struct quiesce__buckets *array)
-{
-	uint64_t usual = lines_of(array) >> table->kind->tidy_shift;
-	uint64_t base = 2 * quiesce_load_relaxed(&array->extra_base); /* Relaxed: a statistic. */
-
-	if (usual < MIN_EXTRA_USED)
-		usual = MIN_EXTRA_USED;
-	return quiesce_load_relaxed(&array->extra_used) > (usual > base ? usual : base); /* Relaxed: a statistic. */
-}
-
-/* Look at the whole: is it time for more lines or less? */
-static void settle(struct quiesce__table *table, struct quiesce__buckets *array)
-{
-	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
-	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
-
-	while (room_of(table, wanted) < sum)
-		wanted *= 2;
-	while (wanted > least && sum <= room_of(table, wanted) / SHRINK)
-		wanted = wanted / 4 > least ? wanted / 4 : least;
-	if ((wanted != lines || wants_tidying(table, array)) && resize(table, array, wanted))
-		failed(table);
-}
-
-/* After @change elements more, of which there are @count in their group now.  Where all the keys meet in one bucket the table
- * would not get better: so the whole decides, but not often. */
-static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
-{
-	uint64_t lines = lines_of(array), limit = room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
-	bool large = lines > GROUP_LINES;
-
-	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
-		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a wish. */
-				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
-		settle(table, array);
-}
-
 /* ---- updates ---- */
 
 int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash)
@@ -470,7 +235,7 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 		int err;
 
 		rcu_read_unlock();
-		err = first_array(table);
+		err = quiesce__first_array(table);
 		if (err)
 			return err;
 		rcu_read_lock();
@@ -487,11 +252,7 @@ static void tend(struct quiesce__table *table, const struct quiesce__update *u, 
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
 
-	/* BK2: acquire, pairs with BK2 in resize() */
-	if (quiesce_load_consume(BK2, &array->next))
-		help(table, array, HELP_LINES);
-	else if (array == u->array && change)
-		maybe_resize(table, array, change, count);
+	quiesce__resize_tend(table, array, array == u->array ? change : 0, count);
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
@@ -505,43 +266,6 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 	/* Where there is no worker, callbacks are run by who queues them outside sections.  Relaxed: as above. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&table->resizes) != resizes))
 		quiesce__reclaim_rouse();
-}
-
-int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
-{
-	uint64_t lines = 1;
-	int err = 0;
-
-	while (lines <= MAX_LINES && room_of(table, lines) < nr)
-		lines *= 2;
-	if (lines > MAX_LINES)
-		return -ENOMEM;
-	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a wish. */
-	for (bool again = true, waits = false; again && !err; waits ? platform_yield() : (void)0) {
-		struct quiesce__buckets *array;
-
-		rcu_read_lock();
-		/* BK3: acquire, pairs with BK3 in table_switch() */
-		array = quiesce_load_consume(BK3, &table->array);
-		/* BK2: acquire, pairs with BK2 in resize() */
-		if (array == no_array()) {
-			err = first_array(table);
-		} else if (quiesce_load_consume(BK2, &array->next)) {
-			err = help(table, array, BATCH_LINES);
-			waits = err == 0; /* for others, at the last buckets */
-			err = err < 0 ? err : 0;
-		} else if (lines_of(array) < lines) {
-			err = resize(table, array, lines);
-		} else {
-			again = false;
-		}
-		rcu_read_unlock();
-	}
-	quiesce__reclaim_rouse();
-	/* What could not be had is no wish any more. */
-	if (err)
-		quiesce_store_relaxed(&table->min_lines, 1); /* Relaxed: a wish. */
-	return err;
 }
 
 /* ---- beginning and end ---- */
@@ -561,14 +285,16 @@ static bool take_away(struct quiesce__table *table, struct quiesce__buckets *arr
 {
 	bool is_last;
 
-	quiesce__lock(&array->lock);
+	if (!QUIESCE_MUTANT(table_end_unlocked))
+		quiesce__lock(&array->lock);
 	is_last = quiesce_load_relaxed(&table->array) == array; /* Relaxed: only the callback may change it now, under the lock. */
 	if (is_last) {
 		array->table = NULL;
 		/* BK3: release, pairs with BK3 in quiesce__bucket_find() */
 		quiesce_store_release(BK3, &table->array, no_array());
 	}
-	quiesce__unlock(&array->lock);
+	if (!QUIESCE_MUTANT(table_end_unlocked))
+		quiesce__unlock(&array->lock);
 	return is_last;
 }
 
@@ -591,8 +317,8 @@ void quiesce__table_release(struct quiesce__buckets *array)
 	/* BK2: acquire, pairs with BK2 in resize() */
 	next = quiesce_load_consume(BK2, &array->next);
 	if (next)
-		call_rcu_sized(&next->rcu, array_free_rcu, next->bytes);
+		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, next->bytes);
 	/* Else the callback that is under way gives it back; it does not go on. */
-	if (!next || take_turn(array))
-		call_rcu_sized(&array->rcu, array_free_rcu, array->bytes);
+	if (!next || quiesce__resize_turn(array))
+		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, array->bytes);
 }

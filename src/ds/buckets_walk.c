@@ -36,7 +36,7 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 	iter->line = line;
 	iter->index = 1;
 	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
-	iter->mask = mask;
+	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
 	iter->partly = array->mask != mask || reverse(hash & mask) != iter->position;
 	return true;
 }

@@ -79,33 +79,36 @@ static unsigned int empty_place(const struct quiesce__bucket *line)
 	return 0;
 }
 
-/* Put a key in that has no value; false: a line is wanted. */
-static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
-		  struct quiesce__extra **spare)
+static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	for (;;) {
-		unsigned int i = place_of(line, key);
+	unsigned int i = place_of(line, key);
 
-		if (!i && (i = empty_place(line)))
-			write_key(line, i, key);
-		if (i) {
-			set_value(line, i, value);
-			return true;
-		}
-		if (!linked(line)) {
-			struct quiesce__bucket *more = quiesce__bucket_extra(array, spare);
+	if (!i && (i = empty_place(line)))
+		write_key(line, i, key);
+	if (i)
+		set_value(line, i, value);
+	return i != 0;
+}
 
-			if (!more)
-				return false;
-			/* The last one, because the key may be 0. */
-			write_key(more, LAST_KEY, key);
-			set_value(more, LAST_KEY, value);
-			/* HM2: release, pairs with HM2 in hashmap_lookup() and follow() */
-			quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
-			return true;
-		}
-		line = linked(line);
-	}
+/* Put a key in that has no value; false: a line is wanted.  Only the first two lines are looked at, and a new one becomes the
+ * second: so it does not take longer in a long bucket. */
+static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
+		  struct quiesce__update *u)
+{
+	struct quiesce__bucket *second = linked(line), *more;
+
+	if (put_in_hole(line, key, value) || (second && put_in_hole(second, key, value)))
+		return true;
+	more = quiesce__bucket_extra(array, u);
+	if (!more)
+		return false;
+	/* In the last place, because the key may be 0. */
+	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
+	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
+	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and follow() */
+	quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
+	return true;
 }
 
 /* Where @key has a value; *@ret_place 0: nowhere. */
@@ -134,7 +137,7 @@ static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const uint64_t *end)
 {
-	for (; from; from = follow(from))
+	for (; from && !QUIESCE_MUTANT(table_move_kept); from = follow(from))
 		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
 			struct quiesce__bucket *first = quiesce__bucket_in(to, hash_of(table, word_at(from, i))), *line;
 			unsigned int there;
@@ -150,7 +153,7 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 }
 
 static bool move_line(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *from,
-		      struct quiesce__buckets *to, struct quiesce__extra **spare)
+		      struct quiesce__buckets *to, struct quiesce__update *u)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2) {
 		uint64_t key = word_at(from, i), value = word_at(from, i + 1);
@@ -158,7 +161,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 
 		if (!value)
 			continue;
-		if (!place(to, line, key, value, spare)) {
+		if (!place(to, line, key, value, u)) {
 			unmove(table, first, to, &from->word[i]);
 			return false;
 		}
@@ -178,17 +181,17 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 }
 
 static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		 struct quiesce__buckets *to, struct quiesce__extra **spare)
+		 struct quiesce__buckets *to, struct quiesce__update *u)
 {
 	/* Several buckets of a map that shrinks become one; the others of a map that grows are nobody else's yet. */
 	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
 	const struct quiesce__bucket *line = from;
 	bool moved = true;
 
-	if (shared)
+	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
 		quiesce__bucket_lock(shared);
 	for (; moved && line; line = follow(line))
-		moved = move_line(table, from, line, to, spare);
+		moved = move_line(table, from, line, to, u);
 	if (shared)
 		quiesce__bucket_unlock(shared, 0);
 	if (moved)
@@ -229,14 +232,14 @@ static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value
 		return -EEXIST;
 	if (line)
 		set_value(line, i, value);
-	else if (!place(u->array, u->line, key, value, &u->spare))
+	else if (!place(u->array, u->line, key, value, u))
 		return -EAGAIN;
 	return 0;
 }
 
 static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
 {
-	struct quiesce__update u = { .spare = NULL };
+	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t other = 0;
 	int err = value ? -EAGAIN : -EINVAL;
 
@@ -246,7 +249,7 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 			break;
 		err = insert_locked(&u, key, value, keep, &other);
 		quiesce__update_end(&map->table, &u, !err && !other);
-		if (err == -EAGAIN && quiesce__update_spare(&map->table, &u))
+		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	}
 	quiesce__update_done(&u);
@@ -268,7 +271,7 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 /* Give @key the @value, 0: none, if it has @old, 0: whatever it has.  What it had, 0: it is as it was. */
 static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
 {
-	struct quiesce__update u = { .spare = NULL };
+	struct quiesce__update u = { .nr_spare = 0 };
 	struct quiesce__bucket *line;
 	uint64_t found = 0;
 	unsigned int i;

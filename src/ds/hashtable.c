@@ -77,36 +77,37 @@ static void put(struct quiesce__bucket *line, unsigned int i, const void *object
 	quiesce_store_release(BK1, &line->word[0], header);
 }
 
-/* Continue a full line: its last object goes to the new one, in front of @object. */
-static bool extend(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
-		   struct quiesce__extra **spare)
+static bool put_in_hole(struct quiesce__bucket *line, const void *object, uint64_t hash)
 {
-	struct quiesce__bucket *more = quiesce__bucket_extra(array, spare);
-	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: as above. */
+	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
+		if (word_at(line, i))
+			continue;
+		put(line, i, object, hash);
+		return true;
+	}
+	return false;
+}
 
+/* Find a word for @object; false: a line is wanted.  Only the first two lines are looked at, and a new one becomes the second: so
+ * it does not take longer in a long bucket.  If the last word is an object, that one goes to the new line first. */
+static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
+		  struct quiesce__update *u)
+{
+	uint64_t last = word_at(line, QUIESCE_TABLE_LAST);
+	struct quiesce__bucket *more;
+
+	if (put_in_hole(line, object, hash) || (is_link(last) && put_in_hole(linked(last), object, hash)))
+		return true;
+	more = quiesce__bucket_extra(array, u);
 	if (!more)
 		return false;
-	put(more, 1, (void *)(uintptr_t)word_at(line, QUIESCE_TABLE_LAST), header);
+	if (is_link(last))
+		publish(&more->word[QUIESCE_TABLE_LAST], last);
+	else
+		put(more, 1, (void *)(uintptr_t)last, quiesce_load_relaxed(&line->word[0])); /* Relaxed: its tag, under the lock. */
 	put(more, 2, object, hash);
 	publish(&line->word[QUIESCE_TABLE_LAST], (uintptr_t)more + QUIESCE_TABLE_LINK);
 	return true;
-}
-
-/* Find a word for @object; false: a line is wanted. */
-static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
-		  struct quiesce__extra **spare)
-{
-	for (;;) {
-		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
-			if (word_at(line, i))
-				continue;
-			put(line, i, object, hash);
-			return true;
-		}
-		if (!is_link(word_at(line, QUIESCE_TABLE_LAST)))
-			return extend(array, line, object, hash, spare);
-		line = linked(word_at(line, QUIESCE_TABLE_LAST));
-	}
 }
 
 /* The word of @object, or of one with @key if that is not NULL; NULL: there is none. */
@@ -149,7 +150,7 @@ static void take_out(uint64_t *word)
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const void *end)
 {
-	for (; from; from = follow(from))
+	for (; from && !QUIESCE_MUTANT(table_move_kept); from = follow(from))
 		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 			uint64_t word = word_at(from, i), hash;
 
@@ -164,7 +165,7 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 }
 
 static bool move_line(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *from,
-		      struct quiesce__buckets *to, struct quiesce__extra **spare)
+		      struct quiesce__buckets *to, struct quiesce__update *u)
 {
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 		uint64_t word = word_at(from, i), hash;
@@ -172,7 +173,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 		if (!word || is_link(word))
 			continue;
 		hash = hash_of(table, (void *)(uintptr_t)word);
-		if (!place(to, quiesce__bucket_in(to, hash), (void *)(uintptr_t)word, hash, spare)) {
+		if (!place(to, quiesce__bucket_in(to, hash), (void *)(uintptr_t)word, hash, u)) {
 			unmove(table, first, to, (void *)(uintptr_t)word);
 			return false;
 		}
@@ -198,7 +199,7 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 }
 
 static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		 struct quiesce__buckets *to, struct quiesce__extra **spare)
+		 struct quiesce__buckets *to, struct quiesce__update *u)
 {
 	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
 	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
@@ -206,10 +207,10 @@ static bool move(const struct quiesce__table *table, struct quiesce__buckets *ar
 	bool moved = true;
 
 	prefetch(from);
-	if (shared)
+	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
 		quiesce__bucket_lock(shared);
 	for (; moved && line; line = follow(line))
-		moved = move_line(table, from, line, to, spare);
+		moved = move_line(table, from, line, to, u);
 	if (shared)
 		quiesce__bucket_unlock(shared, 0);
 	if (moved)
@@ -253,25 +254,33 @@ static int insert_locked(struct hashtable *ht, struct quiesce__update *u, void *
 		return -EEXIST;
 	if (word)
 		publish(word, (uintptr_t)object);
-	else if (!place(u->array, u->line, object, u->hash, &u->spare))
+	else if (!place(u->array, u->line, object, u->hash, u))
 		return -EAGAIN;
 	return 0;
 }
 
+static bool is_object(const void *object)
+{
+	return object && !is_link((uintptr_t)object);
+}
+
 static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret_other)
 {
-	struct quiesce__update u = { .spare = NULL };
-	uint64_t hash = hash_of(&ht->table, object);
+	struct quiesce__update u = { .nr_spare = 0 };
 	void *other = NULL;
+	uint64_t hash;
 	int err;
 
+	if (quiesce_unlikely(!is_object(object)))
+		return -EINVAL;
+	hash = hash_of(&ht->table, object);
 	do {
 		err = quiesce__update_begin(&ht->table, &u, hash);
 		if (err)
 			break;
 		err = insert_locked(ht, &u, object, mode, &other);
 		quiesce__update_end(&ht->table, &u, !err && !other);
-		if (err == -EAGAIN && quiesce__update_spare(&ht->table, &u))
+		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	} while (err == -EAGAIN);
 	quiesce__update_done(&u);
@@ -298,7 +307,7 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 /* Take out @object, or one with @key if that is not NULL, or put @fresh in its place. */
 static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
 {
-	struct quiesce__update u = { .spare = NULL };
+	struct quiesce__update u = { .nr_spare = 0 };
 	void *found = NULL;
 	uint64_t *word;
 
@@ -318,8 +327,11 @@ static void *change(struct hashtable *ht, uint64_t hash, void *object, const voi
 
 int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
-	uint64_t hash = hash_of(&ht->table, fresh);
+	uint64_t hash;
 
+	if (!is_object(fresh))
+		return -EINVAL;
+	hash = hash_of(&ht->table, fresh);
 	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
 		return -EINVAL;
 	return change(ht, hash, old, NULL, fresh) ? 0 : -ENOENT;
@@ -401,7 +413,8 @@ void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, 
 	if (drop)
 		hashtable_for_each(object, &it, &rest) {
 			/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
-			take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
+			if (!QUIESCE_MUTANT(table_end_keeps))
+				take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
 			drop(object, arg);
 		}
 	quiesce__table_release(rest.table.array);
