@@ -80,8 +80,9 @@ public:
 		reached.resizes += stats.resizes;
 		reader.end();
 		std::set<object *> dropped;
-		hashtable_destroy(&table, [](void *o, void *to) { static_cast<std::set<object *> *>(to)->insert(static_cast<object *>(o)); },
-				  &dropped);
+		hashtable_destroy(&table, [](void *o, void *to) {
+			static_cast<std::set<object *> *>(to)->insert(static_cast<object *>(o));
+		}, &dropped);
 		for (const auto &[key, o] : model)
 			if (!dropped.erase(o) && !std::uncaught_exceptions())
 				std::abort(); /* told with the sequence */
