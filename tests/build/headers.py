@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every public header compiles alone, twice in one file, in every language it promises.
+"""Every public header compiles alone, twice in one file, and all of them in every language they promise.
 
-A header that atomic.h keeps for the library's own builds (platform/...) is not public.
+Whether a header has what it needs does not depend on the language's year: alone it is compiled in the oldest by one compiler and
+in the newest, for debugging, by the other; in all the rest all of them are compiled as one file. A header that atomic.h keeps for the library's own builds (platform/...) is not public.
 Prints TAP.  Compilers that are not installed are named, not passed over.
 """
 import argparse
@@ -35,29 +36,49 @@ def has_library(compiler, flags):
 
 
 def face_jobs(include, headers):
+    """Alone with the last library that there is, libc++ if possible: its headers include fewer others."""
+    tried = []
     for _, cxx in COMPILERS:
         for std, *flags in FACES[cxx] if shutil.which(cxx) else ():
-            if not has_library(cxx, flags):
+            if has_library(cxx, flags):
+                tried.append((cxx, std, flags))
+            else:
                 print(f"# {cxx} has no {' '.join(flags)}: not tried")
-                continue
-            for name in (h.relative_to(include) for h in headers if h.suffix == ".hpp"):
-                command = [cxx, "-x", "c++", f"-std={std}", *flags, *WARN, "-Wshadow", "-Wnon-virtual-dtor", f"-I{include}"]
-                yield " ".join(map(str, [name, cxx, std, *flags])), command, name
+    names = [h.relative_to(include) for h in headers if h.suffix == ".hpp"]
+    for entry in tried:
+        cxx, std, flags = entry
+        command = [cxx, "-x", "c++", f"-std={std}", *flags, *WARN, "-Wshadow", "-Wnon-virtual-dtor", f"-I{include}"]
+        for group in [[n] for n in names] if entry == tried[-1] else [names]:
+            yield " ".join([title_of(group), cxx, std, *flags]), command, group
+
+
+def title_of(group):
+    return str(group[0]) if len(group) == 1 else f"{len(group)} headers together"
 
 
 def jobs(include, headers):
+    """(title, command, headers of one file)"""
+    found = [pair for pair in COMPILERS if shutil.which(pair[0])]
+    names = [h.relative_to(include) for h in headers if h.suffix == ".h"]
     for c, cxx in COMPILERS:
         for compiler, lang, stds in ((c, "c", C), (cxx, "c++", CXX)):
             if not shutil.which(compiler):
                 continue
+            alone = []
+            if (c, cxx) == found[0]:
+                alone.append((stds[0], ""))
+            if (c, cxx) == found[-1]:
+                alone.append((stds[-1], "-DQUIESCE_DEBUG"))
             for std in stds:
-                for debug in ([], ["-DQUIESCE_DEBUG"]):
-                    for h in headers:
-                        if h.suffix == ".hpp":
-                            continue
-                        name = h.relative_to(include)
-                        command = [compiler, "-x", lang, f"-std={std}", *WARN, *debug, f"-I{include}"]
-                        yield f"{name} {compiler} {std} {''.join(debug)}".strip(), command, name
+                for debug in ("", "-DQUIESCE_DEBUG"):
+                    command = [compiler, "-x", lang, f"-std={std}", *WARN, *debug.split(), f"-I{include}"]
+                    for group in [[n] for n in names] if (std, debug) in alone else [names]:
+                        yield f"{title_of(group)} {compiler} {std} {debug}".strip(), command, group
+
+
+def including(group):
+    """Each header twice, at once and after the others."""
+    return "".join(f"#include <{name}>\n" * 2 for name in group) + "".join(f"#include <{name}>\n" for name in group)
 
 
 def examples(include):
@@ -94,23 +115,17 @@ def main():
         for compiler in pair:
             if not shutil.which(compiler):
                 print(f"# {compiler} is not installed: not tried")
+    checks = [(title, command, including(group) + "int quiesce_test_only;\n") for title, command, group in work]
+    checks += [(f"{name} compiles", ["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text) for name, text in shown]
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        text = "#include <{0}>\n#include <{0}>\nint quiesce_test_only;\n"
-        runs = pool.map(lambda j: compile_text(j[1], text.format(j[2])), work)
-        for i, (job, (ok, err)) in enumerate(zip(work, runs), 1):
-            print(f"{'ok' if ok else 'not ok'} {i} - {job[0]}")
+        for i, ((title, _, text), (ok, err)) in enumerate(zip(checks, pool.map(lambda c: compile_text(*c[1:]), checks)), 1):
+            print(f"{'ok' if ok else 'not ok'} {i} - {title}")
             bad += not ok
-            for line in err.splitlines() if not ok else []:
+            for line in (err + text).splitlines() if not ok else []:
                 print("#", line)
-    for i, (name, text) in enumerate(shown, len(work) + 1):
-        ok, err = compile_text(["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text)
-        print(f"{'ok' if ok else 'not ok'} {i} - {name} compiles")
-        bad += not ok
-        for line in (err + text).splitlines() if not ok else []:
-            print("#", line)
     # The test itself must be able to fail.
-    ok, _ = compile_text(work[0][1], f"#include <{work[0][2]}>\nint unused(int x) {{ }}\n")
+    ok, _ = compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")
     print(f"{'not ok' if ok else 'ok'} {len(work) + len(shown) + 1} - a planted error is refused")
     return 1 if bad or ok else 0
 
