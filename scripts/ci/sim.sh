@@ -3,8 +3,8 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.08 short=0.05 # for programs of many scenarios
-[ -n "${CI_LONG:-}" ] && seconds=80 short=25
+seconds=0.068 short=0.05 # for sim_srcu and the containers
+[ -n "${CI_LONG:-}" ] && seconds=76 short=25
 with gcc
 step "build" setup "$CI_BUILD/sim" --werror || finish
 first=${SIM_FIRST:-1}
@@ -12,9 +12,11 @@ first=${SIM_FIRST:-1}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
 	local program each status=0
-	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem; do
-		each=$seconds
-		[ $program = sim_srcu ] && each=$short
+	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem sim_rculist sim_idr sim_buckets; do
+		case $program in
+		sim_srcu | sim_rculist | sim_idr | sim_buckets) each=$short ;;
+		*) each=$seconds ;;
+		esac
 		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"
 		local rc=$?
 		[ $rc -le $status ] || status=$rc
