@@ -11,6 +11,8 @@ struct quiesce__extra {
 	struct quiesce__extra *next;
 };
 
+struct quiesce__update;
+
 struct quiesce__buckets_kind {
 	uint32_t slots;       /* of a line */
 	uint32_t fill;        /* elements for each line of an array: above it a table grows */
@@ -19,7 +21,7 @@ struct quiesce__buckets_kind {
 	/* Copy the bucket of @array that begins with @from, which is locked, into @to, which is not in use for its keys yet,
 	 * and change the counts.  False: a line is wanted, there was none, and nothing was copied. */
 	bool (*move)(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		     struct quiesce__buckets *to, struct quiesce__extra **spare);
+		     struct quiesce__buckets *to, struct quiesce__update *u);
 	/* The line that follows @line in its bucket; NULL: it is the last. */
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
 };
@@ -49,12 +51,13 @@ static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *
 /* How many elements it has. */
 uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array);
 
-/* An update: the bucket that it has locked. */
+/* An update: the bucket that it has locked, and lines that it may take. */
 struct quiesce__update {
 	uint64_t hash;
 	struct quiesce__buckets *array;
 	struct quiesce__bucket *line;
-	struct quiesce__extra *spare; /* lines that may be taken */
+	struct quiesce__extra *spare;
+	uint32_t nr_spare;
 };
 
 void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed);
@@ -69,16 +72,38 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 /* Unlock, after @change elements more, and leave.  The table may grow or shrink. */
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
 /* Out of a section, after a line was wanted: get one.  0 or -ENOMEM. */
-int quiesce__update_spare(struct quiesce__table *table, struct quiesce__update *u);
+int quiesce__update_spare(struct quiesce__update *u);
 void quiesce__update_done(struct quiesce__update *u); /* give back what is spare */
 
-/* An empty line for a bucket of @array; NULL: there is none, also not in *@spare. */
-struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__extra **spare);
+/* An empty line for a bucket of @array; NULL: there is none, also not in @u. */
+struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__update *u);
 /* Count @change elements in the bucket whose first line is @line. */
 uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change);
 /* Lock a bucket, false: it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
+
+/* ---- between buckets.c and buckets_resize.c ---- */
+
+#define GROUP_SHIFT 10 /* lines that share a count of elements */
+#define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
+#define MAX_LINES ((uint64_t)1 << 40)
+
+struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* NULL: no memory */
+void quiesce__array_free(struct quiesce__buckets *array);
+void quiesce__array_free_rcu(struct rcu_head *head);
+/* How many elements @lines lines should have at most. */
+uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines);
+/* Wait a little, the longer the greater @turn. */
+void quiesce__wait_for_holder(uint32_t turn);
+/* Make an array for a table that has none.  0 or -ENOMEM. */
+int quiesce__first_array(struct quiesce__table *table);
+/* May the caller, and nobody else, ask for the callback of @array? */
+bool quiesce__resize_turn(struct quiesce__buckets *array);
+/* An update: move some buckets of @array, if it is being resized; else look whether it should be, after @change elements more. */
+void quiesce__resize_tend(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count);
+
+/* ---- going over all buckets ---- */
 
 /* Set @iter to the bucket of its position; false: there are no more.  In one section from the first to the last. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);

@@ -26,7 +26,8 @@ QUIESCE_FAST uint64_t quiesce__fold(uint64_t x, uint64_t odd)
 
 /** quiesce_hash_u64 - a 64-bit hash of a 64-bit key, inline: two multiplications.
  *
- * One is not enough for keys that differ in their upper bits only, or in few bits.  Context: any. */
+ * One is not enough for keys that differ in their upper bits only, or in few bits.  Context: any.
+ * Programs and the library have it compiled in, so it does not change without QUIESCE_LAYOUT. */
 QUIESCE_FAST uint64_t quiesce_hash_u64(uint64_t key, uint64_t seed)
 {
 	/* Odd numbers without a pattern: the golden ratio and the square root of 2, behind the point. */

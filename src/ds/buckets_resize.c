@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* buckets_resize.c - how a table gets another array; idea, invariants and ledger are in buckets.c. */
+#include "buckets.h"
+
+#include <errno.h>
+
+#include "../core.h"
+#include "../reclaim.h"
+
+#define MIN_EXTRA_USED 8 /* so many do no harm */
+#define HELP_LINES 4     /* moved by an update */
+#define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
+#define MIN_BATCHES 16   /* and without giving its thread to others, or more: */
+#define BATCHES_SHIFT 12 /* a 64th of a large array */
+#define CHECK_EVERY 32   /* elements too many in a group until the whole is looked at */
+#define SHRINK 8         /* a table shrinks when that part of what it may hold is left */
+
+static struct quiesce__buckets *array_of(struct rcu_head *head)
+{
+	return (struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu));
+}
+
+static void failed(struct quiesce__table *table)
+{
+	(void)quiesce_fetch_add_relaxed(&table->failures, (uint64_t)1); /* Relaxed: a statistic. */
+}
+
+/* ---- moving ---- */
+
+static void resize_rest(struct rcu_head *head);
+static void settle(struct quiesce__table *table, struct quiesce__buckets *array);
+
+
+/* All buckets of @array have moved: its successor takes its place. */
+static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
+{
+	/* Relaxed: when to begin anew; see wants_tidying(). */
+	quiesce_store_relaxed(&next->extra_base, quiesce_load_relaxed(&next->extra_used));
+	/* BK3: release, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() and quiesce__table_count() */
+	quiesce_store_release(BK3, &table->array, next);
+}
+
+/* The last bucket of @array has moved.  Whoever is at work under the lock of an array of a table finds the table there: it moves
+ * on from that array under the lock only, and its end waits for the lock of its last one.  Locks are taken from older
+ * arrays to newer ones; the callback (@locked) has the first already. */
+static void resized(struct quiesce__table *table, struct quiesce__buckets *array, bool locked)
+{
+	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: set long ago. */
+
+	if (!locked)
+		quiesce__lock(&array->lock);
+	quiesce__lock(&next->lock);
+	table_switch(table, next);
+	settle(table, next);
+	quiesce__unlock(&next->lock);
+	if (!locked)
+		quiesce__unlock(&array->lock);
+}
+
+/* How many lines from the heap it takes at most to copy the bucket of @line: none if it has one line, as a rule. */
+static uint32_t lines_for(const struct quiesce__table *table, const struct quiesce__bucket *line)
+{
+	uint32_t length = 0;
+
+	while ((line = table->kind->follow(line)))
+		length++;
+	return length ? 2 * (length + 1) : 0;
+}
+
+/* Copy the bucket that @line, which is locked, begins.  0, or how many lines must be to spare. */
+static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *line,
+			    struct quiesce__update *u)
+{
+	uint32_t wanted = lines_for(table, line);
+
+	if (wanted > u->nr_spare)
+		return wanted;
+	/* Relaxed: who calls has seen it. */
+	return table->kind->move(table, array, line, quiesce_load_relaxed(&array->next), u) ? 0 : u->nr_spare + 1;
+}
+
+/* Move the bucket that begins with line @i, false: there is no memory for it. */
+static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u,
+			bool locked)
+{
+	struct quiesce__bucket *line = quiesce__bucket_in(array, i);
+	uint32_t wanted;
+
+	for (;;) {
+		if (!quiesce__bucket_lock(line))
+			return true;
+		wanted = copy_bucket(table, array, line, u);
+		if (!wanted)
+			break;
+		quiesce__bucket_unlock(line, 0);
+		while (u->nr_spare < wanted)
+			if (quiesce__update_spare(u))
+				return false;
+	}
+	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
+	/* BK4: full, pairs with BK4 in move_bucket() and park() */
+	/* BK6: the same, pairs with BK6 in park() */
+	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
+		resized(table, array, locked);
+	return true;
+}
+
+/* Move @nr buckets; @locked: the array is.  How many there were to begin with, or -ENOMEM. */
+static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr, bool locked)
+{
+	struct quiesce__update u = { .nr_spare = 0 };
+	uint64_t lines = lines_of(array), i, end;
+	int result = 0;
+
+	if (quiesce_load_relaxed(&array->cursor) >= lines) { /* Relaxed: a hint. */
+		/* Relaxed: only whether to go over them once more; each bucket knows whether it has moved. */
+		if (!quiesce_load_relaxed(&array->missed))
+			return 0;
+		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: as above. */
+		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: as above. */
+	}
+	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
+	for (end = i + nr < lines ? i + nr : lines; i < end; i++, result++) {
+		if (move_bucket(table, array, i, &u, locked))
+			continue;
+		quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: as above. */
+		result = -ENOMEM;
+		break;
+	}
+	quiesce__update_done(&u);
+	return result;
+}
+
+/* ---- the callback of an old array ---- */
+
+/* May the caller, and nobody else, ask for the callback? */
+bool quiesce__resize_turn(struct quiesce__buckets *array)
+{
+	uint32_t parked = 0;
+
+	/* BK6: full, pairs with BK6 in park() */
+	return quiesce_load_relaxed(&array->queued) == 0 && quiesce_cmpxchg(BK6, &array->queued, &parked, 1); /* Relaxed: a hint. */
+}
+
+enum rest {
+	REST_MORE,
+	REST_PARKED, /* until an update asks: memory is short, or others are at the last buckets */
+	REST_OVER,
+};
+
+static enum rest park(struct quiesce__buckets *array)
+{
+	/* BK6: full, pairs with BK6 in quiesce__resize_turn() */
+	quiesce_xchg(BK6, &array->queued, 0);
+	/* Whoever moves the last bucket sees that nobody is asked, or is seen here. */
+	/* BK4: acquire, pairs with BK4 in move_bucket() */
+	if (quiesce_load_acquire(BK4, &array->left) != 0 || QUIESCE_MUTANT(table_park_unchecked))
+		return REST_PARKED;
+	return quiesce__resize_turn(array) ? REST_OVER : REST_PARKED;
+}
+
+/* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
+static enum rest move_batch(struct quiesce__buckets *array)
+{
+	if (!array->table || quiesce_load_relaxed(&array->left) == 0) /* Relaxed: the array is only given back. */
+		return REST_OVER;
+	return move_some(array->table, array, BATCH_LINES, true) > 0 ? REST_MORE : park(array);
+}
+
+/* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */
+static void array_left_rcu(struct rcu_head *head)
+{
+	call_rcu_sized(head, quiesce__array_free_rcu, array_of(head)->bytes);
+}
+
+static void resize_rest(struct rcu_head *head)
+{
+	struct quiesce__buckets *array = array_of(head);
+	enum rest rest = REST_MORE;
+	uint64_t batches = lines_of(array) >> BATCHES_SHIFT;
+	size_t bytes = array->bytes;
+
+	if (batches < MIN_BATCHES)
+		batches = MIN_BATCHES;
+	for (; batches && rest == REST_MORE; batches--) {
+		quiesce__lock(&array->lock);
+		rest = move_batch(array);
+		quiesce__unlock(&array->lock);
+	}
+	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
+	if (rest == REST_OVER)
+		call_rcu_sized(head, QUIESCE_MUTANT(table_left_early) ? quiesce__array_free_rcu : array_left_rcu, bytes);
+	else if (rest == REST_MORE)
+		call_rcu(head, resize_rest);
+}
+
+/* An update moves @nr buckets, and sees to it that the rest is moved and the array given back. */
+static int help(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
+{
+	int result = move_some(table, array, nr, false);
+
+	if (!QUIESCE_MUTANT(table_turn_lost) && quiesce__resize_turn(array))
+		call_rcu(&array->rcu, resize_rest);
+	return result;
+}
+
+/* ---- resizing ---- */
+
+/* Begin to move to an array of @lines lines, unless the table is being resized.  0 or -ENOMEM. */
+static int resize(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t lines)
+{
+	struct quiesce__buckets *none = NULL, *fresh = quiesce__array_new(table, lines);
+
+	if (!fresh)
+		return -ENOMEM;
+	/* BK2: full, pairs with BK2 in quiesce__resize_tend() and quiesce__table_count() */
+	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
+		quiesce__array_free(fresh);
+		return 0;
+	}
+	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
+	call_rcu(&array->rcu, resize_rest);
+	return 0;
+}
+
+int quiesce__first_array(struct quiesce__table *table)
+{
+	struct quiesce__buckets *none = no_array();
+	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	struct quiesce__buckets *fresh = quiesce__array_new(table, lines);
+
+	if (!fresh && lines > 1)
+		fresh = quiesce__array_new(table, 1);
+	if (!fresh)
+		return -ENOMEM;
+	/* BK3: full, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() */
+	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
+		quiesce__array_free(fresh);
+	return 0;
+}
+
+/* Lines that continue a bucket stay with it (I5), so after many changes they are more than its elements need.  But
+ * where equal hashes are the reason, another array would have as many. */
+static bool wants_tidying(const struct quiesce__table *table, const struct quiesce__buckets *array)
+{
+	uint64_t usual = lines_of(array) >> table->kind->tidy_shift;
+	uint64_t base = 2 * quiesce_load_relaxed(&array->extra_base); /* Relaxed: a statistic. */
+
+	if (usual < MIN_EXTRA_USED)
+		usual = MIN_EXTRA_USED;
+	return quiesce_load_relaxed(&array->extra_used) > (usual > base ? usual : base); /* Relaxed: a statistic. */
+}
+
+/* Look at the whole: is it time for more lines or less? */
+static void settle(struct quiesce__table *table, struct quiesce__buckets *array)
+{
+	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
+
+	while (quiesce__room_of(table, wanted) < sum)
+		wanted *= 2;
+	if (wanted < least)
+		wanted = least;
+	while (wanted > least && sum <= quiesce__room_of(table, wanted) / SHRINK)
+		wanted = wanted / 4 > least ? wanted / 4 : least;
+	if ((wanted != lines || wants_tidying(table, array)) && resize(table, array, wanted))
+		failed(table);
+}
+
+/* After @change elements more, of which there are @count in their group now.  Where all the keys meet in one bucket the table
+ * would not get better: so the whole decides, but not often. */
+static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
+{
+	uint64_t lines = lines_of(array), limit = quiesce__room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
+	bool large = lines > GROUP_LINES;
+
+	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
+		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a wish. */
+				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
+		settle(table, array);
+}
+
+void quiesce__resize_tend(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
+{
+	/* BK2: acquire, pairs with BK2 in resize() */
+	if (quiesce_load_consume(BK2, &array->next))
+		help(table, array, HELP_LINES);
+	else if (change)
+		maybe_resize(table, array, change, count);
+}
+
+/* A step towards @lines lines.  1: there is more to do; 0; -ENOMEM. */
+static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *turn)
+{
+	struct quiesce__buckets *array;
+	int result;
+
+	rcu_read_lock();
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	array = quiesce_load_consume(BK3, &table->array);
+	if (array == no_array()) {
+		result = quiesce__first_array(table);
+		result = result ? result : 1;
+	/* BK2: acquire, pairs with BK2 in resize() */
+	} else if (quiesce_load_consume(BK2, &array->next)) {
+		result = help(table, array, BATCH_LINES);
+		*turn = result ? 0 : *turn + 1;
+		result = result < 0 ? result : 1;
+	} else if (lines_of(array) < lines) {
+		result = resize(table, array, lines);
+		result = result ? result : 1;
+	} else {
+		result = 0;
+	}
+	rcu_read_unlock();
+	if (*turn) /* others are at the last buckets */
+		quiesce__wait_for_holder(*turn);
+	return result;
+}
+
+int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
+{
+	uint64_t lines = 1, before = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint32_t turn = 0;
+	int result;
+
+	while (lines <= MAX_LINES && quiesce__room_of(table, lines) < nr)
+		lines *= 2;
+	if (lines > MAX_LINES)
+		return -ENOMEM;
+	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a wish. */
+	do /* Relaxed: as above.  Who wishes last is heard: otherwise one would make it smaller and the other larger, for ever. */
+		result = reserve_step(table, lines, &turn);
+	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
+	quiesce__reclaim_rouse();
+	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines) /* Relaxed: what could not be had is no wish any more. */
+		quiesce_store_relaxed(&table->min_lines, before);           /* Relaxed: as above. */
+	return result < 0 ? result : 0;
+}
