@@ -190,17 +190,23 @@ BOTH(bounce)
 
 /* ---- memory is short ---- */
 
+static void fail(int times)
+{
+	world_successes = sim_random(3);
+	world_failures = times;
+}
+
 /* What is in bucket 0 needs more than a line, in any array. */
 static void poor(void *nr)
 {
-	world_failures = 1 + sim_random(4);
+	fail(1 + sim_random(4));
 	reserve(nr);
 	world_insert(key[11]);
-	world_failures = sim_random(3);
+	fail(sim_random(3));
 	world_set(key[0]);
-	world_failures = sim_random(2);
+	fail(sim_random(2));
 	reserve(nr);
-	world_failures = 0;
+	fail(0);
 	world_set(key[1]); /* a resize that is waiting for memory goes on */
 	world_set(key[0]);
 }
@@ -223,6 +229,39 @@ static void setup_poor(enum world_kind kind)
 	world_readers();
 }
 BOTH(poor)
+
+/* Two buckets become one, which then needs a line more. */
+static void poor_shrink(void *unused)
+{
+	(void)unused;
+	world_remove(key[11]);
+	fail(1 + sim_random(3));
+	for (int i = 0; i < 4; i++)
+		world_set(key[0]);
+	fail(0);
+	world_set(key[1]);
+	world_set(key[0]);
+}
+
+static void setup_poor_shrink(enum world_kind kind)
+{
+	int half = kind == MAP ? 2 : 4;
+
+	world_begin(kind, room(kind, 16));
+	world_may_fail = true;
+	for (int i = 0; i < 2 * half; i++) {
+		key[i] = world_key(i == 2 ? 1 : 0, i & 1 ? 0 : 8, -1);
+		if (i > 3)
+			world_unwatch(key[i]);
+	}
+	key[11] = world_key(0, 3, -1);
+	fill(0, 2 * half);
+	world_insert(key[11]);
+	world_spawn(poor_shrink, NULL, "owner 0");
+	world_spawn(once, NULL, "owner 1");
+	world_readers();
+}
+BOTH(poor_shrink)
 
 /* ---- a table of lines that are not needed any more ---- */
 
@@ -296,6 +335,8 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "map_bounce", "the same with a map", map_bounce, NULL, CHANGE },
 	{ "table_poor", "a table is made larger, and memory fails", table_poor, NULL, CHANGE },
 	{ "map_poor", "the same with a map", map_poor, NULL, CHANGE },
+	{ "table_poor_shrink", "a table becomes smaller, and memory fails", table_poor_shrink, NULL, CHANGE },
+	{ "map_poor_shrink", "the same with a map", map_poor_shrink, NULL, CHANGE },
 	{ "map_tidy", "a map with many lines for one bucket gets another array", map_tidy, NULL, CHANGE },
 	{ "table_walk_grow", "iterations while a table grows", table_walk_grow, NULL, ABSENT },
 	{ "map_walk_grow", "the same with a map", map_walk_grow, NULL, ABSENT },

@@ -45,7 +45,8 @@ union table {
 };
 extern union table *world_table;
 extern const struct hashtable_type world_type;
-extern int world_failures;  /* so many of the next allocations fail */
+extern int world_successes; /* so many of the next allocations succeed in any case, */
+extern int world_failures;  /* and so many of those that follow fail */
 extern bool world_may_fail; /* and that is no surprise */
 extern int world_blocks;    /* of memory that are in use */
 extern uint64_t world_key_of[NR_KEYS];
@@ -53,7 +54,7 @@ extern uint64_t world_key_of[NR_KEYS];
 void world_memory_begin(void);
 /* An empty table with room for @nr, which it need not keep, of the kind of the scenario. */
 void world_begin(enum world_kind kind, size_t nr);
-/* A key of @owner's, for the bucket with that number (of 8 or fewer), with the tag of @like if that is not negative, else one of its own.
+/* A key of @owner's, for the bucket with that number (of 16 or fewer), with the tag of @like if that is not negative, else one of its own.
  * Readers ask for it unless it is unwatched. */
 int world_key(int owner, unsigned int bucket, int like);
 int world_key_zero(int owner); /* 0 */

@@ -14,7 +14,7 @@ static char *pages SIM_KEEP;
 static uint32_t pages_dirty SIM_KEEP;
 static uint32_t nr_pages;
 
-int world_failures, world_blocks;
+int world_successes, world_failures, world_blocks;
 
 /* What the linker calls for platform_lines_get() and platform_lines_put(). */
 void *__wrap_platform_lines_get(size_t bytes);
@@ -36,7 +36,9 @@ void *__wrap_platform_lines_get(size_t bytes)
 		sim_fail("scenario: more than %u blocks of memory", NR_PAGES);
 		return NULL;
 	}
-	if (world_failures) {
+	if (world_successes) {
+		world_successes--;
+	} else if (world_failures) {
 		world_failures--;
 		sim_saw();
 		return NULL;

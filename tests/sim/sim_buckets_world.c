@@ -98,7 +98,7 @@ int world_key(int owner, unsigned int bucket, int like)
 	}
 	do
 		last++;
-	while ((quiesce_hash_u64(last, 0) & 7) != bucket);
+	while ((quiesce_hash_u64(last, 0) & 15) != bucket);
 	return add_key(owner, last);
 }
 
