@@ -16,6 +16,8 @@ namespace {
 
 /* Longer than RapidCheck's hundred: a table has to grow several times. */
 constexpr int LONGEST = 400;
+/* Seconds for shrinking; what is left then is told as it is. */
+constexpr int PATIENCE = 20;
 
 /* What runs now, for the handler of crashes. */
 const property *current;
@@ -84,10 +86,13 @@ struct silent : rc::detail::TestListener {
 struct failure {
 	std::vector<op> ops;
 	std::string why;
+	std::time_t first = 0;
 };
 
 void run_case(const property &p, const std::vector<op> &ops, failure &last)
 {
+	if (last.first && std::time(nullptr) - last.first > PATIENCE)
+		return;
 	current = &p;
 	sequence = &ops;
 	at = 0;
@@ -104,6 +109,8 @@ void run_case(const property &p, const std::vector<op> &ops, failure &last)
 	} catch (const difference &d) {
 		last.ops = ops;
 		last.why = d.what();
+		if (!last.first)
+			last.first = std::time(nullptr);
 		sequence = nullptr;
 		throw;
 	}
