@@ -154,9 +154,7 @@ static enum rest park(struct quiesce__buckets *array)
 	quiesce_xchg(BK6, &array->queued, 0);
 	/* Whoever moves the last bucket sees that nobody is asked, or is seen here. */
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
-	if (quiesce_load_acquire(BK4, &array->left) != 0 || QUIESCE_MUTANT(table_park_unchecked))
-		return REST_PARKED;
-	return quiesce__resize_turn(array) ? REST_OVER : REST_PARKED;
+	return quiesce_load_acquire(BK4, &array->left) == 0 && quiesce__resize_turn(array) ? REST_OVER : REST_PARKED;
 }
 
 /* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
