@@ -36,7 +36,21 @@ PLAIN = {
     "srcu": "extern void *table, *p, *old, *fresh; void read_from_disk(void *p);",
     "percpu_ref": "struct queue { struct percpu_ref users; }; extern struct queue *queue; void work_on(struct queue *queue);\n"
                   "void queue_unused(struct percpu_ref *ref);",
+    "ds/hashmap": "extern uint64_t address, port;",
+    "ds/hashtable": "extern uint64_t id; extern struct flow *flow, *old; void use(struct flow *f);",
+    "ds/idr": "struct session { struct rcu_head rcu; }; extern struct session *s; void use(struct session *s);\n"
+              "void session_free(struct rcu_head *head);",
+    "ds/rculist": "extern struct route *r, *old, *fresh; void use(int to);",
+    "ds/rcuhlist": "extern struct user *u, *old, *fresh; extern int id; void use(struct user *u);",
 }
+# The same of C++ headers; rcu.hpp is included.
+PLAIN_CPP = {
+    "ds/hashmap": "void use(double price);",
+    "ds/hashtable": "void use(int visits);",
+    "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
+    "ds/rculist": "void use(int to);",
+}
+OUTSIDE = r"((?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
 
 
 def check(tap, name, include, text):
@@ -60,6 +74,12 @@ def opening_lines(name, header):
     return re.findall(r"^ \*\t(.*)$", opening, re.M)
 
 
+def apart(code):
+    """(definitions, the rest)"""
+    parts = re.split(OUTSIDE, code + "\n", flags=re.S)
+    return "".join(parts[1::2]), "".join(parts[::2])
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--root", type=pathlib.Path, required=True)
@@ -81,8 +101,14 @@ def main():
         lines = opening_lines(f"{stem}.h", (root / f"include/quiesce/{stem}.h").read_text())
         code = "\n".join(line for line in lines if line != "...").split("\nstate ")[0]  # and a table is no code
         tap.result(len(lines) > 5, f"{stem}.h has an example")
-        check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <stdlib.h>\n{before}\nvoid example(void);\n"
-              f"void example(void)\n{{\n{code}\n}}\n")
+        outside, code = apart(code)
+        check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <stdlib.h>\n{outside}{before}\n"
+              f"void example(void);\nvoid example(void)\n{{\n{code}\n}}\n")
+    for stem, before in PLAIN_CPP.items():
+        outside, code = apart("\n".join(opening_lines(f"{stem}.hpp", (root / f"include/quiesce/{stem}.hpp").read_text())))
+        check_cpp(tap, f"{stem}.hpp", root / "include", f"#include <quiesce/{stem}.hpp>\n#include <quiesce/rcu.hpp>\n"
+                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <string>\n{outside}{before}\n"
+                  f"void example();\nvoid example()\n{{\n{code}\n}}\n")
     return tap.finish()
 
 
