@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* tables.h - what the tests of hashtable and hashmap share. */
+#ifndef TABLES_H
+#define TABLES_H
+
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+
+#include "testing.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_HEAP 0 /* the sanitizer's, of which the C library knows nothing */
+#else
+#define OWN_HEAP 1
+#endif
+
+#define GOOD 0x600dcafeu
+#define POISON 0x6b6b6b6bu
+
+struct object {
+	uint64_t key;
+	uint32_t state; /* GOOD until nobody can look any more */
+	int nr_drops;
+	struct rcu_head rcu;
+};
+
+HASHTABLE_TYPE(object, struct object, key);
+
+static int nr_freed;
+
+static inline struct object *object_new(uint64_t key)
+{
+	struct object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		abort();
+	o->key = key;
+	o->state = GOOD;
+	return o;
+}
+
+static inline void object_poison(struct rcu_head *head)
+{
+	struct object *o = (struct object *)(void *)((char *)head - offsetof(struct object, rcu));
+
+	quiesce_store_relaxed(&o->state, POISON); /* Relaxed: RCU is what is tested. */
+	count_up(&nr_freed);
+	free(o);
+}
+
+static inline void object_retire(void *object, void *unused)
+{
+	(void)unused;
+	call_rcu(&((struct object *)object)->rcu, object_poison);
+}
+
+static inline struct quiesce_table_stats table_stats(const struct hashtable *ht)
+{
+	struct quiesce_table_stats stats;
+
+	hashtable_stats(ht, &stats);
+	return stats;
+}
+
+static inline struct quiesce_table_stats map_stats(const struct hashmap *map)
+{
+	struct quiesce_table_stats stats;
+
+	hashmap_stats(map, &stats);
+	return stats;
+}
+
+static inline struct object *table_find(const struct hashtable *ht, uint64_t key)
+{
+	struct object *o;
+
+	rcu_read_lock();
+	o = object_lookup(ht, &key);
+	rcu_read_unlock();
+	return o;
+}
+
+static inline uint64_t map_find(const struct hashmap *map, uint64_t key)
+{
+	uint64_t value;
+
+	rcu_read_lock();
+	value = hashmap_lookup(map, key);
+	rcu_read_unlock();
+	return value;
+}
+
+/* Until no resize is under way, nor anything waits to be freed. */
+static inline void come_to_rest(void)
+{
+	do
+		rcu_barrier();
+	while (stats_now().garbage_objects);
+}
+
+/* While this is not 0, no memory that is not there yet can be had in large pieces. */
+static inline void limit_address_space(int on)
+{
+	struct rlimit limit;
+	long pages = 0;
+	FILE *file;
+
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	if (on) {
+		file = fopen("/proc/self/statm", "r");
+		assert_non_null(file);
+		assert_int_equal(fscanf(file, "%ld", &pages), 1);
+		fclose(file);
+		limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)16 << 20);
+	}
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+#endif
