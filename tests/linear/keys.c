@@ -35,7 +35,8 @@ void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *ran
 			worker_key[i] = group_of_ids[i / GROUP % NR_GROUPS] + i % GROUP;
 		return;
 	}
-	worker_key[0] = name(WORKERS, serial++);
+	worker_key[0] = serial % 2 ? 0 : name(WORKERS, serial); /* 0 is a key like any other */
+	serial++;
 	for (uint32_t i = 1; i < nr; serial++) {
 		uint64_t key = name(WORKERS, serial);
 

@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent
 PLANTS = {"map": ("stale", "missed", "twice", "both", "denied"), "ids": ("stale", "missed", "twice", "denied")}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 # Bugs in the source of which more than half of the histories tell.
-MUTANTS = {"hashmap": ("map_unchecked",), "idr": ("idr_two_loads", "idr_shrink_clears", "idr_free_now")}
+MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide"),
+           "idr": ("idr_two_loads", "idr_shrink_clears", "idr_free_now")}
+HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
 RIGHT, WRONG = 0, 1
 
 
@@ -35,8 +38,11 @@ class Unavailable(Exception):
 
 
 def run(argv, **more):
-    return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", **more)
+    argv = [str(a) for a in argv]
+    try:
+        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, -signal.SIGALRM, "it hangs")
 
 
 class Linear:
@@ -92,7 +98,7 @@ class Linear:
             argv += [f"--perturb={perturb}"]
         if mutant:
             argv += ["--mutant", mutant]
-        done = run(argv)
+        done = run(argv, timeout=HANG if mutant else None)
         return path, done.returncode, done.stdout
 
     def judge(self, path, *more):
