@@ -22,7 +22,7 @@
  * BK3  all buckets moved, then the next array is the table's | fetch it, then use it
  * BK5  a line from the heap zeroed, then on the array's list | freed
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
- * BK6  the last bucket moved, then is the callback parked | parked, then is there a bucket left
+ * BK6  of all who find the callback parked one asks for it
  */
 #include "buckets.h"
 

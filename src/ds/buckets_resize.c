@@ -71,12 +71,13 @@ static uint32_t lines_for(const struct quiesce__table *table, const struct quies
 static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *line,
 			    struct quiesce__update *u)
 {
+	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: who calls has seen it. */
 	uint32_t wanted = lines_for(table, line);
 
-	if (wanted > u->nr_spare)
+	/* Those that the array has are a hint: others take of them. */
+	if (wanted > u->nr_spare && quiesce_load_relaxed(&next->extra_used) + wanted > next->nr_extra) /* Relaxed: as said. */
 		return wanted;
-	/* Relaxed: who calls has seen it. */
-	return table->kind->move(table, array, line, quiesce_load_relaxed(&array->next), u) ? 0 : u->nr_spare + 1;
+	return table->kind->move(table, array, line, next, u) ? 0 : u->nr_spare + 1;
 }
 
 /* Move the bucket that begins with line @i, false: there is no memory for it. */
@@ -98,8 +99,7 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 				return false;
 	}
 	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
-	/* BK4: full, pairs with BK4 in move_bucket() and park() */
-	/* BK6: the same, pairs with BK6 in park() */
+	/* BK4: full, pairs with BK4 in move_bucket() and move_batch() */
 	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
 		resized(table, array, locked);
 	return true;
@@ -124,6 +124,7 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 		if (move_bucket(table, array, i, &u, locked))
 			continue;
 		quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: as above. */
+		failed(table);
 		result = -ENOMEM;
 		break;
 	}
@@ -138,7 +139,7 @@ bool quiesce__resize_turn(struct quiesce__buckets *array)
 {
 	uint32_t parked = 0;
 
-	/* BK6: full, pairs with BK6 in park() */
+	/* BK6: full, pairs with BK6 in move_batch() */
 	return quiesce_load_relaxed(&array->queued) == 0 && quiesce_cmpxchg(BK6, &array->queued, &parked, 1); /* Relaxed: a hint. */
 }
 
@@ -148,21 +149,18 @@ enum rest {
 	REST_OVER,
 };
 
-static enum rest park(struct quiesce__buckets *array)
-{
-	/* BK6: full, pairs with BK6 in quiesce__resize_turn() */
-	quiesce_xchg(BK6, &array->queued, 0);
-	/* Whoever moves the last bucket sees that nobody is asked, or is seen here. */
-	/* BK4: acquire, pairs with BK4 in move_bucket() */
-	return quiesce_load_acquire(BK4, &array->left) == 0 && quiesce__resize_turn(array) ? REST_OVER : REST_PARKED;
-}
-
 /* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
 static enum rest move_batch(struct quiesce__buckets *array)
 {
-	if (!array->table || quiesce_load_relaxed(&array->left) == 0) /* Relaxed: the array is only given back. */
+	/* BK4: acquire, pairs with BK4 in move_bucket() */
+	if (!array->table || quiesce_load_acquire(BK4, &array->left) == 0)
 		return REST_OVER;
-	return move_some(array->table, array, BATCH_LINES, true) > 0 ? REST_MORE : park(array);
+	if (move_some(array->table, array, BATCH_LINES, true) > 0)
+		return REST_MORE;
+	/* Whoever moves the last bucket takes the lock after that, and then asks: after this, or the next batch sees that none is left. */
+	/* BK6: release, pairs with BK6 in quiesce__resize_turn() */
+	quiesce_store_release(BK6, &array->queued, 0);
+	return REST_PARKED;
 }
 
 /* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */

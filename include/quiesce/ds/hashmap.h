@@ -16,10 +16,11 @@
  * points to when it was replaced or removed (kfree_rcu()), and stay in the section while you use it.
  *
  * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
- *   key are linearizable, also while the map is being resized.
+ *   key are linearizable, also while the map is being resized; iterations are not.
  * Context, resizing, fork, flooding: as hashtable.h says.
  * Cost.  A lookup: one cache miss, no locked instruction.  An update: a lock and a count in lines of the map.
- *   Memory: 32 to 80 bytes for each key, and at least 64 once something was put in; nothing before.
+ *   Memory for each key: 32 to 80 bytes while the map grows, up to 400 before it shrinks, both arrays' while it is being
+ *   resized; 200 bytes at least once something was put in, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H

@@ -20,13 +20,15 @@
  *		kfree_rcu(old, rcu);
  *
  * Ordering.  What was written to an object before it was put into the table is visible to whoever finds it there.
- *   Lookups and updates of one key are linearizable, also while the table is being resized.
+ *   Lookups and updates of one key are linearizable, also while the table is being resized; iterations are not.
  * Context.  Lookups and iterations: inside a read-side section of RCU, which must last as long as the object is used; also
  *   in signal handlers.  Updates: any thread, also in sections, not in signal handlers; they exclude each other bucket
- *   by bucket, and may be held up by the holder of a bucket.  The caller's functions must not use the table.
+ *   by bucket, and may be held up by the holder of a bucket.  The functions of a type run under a bucket's lock and in the
+ *   worker thread: they must not use the table, sleep, wait for readers, throw or jump out.
  * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction.  An update: a
- *   lock and a count in lines of the table; while it is being resized, the moving of some buckets.  Memory: 16 to 37
- *   bytes for each element, and at least 64 once something was put in; nothing before.
+ *   lock and a count in lines of the table; while it is being resized, the moving of some buckets.  Memory for each
+ *   object: 16 to 37 bytes while the table grows, up to 136 before it shrinks, both arrays' while it is being resized;
+ *   200 bytes at least once something was put in, nothing before.
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
  *   the worker thread.  No lookup waits for it.  Where memory is short the table goes on as it is, with longer buckets.
  * Fork.  In the child of a process with several threads a table may be looked up; it may be updated if no
@@ -124,7 +126,8 @@ QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct has
  * @slot: of the caller, see hazptr.h; @offset: of the struct hazptr_head in an object.
  *
  * Use where an object is kept for longer than a section should last.  All objects of such a table are retired with
- * call_hazptr() or kfree_hazptr(), and looked up by this function only: hashtable_lookup() would not protect them.
+ * call_hazptr() or kfree_hazptr(), and found by this function only: hashtable_lookup(), iterations beside updates and
+ * ret_existing of hashtable_insert_unique() would not protect them.
  * Context: any thread; it has a section of its own, for the table's memory.  Cost: 3 ns more.
  * Return: the object, protected until hazptr_clear(slot); NULL, and the slot is clear. */
 QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
@@ -184,7 +187,8 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 /** HASHTABLE_TYPE - define name_type and name_lookup() for objects of @T with the key @field.
  *
  * The key is compared and hashed byte by byte: an integer, or a struct without padding.
- * name_lookup(ht, &key) takes a pointer to what the field is. */
+ * name_lookup(ht, &key) takes a pointer to what the field is; name_insert(), name_insert_unique(), name_set(),
+ * name_remove() and name_remove_key() are those of any table, with the types of this one. */
 #define HASHTABLE_TYPE(name, T, field)                                                                                     \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *,                                       \
 				quiesce_hash(key, sizeof(((T *)0)->field), seed),                                          \
@@ -204,6 +208,34 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
 	{                                                                                                                  \
 		return (T *)hashtable_lookup(ht, &name##_type, key);                                                       \
+	}                                                                                                                  \
+	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
+	{                                                                                                                  \
+		return quiesce_hashtable_insert(ht, object);                                                               \
+	}                                                                                                                  \
+	static inline __attribute__((unused)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
+	{                                                                                                                  \
+		void *existing = NULL;                                                                                     \
+		int err = quiesce_hashtable_insert_unique(ht, object, &existing);                                          \
+		if (ret_existing)                                                                                          \
+			*ret_existing = (T *)existing;                                                                     \
+		return err;                                                                                                \
+	}                                                                                                                  \
+	static inline __attribute__((unused)) int name##_set(struct hashtable *ht, T *object, T **ret_old)                 \
+	{                                                                                                                  \
+		void *old = NULL;                                                                                          \
+		int err = quiesce_hashtable_set(ht, object, &old);                                                         \
+		if (ret_old)                                                                                               \
+			*ret_old = (T *)old;                                                                               \
+		return err;                                                                                                \
+	}                                                                                                                  \
+	static inline __attribute__((unused)) int name##_remove(struct hashtable *ht, T *object)                           \
+	{                                                                                                                  \
+		return quiesce_hashtable_remove(ht, object);                                                               \
+	}                                                                                                                  \
+	static inline __attribute__((unused)) T *name##_remove_key(struct hashtable *ht, K key)                            \
+	{                                                                                                                  \
+		return (T *)quiesce_hashtable_remove_key(ht, key);                                                         \
 	}                                                                                                                  \
 	struct quiesce__swallow_semicolon
 
@@ -238,7 +270,7 @@ static inline int hashtable_init_seeded(struct hashtable *ht, const struct hasht
 /** hashtable_insert - put @object in, whether or not there is one with its key.
  * @object: at an even address; not in the table already.
  *
- * Return: 0; -ENOMEM, and the table is as before. */
+ * Return: 0; -ENOMEM, and the table is as before; -EINVAL: @object is NULL or at an odd address. */
 static inline int hashtable_insert(struct hashtable *ht, void *object) { return quiesce_hashtable_insert(ht, object); }
 
 /** hashtable_insert_unique - put @object in if there is none with its key.
@@ -261,13 +293,16 @@ static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_o
 
 /** hashtable_replace - put @fresh, which has the same key, in the place of @old.
  *
- * Return: 0, and @old is the caller's to retire; -ENOENT: it is not in the table; -EINVAL: the keys differ. */
+ * In the section in which @old was found, as its key is read first.
+ * Return: 0, and @old is the caller's to retire; -ENOENT: it is not in the table; -EINVAL: the keys differ, or as insert. */
 static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	return quiesce_hashtable_replace(ht, old, fresh);
 }
 
-/** hashtable_remove - take this very object out.  Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
+/** hashtable_remove - take this very object out.
+ *
+ * Its key is read first: where others may remove it too, in the section in which it was found.  Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
 static inline int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
 
 /** hashtable_remove_key - take an object with @key out.  Return: it, the caller's to retire; NULL: there was none. */
@@ -297,7 +332,7 @@ static inline void hashtable_stats(const struct hashtable *ht, struct quiesce_ta
  * @drop: called for each object that is still in it, with @arg; NULL: nothing to do.  It retires, as readers may be there.
  *
  * Context: nobody updates the table any more; readers may still be inside, and find what was there or nothing.  Does not sleep;
- *   may be called in a section.  The struct itself may be reused or freed when its readers are gone. */
+ *   may be called in a section, and is one itself: @drop must not wait for readers, and grace periods wait for the whole.  The struct itself may be reused or freed when its readers are gone. */
 static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_destroy(ht, drop, arg);
