@@ -11,6 +11,6 @@ for ini in cross/*.ini; do
 		continue
 	fi
 	step "$name builds" setup "$CI_BUILD/cross-$name" --cross-file "$ini" --werror -Dtool=disabled || continue
-	count_meson "$CI_BUILD/cross-$name" --suite unit --timeout-multiplier 10
+	count_meson "$CI_BUILD/cross-$name" --suite unit --suite linear --timeout-multiplier 10
 done
 finish
