@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
@@ -34,6 +36,14 @@ bool fast_percpu_ref_tryget_live(struct percpu_ref *ref);
 void planted_count_fence(struct percpu_ref *ref);
 void planted_count_call(struct percpu_ref *ref);
 void planted_count_long(struct percpu_ref *ref, int *p);
+struct flow {
+	uint64_t id;
+};
+uint64_t fast_hashmap_lookup(const struct hashmap *map, uint64_t key);
+struct flow *fast_hashtable_lookup(const struct hashtable *ht, const uint64_t *id);
+uint64_t planted_table_fence(const struct hashmap *map, uint64_t key);
+uint64_t planted_table_call(const struct hashmap *map, uint64_t key);
+uint64_t planted_table_long(const struct hashmap *map, uint64_t key, int *p);
 void *fast_idr_find(const struct idr *idr, unsigned long id);
 void *planted_idr_fence(const struct idr *idr, unsigned long id);
 void *planted_idr_call(const struct idr *idr, unsigned long id);
@@ -136,6 +146,12 @@ bool fast_percpu_ref_tryget_live(struct percpu_ref *ref) { return percpu_ref_try
 
 void *fast_idr_find(const struct idr *idr, unsigned long id) { return idr_find(idr, id); }
 
+HASHTABLE_TYPE(flow, struct flow, id);
+
+uint64_t fast_hashmap_lookup(const struct hashmap *map, uint64_t key) { return hashmap_lookup(map, key); }
+
+struct flow *fast_hashtable_lookup(const struct hashtable *ht, const uint64_t *id) { return flow_lookup(ht, id); }
+
 /* What the test must refuse, or it would accept anything. */
 void planted_fence(void)
 {
@@ -232,4 +248,25 @@ void *planted_idr_long(const struct idr *idr, unsigned long id, int *p)
 	for (int i = 1; i < 13; i += 3)
 		quiesce_store_relaxed(p + i, i);
 	return idr_find(idr, id);
+}
+
+uint64_t planted_table_fence(const struct hashmap *map, uint64_t key)
+{
+	quiesce_fence_full(HM1);
+	return hashmap_lookup(map, key);
+}
+
+uint64_t planted_table_call(const struct hashmap *map, uint64_t key)
+{
+	quiesce_synchronize_rcu();
+	return hashmap_lookup(map, key);
+}
+
+uint64_t planted_table_long(const struct hashmap *map, uint64_t key, int *p)
+{
+	for (int i = 0; i < 12; i += 3)
+		quiesce_store_relaxed(p + i, i);
+	for (int i = 1; i < 13; i += 3)
+		quiesce_store_relaxed(p + i, i);
+	return hashmap_lookup(map, key);
 }

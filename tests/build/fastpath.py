@@ -13,7 +13,8 @@ restartable sequence, of the others.  So there every way through the function is
 at: of those without call, lock and fence that do what must be done, the shortest one that
 enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
 call_hazptr() in the library, are looked at in the same way; they enter no sequence.  Counters per CPU always enter one.
-The find of an idr is a loop: there is no call, lock or fence in the whole function.
+The find of an idr is a loop: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
+call where a bucket has moved; counted are the instructions of the shortest way that finds something in the first line.
 """
 import argparse
 import pathlib
@@ -45,6 +46,11 @@ CALL_LIMITS = {"x86": None, "x86-got": (31, 0), "arm64": None}
 # Loops over the levels of a tree, looked at as a whole: all instructions of the function.
 WHOLE_LIMITS = {"x86": (27,), "x86-got": (27,), "arm64": (19,)}
 WHOLE_NAMES = ("fast_idr_find",)
+# Where the last word of a line is read nothing was found in it.
+TABLE_LIMITS = {"x86": (47, 44), "x86-got": (47, 44), "arm64": (45, 42)}
+TABLE_NAMES = ("fast_hashmap_lookup", "fast_hashtable_lookup")
+TABLE_CALL = "quiesce__bucket_follow"
+LAST_WORD = re.compile(r".*(0x38\(|#0x38\b|#56\])")
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
@@ -72,7 +78,7 @@ BUILDS = [
 
 
 def disassemble(objdump, obj):
-    """{function: [(address, instruction, target of a branch or None, relocated)]}"""
+    """{function: [(address, instruction, target of a branch or None, "" or the relocation)]}"""
     text = subprocess.run([objdump, "-dr", "--no-show-raw-insn", obj], capture_output=True, text=True, check=True).stdout
     functions, current = {}, None
     for line in text.split("\n"):
@@ -81,13 +87,13 @@ def disassemble(objdump, obj):
         if head:
             current = functions.setdefault(head.group(1), [])
         elif code and re.match(r"\s*R_", code.group(2)):
-            current[-1][3] = True
+            current[-1][3] = code.group(2)
         elif code:
             target = re.search(r"\s([0-9a-f]+) <", code.group(2))
             current.append([int(code.group(1), 16), code.group(2).split("#")[0].strip(),
-                            int(target.group(1), 16) if target else None, False])
+                            int(target.group(1), 16) if target else None, ""])
         elif re.match(r"\t+[0-9a-f]+: R_", line):
-            current[-1][3] = True
+            current[-1][3] = line
     return functions
 
 
@@ -214,6 +220,25 @@ def examine_whole(functions, arch, limits):
         yield bad is not None or count > limits[0], f"{name} is refused", []
 
 
+def table(function, arch):
+    """(instructions of the shortest way that finds something in the first line, one that calls another function, locks or fences)"""
+    counts = [sum(not arch["frame"].match(text) and not arch["stop"].match(text) for text in path)
+              for path in ways(function, arch) if not any(LAST_WORD.match(text) for text in path)]
+    bad = [text for _, text, _, symbol in function if arch["bad"].match(text) and TABLE_CALL not in symbol]
+    return min(counts, default=None), bad[0] if bad else None
+
+
+def examine_tables(functions, arch, limits):
+    for name, limit in zip(TABLE_NAMES, limits):
+        count, bad = table(functions[name], arch)
+        good = bad is None and count is not None and count <= limit
+        yield good, f"{name}: {count} instructions" + ("" if good else f": more than {limit}, or '{bad}'"), \
+            [] if good else [text for _, text, *_ in functions[name]]
+    for name in ("planted_table_fence", "planted_table_call", "planted_table_long"):
+        count, bad = table(functions[name], arch)
+        yield bad is not None or count is None or count > limits[0], f"{name} is refused", []
+
+
 def examine_call(functions, arch, limits):
     function = functions["quiesce_call_hazptr"]
     best = shortest(function, arch, (), False)
@@ -247,6 +272,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
     yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits])
     yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
+    yield from examine_tables(functions, arch, TABLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:
         yield from examine_counted(functions, arch, COUNTED_LIMITS[limits])
     if CALL_LIMITS[limits] and "-fPIC" in flags:

@@ -83,6 +83,27 @@ static inline struct object *table_find(const struct hashtable *ht, uint64_t key
 	return o;
 }
 
+static inline int table_seen(const struct hashtable *ht)
+{
+	struct hashtable_iter it;
+	struct object *o;
+	int nr = 0;
+
+	rcu_read_lock();
+	hashtable_for_each(o, &it, ht)
+		nr++;
+	rcu_read_unlock();
+	return nr;
+}
+
+static inline void table_fill(struct hashtable *ht, struct object *objects, uint64_t nr)
+{
+	for (uint64_t i = 0; i < nr; i++) {
+		objects[i] = (struct object){ .key = i, .state = GOOD };
+		assert_int_equal(hashtable_insert(ht, &objects[i]), 0);
+	}
+}
+
 static inline uint64_t map_find(const struct hashmap *map, uint64_t key)
 {
 	uint64_t value;

@@ -289,7 +289,7 @@ static void iteration_while_the_body_updates(void **state)
 			assert_false(seen[key]);
 			seen[key] = true;
 			for (int i = 0; i < OTHERS / STAY; i++, next++)
-				assert_int_equal(way ? hashmap_remove(&map, next) == next + 1 : !hashmap_insert(&map, next, next + 1, NULL), 1);
+				assert_true(way ? hashmap_remove(&map, next) == next + 1 : !hashmap_insert(&map, next, next + 1, NULL));
 		}
 		rcu_read_unlock();
 		assert_int_equal(nr_stay, STAY);

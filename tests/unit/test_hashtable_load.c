@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable_load.c - tables that grow and shrink under readers and updaters: what is there is found, and what is found is alive. */
+/* test_hashtable_load.c - tables that grow and shrink under readers and updaters: nothing is missed, nothing is found dead. */
 #include "tables.h"
 
 #include <sched.h>
 
 #define NR_STABLE 200   /* keys that are there all the time, though not always the same object */
-#define NR_OTHERS 4000  /* that come and go, by each updater its own */
+#define NR_OTHERS 3000  /* that come and go, by each updater its own */
 #define NR_UPDATERS 2
 #define NR_READERS 2
-#define NR_WAVES 6      /* at least, of each updater: all in, all out */
-#define NR_FINDS 40000  /* at least, by all readers */
+#define NR_KEYS (NR_STABLE + NR_UPDATERS * NR_OTHERS)
+#define NR_WAVES 4      /* at least, of each updater: all in, all out */
+#define NR_FINDS 20000  /* at least, by all readers */
 #define NR_WALKS 20
 
 static uint32_t stop, nr_finds, nr_walks, nr_wrong, nr_replaced;
@@ -60,7 +61,7 @@ static struct hashtable table;
 
 static void find_some(uint64_t *seed)
 {
-	uint64_t key = next_random(seed) % (NR_STABLE + NR_UPDATERS * NR_OTHERS);
+	uint64_t key = next_random(seed) % NR_KEYS;
 	struct object *o = object_lookup(&table, &key);
 
 	check(o ? alive(o, key) : key >= NR_STABLE);
@@ -78,7 +79,7 @@ static void walk_table(void)
 		if (o->key < NR_STABLE)
 			seen[o->key]++;
 	}
-	/* An object that was replaced was one that was there, in its place. */
+	/* What takes the place of another is seen in its place. */
 	for (int i = 0; i < NR_STABLE; i++)
 		check(seen[i] == 1);
 	count_up(&nr_walks);
@@ -118,13 +119,13 @@ static void replace_stable(uint64_t key, uint64_t way)
 
 static void *table_updater(void *number)
 {
-	uint64_t first = NR_STABLE + (uintptr_t)number * NR_OTHERS, seed = first;
+	uint64_t me = (uintptr_t)number, first = NR_STABLE + me * NR_OTHERS, seed = first;
 
 	for (int wave = 0; !enough(wave); wave++) {
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert_unique(&table, object_new(key), NULL) == 0);
 			if (key % 64 == 0)
-				replace_stable(next_random(&seed) % (NR_STABLE / NR_UPDATERS) * NR_UPDATERS + (uintptr_t)number, seed >> 40);
+				replace_stable(next_random(&seed) % (NR_STABLE / NR_UPDATERS) * NR_UPDATERS + me, seed >> 40);
 		}
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			struct object *o = hashtable_remove_key(&table, &key);
@@ -188,7 +189,7 @@ static void *map_reader(void *number)
 	for (int turn = 0; !flag_get(&stop); turn++) {
 		rcu_read_lock();
 		for (int i = 0; i < 50; i++) {
-			uint64_t key = next_random(&seed) % (NR_STABLE + NR_UPDATERS * NR_OTHERS), value = hashmap_lookup(&map, key);
+			uint64_t key = next_random(&seed) % NR_KEYS, value = hashmap_lookup(&map, key);
 
 			check(value ? belongs(value, key) : key >= NR_STABLE);
 			if (key < NR_STABLE) {
@@ -278,7 +279,7 @@ static void *guarded_reader(void *number)
 	hazptr_t *slot = hazptr_alloc(NULL);
 
 	while (!flag_get(&stop)) {
-		uint64_t key = next_random(&seed) % (NR_STABLE + NR_UPDATERS * NR_OTHERS);
+		uint64_t key = next_random(&seed) % NR_KEYS;
 		struct guarded *g = hashtable_lookup_hazptr(&table, &guarded_type, &key, slot, offsetof(struct guarded, hazptr));
 
 		/* Relaxed: hazard pointers are what is tested. */
