@@ -72,7 +72,7 @@
 	X(BK3) /* all buckets moved, then the next array is the table's | fetch it, then use it */ \
 	X(BK4) /* a bucket moved, then counted as moved | all counted, then the next array is the table's */ \
 	X(BK5) /* a line zeroed, then on the array's list | freed */          \
-	X(BK6) /* the last bucket moved, then is the callback parked | parked, then is there a bucket left */ \
+	X(BK6) /* the callback of a resize parked | one asks for it */ \
 	X(HT1) /* object filled in, then in the table | found, then used */   \
 	X(HM1) /* key written, then counted | counted, then the keys read */  \
 	X(HM2) /* counted, then the value | found, then the count read again */ \
@@ -161,7 +161,6 @@
 	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \
 	X(map_unchecked, "a lookup does not see whether the key was replaced when it reads the value") \
 	X(table_switch_early, "the next array is the table's when a bucket has still to move") \
-	X(table_left_early, "an old array is freed a grace period after its last bucket has moved, though the table may still have it") \
 	X(table_missed_lost, "a bucket that could not move is not tried again")        \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \

@@ -185,7 +185,7 @@ static void resize_rest(struct rcu_head *head)
 	}
 	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
 	if (rest == REST_OVER)
-		call_rcu_sized(head, QUIESCE_MUTANT(table_left_early) ? quiesce__array_free_rcu : array_left_rcu, bytes);
+		call_rcu_sized(head, array_left_rcu, bytes);
 	else if (rest == REST_MORE)
 		call_rcu(head, resize_rest);
 }
