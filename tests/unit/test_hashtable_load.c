@@ -9,7 +9,7 @@
 #define NR_UPDATERS 2
 #define NR_READERS 2
 #define NR_KEYS (NR_STABLE + NR_UPDATERS * NR_OTHERS)
-#define NR_WAVES 4      /* at least, of each updater: all in, all out */
+#define NR_WAVES 16     /* at least, of each updater: all in, all out */
 #define NR_FINDS 20000  /* at least, by all readers */
 #define NR_WALKS 20
 
@@ -299,7 +299,7 @@ static void *guarded_updater(void *number)
 	void *old;
 
 	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: nobody does any. */
-	for (int wave = 0; !enough(wave); wave++) {
+	for (int wave = 0; !enough(wave * 5); wave++) { /* which take longer */
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert(&table, guarded_new(key)) == 0);
 			if (key % 16)
