@@ -302,7 +302,8 @@ static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh
 
 /** hashtable_remove - take this very object out.
  *
- * Its key is read first: where others may remove it too, in the section in which it was found.  Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
+ * Its key is read first: where others may remove it too, in the section in which it was found.
+ * Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
 static inline int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
 
 /** hashtable_remove_key - take an object with @key out.  Return: it, the caller's to retire; NULL: there was none. */
@@ -332,7 +333,8 @@ static inline void hashtable_stats(const struct hashtable *ht, struct quiesce_ta
  * @drop: called for each object that is still in it, with @arg; NULL: nothing to do.  It retires, as readers may be there.
  *
  * Context: nobody updates the table any more; readers may still be inside, and find what was there or nothing.  Does not sleep;
- *   may be called in a section, and is one itself: @drop must not wait for readers, and grace periods wait for the whole.  The struct itself may be reused or freed when its readers are gone. */
+ *   may be called in a section, and is one itself: @drop must not wait for readers, and grace periods wait for the whole.
+ * The struct itself may be reused or freed when its readers are gone. */
 static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_destroy(ht, drop, arg);
