@@ -137,6 +137,22 @@ static void set(void **state)
 	hashmap_destroy(&map);
 }
 
+/* Key 0 where no place is left in the only line: words that were never written look like it. */
+static void key_0_is_no_empty_place(void **state)
+{
+	struct hashmap map;
+
+	(void)state;
+	hashmap_init(&map);
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_int_equal(map_find(&map, 0), 0);
+		assert_int_equal(hashmap_set(&map, 3 - i, i + 5, NULL), 0);
+	}
+	assert_int_equal(map_find(&map, 0), 8);
+	assert_int_equal(hashmap_count(&map), 4);
+	hashmap_destroy(&map);
+}
+
 static void replace(void **state)
 {
 	struct hashmap map;
@@ -469,6 +485,7 @@ int main(int argc, char **argv)
 		TEST(seeds_are_random_unless_given),
 		TEST(insert),
 		TEST(set),
+		TEST(key_0_is_no_empty_place),
 		TEST(replace),
 		TEST(grows_and_becomes_small_again),
 		TEST(stays_as_it_is_under_churn),

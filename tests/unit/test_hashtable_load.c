@@ -11,7 +11,7 @@
 #define NR_KEYS (NR_STABLE + NR_UPDATERS * NR_OTHERS)
 #define NR_WAVES 16     /* at least, of each updater: all in, all out */
 #define NR_FINDS 20000  /* at least, by all readers */
-#define NR_WALKS 20
+#define NR_WALKS 8
 
 static uint32_t stop, nr_finds, nr_walks, nr_wrong, nr_replaced;
 
@@ -35,6 +35,15 @@ static uint64_t next_random(uint64_t *seed)
 static bool enough(int waves)
 {
 	return waves >= NR_WAVES && flag_get(&nr_finds) >= NR_FINDS && flag_get(&nr_walks) >= NR_WALKS;
+}
+
+/* Now and then a walk stays in the midst of a bucket, which moves meanwhile. */
+static void linger(unsigned int nr)
+{
+	if (nr % 128 == 0)
+		short_rest();
+	else if (nr % 32 == 0)
+		sched_yield();
 }
 
 static void run(void *(*reader)(void *), void *(*updater)(void *))
@@ -72,10 +81,12 @@ static void walk_table(void)
 {
 	uint8_t seen[NR_STABLE] = { 0 };
 	struct hashtable_iter it;
+	unsigned int nr = 0;
 	struct object *o;
 
 	hashtable_for_each(o, &it, &table) {
 		check(alive(o, o->key));
+		linger(nr++);
 		if (o->key < NR_STABLE)
 			seen[o->key]++;
 	}
@@ -151,6 +162,47 @@ static void objects_under_readers_and_updaters(void **state)
 	come_to_rest();
 }
 
+/* A reader who came after the grace period had begun that lets the worker move, but before anything had moved: it
+ * walks through the old array after that was left. */
+static void a_late_reader_keeps_the_old_array(void **state)
+{
+	static struct object objects[4096];
+	const struct quiesce__buckets *before;
+	struct hashtable_iter it;
+	uint64_t sleeps, nr = 0, seen = 0;
+	struct object *o;
+	struct held h;
+
+	(void)state;
+	hashtable_init(&table, &object_type);
+	assert_int_equal(hashtable_reserve(&table, 2048), 0); /* as many buckets as the worker moves in one go */
+	come_to_rest();
+	before = quiesce_load_relaxed(&table.table.array); /* Relaxed: only compared. */
+	held_begin(&h, NULL);
+	sleeps = stats_now().sleeps;
+	for (; nr < 4096 && !quiesce_load_relaxed(&table.table.resizes); nr++) {
+		objects[nr] = (struct object){ .key = nr, .state = GOOD };
+		assert_int_equal(hashtable_insert(&table, &objects[nr]), 0);
+	}
+	assert_int_equal(table_stats(&table).resizes, 1);
+	wait_until(stats_now().sleeps > sleeps);
+	rcu_read_lock();
+	hashtable_for_each(o, &it, &table) {
+		if (seen++ == 0) {
+			held_end(&h);
+			wait_until(quiesce_load_relaxed(&table.table.array) != before); /* Relaxed: as above. */
+			for (int i = 0; i < 10; i++)
+				short_rest();
+		}
+		check(alive(o, o->key));
+	}
+	rcu_read_unlock();
+	assert_int_equal(seen, nr);
+	assert_int_equal(nr_wrong, 0);
+	hashtable_destroy(&table, NULL, NULL);
+	come_to_rest();
+}
+
 /* ---- hashmap ---- */
 
 static struct hashmap map;
@@ -171,9 +223,11 @@ static void walk_map(void)
 	uint8_t seen[NR_STABLE] = { 0 };
 	struct hashmap_iter it;
 	uint64_t key, value;
+	unsigned int nr = 0;
 
 	hashmap_for_each(key, value, &it, &map) {
 		check(belongs(value, key));
+		linger(nr++);
 		if (key < NR_STABLE)
 			seen[key]++;
 	}
@@ -339,6 +393,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(objects_under_readers_and_updaters),
+		TEST(a_late_reader_keeps_the_old_array),
 		TEST(values_under_readers_and_updaters),
 		TEST(hazard_pointers_under_updaters),
 	};
