@@ -32,9 +32,12 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-static bool enough(int waves)
+/* Updaters out of step leave a table about as full as it is: they go on until it was resized often enough. */
+static bool enough(const struct quiesce__table *t, int waves)
 {
-	return waves >= NR_WAVES && flag_get(&nr_finds) >= NR_FINDS && flag_get(&nr_walks) >= NR_WALKS;
+	/* Relaxed: as the flags. */
+	return waves >= NR_WAVES && quiesce_load_relaxed(&t->resizes) >= NR_WAVES && flag_get(&nr_finds) >= NR_FINDS &&
+	       flag_get(&nr_walks) >= NR_WALKS;
 }
 
 /* Now and then a walk stays in the midst of a bucket, which moves meanwhile. */
@@ -132,7 +135,7 @@ static void *table_updater(void *number)
 {
 	uint64_t me = (uintptr_t)number, first = NR_STABLE + me * NR_OTHERS, seed = first;
 
-	for (int wave = 0; !enough(wave); wave++) {
+	for (int wave = 0; !enough(&table.table, wave); wave++) {
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert_unique(&table, object_new(key), NULL) == 0);
 			if (key % 64 == 0)
@@ -263,7 +266,7 @@ static void *map_updater(void *number)
 {
 	uint64_t first = NR_STABLE + (uintptr_t)number * NR_OTHERS, seed = first, stable, value;
 
-	for (int wave = 0; !enough(wave); wave++) {
+	for (int wave = 0; !enough(&map.table, wave); wave++) {
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashmap_insert(&map, key, value_of(key, wave), NULL) == 0);
 			if (key % 16)
@@ -353,7 +356,7 @@ static void *guarded_updater(void *number)
 	void *old;
 
 	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: nobody does any. */
-	for (int wave = 0; !enough(wave * 5); wave++) { /* which take longer */
+	for (int wave = 0; !enough(&table.table, wave * 5); wave++) { /* which take longer */
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert(&table, guarded_new(key)) == 0);
 			if (key % 16)
