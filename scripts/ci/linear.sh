@@ -5,17 +5,9 @@
 operations=${1:-50000}
 [ -n "${CI_LONG:-}" ] && operations=1000000
 with gcc
-# The build of the first rung, if it is there.
-build=$CI_BUILD/gcc
-recorders() {
-	[ -f "$build/build.ninja" ] || meson setup "$build" --werror >"$build.log" 2>&1 || { tail -40 "$build.log"; return 1; }
-	ninja -C "$build" recorders >"$build.log" 2>&1 && return 0
-	tail -40 "$build.log"
-	return 1
-}
-step "build" recorders || finish
+step "build" plain_build recorders || finish
 out=$CI_BUILD/linear.out
-python3 tests/linear/run.py --build "$build" --operations "$operations" 2>&1 | tee "$out"
+python3 tests/linear/run.py --build "$plain" --operations "$operations" 2>&1 | tee "$out"
 if [ "${PIPESTATUS[0]}" -eq 77 ]; then
 	skip "$(tail -1 "$out")"
 else

@@ -6,7 +6,7 @@
 seconds=0.068 short=0.05 # for sim_srcu and the containers
 [ -n "${CI_LONG:-}" ] && seconds=76 short=25
 with gcc
-step "build" setup "$CI_BUILD/sim" --werror || finish
+step "build" plain_build || finish
 first=${SIM_FIRST:-1}
 [ -z "${CI_LONG:-}" ] || first=${SIM_FIRST:-$((16#$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)))}
 echo "sim: first seed $first"
@@ -17,7 +17,7 @@ search() { # scheduler; the highest exit status of all programs
 		sim_srcu | sim_rculist | sim_idr | sim_buckets) each=$short ;;
 		*) each=$seconds ;;
 		esac
-		"$CI_BUILD/sim/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"
+		"$plain/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"
 		local rc=$?
 		[ $rc -le $status ] || status=$rc
 	done >"$CI_BUILD/sim-$1.out" 2>&1

@@ -7,28 +7,28 @@ per_cpu_seconds=1.8
 [ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600
 per_cpu=percpu_rwsem,srcu,percpu_ref
 with gcc
-step "build" setup "$CI_BUILD/torture" --werror || finish
-[ -x "$CI_BUILD/torture/quiesce" ] || { skip "the tool is not built"; finish; }
-step "torture" "$CI_BUILD/torture/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
-step "torture, counted per CPU" "$CI_BUILD/torture/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
+step "build" plain_build || finish
+[ -x "$plain/quiesce" ] || { skip "the tool is not built"; finish; }
+step "torture" "$plain/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
+step "torture, counted per CPU" "$plain/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
 for slots in cpu_id thread; do
 	step "torture, slots $slots" \
-		env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/quiesce" torture --type=shazptr --seconds=$(((seconds + 2) / 3))
+		env QUIESCE_SLOTS=$slots "$plain/quiesce" torture --type=shazptr --seconds=$(((seconds + 2) / 3))
 done
-step "torture, other waits for hazard pointers" "$CI_BUILD/torture/quiesce" torture \
+step "torture, other waits for hazard pointers" "$plain/quiesce" torture \
 	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$(((seconds + 2) / 3))
 for rate in 20 1000; do
 	step "torture, $rate of 65536 accesses held up" \
-		"$CI_BUILD/torture/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
-	step "torture, counted per CPU, $rate of 65536 accesses held up" "$CI_BUILD/torture/tools/quiesce-torture" torture \
+		"$plain/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
+	step "torture, counted per CPU, $rate of 65536 accesses held up" "$plain/tools/quiesce-torture" torture \
 		--type=$per_cpu --seconds=$per_cpu_seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
-	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$CI_BUILD/torture/tests/torture/claims" --seconds=$(((seconds + 2) / 3))
+	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$plain/tests/torture/claims" --seconds=$(((seconds + 2) / 3))
 done
 unprotected()
 {
-	"$CI_BUILD/torture/tests/torture/claims" --seconds=10 --mutant claim_unprotected
+	"$plain/tests/torture/claims" --seconds=10 --mutant claim_unprotected
 	local status=$?
 	[ $status -eq 77 ] && return 77
 	[ $status -eq 1 ]
@@ -36,7 +36,7 @@ unprotected()
 # A mutant, the type that has to fail with it, and more.
 notices()
 {
-	"$CI_BUILD/torture/tools/quiesce-torture" torture --mutant="$1" --type="$2" --seconds=5 --perturb=200 "${@:3}"
+	"$plain/tools/quiesce-torture" torture --mutant="$1" --type="$2" --seconds=5 --perturb=200 "${@:3}"
 	[ $? -eq 1 ]
 }
 # Counts are as unprotected as claims, where both are restartable sequences.
