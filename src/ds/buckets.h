@@ -18,10 +18,11 @@ struct quiesce__buckets_kind {
 	uint32_t fill;        /* elements for each line of an array: above it a table grows */
 	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets, */
 	uint32_t tidy_shift;  /* and is made anew when n >> tidy_shift are in use */
-	/* Copy the bucket of @array that begins with @from, which is locked, into @to, which is not in use for its keys yet,
-	 * and change the counts.  False: a line is wanted, there was none, and nothing was copied. */
-	bool (*move)(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		     struct quiesce__buckets *to, struct quiesce__update *u);
+	/* Copy what is in @line, of the bucket that begins with @first and is locked, into @to, and count it there.  False: a line is
+	 * wanted, there was none, and of the whole bucket nothing is there. */
+	bool (*move_line)(const struct quiesce__table *table, const struct quiesce__bucket *first,
+			  const struct quiesce__bucket *line, struct quiesce__buckets *to, struct quiesce__update *u);
+	uint64_t (*number_in)(const struct quiesce__bucket *line); /* how many elements */
 	/* The line that follows @line in its bucket; NULL: it is the last. */
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
 };

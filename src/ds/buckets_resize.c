@@ -67,6 +67,29 @@ static uint32_t lines_for(const struct quiesce__table *table, const struct quies
 	return length ? 2 * (length + 1) : 0;
 }
 
+/* Copy the bucket of @array that begins with @from, which is locked, into @to.  False: a line is wanted. */
+static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
+		       struct quiesce__buckets *to, struct quiesce__update *u)
+{
+	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
+	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
+	const struct quiesce__buckets_kind *kind = table->kind;
+	uint64_t nr = 0;
+	bool moved = true;
+
+	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
+		quiesce__bucket_lock(shared);
+	for (const struct quiesce__bucket *line = from; moved && line; line = kind->follow(line)) {
+		moved = kind->move_line(table, from, line, to, u);
+		nr += kind->number_in(line);
+	}
+	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
+		quiesce__bucket_unlock(shared, 0);
+	if (moved)
+		quiesce__bucket_count(array, from, -(int64_t)nr);
+	return moved;
+}
+
 /* Copy the bucket that @line, which is locked, begins.  0, or how many lines must be to spare. */
 static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *line,
 			    struct quiesce__update *u)
@@ -77,7 +100,7 @@ static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__bucket
 	/* Those that the array has are a hint: others take of them. */
 	if (wanted > u->nr_spare && quiesce_load_relaxed(&next->extra_used) + wanted > next->nr_extra) /* Relaxed: as said. */
 		return wanted;
-	return table->kind->move(table, array, line, next, u) ? 0 : u->nr_spare + 1;
+	return copy_lines(table, array, line, next, u) ? 0 : u->nr_spare + 1;
 }
 
 /* Move the bucket that begins with line @i, false: there is no memory for it. */

@@ -174,29 +174,9 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 {
 	uint64_t nr = 0;
 
-	for (; line; line = follow(line))
-		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
-			nr += word_at(line, i + 1) != 0;
+	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+		nr += word_at(line, i + 1) != 0;
 	return nr;
-}
-
-static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		 struct quiesce__buckets *to, struct quiesce__update *u)
-{
-	/* Several buckets of a map that shrinks become one; the others of a map that grows are nobody else's yet. */
-	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
-	const struct quiesce__bucket *line = from;
-	bool moved = true;
-
-	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
-		quiesce__bucket_lock(shared);
-	for (; moved && line; line = follow(line))
-		moved = move_line(table, from, line, to, u);
-	if (shared)
-		quiesce__bucket_unlock(shared, 0);
-	if (moved)
-		quiesce__bucket_count(array, from, -(int64_t)number_in(from));
-	return moved;
 }
 
 static const struct quiesce__buckets_kind kind = {
@@ -204,7 +184,8 @@ static const struct quiesce__buckets_kind kind = {
 	.fill = HASHMAP_FILL,
 	.extra_shift = HASHMAP_EXTRA_SHIFT,
 	.tidy_shift = HASHMAP_TIDY_SHIFT,
-	.move = move,
+	.move_line = move_line,
+	.number_in = number_in,
 	.follow = follow,
 };
 

@@ -164,9 +164,16 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 		}
 }
 
+static void prefetch(const struct quiesce__bucket *line)
+{
+	for (unsigned int i = 1; i < HASHTABLE_SLOTS; i++)
+		__builtin_prefetch((void *)(uintptr_t)word_at(line, i));
+}
+
 static bool move_line(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *from,
 		      struct quiesce__buckets *to, struct quiesce__update *u)
 {
+	prefetch(from);
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 		uint64_t word = word_at(from, i), hash;
 
@@ -182,40 +189,13 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 	return true;
 }
 
-static void prefetch(const struct quiesce__bucket *line)
-{
-	for (unsigned int i = 1; i < HASHTABLE_SLOTS; i++)
-		__builtin_prefetch((void *)(uintptr_t)word_at(line, i));
-}
-
 static uint64_t number_in(const struct quiesce__bucket *line)
 {
 	uint64_t nr = 0;
 
-	for (; line; line = follow(line))
-		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
-			nr += word_at(line, i) != 0 && !is_link(word_at(line, i));
+	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
+		nr += word_at(line, i) != 0 && !is_link(word_at(line, i));
 	return nr;
-}
-
-static bool move(const struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		 struct quiesce__buckets *to, struct quiesce__update *u)
-{
-	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
-	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
-	const struct quiesce__bucket *line = from;
-	bool moved = true;
-
-	prefetch(from);
-	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
-		quiesce__bucket_lock(shared);
-	for (; moved && line; line = follow(line))
-		moved = move_line(table, from, line, to, u);
-	if (shared)
-		quiesce__bucket_unlock(shared, 0);
-	if (moved)
-		quiesce__bucket_count(array, from, -(int64_t)number_in(from));
-	return moved;
 }
 
 static const struct quiesce__buckets_kind kind = {
@@ -223,7 +203,8 @@ static const struct quiesce__buckets_kind kind = {
 	.fill = HASHTABLE_FILL,
 	.extra_shift = HASHTABLE_EXTRA_SHIFT,
 	.tidy_shift = HASHTABLE_TIDY_SHIFT,
-	.move = move,
+	.move_line = move_line,
+	.number_in = number_in,
 	.follow = follow,
 };
 
