@@ -3,7 +3,7 @@
 # The simulator for longer than the suite.  A change is judged by the same seeds as the last
 # one; the long run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.068 short=0.05 # for sim_srcu and the containers
+seconds=0.05 short=0.035 # for sim_srcu and the containers
 [ -n "${CI_LONG:-}" ] && seconds=76 short=25
 with gcc
 step "build" plain_build || finish
