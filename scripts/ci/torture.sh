@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
-seconds=2
-per_cpu_seconds=1.8
-[ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600
+seconds=1.2
+per_cpu_seconds=1.2
+short=1
+[ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600 short=1200
 per_cpu=percpu_rwsem,srcu,percpu_ref
 with gcc
 step "build" plain_build || finish
@@ -13,10 +14,10 @@ step "torture" "$plain/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$sec
 step "torture, counted per CPU" "$plain/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
 for slots in cpu_id thread; do
 	step "torture, slots $slots" \
-		env QUIESCE_SLOTS=$slots "$plain/quiesce" torture --type=shazptr --seconds=$(((seconds + 2) / 3))
+		env QUIESCE_SLOTS=$slots "$plain/quiesce" torture --type=shazptr --seconds=$short
 done
 step "torture, other waits for hazard pointers" "$plain/quiesce" torture \
-	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$(((seconds + 2) / 3))
+	--type=shazptr_skip_self_scan,shazptr_wildcard,shazptr_wildcard_skip_self_scan --seconds=$short
 for rate in 20 1000; do
 	step "torture, $rate of 65536 accesses held up" \
 		"$plain/tools/quiesce-torture" torture --type=rcu,shazptr,hazptr --seconds=$seconds --perturb=$rate
@@ -24,7 +25,7 @@ for rate in 20 1000; do
 		--type=$per_cpu --seconds=$per_cpu_seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
-	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$plain/tests/torture/claims" --seconds=$(((seconds + 2) / 3))
+	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$plain/tests/torture/claims" --seconds=$short
 done
 unprotected()
 {
