@@ -30,7 +30,6 @@ static void failed(struct quiesce__table *table)
 static void resize_rest(struct rcu_head *head);
 static void settle(struct quiesce__table *table, struct quiesce__buckets *array);
 
-
 /* All buckets of @array have moved: its successor takes its place. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
 {

@@ -133,7 +133,7 @@ static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
 	return quiesce_hash_u64(key, table->seed);
 }
 
-/* Take what move() has copied so far out again: all before word @end of line @last. */
+/* Take what of the bucket was copied so far out again: all before word @end. */
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const uint64_t *end)
 {

@@ -146,7 +146,7 @@ static void take_out(uint64_t *word)
 
 /* ---- moving ---- */
 
-/* Take what move() has copied so far out again: all before @end. */
+/* Take what of the bucket was copied so far out again: all before @end. */
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const void *end)
 {

@@ -341,3 +341,29 @@ int emit_close(FILE *out, const struct options *options)
 		errno ? strerror(errno) : "a write failed");
 	return EXIT_FAILED;
 }
+
+static bool is_first(const struct results *results, const struct cell *c)
+{
+	for (const struct cell *before = results->cell; before < c; before++)
+		if (before->scenario == c->scenario && before->threads == c->threads)
+			return false;
+	return true;
+}
+
+void emit_by_scenario(FILE *out, const struct options *options, const struct results *results,
+		      void (*table)(FILE *out, const struct results *results, const struct cell *first))
+{
+	if (options->format == FORMAT_JSON) {
+		emit_results(out, options, results);
+		return;
+	}
+	if (options->format == FORMAT_CSV) {
+		emit_rows_csv(out, results);
+	} else {
+		emit_head(out);
+		for (size_t i = 0; i < results->nr; i++)
+			if (is_row(&results->cell[i]) && is_first(results, &results->cell[i]))
+				table(out, results, &results->cell[i]);
+	}
+	emit_notes(results);
+}

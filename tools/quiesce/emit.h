@@ -12,4 +12,8 @@ json_t *emit_rows(const struct results *results);
 /* The same as comma-separated values, and the host's fields. */
 void emit_rows_csv(FILE *out, const struct results *results);
 
+/* In the format asked for; of tables one for each scenario and number of threads, printed by @table from its first row on. */
+void emit_by_scenario(FILE *out, const struct options *options, const struct results *results,
+		      void (*table)(FILE *out, const struct results *results, const struct cell *first));
+
 #endif

@@ -129,27 +129,7 @@ static void print_table(FILE *out, const struct results *results, const struct c
 	}
 }
 
-static bool is_first(const struct results *results, const struct cell *c)
-{
-	for (const struct cell *before = results->cell; before < c; before++)
-		if (before->scenario == c->scenario && before->threads == c->threads)
-			return false;
-	return true;
-}
-
 void rwscale_emit(FILE *out, const struct options *options, const struct results *results)
 {
-	if (options->format == FORMAT_JSON) {
-		emit_results(out, options, results);
-		return;
-	}
-	if (options->format == FORMAT_CSV) {
-		emit_rows_csv(out, results);
-	} else {
-		emit_head(out);
-		for (size_t i = 0; i < results->nr; i++)
-			if (rwscale_is_row(&results->cell[i]) && is_first(results, &results->cell[i]))
-				print_table(out, results, &results->cell[i]);
-	}
-	emit_notes(results);
+	emit_by_scenario(out, options, results, print_table);
 }
