@@ -257,15 +257,21 @@ void locks_in_destructors(void)
 	CHECK(pthread_rwlock_unlock(&late_lock), 0);
 }
 
+static void make_lock(void)
+{
+	pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+	CHECK(pthread_rwlock_rdlock(&lock), 0);
+	CHECK(pthread_rwlock_unlock(&lock), 0);
+	CHECK(pthread_rwlock_destroy(&lock), 0);
+}
+
 static void *makes_locks(void *arg)
 {
-	while (!stopped()) {
-		pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-
-		CHECK(pthread_rwlock_rdlock(&lock), 0);
-		CHECK(pthread_rwlock_unlock(&lock), 0);
-		CHECK(pthread_rwlock_destroy(&lock), 0);
-	}
+	make_lock();
+	pthread_barrier_wait(&barrier);
+	while (!stopped())
+		make_lock();
 	return arg;
 }
 
@@ -274,6 +280,7 @@ static void in_child(pthread_rwlock_t *reading, pthread_rwlock_t *writing)
 {
 	pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
+	alarm(20); /* else one that hangs would keep its parent waiting until nobody knows why */
 	failures = 0;
 	CHECK(in_other(reading, TRYWR), EBUSY);
 	CHECK(pthread_rwlock_unlock(reading), 0);
@@ -293,7 +300,11 @@ void forks(void)
 {
 	pthread_rwlock_t reading = PTHREAD_RWLOCK_INITIALIZER, writing = PTHREAD_RWLOCK_INITIALIZER;
 
+	/* A thread that starts allocates, and the allocator of gcc 12's AddressSanitizer does not mind forks: a child that is
+	 * forked while its lock is held waits for ever.  So the first child comes when all have started. */
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	start_crowd(makes_locks);
+	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < 20; i++) {
 		int status = -1;
 		pid_t child;
@@ -311,4 +322,5 @@ void forks(void)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	join_crowd();
+	pthread_barrier_destroy(&barrier);
 }
