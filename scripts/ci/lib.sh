@@ -36,7 +36,12 @@ count_meson() {
 	n=$(meson_count 'Ok|Expected Fail' "$out")
 	passed=$((passed + n))
 	n=$(meson_count 'Fail|Unexpected Pass|Timeout' "$out")
-	[ "$rc" -ne 0 ] && [ "$n" -eq 0 ] && n=1
+	if [ "$n" -gt 0 ]; then
+		python3 scripts/ci/failures.py "$dir" | sed "s/^/$rung: FAILED: /"
+	elif [ "$rc" -ne 0 ]; then
+		n=1
+		echo "$rung: FAILED: meson test in $dir (exit $rc)"
+	fi
 	failed=$((failed + n))
 	n=$(meson_count Skipped "$out")
 	skipped=$((skipped + n))
