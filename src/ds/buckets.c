@@ -116,7 +116,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 
 	if (!array)
 		return NULL;
-	array->mask = lines - 1;
+	array->mask = (lines - 1) * sizeof(struct quiesce__bucket);
 	array->table = table;
 	array->extra = lines_from(array) + lines;
 	array->nr_extra = extra;

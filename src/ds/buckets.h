@@ -41,7 +41,7 @@ static inline struct quiesce__buckets *no_array(void)
 
 static inline uint64_t lines_of(const struct quiesce__buckets *array)
 {
-	return array->mask + 1;
+	return array->mask / sizeof(struct quiesce__bucket) + 1;
 }
 
 static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *array)

@@ -71,7 +71,8 @@ static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *ar
 		       struct quiesce__buckets *to, struct quiesce__update *u)
 {
 	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
-	struct quiesce__bucket *shared = to->mask < array->mask ? quiesce__bucket_in(to, (uint64_t)(from - lines_from(array))) : NULL;
+	struct quiesce__bucket *shared =
+		to->mask < array->mask ? lines_from(to) + ((uint64_t)(from - lines_from(array)) & (lines_of(to) - 1)) : NULL;
 	const struct quiesce__buckets_kind *kind = table->kind;
 	uint64_t nr = 0;
 	bool moved = true;
@@ -106,7 +107,7 @@ static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__bucket
 static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u,
 			bool locked)
 {
-	struct quiesce__bucket *line = quiesce__bucket_in(array, i);
+	struct quiesce__bucket *line = lines_from(array) + i;
 	uint32_t wanted;
 
 	for (;;) {

@@ -2,8 +2,8 @@
 /* buckets_walk.c - going over all buckets of a table while it changes.
  *
  * Buckets are visited in the order of their number read backwards: the two that come of one stand where that one stood,
- * whether the table grows or shrinks meanwhile.  So a position, a hash read backwards, says what was seen
- * without a word about arrays.
+ * whether the table grows or shrinks meanwhile.  So a position, what of a hash chooses the bucket read backwards, says what was
+ * seen without a word about arrays.
  */
 #include "buckets.h"
 
@@ -15,11 +15,24 @@ static uint64_t reverse(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
+#define POSITION_SHIFT 6 /* the bits below do not choose: they would be bytes of a line */
+_Static_assert(sizeof(struct quiesce__bucket) == 1 << POSITION_SHIFT, "a mask begins with the bit of a line");
+
+static uint64_t position_of(uint64_t hash)
+{
+	return reverse(hash >> POSITION_SHIFT);
+}
+
+static uint64_t hash_at(uint64_t position)
+{
+	return reverse(position) << POSITION_SHIFT;
+}
+
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter)
 {
 	const struct quiesce__buckets *array;
 	const struct quiesce__bucket *line;
-	uint64_t hash = reverse(iter->position), mask = 0;
+	uint64_t hash = hash_at(iter->position), mask = 0;
 
 	if (iter->end)
 		return false;
@@ -37,14 +50,14 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 	iter->index = 1;
 	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
 	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
-	iter->partly = array->mask != mask || reverse(hash & mask) != iter->position;
+	iter->partly = array->mask != mask || position_of(hash & mask) != iter->position;
 	return true;
 }
 
 /* The bits of a mask are the upper ones, read backwards: positions from the first to the last of the visited bucket. */
 static uint64_t last_position(const struct quiesce__table_iter *iter)
 {
-	return iter->position | ~reverse(iter->mask);
+	return iter->position | ~position_of(iter->mask);
 }
 
 void quiesce__iter_leave(struct quiesce__table_iter *iter)
@@ -56,7 +69,7 @@ void quiesce__iter_leave(struct quiesce__table_iter *iter)
 
 bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash)
 {
-	uint64_t position = reverse(hash);
+	uint64_t position = position_of(hash);
 
 	return position >= iter->position && position <= last_position(iter);
 }
@@ -70,7 +83,7 @@ static void stats_of_array(const struct quiesce__table *table, const struct quie
 		ret->bytes += sizeof(*more);
 	ret->bytes += array->bytes;
 	for (uint64_t i = 0; i < lines_of(array); i++) {
-		const struct quiesce__bucket *line = quiesce__bucket_in(array, i);
+		const struct quiesce__bucket *line = lines_from(array) + i;
 		uint64_t length = 0;
 
 		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */

@@ -34,7 +34,7 @@ static struct quiesce__bucket *linked(uint64_t word)
 }
 
 /* For who holds the lock: a word as it is. */
-static uint64_t word_at(const struct quiesce__bucket *line, unsigned int i)
+static uint64_t word_at(const struct quiesce__bucket *line, size_t i)
 {
 	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
 }
@@ -116,10 +116,10 @@ static uint64_t *find(const struct quiesce__table *table, struct quiesce__bucket
 {
 	for (;;) {
 		/* Relaxed: it changes under the lock only. */
-		uint64_t match = quiesce__table_match(quiesce_load_relaxed(&line->word[0]), hash);
+		quiesce__table_match_t match = quiesce__table_match(quiesce_load_relaxed(&line->word[0]), hash);
 
 		for (; match; match &= match - 1) {
-			unsigned int i = quiesce__table_word(match);
+			size_t i = quiesce__table_word(match);
 			uint64_t word = word_at(line, i);
 
 			if (!word || is_link(word))

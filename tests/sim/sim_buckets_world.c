@@ -94,11 +94,11 @@ int world_key(int owner, unsigned int bucket, int like)
 	if (world_kind != MAP) {
 		uint64_t tag = like < 0 ? 0x80u + nr_keys : world_key_of[like] >> TAG_SHIFT;
 
-		return add_key(owner, tag << TAG_SHIFT | (uint64_t)(nr_keys + 1) << 8 | bucket);
+		return add_key(owner, tag << TAG_SHIFT | (uint64_t)(nr_keys + 1) << 16 | bucket << 6);
 	}
 	do
 		last++;
-	while ((quiesce_hash_u64(last, 0) & 15) != bucket);
+	while ((quiesce_hash_u64(last, 0) >> 6 & 15) != bucket); /* bits 0 to 5 choose no bucket */
 	return add_key(owner, last);
 }
 

@@ -28,7 +28,7 @@ struct quiesce__bucket {
 
 /* An array.  Lookups read the first two; the rest is private. */
 struct quiesce__buckets {
-	uint64_t mask;                 /* lines - 1 */
+	uint64_t mask;                 /* of a hash: the bits that are the offset of its line */
 	struct quiesce__buckets *next; /* NULL until it is resized */
 	struct quiesce__table *table;  /* NULL: destroyed */
 	struct quiesce__bucket *extra; /* lines for buckets that are full */
@@ -50,7 +50,7 @@ struct quiesce__buckets {
 /* The first line of the bucket of @hash in @array. */
 QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)
 {
-	return (struct quiesce__bucket *)(uintptr_t)(array + 1) + (hash & array->mask);
+	return (struct quiesce__bucket *)((uintptr_t)(array + 1) + (hash & array->mask));
 }
 
 struct quiesce__buckets_kind;
@@ -80,7 +80,7 @@ QUIESCE_API void quiesce__table_stats(const struct quiesce__table *table, struct
 QUIESCE_API size_t quiesce__table_count(const struct quiesce__table *table);
 QUIESCE_API int quiesce__table_reserve(struct quiesce__table *table, size_t nr);
 
-/* Where an iteration is: every element whose hash, read backwards, is not below @position is still to come. */
+/* Where an iteration is: every element whose hash above bit 5, read backwards, is not below @position is still to come. */
 struct quiesce__table_iter {
 	const struct quiesce__bucket *line; /* NULL: look for the bucket of @position */
 	uint64_t position;

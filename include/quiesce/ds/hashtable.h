@@ -51,6 +51,7 @@ QUIESCE_BEGIN_DECLS
 
 /* What a table's objects are.  Best a static const: then lookups have the functions inlined. */
 struct hashtable_type {
+	/* The bits from 6 on choose the bucket, the upper 8 are a tag in it: each is to depend on all of the key. */
 	uint64_t (*hash)(const void *key, uint64_t seed);
 	const void *(*key)(const void *object);
 	bool (*equal)(const void *object, const void *key); /* is @key that of @object? */
@@ -72,26 +73,35 @@ struct hashtable_iter {
 #define QUIESCE_TABLE_LAST 7
 #define QUIESCE_TABLE_LINK 1ull /* in the last word, instead of an object */
 
+/* The tag of @hash in each byte. */
+QUIESCE_FAST uint64_t quiesce__table_tags(uint64_t hash)
+{
+	return (hash >> QUIESCE_TABLE_TAG_SHIFT) * 0x0101010101010101ull;
+}
+
 /* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
  * looks; a line may have others in, of which it is known by the key. */
 #if defined(__SSE2__)
-QUIESCE_FAST uint64_t quiesce__table_match(uint64_t header, uint64_t hash)
-{
-	__m128i tag = _mm_set1_epi8((char)(hash >> QUIESCE_TABLE_TAG_SHIFT));
+typedef uint32_t quiesce__table_match_t;
 
-	return (uint64_t)(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)header), tag)) & 0xfe);
+QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
+{
+	__m128i tags = _mm_cvtsi64_si128((long long)quiesce__table_tags(hash));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)header), tags)) & 0xfe;
 }
-#define quiesce__table_word(match) ((unsigned)__builtin_ctzll(match))
+#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctz(match))
 #else
-QUIESCE_FAST uint64_t quiesce__table_match(uint64_t header, uint64_t hash)
+typedef uint64_t quiesce__table_match_t;
+
+QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
 {
 	/* A byte that is equal becomes 0, and the upper bit of the lowest such byte is set. */
-	uint64_t differ = header ^ (hash >> QUIESCE_TABLE_TAG_SHIFT) * 0x0101010101010101ull;
+	uint64_t differ = (header ^ quiesce__table_tags(hash)) | 0xff;
 
-	differ |= 0xff;
 	return (differ - 0x0101010101010101ull) & ~differ & 0x8080808080808080ull;
 }
-#define quiesce__table_word(match) ((unsigned)__builtin_ctzll(match) / 8)
+#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctzll(match) / 8)
 #endif
 
 /** hashtable_lookup - the object with @key, NULL: there is none.
@@ -106,7 +116,7 @@ QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct has
 	for (;;) {
 		uintptr_t word;
 
-		for (uint64_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
+		for (quiesce__table_match_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
 			/* HT1: acquire, pairs with HT1 in publish() */
 			word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
 			if (quiesce_likely(word && !(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key)))
@@ -140,7 +150,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 
 	rcu_read_lock();
 	line = first = quiesce__bucket_find(&ht->table, hash, &header);
-	for (uint64_t match = quiesce__table_match(header, hash);;) {
+	for (quiesce__table_match_t match = quiesce__table_match(header, hash);;) {
 		if (!match) {
 			/* HT1: acquire, pairs with HT1 in publish() */
 			word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
