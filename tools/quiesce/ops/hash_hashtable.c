@@ -12,10 +12,11 @@ void op_rcu_stats(struct op_stats *ret);
 
 struct object {
 	uint64_t key, value;
-	union {
-		struct rcu_head rcu;
-		struct hazptr_head hazptr;
-	};
+};
+
+struct protected_object {
+	struct object object;
+	struct hazptr_head hazptr;
 };
 
 /* The same hash as the other types'. */
@@ -76,10 +77,8 @@ static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 	return value;
 }
 
-static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
+static inline bool insert(struct hashtable *t, struct object *o, uint64_t key, uint64_t value)
 {
-	struct object *o = malloc(sizeof(*o));
-
 	if (!o)
 		return false;
 	o->key = key;
@@ -90,12 +89,17 @@ static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t val
 	return false;
 }
 
+static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	return insert(t, malloc(sizeof(struct object)), key, value);
+}
+
+/* No update is in a section of its caller's, so an object need not have an rcu_head. */
 static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
 {
 	struct object *o = hashtable_remove_key(t, &key);
 
-	if (o)
-		kfree_rcu(o, rcu);
+	kfree_rcu_mightsleep(o);
 	return o;
 }
 
@@ -117,7 +121,7 @@ static void rcu_end(void)
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end };
 const struct op hash_op_hashtable = {
 	.name = "hashtable",
-	.what = "hashtable of quiesce, grown by itself: objects, RCU, kfree_rcu()",
+	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	.fence_modes = true,
 	.hash = &hashtable_hash,
 	.init = op_rcu_init,
@@ -131,7 +135,7 @@ static __thread hazptr_t *slot;
 
 static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
 {
-	const struct object *o = hashtable_lookup_hazptr(t, &type, &key, slot, offsetof(struct object, hazptr));
+	const struct object *o = hashtable_lookup_hazptr(t, &type, &key, slot, offsetof(struct protected_object, hazptr));
 	uint64_t value = 0;
 
 	if (o) {
@@ -141,11 +145,16 @@ static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key
 	return value;
 }
 
-#define hashtable_hazptr_insert hashtable_rcu_insert
+static bool hashtable_hazptr_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct protected_object *o = malloc(sizeof(*o));
+
+	return insert(t, o ? &o->object : NULL, key, value);
+}
 
 static bool hashtable_hazptr_remove(struct hashtable *t, uint64_t key)
 {
-	struct object *o = hashtable_remove_key(t, &key);
+	struct protected_object *o = hashtable_remove_key(t, &key);
 
 	if (o)
 		kfree_hazptr(o, hazptr);
@@ -176,7 +185,7 @@ static void both_end(void)
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end };
 const struct op hash_op_hashtable_hazptr = {
 	.name = "hashtable_hazptr",
-	.what = "the same, objects protected by a hazard pointer, kfree_hazptr()",
+	.what = "the same, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
 	.fence_modes = true,
 	.hash = &hashtable_hazptr_hash,
 	.init = op_rcu_init,
