@@ -42,6 +42,9 @@ PLAIN = {
               "void session_free(struct rcu_head *head);",
     "ds/rculist": "extern struct route *r, *old, *fresh; void use(int to);",
     "ds/rcuhlist": "extern struct user *u, *old, *fresh; extern int id; void use(struct user *u);",
+    "ds/rculist_nulls": "extern struct object { struct hlist_nulls_node node; } *o; extern struct hlist_nulls_node *pos;\n"
+                        "extern struct hlist_nulls_head chains[]; extern uint64_t key, slot; uint64_t key_of(struct object *o);\n"
+                        "bool tryget(struct object *o); void put(struct object *o);",
 }
 # The same of C++ headers; rcu.hpp is included.
 PLAIN_CPP = {

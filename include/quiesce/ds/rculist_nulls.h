@@ -7,17 +7,21 @@
  * was in its own all the time; it notices by the end.  The pattern, of which no step can be left out:
  *
  *	rcu_read_lock();
- *	do
- *		hlist_nulls_for_each_entry_rcu(o, pos, &chains[slot], node)
- *			if (key_of(o) == key) {             // perhaps no longer
- *				if (!tryget(o))             // fails if it has no reference left
- *					goto again;
- *				if (key_of(o) == key)       // still, or again: and now it stays so
- *					goto found;
- *				put(o);
+ *	again:
+ *	hlist_nulls_for_each_entry_rcu(o, pos, &chains[slot], node)
+ *		if (key_of(o) == key) {                 // perhaps no longer
+ *			if (!tryget(o))                 // fails if it has no reference left
  *				goto again;
- *			}
- *	again:	while (hlist_nulls_strayed(pos, slot));     // or where a try failed: begin anew
+ *			if (key_of(o) == key)           // still, or again: and now it stays so
+ *				goto found;
+ *			put(o);
+ *			goto again;
+ *		}
+ *	if (hlist_nulls_strayed(pos, slot))             // it ended in another chain
+ *		goto again;
+ *	o = NULL;
+ *	found:
+ *	rcu_read_unlock();
  *
  * tests/unit/test_rculist_nulls.c has it in full, as find().  The rules:
  *  - A lookup takes a reference and then compares the key once more.  The reference is taken by an atomic operation that
