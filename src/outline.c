@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly. */
+/* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly; ds/outline.c has the containers'. */
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>

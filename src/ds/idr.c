@@ -516,13 +516,6 @@ void quiesce_idr_destroy(struct idr *idr)
 
 /* ---- readers ---- */
 
-QUIESCE_API void *quiesce_idr_find(const struct idr *idr, unsigned long id);
-
-void *quiesce_idr_find(const struct idr *idr, unsigned long id)
-{
-	return idr_find(idr, id);
-}
-
 /* The lowest id in @node that is not less than *@id and has a pointer. */
 static void *next_in(const struct node *node, unsigned int shift, uint64_t *id)
 {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* outline.c - the lookups of containers as symbols: src/outline.c, a floor above. */
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/idr.h>
+
+QUIESCE_API uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
+QUIESCE_API void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
+QUIESCE_API void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+
+uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
+{
+	return hashmap_lookup(map, key);
+}
+
+void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
+{
+	return hashtable_lookup(ht, type, key);
+}
+
+void *quiesce_idr_find(const struct idr *idr, unsigned long id)
+{
+	return idr_find(idr, id);
+}

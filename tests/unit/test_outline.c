@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* test_outline.c - inline calls as bindings reach them: by a symbol, which no header declares, and with the same effect. */
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+
+#include "testing.h"
+
+void quiesce_rcu_read_lock(void);
+void quiesce_rcu_read_unlock(void);
+int quiesce_rcu_read_lock_held(void);
+struct shazptr_guard quiesce_shazptr_acquire(const void *ptr);
+struct shazptr_guard quiesce_shazptr_protect(void **where);
+struct shazptr_guard quiesce_shazptr_tryprotect(void **where);
+void quiesce_shazptr_clear(struct shazptr_guard guard);
+int quiesce_srcu_read_lock(struct srcu_struct *ssp);
+void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx);
+void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem);
+bool quiesce_percpu_down_read_trylock(struct percpu_rw_semaphore *sem);
+void quiesce_percpu_up_read(struct percpu_rw_semaphore *sem);
+uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
+void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
+void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+
+static int thing;
+
+static void rcu_sections(void **state)
+{
+	(void)state;
+	quiesce_rcu_read_lock();
+	assert_true(rcu_read_lock_held() && quiesce_rcu_read_lock_held());
+	rcu_read_unlock();
+	rcu_read_lock();
+	quiesce_rcu_read_unlock();
+	assert_false(rcu_read_lock_held() || quiesce_rcu_read_lock_held());
+	synchronize_rcu();
+}
+
+static void guards(void **state)
+{
+	void *where = &thing;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct shazptr_guard guard = i == 0 ? quiesce_shazptr_acquire(&thing) :
+					     i == 1 ? quiesce_shazptr_protect(&where) :
+						      quiesce_shazptr_tryprotect(&where);
+
+		assert_ptr_equal(shazptr_ptr(guard), &thing);
+		quiesce_shazptr_clear(guard);
+	}
+	synchronize_shazptr(&thing);
+}
+
+static void srcu_sections(void **state)
+{
+	static struct srcu_struct domain;
+	int idx;
+
+	(void)state;
+	assert_int_equal(init_srcu_struct(&domain), 0);
+	idx = quiesce_srcu_read_lock(&domain);
+	srcu_read_unlock(&domain, idx);
+	idx = srcu_read_lock(&domain);
+	quiesce_srcu_read_unlock(&domain, idx);
+	synchronize_srcu(&domain);
+	cleanup_srcu_struct(&domain);
+}
+
+static void read_locks(void **state)
+{
+	static struct percpu_rw_semaphore sem;
+
+	(void)state;
+	assert_int_equal(percpu_init_rwsem(&sem), 0);
+	quiesce_percpu_down_read(&sem);
+	assert_true(quiesce_percpu_down_read_trylock(&sem));
+	assert_true(percpu_is_read_locked(&sem));
+	percpu_up_read(&sem);
+	quiesce_percpu_up_read(&sem);
+	percpu_down_write(&sem);
+	assert_false(quiesce_percpu_down_read_trylock(&sem));
+	percpu_up_write(&sem);
+	percpu_free_rwsem(&sem);
+}
+
+struct number {
+	uint64_t key;
+};
+HASHTABLE_TYPE(number, struct number, key);
+
+static void lookups(void **state)
+{
+	struct number number = { 7 };
+	struct hashtable table;
+	struct hashmap map;
+	DEFINE_IDR(idr);
+	uint64_t none = 8;
+
+	(void)state;
+	assert_int_equal(idr_alloc(&idr, &thing, 3, 0), 3);
+	assert_int_equal(hashmap_init(&map), 0);
+	assert_int_equal(hashmap_insert(&map, 7, 70, NULL), 0);
+	assert_int_equal(hashtable_init(&table, &number_type), 0);
+	assert_int_equal(hashtable_insert(&table, &number), 0);
+	rcu_read_lock();
+	assert_ptr_equal(quiesce_idr_find(&idr, 3), &thing);
+	assert_null(quiesce_idr_find(&idr, 4));
+	assert_int_equal(quiesce_hashmap_lookup(&map, 7), 70);
+	assert_int_equal(quiesce_hashmap_lookup(&map, none), 0);
+	assert_ptr_equal(quiesce_hashtable_lookup(&table, &number_type, &number.key), &number);
+	assert_null(quiesce_hashtable_lookup(&table, &number_type, &none));
+	rcu_read_unlock();
+	idr_destroy(&idr);
+	hashmap_destroy(&map);
+	hashtable_destroy(&table, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(rcu_sections), TEST(guards), TEST(srcu_sections), TEST(read_locks), TEST(lookups),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
