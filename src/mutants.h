@@ -153,6 +153,7 @@
 	X(nulls_unordered, "the link of an entry used again is stored without an order") \
 	X(nulls_at_tail, "an entry used again is added behind the others")             \
 	X(nulls_unchecked, "a walk does not see that it ended in another chain")       \
+	X(nulls_fake_zero, "the end of an entry that is in no chain is that of a chain") \
 	X(idr_two_loads, "idr_find() reads the height of the tree apart from its root")  \
 	X(idr_grow_early, "a new root is published before the old one is below it")   \
 	X(idr_shrink_clears, "a root that is taken out leads nowhere")                  \

@@ -177,6 +177,8 @@ static void the_macros_of_lists_are_cpp_too()
 	at = list_first_or_null_rcu(&head, plain, node);
 	CHECK(at == p && list_next_or_null_rcu(&head, &at->node, plain, node) == p + 1);
 	CHECK(list_entry_rcu(head.next, plain, node) == p && list_first_entry(&head, plain, node) == p);
+	CHECK(list_last_entry(&head, plain, node) == p + 2 && list_next_entry(at, node) == p + 1 && list_prev_entry(p + 1, node) == p);
+	CHECK(list_first_entry_or_null(&head, plain, node) == p);
 	list_for_each_entry_continue_rcu(at, &head, node)
 		sum += at->id;
 	at = &p[1];
@@ -222,10 +224,18 @@ static void the_macros_of_chains_are_cpp_too()
 	hlist_nulls_for_each_entry(at, pos, &nulls, nnode)
 		sum += at->id;
 	CHECK(sum == 35 && hlist_nulls_entry(nulls.first, plain, nnode) == p + 2);
+	hlist_nulls_for_each_entry_from(at, pos, nnode)
+		sum++;
+	hlist_nulls_for_each_entry_safe(at, pos, &nulls, nnode)
+		hlist_nulls_del_rcu(&at->nnode);
+	hlist_nulls_add_fake(&p[0].nnode);
+	CHECK(sum == 35 && hlist_nulls_empty(&nulls) && get_nulls_value(p[0].nnode.next) == QUIESCE_NULLS_NOBODY);
 	CHECK(hlist_entry_safe(head.first, plain, hnode) == p && hlist_entry(head.first, plain, hnode) == p);
 	hlist_for_each_entry_safe(at, n, &head, hnode)
 		hlist_del_init_rcu(&at->hnode);
 	CHECK(hlist_empty(&head) && !hlist_entry_safe(head.first, plain, hnode));
+	hlist_add_fake(&p[0].hnode);
+	CHECK(hlist_fake(&p[0].hnode));
 }
 
 /* ---- beside an updater ---- */

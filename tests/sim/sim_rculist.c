@@ -356,6 +356,60 @@ static void setup_hlist_replace(void)
 	sim_spawn(hreplaces, old, "updater");
 }
 
+/* Two entries of the same generation, always. */
+static void walk_generation(void)
+{
+	uint64_t generation = 0;
+	struct entry *e;
+	int entries = 0;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(e, &chain, hnode) {
+		if (!world_visit(e) || entries > 2)
+			break;
+		if (entries++ == 0)
+			generation = e->key;
+		sim_assert(e->key == generation);
+	}
+	rcu_read_unlock();
+	sim_assert(entries == 2);
+}
+
+static void add_generation(struct hlist_head *to, uint64_t generation)
+{
+	for (int i = 0; i < 2; i++) {
+		struct entry *fresh = world_new();
+
+		fresh->key = generation;
+		hlist_add_head_rcu(&fresh->hnode, to);
+	}
+}
+
+static void swaps(void *unused)
+{
+	static HLIST_HEAD(aside); /* on the stack other words have been */
+	struct hlist_node *n;
+	struct entry *e;
+
+	(void)unused;
+	for (uint64_t generation = 1; generation < 3; generation++) {
+		add_generation(&aside, generation);
+		hlists_swap_heads_rcu(&chain, &aside);
+		synchronize_rcu();
+		hlist_for_each_entry_safe(e, n, &aside, hnode) {
+			hlist_del_rcu(&e->hnode);
+			world_free(e);
+		}
+	}
+}
+
+static void setup_hlist_swap(void)
+{
+	add_generation(&chain, 0);
+	world_readers(walk_generation);
+	sim_spawn(swaps, NULL, "updater");
+}
+
 const struct sim_scenario rculist_scenarios[] = {
 	{ .name = "list", .what = "walks beside additions and removals", .setup = setup_list },
 	{ .name = "behind", .what = "an entry added behind one that is then removed", .setup = setup_behind },
@@ -366,6 +420,7 @@ const struct sim_scenario rculist_scenarios[] = {
 	{ .name = "hlist", .what = "walks beside additions and removals", .setup = setup_hlist },
 	{ .name = "hlist_behind", .what = "an entry added behind one that is then removed", .setup = setup_hlist_behind },
 	{ .name = "hlist_replace", .what = "an entry replaced", .setup = setup_hlist_replace },
+	{ .name = "hlist_swap", .what = "all entries replaced at once", .setup = setup_hlist_swap },
 	{ .name = NULL },
 };
 

@@ -115,6 +115,26 @@ static void setup_moved(void)
 	sim_spawn(moves, NULL, "updater");
 }
 
+/* From a chain to none. */
+static void leaves_for_none(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		leave(rover);
+		hlist_nulls_add_fake(&rover->nnode);
+		sim_point("in no chain");
+		hlist_nulls_del_rcu(&rover->nnode);
+		enter(rover, 2);
+	}
+}
+
+static void setup_fake(void)
+{
+	begin();
+	world_readers(find_always);
+	sim_spawn(leaves_for_none, NULL, "updater");
+}
+
 /* Within its chain: it leads a walk back to the head, not past the others to the end. */
 static void moves_within(void *unused)
 {
@@ -207,7 +227,9 @@ static void setup_passed(void)
 const struct sim_scenario rculist_nulls_scenarios[] = {
 	{ .name = "nulls_moved", .what = "what stays is found while another moves", .setup = setup_moved,
 	  .must_see = "a walk that ended in another chain" },
-	{ .name = "nulls_within", .what = "... within its chain", .setup = setup_within },
+	{ .name = "nulls_fake", .what = "... or is in no chain", .setup = setup_fake,
+	  .must_see = "a walk that ended in another chain" },
+	{ .name = "nulls_within", .what = "... or moves within its chain", .setup = setup_within },
 	{ .name = "nulls_renamed", .what = "a reference is of what was looked for", .setup = setup_renamed },
 	{ .name = "nulls_astray", .what = "a walk that goes astray finds complete entries", .setup = setup_astray,
 	  .must_see = "a walk that ended in another chain" },

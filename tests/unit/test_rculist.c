@@ -269,11 +269,27 @@ static void single_entries_are_found(void **state)
 	assert_ptr_equal(list_entry_rcu(list.next, struct item, node), &item[0]);
 	assert_ptr_equal(list_first_entry(&list, struct item, node), &item[0]);
 	assert_ptr_equal(list_first_or_null_rcu(&list, struct item, node), &item[0]);
+	assert_ptr_equal(list_first_entry_or_null(&list, struct item, node), &item[0]);
+	assert_null(list_first_entry_or_null(&other, struct item, node));
+	assert_ptr_equal(list_last_entry(&list, struct item, node), &item[2]);
+	assert_ptr_equal(list_next_entry(&item[1], node), &item[2]);
+	assert_ptr_equal(list_prev_entry(&item[1], node), &item[0]);
 	assert_ptr_equal(list_next_or_null_rcu(&list, &item[0].node, struct item, node), &item[1]);
 	assert_null(list_next_or_null_rcu(&list, &item[2].node, struct item, node));
 	list_for_each_rcu(at, &list)
 		assert_ptr_equal(at, &item[n++].node);
 	assert_int_equal(n, 3);
+}
+
+static void ends_are_known(void **state)
+{
+	(void)state;
+	assert_false(list_is_singular(&list));
+	fill(1);
+	assert_true(list_is_singular(&list) && list_is_first(&item[0].node, &list) && list_is_last(&item[0].node, &list));
+	list_add_tail_rcu(&item[1].node, &list);
+	assert_false(list_is_singular(&list) || list_is_last(&item[0].node, &list) || list_is_first(&item[1].node, &list));
+	assert_true(list_is_first(&item[0].node, &list) && list_is_last(&item[1].node, &list));
 }
 
 /* Without readers. */
@@ -371,6 +387,78 @@ static void an_entry_knows_whether_it_is_chained(void **state)
 	assert_string_equal(hseen(), "1");
 }
 
+static void an_entry_can_seem_to_be_chained(void **state)
+{
+	(void)state;
+	memset(&item[5], 0x6b, sizeof item[5]);
+	hlist_add_fake(&item[5].hnode);
+	assert_true(hlist_fake(&item[5].hnode));
+	assert_false(hlist_unhashed(&item[5].hnode));
+	hlist_del_init_rcu(&item[5].hnode);
+	assert_true(hlist_unhashed(&item[5].hnode));
+	assert_false(hlist_fake(&item[5].hnode));
+	hlist_add_fake(&item[5].hnode);
+	hlist_del_rcu(&item[5].hnode);
+	assert_int_equal((uintptr_t)item[5].hnode.pprev, QUIESCE_LIST_POISON);
+	fill(1);
+	assert_false(hlist_fake(&item[0].hnode));
+}
+
+/* A walk under way stays with what it began with. */
+static void all_entries_are_replaced_at_once(void **state)
+{
+	HLIST_HEAD(aside);
+	struct item *it;
+
+	(void)state;
+	fill(2);
+	hlist_add_head_rcu(&item[6].hnode, &aside);
+	hlist_add_head_rcu(&item[5].hnode, &aside);
+	hlist_add_head_rcu(&item[4].hnode, &aside);
+	hlist_for_each_entry_rcu(it, &chain, hnode)
+		if (it->id == 0)
+			hlists_swap_heads_rcu(&chain, &aside);
+		else
+			assert_ptr_equal(it, &item[1]);
+	assert_string_equal(hseen(), "456");
+	assert_ptr_equal(aside.first, &item[0].hnode);
+	assert_ptr_equal(item[0].hnode.pprev, &aside.first);
+	INIT_HLIST_HEAD(&aside);
+	hlists_swap_heads_rcu(&aside, &chain);
+	assert_string_equal(hseen(), "");
+	hlists_swap_heads_rcu(&aside, &chain);
+	assert_string_equal(hseen(), "456");
+	assert_true(hlist_empty(&aside));
+	hlists_swap_heads_rcu(&chain, &chain);
+	assert_string_equal(hseen(), "456");
+}
+
+/* Without readers. */
+static void chains_of_ones_own(void **state)
+{
+	struct hlist_node *next;
+	struct item *it;
+
+	(void)state;
+	hlist_add_head(&item[1].hnode, &chain);
+	hlist_add_before(&item[0].hnode, &item[1].hnode);
+	hlist_add_behind(&item[2].hnode, &item[1].hnode);
+	assert_string_equal(hseen(), "012");
+	for (int i = 0; i < 2; i++) {
+		hlist_del_init(&item[1].hnode);
+		assert_true(hlist_unhashed(&item[1].hnode));
+		assert_null(item[1].hnode.next);
+	}
+	assert_string_equal(hseen(), "02");
+	hlist_for_each_entry_safe(it, next, &chain, hnode) {
+		hlist_del(&it->hnode);
+		assert_int_equal((uintptr_t)it->hnode.next, QUIESCE_LIST_POISON);
+		assert_int_equal((uintptr_t)it->hnode.pprev, QUIESCE_LIST_POISON);
+		memset(it, 0x6b, sizeof *it);
+	}
+	assert_true(hlist_empty(&chain));
+}
+
 static void a_chained_entry_is_replaced_in_its_place(void **state)
 {
 	(void)state;
@@ -431,6 +519,7 @@ int main(int argc, char **argv)
 		ITEM_TEST(a_splice_moves_all_and_waits_once),
 		ITEM_TEST(a_walk_can_be_continued),
 		ITEM_TEST(single_entries_are_found),
+		ITEM_TEST(ends_are_known),
 		ITEM_TEST(lists_of_ones_own),
 		ITEM_TEST(an_empty_chain_has_no_entry),
 		ITEM_TEST(chained_entries_come_where_they_are_added),
@@ -438,6 +527,9 @@ int main(int argc, char **argv)
 		ITEM_TEST(an_entry_knows_whether_it_is_chained),
 		ITEM_TEST(a_chained_entry_is_replaced_in_its_place),
 		ITEM_TEST(a_walk_of_a_chain_removes_and_continues),
+		ITEM_TEST(an_entry_can_seem_to_be_chained),
+		ITEM_TEST(all_entries_are_replaced_at_once),
+		ITEM_TEST(chains_of_ones_own),
 	};
 
 	testing_choose(argc, argv);

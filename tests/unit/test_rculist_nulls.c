@@ -134,11 +134,11 @@ static const char *seen(int slot)
 
 static void ends_have_numbers(void **state)
 {
-	static struct hlist_nulls_head large = HLIST_NULLS_HEAD_INIT(~0ul >> 1);
+	static struct hlist_nulls_head large = HLIST_NULLS_HEAD_INIT(QUIESCE_NULLS_NOBODY - 1);
 
 	(void)state;
 	assert_true(is_a_nulls(large.first) && hlist_nulls_empty(&large));
-	assert_true(get_nulls_value(large.first) == ~0ul >> 1);
+	assert_true(get_nulls_value(large.first) == QUIESCE_NULLS_NOBODY - 1);
 	assert_int_equal(get_nulls_value(chain[0].first), 0);
 	assert_int_equal(get_nulls_value(chain[3].first), 3);
 	assert_false(is_a_nulls(&object[0].node));
@@ -171,6 +171,34 @@ static void objects_come_and_go_at_any_place(void **state)
 	hlist_nulls_del_init_rcu(&object[5].node); /* never was in one */
 	assert_true(hlist_nulls_empty(&chain[1]));
 	assert_string_equal(seen(1), "");
+}
+
+static void walks_of_updaters(void **state)
+{
+	struct hlist_nulls_node *pos = &object[1].node;
+	struct object *o;
+	int n = 0;
+
+	(void)state;
+	for (int i = 3; i >= 0; i--)
+		hlist_nulls_add_head_rcu(&object[i].node, &chain[1]);
+	hlist_nulls_for_each_entry_from(o, pos, node)
+		assert_ptr_equal(o, &object[++n]);
+	assert_int_equal(n, 3);
+	hlist_nulls_for_each_entry_from(o, pos, node)
+		fail();
+	n = 0;
+	hlist_nulls_for_each_entry_safe(o, pos, &chain[1], node) {
+		assert_ptr_equal(o, &object[n++]);
+		hlist_nulls_del_rcu(&o->node);
+		memset(o, 0x6b, sizeof *o);
+		if (n % 2)
+			hlist_nulls_add_head_rcu(&o->node, &chain[2]);
+	}
+	assert_int_equal(n, 4);
+	assert_int_equal(get_nulls_value(pos), 1);
+	assert_true(hlist_nulls_empty(&chain[1]));
+	assert_string_equal(seen(2), "ca");
 }
 
 static void what_is_there_is_found(void **state)
@@ -222,6 +250,32 @@ static void move_to_the_head(struct object *o)
 		return;
 	assert_true(leave(o));
 	enter(o, 8);
+}
+
+/* object[1] goes to no chain. */
+static void move_to_none(struct object *o)
+{
+	if (o != &object[1])
+		return;
+	assert_true(leave(o));
+	hlist_nulls_add_fake(&o->node);
+	assert_false(hlist_nulls_unhashed(&o->node));
+}
+
+static void a_walk_from_no_chain_begins_anew(void **state)
+{
+	(void)state;
+	enter(&object[0], 0);
+	enter(&object[1], 4);
+	meanwhile = move_to_none;
+	assert_ptr_equal(find(0), &object[0]);
+	assert_int_equal(nr_strays, 1);
+	assert_string_equal(seen(0), "a");
+	for (int i = 0; i < 2; i++)
+		hlist_nulls_del_init_rcu(&object[1].node);
+	assert_true(hlist_nulls_unhashed(&object[1].node));
+	enter(&object[1], 8);
+	assert_string_equal(seen(0), "ba");
 }
 
 /* It leads the walk past everything once more; at the tail it would lead it past nothing. */
@@ -337,8 +391,10 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		NULLS_TEST(ends_have_numbers),
 		NULLS_TEST(objects_come_and_go_at_any_place),
+		NULLS_TEST(walks_of_updaters),
 		NULLS_TEST(what_is_there_is_found),
 		NULLS_TEST(a_walk_that_strays_begins_anew),
+		NULLS_TEST(a_walk_from_no_chain_begins_anew),
 		NULLS_TEST(a_walk_may_be_sent_back),
 		NULLS_TEST(what_is_found_is_what_was_looked_for),
 		NULLS_TEST(what_stays_is_found_among_what_moves),

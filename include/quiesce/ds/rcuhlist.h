@@ -87,13 +87,17 @@ QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node
 		quiesce__hlist_back(next, &fresh->next);
 }
 
-QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
+/* Lead to @next, which another link has led to. */
+QUIESCE_FAST void quiesce__hlist_pass(struct hlist_node **where, struct hlist_node *next)
 {
-	struct hlist_node *next = quiesce__link_peek(&node->next), **where = quiesce__hlist_pprev(node);
-
 	quiesce__link_pass(where, next);
 	if (next)
 		quiesce__hlist_back(next, where);
+}
+
+QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
+{
+	quiesce__hlist_pass(quiesce__hlist_pprev(node), quiesce__link_peek(&node->next));
 	if (QUIESCE_MUTANT(unlink_cuts))
 		quiesce__link_init(&node->next, (struct hlist_node *)QUIESCE_LIST_POISON);
 }
@@ -153,6 +157,34 @@ QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *f
 	quiesce__hlist_back(old, (struct hlist_node **)QUIESCE_LIST_POISON);
 }
 
+/** hlists_swap_heads_rcu - let two lists have each other's entries.
+ *
+ * A walk meets those of one list or of the other, never of both: it goes on in those that it began with.  So all of a list
+ * can be replaced at once: build the new one aside, swap, and free the old entries after a grace period.  Who
+ * walks both may meet the same entries in both, or miss some.
+ * Context: nobody else updates either list. */
+QUIESCE_FAST void hlists_swap_heads_rcu(struct hlist_head *left, struct hlist_head *right)
+{
+	struct hlist_node *first = quiesce__link_peek(&left->first);
+
+	quiesce__hlist_pass(&left->first, quiesce__link_peek(&right->first));
+	quiesce__hlist_pass(&right->first, first);
+}
+
+/** hlist_add_fake - let an entry that is in no list be as if it were: hlist_unhashed() is not true of it, and it can be removed.
+ * @node: no reader at it. */
+QUIESCE_FAST void hlist_add_fake(struct hlist_node *node)
+{
+	quiesce__link_init(&node->next, (struct hlist_node *)NULL);
+	quiesce__hlist_back(node, &node->next);
+}
+
+/** hlist_fake - is it so? */
+QUIESCE_FAST bool hlist_fake(const struct hlist_node *node)
+{
+	return quiesce__hlist_pprev(node) == (struct hlist_node **)&node->next;
+}
+
 /* ---- walks ---- */
 
 /** hlist_for_each_entry_rcu - walk a list.
@@ -171,6 +203,8 @@ QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *f
 #define hlist_for_each_entry_from_rcu(pos, member)                                                                           \
 	for (; (pos); (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
 
+/* ---- for updaters, and for lists that no reader sees ---- */
+
 /** hlist_for_each_entry - walk a list, readers or not, while no other updater is there. */
 #define hlist_for_each_entry(pos, head, member)                                                                              \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node); (pos);     \
@@ -182,6 +216,27 @@ QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *f
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node);            \
 	     (pos) && ((n) = quiesce__link_peek(&(pos)->member.next), 1);                                                    \
 	     (pos) = quiesce__entry_of(pos, (n), NULL, member, struct hlist_node))
+
+/** hlist_add_head, hlist_add_before, hlist_add_behind - as those with _rcu, which do as well; for lists that are the caller's. */
+QUIESCE_FAST void hlist_add_head(struct hlist_node *fresh, struct hlist_head *head) { hlist_add_head_rcu(fresh, head); }
+QUIESCE_FAST void hlist_add_before(struct hlist_node *fresh, struct hlist_node *next) { hlist_add_before_rcu(fresh, next); }
+QUIESCE_FAST void hlist_add_behind(struct hlist_node *fresh, struct hlist_node *prev) { hlist_add_behind_rcu(fresh, prev); }
+
+/** hlist_del - remove an entry at which no reader is, nor can come. */
+QUIESCE_FAST void hlist_del(struct hlist_node *node)
+{
+	hlist_del_rcu(node);
+	quiesce__link_init(&node->next, (struct hlist_node *)QUIESCE_LIST_POISON);
+}
+
+/** hlist_del_init - the same if it is in a list, and hlist_unhashed() is true of it then. */
+QUIESCE_FAST void hlist_del_init(struct hlist_node *node)
+{
+	if (hlist_unhashed(node))
+		return;
+	quiesce__hlist_unlink(node);
+	INIT_HLIST_NODE(node);
+}
 
 QUIESCE_END_DECLS
 

@@ -76,6 +76,17 @@ QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__lin
 /** list_first_entry - the first of a list that is not empty, for updaters. */
 #define list_first_entry(head, type, member) list_entry(quiesce__link_peek(&(head)->next), type, member)
 
+/** list_last_entry - the last, the same. */
+#define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
+
+/** list_first_entry_or_null - the first, or NULL if there is none, for updaters. */
+#define list_first_entry_or_null(head, type, member)                                                                    \
+	((type *)quiesce__entry(quiesce__link_peek(&(head)->next), (head), quiesce__offset(type, member, struct list_head)))
+
+/** list_next_entry, list_prev_entry - the neighbours of @pos, for updaters.  Of the last and the first there is none: ask before. */
+#define list_next_entry(pos, member) list_entry(quiesce__link_peek(&(pos)->member.next), __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member) list_entry((pos)->member.prev, __typeof__(*(pos)), member)
+
 /** list_first_or_null_rcu - the first, or NULL if there is none. */
 #define list_first_or_null_rcu(head, type, member)                                                                      \
 	((type *)quiesce__entry(quiesce__link_load(&(head)->next), (head), quiesce__offset(type, member, struct list_head)))
@@ -209,6 +220,19 @@ QUIESCE_FAST void list_splice_tail_init_rcu(struct list_head *list, struct list_
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->next), (head), member, struct list_head);             \
 	     (pos) && ((n) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), (head), member, struct list_head), 1); \
 	     (pos) = (n))
+
+/** list_is_first, list_is_last - is @node that of the first entry, of the last?  Of an entry in the list. */
+QUIESCE_FAST bool list_is_first(const struct list_head *node, const struct list_head *head) { return node->prev == head; }
+QUIESCE_FAST bool list_is_last(const struct list_head *node, const struct list_head *head)
+{
+	return quiesce__link_peek(&node->next) == head;
+}
+
+/** list_is_singular - is one entry in the list, and no more? */
+QUIESCE_FAST bool list_is_singular(const struct list_head *head)
+{
+	return !list_empty(head) && quiesce__link_peek(&head->next) == head->prev;
+}
 
 /** list_add, list_add_tail - as those with _rcu, which do as well; for lists that are the caller's. */
 QUIESCE_FAST void list_add(struct list_head *fresh, struct list_head *after) { list_add_rcu(fresh, after); }

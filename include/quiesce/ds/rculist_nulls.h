@@ -54,8 +54,11 @@ struct hlist_nulls_head {
 	struct hlist_nulls_node *first; /* written by updaters; read by readers */
 };
 
-/** NULLS_MARKER - the end of the chain with this number, of at most 63 bits: an odd "address". */
+/** NULLS_MARKER - the end of the chain with this number, less than QUIESCE_NULLS_NOBODY: an odd "address". */
 #define NULLS_MARKER(value) ((uintptr_t)1 | (uintptr_t)(value) << 1)
+
+/** QUIESCE_NULLS_NOBODY - the number of no chain, the largest there is. */
+#define QUIESCE_NULLS_NOBODY (UINTPTR_MAX >> 1)
 
 #define quiesce__nulls_end(value) ((struct hlist_nulls_node *)NULLS_MARKER(value))
 
@@ -159,6 +162,17 @@ QUIESCE_FAST void hlist_nulls_del_init_rcu(struct hlist_nulls_node *node)
 		quiesce__nulls_unlink(node, NULL);
 }
 
+/** hlist_nulls_add_fake - let an entry that is in no chain be as if it were: hlist_nulls_unhashed() is not true of it, and
+ * it can be removed.
+ *
+ * Who is at it since its last life comes to an end that is nobody's, and begins anew.  (Linux's end is that of chain 0,
+ * and then who looks for something in chain 0 may miss it.) */
+QUIESCE_FAST void hlist_nulls_add_fake(struct hlist_nulls_node *node)
+{
+	quiesce__link_init(&node->next, quiesce__nulls_end(QUIESCE_MUTANT(nulls_fake_zero) ? 0 : QUIESCE_NULLS_NOBODY));
+	quiesce__nulls_back(node, &node->next);
+}
+
 /* ---- walks ---- */
 
 /* One step of a walk: is @pos a node?  Then @tpos is its entry. */
@@ -172,10 +186,20 @@ QUIESCE_FAST void hlist_nulls_del_init_rcu(struct hlist_nulls_node *node)
 	for ((pos) = quiesce__link_load(&(head)->first); quiesce__nulls_is_entry(tpos, pos, member);                \
 	     (pos) = quiesce__link_load(&(pos)->next))
 
+/** hlist_nulls_for_each_entry_from - walk on, from the node @pos itself, or nothing at the end of a chain. */
+#define hlist_nulls_for_each_entry_from(tpos, pos, member)                                                          \
+	for (; quiesce__nulls_is_entry(tpos, pos, member); (pos) = quiesce__link_load(&(pos)->next))
+
 /** hlist_nulls_for_each_entry - walk a chain, readers or not, while no other updater is there. */
 #define hlist_nulls_for_each_entry(tpos, pos, head, member)                                                         \
 	for ((pos) = quiesce__link_peek(&(head)->first); quiesce__nulls_is_entry(tpos, pos, member);                \
 	     (pos) = quiesce__link_peek(&(pos)->next))
+
+/** hlist_nulls_for_each_entry_safe - the same; @tpos may be removed in the loop, and be used again at once.
+ * @pos: in the loop what follows it already. */
+#define hlist_nulls_for_each_entry_safe(tpos, pos, head, member)                                                    \
+	for ((pos) = quiesce__link_peek(&(head)->first);                                                            \
+	     quiesce__nulls_is_entry(tpos, pos, member) && ((pos) = quiesce__link_peek(&(pos)->next), 1);)
 
 QUIESCE_END_DECLS
 
