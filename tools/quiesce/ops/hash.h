@@ -52,8 +52,12 @@ struct hash_op {
 	void (*settle)(void *table, uint64_t nr_keys);
 	/* Memory of @table that did not come from malloc(), in bytes.  NULL: there is none. */
 	uint64_t (*mapped)(const void *table);
+	/* In one thread at a time, beside any that look up and update, outside sections: let @table have the size for @nr_keys
+	 * elements, more or less than it has, and return when it has.  False: not yet, and it needs some updates; then call it
+	 * again.  NULL: it cannot be resized both ways, and is not measured with --resize. */
+	bool (*resize)(void *table, uint64_t nr_keys);
 	bool read_only; /* no insert or remove beside lookups, only before them */
-	bool grows;     /* takes any number of elements at the same speed, and gives memory back when they go: --resize */
+	bool grows;     /* goes on growing in the background when its elements are there */
 };
 
 /* Every type compiled in, NULL at the end: hash_table.c. */

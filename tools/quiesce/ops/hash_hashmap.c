@@ -31,6 +31,11 @@ static uint64_t mapped(const void *table)
 	return hash_ours_mapped(&((const struct hashmap *)table)->table);
 }
 
+static bool resize(void *table, uint64_t nr_keys)
+{
+	return hash_ours_resize(&((struct hashmap *)table)->table, nr_keys);
+}
+
 static inline uint64_t map_lookup(struct hashmap *map, uint64_t key)
 {
 	uint64_t value;
@@ -65,7 +70,7 @@ static void barrier(void)
 }
 
 static const struct hash_op hashmap_hash = {
-	.create = create, .destroy = destroy, .run = map_run, .barrier = barrier, .mapped = mapped, .grows = true,
+	.create = create, .destroy = destroy, .run = map_run, .barrier = barrier, .mapped = mapped, .resize = resize, .grows = true,
 };
 const struct op hash_op_hashmap = {
 	.name = "hashmap",

@@ -65,6 +65,11 @@ static uint64_t mapped(const void *table)
 	return hash_ours_mapped(&((const struct hashtable *)table)->table);
 }
 
+static bool resize(void *table, uint64_t nr_keys)
+{
+	return hash_ours_resize(&((struct hashtable *)table)->table, nr_keys);
+}
+
 static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 {
 	const struct object *o;
@@ -116,7 +121,7 @@ static void rcu_end(void)
 	rcu_barrier();
 }
 
-#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
+#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .resize = resize, .grows = true
 
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end };
 const struct op hash_op_hashtable = {

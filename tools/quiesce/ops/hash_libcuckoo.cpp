@@ -28,7 +28,19 @@ bool cuckoo_remove(map *t, uint64_t key)
 
 HASH_RUN(cuckoo, map)
 
-const hash_op cuckoo_hash = peer::table(peer::create<map>, peer::destroy<map>, cuckoo_run);
+bool cuckoo_resize(void *table, uint64_t nr_keys)
+{
+	static_cast<map *>(table)->reserve(nr_keys); /* says whether it was another size */
+	return true;
+}
+
+constexpr hash_op resized(hash_op h)
+{
+	h.resize = cuckoo_resize;
+	return h;
+}
+
+const hash_op cuckoo_hash = resized(peer::table(peer::create<map>, peer::destroy<map>, cuckoo_run));
 
 } // namespace
 

@@ -7,7 +7,9 @@
 #define FLAVOUR(name) urcu_memb_##name
 #include "hash_liburcu.h"
 
-static const struct hash_op growing = { .create = lfht_create, .settle = lfht_settle, LFHT_OPS, .grows = true };
+static const struct hash_op growing = {
+	.create = lfht_create, .settle = lfht_settle, LFHT_OPS, .resize = lfht_resize_to, .grows = true,
+};
 static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS };
 
 const struct op hash_op_liburcu_lfht = {

@@ -57,6 +57,12 @@ static void lfht_settle(void *table, uint64_t nr_keys)
 	lfht_resize(table, lfht_power(nr_keys));
 }
 
+static bool lfht_resize_to(void *table, uint64_t nr_keys)
+{
+	lfht_resize(table, lfht_power(nr_keys));
+	return true;
+}
+
 static void *lfht_create(uint64_t nr_keys)
 {
 	(void)nr_keys;

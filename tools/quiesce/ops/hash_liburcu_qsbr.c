@@ -22,7 +22,9 @@ static void sleep_end(void)
 	urcu_qsbr_thread_online();
 }
 
-static const struct hash_op growing = { .create = lfht_create, .settle = lfht_settle, LFHT_OPS, .between = quiescent, .grows = true };
+static const struct hash_op growing = {
+	.create = lfht_create, .settle = lfht_settle, LFHT_OPS, .between = quiescent, .resize = lfht_resize_to, .grows = true,
+};
 static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS, .between = quiescent };
 
 const struct op hash_op_liburcu_lfht_qsbr = {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <quiesce/ds/buckets.h>
+#include <quiesce/rcu.h>
 
 #define HASH_OURS_PAGES (128u << 10) /* arrays from here on are pages, smaller ones from malloc() */
 
@@ -17,6 +18,24 @@ static inline uint64_t hash_ours_mapped(const struct quiesce__table *table)
 	for (const struct quiesce__buckets *array = table->array; array; array = array->next)
 		bytes += array->bytes >= HASH_OURS_PAGES ? array->bytes : 0;
 	return bytes;
+}
+
+static inline uint64_t hash_ours_lines(const struct quiesce__table *table)
+{
+	uint64_t lines;
+
+	rcu_read_lock();
+	lines = quiesce_load_relaxed(&table->array)->mask / sizeof(struct quiesce__bucket) + 1; /* Relaxed: found by what is loaded. */
+	rcu_read_unlock();
+	return lines;
+}
+
+/* It grows when it is told to.  It shrinks when an update finds that an eighth of its room is in use, to a quarter, but not below
+ * what it was told; and what is under way is over when it has been told again. */
+static inline bool hash_ours_resize(struct quiesce__table *table, uint64_t nr_keys)
+{
+	return quiesce__table_reserve(table, nr_keys) == 0 &&
+	       hash_ours_lines(table) == quiesce_load_relaxed(&table->min_lines); /* Relaxed: the caller's own. */
 }
 
 #endif
