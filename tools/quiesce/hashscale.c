@@ -134,28 +134,61 @@ static void settle(const struct hash_cell *c, uint64_t ns)
 	op_sleep_end(c->op);
 }
 
+static bool create_full(struct hash_cell *c, uint64_t *ret_ns)
+{
+	struct hash_tally tally = { 0 };
+	uint64_t begin;
+
+	if (!create(c, c->keys.nr))
+		return false;
+	begin = now_ns();
+	run_all(c, HASH_INSERT, &tally);
+	*ret_ns = now_ns() - begin;
+	settle(c, *ret_ns);
+	barrier(c->op);
+	return hash_tally_good(&tally, "filling the table");
+}
+
 static bool fill(struct hash_cell *c)
 {
 	double before, nr = (double)c->keys.nr;
-	struct hash_tally tally = { 0 };
-	uint64_t begin, took;
+	uint64_t took;
+	bool good;
 
 	cache_empty();
 	before = allocated();
-	if (!create(c, c->keys.nr)) {
-		cache_restore();
-		return false;
+	good = create_full(c, &took);
+	if (good) {
+		send_metric(c, HASH_FILL_NS, (double)took / nr);
+		send_metric(c, HASH_ELEMENT_BYTES, (allocated() - before + mapped(c)) / nr);
+		send_metric(c, HASH_KEYS, nr);
 	}
-	begin = now_ns();
-	run_all(c, HASH_INSERT, &tally);
-	took = now_ns() - begin;
-	send_metric(c, HASH_FILL_NS, (double)took / nr);
-	settle(c, took);
-	barrier(c->op);
-	send_metric(c, HASH_ELEMENT_BYTES, (allocated() - before + mapped(c)) / nr);
-	send_metric(c, HASH_KEYS, nr);
 	cache_restore();
-	return hash_tally_good(&tally, "filling the table");
+	return good;
+}
+
+static bool fill_other(struct hash_cell *c)
+{
+	void *table = c->table;
+	uint64_t took;
+	bool good;
+
+	if (!c->job->hash.resize)
+		return true;
+	good = create_full(c, &took);
+	c->other = c->table;
+	c->table = table;
+	return good && hash_resize_prepare(c);
+}
+
+static void destroy_all(struct hash_cell *c)
+{
+	if (c->table)
+		destroy(c);
+	c->table = c->other;
+	c->other = NULL;
+	if (c->table)
+		destroy(c);
 }
 
 /* Everything is where it belongs when all threads are gone. */
@@ -172,15 +205,9 @@ static bool verify(struct hash_cell *c)
 
 static bool measure_threads(struct hash_cell *c, int threads)
 {
-	bool good;
-
 	c->threads = threads;
-	c->resize = false;
-	good = hash_cell_measure(c);
-	if (!c->job->hash.resize)
-		return good;
-	c->resize = true;
-	return hash_cell_measure(c) && good;
+	c->window = HASH_WINDOW_ALONE;
+	return c->job->hash.resize ? hash_resize_measure(c) : hash_cell_measure(c);
 }
 
 static bool measure_set(struct hash_cell *c)
@@ -222,9 +249,9 @@ static bool measure(struct hash_cell *c)
 
 	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
 		c->scenario = hash_scenario(s, 0);
-		good = read_set(c, &c->job->hash.set[s]) && send_empty(c) && fill(c) && measure_set(c);
-		if (c->table)
-			destroy(c);
+		good = read_set(c, &c->job->hash.set[s]) && send_empty(c) && fill(c) && fill_other(c) &&
+		       measure_set(c);
+		destroy_all(c);
 		hash_keys_free(&c->keys);
 		job_flush();
 	}
@@ -261,7 +288,9 @@ int hashscale_child(const struct job *job)
 	struct sleepers sleepers;
 	bool good;
 
-	cpus_online();
+	cpus_online(); /* all that there are */
+	if (job->hash.resize)
+		hash_resize_bind();
 	if (!make_streams(&cell, threads)) {
 		job_send_note("out of memory");
 		return EXIT_FAILED;
@@ -297,14 +326,16 @@ static void default_plan(struct hash_plan *plan)
 		plan->updates[plan->nr_updates++] = 0;
 }
 
-/* 1, 2, and all CPUs. */
+/* 1, 2, and all CPUs; but one is for the thread that resizes. */
 static void default_threads(struct job *base)
 {
-	base->nr_readers = 2;
-	base->readers[0] = 1;
-	base->readers[1] = 2;
-	if (cpus_online() > 2)
-		base->readers[base->nr_readers++] = cpus_online() < HASH_CELL_THREADS ? cpus_online() : HASH_CELL_THREADS;
+	int most = base->hash.resize ? cpus_online() - 1 : cpus_online() < 2 ? 2 : cpus_online();
+
+	base->readers[base->nr_readers++] = 1;
+	if (most >= 2)
+		base->readers[base->nr_readers++] = 2;
+	if (most > 2)
+		base->readers[base->nr_readers++] = most < HASH_CELL_THREADS ? most : HASH_CELL_THREADS;
 }
 
 /* Variants, for who asks: so the whole is over in a minute. */
@@ -333,10 +364,10 @@ static int choose_types(const struct options *options, const struct op *types[MA
 	int nr = options_types(options, &hashscale_command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++) {
-		if (options->hash.resize ? types[i]->hash->grows : options->nr_types || !is_variant(types[i]->name))
+		if (options->hash.resize ? types[i]->hash->resize != NULL : options->nr_types || !is_variant(types[i]->name))
 			types[kept++] = types[i];
 		else if (options->nr_types)
-			usage_error("--type=%s --resize: its size is fixed", types[i]->name);
+			usage_error("--type=%s --resize: it cannot be made larger and smaller", types[i]->name);
 	}
 	if (!kept)
 		usage_error("--resize: this build has no type that grows and shrinks");
@@ -402,10 +433,22 @@ const struct subcommand hashscale_command = {
 	       "'empty' that of a table made for one element, without it.\n"
 	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 "
 	       "%, for which six rounds are needed.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000"
-	       " generated keys, looked up with equal probability; no updates; with --resize 1000000 keys. zipf has exponent 0.99; in "
-	       "hot all look up the same key. Types that are variants of others (hashtable_hazptr, brlock_atomic, liburcu_lfht_fixed, "
-	       "liburcu_lfht_qsbr_fixed, libcds_split_rcu, tbb_unordered_map, std_mutex) are measured when --type says so.",
+	       "With --resize one thread more resizes a table all the time: from room for twice its elements to four times, eight "
+	       "times, and back to twice; the elements stay the same. Each cell has four windows: 'alone', without that; 'small' and "
+	       "'large', where it does so to another table of as many elements, which nobody looks up, and the threads' own has the "
+	       "least and the largest of these sizes; and 'resized', where it is their own. 'cost' is the part of the rate that is "
+	       "missing in 'resized' to the mean of 'small' and 'large', as half of the lookups meet the larger table: what being "
+	       "resized costs those who look up. 'in all' is what is missing to 'alone': a busy CPU more, its memory traffic, "
+	       "interrupts for membarriers and pages given back, and the larger table too. These are made within each round. A window "
+	       "has whole cycles of three resizes, so it may be longer than --seconds; 'ms each' is their time, that of one CPU: the "
+	       "last one has the thread that resizes and the table's own worker (a worker has the CPU of the thread that began it), "
+	       "the first ones those who look up. Give them less than all CPUs, as is the default; otherwise all but the workers go "
+	       "where the scheduler sends them. Only types that can be made larger and smaller are measured.\n"
+	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 "
+	       "generated keys, looked up with equal probability; no updates; with --resize 1000000 keys, and a CPU less. zipf has "
+	       "exponent 0.99; in hot all look up the same key. Types that are variants of others (hashtable_hazptr, brlock_atomic, "
+	       "liburcu_lfht_fixed, liburcu_lfht_qsbr_fixed, libcds_split_rcu, tbb_unordered_map, std_mutex) are measured when --type "
+	       "says so.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH,
 	.fits = fits,
 	.types = hash_types,

@@ -32,10 +32,15 @@ enum hash_metric {
 	HASH_ELEMENT_BYTES, /* memory of the full table, for each element */
 	HASH_EMPTY_BYTES,   /* memory of a table for one element, without it */
 	HASH_FILL_NS,       /* to insert an element, one thread alone */
-	HASH_RESIZED_RATE,  /* of a cell: operations/s of the same threads while the table grows and shrinks */
-	HASH_WORST,         /* us: the slowest HASH_CHUNK operations of a thread, */
-	HASH_RESIZED_WORST, /* and while the table grows and shrinks */
-	HASH_GROWN,         /* elements added and removed again meanwhile */
+	HASH_CONTROL_SMALL, /* of a cell: operations/s of the same threads while another table is resized, */
+	HASH_CONTROL_LARGE, /* with theirs as large as it becomes in the next, */
+	HASH_CONTROL,       /* and the mean of both; */
+	HASH_RESIZED,       /* while theirs is resized */
+	HASH_WORST,         /* us: the slowest HASH_CHUNK operations of a thread when no table is resized, */
+	HASH_CONTROL_WORST, /* while another one is, */
+	HASH_RESIZED_WORST, /* and theirs */
+	HASH_RESIZES,       /* how often it was resized, */
+	HASH_RESIZE_MS,     /* and how long each took */
 	NR_HASH_METRICS
 };
 _Static_assert(NR_HASH_METRICS * HASH_CONFIGS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
@@ -75,23 +80,48 @@ uint64_t hash_stream_away(const uint64_t *word, uint64_t nr);
 
 #define HASH_CHUNK 256 /* words between two looks at the clock, or at whether it is over */
 
+/* One thread more resizes a table in all but the first. */
+enum hash_window {
+	HASH_WINDOW_ALONE,
+	HASH_WINDOW_SMALL, /* another table, */
+	HASH_WINDOW_LARGE, /* also another; theirs has the size that it has at most in the next */
+	HASH_WINDOW_RESIZED,
+	HASH_NR_WINDOWS
+};
+
 struct hash_cell {
 	const struct job *job;
 	const struct op *op;
 	void *table;
+	void *other; /* with --resize: as many elements, which nobody looks up */
 	struct hash_keys keys;
 	enum scenario scenario;
 	double updates;
 	int threads;
 	uint64_t **stream; /* of each thread, stream_words long */
 	uint64_t stream_words;
-	bool resize; /* one thread more lets the table grow and shrink */
+	enum hash_window window;
+	double rate[HASH_NR_WINDOWS]; /* of the windows so far */
 };
 
 /* Measure and send; false, with a note, if the table was wrong. */
 bool hash_cell_measure(struct hash_cell *cell);
 /* What is wrong with @tally, as a note; true: nothing. */
 bool hash_tally_good(const struct hash_tally *tally, const char *where);
+
+/* ---- hashscale_resize.c ---- */
+
+#define HASH_RESIZES_OF_CYCLE 3
+
+/* Both tables are full: let them have the size between two cycles; and threads that work for them begin. */
+bool hash_resize_prepare(const struct hash_cell *cell);
+/* Resize the table that the window is about, to its largest size and back. */
+void hash_resize_cycle(const struct hash_cell *cell, struct hash_tally *tally);
+/* All windows of a cell. */
+bool hash_resize_measure(struct hash_cell *cell);
+/* Nobody who looks up is where tables are resized: their threads and workers have the last CPU. */
+bool hash_resize_apart(const struct hash_cell *cell);
+void hash_resize_bind(void);
 
 /* ---- hashscale.c ---- */
 

@@ -14,19 +14,28 @@
 #include "hashscale.h"
 
 #define WARM_UP 0.5 /* of a window, before it: caches, clocks */
-#define GROWTH 4 /* with --resize the table gets so many times its elements more */
 #define DISTURBED 0.05
 
 struct lap {
 	uint64_t ns, cpu_ns;
 	double delay_ns; /* NAN: the kernel does not tell */
-	uint64_t operations;
+	uint64_t operations; /* or how often a table was resized */
 	uint64_t worst_ns;
-	uint64_t grown;
 	struct hash_tally tally;
 } __attribute__((aligned(128)));
 
 enum { WARM, MEASURED, OVER };
+
+/* What is sent of a window of each kind. */
+static const struct {
+	enum hash_metric rate, worst; /* of the first its row's */
+	const char *what;
+} windows[HASH_NR_WINDOWS] = {
+	{ NR_HASH_METRICS, HASH_WORST, "" },
+	{ HASH_CONTROL_SMALL, HASH_CONTROL_WORST, ", another table resized" },
+	{ HASH_CONTROL_LARGE, HASH_CONTROL_WORST, ", large, another table resized" },
+	{ HASH_RESIZED, HASH_RESIZED_WORST, ", resized" },
+};
 
 struct window {
 	const struct hash_cell *cell;
@@ -42,6 +51,11 @@ static void pass_first_gate(struct window *w)
 {
 	(void)quiesce_fetch_add_relaxed(&w->ready, 1u);
 	gate_pass(&w->begin);
+}
+
+static bool has_resizer(const struct hash_cell *c)
+{
+	return c->window != HASH_WINDOW_ALONE;
 }
 
 static bool is_over(const struct window *w)
@@ -133,9 +147,10 @@ static void come_back(struct window *w, const struct position *p, struct lap *la
 		}
 }
 
-static void work(struct window *w, int index, struct lap *lap)
+static void work(struct window *w, int index)
 {
 	const struct hash_cell *c = w->cell;
+	struct lap *lap = &w->lap[index];
 	const struct hash_work work = { &c->keys, c->job->hash.distribution, c->updates, index, c->threads, c->job->round };
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	struct position p = { c->stream[index], 0 };
@@ -153,45 +168,38 @@ static void work(struct window *w, int index, struct lap *lap)
 		close(fd);
 }
 
-/* ---- the thread that lets the table grow and shrink ---- */
+/* ---- the thread that resizes a table ---- */
 
-static uint64_t update_all(struct window *w, uint64_t nr, uint64_t what, bool whole, struct hash_tally *tally)
+/* The window begins and ends with it, so that it has whole cycles. */
+static void resize(struct window *w, int index)
 {
-	uint64_t word[HASH_CHUNK], done = 0;
+	const struct hash_cell *c = w->cell;
+	struct lap *lap = &w->lap[index];
 
-	while (done < nr && (whole || !is_over(w))) {
-		uint64_t n = nr - done < HASH_CHUNK ? nr - done : HASH_CHUNK;
-
-		for (uint64_t i = 0; i < n; i++)
-			word[i] = hash_key_number(w->cell->keys.nr + done + i) | HASH_CHURNED | what;
-		run(w->cell, word, n, tally);
-		done += n;
-	}
-	return done;
-}
-
-static void grow_and_shrink(struct window *w, struct lap *lap)
-{
 	pass_first_gate(w);
-	lap->cpu_ns = thread_cpu_ns();
-	while (!is_over(w)) {
-		uint64_t grown = update_all(w, GROWTH * w->cell->keys.nr, HASH_INSERT, false, &lap->tally);
-
-		lap->grown += update_all(w, grown, HASH_REMOVE, true, &lap->tally);
-	}
-	lap->cpu_ns = thread_cpu_ns() - lap->cpu_ns;
+	op_sleep_begin(c->op);
+	while (quiesce_load_relaxed(&w->phase) == WARM)
+		sleep_ns(LOOK_NS);
+	op_sleep_end(c->op);
+	lap->ns = now_ns();
+	do {
+		hash_resize_cycle(c, &lap->tally);
+		lap->operations += HASH_RESIZES_OF_CYCLE;
+	} while ((double)(now_ns() - lap->ns) < c->job->seconds * 1e9);
+	lap->ns = now_ns() - lap->ns;
+	quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	gate_pass(&w->end);
 }
 
 static void body(struct member *m)
 {
 	struct window *w = m->team->arg;
+	bool resizes = m->index == w->cell->threads;
 
+	if (resizes && m->team->pinned)
+		hash_resize_bind();
 	op_thread_enter(w->cell->op);
-	if (m->index < w->cell->threads)
-		work(w, m->index, &w->lap[m->index]);
-	else
-		grow_and_shrink(w, &w->lap[m->index]);
+	(resizes ? resize : work)(w, m->index);
 	op_thread_exit(w->cell->op);
 }
 
@@ -217,27 +225,38 @@ static double rate(const struct window *w, double workers_ns, bool *ret_disturbe
 		ns += (double)w->lap[i].ns;
 		delay += w->lap[i].delay_ns;
 	}
-	delay = c->threads + c->resize <= cpus_online() ? fmax(delay - workers_ns, 0) : 0;
+	if (!hash_resize_apart(c))
+		delay = fmax(delay - workers_ns, 0);
+	if (c->threads + has_resizer(c) > cpus_online())
+		delay = 0;
 	*ret_disturbed = delay > DISTURBED * ns;
 	return operations * c->threads * 1e9 / (ns - delay);
 }
 
-static void send_cell(const struct window *w, double workers_ns)
+static void send_resizes(const struct window *w)
 {
 	const struct hash_cell *c = w->cell;
-	uint64_t worst = 0;
+	const struct lap *lap = &w->lap[c->threads];
+
+	job_send(hash_more(HASH_RESIZES, c->scenario), c->threads, c->job->round, (double)lap->operations);
+	job_send(hash_more(HASH_RESIZE_MS, c->scenario), c->threads, c->job->round, (double)lap->ns / 1e6 / (double)lap->operations);
+}
+
+static void send_cell(struct hash_cell *c, const struct window *w, double workers_ns)
+{
 	bool disturbed;
 	double value = rate(w, workers_ns, &disturbed);
+	uint64_t worst = 0;
 
+	c->rate[c->window] = value;
 	for (int i = 0; i < c->threads; i++)
 		worst = w->lap[i].worst_ns > worst ? w->lap[i].worst_ns : worst;
-	job_send(c->resize ? hash_more(HASH_RESIZED_RATE, c->scenario) : c->scenario, c->threads,
+	job_send(has_resizer(c) ? hash_more(windows[c->window].rate, c->scenario) : c->scenario, c->threads,
 		 c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
 	if (c->job->hash.resize)
-		job_send(hash_more(c->resize ? HASH_RESIZED_WORST : HASH_WORST, c->scenario), c->threads, c->job->round,
-			 (double)worst / 1e3);
-	if (c->resize)
-		job_send(hash_more(HASH_GROWN, c->scenario), c->threads, c->job->round, (double)w->lap[c->threads].grown);
+		job_send(hash_more(windows[c->window].worst, c->scenario), c->threads, c->job->round, (double)worst / 1e3);
+	if (c->window == HASH_WINDOW_RESIZED)
+		send_resizes(w);
 }
 
 static struct hash_tally tally_of(const struct window *w, int nr)
@@ -252,9 +271,19 @@ static struct hash_tally tally_of(const struct window *w, int nr)
 	return sum;
 }
 
+static void wait_for_end(struct window *w)
+{
+	if (!has_resizer(w->cell)) {
+		sleep_ns((uint64_t)(w->cell->job->seconds * 1e9));
+		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
+	}
+	while (!is_over(w))
+		sleep_ns(LOOK_NS);
+}
+
 bool hash_cell_measure(struct hash_cell *c)
 {
-	int nr = c->threads + c->resize;
+	int nr = c->threads + has_resizer(c);
 	struct window w = { .cell = c, .lap = aligned_alloc(128, (size_t)nr * sizeof(*w.lap)) };
 	struct team team = { .nr = nr, .pinned = nr <= cpus_online(), .body = body, .arg = &w };
 	struct hash_tally sum;
@@ -276,19 +305,18 @@ bool hash_cell_measure(struct hash_cell *c)
 	sleep_ns((uint64_t)(c->job->seconds * 1e9 * WARM_UP));
 	cpu = process_cpu_ns();
 	quiesce_store_relaxed(&w.phase, (uint32_t)MEASURED);
-	sleep_ns((uint64_t)(c->job->seconds * 1e9));
-	quiesce_store_relaxed(&w.phase, (uint32_t)OVER);
+	wait_for_end(&w);
 	gate_pass(&w.end);
 	cpu = process_cpu_ns() - cpu;
 	team_join(&team);
 	op_sleep_end(c->op);
 	for (int i = 0; i < nr; i++)
 		own += w.lap[i].cpu_ns;
-	send_cell(&w, cpu > own ? (double)(cpu - own) : 0);
+	send_cell(c, &w, cpu > own ? (double)(cpu - own) : 0);
 	sum = tally_of(&w, nr);
 	free(w.lap);
 	job_flush();
 	snprintf(where, sizeof(where), "%s, %g%% updates, %d threads%s", c->job->hash.set[hash_set_of(c->scenario)].name, c->updates,
-		 c->threads, c->resize ? ", growing and shrinking" : "");
+		 c->threads, windows[c->window].what);
 	return hash_tally_good(&sum, where);
 }

@@ -112,12 +112,11 @@ static const struct cell *base_cell(const struct results *results, const struct 
 	return NULL;
 }
 
-/* Of each round's values to each other. */
-static struct ratio ratio_to_base(const struct results *results, const struct cell *c)
+/* Of each round's values to each other; NULL: there are none. */
+static struct ratio ratio_of(const struct cell *c, const struct cell *other)
 {
-	const struct cell *other = base_cell(results, c);
 	struct ratio r = { NAN, NAN, NAN };
-	double *v = other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
+	double *v = c && other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
 	size_t n = 0;
 	int k;
 
@@ -138,6 +137,19 @@ static struct ratio ratio_to_base(const struct results *results, const struct ce
 	return r;
 }
 
+static struct ratio ratio_to_base(const struct results *results, const struct cell *c)
+{
+	return ratio_of(c, base_cell(results, c));
+}
+
+/* What part of the rate of @other is missing in that of @c. */
+static struct ratio cost_of(const struct cell *c, const struct cell *other)
+{
+	struct ratio r = ratio_of(c, other);
+
+	return (struct ratio){ 1 - r.median, 1 - r.high, 1 - r.low };
+}
+
 /* ---- JSON and CSV ---- */
 
 static void add_number(json_t *row, const char *name, double v)
@@ -145,9 +157,28 @@ static void add_number(json_t *row, const char *name, double v)
 	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
 }
 
+static void resize_columns(json_t *row, const struct results *results, const struct cell *c)
+{
+	const struct cell *resized = more_of(results, c, HASH_RESIZED);
+	struct ratio cost = cost_of(resized, more_of(results, c, HASH_CONTROL));
+
+	add_number(row, "control_small", median(more_of(results, c, HASH_CONTROL_SMALL)));
+	add_number(row, "control_large", median(more_of(results, c, HASH_CONTROL_LARGE)));
+	add_number(row, "control", median(more_of(results, c, HASH_CONTROL)));
+	add_number(row, "resized", median(resized));
+	add_number(row, "cost", cost.median);
+	add_number(row, "cost_low", cost.low);
+	add_number(row, "cost_high", cost.high);
+	add_number(row, "cost_in_all", cost_of(resized, c).median);
+	add_number(row, "worst_us", most(more_of(results, c, HASH_WORST)));
+	add_number(row, "control_worst_us", most(more_of(results, c, HASH_CONTROL_WORST)));
+	add_number(row, "resized_worst_us", most(more_of(results, c, HASH_RESIZED_WORST)));
+	add_number(row, "resizes", median(more_of(results, c, HASH_RESIZES)));
+	add_number(row, "resize_ms", median(more_of(results, c, HASH_RESIZE_MS)));
+}
+
 void hashscale_columns(json_t *row, const struct results *results, const struct cell *c)
 {
-	const struct cell *resized = more_of(results, c, HASH_RESIZED_RATE);
 	double efficiency = hashscale_efficiency(results, c), keys = of_table(results, c, HASH_KEYS);
 	struct ratio ratio = ratio_to_base(results, c);
 
@@ -165,10 +196,7 @@ void hashscale_columns(json_t *row, const struct results *results, const struct 
 	add_number(row, "element_bytes", of_table(results, c, HASH_ELEMENT_BYTES));
 	add_number(row, "empty_bytes", of_table(results, c, HASH_EMPTY_BYTES));
 	add_number(row, "fill_ns", of_table(results, c, HASH_FILL_NS));
-	add_number(row, "resized", median(resized));
-	add_number(row, "worst_us", most(more_of(results, c, HASH_WORST)));
-	add_number(row, "resized_worst_us", most(more_of(results, c, HASH_RESIZED_WORST)));
-	add_number(row, "grown", median(more_of(results, c, HASH_GROWN)));
+	resize_columns(row, results, c);
 }
 
 /* ---- tables ---- */
@@ -221,6 +249,12 @@ static void title(FILE *out, const struct cell *c)
 		c->threads, c->threads > 1 ? "s" : "");
 }
 
+/* In most rounds. */
+static bool is_disturbed(const struct cell *c)
+{
+	return c && c->disturbed * 2 > c->nr;
+}
+
 static void rate_row(FILE *out, const struct results *results, const struct cell *c)
 {
 	struct summary s = cell_summary(c);
@@ -239,7 +273,7 @@ static void rate_row(FILE *out, const struct results *results, const struct cell
 	number(out, 8, of_table(results, c, HASH_ELEMENT_BYTES));
 	number(out, 9, of_table(results, c, HASH_EMPTY_BYTES));
 	number(out, 8, of_table(results, c, HASH_FILL_NS));
-	fprintf(out, "%s\n", c->disturbed * 2 > c->nr ? "  disturbed" : "");
+	fprintf(out, "%s\n", is_disturbed(c) ? "  disturbed" : "");
 }
 
 static void rate_title(FILE *out, const struct cell *c, int width)
@@ -252,23 +286,36 @@ static void rate_title(FILE *out, const struct cell *c, int width)
 
 static void resize_row(FILE *out, const struct results *results, const struct cell *c)
 {
-	double resized = median(more_of(results, c, HASH_RESIZED_RATE));
+	const struct cell *small = more_of(results, c, HASH_CONTROL_SMALL), *large = more_of(results, c, HASH_CONTROL_LARGE);
+	const struct cell *resized = more_of(results, c, HASH_RESIZED);
+	struct ratio cost = cost_of(resized, more_of(results, c, HASH_CONTROL));
+	bool disturbed = is_disturbed(c) || is_disturbed(small) || is_disturbed(large) || is_disturbed(resized);
 
 	number(out, 8, median(c) / 1e6);
-	number(out, 9, resized / 1e6);
-	percent(out, 7, 1 - resized / median(c));
-	number(out, 10, most(more_of(results, c, HASH_WORST)));
-	number(out, 10, most(more_of(results, c, HASH_RESIZED_WORST)));
-	number(out, 9, median(more_of(results, c, HASH_GROWN)) / 1e3);
-	fputc('\n', out);
+	number(out, 8, median(small) / 1e6);
+	number(out, 8, median(large) / 1e6);
+	number(out, 8, median(resized) / 1e6);
+	percent(out, 6, cost.median);
+	percent(out, 6, cost.low);
+	percent(out, 5, cost.high);
+	percent(out, 7, cost_of(resized, c).median);
+	number(out, 9, most(more_of(results, c, HASH_WORST)));
+	number(out, 8, most(more_of(results, c, HASH_CONTROL_WORST)));
+	number(out, 8, most(more_of(results, c, HASH_RESIZED_WORST)));
+	number(out, 8, median(more_of(results, c, HASH_RESIZES)));
+	number(out, 8, median(more_of(results, c, HASH_RESIZE_MS)));
+	fprintf(out, "%s\n", disturbed ? "  disturbed" : "");
 }
 
 static void resize_title(FILE *out, const struct cell *c, int width)
 {
 	title(out, c);
-	fprintf(out, ";\n'resized' while one thread more lets the table grow to its fivefold and shrink; 'worst' are the slowest "
-		     "%d operations of any round; 'grown' thousand elements\n%-*s %-5s %8s %9s %7s %10s %10s %9s\n",
-		HASH_CHUNK, width, "type", "fence", "median", "resized", "cost", "worst us", "resized", "grown");
+	fprintf(out, ";\n'small', 'large': one thread more resizes another table, and theirs has the least and the largest size of that; "
+		     "'resized': theirs;\n'cost' of that to the mean of 'small' and 'large', with a 95 %% interval; 'in all' to 'alone'; "
+		     "'worst' us: the slowest %d operations\nof any round alone, with another table resized, with theirs; resizes in a "
+		     "round, and ms for each\n%-*s %-5s %8s %8s %8s %8s %6s %12s %7s %9s %8s %8s %8s %8s\n",
+		HASH_CHUNK, width, "type", "fence", "alone", "small", "large", "resized", "cost", "interval", "in all", "worst", "control",
+		"resized", "resizes", "ms each");
 }
 
 static void print_table(FILE *out, const struct results *results, const struct cell *first)

@@ -40,7 +40,7 @@ static const struct option_row {
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
 	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_HASH },
-	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table grows and shrinks", 1 }, OPT_HASH },
+	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_HASH },
 	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 }, MEASURE | OPT_COSTS },

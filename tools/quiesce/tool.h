@@ -150,7 +150,7 @@ enum scenario {
 	SCENARIO_COST, /* of costs */
 	/* What else retirescale, rwscale and hashscale measure, each for itself, in columns of its rows; in their headers. */
 	SCENARIO_MORE,
-	NR_SCENARIOS = SCENARIO_MORE + 200
+	NR_SCENARIOS = SCENARIO_MORE + 400
 };
 struct scenario_info {
 	const char *name;
