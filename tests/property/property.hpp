@@ -64,6 +64,13 @@ struct property {
 	std::function<std::string()> unreached = {};
 };
 
+/* The same of a subject that is wrong. */
+inline property planted(property p, std::size_t operations)
+{
+	p.planted = operations;
+	return p;
+}
+
 /* TAP; returns the exit status. */
 int run(const std::vector<property> &properties);
 

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hashmap.cpp - hashmap against std::map: contents, answers, iteration while it changes, and want of memory. */
-#include "property.hpp"
-#include "refuse.hpp"
-#include "walk.hpp"
+#include "container.hpp"
 
 #include <quiesce/ds/hash.h>
 #include <quiesce/ds/hashmap.h>
-#include <quiesce/rcu.h>
 
-#include <cerrno>
 #include <map>
-#include <sched.h>
 
 namespace {
 
-enum verbs { INSERT, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE, REFUSE, SETTLE, WALK, STEP };
+using properties::reached;
+
+enum verbs { INSERT = properties::NR_COMMON, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE };
 const std::vector<properties::verb> map_verbs = {
-	{ "insert", 8 }, { "set", 5 },     { "replace", 4 }, { "remove", 7 }, { "lookup", 4 }, { "fill", 2 },
-	{ "drain", 1 },  { "reserve", 1 }, { "refuse", 4 },  { "settle", 2 }, { "walk", 2 },   { "step", 5 },
+	{ "insert", 8 }, { "set", 5 }, { "replace", 4 }, { "remove", 7 }, { "lookup", 4 }, { "fill", 2 }, { "drain", 1 }, { "reserve", 1 },
 };
 
 constexpr std::uint64_t SEED = 42;
@@ -75,12 +71,7 @@ struct forgets : right {
 
 /* ---- the map and its model ---- */
 
-struct {
-	int refused, steps;
-	std::uint64_t resizes;
-} reached;
-
-template<std::uint64_t (*key_of)(std::uint32_t), class Map> class pair : public properties::subject {
+template<std::uint64_t (*key_of)(std::uint32_t), class Map> class pair : public properties::container<std::uint64_t> {
 public:
 	pair() { hashmap_init_seeded(&map, SEED); }
 	~pair() override
@@ -93,11 +84,12 @@ public:
 		hashmap_destroy(&map);
 	}
 
-	void apply(const properties::op &o) override
+private:
+	void perform(unsigned verb, std::uint32_t a, std::uint32_t b) override
 	{
-		std::uint64_t key = key_of(o.a);
+		std::uint64_t key = key_of(a);
 
-		switch (o.verb) {
+		switch (verb) {
 		case INSERT:
 			insert(key);
 			break;
@@ -105,7 +97,7 @@ public:
 			set(key);
 			break;
 		case REPLACE:
-			replace(key, o.b);
+			replace(key, b);
 			break;
 		case REMOVE:
 			remove(key);
@@ -114,41 +106,23 @@ public:
 			lookup(key);
 			break;
 		case FILL:
-			for (std::uint32_t i = 0; i <= o.b % 1024; i++)
-				insert(key_of(o.a + i));
+			for (std::uint32_t i = 0; i <= b % 1024; i++)
+				insert(key_of(a + i));
 			break;
 		case DRAIN:
-			for (std::uint32_t i = 0; i <= o.b; i++)
-				remove(key_of(o.a + i));
+			for (std::uint32_t i = 0; i <= b; i++)
+				remove(key_of(a + i));
 			break;
 		case RESERVE:
-			answer(hashmap_reserve(&map, o.a), 0);
-			break;
-		case REFUSE:
-			refuse::arm(o.a % 8, o.b & 1);
-			break;
-		case SETTLE: /* takes long */
-			if (o.b % 16 == 0) {
-				reader.end();
-				rcu_barrier();
-			}
-			break;
-		case WALK:
-			begin_walk();
-			break;
-		case STEP:
-			for (std::uint32_t n = 0; n <= o.a % 32 && reader.open(); n++)
-				step();
+			answer(hashmap_reserve(&map, a), 0);
 			break;
 		}
-		if (o.verb != REFUSE)
-			refuse::disarm();
 	}
 
-	void compare(bool last) override
+	std::size_t size() const override { return model.size(); }
+
+	void compare_all(bool) override
 	{
-		if (!last && model.size() > 40 && nr_compared++ % 16)
-			return;
 		std::map<std::uint64_t, std::uint64_t> found;
 		struct hashmap_iter iter;
 		std::uint64_t key, value;
@@ -162,30 +136,7 @@ public:
 		SAME(found == model);
 		for (const auto &[k, v] : model)
 			lookup(k);
-		SAME(count_is(model.size()));
-	}
-
-private:
-	/* A bucket that the library moves just now may be counted twice. */
-	bool count_is(std::size_t expected) const
-	{
-		int tries = 100000;
-
-		while (hashmap_count(&map) != expected && --tries)
-			sched_yield();
-		return tries > 0;
-	}
-
-	/* Was it done?  It may have failed for want of memory, but only if some was refused. */
-	bool answer(int said, int expected)
-	{
-		if (said == -ENOMEM) {
-			SAME(refuse::count() > 0);
-			reached.refused++;
-			return false;
-		}
-		SAME(said == expected);
-		return said == 0;
+		SAME(properties::comes_to([this] { return hashmap_count(&map); }, model.size()));
 	}
 
 	void insert(std::uint64_t key)
@@ -248,49 +199,34 @@ private:
 		SAME(found == (there == model.end() ? 0 : there->second));
 	}
 
-	void begin_walk()
+	std::vector<std::uint64_t> begin_walk() override
 	{
 		std::vector<std::uint64_t> keys;
 
 		for (const auto &[key, value] : model)
 			keys.push_back(key);
-		reader.begin(keys);
 		at = {};
+		return keys;
 	}
 
-	void step()
+	std::optional<std::uint64_t> next() override
 	{
 		std::uint64_t key, value;
 
-		reached.steps++;
-		if (quiesce_hashmap_next(&map, &at, &key, &value))
-			reader.see(key);
-		else
-			reader.reached_end();
+		return quiesce_hashmap_next(&map, &at, &key, &value) ? std::optional(key) : std::nullopt;
 	}
 
 	struct hashmap map;
 	std::map<std::uint64_t, std::uint64_t> model;
 	std::uint64_t next_value = 0;
-	unsigned nr_compared = 0;
-	properties::walk<std::uint64_t> reader;
 	struct hashmap_iter at;
 };
 
 template<std::uint64_t (*key_of)(std::uint32_t), class Map = right> properties::property of(const char *name)
 {
-	properties::property p{ name, map_verbs, [] { return std::make_unique<pair<key_of, Map>>(); } };
+	auto p = properties::property_of<pair<key_of, Map>>(name, map_verbs, properties::hardly_grew);
 
 	p.nr_cases = 25;
-	p.unreached = [] {
-		std::string why;
-
-		if (!reached.refused || !reached.steps || reached.resizes < 10)
-			why = "no allocation was refused, no reader moved, or tables hardly grew";
-		if (why.empty())
-			reached = {};
-		return why;
-	};
 	return p;
 }
 
@@ -298,11 +234,10 @@ template<std::uint64_t (*key_of)(std::uint32_t), class Map = right> properties::
 
 int main()
 {
-	properties::property lying = of<any_key, lies>("a map that lies about memory is found out, by one operation"),
-			   forgetful = of<any_key, forgets>("a map that forgets a key is found out, by two operations");
+	using properties::planted;
 
-	lying.planted = 1;
-	forgetful.planted = 2;
 	return properties::run({ of<any_key>("any keys"), of<colliding_key<LOW>>("keys whose hashes agree in their low bits"),
-			       of<colliding_key<HIGH>>("keys whose hashes agree in their high bits"), lying, forgetful });
+			       of<colliding_key<HIGH>>("keys whose hashes agree in their high bits"),
+			       planted(of<any_key, lies>("a map that lies about memory is found out, by one operation"), 1),
+			       planted(of<any_key, forgets>("a map that forgets a key is found out, by two operations"), 2) });
 }

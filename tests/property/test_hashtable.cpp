@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hashtable.cpp - hashtable against std::multimap: contents, answers, iteration while it changes, and want of memory;
  * with hashes that are as bad as they can be. */
-#include "property.hpp"
-#include "refuse.hpp"
-#include "walk.hpp"
+#include "container.hpp"
 
 #include <quiesce/ds/hash.h>
 #include <quiesce/ds/hashtable.h>
-#include <quiesce/rcu.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <map>
-#include <sched.h>
 #include <unordered_set>
 
 namespace {
 
-enum verbs { INSERT, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE, REFUSE, SETTLE, WALK, STEP };
+using properties::reached;
+
+enum verbs { INSERT = properties::NR_COMMON, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE };
 const std::vector<properties::verb> table_verbs = {
-	{ "insert", 6 }, { "insert_unique", 5 }, { "set", 5 },   { "replace", 4 }, { "remove", 5 },
-	{ "remove_key", 4 }, { "absent", 2 },    { "lookup", 4 }, { "fill", 2 },    { "drain", 1 },
-	{ "reserve", 1 },    { "refuse", 4 },    { "settle", 2 }, { "walk", 2 },    { "step", 5 },
+	{ "insert", 6 }, { "insert_unique", 5 }, { "set", 5 },  { "replace", 4 }, { "remove", 5 },  { "remove_key", 4 },
+	{ "absent", 2 }, { "lookup", 4 },        { "fill", 2 }, { "drain", 1 },   { "reserve", 1 },
 };
 
 struct object {
@@ -62,12 +58,7 @@ constexpr struct hashtable_type nearly = { nearly_hash, key_of, nearly_equal };
 
 /* ---- the table and its model ---- */
 
-struct {
-	int refused, steps;
-	std::uint64_t resizes;
-} reached;
-
-template<const struct hashtable_type &table_type, std::uint32_t keys> class pair : public properties::subject {
+template<const struct hashtable_type &table_type, std::uint32_t keys> class pair : public properties::container<object *> {
 public:
 	pair() { SAME(hashtable_init(&table, &table_type) == 0); }
 	~pair() override
@@ -79,11 +70,12 @@ public:
 			kfree_rcu(o, rcu);
 	}
 
-	void apply(const properties::op &o) override
+private:
+	void perform(unsigned verb, std::uint32_t a, std::uint32_t b) override
 	{
-		std::uint64_t key = o.a % keys;
+		std::uint64_t key = a % keys;
 
-		switch (o.verb) {
+		switch (verb) {
 		case INSERT:
 			insert(key);
 			break;
@@ -94,10 +86,10 @@ public:
 			set(key);
 			break;
 		case REPLACE:
-			replace(key, o.b % keys);
+			replace(key, b % keys);
 			break;
 		case REMOVE:
-			remove(key, o.b);
+			remove(key, b);
 			break;
 		case REMOVE_KEY:
 			remove_key(key);
@@ -109,41 +101,23 @@ public:
 			lookup(key);
 			break;
 		case FILL:
-			for (std::uint32_t i = 0; i <= o.b % 1024; i++)
-				insert_unique((o.a + i) % keys);
+			for (std::uint32_t i = 0; i <= b % 1024; i++)
+				insert_unique((a + i) % keys);
 			break;
 		case DRAIN:
-			for (std::uint32_t i = 0; i <= o.b % keys; i++)
-				remove_key((o.a + i) % keys);
+			for (std::uint32_t i = 0; i <= b % keys; i++)
+				remove_key((a + i) % keys);
 			break;
 		case RESERVE:
-			answer(hashtable_reserve(&table, o.a * 4), 0); /* large ones are mapped */
-			break;
-		case REFUSE:
-			refuse::arm(o.a % 8, o.b & 1);
-			break;
-		case SETTLE: /* takes long */
-			if (o.b % 16 == 0) {
-				reader.end();
-				rcu_barrier();
-			}
-			break;
-		case WALK:
-			begin_walk();
-			break;
-		case STEP:
-			for (std::uint32_t n = 0; n <= o.a % 32 && reader.open(); n++)
-				step();
+			answer(hashtable_reserve(&table, a * 4), 0); /* large ones are mapped */
 			break;
 		}
-		if (o.verb != REFUSE)
-			refuse::disarm();
 	}
 
-	void compare(bool last) override
+	std::size_t size() const override { return model.size(); }
+
+	void compare_all(bool last) override
 	{
-		if (!last && model.size() > 40 && nr_compared++ % 16)
-			return;
 		std::vector<object *> found, expected;
 		struct hashtable_iter iter;
 		void *each;
@@ -159,12 +133,11 @@ public:
 		SAME(found == expected);
 		for (auto i = model.begin(); i != model.end(); i = model.upper_bound(i->first))
 			lookup(i->first);
-		SAME(count_is(model.size()));
+		SAME(properties::comes_to([this] { return hashtable_count(&table); }, model.size()));
 		if (last)
 			SAME(destroy() == expected);
 	}
 
-private:
 	/* What is dropped. */
 	std::vector<object *> destroy()
 	{
@@ -214,28 +187,6 @@ private:
 		model.erase(there);
 		reader.gone(gone);
 		drop(gone);
-	}
-
-	/* A bucket that the library moves just now may be counted twice. */
-	bool count_is(std::size_t expected) const
-	{
-		int tries = 100000;
-
-		while (hashtable_count(&table) != expected && --tries)
-			sched_yield();
-		return tries > 0;
-	}
-
-	/* Was it done?  It may have failed for want of memory, but only if some was refused. */
-	bool answer(int said, int expected)
-	{
-		if (said == -ENOMEM) {
-			SAME(refuse::count() > 0);
-			reached.refused++;
-			return false;
-		}
-		SAME(said == expected);
-		return said == 0;
 	}
 
 	bool added(object *fresh, int said, int expected)
@@ -367,50 +318,35 @@ private:
 			SAME(has(key, o));
 	}
 
-	void begin_walk()
+	std::vector<object *> begin_walk() override
 	{
 		std::vector<object *> there;
 
 		for (const auto &[key, o] : model)
 			there.push_back(o);
-		reader.begin(there);
 		at = {};
+		return there;
 	}
 
-	void step()
+	std::optional<object *> next() override
 	{
 		auto *o = static_cast<object *>(quiesce_hashtable_next(&table, &at));
 
-		reached.steps++;
-		if (o)
-			reader.see(o);
-		else
-			reader.reached_end();
+		return o ? std::optional(o) : std::nullopt;
 	}
 
 	struct hashtable table;
 	std::multimap<std::uint64_t, object *> model;
 	std::unordered_set<object *> all; /* that are not free */
-	unsigned nr_compared = 0;
 	bool destroyed = false;
-	properties::walk<object *> reader;
 	struct hashtable_iter at;
 };
 
 template<const struct hashtable_type &table_type, std::uint32_t keys> properties::property of(const char *name)
 {
-	properties::property p{ name, table_verbs, [] { return std::make_unique<pair<table_type, keys>>(); } };
+	auto p = properties::property_of<pair<table_type, keys>>(name, table_verbs, properties::hardly_grew);
 
 	p.nr_cases = 25;
-	p.unreached = [] {
-		std::string why;
-
-		if (!reached.refused || !reached.steps || reached.resizes < 10)
-			why = "no allocation was refused, no reader moved, or tables hardly grew";
-		if (why.empty())
-			reached = {};
-		return why;
-	};
 	return p;
 }
 
@@ -418,11 +354,8 @@ template<const struct hashtable_type &table_type, std::uint32_t keys> properties
 
 int main()
 {
-	properties::property wrong = of<nearly, 64>("a table that mixes up keys is found out, by two operations");
-
-	wrong.planted = 2;
 	return properties::run({ of<type<good_hash>, 4096>("a good hash"), of<type<no_hash>, 4096>("no hash at all"),
 			       of<type<constant_hash>, 64>("one hash for all"), of<type<four_hash>, 256>("four hashes"),
 			       of<type<low_hash>, 1024>("hashes of 32 low bits"), of<type<high_hash>, 256>("hashes of 32 high bits"),
-			       wrong });
+			       properties::planted(of<nearly, 64>("a table that mixes up keys is found out, by two operations"), 2) });
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* test_idr.cpp - idr against std::map: which id is given out, what is found, iteration while ids change, want of memory. */
-#include "property.hpp"
-#include "refuse.hpp"
-#include "walk.hpp"
+#include "container.hpp"
 
 #include <quiesce/ds/idr.h>
-#include <quiesce/rcu.h>
 
-#include <cerrno>
 #include <climits>
 #include <map>
 
 namespace {
 
-enum verbs { ALLOC, ALLOC_BELOW, ALLOC_U32, CYCLIC, RESERVED, PRELOADED, REMOVE, REPLACE, FIND, FILL, DRAIN, DESTROY, REFUSE, WALK, STEP };
+using properties::reached;
+
+enum verbs {
+	ALLOC = properties::NR_COMMON, ALLOC_BELOW, ALLOC_U32, CYCLIC, RESERVED, PRELOADED, REMOVE, REPLACE, FIND, FILL, DRAIN, DESTROY
+};
 const std::vector<properties::verb> idr_verbs = {
-	{ "alloc", 8 },   { "alloc_below", 5 }, { "alloc_u32", 4 }, { "alloc_cyclic", 4 }, { "reserve", 2 },
-	{ "preloaded", 2 }, { "remove", 8 },    { "replace", 4 },   { "find", 3 },         { "fill", 2 },
-	{ "drain", 2 },   { "destroy", 1 },     { "refuse", 4 },    { "walk", 2 },         { "step", 6 },
+	{ "alloc", 8 },  { "alloc_below", 5 }, { "alloc_u32", 4 }, { "alloc_cyclic", 4 }, { "reserve", 2 }, { "preloaded", 2 },
+	{ "remove", 8 }, { "replace", 4 },     { "find", 3 },      { "fill", 2 },         { "drain", 2 },   { "destroy", 1 },
 };
 
 /* ---- idrs that are wrong ---- */
@@ -42,12 +41,8 @@ struct narrow : right {
 
 /* ---- the idr and its model ---- */
 
-struct {
-	int refused, full, steps;
-} reached;
-
 /* Ids from @base on, @stride apart; @limit is the largest there can be. */
-template<unsigned base, unsigned stride, class Idr> class pair : public properties::subject {
+template<unsigned base, unsigned stride, class Idr> class pair : public properties::container<unsigned> {
 public:
 	pair() { idr_init(&idr); }
 	~pair() override
@@ -56,22 +51,23 @@ public:
 		idr_destroy(&idr);
 	}
 
-	void apply(const properties::op &o) override
+private:
+	void perform(unsigned verb, std::uint32_t a, std::uint32_t b) override
 	{
-		int id = static_cast<int>(base + o.a * stride);
+		int id = static_cast<int>(base + a * stride);
 
-		switch (o.verb) {
+		switch (verb) {
 		case ALLOC:
-			alloc(o.b % 32 ? id : -id - 1, o.b % 2 ? 0 : -7);
+			alloc(b % 32 ? id : -id - 1, b % 2 ? 0 : -7);
 			break;
 		case ALLOC_BELOW:
-			alloc(id, id + static_cast<int>(o.b % 8));
+			alloc(id, id + static_cast<int>(b % 8));
 			break;
 		case ALLOC_U32:
-			alloc_u32(static_cast<unsigned>(id), o.b % 4 ? static_cast<unsigned>(id) + o.b : UINT_MAX + (o.b & 4ul));
+			alloc_u32(static_cast<unsigned>(id), b % 4 ? static_cast<unsigned>(id) + b : UINT_MAX + (b & 4ul));
 			break;
 		case CYCLIC:
-			alloc_cyclic(id, o.b % 2 ? 0 : id + static_cast<int>(o.b % 64));
+			alloc_cyclic(id, b % 2 ? 0 : id + static_cast<int>(b % 64));
 			break;
 		case RESERVED:
 			reserve(id);
@@ -80,22 +76,22 @@ public:
 			alloc_preloaded(id);
 			break;
 		case REMOVE:
-			remove(pick(o.b % 4 ? o.a : o.b, id));
+			remove(pick(b % 4 ? a : b, id));
 			break;
 		case REPLACE:
-			replace(pick(o.a, id), o.b);
+			replace(pick(a, id), b);
 			break;
 		case FIND:
 			find(static_cast<unsigned>(id));
-			find(static_cast<unsigned>(id) + (1ul << (o.b % 64)));
+			find(static_cast<unsigned>(id) + (1ul << (b % 64)));
 			break;
 		case FILL:
-			for (std::uint32_t n = 0; n <= o.b % 300; n++)
+			for (std::uint32_t n = 0; n <= b % 300; n++)
 				alloc(id, 0);
 			break;
 		case DRAIN:
-			for (std::uint32_t n = 0; n <= o.b && !model.empty(); n++)
-				remove(pick(o.a + n, 0));
+			for (std::uint32_t n = 0; n <= b && !model.empty(); n++)
+				remove(pick(a + n, 0));
 			break;
 		case DESTROY:
 			reader.end(); /* so that it is known what it sees */
@@ -104,27 +100,15 @@ public:
 			cursor = idr_get_cursor(&idr);
 			SAME(idr_is_empty(&idr));
 			break;
-		case REFUSE:
-			refuse::arm(o.a % 8, o.b & 1);
-			break;
-		case WALK:
-			begin_walk();
-			break;
-		case STEP:
-			for (std::uint32_t n = 0; n <= o.a % 32 && reader.open(); n++)
-				step();
-			break;
 		}
-		if (o.verb != REFUSE)
-			refuse::disarm();
-	}
-
-	void compare(bool last) override
-	{
 		SAME(idr_count(&idr) == model.size());
 		SAME(idr_is_empty(&idr) == model.empty());
-		if (!last && model.size() > 40 && nr_compared++ % 16)
-			return;
+	}
+
+	std::size_t size() const override { return model.size(); }
+
+	void compare_all(bool) override
+	{
 		std::map<unsigned, void *> found;
 		unsigned long id, previous = 0;
 		void *ptr;
@@ -144,7 +128,6 @@ public:
 		SAME(found.empty());
 	}
 
-private:
 	void *fresh() { return reinterpret_cast<void *>(++next_value); }
 
 	unsigned pick(std::uint32_t n, int otherwise) const
@@ -163,19 +146,6 @@ private:
 			if (at == model.end() || at->first != start)
 				break;
 		return start;
-	}
-
-	/* Was it done?  It may have failed for want of memory, but only if some was refused. */
-	bool answer(int said, int expected)
-	{
-		if (said == -ENOMEM) {
-			SAME(refuse::count() > 0);
-			reached.refused++;
-			return false;
-		}
-		SAME(said == expected);
-		reached.full += said == -ENOSPC;
-		return said >= 0;
 	}
 
 	static unsigned long last_of(int end) { return end > 0 ? static_cast<unsigned long>(end) - 1 : INT_MAX; }
@@ -289,65 +259,49 @@ private:
 		SAME(found == (there == model.end() ? nullptr : there->second));
 	}
 
-	void begin_walk()
+	std::vector<unsigned> begin_walk() override
 	{
 		std::vector<unsigned> there;
 
 		for (const auto &[id, ptr] : model)
 			if (ptr)
 				there.push_back(id);
-		reader.begin(there);
 		next_id = 0;
+		return there;
 	}
 
-	void step()
+	std::optional<unsigned> next() override
 	{
 		unsigned long id = next_id;
-		void *ptr = idr_get_next_ul(&idr, &id);
 
-		reached.steps++;
-		if (!ptr) {
-			reader.reached_end();
-			return;
-		}
+		if (!idr_get_next_ul(&idr, &id))
+			return std::nullopt;
 		SAME(id >= next_id);
-		reader.see(static_cast<unsigned>(id));
 		next_id = id + 1;
+		return static_cast<unsigned>(id);
 	}
 
 	struct idr idr;
 	std::map<unsigned, void *> model;
 	std::uintptr_t next_value = 0;
-	unsigned cursor = 0, nr_compared = 0;
+	unsigned cursor = 0;
 	unsigned long next_id = 0;
-	properties::walk<unsigned> reader;
 };
 
 template<unsigned base, unsigned stride, class Idr = right> properties::property of(const char *name)
 {
-	properties::property p{ name, idr_verbs, [] { return std::make_unique<pair<base, stride, Idr>>(); } };
-
-	p.unreached = [] {
-		std::string why;
-
-		if (!reached.refused || !reached.full || !reached.steps)
-			why = "no allocation was refused, no range was full, or no reader moved";
-		if (why.empty())
-			reached = {};
-		return why;
-	};
-	return p;
+	return properties::property_of<pair<base, stride, Idr>>(name, idr_verbs,
+							       [] { return std::string(reached.full ? "" : "no range was full"); });
 }
 
 } // namespace
 
 int main()
 {
-	properties::property wide = of<0, 1, one_more>("an idr that gives out the end is found out, by one operation"),
-			   mixed = of<0, 1, narrow>("an idr that mixes up ids is found out, by two operations");
+	using properties::planted;
 
-	wide.planted = 1;
-	mixed.planted = 2;
 	return properties::run({ of<0, 1>("ids from 0"), of<0, 0x40000>("ids far apart"), of<INT_MAX - 4095, 1>("the last ids of int"),
-			       of<4000, 1>("ids about a power of two"), wide, mixed });
+			       of<4000, 1>("ids about a power of two"),
+			       planted(of<0, 1, one_more>("an idr that gives out the end is found out, by one operation"), 1),
+			       planted(of<0, 1, narrow>("an idr that mixes up ids is found out, by two operations"), 2) });
 }

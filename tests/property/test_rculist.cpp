@@ -322,8 +322,7 @@ template<class List> properties::property of(const char *name)
 
 int main()
 {
-	properties::property wrong = of<misplacing>("a list that adds at the wrong place is found out, by five operations or fewer");
-
-	wrong.planted = 5;
-	return properties::run({ of<circular>("list"), of<hashed>("hlist"), wrong });
+	return properties::run({ of<circular>("list"), of<hashed>("hlist"),
+			       properties::planted(of<misplacing>("a list that adds at the wrong place is found out, "
+								  "by five operations or fewer"), 5) });
 }
