@@ -31,9 +31,9 @@ static struct event run(const struct type *type, enum kind kind, uint64_t key, u
 {
 	struct op op = { .event = { .kind = (uint8_t)kind, .value = value }, .key = key };
 
-	type->prepare(&op);
+	step(type->prepare, &op);
 	type->perform(&op);
-	type->finish(&op);
+	step(type->finish, &op);
 	return op.event;
 }
 

@@ -12,8 +12,7 @@ static uint64_t map_seed;
 static void set_up(uint64_t seed)
 {
 	map_seed = seed;
-	if (hashmap_init_seeded(&map, seed))
-		give_up("hashmap_init_seeded() failed");
+	succeeded(hashmap_init_seeded(&map, seed), 0);
 }
 
 static uint64_t lookup(uint64_t key)
@@ -35,14 +34,6 @@ static void prepare(struct op *op)
 		op->event.kind = OP_LOOKUP;
 }
 
-/* What a call said: 0, or @failure. */
-static uint8_t succeeded(int rc, int failure)
-{
-	if (rc && rc != failure)
-		give_up("hashmap: an operation said %d", rc);
-	return !rc;
-}
-
 static void perform(struct op *op)
 {
 	struct event *e = &op->event;
@@ -58,11 +49,6 @@ static void perform(struct op *op)
 	}
 }
 
-static void finish(struct op *op)
-{
-	(void)op;
-}
-
 static void iterate(struct pass *pass)
 {
 	struct hashmap_iter iter;
@@ -76,8 +62,7 @@ static void iterate(struct pass *pass)
 
 static void reserve(size_t nr)
 {
-	if (hashmap_reserve(&map, nr))
-		give_up("hashmap_reserve() failed");
+	succeeded(hashmap_reserve(&map, nr), 0);
 }
 
 static uint64_t resizes(void)
@@ -102,11 +87,9 @@ static void tear_down(void)
 const struct type hashmap_type = {
 	.name = "hashmap",
 	.model = MODEL_MAP,
-	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 },
 	.setup = set_up,
 	.prepare = prepare,
 	.perform = perform,
-	.finish = finish,
 	.iterate = iterate,
 	.reserve = reserve,
 	.resizes = resizes,

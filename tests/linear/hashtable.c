@@ -29,8 +29,7 @@ static bool by_hazptr;
 static void set_up(uint64_t seed)
 {
 	table_seed = seed;
-	if (hashtable_init_seeded(&table, &entry_type, seed))
-		give_up("hashtable_init_seeded() failed");
+	succeeded(hashtable_init_seeded(&table, &entry_type, seed), 0);
 }
 
 static void set_up_hazptr(uint64_t seed)
@@ -132,14 +131,6 @@ static void prepare(struct op *op)
 		op->fresh = make(op->key, e->value);
 }
 
-/* What a call said: 0, or @failure. */
-static uint8_t succeeded(int rc, int failure)
-{
-	if (rc && rc != failure)
-		give_up("hashtable: an operation said %d", rc);
-	return !rc;
-}
-
 /* Who does not protect what was found there cannot say what it is. */
 static void insert(struct op *op)
 {
@@ -201,8 +192,7 @@ static void iterate(struct pass *pass)
 
 static void reserve(size_t nr)
 {
-	if (hashtable_reserve(&table, nr))
-		give_up("hashtable_reserve() failed");
+	succeeded(hashtable_reserve(&table, nr), 0);
 }
 
 static uint64_t resizes(void)
@@ -231,34 +221,11 @@ static void tear_down(void)
 	hazptr_barrier();
 }
 
-#define WEIGHTS { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 }
+#define OF_BOTH                                                                                                  \
+	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .finish = finish, .reserve = reserve,        \
+	.resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type hashtable_type_objects = {
-	.name = "hashtable",
-	.model = MODEL_MAP,
-	.weights = WEIGHTS,
-	.setup = set_up,
-	.prepare = prepare,
-	.perform = perform,
-	.finish = finish,
-	.iterate = iterate,
-	.reserve = reserve,
-	.resizes = resizes,
-	.hash = hash,
-	.teardown = tear_down,
-};
+const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_BOTH };
 
 /* No iteration: what it would read is not protected. */
-const struct type hashtable_type_hazptr = {
-	.name = "hashtable_hazptr",
-	.model = MODEL_MAP,
-	.weights = WEIGHTS,
-	.setup = set_up_hazptr,
-	.prepare = prepare,
-	.perform = perform,
-	.finish = finish,
-	.reserve = reserve,
-	.resizes = resizes,
-	.hash = hash,
-	.teardown = tear_down,
-};
+const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_BOTH };

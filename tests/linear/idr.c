@@ -8,22 +8,12 @@
 
 static DEFINE_IDR(ids);
 
-static void set_up(uint64_t seed)
-{
-	(void)seed;
-}
-
-static void prepare(struct op *op)
-{
-	(void)op;
-}
-
 static void *stored(const struct event *e)
 {
 	return (void *)(uintptr_t)e->value;
 }
 
-/* The lowest free one from @first on, of @nr; by each of the calls in turn.  -1: none. */
+/* The lowest free one from @first on, of @nr; by each of the calls in turn.  Negative: none. */
 static int alloc(struct event *e, uint64_t first, uint32_t nr)
 {
 	uint32_t next = (uint32_t)first;
@@ -35,9 +25,9 @@ static int alloc(struct event *e, uint64_t first, uint32_t nr)
 	} else {
 		id = idr_alloc(&ids, stored(e), (int)first, end);
 	}
-	if (id < 0 && id != -ENOSPC)
-		give_up("idr_alloc() said %d", id);
-	return id < 0 ? -1 : id;
+	if (id < 0)
+		succeeded(id, -ENOSPC);
+	return id;
 }
 
 static uint64_t lookup(uint64_t id)
@@ -53,12 +43,9 @@ static uint64_t lookup(uint64_t id)
 static void exchange(struct op *op)
 {
 	void *old = NULL;
-	int rc = idr_replace(&ids, stored(&op->event), op->key, &old);
 
-	if (rc && rc != -ENOENT)
-		give_up("idr_replace() said %d", rc);
+	op->event.done = succeeded(idr_replace(&ids, stored(&op->event), op->key, &old), -ENOENT);
 	op->event.found = (uintptr_t)old;
-	op->event.done = !rc;
 }
 
 static void perform(struct op *op)
@@ -77,11 +64,6 @@ static void perform(struct op *op)
 		e->found = e->key + ((uint64_t)id - op->key);
 	if (e->kind == OP_EXCHANGE)
 		exchange(op);
-}
-
-static void finish(struct op *op)
-{
-	(void)op;
 }
 
 static void iterate(struct pass *pass)
@@ -104,11 +86,7 @@ static void tear_down(void)
 const struct type idr_type = {
 	.name = "idr",
 	.model = MODEL_IDS,
-	.weights = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
-	.setup = set_up,
-	.prepare = prepare,
 	.perform = perform,
-	.finish = finish,
 	.iterate = iterate,
 	.teardown = tear_down,
 };

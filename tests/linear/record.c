@@ -115,6 +115,19 @@ void give_up(const char *format, ...)
 	exit(2);
 }
 
+uint8_t succeeded(int rc, int failure)
+{
+	if (rc && rc != failure)
+		give_up("%s: an operation said %d", type->name, rc);
+	return !rc;
+}
+
+void step(void (*of_type)(struct op *op), struct op *op)
+{
+	if (of_type)
+		of_type(op);
+}
+
 void *allocate(size_t bytes)
 {
 	void *p = calloc(1, bytes);
@@ -126,6 +139,12 @@ void *allocate(size_t bytes)
 
 /* ---- workers ---- */
 
+/* How often each kind is done. */
+static const uint32_t weights_of[][NR_KINDS] = {
+	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 },
+	[MODEL_IDS] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
+};
+
 /* Times in which keys are rather inserted, and times in which they are rather removed. */
 static enum kind choose_kind(struct worker *w)
 {
@@ -134,7 +153,7 @@ static enum kind choose_kind(struct worker *w)
 	enum kind kind = 0;
 
 	for (int i = 0; i < NR_KINDS; i++) {
-		weights[i] = type->weights[i];
+		weights[i] = weights_of[type->model][i];
 		if (i == (removing ? OP_REMOVE : OP_INSERT) || (!removing && i == OP_ALLOC))
 			weights[i] *= 3;
 		sum += weights[i];
@@ -157,12 +176,12 @@ static void record(struct op *op, struct event *log)
 {
 	struct event *e = &op->event;
 
-	type->prepare(op);
+	step(type->prepare, op);
 	e->call = tick();
 	type->perform(op);
 	e->ret = tick();
 	*log = *e;
-	type->finish(op);
+	step(type->finish, op);
 }
 
 static void work_round(struct worker *w)
@@ -317,7 +336,8 @@ static int run(FILE *file, uint64_t operations, uint64_t seed, bool iterating)
 
 	put(file, &head, sizeof head);
 	iterating = iterating && type->iterate;
-	type->setup(seed);
+	if (type->setup)
+		type->setup(seed);
 	fixed_insert(type);
 	start_workers(seed);
 	start(&churn, grow_and_shrink, (void *)type);

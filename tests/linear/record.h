@@ -61,17 +61,16 @@ enum model { MODEL_MAP = 1, MODEL_IDS = 2 };
 struct type {
 	const char *name;
 	enum model model;
-	uint32_t weights[NR_KINDS]; /* how often each kind is done */
-	void (*setup)(uint64_t seed);
-	/* An operation in three steps; only the second lies between call and return. */
-	void (*prepare)(struct op *op);
 	void (*perform)(struct op *op);
-	void (*finish)(struct op *op);
-	void (*iterate)(struct pass *pass); /* calls visit(); may be NULL, as the next three */
+	void (*teardown)(void);
+	/* The others may be NULL. */
+	void (*setup)(uint64_t seed);
+	void (*prepare)(struct op *op); /* before its call */
+	void (*finish)(struct op *op);  /* after its return */
+	void (*iterate)(struct pass *pass); /* calls visit() */
 	void (*reserve)(size_t nr);
 	uint64_t (*resizes)(void);
 	uint64_t (*hash)(uint64_t key);
-	void (*teardown)(void);
 };
 
 extern const struct type reference_type, broken_type;
@@ -88,6 +87,8 @@ extern const struct type idr_type;
 /* record.c */
 __attribute__((format(printf, 1, 2))) void wrong(const char *format, ...); /* a reply that no history is needed to judge */
 __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...);
+uint8_t succeeded(int rc, int failure); /* what a call said: 0, or @failure; else gives up */
+void step(void (*of_type)(struct op *op), struct op *op); /* prepare or finish, if the type does */
 void *allocate(size_t bytes);
 uint64_t draw(uint64_t *random);
 uint64_t tick(void);

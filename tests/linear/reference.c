@@ -166,11 +166,6 @@ static void perform(struct op *op)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void finish(struct op *op)
-{
-	(void)op;
-}
-
 static void iterate(struct pass *pass)
 {
 	pthread_mutex_lock(&mutex);
@@ -198,12 +193,9 @@ static void tear_down(void)
 	free(bucket);
 }
 
-#define WEIGHTS { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 2, [OP_DISCARD] = 2 }
+#define OF_BOTH                                                                                           \
+	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .iterate = iterate, .resizes = resizes, \
+	.hash = hash, .teardown = tear_down
 
-const struct type reference_type = {
-	"reference", MODEL_MAP, WEIGHTS, set_up, prepare, perform, finish, iterate, NULL, resizes, hash, tear_down,
-};
-
-const struct type broken_type = {
-	"broken", MODEL_MAP, WEIGHTS, set_up_leaky, prepare, perform, finish, iterate, NULL, resizes, hash, tear_down,
-};
+const struct type reference_type = { .name = "reference", .setup = set_up, OF_BOTH };
+const struct type broken_type = { .name = "broken", .setup = set_up_leaky, OF_BOTH };
