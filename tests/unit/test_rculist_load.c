@@ -4,7 +4,7 @@
 
 #include "testing.h"
 
-enum { NR_READERS = 2, NR_ITEMS = 64, RUN_MS = 120 };
+enum { NR_READERS = 2, NR_ITEMS = 64, NR_WHOLE = 3, RUN_MS = 120 };
 
 #define ALIVE 0x600dull
 #define DEAD 0x6b6b6b6b6b6b6b6bull
@@ -20,6 +20,7 @@ struct item {
 static LIST_HEAD(list);
 static LIST_HEAD(other);
 static HLIST_HEAD(chain);
+static HLIST_HEAD(whole); /* NR_WHOLE entries, which are replaced all at once */
 static struct item first, last; /* always in the list and the chain: the ends of every walk */
 static struct item *held[NR_ITEMS];
 static uint64_t nr_seen, nr_walks, nr_wrong, nr_freed;
@@ -111,12 +112,27 @@ static void walk_chain(void)
 	judge(ends);
 }
 
+static void walk_whole(void)
+{
+	struct item *it;
+	int nr = 0;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(it, &whole, hnode)
+		if (!look(it) || ++nr > NR_WHOLE)
+			break;
+	rcu_read_unlock();
+	if (nr != NR_WHOLE)
+		count_up(&nr_wrong);
+}
+
 static void *reader_main(void *unused)
 {
 	while (!flag_get(&stop)) {
 		walk_list();
 		walk_chain();
 		walk_other();
+		walk_whole();
 	}
 	return unused;
 }
@@ -198,6 +214,31 @@ static void move_some(unsigned int random)
 	}
 }
 
+static void build(struct hlist_head *head)
+{
+	for (int i = 0; i < NR_WHOLE; i++)
+		hlist_add_head(&item_new()->hnode, head);
+}
+
+/* They are in no list that a reader can find. */
+static void drop_all(struct hlist_head *head)
+{
+	struct hlist_node *next;
+	struct item *it;
+
+	hlist_for_each_entry_safe(it, next, head, hnode)
+		call_rcu(&it->rcu, item_free);
+}
+
+static void replace_whole(void)
+{
+	HLIST_HEAD(aside);
+
+	build(&aside);
+	hlists_swap_heads_rcu(&whole, &aside);
+	drop_all(&aside);
+}
+
 static void update(unsigned int random)
 {
 	struct item **at = &held[random % NR_ITEMS];
@@ -208,6 +249,8 @@ static void update(unsigned int random)
 		add(*at, random >> 2);
 	} else if (random % 64 == 0) {
 		move_some(random >> 6);
+	} else if (random % 8 == 2) {
+		replace_whole();
 	} else if (random & 1) {
 		*at = random & 2 ? replace(*at) : succeed(*at);
 	} else {
@@ -228,6 +271,7 @@ static void walks_meet_only_what_is_there(void **state)
 	list_add_rcu(&last.node, &first.node);
 	hlist_add_head_rcu(&first.hnode, &chain);
 	hlist_add_behind_rcu(&last.hnode, &first.hnode);
+	build(&whole);
 	for (int i = 0; i < NR_READERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, reader_main, NULL));
 	while (now_ns() < until || flag_get(&nr_walks) < 100 || turns < 1000) {
@@ -245,6 +289,7 @@ static void walks_meet_only_what_is_there(void **state)
 	for (int i = 0; i < NR_ITEMS; i++)
 		if (held[i])
 			drop(held[i]);
+	drop_all(&whole);
 	rcu_barrier();
 	assert_ptr_equal(list.next, &first.node);
 	assert_ptr_equal(list.prev, &last.node);
