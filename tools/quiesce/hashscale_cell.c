@@ -155,7 +155,8 @@ static void work(struct window *w, int index)
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	struct position p = { c->stream[index], 0 };
 
-	hash_stream_make(c->stream[index], c->stream_words, &work);
+	if (!has_resizer(c)) /* else there is that of the cell's first window */
+		hash_stream_make(c->stream[index], c->stream_words, &work);
 	pass_first_gate(w);
 	while (quiesce_load_relaxed(&w->phase) == WARM)
 		step(w, &p, lap);

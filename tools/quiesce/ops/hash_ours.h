@@ -25,7 +25,8 @@ static inline uint64_t hash_ours_lines(const struct quiesce__table *table)
 	uint64_t lines;
 
 	rcu_read_lock();
-	lines = quiesce_load_relaxed(&table->array)->mask / sizeof(struct quiesce__bucket) + 1; /* Relaxed: found by what is loaded. */
+	/* raw: acquire, of an array that the library has published. */
+	lines = __atomic_load_n(&table->array, __ATOMIC_ACQUIRE)->mask / sizeof(struct quiesce__bucket) + 1;
 	rcu_read_unlock();
 	return lines;
 }
