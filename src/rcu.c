@@ -56,7 +56,7 @@ enum { GP_WAITING, GP_LEAD, GP_DONE };
 struct gp_waiter {
 	struct gp_waiter *next;
 	uint32_t state;
-	bool expedited;
+	enum quiesce__haste haste;
 };
 
 static struct {
@@ -355,24 +355,25 @@ static void gp_complete(uint64_t number)
 	quiesce__count(grace_periods);
 }
 
-static void gp_run(bool expedited)
+static void gp_run(void)
 {
 	uint64_t number = gp_advance();
 
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__scan_wait(&rcu_scan, number, expedited);
+	quiesce__scan_wait(&rcu_scan, number);
 	gp_complete(number);
 }
 
-/* Under gp.lock: take the whole queue. */
-static struct gp_waiter *take_queue(bool *ret_expedited)
+/* Under gp.lock: take the whole queue.  Who joins it later presses the wait for these, not the one before. */
+static struct gp_waiter *take_queue(void)
 {
 	struct gp_waiter *all = gp.head;
+	enum quiesce__haste haste = QUIESCE_PATIENT;
 
-	*ret_expedited = false;
 	for (struct gp_waiter *w = all; w; w = w->next)
-		*ret_expedited |= w->expedited;
+		haste = w->haste > haste ? w->haste : haste;
+	quiesce__scan_haste(haste);
 	gp.head = NULL;
 	gp.tail = &gp.head;
 	return all;
@@ -402,11 +403,10 @@ static void hand_over(void)
 /* Run one grace period for everybody in the queue; gp.lock is held and given up. */
 static void gp_lead(const struct gp_waiter *me)
 {
-	bool expedited;
-	struct gp_waiter *batch = take_queue(&expedited), *next;
+	struct gp_waiter *batch = take_queue(), *next;
 
 	quiesce__unlock(&gp.lock);
-	gp_run(expedited);
+	gp_run();
 	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	for (; batch; batch = next) {
 		next = batch->next;
@@ -435,8 +435,7 @@ static bool enter_queue(struct gp_waiter *me)
 		return true;
 	}
 	quiesce__unlock(&gp.lock);
-	if (me->expedited)
-		quiesce__scan_expedite();
+	quiesce__scan_press(me->haste);
 	/* GP1: acquire, pairs with GP1 in tell() */
 	while ((state = quiesce_load_acquire(GP1, &me->state)) == GP_WAITING)
 		platform_futex_wait(&me->state, GP_WAITING, PLATFORM_FOREVER);
@@ -446,9 +445,9 @@ static bool enter_queue(struct gp_waiter *me)
 	return true;
 }
 
-void quiesce__rcu_wait(bool expedited)
+void quiesce__rcu_wait(enum quiesce__haste haste)
 {
-	struct gp_waiter me = { .next = NULL, .state = GP_WAITING, .expedited = expedited };
+	struct gp_waiter me = { .next = NULL, .state = GP_WAITING, .haste = haste };
 
 	quiesce__fork_check();
 	quiesce__used();
@@ -477,13 +476,13 @@ static bool wait_is_misuse(const char *what, const void *caller)
 void quiesce_synchronize_rcu(void)
 {
 	if (!wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
-		quiesce__rcu_wait(false);
+		quiesce__rcu_wait(QUIESCE_PLAIN);
 }
 
 void quiesce_synchronize_rcu_expedited(void)
 {
 	if (!wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
-		quiesce__rcu_wait(true);
+		quiesce__rcu_wait(QUIESCE_EXPEDITED);
 }
 
 /* ---- cookies ---- */

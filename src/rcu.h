@@ -6,7 +6,7 @@
 #include "scan.h"
 
 /* Wait for a grace period that begins after this call. */
-void quiesce__rcu_wait(bool expedited);
+void quiesce__rcu_wait(enum quiesce__haste haste);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);

@@ -175,6 +175,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	} else {
 		push_overflow(head);
 		quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a wish. */
+		quiesce__scan_press(QUIESCE_PLAIN);
 	}
 	queued(self, ring);
 }
@@ -194,7 +195,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	ring = ring_with_room(self);
 	if (quiesce_unlikely(!ring)) {
 		quiesce__init();
-		quiesce__rcu_wait(true);
+		quiesce__rcu_wait(QUIESCE_EXPEDITED);
 		platform_free(object);
 		return;
 	}

@@ -30,6 +30,7 @@
 #define SPIN_PAUSES 8u
 #define REAP_NS 50000000u
 #define PATIENCE_NS 50000u
+#define PATIENT_NS 10000000u /* some time slices of others */
 #define HURRY_SHARE 4u
 #define HURRY_PAUSE_MAX_NS 4000000u
 #define HURRY_REST_NS 100000000u /* a thread that sleeps in its section is left to sleep */
@@ -44,7 +45,7 @@ struct wait {
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-static uint32_t expedite;       /* somebody wants the present wait to hurry */
+static uint32_t haste;          /* of the present wait, an enum quiesce__haste */
 static uint64_t hurry_not_before; /* written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
@@ -174,8 +175,10 @@ static void check_stall(struct wait *w, uint64_t now)
 
 static void hurry(struct wait *w, uint64_t now)
 {
-	/* Relaxed: a wish, not a hand-over. */
-	w->patience.expedited |= quiesce_load_relaxed(&expedite) != 0;
+	uint32_t how = quiesce_load_relaxed(&haste); /* Relaxed: a wish, not a hand-over. */
+
+	w->patience.expedited |= how == QUIESCE_EXPEDITED;
+	w->patience.patience_ns = how == QUIESCE_PATIENT ? PATIENT_NS : PATIENCE_NS;
 	quiesce__patience_step(&w->patience, now);
 }
 
@@ -193,13 +196,13 @@ static void sleep_once(struct wait *w)
 	platform_futex_wait(&pending, left, quiesce__patience_sleep(&w->patience, now));
 }
 
-static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited)
+static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg)
 {
 	*w = (struct wait){ .ops = ops, .arg = arg };
 	w->patience = (struct quiesce__patience){
 		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .not_before = &hurry_not_before,
-		.check_ns = HURRY_CHECK_NS, .patience_ns = PATIENCE_NS, .share = HURRY_SHARE,
-		.pause_max_ns = HURRY_PAUSE_MAX_NS, .rest_ns = HURRY_REST_NS, .expedited = expedited,
+		.check_ns = HURRY_CHECK_NS, .share = HURRY_SHARE, .pause_max_ns = HURRY_PAUSE_MAX_NS,
+		.rest_ns = HURRY_REST_NS,
 	};
 	w->nr = quiesce__readers_nr();
 }
@@ -251,16 +254,15 @@ static void wait_for_readers(struct wait *w)
 	unask_all(w);
 }
 
-void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited)
+void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
 {
 	struct wait w;
 
-	wait_begin(&w, ops, arg, expedited);
+	wait_begin(&w, ops, arg);
 	if (!look_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_uncounted(&w);
 	quiesce__patience_end(&w.patience);
-	quiesce_store_relaxed(&expedite, 0); /* Relaxed: a wish. */
 }
 
 bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
@@ -268,20 +270,28 @@ bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
 	struct quiesce__readers *rs = &quiesce__readers;
 	struct wait w;
 
-	wait_begin(&w, ops, arg, false);
+	wait_begin(&w, ops, arg);
 	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
 	return look(&w) && !quiesce_load_acquire(RU8, &rs->uncounted[0]) && !quiesce_load_acquire(RU8, &rs->uncounted[1]);
 }
 
-void quiesce__scan_expedite(void)
+void quiesce__scan_haste(enum quiesce__haste how)
 {
-	quiesce_store_relaxed(&expedite, 1); /* Relaxed: a wish; the waiter's sleep is timed. */
+	quiesce_store_relaxed(&haste, how); /* Relaxed: the caller's own wait. */
+}
+
+void quiesce__scan_press(enum quiesce__haste how)
+{
+	/* Relaxed: a wish, which may get lost; the waiter's sleep is timed. */
+	if (quiesce_load_relaxed(&haste) >= how)
+		return;
+	quiesce_store_relaxed(&haste, how); /* Relaxed: as above. */
 	platform_futex_wake(&pending, 1);
 }
 
 void quiesce__scan_fork_child(void)
 {
 	pending = 0;
-	expedite = 0;
+	haste = QUIESCE_PATIENT;
 	hurry_not_before = 0;
 }

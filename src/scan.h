@@ -17,16 +17,24 @@ struct quiesce__scan_ops {
 	const char *name; /* for reports */
 };
 
+/* When readers in the way of a wait are hurried. */
+enum quiesce__haste {
+	QUIESCE_PATIENT,   /* nobody sleeps until it ends: after 10 ms */
+	QUIESCE_PLAIN,     /* after 50 us */
+	QUIESCE_EXPEDITED, /* at once */
+};
+
 /* Sleep until no registered thread's mark blocks @arg.  One wait at a time per
- * @ops.  The caller has executed its heavy fence.  @expedited: hurry readers at
- * once, not only those that are in the way for 50 us. */
-void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg, bool expedited);
+ * @ops.  The caller has executed its heavy fence. */
+void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg);
 /* Look once, without sleeping: does nobody block @arg? */
 bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg);
 /* The calling thread, owner of @r, has cleared a mark that somebody asked for. */
 void quiesce__scan_notify(struct quiesce__reader *r);
-/* Make the wait in progress hurry. */
-void quiesce__scan_expedite(void);
+/* The haste of the wait that the caller is about to begin. */
+void quiesce__scan_haste(enum quiesce__haste haste);
+/* Somebody wants the wait in progress to have at least this haste. */
+void quiesce__scan_press(enum quiesce__haste haste);
 /* In the child: forget the waits of the parent. */
 void quiesce__scan_fork_child(void);
 

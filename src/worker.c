@@ -280,6 +280,14 @@ static void pass_end(uint64_t number)
 		platform_futex_wake(&quiesce__pass.done_word, INT32_MAX);
 }
 
+/* Who only queued does not wait for the pass: then readers are left alone, as long as there is room. */
+static enum quiesce__haste haste(void)
+{
+	if (under_pressure())
+		return QUIESCE_EXPEDITED;
+	return somebody_waits() || !(quiesce__self()->state & QUIESCE_TLS_WORKER) ? QUIESCE_PLAIN : QUIESCE_PATIENT;
+}
+
 /* Under pass.lock: one pass. */
 static void run_pass(void)
 {
@@ -288,11 +296,11 @@ static void run_pass(void)
 	bool work = snapshot(&first) != 0;
 
 	if (work || gp_wanted()) {
-		bool hurry = under_pressure();
+		enum quiesce__haste how = haste();
 
 		quiesce_store_relaxed(&quiesce__worker.urgent, 0); /* Relaxed: a wish. */
 		if (!QUIESCE_MUTANT(cb_no_gp))
-			quiesce__rcu_wait(hurry);
+			quiesce__rcu_wait(how);
 		run_snapshot(first);
 	}
 	pass_end(number);
@@ -325,6 +333,8 @@ void quiesce__worker_kick(void)
 	/* CB3: full, pairs with CB3 in worker_sleep() */
 	if (quiesce_xchg(CB3, &quiesce__worker.sleep, QUIESCE_AWAKE) != QUIESCE_AWAKE)
 		platform_futex_wake(&quiesce__worker.sleep, 1);
+	else
+		quiesce__scan_press(QUIESCE_PLAIN); /* it may be in a grace period */
 }
 
 static void worker_sleep(uint32_t how, uint64_t ns)

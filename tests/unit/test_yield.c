@@ -112,6 +112,116 @@ static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 	quiesce_set_yield(1);
 }
 
+/* ---- what the worker waits for ---- */
+
+#define PATIENT_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
+#define TIMES 10
+#define TRIES 200
+#define MORE_THAN_A_QUEUE 9000
+
+struct thing {
+	struct rcu_head rcu;
+};
+
+static void retire_many(void)
+{
+	for (int i = 0; i < MORE_THAN_A_QUEUE; i++) {
+		struct thing *t = malloc(sizeof *t);
+
+		assert_non_null(t);
+		kfree_rcu(t, rcu);
+	}
+}
+
+static void *wait_for_callbacks(void *arg)
+{
+	(void)arg;
+	rcu_barrier();
+	return NULL;
+}
+
+static void *fill_queue(void *arg)
+{
+	(void)arg;
+	retire_many();
+	return NULL;
+}
+
+static void *fill_queue_inside(void *arg)
+{
+	(void)arg;
+	rcu_read_lock();
+	retire_many();
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void do_nothing(struct rcu_head *head)
+{
+	(void)head;
+}
+
+/* From call_rcu() until readers are hurried, which one that sleeps keeps in the way; @other begins when the worker waits. */
+static uint64_t ns_until_hurried(void *(*other)(void *))
+{
+	static struct rcu_head head;
+	struct quiesce_stats before;
+	uint64_t begun, ns;
+	pthread_t thread;
+	struct held h;
+
+	rcu_barrier();
+	held_begin(&h, NULL);
+	before = stats_now();
+	begun = now_ns();
+	call_rcu(&head, do_nothing);
+	wait_until(stats_now().sleeps > before.sleeps);
+	if (other)
+		thread_must(pthread_create(&thread, NULL, other, NULL));
+	wait_until(stats_now().expedited > before.expedited);
+	ns = now_ns() - begun;
+	held_end(&h);
+	if (other)
+		pthread_join(thread, NULL);
+	rcu_barrier();
+	return ns;
+}
+
+static void nobody_yields_soon_for_garbage_alone(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TIMES; i++)
+		assert_in_range(ns_until_hurried(NULL), PATIENT_NS, UINT64_MAX);
+}
+
+/* One time is enough: the worker alone never hurries anybody so early, and a machine with much else to do makes it later. */
+static void readers_yield_sooner_where(void *(*other)(void *))
+{
+	for (int i = 0; i < TRIES; i++)
+		if (ns_until_hurried(other) < PATIENT_NS)
+			return;
+	fail_msg("readers were left alone in %d of %d grace periods", TRIES, TRIES);
+}
+
+static void readers_yield_sooner_where_somebody_waits_for_callbacks(void **state)
+{
+	(void)state;
+	readers_yield_sooner_where(wait_for_callbacks);
+}
+
+static void readers_yield_sooner_where_somebody_waits_for_the_next_grace_period(void **state)
+{
+	(void)state;
+	readers_yield_sooner_where(wait_plain);
+}
+
+static void readers_yield_sooner_where_a_queue_is_full(void **state)
+{
+	(void)state;
+	readers_yield_sooner_where(fill_queue);
+	readers_yield_sooner_where(fill_queue_inside);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +229,10 @@ int main(int argc, char **argv)
 		TEST(readers_yield_to_a_plain_wait_in_the_end),
 		TEST(nobody_yields_when_the_wait_is_over),
 		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
+		TEST(nobody_yields_soon_for_garbage_alone),
+		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),
+		TEST(readers_yield_sooner_where_somebody_waits_for_the_next_grace_period),
+		TEST(readers_yield_sooner_where_a_queue_is_full),
 	};
 
 	testing_choose(argc, argv);
