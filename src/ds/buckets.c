@@ -79,20 +79,8 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
 {
 	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it is the holder's. */
 
-	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_find() and quiesce__bucket_follow() */
+	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_look() */
 	quiesce_store_release(BK1, &line->word[0], (header & ~QUIESCE_BUCKET_LOCKED) | flags);
-}
-
-const struct quiesce__bucket *quiesce__bucket_follow(const struct quiesce__buckets *array, uint64_t hash)
-{
-	const struct quiesce__bucket *line;
-
-	do {
-		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
-		line = quiesce__bucket_in(array, hash);
-		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-	} while (quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED);
-	return line;
 }
 
 /* ---- arrays ---- */
@@ -290,7 +278,7 @@ static bool take_away(struct quiesce__table *table, struct quiesce__buckets *arr
 	is_last = quiesce_load_relaxed(&table->array) == array; /* Relaxed: only the callback may change it now, under the lock. */
 	if (is_last) {
 		array->table = NULL;
-		/* BK3: release, pairs with BK3 in quiesce__bucket_find() */
+		/* BK3: release, pairs with BK3 in quiesce__buckets_of() */
 		quiesce_store_release(BK3, &table->array, no_array());
 	}
 	if (!QUIESCE_MUTANT(table_end_unlocked))

@@ -35,7 +35,7 @@ static void table_switch(struct quiesce__table *table, struct quiesce__buckets *
 {
 	/* Relaxed: when to begin anew; see wants_tidying(). */
 	quiesce_store_relaxed(&next->extra_base, quiesce_load_relaxed(&next->extra_used));
-	/* BK3: release, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() and quiesce__table_count() */
+	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
 }
 
@@ -252,7 +252,7 @@ int quiesce__first_array(struct quiesce__table *table)
 		fresh = quiesce__array_new(table, 1);
 	if (!fresh)
 		return -ENOMEM;
-	/* BK3: full, pairs with BK3 in quiesce__bucket_find() and quiesce__update_begin() */
+	/* BK3: full, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() */
 	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
 		quiesce__array_free(fresh);
 	return 0;

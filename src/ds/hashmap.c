@@ -48,7 +48,7 @@ static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
 
 static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t value)
 {
-	/* HM2: release, pairs with HM2 in hashmap_lookup() and read_pair() */
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and read_pair() */
 	quiesce_store_release(HM2, &line->word[i + 1], value);
 }
 
@@ -106,7 +106,7 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
 	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
 	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
-	/* HM2: release, pairs with HM2 in hashmap_lookup() and follow() */
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and follow() */
 	quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
 	return true;
 }

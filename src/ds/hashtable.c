@@ -3,10 +3,10 @@
  *
  *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line |
  *
- * A word is 0 where there is no object; its tag means nothing then.  A lookup reads the header once and trusts
- * it: what is put in later than that, or in the place of another, is a concurrent update, before which the lookup may
- * have been.  An object keeps its word as long as it is in the bucket, except the seventh, which is copied to the line that takes
- * its word.
+ * A word is 0 where there never was an object, and 1 where one was taken out; its tag means nothing then.  A lookup reads
+ * the header once and trusts it: what is put in later than that, or in the place of another, is a concurrent update, before which
+ * the lookup may have been.  An object keeps its word as long as it is in the bucket, except the seventh, which is copied to the
+ * line that takes its word.
  *
  * HT1  object filled in, then in the table; a line filled in, then linked | found, then used
  */
@@ -23,9 +23,14 @@
 #define HASHTABLE_EXTRA_SHIFT 4
 #define HASHTABLE_TIDY_SHIFT 2
 
+static bool is_object(uint64_t word)
+{
+	return word && !(word & QUIESCE_TABLE_LINK);
+}
+
 static bool is_link(uint64_t word)
 {
-	return word & QUIESCE_TABLE_LINK;
+	return word & QUIESCE_TABLE_LINK && word != QUIESCE_TABLE_LINK;
 }
 
 static struct quiesce__bucket *linked(uint64_t word)
@@ -61,7 +66,7 @@ static uint64_t hash_of(const struct quiesce__table *table, const void *object)
 
 static void publish(uint64_t *word, uint64_t value)
 {
-	/* HT1: release, pairs with HT1 in hashtable_lookup() and follow() and next_in_bucket() and hashtable_lookup_hazptr() */
+	/* HT1: release, pairs with HT1 in quiesce__hashtable_try() and follow() and next_in_bucket() and quiesce__hashtable_try_hazptr() */
 	quiesce_store_release(HT1, word, value);
 }
 
@@ -71,16 +76,16 @@ static void put(struct quiesce__bucket *line, unsigned int i, const void *object
 	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it changes under the lock only. */
 	unsigned int shift = 8 * i;
 
-	header = (header & ~(0xffull << shift)) | (hash >> QUIESCE_TABLE_TAG_SHIFT) << shift;
+	header = (header & ~(0xffull << shift)) | quiesce__table_tag(hash) << shift;
 	publish(&line->word[i], (uintptr_t)object);
-	/* BK1: release, pairs with BK1 in quiesce__bucket_find() and hashtable_lookup() */
+	/* BK1: release, pairs with BK1 in quiesce__bucket_look() and quiesce__hashtable_search() */
 	quiesce_store_release(BK1, &line->word[0], header);
 }
 
 static bool put_in_hole(struct quiesce__bucket *line, const void *object, uint64_t hash)
 {
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
-		if (word_at(line, i))
+		if (is_object(word_at(line, i)) || is_link(word_at(line, i)))
 			continue;
 		put(line, i, object, hash);
 		return true;
@@ -122,7 +127,7 @@ static uint64_t *find(const struct quiesce__table *table, struct quiesce__bucket
 			size_t i = quiesce__table_word(match);
 			uint64_t word = word_at(line, i);
 
-			if (!word || is_link(word))
+			if (!is_object(word))
 				continue;
 			if (key ? type_of(table)->equal((void *)(uintptr_t)word, key) : word == (uintptr_t)object)
 				return &line->word[i];
@@ -141,7 +146,7 @@ static void *object_at(const uint64_t *word)
 static void take_out(uint64_t *word)
 {
 	/* Relaxed: who finds nothing uses nothing; what the next object's place is was written under the lock. */
-	quiesce_store_relaxed(word, 0);
+	quiesce_store_relaxed(word, QUIESCE_TABLE_LINK);
 }
 
 /* ---- moving ---- */
@@ -156,7 +161,7 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 
 			if ((uintptr_t)end == word)
 				return;
-			if (!word || is_link(word))
+			if (!is_object(word))
 				continue;
 			hash = hash_of(table, (void *)(uintptr_t)word);
 			take_out(find(table, quiesce__bucket_in(to, hash), hash, (void *)(uintptr_t)word, NULL));
@@ -177,7 +182,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 		uint64_t word = word_at(from, i), hash;
 
-		if (!word || is_link(word))
+		if (!is_object(word))
 			continue;
 		hash = hash_of(table, (void *)(uintptr_t)word);
 		if (!place(to, quiesce__bucket_in(to, hash), (void *)(uintptr_t)word, hash, u)) {
@@ -194,7 +199,7 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 	uint64_t nr = 0;
 
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
-		nr += word_at(line, i) != 0 && !is_link(word_at(line, i));
+		nr += is_object(word_at(line, i));
 	return nr;
 }
 
@@ -240,11 +245,6 @@ static int insert_locked(struct hashtable *ht, struct quiesce__update *u, void *
 	return 0;
 }
 
-static bool is_object(const void *object)
-{
-	return object && !is_link((uintptr_t)object);
-}
-
 static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret_other)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -252,7 +252,7 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 	uint64_t hash;
 	int err;
 
-	if (quiesce_unlikely(!is_object(object)))
+	if (quiesce_unlikely(!is_object((uintptr_t)object)))
 		return -EINVAL;
 	hash = hash_of(&ht->table, object);
 	do {
@@ -310,7 +310,7 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	uint64_t hash;
 
-	if (!is_object(fresh))
+	if (!is_object((uintptr_t)fresh))
 		return -EINVAL;
 	hash = hash_of(&ht->table, fresh);
 	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
@@ -341,7 +341,7 @@ static void *next_in_bucket(struct quiesce__table_iter *iter)
 		if (is_link(word)) {
 			iter->line = linked(word);
 			iter->index = 1;
-		} else if (word) {
+		} else if (is_object(word)) {
 			return (void *)(uintptr_t)word;
 		}
 	}
@@ -371,7 +371,8 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 	if (!iter->line && !iter->end) {
 		uint64_t header;
 
-		iter->line = quiesce__bucket_find(&ht->table, type_of(&ht->table)->hash(key, ht->table.seed), &header);
+		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
+						  type_of(&ht->table)->hash(key, ht->table.seed), &header);
 		iter->index = 1;
 		iter->end = true;
 	}

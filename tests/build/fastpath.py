@@ -49,7 +49,7 @@ WHOLE_NAMES = ("fast_idr_find",)
 # Where the last word of a line is read nothing was found in it.
 TABLE_LIMITS = {"x86": (47, 44), "x86-got": (47, 44), "arm64": (45, 42)}
 TABLE_NAMES = ("fast_hashmap_lookup", "fast_hashtable_lookup")
-TABLE_CALL = "quiesce__bucket_follow"
+TABLE_CALL = re.compile(r"quiesce__(bucket_follow|hashtable_search|hashmap_search)|\.text\.unlikely") # a section: what is cold
 LAST_WORD = re.compile(r".*(0x38\(|#0x38\b|#56\])")
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
@@ -224,7 +224,7 @@ def table(function, arch):
     """(instructions of the shortest way that finds something in the first line, one that calls another function, locks or fences)"""
     counts = [sum(not arch["frame"].match(text) and not arch["stop"].match(text) for text in path)
               for path in ways(function, arch) if not any(LAST_WORD.match(text) for text in path)]
-    bad = [text for _, text, _, symbol in function if arch["bad"].match(text) and TABLE_CALL not in symbol]
+    bad = [text for _, text, _, symbol in function if arch["bad"].match(text) and not TABLE_CALL.search(text + symbol)]
     return min(counts, default=None), bad[0] if bad else None
 
 

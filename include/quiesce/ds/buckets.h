@@ -98,25 +98,32 @@ QUIESCE_FAST void quiesce__iter_begin(struct quiesce__table_iter *iter)
 	iter->partly = iter->end = false;
 }
 
-/* The bucket of @hash in an array that follows @array, where it has not moved on. */
-QUIESCE_API const struct quiesce__bucket *quiesce__bucket_follow(const struct quiesce__buckets *array, uint64_t hash);
-
-/* The first line of the bucket of @hash, and its header. */
-QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct quiesce__table *table, uint64_t hash,
-								uint64_t *ret_header)
+/* The array that lookups begin with. */
+QUIESCE_FAST const struct quiesce__buckets *quiesce__buckets_of(const struct quiesce__table *table)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
-	const struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
-	const struct quiesce__bucket *line = quiesce__bucket_in(array, hash);
-	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-	uint64_t header = quiesce_load_acquire(BK1, &line->word[0]);
+	return quiesce_load_consume(BK3, &table->array);
+}
 
-	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED)) {
-		line = quiesce__bucket_follow(array, hash);
-		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-		header = quiesce_load_acquire(BK1, &line->word[0]);
-	}
-	*ret_header = header;
+/* The first line of the bucket of @hash in @array, and its header, which may be MOVED. */
+QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_look(const struct quiesce__buckets *array, uint64_t hash,
+								uint64_t *ret_header)
+{
+	const struct quiesce__bucket *line = quiesce__bucket_in(array, hash);
+
+	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+	*ret_header = quiesce_load_acquire(BK1, &line->word[0]);
+	return line;
+}
+
+/* The same, wherever the bucket has moved to from @array. */
+QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct quiesce__buckets *array, uint64_t hash,
+								uint64_t *ret_header)
+{
+	const struct quiesce__bucket *line;
+
+	while ((line = quiesce__bucket_look(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
+		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
 	return line;
 }
 

@@ -45,19 +45,25 @@ struct hashmap_iter {
 #define QUIESCE_MAP_SLOTS 3
 #define QUIESCE_MAP_LINK 7
 
-/** hashmap_lookup - the value of @key, 0: there is none.
- *
- * Context: a read-side section; signal handlers.  Never waits; it looks again if a key was written into the very line meanwhile. */
-QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
+/* Which of the keys of @line it may be: the index of its word.  No branch, as nobody could foresee it: word 5 if that is it, else
+ * 3, else 1. */
+QUIESCE_FAST uint64_t quiesce__map_place(const struct quiesce__bucket *line, uint64_t key)
 {
-	uint64_t hash = quiesce_hash_u64(key, map->table.seed), header;
-	const struct quiesce__bucket *line = quiesce__bucket_find(&map->table, hash, &header);
+	uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: where to look. */
+	uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key; /* Relaxed: as above. */
+
+	return 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
+}
+
+/* Where the key is not in the first line, a key was written into it meanwhile, or the bucket has moved. */
+static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
+									  uint64_t key)
+{
+	uint64_t header;
+	const struct quiesce__bucket *line = quiesce__bucket_find(array, hash, &header);
 
 	for (;;) {
-		/* Which of the keys it is decides no branch, as nobody could foresee it: word 5 if that is it, else 3, else 1. */
-		uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: where to look. */
-		uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key; /* Relaxed: as above. */
-		uint64_t i = 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
+		uint64_t i = quiesce__map_place(line, key);
 
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		if (quiesce_likely(quiesce_load_acquire(HM1, &line->word[i]) == key)) {
@@ -80,6 +86,37 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		header = quiesce_load_acquire(HM1, &line->word[0]);
 	}
+}
+
+/** hashmap_lookup - the value of @key, 0: there is none.
+ *
+ * Context: a read-side section; signal handlers.  Never waits; it looks again if a key was written into the very line meanwhile. */
+QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
+{
+	uint64_t hash = quiesce_hash_u64(key, map->table.seed), header;
+	const struct quiesce__buckets *array = quiesce__buckets_of(&map->table);
+	const struct quiesce__bucket *line = quiesce__bucket_look(array, hash, &header);
+	uint64_t i;
+
+	/* What is rare is not in line: see quiesce/ds/tagged.h. */
+	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
+		return quiesce__hashmap_search(array, hash, key);
+	i = quiesce__map_place(line, key);
+	/* HM1: acquire, pairs with HM1 in write_key() */
+	if (quiesce_likely(quiesce_load_acquire(HM1, &line->word[i]) == key)) {
+		/* HM2: acquire, pairs with HM2 in set_value() */
+		uint64_t value = quiesce_load_acquire(HM2, &line->word[i + 1]);
+
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		uint64_t changed = quiesce_load_acquire(HM1, &line->word[0]) ^ header;
+
+		if (quiesce_likely((changed <= QUIESCE_BUCKET_FLAGS || QUIESCE_MUTANT(map_unchecked)) && value != 0))
+			return value;
+	/* HM2: acquire, pairs with HM2 in place() */
+	} else if (quiesce_likely(!quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]))) {
+		return 0;
+	}
+	return quiesce__hashmap_search(array, hash, key);
 }
 
 QUIESCE_API int quiesce_hashmap_init(struct hashmap *map);

@@ -39,28 +39,10 @@
 #ifndef QUIESCE_DS_HASHTABLE_H
 #define QUIESCE_DS_HASHTABLE_H
 
-#include <quiesce/ds/buckets.h>
 #include <quiesce/ds/hash.h>
-#include <quiesce/hazptr.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include <quiesce/ds/tagged.h>
 
 QUIESCE_BEGIN_DECLS
-
-/* What a table's objects are.  Best a static const: then lookups have the functions inlined. */
-struct hashtable_type {
-	/* The bits from 6 on choose the bucket, the upper 8 are a tag in it: each is to depend on all of the key. */
-	uint64_t (*hash)(const void *key, uint64_t seed);
-	const void *(*key)(const void *object);
-	bool (*equal)(const void *object, const void *key); /* is @key that of @object? */
-};
-
-/* The caller's; 64 bytes. */
-struct hashtable {
-	struct quiesce__table table;
-};
 
 struct hashtable_iter {
 	struct quiesce__table_iter iter;
@@ -68,68 +50,17 @@ struct hashtable_iter {
 
 /* ---- lookups ---- */
 
-/* The header's upper seven bytes are tags: that of word i is byte i.  The last word may lead to another line. */
-#define QUIESCE_TABLE_TAG_SHIFT 56
-#define QUIESCE_TABLE_LAST 7
-#define QUIESCE_TABLE_LINK 1ull /* in the last word, instead of an object */
-
-/* The tag of @hash in each byte. */
-QUIESCE_FAST uint64_t quiesce__table_tags(uint64_t hash)
-{
-	return (hash >> QUIESCE_TABLE_TAG_SHIFT) * 0x0101010101010101ull;
-}
-
-/* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
- * looks; a line may have others in, of which it is known by the key. */
-#if defined(__SSE2__)
-typedef uint32_t quiesce__table_match_t;
-
-QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
-{
-	__m128i tags = _mm_cvtsi64_si128((long long)quiesce__table_tags(hash));
-
-	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)header), tags)) & 0xfe;
-}
-#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctz(match))
-#else
-typedef uint64_t quiesce__table_match_t;
-
-QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
-{
-	/* A byte that is equal becomes 0, and the upper bit of the lowest such byte is set. */
-	uint64_t differ = (header ^ quiesce__table_tags(hash)) | 0xff;
-
-	return (differ - 0x0101010101010101ull) & ~differ & 0x8080808080808080ull;
-}
-#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctzll(match) / 8)
-#endif
-
 /** hashtable_lookup - the object with @key, NULL: there is none.
  * @type: what the table was made with.
  *
  * Context: a read-side section; signal handlers.  Wait-free.  Of several with the same key, any. */
 QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
 {
-	uint64_t hash = type->hash(key, ht->table.seed), header;
-	const struct quiesce__bucket *line = quiesce__bucket_find(&ht->table, hash, &header);
+	struct quiesce__hashtable_way way;
 
-	for (;;) {
-		uintptr_t word;
-
-		for (quiesce__table_match_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
-			/* HT1: acquire, pairs with HT1 in publish() */
-			word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
-			if (quiesce_likely(word && !(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key)))
-				return (void *)word;
-		}
-		/* HT1: acquire, pairs with HT1 in publish() */
-		word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-		if (quiesce_likely(!(word & QUIESCE_TABLE_LINK)))
-			return NULL;
-		line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
-		/* BK1: acquire, pairs with BK1 in put() */
-		header = quiesce_load_acquire(BK1, &line->word[0]);
-	}
+	if (quiesce_likely(quiesce__hashtable_try(ht, type, key, &way)))
+		return way.object;
+	return quiesce__hashtable_search(way.array, way.hash, type, key);
 }
 
 /** hashtable_lookup_hazptr - the same, and the object is protected by a hazard pointer.
@@ -143,53 +74,13 @@ QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct has
 QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 					   hazptr_t *slot, size_t offset)
 {
-	uint64_t hash = type->hash(key, ht->table.seed), header;
-	const struct quiesce__bucket *first, *line;
-	void *object = NULL;
-	uintptr_t word;
+	void *object;
+	bool found;
 
 	rcu_read_lock();
-	line = first = quiesce__bucket_find(&ht->table, hash, &header);
-	for (quiesce__table_match_t match = quiesce__table_match(header, hash);;) {
-		if (!match) {
-			/* HT1: acquire, pairs with HT1 in publish() */
-			word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-			if (!(word & QUIESCE_TABLE_LINK))
-				break;
-			line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
-			/* BK1: acquire, pairs with BK1 in put() */
-			header = quiesce_load_acquire(BK1, &line->word[0]);
-			match = quiesce__table_match(header, hash);
-			continue;
-		}
-		/* HT1: acquire, pairs with HT1 in publish() */
-		word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
-		if (!word || word & QUIESCE_TABLE_LINK) {
-			match &= match - 1;
-			continue;
-		}
-		quiesce__hazptr_set(slot, word + offset);
-		/* HP1: pairs with HP1 in quiesce__hazards_look() */
-		/* HT1: acquire, pairs with HT1 in publish() */
-		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word && !QUIESCE_MUTANT(table_unchecked))
-			continue; /* another one is there, or none */
-		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-		if (quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED && !QUIESCE_MUTANT(table_move_unseen)) {
-			/* A bucket that has moved does not tell whether the object is still in the table. */
-			line = first = quiesce__bucket_find(&ht->table, hash, &header);
-			match = quiesce__table_match(header, hash);
-			continue;
-		}
-		if (type->equal((void *)word, key)) {
-			object = (void *)word;
-			break;
-		}
-		match &= match - 1;
-	}
-	if (!object)
-		hazptr_clear(slot);
+	found = quiesce__hashtable_try_hazptr(ht, type, key, slot, offset, &object);
 	rcu_read_unlock();
-	return object;
+	return quiesce_likely(found) ? object : quiesce__hashtable_search_hazptr(ht, type, key, slot, offset);
 }
 
 /* ---- types ---- */
@@ -200,24 +91,35 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
  * name_lookup(ht, &key) takes a pointer to what the field is; name_insert(), name_insert_unique(), name_set(),
  * name_remove() and name_remove_key() are those of any table, with the types of this one. */
 #define HASHTABLE_TYPE(name, T, field)                                                                                     \
-	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *,                                       \
-				quiesce_hash(key, sizeof(((T *)0)->field), seed),                                          \
+	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(((T *)0)->field), seed))
+
+/** HASHTABLE_TYPE_HASHED - the same with another hash.
+ * @hash: an expression of uint64_t with const void *key and uint64_t seed; what is asked of it says struct hashtable_type. */
+#define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *, hash,                                 \
 				memcmp(&((const T *)object)->field, key, sizeof(((T *)0)->field)) == 0,                    \
-				&((const T *)object)->field)
+				&((const T *)object)->field, QUIESCE__COPY(sizeof(((T *)0)->field)), copy)
+
+#define QUIESCE__COPY(bytes) char copy[bytes] __attribute__((aligned(16))); memcpy(copy, key, bytes)
 
 /** HASHTABLE_TYPE_STRING - the same where @field is a string, an array or a pointer.  name_lookup(ht, "text"). */
 #define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *, quiesce_hash_bytes(key, strlen((const char *)key), seed),    \
-				strcmp(((const T *)object)->field, (const char *)key) == 0, ((const T *)object)->field)
+				strcmp(((const T *)object)->field, (const char *)key) == 0, ((const T *)object)->field,    \
+				(void)0, key)
 
-#define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY)                                                       \
-	static inline __attribute__((unused)) uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }       \
-	static inline __attribute__((unused)) bool name##_equal(const void *object, const void *key) { return EQUAL; }    \
+#define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
+	QUIESCE_FAST uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                 \
+	QUIESCE_FAST bool name##_equal(const void *object, const void *key) { return EQUAL; }                              \
 	static inline __attribute__((unused)) const void *name##_key(const void *object) { return KEY; }                  \
 	static const struct hashtable_type name##_type __attribute__((unused)) = { name##_hash, name##_key, name##_equal }; \
 	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
 	{                                                                                                                  \
-		return (T *)hashtable_lookup(ht, &name##_type, key);                                                       \
+		struct quiesce__hashtable_way way;                                                                         \
+		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &way)))                                   \
+			return (T *)way.object;                                                                            \
+		COPY; /* so that the key itself may stay in a register */                                                  \
+		return (T *)quiesce__hashtable_search(way.array, way.hash, &name##_type, COPIED);                          \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
 	{                                                                                                                  \

@@ -145,7 +145,15 @@ public:
 	}
 
 	/* The object, or null; inside a section.  Of several, any. */
-	T *find(const query &key) const noexcept { return static_cast<T *>(::hashtable_lookup(&table_, &lookups, &key)); }
+	T *find(const query &key) const noexcept
+	{
+		::quiesce__hashtable_way way;
+
+		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &way)))
+			return static_cast<T *>(way.object);
+		const query copy = key; // so that the key itself may stay in a register
+		return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &copy));
+	}
 	bool contains(const query &key) const noexcept
 	{
 		rcu_reader section;
