@@ -143,8 +143,11 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, st
 	if (used >= array->nr_extra && !more)
 		return NULL;
 	used = quiesce_fetch_add_relaxed(&array->extra_used, (uint64_t)1); /* Relaxed: as above. */
-	if (used < array->nr_extra)
+	if (used < array->nr_extra) {
+		/* Written before it is read, as in touch().  Relaxed: it is 0. */
+		quiesce_store_relaxed(&array->extra[used].word[0], (uint64_t)0);
 		return &array->extra[used];
+	}
 	if (!more)
 		return NULL;
 	u->spare = more->next;

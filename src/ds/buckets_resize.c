@@ -128,7 +128,20 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	return true;
 }
 
-/* Move @nr buckets; @locked: the array is.  How many there were to begin with, or -ENOMEM. */
+/* Write, before anything reads, to the pages of @next that lines @first to @last move to: a page that is read first is mapped twice, and
+ * for the second time the kernel interrupts every CPU that runs the process, readers of other tables too. */
+static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next, uint64_t first, uint64_t last)
+{
+	uint64_t lines = lines_of(next);
+
+	for (uint64_t at = 0; at < lines; at += lines_of(array)) {
+		/* Relaxed: nothing is changed, whoever else is there. */
+		(void)quiesce_fetch_add_relaxed(&lines_from(next)[(at + first) & (lines - 1)].word[0], (uint64_t)0);
+		(void)quiesce_fetch_add_relaxed(&lines_from(next)[(at + last) & (lines - 1)].word[0], (uint64_t)0); /* Relaxed: as above. */
+	}
+}
+
+/* Move @nr buckets, at most as many as a page has lines; @locked: the array is.  How many there were to begin with, or -ENOMEM. */
 static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr, bool locked)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -143,7 +156,10 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: as above. */
 	}
 	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
-	for (end = i + nr < lines ? i + nr : lines; i < end; i++, result++) {
+	end = i + nr < lines ? i + nr : lines;
+	if (i < end)
+		touch(array, quiesce_load_relaxed(&array->next), i, end - 1); /* Relaxed: who calls has seen it. */
+	for (; i < end; i++, result++) {
 		if (move_bucket(table, array, i, &u, locked))
 			continue;
 		quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: as above. */
