@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly; ds/outline.c has the containers'. */
+#include <quiesce/counted_ptr.h>
+#include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
@@ -12,6 +14,19 @@ QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire(const void *ptr);
 QUIESCE_API struct shazptr_guard quiesce_shazptr_protect(void **where);
 QUIESCE_API struct shazptr_guard quiesce_shazptr_tryprotect(void **where);
 QUIESCE_API void quiesce_shazptr_clear(struct shazptr_guard guard);
+QUIESCE_API hazptr_t *quiesce_hazptr_alloc(struct hazptr_context *ctx);
+QUIESCE_API void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot);
+QUIESCE_API void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset);
+QUIESCE_API void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset);
+QUIESCE_API void quiesce_hazptr_clear(hazptr_t *slot);
+QUIESCE_API void quiesce_counted_get(struct counted *counted);
+QUIESCE_API bool quiesce_counted_tryget(struct counted *counted);
+QUIESCE_API bool quiesce_counted_put(struct counted *counted);
+QUIESCE_API void *quiesce_counted_load(void **where, size_t offset);
+QUIESCE_API void quiesce_percpu_ref_get(struct percpu_ref *ref);
+QUIESCE_API bool quiesce_percpu_ref_tryget(struct percpu_ref *ref);
+QUIESCE_API bool quiesce_percpu_ref_tryget_live(struct percpu_ref *ref);
+QUIESCE_API void quiesce_percpu_ref_put(struct percpu_ref *ref);
 QUIESCE_API int quiesce_srcu_read_lock(struct srcu_struct *ssp);
 QUIESCE_API void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx);
 QUIESCE_API void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem);
@@ -51,6 +66,71 @@ struct shazptr_guard quiesce_shazptr_tryprotect(void **where)
 void quiesce_shazptr_clear(struct shazptr_guard guard)
 {
 	quiesce__shazptr_clear(guard);
+}
+
+hazptr_t *quiesce_hazptr_alloc(struct hazptr_context *ctx)
+{
+	return hazptr_alloc(ctx);
+}
+
+void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
+{
+	hazptr_free(ctx, slot);
+}
+
+void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset)
+{
+	return quiesce__hazptr_protect(slot, where, offset);
+}
+
+void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset)
+{
+	return quiesce__hazptr_tryprotect(slot, where, offset);
+}
+
+void quiesce_hazptr_clear(hazptr_t *slot)
+{
+	hazptr_clear(slot);
+}
+
+void quiesce_counted_get(struct counted *counted)
+{
+	counted_get(counted);
+}
+
+bool quiesce_counted_tryget(struct counted *counted)
+{
+	return counted_tryget(counted);
+}
+
+bool quiesce_counted_put(struct counted *counted)
+{
+	return counted_put(counted);
+}
+
+void *quiesce_counted_load(void **where, size_t offset)
+{
+	return quiesce__counted_load(where, offset);
+}
+
+void quiesce_percpu_ref_get(struct percpu_ref *ref)
+{
+	percpu_ref_get(ref);
+}
+
+bool quiesce_percpu_ref_tryget(struct percpu_ref *ref)
+{
+	return percpu_ref_tryget(ref);
+}
+
+bool quiesce_percpu_ref_tryget_live(struct percpu_ref *ref)
+{
+	return percpu_ref_tryget_live(ref);
+}
+
+void quiesce_percpu_ref_put(struct percpu_ref *ref)
+{
+	percpu_ref_put(ref);
 }
 
 int quiesce_srcu_read_lock(struct srcu_struct *ssp)

@@ -6,6 +6,8 @@
 
 QUIESCE_API uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
 QUIESCE_API void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
+QUIESCE_API void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
+						  hazptr_t *slot, size_t offset);
 QUIESCE_API void *quiesce_idr_find(const struct idr *idr, unsigned long id);
 
 uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
@@ -16,6 +18,12 @@ uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
 void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
 {
 	return hashtable_lookup(ht, type, key);
+}
+
+void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
+				      hazptr_t *slot, size_t offset)
+{
+	return hashtable_lookup_hazptr(ht, type, key, slot, offset);
 }
 
 void *quiesce_idr_find(const struct idr *idr, unsigned long id)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_outline.c - inline calls as bindings reach them: by a symbol, which no header declares, and with the same effect. */
+#include <quiesce/counted_ptr.h>
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
@@ -16,6 +18,19 @@ struct shazptr_guard quiesce_shazptr_acquire(const void *ptr);
 struct shazptr_guard quiesce_shazptr_protect(void **where);
 struct shazptr_guard quiesce_shazptr_tryprotect(void **where);
 void quiesce_shazptr_clear(struct shazptr_guard guard);
+hazptr_t *quiesce_hazptr_alloc(struct hazptr_context *ctx);
+void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot);
+void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset);
+void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset);
+void quiesce_hazptr_clear(hazptr_t *slot);
+void quiesce_counted_get(struct counted *counted);
+bool quiesce_counted_tryget(struct counted *counted);
+bool quiesce_counted_put(struct counted *counted);
+void *quiesce_counted_load(void **where, size_t offset);
+void quiesce_percpu_ref_get(struct percpu_ref *ref);
+bool quiesce_percpu_ref_tryget(struct percpu_ref *ref);
+bool quiesce_percpu_ref_tryget_live(struct percpu_ref *ref);
+void quiesce_percpu_ref_put(struct percpu_ref *ref);
 int quiesce_srcu_read_lock(struct srcu_struct *ssp);
 void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx);
 void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem);
@@ -23,6 +38,8 @@ bool quiesce_percpu_down_read_trylock(struct percpu_rw_semaphore *sem);
 void quiesce_percpu_up_read(struct percpu_rw_semaphore *sem);
 uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
 void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
+void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
+				      hazptr_t *slot, size_t offset);
 void *quiesce_idr_find(const struct idr *idr, unsigned long id);
 
 static int thing;
@@ -53,6 +70,85 @@ static void guards(void **state)
 		quiesce_shazptr_clear(guard);
 	}
 	synchronize_shazptr(&thing);
+}
+
+static void slots(void **state)
+{
+	struct {
+		uint64_t other;
+		struct hazptr_head hazptr;
+	} object, *where = &object;
+	size_t offset = offsetof(__typeof__(object), hazptr);
+	hazptr_t *slot = quiesce_hazptr_alloc(NULL), *other = hazptr_alloc(NULL);
+
+	(void)state;
+	assert_true(slot && other && slot != other);
+	for (int i = 0; i < 2; i++) {
+		void *found = i == 0 ? quiesce_hazptr_protect(slot, (void **)&where, offset) :
+				       quiesce_hazptr_tryprotect(slot, (void **)&where, offset);
+
+		assert_ptr_equal(found, &object);
+		assert_int_equal(slot->value, (uintptr_t)&object.hazptr);
+		quiesce_hazptr_clear(slot);
+		synchronize_hazptr(&object.hazptr);
+	}
+	quiesce_hazptr_free(NULL, slot);
+	assert_int_equal(slot->value, QUIESCE_HAZPTR_FREE);
+	hazptr_free(NULL, other);
+}
+
+static unsigned int nr_released;
+
+static void on_counted_release(struct counted *counted)
+{
+	(void)counted;
+	nr_released++;
+}
+
+static void on_ref_release(struct percpu_ref *ref)
+{
+	(void)ref;
+	nr_released++;
+}
+
+static void counted_references(void **state)
+{
+	static struct counted counted;
+	void *where = &counted;
+
+	(void)state;
+	nr_released = 0;
+	counted_init(&counted, on_counted_release);
+	quiesce_counted_get(&counted);
+	assert_true(quiesce_counted_tryget(&counted));
+	assert_ptr_equal(quiesce_counted_load(&where, 0), &counted);
+	assert_int_equal(counted_read(&counted), 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(quiesce_counted_put(&counted), i == 3);
+	assert_false(quiesce_counted_tryget(&counted));
+	hazptr_barrier();
+	assert_int_equal(nr_released, 1);
+}
+
+static void percpu_references(void **state)
+{
+	static struct percpu_ref ref;
+
+	(void)state;
+	nr_released = 0;
+	assert_int_equal(percpu_ref_init(&ref, on_ref_release, 0), 0);
+	quiesce_percpu_ref_get(&ref);
+	assert_true(quiesce_percpu_ref_tryget(&ref) && quiesce_percpu_ref_tryget_live(&ref));
+	percpu_ref_kill(&ref);
+	assert_false(quiesce_percpu_ref_tryget_live(&ref));
+	assert_true(quiesce_percpu_ref_tryget(&ref));
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(nr_released, 0);
+		quiesce_percpu_ref_put(&ref);
+	}
+	assert_int_equal(nr_released, 1);
+	assert_false(quiesce_percpu_ref_tryget(&ref));
+	percpu_ref_exit(&ref);
 }
 
 static void srcu_sections(void **state)
@@ -89,12 +185,15 @@ static void read_locks(void **state)
 
 struct number {
 	uint64_t key;
+	struct hazptr_head hazptr;
 };
 HASHTABLE_TYPE(number, struct number, key);
 
 static void lookups(void **state)
 {
-	struct number number = { 7 };
+	struct number number = { .key = 7 };
+	size_t offset = offsetof(struct number, hazptr);
+	hazptr_t *slot = hazptr_alloc(NULL);
 	struct hashtable table;
 	struct hashmap map;
 	DEFINE_IDR(idr);
@@ -114,6 +213,10 @@ static void lookups(void **state)
 	assert_ptr_equal(quiesce_hashtable_lookup(&table, &number_type, &number.key), &number);
 	assert_null(quiesce_hashtable_lookup(&table, &number_type, &none));
 	rcu_read_unlock();
+	assert_ptr_equal(quiesce_hashtable_lookup_hazptr(&table, &number_type, &number.key, slot, offset), &number);
+	assert_int_equal(slot->value, (uintptr_t)&number.hazptr);
+	assert_null(quiesce_hashtable_lookup_hazptr(&table, &number_type, &none, slot, offset));
+	hazptr_free(NULL, slot);
 	idr_destroy(&idr);
 	hashmap_destroy(&map);
 	hashtable_destroy(&table, NULL, NULL);
@@ -122,7 +225,8 @@ static void lookups(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(rcu_sections), TEST(guards), TEST(srcu_sections), TEST(read_locks), TEST(lookups),
+		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(counted_references), TEST(percpu_references), TEST(srcu_sections),
+		TEST(read_locks), TEST(lookups),
 	};
 
 	testing_choose(argc, argv);
