@@ -20,22 +20,7 @@ struct protected_object {
 };
 
 /* The same hash as the other types'. */
-static inline uint64_t object_hash(const void *key, uint64_t seed)
-{
-	return hash_mix(*(const uint64_t *)key ^ seed);
-}
-
-static inline const void *object_key(const void *object)
-{
-	return &((const struct object *)object)->key;
-}
-
-static inline bool object_equal(const void *object, const void *key)
-{
-	return ((const struct object *)object)->key == *(const uint64_t *)key;
-}
-
-static const struct hashtable_type type = { object_hash, object_key, object_equal };
+HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static void *create(uint64_t nr_keys)
 {
@@ -43,7 +28,7 @@ static void *create(uint64_t nr_keys)
 
 	(void)nr_keys; /* it grows */
 	if (t)
-		hashtable_init(t, &type);
+		hashtable_init(t, &object_type);
 	return t;
 }
 
@@ -76,7 +61,7 @@ static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 	uint64_t value;
 
 	rcu_read_lock();
-	o = hashtable_lookup(t, &type, &key);
+	o = object_lookup(t, &key);
 	value = o ? o->value : 0;
 	rcu_read_unlock();
 	return value;
@@ -140,7 +125,7 @@ static __thread hazptr_t *slot;
 
 static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
 {
-	const struct object *o = hashtable_lookup_hazptr(t, &type, &key, slot, offsetof(struct protected_object, hazptr));
+	const struct object *o = hashtable_lookup_hazptr(t, &object_type, &key, slot, offsetof(struct protected_object, hazptr));
 	uint64_t value = 0;
 
 	if (o) {
