@@ -18,9 +18,9 @@
  * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
  *   key are linearizable, also while the map is being resized; iterations are not.
  * Context, resizing, fork, flooding: as hashtable.h says.
- * Cost.  A lookup: one cache miss, no locked instruction.  An update: a lock and a count in lines of the map.
- *   Memory for each key: 32 to 80 bytes while the map grows, up to 400 before it shrinks, both arrays' while it is being
- *   resized; 200 bytes at least once something was put in, nothing before.
+ * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7) or has
+ *   moved.  An update: a lock and a count in lines of the map.  Memory for each key: 40 to 96 bytes while the map grows, up
+ *   to 400 before it shrinks, both arrays' while it is being resized; 200 bytes at least once something was put in, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H

@@ -25,10 +25,10 @@
  *   in signal handlers.  Updates: any thread, also in sections, not in signal handlers; they exclude each other bucket
  *   by bucket, and may be held up by the holder of a bucket.  The functions of a type run under a bucket's lock and in the
  *   worker thread: they must not use the table, sleep, wait for readers, throw or jump out.
- * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction.  An update: a
- *   lock and a count in lines of the table; while it is being resized, the moving of some buckets.  Memory for each
- *   object: 16 to 37 bytes while the table grows, up to 136 before it shrinks, both arrays' while it is being resized;
- *   200 bytes at least once something was put in, nothing before.
+ * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction; one more miss where the bucket
+ *   is full (at most one lookup in 20) or has moved.  An update: a lock and a count in lines of the table; while it is being
+ *   resized, the moving of some buckets.  Memory for each object: 17 to 40 bytes while the table grows, up to 160 before it
+ *   shrinks, both arrays' while it is being resized; 200 bytes at least once something was put in, nothing before.
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
  *   the worker thread.  No lookup waits for it.  Where memory is short the table goes on as it is, with longer buckets.
  * Fork.  In the child of a process with several threads a table may be looked up; it may be updated if no
@@ -94,7 +94,8 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(((T *)0)->field), seed))
 
 /** HASHTABLE_TYPE_HASHED - the same with another hash.
- * @hash: an expression of uint64_t with const void *key and uint64_t seed; what is asked of it says struct hashtable_type. */
+ * @hash: an expression of uint64_t with const void *key and uint64_t seed.  Its bits from 6 on choose the bucket, the upper 8 are
+ *   a tag in it: each is to depend on all of the key (on the seed, too: see hash.h).  A number as it is will not do. */
 #define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *, hash,                                 \
 				memcmp(&((const T *)object)->field, key, sizeof(((T *)0)->field)) == 0,                    \
