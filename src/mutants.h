@@ -159,8 +159,13 @@
 	X(idr_shrink_clears, "a root that is taken out leads nowhere")                  \
 	X(idr_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
+	X(table_search_unchecked, "the same where it is not the first object with its tag") \
 	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \
+	X(table_search_unseen, "the same where it is not the first object with its tag") \
+	X(table_tag_zero, "a tag may be 0, which words have that were never used") \
+	X(table_out_zero, "where an object was taken out there is 0, with a tag") \
 	X(map_unchecked, "a lookup does not see whether the key was replaced when it reads the value") \
+	X(map_search_unchecked, "the same where it is not in the first line, or looked for again") \
 	X(table_switch_early, "the next array is the table's when a bucket has still to move") \
 	X(table_missed_lost, "a bucket that could not move is not tried again")        \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \

@@ -146,7 +146,7 @@ static void *object_at(const uint64_t *word)
 static void take_out(uint64_t *word)
 {
 	/* Relaxed: who finds nothing uses nothing; what the next object's place is was written under the lock. */
-	quiesce_store_relaxed(word, QUIESCE_TABLE_LINK);
+	quiesce_store_relaxed(word, QUIESCE_MUTANT(table_out_zero) ? 0 : QUIESCE_TABLE_LINK);
 }
 
 /* ---- moving ---- */

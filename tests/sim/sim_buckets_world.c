@@ -41,6 +41,8 @@ static const void *key_of(const void *object)
 {
 	const struct item *item = object;
 
+	if (!item)
+		sim_fail("the table takes an empty word for an object");
 	sim_obj_read(item->object);
 	return &item->key;
 }
@@ -92,7 +94,8 @@ int world_key(int owner, unsigned int bucket, int like)
 	static uint64_t last;
 
 	if (world_kind != MAP) {
-		uint64_t tag = like < 0 ? 0x80u + nr_keys : world_key_of[like] >> TAG_SHIFT;
+		/* Tags do not have the upper bit of a hash: the first key's, 0, is not the one of words that are empty. */
+		uint64_t tag = like < 0 ? (nr_keys & 1 ? 0x80u : 0) + nr_keys : world_key_of[like] >> TAG_SHIFT;
 
 		return add_key(owner, tag << TAG_SHIFT | (uint64_t)(nr_keys + 1) << 16 | bucket << 6);
 	}

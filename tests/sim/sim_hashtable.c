@@ -42,6 +42,64 @@ static void setup_word(enum world_kind kind)
 static void table_word(void) { setup_word(TABLE); }
 static void hazard_word(void) { setup_word(HAZARD); }
 
+/* Of several objects with a tag the first goes, comes back in another word, and is another one: who looks for one behind it meets
+ * that, and what is left of it, and goes on in a bucket that moves meanwhile. */
+static void move_first(void *unused)
+{
+	(void)unused;
+	world_remove(key[0]);
+	world_insert(key[8]);
+	world_insert(key[0]);
+	world_remove(key[8]);
+	world_set(key[0]);
+}
+
+static void move_second(void *unused)
+{
+	(void)unused;
+	world_replace(key[1]);
+	world_remove(key[1]);
+	world_insert(key[9]);
+	world_insert(key[1]);
+}
+
+static void grow(void *unused)
+{
+	(void)unused;
+	sim_assert(hashtable_reserve(&world_table->ht, 64) == 0);
+}
+
+/* Behind two that change there are those that stay: the last of them in the same line, or in the one that continues it. */
+static void setup_first(enum world_kind kind)
+{
+	int nr = sim_random(2) ? 3 : FULL + 1;
+
+	world_begin(kind, 32);
+	for (int i = 0; i < nr; i++) {
+		key[i] = world_key(i < 2 ? i : 2, 0, i && (i < 3 || sim_random(2)) ? key[0] : -1);
+		if (i > 2 && i < nr - 1)
+			world_unwatch(key[i]);
+		world_insert(key[i]);
+	}
+	key[8] = world_key(0, 0, sim_random(2) ? key[0] : -1);
+	key[9] = world_key(1, 0, key[0]);
+	world_spawn(move_first, NULL, "owner 0");
+	world_readers();
+}
+
+static void table_first(void)
+{
+	setup_first(TABLE);
+	world_spawn(move_second, NULL, "owner 1");
+	world_spawn(grow, NULL, "reserver");
+}
+
+/* Three objects are few: here the table shrinks.  (More threads would make the runs too long.) */
+static void hazard_first(void)
+{
+	setup_first(HAZARD);
+}
+
 /* The last word of a full line: its object goes to another line. */
 static void continue_line(void *unused)
 {
@@ -121,12 +179,6 @@ static void match(void *constant)
 	}
 }
 
-static void grow(void *unused)
-{
-	(void)unused;
-	sim_assert(hashtable_reserve(&world_table->ht, 64) == 0);
-}
-
 static int two(void)
 {
 	return 2;
@@ -196,6 +248,8 @@ static void map_signal(void) { setup_signal(MAP); }
 const struct sim_scenario hashtable_scenarios[] = {
 	{ "table_word", "an object is put where another one was", table_word, NULL, CHANGE },
 	{ "hazard_word", "the same with hazard pointers", hazard_word, NULL, CHANGE },
+	{ "table_first", "the first object with a tag changes, and the bucket moves", table_first, NULL, CHANGE },
+	{ "hazard_first", "the same with hazard pointers", hazard_first, NULL, CHANGE },
 	{ "table_lines", "a full line is continued", table_lines, NULL, CHANGE },
 	{ "hazard_lines", "the same with hazard pointers", hazard_lines, NULL, CHANGE },
 	{ "table_walk_lines", "iterations meanwhile", table_walk_lines, NULL, "a key that is not visited" },

@@ -72,7 +72,7 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 
 			/* HM1: acquire, pairs with HM1 in write_key() */
 			again = quiesce_load_acquire(HM1, &line->word[0]);
-			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS) && !QUIESCE_MUTANT(map_unchecked)) {
+			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS) && !QUIESCE_MUTANT(map_search_unchecked)) {
 				header = again;
 				continue;
 			}
