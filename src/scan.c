@@ -45,7 +45,7 @@ struct wait {
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-static uint32_t haste;          /* of the present wait, an enum quiesce__haste */
+static uint32_t pressed[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that haste */
 static uint64_t hurry_not_before; /* written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
@@ -175,10 +175,9 @@ static void check_stall(struct wait *w, uint64_t now)
 
 static void hurry(struct wait *w, uint64_t now)
 {
-	uint32_t how = quiesce_load_relaxed(&haste); /* Relaxed: a wish, not a hand-over. */
-
-	w->patience.expedited |= how == QUIESCE_EXPEDITED;
-	w->patience.patience_ns = how == QUIESCE_PATIENT ? PATIENT_NS : PATIENCE_NS;
+	/* Relaxed: a wish, not a hand-over. */
+	w->patience.expedited |= quiesce_load_relaxed(&pressed[QUIESCE_EXPEDITED]) != 0;
+	w->patience.patience_ns = quiesce_load_relaxed(&pressed[QUIESCE_PLAIN]) ? PATIENCE_NS : PATIENT_NS; /* Relaxed: as above. */
 	quiesce__patience_step(&w->patience, now);
 }
 
@@ -277,21 +276,22 @@ bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
 
 void quiesce__scan_haste(enum quiesce__haste how)
 {
-	quiesce_store_relaxed(&haste, how); /* Relaxed: the caller's own wait. */
+	quiesce_store_relaxed(&pressed[QUIESCE_PLAIN], how == QUIESCE_PLAIN);         /* Relaxed: the caller's own wait. */
+	quiesce_store_relaxed(&pressed[QUIESCE_EXPEDITED], how == QUIESCE_EXPEDITED); /* Relaxed: as above. */
 }
 
 void quiesce__scan_press(enum quiesce__haste how)
 {
-	/* Relaxed: a wish, which may get lost; the waiter's sleep is timed. */
-	if (quiesce_load_relaxed(&haste) >= how)
+	/* Relaxed: a wish, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
+	if (how == QUIESCE_PATIENT || quiesce_load_relaxed(&pressed[how]))
 		return;
-	quiesce_store_relaxed(&haste, how); /* Relaxed: as above. */
+	quiesce_store_relaxed(&pressed[how], 1); /* Relaxed: as above. */
 	platform_futex_wake(&pending, 1);
 }
 
 void quiesce__scan_fork_child(void)
 {
 	pending = 0;
-	haste = QUIESCE_PATIENT;
+	quiesce__scan_haste(QUIESCE_PATIENT);
 	hurry_not_before = 0;
 }

@@ -12,6 +12,8 @@
 #define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
 #define MIN_BATCHES 16   /* and without giving its thread to others, or more: */
 #define BATCHES_SHIFT 12 /* a 64th of a large array */
+#define TOUCH_GROWTH 8
+#define PAGE_LINES 64    /* of the smallest pages */
 #define CHECK_EVERY 32   /* elements too many in a group until the whole is looked at */
 #define SHRINK 8         /* a table shrinks when that part of what it may hold is left */
 
@@ -128,16 +130,23 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	return true;
 }
 
+static void touch_line(struct quiesce__buckets *array, uint64_t i)
+{
+	/* Relaxed: nothing is changed, whoever else is there. */
+	(void)quiesce_fetch_add_relaxed(&lines_from(array)[i & (lines_of(array) - 1)].word[0], (uint64_t)0);
+}
+
 /* Write, before anything reads, to the pages of @next that lines @first to @last move to: a page that is read first is mapped twice, and
- * for the second time the kernel interrupts every CPU that runs the process, readers of other tables too. */
+ * for the second time the kernel interrupts every CPU that runs the process, readers of other tables too.  Of an array that is very
+ * much larger most pages would not be used at all. */
 static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next, uint64_t first, uint64_t last)
 {
 	uint64_t lines = lines_of(next);
 
-	for (uint64_t at = 0; at < lines; at += lines_of(array)) {
-		/* Relaxed: nothing is changed, whoever else is there. */
-		(void)quiesce_fetch_add_relaxed(&lines_from(next)[(at + first) & (lines - 1)].word[0], (uint64_t)0);
-		(void)quiesce_fetch_add_relaxed(&lines_from(next)[(at + last) & (lines - 1)].word[0], (uint64_t)0); /* Relaxed: as above. */
+	for (uint64_t at = 0; at < lines && lines <= TOUCH_GROWTH * lines_of(array); at += lines_of(array)) {
+		touch_line(next, at + first);
+		if (first / PAGE_LINES != last / PAGE_LINES)
+			touch_line(next, at + last);
 	}
 }
 

@@ -23,7 +23,7 @@ static uint64_t name(enum space space, uint64_t i)
 
 static bool are_alike(uint64_t a, uint64_t b)
 {
-	return (a & 0x3f) == (b & 0x3f) && a >> 58 == b >> 58;
+	return (a & 0xfff) == (b & 0xfff) && a >> 58 == b >> 58; /* of ours the bits from 6 on choose, of the reference those from 0 on */
 }
 
 void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random)

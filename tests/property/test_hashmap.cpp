@@ -39,7 +39,7 @@ template<std::uint64_t mask> std::uint64_t colliding_key(std::uint32_t n)
 
 	return keys[n % keys.size()];
 }
-constexpr std::uint64_t LOW = 0xfff, HIGH = std::uint64_t{ LOW } << 52;
+constexpr std::uint64_t LOW = 0xfff << 6, HIGH = std::uint64_t{ 0xfff } << 52;
 
 /* ---- maps that are wrong ---- */
 

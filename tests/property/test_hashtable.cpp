@@ -36,7 +36,7 @@ std::uint64_t no_hash(const void *key, std::uint64_t) { return *static_cast<cons
 /* One bucket, different tags; and the other way round, whichever half a table takes them from. */
 std::uint64_t low_hash(const void *key, std::uint64_t seed) { return good_hash(key, seed) >> 32; }
 std::uint64_t high_hash(const void *key, std::uint64_t seed) { return good_hash(key, seed) << 32; }
-std::uint64_t four_hash(const void *key, std::uint64_t) { return (*static_cast<const std::uint64_t *>(key) & 3) * 0x4000000040000001u; }
+std::uint64_t four_hash(const void *key, std::uint64_t) { return (*static_cast<const std::uint64_t *>(key) & 3) * 0x4000000040000040u; }
 
 const void *key_of(const void *o) { return &static_cast<const object *>(o)->key; }
 bool equal(const void *o, const void *key) { return static_cast<const object *>(o)->key == *static_cast<const std::uint64_t *>(key); }

@@ -99,10 +99,13 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 #define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *, hash,                                 \
 				memcmp(&((const T *)object)->field, key, sizeof(((T *)0)->field)) == 0,                    \
-				&((const T *)object)->field, QUIESCE__COPY(((T *)0)->field), copy)
+				&((const T *)object)->field, QUIESCE__COPY(((T *)0)->field),                              \
+				QUIESCE__IS_SMALL(((T *)0)->field) ? (const void *)copy : (const void *)key)
 
+/* Only a small key is in registers. */
+#define QUIESCE__IS_SMALL(field) (sizeof(field) <= 16)
 #define QUIESCE__COPY(field)                                                                                               \
-	char copy[sizeof(field)] __attribute__((aligned(__alignof__(field))));                                             \
+	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((aligned(__alignof__(field))));              \
 	memcpy(copy, key, sizeof(copy))
 
 /** HASHTABLE_TYPE_STRING - the same where @field is a string, an array or a pointer.  name_lookup(ht, "text"). */

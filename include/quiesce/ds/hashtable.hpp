@@ -151,8 +151,12 @@ public:
 
 		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &way)))
 			return static_cast<T *>(way.object);
-		const query copy = key; // so that the key itself may stay in a register
-		return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &copy));
+		if constexpr (std::is_trivially_copyable_v<query> && sizeof(query) <= 16) {
+			const query copy = key; // so that the key itself may stay in a register
+			return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &copy));
+		} else {
+			return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &key));
+		}
 	}
 	bool contains(const query &key) const noexcept
 	{
