@@ -151,7 +151,7 @@ public:
 
 		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &way)))
 			return static_cast<T *>(way.object);
-		if constexpr (std::is_trivially_copyable_v<query> && sizeof(query) <= 16) {
+		if constexpr (std::is_trivially_copy_constructible_v<query> && sizeof(query) <= 16) {
 			const query copy = key; // so that the key itself may stay in a register
 			return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &copy));
 		} else {
