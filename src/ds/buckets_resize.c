@@ -13,7 +13,7 @@
 #define MIN_BATCHES 16   /* and without giving its thread to others, or more: */
 #define BATCHES_SHIFT 12 /* a 64th of a large array */
 #define TOUCH_GROWTH 8
-#define PAGE_LINES 64    /* of the smallest pages */
+#define PAGE_LINES 64    /* of the smallest pages; in the first, two are in front of the buckets */
 #define CHECK_EVERY 32   /* elements too many in a group until the whole is looked at */
 #define SHRINK 8         /* a table shrinks when that part of what it may hold is left */
 
@@ -145,7 +145,7 @@ static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next,
 
 	for (uint64_t at = 0; at < lines && lines <= TOUCH_GROWTH * lines_of(array); at += lines_of(array)) {
 		touch_line(next, at + first);
-		if (first / PAGE_LINES != last / PAGE_LINES)
+		if ((first + 2) / PAGE_LINES != (last + 2) / PAGE_LINES)
 			touch_line(next, at + last);
 	}
 }
