@@ -168,6 +168,7 @@
 	X(map_search_unchecked, "the same where it is not in the first line, or looked for again") \
 	X(table_switch_early, "the next array is the table's when a bucket has still to move") \
 	X(table_missed_lost, "a bucket that could not move is not tried again")        \
+	X(table_missed_unlocked, "a bucket that could not move is noted without the lock")  \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \

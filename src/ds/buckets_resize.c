@@ -150,6 +150,33 @@ static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next,
 	}
 }
 
+/* A bucket before the cursor stays, for want of memory: when the cursor is at the end it begins anew.  Both under the array's
+ * lock, which the callback (@locked) has: otherwise a miss might be forgotten that came after the new beginning. */
+static void miss(struct quiesce__buckets *array, bool locked)
+{
+	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
+		quiesce__lock(&array->lock);
+	quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: under the lock. */
+	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
+		quiesce__unlock(&array->lock);
+}
+
+/* False: there is no reason to go over the buckets once more.  Each knows whether it has moved. */
+static bool begin_anew(struct quiesce__buckets *array, bool locked)
+{
+	if (!quiesce_load_relaxed(&array->missed)) /* Relaxed: a hint. */
+		return false;
+	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
+		quiesce__lock(&array->lock);
+	if (quiesce_load_relaxed(&array->missed)) { /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: under the lock; numbers. */
+	}
+	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
+		quiesce__unlock(&array->lock);
+	return true;
+}
+
 /* Move @nr buckets, at most as many as a page has lines; @locked: the array is.  How many there were to begin with, or -ENOMEM. */
 static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr, bool locked)
 {
@@ -157,13 +184,8 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 	uint64_t lines = lines_of(array), i, end;
 	int result = 0;
 
-	if (quiesce_load_relaxed(&array->cursor) >= lines) { /* Relaxed: a hint. */
-		/* Relaxed: only whether to go over them once more; each bucket knows whether it has moved. */
-		if (!quiesce_load_relaxed(&array->missed))
-			return 0;
-		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: as above. */
-		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: as above. */
-	}
+	if (quiesce_load_relaxed(&array->cursor) >= lines && !begin_anew(array, locked)) /* Relaxed: a hint. */
+		return 0;
 	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
 	end = i + nr < lines ? i + nr : lines;
 	if (i < end)
@@ -171,7 +193,7 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 	for (; i < end; i++, result++) {
 		if (move_bucket(table, array, i, &u, locked))
 			continue;
-		quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: as above. */
+		miss(array, locked);
 		failed(table);
 		result = -ENOMEM;
 		break;
