@@ -23,7 +23,7 @@ static uint64_t name(enum space space, uint64_t i)
 
 static bool are_alike(uint64_t a, uint64_t b)
 {
-	return (a & 0xfff) == (b & 0xfff) && a >> 58 == b >> 58; /* of ours the bits from 6 on choose, of the reference those from 0 on */
+	return (a & 0xfc0) == (b & 0xfc0) && a >> 58 == b >> 58; /* of ours the bits from 6 on choose */
 }
 
 void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random)
