@@ -143,22 +143,35 @@ static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next,
 {
 	uint64_t lines = lines_of(next);
 
-	for (uint64_t at = 0; at < lines && lines <= TOUCH_GROWTH * lines_of(array); at += lines_of(array)) {
+	if (lines > TOUCH_GROWTH * lines_of(array))
+		return;
+	for (uint64_t at = 0; at < lines; at += lines_of(array)) {
 		touch_line(next, at + first);
 		if ((first + 2) / PAGE_LINES != (last + 2) / PAGE_LINES)
 			touch_line(next, at + last);
 	}
 }
 
-/* A bucket before the cursor stays, for want of memory: when the cursor is at the end it begins anew.  Both under the array's
- * lock, which the callback (@locked) has: otherwise a miss might be forgotten that came after the new beginning. */
-static void miss(struct quiesce__buckets *array, bool locked)
+/* What is noted of buckets that stay is noted under the array's lock, which the callback (@locked) has: otherwise a miss might be
+ * forgotten that came after a new beginning. */
+static void note_begin(struct quiesce__buckets *array, bool locked)
 {
 	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
 		quiesce__lock(&array->lock);
-	quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: under the lock. */
+}
+
+static void note_end(struct quiesce__buckets *array, bool locked)
+{
 	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
 		quiesce__unlock(&array->lock);
+}
+
+/* A bucket before the cursor stays, for want of memory: when the cursor is at the end it begins anew. */
+static void miss(struct quiesce__buckets *array, bool locked)
+{
+	note_begin(array, locked);
+	quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: under the lock. */
+	note_end(array, locked);
 }
 
 /* False: there is no reason to go over the buckets once more.  Each knows whether it has moved. */
@@ -166,14 +179,12 @@ static bool begin_anew(struct quiesce__buckets *array, bool locked)
 {
 	if (!quiesce_load_relaxed(&array->missed)) /* Relaxed: a hint. */
 		return false;
-	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
-		quiesce__lock(&array->lock);
+	note_begin(array, locked);
 	if (quiesce_load_relaxed(&array->missed)) { /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: under the lock; numbers. */
 	}
-	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
-		quiesce__unlock(&array->lock);
+	note_end(array, locked);
 	return true;
 }
 
