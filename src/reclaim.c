@@ -16,7 +16,6 @@
  */
 #include "reclaim.h"
 #include "hazptr.h"
-#include "helper.h"
 #include "rcu.h"
 #include "ring.h"
 #include "shazptr.h"
@@ -26,6 +25,8 @@
 #define TELL_BYTES 65536u /* a thread tells the process-wide sum in steps of this */
 #define BACKPRESSURE_NS 2000000u
 #define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
+
+int64_t quiesce__garbage;
 
 static void push_overflow(struct rcu_head *head)
 {
@@ -82,11 +83,6 @@ static void wait_for_room(struct quiesce__ring *ring)
 	quiesce_store_relaxed(&ring->blocked, 0); /* Relaxed: nobody sleeps on it now. */
 }
 
-static bool above_ceiling(void)
-{
-	return quiesce__garbage_above(quiesce_load_relaxed(&quiesce__settings.ceiling)); /* Relaxed: a setting. */
-}
-
 /* The process has too much garbage: hurry, and sleep if allowed until there is less. */
 static void push_back(struct quiesce_tls_v1 *self)
 {
@@ -101,14 +97,14 @@ static void push_back(struct quiesce_tls_v1 *self)
 		if (!quiesce__may_sleep(self))
 			return;
 		platform_futex_wait(&quiesce__pass.done_word, done, BACKPRESSURE_NS);
-	} while (above_ceiling());
+	} while (quiesce__garbage_above_ceiling());
 }
 
 /* Tell the process-wide sum what this thread has queued. */
 static void tell_bytes(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
 {
 	quiesce__ring_tell(ring);
-	if (above_ceiling())
+	if (quiesce__garbage_above_ceiling())
 		push_back(self);
 }
 
@@ -266,7 +262,7 @@ bool quiesce__pass_wait(uint64_t deadline)
 }
 
 /* Has every callback that this thread can know of run? */
-static bool nothing_queued(void)
+bool quiesce__nothing_queued(void)
 {
 	struct quiesce_stats stats = { .garbage_objects = 0 };
 
@@ -274,7 +270,7 @@ static bool nothing_queued(void)
 	return stats.garbage_objects == 0;
 }
 
-static bool barrier_is_misuse(void)
+bool quiesce__barrier_is_misuse(void)
 {
 	if (rcu_read_lock_held()) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
@@ -293,60 +289,8 @@ void quiesce_rcu_barrier(void)
 {
 	quiesce__init();
 	quiesce__fork_check();
-	if (!barrier_is_misuse() && !nothing_queued())
+	if (!quiesce__barrier_is_misuse() && !quiesce__nothing_queued())
 		quiesce__pass_wait(0);
-}
-
-/* Is nothing queued of either kind, of which each may queue the other, and nothing under way? */
-static bool all_done(uint64_t deadline)
-{
-	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
-
-	quiesce__reclaim_stats(&before);
-	if (before.garbage_objects || !quiesce__hazptr_all_done(deadline))
-		return false;
-	quiesce__reclaim_stats(&after);
-	return !after.garbage_objects && after.callbacks_queued == before.callbacks_queued;
-}
-
-static void stop_worker(uint64_t deadline)
-{
-	struct quiesce__worker *w = &quiesce__worker;
-	uint32_t running;
-
-	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the kick is a fence. */
-	/* CB4: acquire, pairs with CB4 in worker_main() */
-	while ((running = quiesce_load_acquire(CB4, &w->running))) {
-		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
-			return; /* somebody queued meanwhile and has started another: leave it to them */
-		if (deadline && platform_now_ns() >= deadline)
-			return; /* it will end when it can */
-		quiesce__worker_kick();
-		platform_futex_wait(&w->running, running, BACKPRESSURE_NS);
-	}
-}
-
-int quiesce_shutdown(uint64_t timeout_ns)
-{
-	uint64_t deadline = 0;
-
-	quiesce__init();
-	quiesce__fork_check();
-	if (timeout_ns)
-		deadline = platform_now_ns() + timeout_ns;
-	if (barrier_is_misuse())
-		return -EDEADLK;
-	/* Callbacks of one kind may queue the other. */
-	while (!all_done(deadline)) {
-		if (deadline && platform_now_ns() >= deadline)
-			return -ETIMEDOUT;
-		if (!quiesce__hazptr_barrier_until(deadline) || (!nothing_queued() && !quiesce__pass_wait(deadline)))
-			return -ETIMEDOUT;
-	}
-	stop_worker(deadline);
-	quiesce__shazptr_stop_thread(deadline);
-	quiesce__helper_stop(deadline);
-	return 0;
 }
 
 /* Relaxed throughout: statistics.  What has run is read before what was queued, so that

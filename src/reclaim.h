@@ -8,6 +8,10 @@
 /* Let the worker run a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
 bool quiesce__reclaim_has_worker(void);
+/* Has every callback of call_rcu() that this thread can know of run? */
+bool quiesce__nothing_queued(void);
+/* Would a wait for callbacks be one for oneself?  Then it is reported. */
+bool quiesce__barrier_is_misuse(void);
 /* After a section in which something was queued: where there is no worker nobody has made a pass for it yet. */
 void quiesce__reclaim_rouse(void);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);

@@ -15,6 +15,7 @@
 #define QUIESCE_RING_H
 
 #include "core.h"
+#include "garbage.h"
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_RING_SLOTS 4u
@@ -90,7 +91,6 @@ struct quiesce__queues {
 	uint64_t overflow_pushed, overflow_run;
 	bool overflow_running;
 	uint64_t freed_run; /* callbacks run from rings that are gone */
-	int64_t garbage; /* bytes told by owners less bytes reclaimed; may dip below zero */
 };
 extern struct quiesce__queues quiesce__queues;
 
@@ -134,14 +134,7 @@ static inline void quiesce__ring_tell(struct quiesce__ring *ring)
 	uint64_t bytes = ring->bytes_in - ring->bytes_told;
 
 	ring->bytes_told = ring->bytes_in;
-	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, (int64_t)bytes); /* Relaxed: a sum. */
-}
-
-static inline bool quiesce__garbage_above(uint64_t limit)
-{
-	int64_t garbage = quiesce_load_relaxed(&quiesce__queues.garbage); /* Relaxed: a sum. */
-
-	return limit && garbage > 0 && (uint64_t)garbage > limit;
+	quiesce__garbage_add((int64_t)bytes);
 }
 
 /* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */

@@ -196,7 +196,7 @@ static void run_ring(struct quiesce__ring *ring)
 	while (ring->taken != end)
 		run_chunk(ring, end - ring->taken < CHUNK ? end : ring->taken + CHUNK);
 	quiesce_store_relaxed(&ring->bytes_out, ring->bytes_out + (uint64_t)bytes); /* Relaxed: a sum. */
-	quiesce_fetch_add_relaxed(&quiesce__queues.garbage, -bytes); /* Relaxed: a sum. */
+	quiesce__garbage_add(-bytes);
 	unblock_owner(ring);
 }
 

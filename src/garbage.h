@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* garbage.h - bytes that wait for a grace period, of RCU and of all SRCU domains: one sum, one ceiling. */
+#ifndef QUIESCE_GARBAGE_H
+#define QUIESCE_GARBAGE_H
+
+#include "core.h"
+
+/* Bytes told by who queued less bytes told by who reclaimed: both tell in steps, so the sum lags a little, and may
+ * dip below zero. */
+extern int64_t quiesce__garbage;
+
+static inline void quiesce__garbage_add(int64_t bytes)
+{
+	quiesce_fetch_add_relaxed(&quiesce__garbage, bytes); /* Relaxed: a sum. */
+}
+
+static inline bool quiesce__garbage_above(uint64_t limit)
+{
+	int64_t garbage = quiesce_load_relaxed(&quiesce__garbage); /* Relaxed: a sum. */
+
+	return limit && garbage > 0 && (uint64_t)garbage > limit;
+}
+
+static inline bool quiesce__garbage_above_ceiling(void)
+{
+	return quiesce__garbage_above(quiesce_load_relaxed(&quiesce__settings.ceiling)); /* Relaxed: a setting. */
+}
+
+#endif
