@@ -12,6 +12,7 @@
 #include "held.h"
 #include "helper.h"
 #include "percpu.h"
+#include "queue.h"
 #include "reclaim.h"
 #include "shazptr.h"
 
@@ -62,6 +63,8 @@ static void settings_from_environment(void)
 		quiesce__settings.stall_ns = strtoull(text, NULL, 10) * 1000000;
 	if ((text = platform_getenv("QUIESCE_CEILING")))
 		quiesce__settings.ceiling = strtoull(text, NULL, 10);
+	if ((text = platform_getenv("QUIESCE_THROTTLE")))
+		quiesce__settings.throttle = *text != '0';
 }
 
 static void fence_from_environment(void)
@@ -175,6 +178,13 @@ void quiesce_set_garbage_ceiling(uint64_t bytes)
 {
 	quiesce__init();
 	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
+	quiesce__tell_bytes_changed();
+}
+
+void quiesce_set_throttle(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
 }
 
 int quiesce_set_worker_cpu(int cpu)
@@ -219,6 +229,8 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
 	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
 	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
+	stats->queues = quiesce_load_relaxed(&quiesce__queues.nr);     /* Relaxed: as above. */
+	stats->queues_visited = quiesce__queues_visited();
 }
 
 void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)

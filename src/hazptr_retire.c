@@ -23,7 +23,7 @@
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
- * CB3  object queued, then is the worker asleep      | asleep, then any objects
+ * CB9  object queued, then is the worker asleep      | asleep, then any objects
  */
 #include "retired.h"
 
@@ -216,12 +216,12 @@ struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct ha
 
 bool quiesce__retired_tell_worker(void)
 {
-	/* CB3: pairs with CB3 in worker_sleep() */
-	quiesce_fence_full(CB3);
+	/* CB9: full, pairs with CB9 in worker_sleep() */
+	quiesce_fence_full(CB9);
 	if (!quiesce__worker_ensure())
 		return false;
-	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_ASLEEP) /* Relaxed: CB3. */
-		quiesce__worker_kick();
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_ASLEEP) /* Relaxed: CB9. */
+		quiesce__worker_wake();
 	return true;
 }
 

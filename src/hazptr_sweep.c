@@ -46,7 +46,7 @@ static bool any_queued(void)
 
 bool quiesce__hazptr_left(void)
 {
-	/* Relaxed: CB3 and HP4 order them.  Who sweeps now has some, and may leave some. */
+	/* Relaxed: CB9 and HP4 order them.  Who sweeps now has some, and may leave some. */
 	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.left) ||
 	       quiesce_load_relaxed(&quiesce__sweep.keeps) || any_queued(); /* Relaxed: as above. */
 }

@@ -12,7 +12,7 @@
  */
 #include "helper.h"
 
-#include "ring.h"
+#include "reclaim.h"
 
 #define LATER_NS 5000000u /* a round: heads wait one to two of them */
 #define STOP_STEP_NS 1000000u

@@ -56,13 +56,14 @@
 	X(PR3) /* one change of mode of a reference count | the next */       \
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
-	X(CB2) /* queue slot emptied | slot reused */                         \
-	X(CB3) /* object queued, then is the worker asleep | asleep, then any objects */ \
+	X(CB2) /* grace period over, then ready | ready, then freed */        \
+	X(CB3) /* queued, then listed read | unlisted, then queued read */     \
 	X(CB4) /* callbacks have run | rcu_barrier returns */                 \
-	X(CB5) /* overflow list push | worker takes the list */               \
-	X(CB6) /* producer sleeps on a full queue | worker made room */       \
+	X(CB5) /* object pushed to a list for want of memory | list taken */  \
+	X(CB6) /* queue listed | list taken */                                \
 	X(CB7) /* rcu_barrier asks | pass begins */                           \
 	X(CB8) /* work came, then is a pass running | pass over, then did work come */ \
+	X(CB9) /* queue listed, then is the worker asleep | asleep, then any listed */ \
 	X(FK1) /* gate closed, then do callbacks run | callbacks run, then is it closed */ \
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
@@ -96,7 +97,8 @@
 	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
-	X(cb_overflow_lost, "the overflow list is not looked at")                      \
+	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
+	X(cb_unlisted_unchecked, "what came while its queue was in a pass is not looked at") \
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
@@ -175,8 +177,7 @@
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
 	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \
 	X(table_walk_wide, "an iteration goes on behind all that a bucket of the smaller array stands for") \
-	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for") \
-	X(cb_full_overwrites, "a full queue is not noticed")
+	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,
 enum quiesce_label { QUIESCE_LABELS(QUIESCE_X) QUIESCE_NR_LABELS };

@@ -26,9 +26,8 @@
  * RU8  uncounted++ then reads; accesses then uncounted-- | unlink, then count read; then free
  * GP1  result for a waiter                      | the waiter returns
  *
- * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update",
- * IEEE TPDS 23(2), 2012, for the idea of a reader without fences; the numbering
- * and the single membarrier are ours and argued in docs/design/rcu.md.
+ * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, for the
+ * idea of a reader without fences; the numbering and the single membarrier are ours and argued in docs/design/rcu.md.
  */
 #include "rcu.h"
 #include "reclaim.h"
@@ -475,14 +474,18 @@ static bool wait_is_misuse(const char *what, const void *caller)
 
 void quiesce_synchronize_rcu(void)
 {
-	if (!wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
-		quiesce__rcu_wait(QUIESCE_PLAIN);
+	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
+		return;
+	quiesce__rcu_wait(QUIESCE_PLAIN);
+	quiesce__reclaim_here(false);
 }
 
 void quiesce_synchronize_rcu_expedited(void)
 {
-	if (!wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
-		quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	if (wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
+		return;
+	quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	quiesce__reclaim_here(false);
 }
 
 /* ---- cookies ---- */

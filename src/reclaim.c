@@ -1,163 +1,167 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim.c - deferred callbacks, the callers' side: queueing, back-pressure, barrier.
+/* reclaim.c - deferred callbacks, the callers' side: queueing, and the owner's share of freeing.
  *
- *   call_rcu():    push to own ring -> does the worker sleep? wake it
- *   worker (or, without one, the caller) makes a pass:
- *                  snapshot all rings -> one grace period -> run what the snapshot covers
- *   rcu_barrier(): wait for a pass that began after the call
+ *   call_rcu(), kfree_rcu():  append to the own queue -> is it listed? if not, list it and wake the worker if it sleeps
+ *                             -> each 16 times: free up to 32 objects whose grace period is over, tell the garbage
  *
- * I1. Whoever may not sleep (in a section, in a callback) and finds its ring full, or
- *     has none, pushes to the overflow list, linked through the rcu_head: nothing is
- *     lost when memory is short.  kfree_rcu_mightsleep() has no rcu_head but may sleep.
- * I2. A thread that may sleep never has more than its ring's worth of garbage, and
- *     sleeps while the process has more than the ceiling.
+ * I1. Nobody here waits for a reader, a callback, the worker, or another thread's turn in a queue, and no callback runs
+ *     here: callers hold locks that readers and callbacks take.  Only the setting of quiesce_set_throttle() makes
+ *     call_rcu() wait.
+ * I2. Without memory for a segment an object is linked through its rcu_head, in its thread's queue; a thread that cannot
+ *     have a queue pushes to one of several lists.  Nothing is lost when memory is short.  kfree_rcu_mightsleep() has no
+ *     rcu_head, but may sleep.
+ * I3. Garbage is bounded by who calls rcu_throttle(): there, no thread goes on while the process has more than the
+ *     ceiling.  Each thread tells the process-wide sum in steps, which together are at most a quarter of the ceiling.
  *
- * The barrier ledger of both sides is in worker.c.
+ * The barrier ledger of both sides is in pass.c.
  */
 #include "reclaim.h"
-#include "hazptr.h"
+#include "queue.h"
 #include "rcu.h"
-#include "ring.h"
-#include "shazptr.h"
 
-#include <errno.h>
+#if defined(QUIESCE_SIM)
+#define LOOK_BYTES 8192
+#define FREE_AT_ONCE 2u
+#else
+#define LOOK_BYTES 65536 /* the owner looks after so many bytes, */
+#define FREE_AT_ONCE 32u
+#endif
+#define LOOK_OBJECT 4096 /* of which each object has so many more: after 16 small ones */
+#define FILLED (4 * QUIESCE_WELL_FILLED) /* the worker, which adapts to what comes, is to be woken */
 
-#define TELL_BYTES 65536u /* a thread tells the process-wide sum in steps of this */
-#define BACKPRESSURE_NS 2000000u
-#define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
-
-int64_t quiesce__garbage;
-
-static void push_overflow(struct rcu_head *head)
+/* Above the ceiling: expedite. */
+static void hurry(void)
 {
-	struct quiesce__queues *q = &quiesce__queues;
-	struct rcu_head *old = quiesce_load_relaxed(&q->overflow); /* Relaxed: the exchange decides. */
-
-	/* Counted before it can run, so that pushed less run never misses another object.
-	 * Relaxed: the exchange follows. */
-	quiesce_fetch_add_relaxed(&q->overflow_pushed, (uint64_t)1);
-	do
-		head->next = old;
-	/* CB5: full, pairs with CB5 in snapshot() */
-	while (!quiesce_cmpxchg(CB5, &q->overflow, &old, head));
+	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
+	if (quiesce__worker_ensure())
+		quiesce__worker_wake();
+	else
+		quiesce__report_no_worker();
 }
 
-static struct quiesce__ring *ring_new(struct quiesce_tls_v1 *self)
+/* Tell the process-wide sum what this thread has queued, if it is a step. */
+static void tell(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	struct quiesce__ring *ring;
-
-	if (!quiesce__may_have_queue(self))
-		return NULL;
-	ring = platform_pages_get(sizeof *ring);
-	if (!ring)
-		return NULL;
-	quiesce__lock(&quiesce__queues.lock);
-	ring->next = quiesce__queues.rings;
-	quiesce__queues.rings = ring;
-	quiesce__unlock(&quiesce__queues.lock);
-	self->ring = ring;
-	return ring;
+	/* Relaxed: a policy. */
+	if (quiesce__queue_bytes(queue) - queue->told < quiesce_load_relaxed(&quiesce__queues.tell_bytes))
+		return;
+	quiesce__queue_tell(queue);
+	if (!quiesce__garbage_above_ceiling())
+		return;
+	hurry();
+	if (quiesce_load_relaxed(&quiesce__settings.throttle) && quiesce__may_sleep(self)) /* Relaxed: a setting. */
+		quiesce_rcu_throttle();
 }
 
-/* Sleep until the worker has emptied some of @ring. */
-static void wait_for_room(struct quiesce__ring *ring)
+/* The worker need not wait for more. */
+static void tell_filled(struct quiesce__queue *queue)
 {
-	quiesce__count(backpressure);
-	while (quiesce__ring_full(ring)) {
-		if (!quiesce__worker_ensure()) {
-			uint32_t done = quiesce_load_relaxed(&quiesce__pass.done_word); /* Relaxed: timed. */
+	uint64_t nr = queue->callbacks.queued + queue->frees.queued;
 
-			quiesce__pass_yourself();
-			if (quiesce__ring_full(ring)) /* somebody else makes the pass */
-				platform_futex_wait(&quiesce__pass.done_word, done, BACKPRESSURE_NS);
-			continue;
-		}
-		/* CB6: full, pairs with CB6 in unblock_owner() */
-		quiesce_xchg(CB6, &ring->blocked, 1);
-		if (!quiesce__ring_full(ring))
-			break;
-		quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a wish. */
-		quiesce__worker_kick();
-		platform_futex_wait(&ring->blocked, 1, LOOK_AGAIN_NS);
-	}
-	quiesce_store_relaxed(&ring->blocked, 0); /* Relaxed: nobody sleeps on it now. */
+	if (quiesce_likely(nr < queue->full_at))
+		return;
+	queue->full_at = nr + FILLED;
+	quiesce_store_relaxed(&quiesce__worker.filled, 1); /* Relaxed: a best-effort hint. */
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_BATCHING) /* Relaxed: as above. */
+		quiesce__worker_wake();
 }
 
-/* The process has too much garbage: hurry, and sleep if allowed until there is less. */
-static void push_back(struct quiesce_tls_v1 *self)
+static void free_some(struct quiesce__queue *queue)
 {
-	quiesce__count(backpressure);
-	do {
-		uint32_t done = quiesce_load_relaxed(&quiesce__pass.done_word); /* Relaxed: the sleep is timed. */
-
-		quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a wish. */
-		if (!quiesce__worker_ensure())
-			return; /* rouse_worker() made a pass already */
-		quiesce__worker_kick();
-		if (!quiesce__may_sleep(self))
-			return;
-		platform_futex_wait(&quiesce__pass.done_word, done, BACKPRESSURE_NS);
-	} while (quiesce__garbage_above_ceiling());
+	/* Relaxed: a hint. */
+	if (quiesce_load_relaxed(&queue->ready) == quiesce_load_relaxed(&queue->freeing.taken) || !quiesce__trylock(&queue->lock))
+		return;
+	quiesce__free_ready(queue, FREE_AT_ONCE);
+	quiesce__unlock(&queue->lock);
 }
 
-/* Tell the process-wide sum what this thread has queued. */
-static void tell_bytes(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
+/* Now and then. */
+static QUIESCE_COLD void look(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	quiesce__ring_tell(ring);
-	if (quiesce__garbage_above_ceiling())
-		push_back(self);
+	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
+	free_some(queue);
+	tell_filled(queue);
+	tell(self, queue);
 }
 
-/* Wake the worker if it sleeps; a nap is broken off only for a well-filled queue. */
-static void rouse_worker(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
+/* Something is listed, or spilled: somebody has to make a pass. */
+static void wake_if_asleep(void)
 {
 	uint32_t sleep;
 
-	/* CB3: pairs with CB3 in worker_sleep() */
-	quiesce_fence_mode(CB3);
-	sleep = quiesce_load_relaxed(&quiesce__worker.sleep); /* Relaxed: CB3. */
+	/* CB9: full, pairs with CB9 in worker_sleep() */
+	quiesce_fence_full(CB9);
+	sleep = quiesce_load_relaxed(&quiesce__worker.sleep); /* Relaxed: CB9. */
 	if (quiesce_likely(sleep == QUIESCE_AWAKE && quiesce__reclaim_has_worker()))
 		return;
-	if (!quiesce__worker_ensure()) {
-		if (quiesce__may_sleep(self))
-			quiesce__pass_yourself();
-		return;
-	}
-	if (sleep >= QUIESCE_ASLEEP || !ring || quiesce__ring_well_filled(ring))
-		quiesce__worker_kick();
+	if (quiesce__worker_ensure() && sleep >= QUIESCE_ASLEEP)
+		quiesce__worker_wake();
 }
 
-void quiesce__reclaim_rouse(void)
+static QUIESCE_COLD void list(struct quiesce__queue *queue)
 {
-	rouse_worker(quiesce__self(), quiesce__self()->ring);
+	/* Worth a pass at once is what comes from now on. */
+	queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
+	if (quiesce__queue_list(queue))
+		wake_if_asleep();
 }
 
-static void queued(struct quiesce_tls_v1 *self, struct quiesce__ring *ring)
+static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, size_t bytes)
 {
-	rouse_worker(self, ring);
-	if (ring && quiesce_unlikely(ring->bytes_in - ring->bytes_told >= TELL_BYTES))
-		tell_bytes(self, ring);
+	/* CB3: pairs with CB3 in take_queue() */
+	quiesce_fence_mode(CB3);
+	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)) /* Relaxed: CB3. */
+		list(queue);
+	queue->until_look -= (int64_t)(bytes + LOOK_OBJECT);
+	if (quiesce_unlikely(queue->until_look < 0))
+		look(self, queue);
 }
 
-/* The calling thread's ring with room for one more, or NULL. */
-static struct quiesce__ring *ring_with_room(struct quiesce_tls_v1 *self)
-{
-	struct quiesce__ring *ring = self->ring;
+/* ---- without memory ---- */
 
-	if (quiesce_unlikely(!ring))
-		ring = ring_new(self);
-	if (!ring || quiesce_likely(!quiesce__ring_full(ring)))
-		return ring;
-	if (!quiesce__may_sleep(self))
-		return NULL;
-	wait_for_room(ring);
-	return ring;
+static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, struct rcu_head *head, size_t bytes)
+{
+	/* Counted before it can run, so that what was queued less what has run never misses another object.
+	 * Relaxed throughout: the exchange follows. */
+	quiesce_store_relaxed(&queue->spilled, queue->spilled + 1);
+	quiesce_store_relaxed(&queue->callbacks.bytes, queue->callbacks.bytes + bytes);
+	quiesce__spill_push(&queue->spill, head);
+	queued(self, queue, bytes);
+}
+
+/* Threads that exit, and those that cannot have a queue. */
+static QUIESCE_COLD void spill_anywhere(const struct quiesce_tls_v1 *self, struct rcu_head *head, size_t bytes)
+{
+	struct quiesce__shard *shard = &quiesce__queues.shard[(uintptr_t)self / 4096 % QUIESCE_NR_SHARDS];
+
+	/* Relaxed throughout: as above. */
+	quiesce_fetch_add_relaxed(&shard->spilled, (uint64_t)1);
+	quiesce_fetch_add_relaxed(&shard->bytes, (uint64_t)bytes);
+	quiesce__garbage_add((int64_t)bytes);
+	quiesce__spill_push(&shard->spill, head);
+	wake_if_asleep();
+	if (quiesce__garbage_above_ceiling())
+		hurry();
+}
+
+/* ---- calls ---- */
+
+static inline struct quiesce__queue *own_queue(struct quiesce_tls_v1 *self)
+{
+	return quiesce_likely(self->queue != NULL) ? self->queue : quiesce__queue_new(self);
+}
+
+static inline bool append(struct quiesce__queue *queue, struct rcu_head *head, uintptr_t func, size_t bytes)
+{
+	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+		return quiesce__append_item(&queue->frees, (uintptr_t)head - (func - 1), bytes);
+	return quiesce__append_item(&queue->callbacks, (uintptr_t)head, bytes);
 }
 
 void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__ring *ring;
+	struct quiesce__queue *queue;
 
 	if (quiesce_unlikely(!head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_rcu() with a NULL %s", head ? "function" : "rcu_head");
@@ -165,21 +169,19 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	}
 	quiesce__fork_check();
 	head->func = func;
-	ring = ring_with_room(self);
-	if (quiesce_likely(ring != NULL)) {
-		quiesce__ring_push(ring, (uintptr_t)head, bytes);
-	} else {
-		push_overflow(head);
-		quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a wish. */
-		quiesce__scan_press(QUIESCE_PLAIN);
-	}
-	queued(self, ring);
+	queue = own_queue(self);
+	if (quiesce_unlikely(!queue))
+		spill_anywhere(self, head, bytes);
+	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
+		queued(self, queue, bytes);
+	else
+		spill(self, queue, head, bytes);
 }
 
 void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__ring *ring;
+	struct quiesce__queue *queue;
 
 	if (!object)
 		return;
@@ -188,146 +190,26 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 		return;
 	}
 	quiesce__fork_check();
-	ring = ring_with_room(self);
-	if (quiesce_unlikely(!ring)) {
-		quiesce__init();
-		quiesce__rcu_wait(QUIESCE_EXPEDITED);
-		platform_free(object);
+	queue = own_queue(self);
+	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
+		queued(self, queue, bytes);
+		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
+			quiesce_rcu_throttle();
 		return;
 	}
-	quiesce__ring_push(ring, (uintptr_t)object | QUIESCE_SLOT_FREE, bytes);
-	queued(self, ring);
+	quiesce__init();
+	quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	platform_free(object);
 }
 
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 {
-	struct quiesce__ring *ring = self->ring;
+	struct quiesce__queue *queue = self->queue;
 
-	if (!ring)
+	if (!queue)
 		return;
-	self->ring = NULL;
-	/* What is not told now never will be, but is taken off when it is reclaimed.  Relaxed: a sum. */
-	quiesce__ring_tell(ring);
-	/* CB1: release, pairs with CB1 in free_rings() */
-	quiesce_store_release(CB1, &ring->owner_gone, 1);
-}
-
-/* ---- waiting for callbacks ---- */
-
-/* Has pass @number ended? */
-static bool pass_done(uint64_t number)
-{
-	/* CB4: acquire, pairs with CB4 in pass_end() */
-	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.done) - number) >= 0;
-}
-
-static bool wait_for_pass(uint64_t number, uint64_t deadline)
-{
-	while (!pass_done(number)) {
-		/* CB4: acquire, pairs with CB4 in pass_end() */
-		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
-		uint64_t now = deadline ? platform_now_ns() : 0;
-
-		if (deadline && now >= deadline)
-			return false;
-		if (!quiesce__worker_ensure()) {
-			quiesce__pass_yourself();
-			if (!pass_done(number))
-				platform_futex_wait(&quiesce__pass.done_word, word, BACKPRESSURE_NS);
-			continue;
-		}
-		quiesce__worker_kick();
-		if (!pass_done(number))
-			platform_futex_wait(&quiesce__pass.done_word, word,
-					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
-	}
-	return true;
-}
-
-bool quiesce__pass_wait(uint64_t deadline)
-{
-	uint64_t number;
-	bool done;
-
-	/* CB4: full, pairs with CB4 in pass_end() */
-	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
-	/* CB7: full, pairs with CB7 in pass_begin() */
-	quiesce_fence_full(CB7);
-	number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
-	if (QUIESCE_MUTANT(cb_barrier_early))
-		number--;
-	done = wait_for_pass(number, deadline);
-	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a wish withdrawn. */
-	return done;
-}
-
-/* Has every callback that this thread can know of run? */
-bool quiesce__nothing_queued(void)
-{
-	struct quiesce_stats stats = { .garbage_objects = 0 };
-
-	quiesce__reclaim_stats(&stats);
-	return stats.garbage_objects == 0;
-}
-
-bool quiesce__barrier_is_misuse(void)
-{
-	if (rcu_read_lock_held()) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"rcu_barrier() inside an RCU read-side section would wait for itself");
-		return true;
-	}
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
-				"rcu_barrier() inside a callback would wait for itself");
-		return true;
-	}
-	return false;
-}
-
-void quiesce_rcu_barrier(void)
-{
-	quiesce__init();
-	quiesce__fork_check();
-	if (!quiesce__barrier_is_misuse() && !quiesce__nothing_queued())
-		quiesce__pass_wait(0);
-}
-
-/* Relaxed throughout: statistics.  What has run is read before what was queued, so that
- * the difference never misses an object. */
-static void add_ring(struct quiesce_stats *stats, const struct quiesce__ring *ring)
-{
-	uint64_t bytes_out = quiesce_load_relaxed(&ring->bytes_out); /* Relaxed: as above. */
-	/* CB4: acquire, pairs with CB4 in run_chunk() */
-	uint64_t run = quiesce_load_acquire(CB4, &ring->run);
-	uint64_t queued = quiesce_load_relaxed(&ring->queued); /* Relaxed: as above. */
-
-	stats->callbacks_run += run;
-	stats->callbacks_queued += queued;
-	stats->garbage_objects += queued - run;
-	stats->garbage_bytes += quiesce_load_relaxed(&ring->bytes_in) - bytes_out; /* Relaxed: as above. */
-}
-
-static void add_overflow(struct quiesce_stats *stats, const struct quiesce__queues *q)
-{
-	/* CB4: acquire, pairs with CB4 in run_overflow() */
-	uint64_t run = quiesce_load_acquire(CB4, &q->overflow_run);
-	uint64_t pushed = quiesce_load_relaxed(&q->overflow_pushed); /* Relaxed: as above. */
-
-	stats->callbacks_run += run;
-	stats->callbacks_queued += pushed;
-	stats->garbage_objects += pushed - run;
-}
-
-void quiesce__reclaim_stats(struct quiesce_stats *stats)
-{
-	struct quiesce__queues *q = &quiesce__queues;
-
-	quiesce__lock(&q->lock);
-	stats->callbacks_run = stats->callbacks_queued = q->freed_run;
-	for (struct quiesce__ring *ring = q->rings; ring; ring = ring->next)
-		add_ring(stats, ring);
-	quiesce__unlock(&q->lock);
-	add_overflow(stats, q);
-	stats->worker_running = quiesce__reclaim_has_worker();
+	self->queue = NULL;
+	quiesce__queue_tell(queue);
+	quiesce__queue_leave(queue);
+	wake_if_asleep();
 }

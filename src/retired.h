@@ -4,7 +4,8 @@
 #define QUIESCE_RETIRED_H
 
 #include "hazptr.h"
-#include "ring.h"
+#include "queue.h"
+#include "reclaim.h"
 
 #define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* on an entry: protected, as an earlier round of the look has found */
 

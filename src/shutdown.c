@@ -3,12 +3,9 @@
 #include "hazptr.h"
 #include "helper.h"
 #include "reclaim.h"
-#include "ring.h"
 #include "shazptr.h"
 
 #include <errno.h>
-
-#define STOP_STEP_NS 2000000u
 
 /* Is nothing queued of either kind, of which each may queue the other, and nothing under way? */
 static bool all_done(uint64_t deadline)
@@ -20,23 +17,6 @@ static bool all_done(uint64_t deadline)
 		return false;
 	quiesce__reclaim_stats(&after);
 	return !after.garbage_objects && after.callbacks_queued == before.callbacks_queued;
-}
-
-static void stop_worker(uint64_t deadline)
-{
-	struct quiesce__worker *w = &quiesce__worker;
-	uint32_t running;
-
-	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the kick is a fence. */
-	/* CB4: acquire, pairs with CB4 in worker_main() */
-	while ((running = quiesce_load_acquire(CB4, &w->running))) {
-		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
-			return; /* somebody queued meanwhile and has started another: leave it to them */
-		if (deadline && platform_now_ns() >= deadline)
-			return; /* it will end when it can */
-		quiesce__worker_kick();
-		platform_futex_wait(&w->running, running, STOP_STEP_NS);
-	}
 }
 
 int quiesce_shutdown(uint64_t timeout_ns)
@@ -56,7 +36,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 		if (!quiesce__hazptr_barrier_until(deadline) || (!quiesce__nothing_queued() && !quiesce__pass_wait(deadline)))
 			return -ETIMEDOUT;
 	}
-	stop_worker(deadline);
+	quiesce__worker_stop(deadline);
 	quiesce__shazptr_stop_thread(deadline);
 	quiesce__helper_stop(deadline);
 	return 0;

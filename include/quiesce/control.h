@@ -8,6 +8,7 @@
  *	QUIESCE_SLOTS=auto|mm_cid|cpu_id|thread  where hazard pointers of many threads have their slots
  *	QUIESCE_STALL_MS=N                 report a wait older than that (0: never; default 10000)
  *	QUIESCE_CEILING=BYTES              garbage ceiling
+ *	QUIESCE_THROTTLE=0|1               call_rcu() and call_srcu() wait above the ceiling
  *	QUIESCE_ALLOW_COPIES=1             do not abort when two copies of the library are loaded
  */
 #ifndef QUIESCE_CONTROL_H
@@ -51,9 +52,19 @@ QUIESCE_API void quiesce_set_skip_self_scan(int on);
  * Expedited grace periods are not affected. */
 QUIESCE_API void quiesce_set_yield(int on);
 
-/** quiesce_set_garbage_ceiling - bytes of unreclaimed objects above which call_rcu() sleeps
- * where it may.  Default 64 MiB.  0: no ceiling. */
+/** quiesce_set_garbage_ceiling - bytes of unreclaimed objects of call_rcu(), kfree_rcu() and call_srcu() above which
+ * grace periods are expedited and rcu_throttle() waits.  Default 64 MiB.  0: no ceiling.
+ *
+ * Threads tell their garbage in steps that together are at most a quarter of the ceiling (64 KiB at most and 1 KiB at
+ * least for each thread), so that much more may be there. */
 QUIESCE_API void quiesce_set_garbage_ceiling(uint64_t bytes);
+
+/** quiesce_set_throttle - shall call_rcu(), kfree_rcu() and call_srcu() wait above the ceiling, as rcu_throttle() does?
+ *
+ * Default no: they never wait, because callers hold locks that readers and callbacks take, and a program bounds its
+ * garbage by rcu_throttle() where it holds none.  With 1 they wait wherever they are not in an RCU section or a callback:
+ * for programs of which every call is made without such locks. */
+QUIESCE_API void quiesce_set_throttle(int on);
 
 /** quiesce_set_worker_cpu - run the worker thread on @cpu, -1: anywhere.
  * Return: 0 or -errno (the setting is kept for a worker that starts later). */
@@ -95,7 +106,7 @@ struct quiesce_stats {
 	uint64_t callbacks_run;
 	uint64_t garbage_bytes;        /* now */
 	uint64_t garbage_objects;      /* now */
-	uint64_t backpressure;         /* times call_rcu() slept at the ceiling */
+	uint64_t backpressure;         /* times rcu_throttle() waited for less garbage */
 	uint32_t readers;              /* registered threads, now */
 	uint32_t worker_running;
 	uint64_t shazptr_waits;        /* calls of synchronize_shazptr() */
@@ -110,6 +121,8 @@ struct quiesce_stats {
 	uint64_t hazptr_scans;         /* looks at all slots for them */
 	uint64_t hazptr_swept;         /* objects that another thread than their own reclaimed or left protected */
 	uint64_t srcu_grace_periods;   /* of all domains */
+	uint64_t queues;               /* of threads that use call_rcu(), now */
+	uint64_t queues_visited;       /* by passes of the worker, or of who makes one: those that had something */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

@@ -36,7 +36,7 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
 
 struct quiesce__reader; /* registry entry, private */
-struct quiesce__ring;   /* queue of retired objects, private */
+struct quiesce__queue;  /* queue of retired objects, private */
 struct quiesce__retired; /* the same of hazard pointers, private */
 
 /* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
@@ -50,7 +50,7 @@ struct quiesce__near {
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
-	struct quiesce__ring *ring;     /* NULL until the first call_rcu() */
+	struct quiesce__queue *queue;   /* NULL until the first call_rcu() */
 	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
@@ -198,7 +198,8 @@ QUIESCE_API void quiesce_synchronize_rcu_expedited(void);
 /** synchronize_rcu - wait until every read-side section that is now open has ended.
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
- *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.
+ *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.  Creates no thread and runs no
+ *   callback; where no worker thread can be had it frees what kfree_rcu() has queued.
  * Cost: one membarrier, and sleep while a reader is in the way.  Readers that are
  *   in the way for 50 us are made to give up the CPU; see quiesce_set_yield().
  * Orders: full fence before and after.
@@ -260,17 +261,21 @@ struct rcu_head {
 QUIESCE_API void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
 QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);
 QUIESCE_API void quiesce_rcu_barrier(void);
+QUIESCE_API void quiesce_rcu_throttle(void);
 
 /* What an object counts as when its size is not told. */
 #define QUIESCE_OBJECT_BYTES 64
 
 /** call_rcu - call @func(@head) after a grace period.
- * @head: in the object to be reclaimed; @func: run by a worker thread, may call call_rcu().
+ * @head: in the object to be reclaimed; @func: run by a worker thread, may call call_rcu() and may wait for readers, not
+ *   for callbacks.  One that queues itself again runs some ten thousand times a second.
  *
- * Context: any thread, also in a section, not in a signal handler.  Outside a
- *   section it may sleep when the garbage exceeds its ceiling (quiesce_set_garbage_ceiling()).
- * Cost: a few stores into the thread's own queue.  If no worker thread can be had,
- *   the caller waits for the grace period and runs the callbacks itself.
+ * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.
+ *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a process does.  Runs no
+ *   callbacks.
+ * Cost: a few stores into the thread's own queue; for each 125th object a kilobyte from malloc().
+ * Bound: none by itself.  A program that retires faster than readers let go calls rcu_throttle() at safe points.
+ *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds.
  * Return: nothing; out of memory costs speed, not the callback.
  */
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
@@ -290,7 +295,9 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 /** kfree_rcu - free() @ptr after a grace period, without a callback.
  * @ptr: from malloc(); @field: its struct rcu_head, less than 4096 bytes from its start.
  *
- * Context: as call_rcu(). */
+ * Context: as call_rcu().
+ * Cost: as call_rcu().  The thread itself frees what it has retired, once its grace period is over, some 32 objects at
+ *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms. */
 #define kfree_rcu(ptr, field)                                                                           \
 	quiesce_call_rcu(&(ptr)->field,                                                                 \
 			 (void (*)(struct rcu_head *))(1 + offsetof(__typeof__(*(ptr)), field) +        \
@@ -302,14 +309,24 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 
 /** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.
  *
- * Context: may sleep; not in a section (reported). */
+ * Context: may sleep, for memory and above the ceiling; not in a section (reported).  May create a thread.  Runs no
+ *   callbacks. */
 #define kfree_rcu_mightsleep(ptr) quiesce_kfree_rcu_mightsleep((ptr), sizeof(*(ptr)))
 
-/** rcu_barrier - wait until every callback queued before the call has run.
+/** rcu_barrier - wait until every callback queued before the call has run, and every object of kfree_rcu() is freed.
  *
- * Context: may sleep; neither in a section nor in a callback (reported, aborts).
+ * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a lock that callbacks take.
+ *   May create a thread; where none can be had it runs the callbacks itself.
  *   It is not a grace period: it returns at once when nothing is queued. */
 static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
+
+/** rcu_throttle - wait until the process has less garbage than its ceiling (quiesce_set_garbage_ceiling()).
+ *
+ * To be called now and then by threads that retire much, where they hold no lock that readers or callbacks take.
+ * Context: may sleep, as long as a reader keeps garbage; not in a section (reported).  In a callback it does nothing.
+ *   May create a thread; where none can be had it runs the callbacks itself, below the ceiling too.
+ * Cost: below the ceiling an addition to a word of the process. */
+static inline void rcu_throttle(void) { quiesce_rcu_throttle(); }
 
 QUIESCE_END_DECLS
 

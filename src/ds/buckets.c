@@ -248,15 +248,11 @@ static void tend(struct quiesce__table *table, const struct quiesce__update *u, 
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0, resizes;
+	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0;
 
 	quiesce__bucket_unlock(u->line, 0);
-	resizes = quiesce_load_relaxed(&table->resizes); /* Relaxed: a statistic. */
 	tend(table, u, change, count);
 	rcu_read_unlock();
-	/* Where there is no worker, callbacks are run by who queues them outside sections.  Relaxed: as above. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&table->resizes) != resizes))
-		quiesce__reclaim_rouse();
 }
 
 /* ---- beginning and end ---- */

@@ -153,13 +153,12 @@ static void free_tree_rcu(struct rcu_head *head)
 	free_tree(node, node->place);
 }
 
-/* In a section, where it does not wait for readers whatever the garbage; but somebody has to run the callbacks. */
+/* In a section, where it does not wait for less garbage whatever the settings: the tree is locked. */
 static void after_readers(struct node *node, void (*func)(struct rcu_head *head), size_t nr)
 {
 	rcu_read_lock();
 	quiesce_call_rcu(&node->rcu, func, nr * sizeof *node);
 	rcu_read_unlock();
-	quiesce__reclaim_rouse(); /* where there is no worker, who queues outside sections runs the callbacks */
 }
 
 static void retire(struct node *out)

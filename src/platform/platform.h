@@ -3,7 +3,7 @@
  *
  * linux/ implements it on Linux (glibc and musl), sim/ inside the simulator.
  * Nothing outside src/platform/ includes an OS header or contains an #ifdef on
- * OS or CPU.  No function here but platform_lines_get() allocates from the heap.  Functions return 0 or
+ * OS or CPU.  No function here but platform_lines_get() and platform_block_get() allocates from the heap.  Functions return 0 or
  * -errno unless their comment says otherwise.
  */
 #ifndef QUIESCE_PLATFORM_H
@@ -49,7 +49,8 @@ bool platform_thread_alive(uint32_t tid);
 bool platform_thread_runnable(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
-/* Start a detached thread with every signal blocked.  @cpus: -1, or the CPU to run on. */
+/* Start a detached thread with every signal blocked but those that an instruction of its own raises (SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGTRAP), because callbacks are the program's code.  @cpus: -1, or the CPU to run on. */
 int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu);
 /* Call quiesce__thread_exit() when the calling thread exits.  Signal-safe.
  * -EAGAIN when that cannot be promised. */
@@ -71,6 +72,9 @@ int platform_commit(void *start, size_t bytes);
 /* Fresh zeroed pages, and their return. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);
+/* Memory from the heap, not cleared, and its return. */
+void *platform_block_get(size_t bytes);
+void platform_block_put(void *start, size_t bytes);
 /* Zeroed memory aligned to a cache line, from the heap unless there is much of it, and its return. */
 void *platform_lines_get(size_t bytes);
 void platform_lines_put(void *start, size_t bytes);

@@ -14,7 +14,7 @@
  * Wrong forms, each of which must fail:
  *   UNMARKED     hazptr_drain_unmarked: who drains leaves the limit as it is
  *   OWNER_KEEPS  an owner that has emptied its queue leaves its limit at a batch
- *   UNFENCED     CB3: the worker does not fence between "asleep" and its last look
+ *   UNFENCED     CB9: the worker does not fence between "asleep" and its last look
  *   UNCHECKED    the worker does not look after it
  *   NO_HEAVY     HP1: no fence before the slot is read
  *   NO_RELOOK    who waited does not look, when he is through, whether anything came meanwhile (with BARRIER)

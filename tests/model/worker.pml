@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.pml - the worker sleeps without a time limit: is every queued object taken?
+/* worker.pml - queues are listed when they have something, and the worker sleeps without a time limit: is every object taken?
  *
- * CB3, as in src/worker.c and src/reclaim.c.  A producer queues (its store goes
- * through a store buffer), keeps only the compiler in order, reads whether the
- * worker sleeps and kicks it if so.  The worker says "asleep" (also through a
- * buffer), executes a heavy fence, looks at the queues again and sleeps by futex.
- * The producer's look may be early (a load before the store is visible is what the
- * buffer does).  An object that is never taken is an invalid end state.
+ * CB3, CB9 and CB6, as in src/reclaim.c, src/pass.c and src/worker.c.  A producer appends to its queue (its store goes
+ * through a store buffer), keeps only the compiler in order, and reads whether its queue is listed.  If not it lists it
+ * (read-modify-writes), and wakes the worker if that sleeps.  The worker takes the lists; it marks each queue as not
+ * listed, takes a snapshot, executes the heavy fence of a grace period, takes what the snapshot covers, and lists the
+ * queue again if there is more.  With nothing listed it says "asleep" (through a buffer, too), executes a fence of its
+ * own, looks at the lists again and sleeps by futex.  An object that is never taken is an invalid end state.
  *
- * -DFULL: full-fence mode.  -DSTOP: the worker is told to stop while producers
- * still queue; whoever queues after that starts a new one.
+ * -DFULL: full-fence mode.  -DSTOP: the worker is told to stop while producers still queue; whoever lists a queue after
+ * that starts a new one.
  *
  * Wrong forms, each of which must fail:
- *   NO_HEAVY      CB3:heavy (with FULL: CB3:full)
- *   NO_LIGHT      CB3:full on the producer's side (with FULL)
- *   UNCHECKED     cb_sleep_unchecked
- *   FENCE_FIRST   the fence before "asleep" is said
- *   NO_KICK       the producer does not wake
- *   KICK_QUIET    the producer says "awake" but does not wake
+ *   NO_HEAVY       RU1:heavy
+ *   NO_LIGHT       CB3:full on the producer's side (with FULL)
+ *   UNLISTED_UNCHECKED  cb_unlisted_unchecked
+ *   SNAPSHOT_FIRST the snapshot before the queue is marked as not listed, and no look after the fence
+ *   UNCHECKED      cb_sleep_unchecked
+ *   NO_FENCE       CB9:heavy
+ *   FENCE_FIRST    the fence before "asleep" is said
+ *   NO_WAKE        the producer does not wake
+ *   WAKE_QUIET     the producer says "awake" but does not wake
  *   STOP_UNCHECKED the stopped worker does not look again (with STOP)
  */
 #define NP 2
@@ -28,6 +31,8 @@
 byte queued[NP]; /* memory */
 byte taken[NP];  /* the worker's own */
 byte pending[NP]; /* in each producer's store buffer: the value of queued, 0 none */
+bool listed[NP];
+bool in_list[NP];
 bool asleep;      /* worker.sleep == ASLEEP, in memory */
 bool asleep_held; /* still in the worker's store buffer */
 bool in_futex;
@@ -59,10 +64,36 @@ inline start()
 	fi
 }
 
+/* After a full fence: the exchange that listed the queue, and the one before the look. */
+inline wake_if_asleep()
+{
+#ifdef STOP
+	none = !running;
+	if
+	:: none -> atomic { start() }
+	:: else
+	fi;
+#endif
+#ifndef NO_WAKE
+	if
+	:: asleep ->
+		d_step { seen = asleep; asleep = false };
+#ifndef WAKE_QUIET
+		if
+		:: seen -> in_futex = false
+		:: else
+		fi
+#endif
+	:: else
+	fi;
+#endif
+	skip
+}
+
 proctype producer(byte i)
 {
 	byte n = 0;
-	bool seen, none;
+	bool seen, none, mine;
 
 	do
 	:: n < NLOOP ->
@@ -73,44 +104,38 @@ proctype producer(byte i)
 		d_step { drain(i) };
 #endif
 #endif
-		seen = asleep;
-#ifdef STOP
-		none = !running;
+		seen = listed[i];
 		if
-		:: none -> atomic { drain(i); start() }
-		:: else
-		fi;
-#endif
-#ifndef NO_KICK
-		if
-		:: seen ->
-			/* The exchange drains this CPU's buffer. */
-			d_step { drain(i); seen = asleep; asleep = false };
-#ifndef KICK_QUIET
+		:: !seen ->
+			d_step { drain(i); mine = !listed[i]; listed[i] = true };
 			if
-			:: seen -> in_futex = false
+			:: mine -> in_list[i] = true; wake_if_asleep()
 			:: else
 			fi
-#endif
 		:: else
 		fi;
-#endif
-		atomic { seen = false; none = false }
+		atomic { seen = false; none = false; mine = false }
 	:: else -> break
 	od
 }
 
-#define work (queued[0] != taken[0] || queued[1] != taken[1])
+#define work (in_list[0] || in_list[1])
 #define all_taken (taken[0] == NLOOP && taken[1] == NLOOP)
 
-inline heavy()
+inline own_fence()
 {
 	d_step {
 		if
 		:: asleep_held -> asleep = true; asleep_held = false
 		:: else
 		fi
-	};
+	}
+}
+
+/* Of the grace period. */
+inline heavy()
+{
+	own_fence();
 #ifndef FULL
 #ifndef NO_HEAVY
 	d_step { drain(0) };
@@ -120,13 +145,61 @@ inline heavy()
 	skip
 }
 
-#if defined(FULL) && defined(NO_HEAVY)
+inline take(i)
+{
+	if
+	:: in_list[i] ->
+		in_list[i] = false;
+#ifdef SNAPSHOT_FIRST
+		snap[i] = queued[i];
+		listed[i] = false;
+#else
+		listed[i] = false;
+		snap[i] = queued[i];
+#endif
+		in_pass[i] = true
+	:: else
+	fi
+}
+
+inline settle(i)
+{
+	if
+	:: in_pass[i] ->
+		d_step { taken[i] = snap[i]; in_pass[i] = false };
+#if !defined(UNLISTED_UNCHECKED) && !defined(SNAPSHOT_FIRST)
+		if
+		:: queued[i] != taken[i] ->
+			d_step { again = !listed[i]; listed[i] = true };
+			if
+			:: again -> in_list[i] = true
+			:: else
+			fi;
+			again = false
+		:: else
+		fi;
+#endif
+		snap[i] = 0
+	:: else
+	fi
+}
+
+inline pass()
+{
+	take(0);
+	take(1);
+	heavy();
+	settle(0);
+	settle(1)
+}
+
+#ifdef NO_FENCE
 #define fence() skip
 #else
-#define fence() heavy()
+#define fence() own_fence()
 #endif
 
-inline doze()
+inline sleep()
 {
 #ifdef UNCHECKED
 	rest = !work;
@@ -163,18 +236,20 @@ endasleep:
 proctype worker()
 {
 	bool rest, again;
+	byte snap[NP];
+	bool in_pass[NP];
 
 	do
 	:: stop -> break
 	:: else ->
 		if
-		:: work -> d_step { taken[0] = queued[0]; taken[1] = queued[1] }
-		:: !work -> doze()
+		:: work -> pass()
+		:: !work -> sleep()
 		fi
 	od;
 #ifdef STOP
 	running = false;
-	heavy();
+	own_fence();
 #ifndef STOP_UNCHECKED
 	again = work;
 	if

@@ -1,57 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_callbacks.c - scenarios: deferred reclamation, with and without its worker. */
-#include "rcu_world.h"
-
-#define LAST_WORDS 500
-#define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item, which no reader looks at */
-
-static int nr_queued;
-
-/* What was written before call_rcu() is there for the callback. */
-static void check_and_free(struct rcu_head *head)
-{
-	struct item *item = (struct item *)head;
-
-	sim_assert(sim_data_read(LAST_WORDS_OF(item)) == LAST_WORDS);
-	world_free(item);
-}
-
-static void retire(struct item *old, void (*callback)(struct rcu_head *head))
-{
-	nr_queued++;
-	sim_data_write(LAST_WORDS_OF(old), LAST_WORDS);
-	call_rcu(&old->head, callback);
-}
-
-static void queue_one(void)
-{
-	retire(world_replace(), check_and_free);
-}
-
-static void queuer(void *nr)
-{
-	for (intptr_t i = 0; i < (intptr_t)nr; i++)
-		queue_one();
-}
-
-/* Nobody waits for the callbacks: the worker must run them all by itself. */
-static void finish_all_run(void)
-{
-	struct quiesce_stats stats;
-
-	if (world_nr_freed != nr_queued)
-		sim_fail("%d callbacks queued, %d have run, and everybody is idle", nr_queued, world_nr_freed);
-	quiesce_get_stats(&stats, sizeof stats);
-	sim_assert(stats.garbage_objects == 0);
-}
-
-static void setup_callbacks(void)
-{
-	world_begin();
-	world_readers(driver_readers);
-	sim_spawn(queuer, (void *)3, "queuer");
-	sim_spawn(queuer, (void *)2, "queuer");
-}
+#include "rcu_retired.h"
 
 /* With pauses, so that the worker goes to sleep in between. */
 static void slow_queuer(void *unused)
@@ -70,6 +19,46 @@ static void setup_slow_queue(void)
 	world_readers(1);
 	sim_spawn(slow_queuer, NULL, "queuer");
 	sim_spawn(slow_queuer, NULL, "queuer");
+}
+
+/* Who retires stays, and waits for the callback: nobody but the worker sees to it. */
+static uint32_t nr_watched[2];
+
+static void free_and_tell(struct rcu_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	check_and_free(head);
+	quiesce_fetch_add(RU3, &nr_watched[item->id % 2], 1u);
+	platform_futex_wake(&nr_watched[item->id % 2], INT32_MAX);
+}
+
+static void watcher(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
+		struct item *first = world_replace(), *old = world_replace();
+		uint32_t *watched = &nr_watched[old->id % 2], before = quiesce_load_relaxed(watched);
+
+		retire(first, check_and_free);
+		retire(old, free_and_tell);
+		while (!sim_obj_is_free(old->id)) {
+			platform_futex_wait(watched, before, PLATFORM_FOREVER);
+			before = quiesce_load_relaxed(watched);
+		}
+	}
+}
+
+static void setup_watch(void)
+{
+	world_begin();
+	sim_spawn(watcher, (void *)3, "watcher");
+	sim_spawn(watcher, (void *)2, "watcher");
+}
+
+static void setup_full_fence_watch(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_watch();
 }
 
 /* ---- rcu_barrier() ---- */
@@ -157,6 +146,30 @@ static void setup_no_worker(void)
 {
 	sim_config()->thread_start_failures = -1;
 	setup_callbacks();
+	sim_spawn(throttle_at, (void *)5, "throttled");
+}
+
+/* Whoever is at a safe point runs what others have queued, or sees to it that somebody does. */
+static void queue_and_throttle(void *unused)
+{
+	(void)unused;
+	queue_one();
+	rcu_throttle();
+}
+
+/* The first finds that there is no worker; while it tries to start one others believe in it. */
+static void queue_first(void *unused)
+{
+	queue_and_throttle(unused);
+	for (int i = 0; i < 3; i++)
+		sim_spawn(queue_and_throttle, NULL, "throttled");
+}
+
+static void setup_safe_points(void)
+{
+	sim_config()->thread_start_failures = -1;
+	world_begin();
+	sim_spawn(queue_first, NULL, "throttled");
 }
 
 static void setup_no_worker_barrier(void)
@@ -194,101 +207,6 @@ static void setup_no_arm(void)
 {
 	sim_config()->arm_exit_failures = -1;
 	setup_barrier();
-}
-
-/* ---- queues that are full ---- */
-
-static void queue_in_section(void *nr)
-{
-	rcu_read_lock();
-	for (intptr_t i = 0; i < (intptr_t)nr; i++)
-		queue_one();
-	world_look();
-	rcu_read_unlock();
-}
-
-static void queue_in_section_and_wait(void *nr)
-{
-	queue_in_section(nr);
-	rcu_barrier();
-	sim_assert(world_nr_freed >= (intptr_t)nr);
-}
-
-static void setup_overflow(void)
-{
-	world_begin();
-	world_readers(driver_readers);
-	sim_spawn(queue_in_section, (void *)7, "queuer");
-}
-
-static void setup_overflow_barrier(void)
-{
-	world_begin();
-	world_readers(1);
-	sim_spawn(queue_in_section_and_wait, (void *)6, "queuer");
-	sim_spawn(queue_in_section_and_wait, (void *)5, "queuer");
-}
-
-static void setup_full_queue(void)
-{
-	world_begin();
-	world_readers(1);
-	sim_spawn(queuer, (void *)10, "queuer");
-}
-
-static void setup_full_fence_overflow(void)
-{
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-	setup_overflow();
-}
-
-static void setup_full_fence_full_queue(void)
-{
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-	setup_full_queue();
-}
-
-static void setup_overflow_no_worker(void)
-{
-	sim_config()->thread_start_failures = -1;
-	setup_overflow_barrier();
-}
-
-static void setup_full_queue_no_worker(void)
-{
-	sim_config()->thread_start_failures = -1;
-	setup_full_queue();
-}
-
-/* Too many bytes: the queuer sleeps at the ceiling. */
-static void queue_big(void *nr)
-{
-	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
-		struct item *old = world_replace();
-
-		nr_queued++;
-		call_rcu_sized(&old->head, world_free_head, 70000);
-	}
-}
-
-static void setup_ceiling(void)
-{
-	quiesce_set_garbage_ceiling(100000);
-	world_begin();
-	world_readers(1);
-	sim_spawn(queue_big, (void *)3, "queuer");
-	sim_spawn(queue_big, (void *)3, "queuer");
-}
-
-static void finish_ceiling(void)
-{
-	struct quiesce_stats stats;
-
-	finish_all_run();
-	quiesce_get_stats(&stats, sizeof stats);
-	if (stats.backpressure)
-		sim_saw();
-	sim_assert(stats.garbage_bytes == 0);
 }
 
 /* ---- threads that queue and go ---- */
@@ -363,33 +281,6 @@ static void setup_callback_waits(void)
 static void finish_callback_waits(void)
 {
 	sim_assert(world_nr_freed == nr_queued + 1);
-}
-
-/* ---- objects without callback ---- */
-
-static void free_hook(void *object)
-{
-	world_free(object);
-}
-
-static void freer(void *unused)
-{
-	struct item *old = world_replace();
-
-	(void)unused;
-	nr_queued += 2;
-	kfree_rcu(old, head);
-	old = world_replace();
-	kfree_rcu_mightsleep(old);
-}
-
-static void setup_kfree(void)
-{
-	sim_config()->free_hook = free_hook;
-	world_begin();
-	world_readers(driver_readers);
-	sim_spawn(freer, NULL, "freer");
-	sim_spawn(freer, NULL, "freer");
 }
 
 /* ---- fork(): between prepare and parent no callback runs, and all that ran is visible ---- */
@@ -467,6 +358,11 @@ static void setup_shutdown_twice(void)
 const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "callbacks", .what = "call_rcu() and a worker", .setup = setup_callbacks, .finish = finish_all_run },
 	{ .name = "slow_queue", .what = "the worker sleeps in between", .setup = setup_slow_queue, .finish = finish_all_run },
+	{ .name = "watch", .what = "threads that wait for their callbacks", .setup = setup_watch, .finish = finish_all_run },
+	{ .name = "full_fence_watch", .what = "... without membarrier", .setup = setup_full_fence_watch,
+	  .finish = finish_all_run },
+	{ .name = "safe_points", .what = "no worker, and threads at safe points", .setup = setup_safe_points,
+	  .finish = finish_all_run },
 	{ .name = "barrier", .what = "rcu_barrier() of two threads", .setup = setup_barrier, .finish = finish_all_run },
 	{ .name = "barrier_others", .what = "rcu_barrier() for another thread's callback", .setup = setup_barrier_others,
 	  .finish = finish_all_run },
@@ -480,35 +376,20 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	  .finish = finish_all_run },
 	{ .name = "full_fence_slow", .what = "no membarrier, the worker sleeps in between", .setup = setup_full_fence_slow,
 	  .finish = finish_all_run },
-	{ .name = "full_fence_overflow", .what = "no membarrier, a full queue inside a section",
-	  .setup = setup_full_fence_overflow, .finish = finish_all_run },
-	{ .name = "full_fence_full_queue", .what = "no membarrier, waiting for room",
-	  .setup = setup_full_fence_full_queue, .finish = finish_all_run },
 	{ .name = "full_fence_no_arm", .what = "no membarrier, no exit hook", .setup = setup_full_fence_no_arm,
 	  .finish = finish_all_run },
 	{ .name = "no_arm", .what = "no exit hook can be had", .setup = setup_no_arm, .finish = finish_all_run },
-	{ .name = "overflow", .what = "a full queue inside a section", .setup = setup_overflow, .finish = finish_all_run },
-	{ .name = "overflow_barrier", .what = "... and rcu_barrier()", .setup = setup_overflow_barrier,
-	  .finish = finish_all_run },
-	{ .name = "overflow_no_worker", .what = "... and no worker", .setup = setup_overflow_no_worker,
-	  .finish = finish_all_run },
-	{ .name = "full_queue", .what = "a full queue, waiting for room", .setup = setup_full_queue,
-	  .finish = finish_all_run },
-	{ .name = "full_queue_no_worker", .what = "... without a worker", .setup = setup_full_queue_no_worker,
-	  .finish = finish_all_run },
-	{ .name = "ceiling", .what = "more garbage than allowed", .setup = setup_ceiling, .finish = finish_ceiling,
-	  .must_see = "back-pressure" },
 	{ .name = "queue_and_exit", .what = "threads queue and exit", .setup = setup_queue_and_exit,
 	  .finish = finish_all_run },
 	{ .name = "chain", .what = "callbacks queue callbacks", .setup = setup_chain, .finish = finish_all_run },
 	{ .name = "callback_waits", .what = "callbacks read and wait", .setup = setup_callback_waits,
 	  .finish = finish_callback_waits },
-	{ .name = "kfree", .what = "kfree_rcu(), kfree_rcu_mightsleep()", .setup = setup_kfree, .finish = finish_all_run },
 	{ .name = "fork", .what = "no callback runs while the process forks", .setup = setup_fork,
 	  .finish = finish_all_run },
 	{ .name = "shutdown", .what = "quiesce_shutdown() while others queue", .setup = setup_shutdown,
 	  .finish = finish_all_run },
 	{ .name = "shutdown_twice", .what = "two threads shut down", .setup = setup_shutdown_twice,
 	  .finish = finish_all_run },
+	{ .name = NULL },
 	{ .name = NULL },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_call_rcu.c - deferred callbacks: once each, after the readers, bounded, drained. */
+/* test_call_rcu.c - deferred callbacks: once each, after the readers, counted, drained. */
 #include "testing.h"
 
 struct object {
@@ -228,7 +228,7 @@ static void a_callback_may_read_and_wait(void **state)
 	assert_int_equal(o.runs, 1);
 }
 
-/* ---- overflow and bounds ---- */
+/* ---- many, and how large ---- */
 
 static void a_reader_may_queue_more_than_fits(void **state)
 {
@@ -267,114 +267,6 @@ static void sizes_are_accounted(void **state)
 	held_end(&h);
 	rcu_barrier();
 	nothing_is_left();
-}
-
-struct producer {
-	pthread_t thread;
-	struct object *o;
-	int n, produced;
-	size_t bytes;
-	uint32_t tid;
-};
-
-static void *producer_main(void *arg)
-{
-	struct producer *p = arg;
-
-	quiesce_store_relaxed(&p->tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
-	for (int i = 0; i < p->n; i++) {
-		call_rcu_sized(&p->o[i].rcu, object_run, p->bytes);
-		count_up(&p->produced);
-	}
-	return NULL;
-}
-
-static void producer_begin(struct producer *p, int n, size_t bytes)
-{
-	*p = (struct producer){ .o = zeroed((size_t)n, sizeof *p->o), .n = n, .bytes = bytes };
-	thread_must(pthread_create(&p->thread, NULL, producer_main, p));
-}
-
-static void producer_sleeps(const struct producer *p, uint64_t backpressure)
-{
-	wait_until(stats_now().backpressure > backpressure || flag_get(&p->produced) == p->n);
-	assert_true(flag_get(&p->produced) < p->n);
-	wait_until(thread_state((pid_t)quiesce_load_relaxed(&p->tid)) == 'S'); /* Relaxed: set long ago. */
-}
-
-static void producer_end(struct producer *p)
-{
-	pthread_join(p->thread, NULL);
-	rcu_barrier();
-	assert_int_equal(nr_once(p->o, p->n), p->n);
-	free(p->o);
-	nothing_is_left();
-}
-
-/* A thread tells its bytes in steps of 64 KiB, so that much more may be there. */
-static void producer_is_held_at(uint64_t ceiling, int n, size_t bytes, uint64_t slack)
-{
-	uint64_t before = stats_now().backpressure;
-	struct producer p;
-	struct held h;
-
-	quiesce_set_garbage_ceiling(ceiling);
-	held_begin(&h, NULL);
-	producer_begin(&p, n, bytes);
-	producer_sleeps(&p, before);
-	assert_in_range(stats_now().garbage_bytes, 1, ceiling + slack);
-	assert_int_equal(sum_runs(p.o, p.n), 0);
-	held_end(&h);
-	producer_end(&p);
-	quiesce_set_garbage_ceiling(64u << 20);
-}
-
-static void the_ceiling_bounds_garbage(void **state)
-{
-	(void)state;
-	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096);
-}
-
-/* Threads that come and go with a few bytes each must not wear the ceiling away. */
-static void *queue_some_bytes(void *arg)
-{
-	struct object *o = arg;
-
-	call_rcu_sized(&o->rcu, object_run, 60000);
-	return NULL;
-}
-
-static void the_ceiling_survives_short_threads(void **state)
-{
-	enum { N = 200 };
-	static struct object o[N];
-	pthread_t thread;
-
-	(void)state;
-	for (int i = 0; i < N; i++) {
-		thread_must(pthread_create(&thread, NULL, queue_some_bytes, &o[i]));
-		pthread_join(thread, NULL);
-	}
-	rcu_barrier();
-	assert_int_equal(nr_once(o, N), N);
-	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096);
-}
-
-static void a_queue_bounds_objects_without_a_ceiling(void **state)
-{
-	uint64_t before = stats_now().backpressure;
-	struct producer p;
-	struct held h;
-
-	(void)state;
-	quiesce_set_garbage_ceiling(0);
-	held_begin(&h, NULL);
-	producer_begin(&p, MORE_THAN_FITS, 1);
-	producer_sleeps(&p, before);
-	assert_in_range(stats_now().garbage_objects, 1, MORE_THAN_FITS / 2);
-	held_end(&h);
-	producer_end(&p);
-	quiesce_set_garbage_ceiling(64u << 20);
 }
 
 /* ---- shutdown ---- */
@@ -457,9 +349,6 @@ int main(int argc, char **argv)
 		TEST(a_callback_may_read_and_wait),
 		TEST(a_reader_may_queue_more_than_fits),
 		TEST(sizes_are_accounted),
-		TEST(the_ceiling_bounds_garbage),
-		TEST(the_ceiling_survives_short_threads),
-		TEST(a_queue_bounds_objects_without_a_ceiling),
 		TEST(shutdown_times_out_and_the_library_goes_on),
 		TEST(the_library_works_after_shutdown),
 		TEST(shutdown_ends_beside_a_busy_thread),

@@ -72,12 +72,17 @@ static void a_worker_starts_at_first_need(void **state)
 	assert_int_equal(stats_now().worker_running, 1);
 }
 
-static int must_be_blocked(int sig)
+static int is_fault(int sig)
 {
-	return sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN);
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
 }
 
-static void it_blocks_every_signal(void **state)
+static int must_be_blocked(int sig)
+{
+	return sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN) && !is_fault(sig);
+}
+
+static void it_blocks_every_signal_but_faults(void **state)
 {
 	unsigned long long bits;
 
@@ -87,7 +92,39 @@ static void it_blocks_every_signal(void **state)
 	for (int sig = 1; sig <= 64; sig++)
 		if (must_be_blocked(sig) && !(bits >> (sig - 1) & 1))
 			fail_msg("signal %d is not blocked in the worker", sig);
+		else if (is_fault(sig) && bits >> (sig - 1) & 1)
+			fail_msg("signal %d is blocked in the worker", sig);
 	assert_int_equal(blocked_signals(my_tid()) >> (SIGUSR1 - 1) & 1, 0);
+}
+
+static sigjmp_buf after_fault;
+
+static void on_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(after_fault, 1);
+}
+
+static void fault_and_count(struct rcu_head *head)
+{
+	if (!sigsetjmp(after_fault, 1))
+		raise(SIGSEGV);
+	else
+		count_run(head);
+}
+
+static void callbacks_may_handle_their_faults(void **state)
+{
+	static struct rcu_head head;
+	struct sigaction handle = { .sa_handler = on_fault }, old;
+	int before = flag_get(&nr_run);
+
+	(void)state;
+	assert_int_equal(sigaction(SIGSEGV, &handle, &old), 0);
+	call_rcu(&head, fault_and_count);
+	rcu_barrier();
+	sigaction(SIGSEGV, &old, NULL);
+	assert_int_equal(nr_run, before + 1);
 }
 
 static void it_stops_with_shutdown(void **state)
@@ -168,7 +205,8 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_worker_starts_at_first_need),
-		TEST(it_blocks_every_signal),
+		TEST(it_blocks_every_signal_but_faults),
+		TEST(callbacks_may_handle_their_faults),
 		TEST(it_stops_with_shutdown),
 		TEST(it_runs_where_it_is_told),
 		TEST(it_sleeps_when_idle),

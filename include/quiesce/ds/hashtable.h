@@ -30,7 +30,8 @@
  *   resized, the moving of some buckets.  Memory for each object: 17 to 40 bytes while the table grows, up to 160 before it
  *   shrinks, both arrays' while it is being resized; 200 bytes at least once something was put in, nothing before.
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
- *   the worker thread.  No lookup waits for it.  Where memory is short the table goes on as it is, with longer buckets.
+ *   the worker thread (where none can be had, by updates, and by rcu_barrier() or rcu_throttle()).  No lookup waits for it.
+ *   Where memory is short the table goes on as it is, with longer buckets.
  * Fork.  In the child of a process with several threads a table may be looked up; it may be updated if no
  *   other thread was updating it when the process forked.
  * Flooding.  See quiesce/ds/hash.h; equal hashes make one bucket slow, never the whole table large.

@@ -23,7 +23,7 @@
  *
  * Updaters of one idr take turns in a lock of its own, which is never held over an allocation, a wait or a call of yours.
  * So any thread may update at any time outside signal handlers, also inside a section and under locks of yours; no call
- * here waits for readers (but outside of sections, where the process can have no worker thread, as call_rcu() does).
+ * here waits for readers.  Where the process can have no worker thread, memory comes back at rcu_barrier() and rcu_throttle().
  * A pointer is any value; NULL is a reservation: the id is taken, and idr_find() finds nothing.
  *
  * An id is used again as soon as it is free: a reader who knows an id of old may find another object.  Who cannot have that

@@ -139,6 +139,17 @@ void *platform_lines_get(size_t bytes)
 	return start ? memset(start, 0, bytes) : NULL;
 }
 
+void *platform_block_get(size_t bytes)
+{
+	return malloc(bytes);
+}
+
+void platform_block_put(void *start, size_t bytes)
+{
+	(void)bytes;
+	free(start);
+}
+
 void platform_lines_put(void *start, size_t bytes)
 {
 	if (bytes >= LINES_PAGES)

@@ -122,12 +122,25 @@ struct start {
 	uint32_t read; /* futex */
 };
 
+/* A signal that is blocked where an instruction raises it ends the process, whatever handler the program has. */
+static void unblock_faults(void)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		sigaddset(&set, faults[i]);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void *thread_main(void *argument)
 {
 	struct start *start = argument;
 	void (*fn)(void *) = start->fn;
 	void *arg = start->arg;
 
+	unblock_faults();
 	pthread_setname_np(pthread_self(), start->name);
 	/* LK1: release, pairs with LK1 in platform_thread_start() */
 	quiesce_store_release(LK1, &start->read, 1);

@@ -258,8 +258,10 @@ uint32_t *platform_fork_canary(void)
 
 void *platform_reserve(size_t bytes)
 {
-	void *start = M->arena + M->arena_used;
+	void *start;
 
+	M->arena_used = (M->arena_used + 4095) & ~(size_t)4095; /* after blocks */
+	start = M->arena + M->arena_used;
 	bytes = (bytes + 4095) & ~(size_t)4095;
 	if (bytes > SIM_ARENA - M->arena_used)
 		return NULL;
@@ -288,6 +290,24 @@ void platform_pages_put(void *start, size_t bytes)
 {
 	memset(start, 0xa5, bytes);
 	sim_forget(start, bytes);
+}
+
+/* As pages: never given out twice. */
+void *platform_block_get(size_t bytes)
+{
+	void *start = M->arena + M->arena_used;
+
+	bytes = (bytes + 15) & ~(size_t)15;
+	if (injected(&M->config.block_failures) || bytes > SIM_ARENA - M->arena_used)
+		return NULL;
+	M->arena_used += bytes;
+	sim_forget(start, bytes);
+	return start;
+}
+
+void platform_block_put(void *start, size_t bytes)
+{
+	platform_pages_put(start, bytes);
 }
 
 void *platform_lines_get(size_t bytes)

@@ -37,6 +37,7 @@ struct sim_config {
 	int thread_start_failures;      /* so many platform_thread_start() say -EAGAIN; -1: all */
 	int arm_exit_failures;          /* the same for platform_arm_thread_exit() */
 	int lines_failures;             /* the same for platform_lines_get(): no memory */
+	int block_failures;             /* the same for platform_block_get() */
 	uint32_t max_steps;             /* then the run counts as unfinished */
 	uint64_t idle_limit_ns;         /* longer with nothing able to run: a wake-up was lost; 0: no limit */
 	void (*free_hook)(void *object);

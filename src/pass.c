@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.
+ *
+ * I1. What a pass reclaims was queued before its grace period began: snapshot first.
+ * I2. A callback is taken from its queue (@taken) before it runs and counted (@run) after it returned, so after a fork
+ *     nothing runs twice.  An object is taken before it is freed; one that another thread was freeing counts as freed.
+ * I3. One pass at a time (pass.lock).  Callers make passes only while there is no worker; whoever finds the lock taken
+ *     sets @again, and its holder goes on.
+ * I4. A queue is unlisted before its snapshot, and looked at once more after the heavy fence of the grace period (with full
+ *     fences the exchange that unlists is enough).  So its owner has seen that it is not listed, or the pass sees what it
+ *     appended and lists it (CB3).
+ * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
+ * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
+ *
+ * CB1  address written, then queued raised   | queued read, then the address read
+ * CB2  grace period over, then ready raised  | ready read, then freed
+ * CB3  queued raised, then listed read       | unlisted, then queued read
+ * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
+ * CB5  object written, then pushed           | list taken, then objects read
+ * CB6  queue written, then pushed            | list taken, then queues read
+ * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
+ * CB8  again set, then lock tried            | lock given up, then again read
+ */
+#include "queue.h"
+#include "rcu.h"
+#include "reclaim.h"
+
+#define CHUNK 16u         /* callbacks between two looks at the fork gate */
+#define FREE_CHUNK 64u
+#define PREFETCH 8u
+#define LINGER_NS 10000000u /* frees that their owner has not come back for in this time are the worker's */
+
+struct quiesce__pass quiesce__pass;
+
+/* Of who holds pass.lock. */
+static struct {
+	struct quiesce__queue *queues;    /* of this pass */
+	struct quiesce__queue *lingering; /* those with frees that are ready */
+	uint64_t linger_at;               /* when they are to be visited */
+	struct rcu_head *taken_spill;     /* of this pass, before its grace period */
+	struct rcu_head *ready_spill;     /* and after it */
+	uint64_t spill_bytes_taken, spill_bytes_out; /* of threads without a queue */
+	uint64_t spills_run;
+	uint64_t visited; /* queues, ever */
+	uint64_t most;    /* that this pass has taken from one queue */
+	bool spill_running;
+} pass = { .linger_at = PLATFORM_FOREVER };
+
+uint64_t quiesce__spills_run(void)
+{
+	/* CB4: acquire, pairs with CB4 in run_spill() */
+	return quiesce_load_acquire(CB4, &pass.spills_run);
+}
+
+uint64_t quiesce__spills_bytes_out(void)
+{
+	return quiesce_load_relaxed(&pass.spill_bytes_out); /* Relaxed: a statistic. */
+}
+
+uint64_t quiesce__queues_visited(void)
+{
+	return quiesce_load_relaxed(&pass.visited); /* Relaxed: a statistic. */
+}
+
+uint64_t quiesce__pass_most(void)
+{
+	return pass.most;
+}
+
+static void count_visit(void)
+{
+	quiesce_store_relaxed(&pass.visited, pass.visited + 1); /* Relaxed: a statistic. */
+}
+
+/* ---- taking ---- */
+
+/* Under queues.lock, so that a fork sees the list in one place. */
+static void take_spill(struct rcu_head **list)
+{
+	struct rcu_head *taken, **end;
+
+	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
+		return;
+	quiesce__lock(&quiesce__queues.lock);
+	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
+	taken = quiesce_xchg(CB5, list, NULL);
+	if (QUIESCE_MUTANT(cb_spill_lost))
+		taken = taken->next;
+	for (end = &taken; *end; end = &(*end)->next)
+		;
+	*end = pass.taken_spill;
+	pass.taken_spill = taken;
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+/* I4. */
+static void take_queue(struct quiesce__queue *queue)
+{
+	uint64_t taken;
+
+	/* CB3: full, pairs with CB3 in queued() and quiesce__queue_leave() and quiesce__queue_list() */
+	queue->gone |= quiesce_xchg(CB3, &queue->listed, QUIESCE_UNLISTED) == QUIESCE_LISTED_LAST;
+	queue->next_in_pass = pass.queues;
+	pass.queues = queue;
+	count_visit();
+	take_spill(&queue->spill);
+	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
+	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
+	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
+	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - taken;
+	if (taken > pass.most)
+		pass.most = taken;
+}
+
+static void take_listed(struct quiesce__shard *shard)
+{
+	struct quiesce__queue *queue, *next;
+
+	if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: CB7. */
+		return;
+	/* CB6: full, pairs with CB6 in push_listed() */
+	for (queue = quiesce_xchg(CB6, &shard->listed, NULL); queue; queue = next) {
+		next = quiesce_load_relaxed(&queue->next_listed); /* Relaxed: CB6.  Before it may be listed again. */
+		take_queue(queue);
+	}
+}
+
+/* True if there is anything. */
+static bool take_all(void)
+{
+	pass.queues = NULL;
+	pass.most = 0;
+	pass.spill_bytes_taken = 0;
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		struct quiesce__shard *shard = &quiesce__queues.shard[i];
+
+		take_listed(shard);
+		take_spill(&shard->spill);
+		pass.spill_bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5, for what was taken. */
+	}
+	return pass.queues || pass.taken_spill || pass.ready_spill;
+}
+
+/* ---- reclaiming ---- */
+
+static void run_head(struct rcu_head *head)
+{
+	uintptr_t func = (uintptr_t)head->func;
+
+	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+		platform_free((char *)head - (func - 1));
+	else
+		head->func(head);
+}
+
+static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		struct rcu_head *head = (struct rcu_head *)quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1. */
+
+		if (i + PREFETCH < nr)
+			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
+		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
+		head->func(head);
+		/* CB4: release, pairs with CB4 in add_queue() */
+		quiesce_store_release(CB4, &queue->run, queue->run + 1);
+	}
+}
+
+static void run_callbacks(struct quiesce__queue *queue)
+{
+	struct quiesce__consume *from = &queue->running;
+	uint64_t end = queue->callbacks_snap.nr, bytes = queue->callbacks_snap.bytes - from->bytes_out;
+
+	if (QUIESCE_MUTANT(cb_snapshot_after))
+		end = quiesce_load_relaxed(&queue->callbacks.queued);
+	while (from->taken != end) {
+		uint32_t row;
+		uintptr_t *slot = quiesce__consume_at(from, &queue->callbacks, end, &row);
+
+		quiesce__gate_enter(&quiesce__pass.running);
+		run_row(queue, slot, row < CHUNK ? row : CHUNK);
+		quiesce__gate_leave(&quiesce__pass.running);
+	}
+	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
+	quiesce__garbage_add(-(int64_t)bytes);
+}
+
+static void run_spill(void)
+{
+	struct rcu_head *head;
+
+	while ((head = pass.ready_spill)) {
+		quiesce__gate_enter(&quiesce__pass.running);
+		pass.ready_spill = head->next;
+		pass.spill_running = true;
+		run_head(head);
+		pass.spill_running = false;
+		/* CB4: release, pairs with CB4 in quiesce__spills_run() */
+		quiesce_store_release(CB4, &pass.spills_run, pass.spills_run + 1);
+		quiesce__gate_leave(&quiesce__pass.running);
+	}
+}
+
+/* The grace period of what was taken is over. */
+static void ready_spill(void)
+{
+	quiesce__lock(&quiesce__queues.lock);
+	pass.ready_spill = pass.taken_spill;
+	pass.taken_spill = NULL;
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+/* It stays where it was. */
+static void spill_again(void)
+{
+	struct rcu_head *head;
+
+	quiesce__lock(&quiesce__queues.lock);
+	while ((head = pass.taken_spill)) {
+		pass.taken_spill = head->next;
+		quiesce__spill_push(&quiesce__queues.shard[0].spill, head);
+	}
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+static void spill_bytes_out(void)
+{
+	uint64_t bytes = pass.spill_bytes_taken - pass.spill_bytes_out;
+
+	quiesce_store_relaxed(&pass.spill_bytes_out, pass.spill_bytes_taken); /* Relaxed: a sum. */
+	quiesce__garbage_add(-(int64_t)bytes);
+}
+
+static void publish_ready(struct quiesce__queue *queue)
+{
+	quiesce_store_relaxed(&queue->ready_bytes, queue->frees_snap.bytes); /* Relaxed: a sum. */
+	/* CB2: release, pairs with CB2 in quiesce__free_ready() */
+	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
+}
+
+static bool anything_ready(const struct quiesce__queue *queue)
+{
+	return quiesce_load_relaxed(&queue->freeing.taken) != queue->ready; /* Relaxed: the owner may just be at it. */
+}
+
+/* Under the lock of @queue. */
+static void free_all_ready(struct quiesce__queue *queue)
+{
+	while (queue->freeing.taken != queue->ready) {
+		quiesce__gate_enter(&quiesce__pass.running);
+		quiesce__free_ready(queue, FREE_CHUNK);
+		quiesce__gate_leave(&quiesce__pass.running);
+	}
+	quiesce__queue_tell_freed(queue);
+}
+
+/* If @wait, after the owner is through with those that it is just freeing. */
+static void free_for_owner(struct quiesce__queue *queue, bool wait)
+{
+	if (wait)
+		quiesce__lock(&queue->lock);
+	else if (!quiesce__trylock(&queue->lock))
+		return;
+	free_all_ready(queue);
+	quiesce__unlock(&queue->lock);
+}
+
+/* ---- what becomes of a queue ---- */
+
+static void linger(struct quiesce__queue *queue)
+{
+	if (queue->lingers)
+		return;
+	if (!pass.lingering)
+		quiesce_store_relaxed(&pass.linger_at, platform_now_ns() + LINGER_NS); /* Relaxed: a time for the worker. */
+	queue->seen_taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
+	queue->lingers = true;
+	queue->next_lingering = pass.lingering;
+	pass.lingering = queue;
+}
+
+/* After the heavy fence: did anything come since the snapshot? */
+static bool anything_new(const struct quiesce__queue *queue)
+{
+	/* Relaxed throughout: I4. */
+	return quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken ||
+	       quiesce_load_relaxed(&queue->frees.queued) != queue->frees_snap.nr || quiesce_load_relaxed(&queue->spill);
+}
+
+
+/* Nothing is left of what was taken: is anything new, or is that all? */
+static void settle(struct quiesce__queue *queue)
+{
+	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
+		quiesce__queue_list(queue);
+	if (queue->gone && !queue->lingers && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED) /* Relaxed: no owner. */
+		quiesce__queue_free(queue);
+}
+
+static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all)
+{
+	bool more_ready = queue->ready != queue->frees_snap.nr;
+
+	publish_ready(queue);
+	if (callbacks)
+		run_callbacks(queue);
+	if (all || queue->gone)
+		free_for_owner(queue, true);
+	else if (more_ready)
+		linger(queue);
+	settle(queue);
+}
+
+static void reclaim(bool callbacks, bool all)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__queue *next;
+
+	self->state |= QUIESCE_TLS_IN_CALLBACK;
+	if (callbacks) {
+		run_spill(); /* what a fork() left of a pass of the parent */
+		ready_spill();
+		run_spill();
+		spill_bytes_out();
+	} else {
+		spill_again();
+	}
+	for (struct quiesce__queue *queue = pass.queues; queue; queue = next) {
+		next = queue->next_in_pass;
+		reclaim_queue(queue, callbacks, all);
+	}
+	pass.queues = NULL;
+	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
+}
+
+/* True if something is left to the owner. */
+static bool visit(struct quiesce__queue *queue, bool all)
+{
+	uint64_t taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
+
+	count_visit();
+	if (all || queue->gone || taken == queue->seen_taken)
+		free_for_owner(queue, all || queue->gone);
+	return anything_ready(queue);
+}
+
+static void visit_lingering(bool all)
+{
+	struct quiesce__queue *queue, *next = pass.lingering;
+
+	pass.lingering = NULL;
+	quiesce_store_relaxed(&pass.linger_at, PLATFORM_FOREVER); /* Relaxed: inside a pass, whose end is a release. */
+	while ((queue = next)) {
+		next = queue->next_lingering;
+		queue->lingers = false;
+		if (visit(queue, all))
+			linger(queue);
+		else
+			settle(queue);
+	}
+}
+
+uint64_t quiesce__linger_due(void)
+{
+	return quiesce_load_relaxed(&pass.linger_at); /* Relaxed: of the newest pass that was seen to be done. */
+}
+
+/* ---- a pass ---- */
+
+static uint64_t pass_begin(void)
+{
+	uint64_t number = quiesce__pass.begun + 1;
+
+	/* CB7: full, pairs with CB7 in quiesce__pass_wait() */
+	quiesce_xchg(CB7, &quiesce__pass.begun, number);
+	return number;
+}
+
+static void pass_end(uint64_t number)
+{
+	/* CB4: release, pairs with CB4 in pass_done() */
+	quiesce_store_release(CB4, &quiesce__pass.done, number);
+	/* CB4: full, pairs with CB4 in quiesce__pass_wait() */
+	quiesce_fetch_add(CB4, &quiesce__pass.done_word, 1u);
+	if (quiesce_load_relaxed(&quiesce__pass.waiting)) /* Relaxed: CB4. */
+		platform_futex_wake(&quiesce__pass.done_word, INT32_MAX);
+	quiesce__throttle_wake();
+}
+
+static bool under_pressure(void)
+{
+	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+
+	return quiesce_load_relaxed(&quiesce__worker.urgent) || /* Relaxed: a best-effort hint. */
+	       quiesce__garbage_above(ceiling / 2);
+}
+
+/* Who only queued does not wait for the pass: then readers are left alone, as long as there is room. */
+static enum quiesce__haste haste(bool pressure)
+{
+	if (pressure)
+		return QUIESCE_EXPEDITED;
+	return quiesce__pass_wanted() || quiesce__gp_wanted() || !(quiesce__self()->state & QUIESCE_TLS_WORKER) ? QUIESCE_PLAIN
+														 : QUIESCE_PATIENT;
+}
+
+static void wait_for_readers(bool pressure)
+{
+	enum quiesce__haste how = haste(pressure);
+
+	quiesce_store_relaxed(&quiesce__worker.urgent, 0); /* Relaxed: a best-effort hint. */
+	quiesce_store_relaxed(&quiesce__worker.filled, 0); /* Relaxed: as above. */
+	if (!QUIESCE_MUTANT(cb_no_gp))
+		quiesce__rcu_wait(how);
+}
+
+void quiesce__pass_run(bool callbacks)
+{
+	uint64_t number = pass_begin();
+	bool pressure = under_pressure();
+	/* I5.  Relaxed: CB7. */
+	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
+
+	if (take_all() || quiesce__gp_wanted()) {
+		wait_for_readers(pressure);
+		reclaim(callbacks, all);
+	}
+	if (all || platform_now_ns() >= quiesce__linger_due())
+		visit_lingering(all);
+	pass_end(number);
+}
+
+static bool pass_trylock(void)
+{
+	uint32_t free = 0;
+
+	/* CB8: full, pairs with CB8 in quiesce__pass_yourself() */
+	return quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, 1);
+}
+
+void quiesce__pass_yourself(bool callbacks)
+{
+	/* CB8: full, pairs with CB8 in pass_trylock() */
+	quiesce_xchg(CB8, &quiesce__pass.again, 1);
+	while (quiesce_load_relaxed(&quiesce__pass.again) && pass_trylock()) { /* Relaxed: CB8. */
+		/* CB8: full, pairs with CB8 in pass_trylock() */
+		quiesce_xchg(CB8, &quiesce__pass.again, 0);
+		quiesce__pass_run(callbacks);
+		quiesce__unlock(&quiesce__pass.lock);
+	}
+}
+
+/* ---- fork ---- */
+
+static uint64_t list_length(const struct rcu_head *head)
+{
+	uint64_t nr = 0;
+
+	for (; head; head = head->next)
+		nr++;
+	return nr;
+}
+
+/* What is in no list has run, or was running in a thread that the child does not have. */
+static void recount_spills(uint64_t spilled, uint64_t left, bool in_callback)
+{
+	pass.spill_running = pass.spill_running && in_callback;
+	pass.spills_run = spilled - left - list_length(pass.ready_spill) - pass.spill_running;
+}
+
+/* The owner, too, begins anew: so that it sees to it that there is a worker. */
+static void list_in_child(struct quiesce__queue *queue)
+{
+	quiesce__lock_reset(&queue->lock);
+	queue->run = queue->running.taken;
+	queue->lingers = false;
+	queue->gone = true;
+	queue->listed = QUIESCE_UNLISTED;
+	quiesce__queue_tell(queue);
+	quiesce__queue_list(queue);
+}
+
+/* The grace period that the parent's pass waits for is not the child's: its snapshot is made again.  A callback may have
+ * called fork(): then its pass goes on. */
+void quiesce__pass_fork_child(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	bool in_callback = self->state & QUIESCE_TLS_IN_CALLBACK;
+	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
+
+	quiesce__lock_reset(&quiesce__pass.lock);
+	quiesce__pass.lock.word = in_callback;
+	quiesce__pass.waiting = quiesce__pass.again = quiesce__pass.running = 0;
+	quiesce__pass.wanted = quiesce__pass.done;
+	if (!in_callback)
+		pass.queues = NULL;
+	pass.lingering = NULL;
+	pass.linger_at = PLATFORM_FOREVER;
+	spill_again();
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		quiesce__queues.shard[i].listed = NULL;
+		spilled += quiesce__queues.shard[i].spilled;
+		left += list_length(quiesce__queues.shard[i].spill);
+	}
+	for (struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
+		spilled += queue->spilled;
+		left += list_length(queue->spill);
+		list_in_child(queue);
+	}
+	self->queue = NULL;
+	recount_spills(spilled, left, in_callback);
+}

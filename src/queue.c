@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* queue.c - queues of retired objects: made, listed, emptied of what is for free(), counted, given back. */
+#include "queue.h"
+
+#include "reclaim.h"
+
+#define TELL_MIN 1024u
+#define TELL_MAX 65536u
+#define PREFETCH 8u
+
+struct quiesce__queues quiesce__queues = { .tell_bytes = TELL_MAX };
+
+/* What all threads together have not told is to be a small part of the ceiling.  Under the lock. */
+static void choose_tell_bytes(void)
+{
+	struct quiesce__queues *q = &quiesce__queues;
+	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+	uint64_t bytes = ceiling && q->nr ? ceiling / 4 / q->nr : TELL_MAX;
+
+	bytes = bytes < TELL_MIN ? TELL_MIN : bytes > TELL_MAX ? TELL_MAX : bytes;
+	quiesce_store_relaxed(&q->tell_bytes, (uint32_t)bytes); /* Relaxed: a policy. */
+}
+
+void quiesce__tell_bytes_changed(void)
+{
+	quiesce__lock(&quiesce__queues.lock);
+	choose_tell_bytes();
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+/* Under the lock. */
+static void add_to_all(struct quiesce__queue *queue)
+{
+	struct quiesce__queues *q = &quiesce__queues;
+
+	queue->shard = q->nr_ever++ % QUIESCE_NR_SHARDS;
+	queue->next = q->all;
+	if (q->all)
+		q->all->prev = queue;
+	q->all = queue;
+	q->nr++;
+	choose_tell_bytes();
+}
+
+QUIESCE_COLD struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__queue *queue;
+
+	if (!quiesce__may_have_queue(self))
+		return NULL;
+	queue = platform_lines_get(sizeof *queue);
+	if (!queue)
+		return NULL;
+	quiesce__lock(&quiesce__queues.lock);
+	add_to_all(queue);
+	quiesce__unlock(&quiesce__queues.lock);
+	self->queue = queue;
+	return queue;
+}
+
+void quiesce__queue_free(struct quiesce__queue *queue)
+{
+	struct quiesce__queues *q = &quiesce__queues;
+
+	quiesce__lock(&q->lock);
+	if (queue->prev)
+		queue->prev->next = queue->next;
+	else
+		q->all = queue->next;
+	if (queue->next)
+		queue->next->prev = queue->prev;
+	q->nr--;
+	choose_tell_bytes();
+	q->gone_run += queue->run + queue->freeing.taken;
+	q->gone_spilled += queue->spilled;
+	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
+	quiesce__unlock(&q->lock);
+	quiesce__segments_end(&queue->running, &queue->callbacks);
+	quiesce__segments_end(&queue->freeing, &queue->frees);
+	platform_lines_put(queue, sizeof *queue);
+}
+
+/* ---- lists ---- */
+
+static void push_listed(struct quiesce__queue *queue)
+{
+	struct quiesce__shard *shard = &quiesce__queues.shard[queue->shard];
+	struct quiesce__queue *old = quiesce_load_relaxed(&shard->listed); /* Relaxed: the exchange decides. */
+
+	do
+		quiesce_store_relaxed(&queue->next_listed, old); /* Relaxed: the exchange publishes it. */
+	/* CB6: full, pairs with CB6 in take_listed() */
+	while (!quiesce_cmpxchg(CB6, &shard->listed, &old, queue));
+}
+
+bool quiesce__queue_list(struct quiesce__queue *queue)
+{
+	uint32_t unlisted = QUIESCE_UNLISTED;
+
+	if (!quiesce_cmpxchg(CB3, &queue->listed, &unlisted, QUIESCE_LISTED)) /* CB3: full, pairs with CB3 in take_queue() */
+		return false;
+	push_listed(queue);
+	return true;
+}
+
+void quiesce__queue_leave(struct quiesce__queue *queue)
+{
+	/* CB3: full, pairs with CB3 in take_queue() */
+	if (quiesce_xchg(CB3, &queue->listed, QUIESCE_LISTED_LAST) == QUIESCE_UNLISTED)
+		push_listed(queue);
+}
+
+bool quiesce__queues_listed(void)
+{
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		const struct quiesce__shard *shard = &quiesce__queues.shard[i];
+
+		/* Relaxed: the caller orders them. */
+		if (quiesce_load_relaxed(&shard->listed) || quiesce_load_relaxed(&shard->spill))
+			return true;
+	}
+	return false;
+}
+
+void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head)
+{
+	struct rcu_head *old = quiesce_load_relaxed(list); /* Relaxed: the exchange decides. */
+
+	do
+		head->next = old;
+	/* CB5: full, pairs with CB5 in take_spill() */
+	while (!quiesce_cmpxchg(CB5, list, &old, head));
+}
+
+/* ---- freeing ---- */
+
+static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uintptr_t item = quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1. */
+
+		if (i + PREFETCH < nr)
+			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH]), 1); /* Relaxed: a hint. */
+		quiesce_store_relaxed(&from->taken, from->taken + 1); /* Relaxed: under the lock; first, for a fork. */
+		platform_free((void *)item);
+	}
+}
+
+void quiesce__queue_tell_freed(struct quiesce__queue *queue)
+{
+	uint64_t bytes = queue->freeing.bytes_out - queue->told_freed;
+
+	queue->told_freed += bytes;
+	quiesce__garbage_add(-(int64_t)bytes);
+}
+
+void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
+{
+	struct quiesce__consume *from = &queue->freeing;
+	/* CB2: acquire, pairs with CB2 in publish_ready() */
+	uint64_t ready = quiesce_load_acquire(CB2, &queue->ready);
+
+	while (nr && from->taken != ready) {
+		uint32_t row;
+		uintptr_t *slot = quiesce__consume_at(from, &queue->frees, ready, &row);
+
+		row = row < nr ? row : nr;
+		free_row(from, slot, row);
+		nr -= row;
+	}
+	if (from->taken != ready)
+		return;
+	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */
+	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
+	/* Relaxed: a policy. */
+	if (from->bytes_out - queue->told_freed >= quiesce_load_relaxed(&quiesce__queues.tell_bytes))
+		quiesce__queue_tell_freed(queue);
+}
+
+/* ---- statistics: relaxed throughout.  What has run is read before what was queued, so that the difference never misses
+ * an object. ---- */
+
+static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *queue)
+{
+	/* Relaxed: as above. */
+	uint64_t bytes_out = quiesce_load_relaxed(&queue->running.bytes_out) + quiesce_load_relaxed(&queue->freeing.bytes_out);
+	/* CB4: acquire, pairs with CB4 in run_row() */
+	uint64_t run = quiesce_load_acquire(CB4, &queue->run) + quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: as above. */
+
+	stats->callbacks_run += run;
+	/* Relaxed: as above. */
+	stats->callbacks_queued += quiesce_load_relaxed(&queue->callbacks.queued) + quiesce_load_relaxed(&queue->frees.queued) +
+				   quiesce_load_relaxed(&queue->spilled);
+	/* Relaxed: as above. */
+	stats->garbage_bytes += quiesce_load_relaxed(&queue->callbacks.bytes) + quiesce_load_relaxed(&queue->frees.bytes) - bytes_out;
+}
+
+void quiesce__reclaim_stats(struct quiesce_stats *stats)
+{
+	struct quiesce__queues *q = &quiesce__queues;
+
+	quiesce__lock(&q->lock);
+	stats->callbacks_run = q->gone_run + quiesce__spills_run();
+	stats->callbacks_queued = q->gone_queued;
+	for (const struct quiesce__queue *queue = q->all; queue; queue = queue->next)
+		add_queue(stats, queue);
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		stats->callbacks_queued += quiesce_load_relaxed(&q->shard[i].spilled); /* Relaxed: as above. */
+		stats->garbage_bytes += quiesce_load_relaxed(&q->shard[i].bytes);      /* Relaxed: as above. */
+	}
+	quiesce__unlock(&q->lock);
+	stats->garbage_bytes -= quiesce__spills_bytes_out();
+	stats->garbage_objects = stats->callbacks_queued - stats->callbacks_run;
+	stats->worker_running = quiesce__reclaim_has_worker();
+}

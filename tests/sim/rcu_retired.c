@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "rcu_retired.h"
+
+#define LAST_WORDS 500
+#define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item, which no reader looks at */
+
+int nr_queued;
+bool in_call[SIM_MAX_THREADS];
+
+void check_and_free(struct rcu_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	sim_assert(!in_call[sim_self()]);
+	sim_assert(sim_data_read(LAST_WORDS_OF(item)) == LAST_WORDS);
+	world_free(item);
+}
+
+void retire(struct item *old, void (*callback)(struct rcu_head *head))
+{
+	nr_queued++;
+	sim_data_write(LAST_WORDS_OF(old), LAST_WORDS);
+	in_call[sim_self()] = true;
+	call_rcu(&old->head, callback);
+	in_call[sim_self()] = false;
+}
+
+void queue_one(void)
+{
+	retire(world_replace(), check_and_free);
+}
+
+void queuer(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++)
+		queue_one();
+}
+
+void finish_all_run(void)
+{
+	struct quiesce_stats stats;
+
+	if (world_nr_freed != nr_queued)
+		sim_fail("%d callbacks queued, %d have run, and everybody is idle", nr_queued, world_nr_freed);
+	quiesce_get_stats(&stats, sizeof stats);
+	sim_assert(stats.garbage_objects == 0);
+}
+
+void throttle_at(void *nr)
+{
+	while (nr_queued < (intptr_t)nr)
+		platform_yield();
+	rcu_throttle();
+	while (world_nr_freed < nr_queued) { /* who retires last may not have queued it yet */
+		platform_yield();
+		rcu_throttle();
+	}
+}
+
+void setup_callbacks(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(queuer, (void *)3, "queuer");
+	sim_spawn(queuer, (void *)2, "queuer");
+}

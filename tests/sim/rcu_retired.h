@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_retired.h - what the scenarios of deferred reclamation share: items that are retired, and counted. */
+#ifndef QUIESCE_TESTS_SIM_RCU_RETIRED_H
+#define QUIESCE_TESTS_SIM_RCU_RETIRED_H
+
+#include "rcu_world.h"
+
+extern int nr_queued;
+extern bool in_call[SIM_MAX_THREADS]; /* of call_rcu() and kfree_rcu(): no callback runs there */
+
+/* A callback: what was written before call_rcu() is there for it. */
+void check_and_free(struct rcu_head *head);
+void retire(struct item *old, void (*callback)(struct rcu_head *head));
+void queue_one(void);
+/* Threads. */
+void queuer(void *nr);
+void throttle_at(void *nr); /* wait until so many are queued, then for a safe point where callbacks run */
+/* Two threads that retire, beside readers. */
+void setup_callbacks(void);
+/* Nobody waits for the callbacks: the worker must run them all by itself. */
+void finish_all_run(void);
+
+#endif

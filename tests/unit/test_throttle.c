@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* test_throttle.c - garbage above its ceiling: who retires does not wait, who throttles does. */
+#include "testing.h"
+
+struct object {
+	struct rcu_head rcu;
+	int runs;
+	int *total;
+};
+
+static void object_run(struct rcu_head *head)
+{
+	struct object *o = (struct object *)(void *)((char *)head - offsetof(struct object, rcu));
+
+	quiesce_fetch_add(RU5, &o->runs, 1); /* full: who sees it may use the object again */
+	if (o->total)
+		count_up(o->total);
+}
+
+/* How many of @n have run exactly once. */
+static int nr_once(const struct object *o, int n)
+{
+	int once = 0;
+
+	for (int i = 0; i < n; i++)
+		once += flag_get(&o[i].runs) == 1;
+	return once;
+}
+
+static int sum_runs(const struct object *o, int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += flag_get(&o[i].runs);
+	return sum;
+}
+
+static void *zeroed(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	assert_non_null(p);
+	return p;
+}
+
+static void nothing_is_left(void)
+{
+	struct quiesce_stats s = stats_now();
+
+	assert_int_equal(s.garbage_objects, 0);
+	assert_int_equal(s.callbacks_queued, s.callbacks_run);
+	wait_until(stats_now().garbage_bytes == 0); /* told when the last callback has returned, a moment later */
+}
+
+/* ---- who retires never waits ---- */
+
+#define MANY 100000
+
+static pthread_mutex_t wanted = PTHREAD_MUTEX_INITIALIZER;
+
+static void *read_and_lock(void *inside)
+{
+	rcu_read_lock();
+	sem_post(inside);
+	pthread_mutex_lock(&wanted);
+	pthread_mutex_unlock(&wanted);
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void lock_and_run(struct rcu_head *head)
+{
+	pthread_mutex_lock(&wanted);
+	pthread_mutex_unlock(&wanted);
+	object_run(head);
+}
+
+/* Far above the ceiling, behind a reader that waits for the caller, with callbacks that do. */
+static void a_caller_may_hold_what_readers_and_callbacks_want(void **state)
+{
+	struct object *o = zeroed(MANY, sizeof *o);
+	pthread_t reader;
+	sem_t inside;
+
+	(void)state;
+	quiesce_set_garbage_ceiling(1u << 20);
+	sem_init(&inside, 0, 0);
+	pthread_mutex_lock(&wanted);
+	thread_must(pthread_create(&reader, NULL, read_and_lock, &inside));
+	wait_for(&inside);
+	for (int i = 0; i < MANY; i++) {
+		struct object *plain = malloc(sizeof *plain);
+
+		call_rcu(&o[i].rcu, lock_and_run);
+		kfree_rcu(plain, rcu);
+	}
+	assert_int_equal(sum_runs(o, MANY), 0);
+	pthread_mutex_unlock(&wanted);
+	pthread_join(reader, NULL);
+	rcu_barrier();
+	assert_int_equal(nr_once(o, MANY), MANY);
+	free(o);
+	quiesce_set_garbage_ceiling(64u << 20);
+	nothing_is_left();
+}
+
+static void below_the_ceiling_nobody_waits(void **state)
+{
+	struct object o = { .runs = 0 };
+	struct held h;
+
+	(void)state;
+	held_begin(&h, NULL);
+	call_rcu(&o.rcu, object_run);
+	rcu_throttle();
+	assert_int_equal(flag_get(&o.runs), 0);
+	held_end(&h);
+	rcu_barrier();
+	assert_int_equal(o.runs, 1);
+}
+
+static void throttling_run(struct rcu_head *head)
+{
+	rcu_throttle();
+	object_run(head);
+}
+
+static void in_a_callback_it_does_nothing(void **state)
+{
+	struct object o = { .runs = 0 };
+
+	(void)state;
+	quiesce_set_garbage_ceiling(1);
+	call_rcu_sized(&o.rcu, throttling_run, 1u << 20);
+	rcu_barrier();
+	assert_int_equal(o.runs, 1);
+	quiesce_set_garbage_ceiling(64u << 20);
+	nothing_is_left();
+}
+
+/* ---- who throttles ---- */
+
+struct producer {
+	pthread_t thread;
+	struct object *o;
+	int n, produced;
+	size_t bytes;
+	uint32_t tid;
+	int throttled; /* calls rcu_throttle(); else the setting does it */
+};
+
+static void *producer_main(void *arg)
+{
+	struct producer *p = arg;
+
+	quiesce_store_relaxed(&p->tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	for (int i = 0; i < p->n; i++) {
+		call_rcu_sized(&p->o[i].rcu, object_run, p->bytes);
+		count_up(&p->produced);
+		if (p->throttled)
+			rcu_throttle();
+	}
+	return NULL;
+}
+
+static void producer_begin(struct producer *p, int n, size_t bytes, int throttled)
+{
+	*p = (struct producer){ .o = zeroed((size_t)n, sizeof *p->o), .n = n, .bytes = bytes, .throttled = throttled };
+	thread_must(pthread_create(&p->thread, NULL, producer_main, p));
+}
+
+static void producer_sleeps(const struct producer *p, uint64_t backpressure)
+{
+	wait_until(stats_now().backpressure > backpressure || flag_get(&p->produced) == p->n);
+	assert_true(flag_get(&p->produced) < p->n);
+	wait_until(thread_state((pid_t)quiesce_load_relaxed(&p->tid)) == 'S'); /* Relaxed: set long ago. */
+}
+
+static void producer_end(struct producer *p)
+{
+	pthread_join(p->thread, NULL);
+	rcu_barrier();
+	assert_int_equal(nr_once(p->o, p->n), p->n);
+	free(p->o);
+	nothing_is_left();
+}
+
+/* A thread tells its bytes in steps of 64 KiB, so that much more may be there. */
+static void producer_is_held_at(uint64_t ceiling, int n, size_t bytes, uint64_t slack, int throttled)
+{
+	uint64_t before = stats_now().backpressure;
+	struct producer p;
+	struct held h;
+
+	quiesce_set_garbage_ceiling(ceiling);
+	quiesce_set_throttle(!throttled);
+	held_begin(&h, NULL);
+	producer_begin(&p, n, bytes, throttled);
+	producer_sleeps(&p, before);
+	assert_in_range(stats_now().garbage_bytes, 1, ceiling + slack);
+	assert_int_equal(sum_runs(p.o, p.n), 0);
+	held_end(&h);
+	producer_end(&p);
+	quiesce_set_throttle(0);
+	quiesce_set_garbage_ceiling(64u << 20);
+}
+
+static void a_throttled_thread_is_held_at_the_ceiling(void **state)
+{
+	(void)state;
+	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 1);
+}
+
+static void with_the_setting_calls_are_held_at_the_ceiling(void **state)
+{
+	(void)state;
+	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 0);
+}
+
+/* Threads that come and go with a few bytes each must not wear the ceiling away. */
+static void *queue_some_bytes(void *arg)
+{
+	struct object *o = arg;
+
+	call_rcu_sized(&o->rcu, object_run, 60000);
+	return NULL;
+}
+
+static void the_ceiling_survives_short_threads(void **state)
+{
+	enum { N = 200 };
+	static struct object o[N];
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		thread_must(pthread_create(&thread, NULL, queue_some_bytes, &o[i]));
+		pthread_join(thread, NULL);
+	}
+	rcu_barrier();
+	assert_int_equal(nr_once(o, N), N);
+	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_caller_may_hold_what_readers_and_callbacks_want),
+		TEST(below_the_ceiling_nobody_waits),
+		TEST(in_a_callback_it_does_nothing),
+		TEST(a_throttled_thread_is_held_at_the_ceiling),
+		TEST(with_the_setting_calls_are_held_at_the_ceiling),
+		TEST(the_ceiling_survives_short_threads),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
