@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* stopwatch.h - a clock for single calls: the CPU's time stamp counter if it ticks evenly, else CLOCK_MONOTONIC.
+ *
+ * Fences keep what comes before out of the time and what is timed in it.  What they and the counter cost is part of
+ * each figure; stopwatch_cost() says how much.
+ */
+#ifndef QUIESCE_TOOL_STOPWATCH_H
+#define QUIESCE_TOOL_STOPWATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern bool stopwatch_counter; /* false: a tick is a nanosecond */
+
+/* The counter and the time at one moment. */
+struct stopwatch {
+	uint64_t ticks;
+	uint64_t ns;
+};
+void stopwatch_start(struct stopwatch *ret);
+/* Nanoseconds in a tick, from the time since stopwatch_start(). */
+double stopwatch_tick_ns(const struct stopwatch *start);
+/* Ticks of an empty measurement, median. */
+uint64_t stopwatch_cost(void);
+
+static inline uint64_t stopwatch_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#if defined(__x86_64__)
+/* raw: no shared access; the fence makes the counter wait for what came before. */
+#define STOPWATCH_FENCE() __builtin_ia32_lfence()
+
+static inline uint64_t stopwatch_read(void)
+{
+	if (!stopwatch_counter)
+		return stopwatch_clock();
+	STOPWATCH_FENCE();
+	return __builtin_ia32_rdtsc();
+}
+#else
+#define STOPWATCH_FENCE() ((void)0)
+
+static inline uint64_t stopwatch_read(void)
+{
+	return stopwatch_clock();
+}
+#endif
+
+static inline uint64_t stopwatch_begin(void)
+{
+	uint64_t begin = stopwatch_read();
+
+	STOPWATCH_FENCE();
+	return begin;
+}
+
+/* Counters of two CPUs may differ a little. */
+static inline uint64_t stopwatch_since(uint64_t begin)
+{
+	uint64_t end = stopwatch_read();
+
+	return end > begin ? end - begin : 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
