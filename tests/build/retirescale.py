@@ -23,6 +23,7 @@ OURS = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_
 BOUNDED = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer"]
 BATCHED = ["raw_asym_hp_batch", "ck_hp"]
 BATCH = 512
+ODD = ["hazptr_list", "busted_hazptr", "busted_hoard", "busted_stall"]
 SCAN_SLOTS = [1, 16, 64, 256, 1024, 4096]
 SCAN_OBJECTS = [1000, 10000, 100000, 1000000]
 SHORT = ["--seconds=0.01", "--runs=1"]
@@ -47,7 +48,7 @@ class Rows:
 def types_of(tool):
     """What this build has: --help lists the types that are not there for --scan only."""
     text = execute([tool, "retirescale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
-    return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ("hazptr_list", "busted_hazptr", "busted_hoard")]
+    return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ODD]
 
 
 def documented(path):

@@ -11,7 +11,9 @@
 
 #include <quiesce/atomic.h>
 
+#include "histogram.h"
 #include "op.h"
+#include "stopwatch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +22,8 @@ extern "C" {
 struct op_reclaim {
 	/* Allocate @nr objects and retire each (@where NULL) or what it replaces there.  Returns how many were retired. */
 	uint64_t (*produce)(void **where, uint64_t nr);
+	/* The same; how long each retirement took, in ticks of the stopwatch, is added to @ret_ticks. */
+	uint64_t (*timed)(void **where, uint64_t nr, struct histogram *ret_ticks);
 	/* A protected read of what is at @where; NULL there is possible. */
 	void (*read)(void **where);
 	/* Protect what is there until release(). */
@@ -123,7 +127,7 @@ static inline void retire_use(const struct retire_object *o)
 /* raw: the tool's own publication of an object, the same for every type. */
 #define RETIRE_XCHG(where, object) ((struct retire_object *)__atomic_exchange_n((where), (void *)(object), __ATOMIC_ACQ_REL))
 
-/* name_produce(), with RETIRE(object) for each. */
+/* name_produce(), with RETIRE(object) for each; and name_timed(), where neither ALLOC nor the exchange is in the time. */
 #define RETIRE_PRODUCE(name, ALLOC, RETIRE)                                  \
 	static uint64_t name##_produce(void **where, uint64_t nr)            \
 	{                                                                    \
@@ -136,7 +140,23 @@ static inline void retire_use(const struct retire_object *o)
 			n++;                                                 \
 		}                                                            \
 		return n;                                                    \
+	}                                                                    \
+	static uint64_t name##_timed(void **where, uint64_t nr, struct histogram *ret_ticks) \
+	{                                                                    \
+		uint64_t n = 0;                                              \
+		for (uint64_t i = 0; i < nr; i++) {                          \
+			struct retire_object *o = ALLOC(i);                  \
+			uint64_t begin;                                      \
+			if (where && !(o = RETIRE_XCHG(where, o)))           \
+				continue;                                    \
+			begin = stopwatch_begin();                           \
+			RETIRE(o);                                           \
+			histogram_add(ret_ticks, stopwatch_since(begin));    \
+			n++;                                                 \
+		}                                                            \
+		return n;                                                    \
 	}
+#define RETIRE_PRODUCERS(name) .produce = name##_produce, .timed = name##_timed
 
 #define RETIRE_GIVE(name, RETIRE)                                            \
 	static void name##_give(char *first, size_t stride, uint64_t nr)     \

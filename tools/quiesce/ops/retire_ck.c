@@ -84,7 +84,7 @@ static void hp_drain(void)
 }
 
 static const struct op_reclaim hp_reclaim = {
-	.produce = hp_produce, .read = hp_read, .hold = hp_hold, .release = hp_release, .drain = hp_drain,
+	RETIRE_PRODUCERS(hp), .read = hp_read, .hold = hp_hold, .release = hp_release, .drain = hp_drain,
 };
 
 const struct op retire_op_ck_hp = {
@@ -163,7 +163,7 @@ static void epoch_drain(void)
 }
 
 static const struct op_reclaim epoch_reclaim = {
-	.produce = epoch_produce, .read = epoch_read, .hold = epoch_hold, .release = epoch_release, .drain = epoch_drain,
+	RETIRE_PRODUCERS(epoch), .read = epoch_read, .hold = epoch_hold, .release = epoch_release, .drain = epoch_drain,
 };
 
 const struct op retire_op_ck_epoch = {

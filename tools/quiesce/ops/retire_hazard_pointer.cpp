@@ -93,6 +93,7 @@ op_reclaim make_reclaim()
 	op_reclaim r = {};
 
 	r.produce = cpp_produce;
+	r.timed = cpp_timed;
 	r.read = read;
 	r.hold = hold;
 	r.release = release;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_hazptr.c - hazard pointers of quiesce: deferred, freed without a callback, in a cohort; and a broken one. */
+/* retire_hazptr.c - hazard pointers of quiesce: deferred, freed without a callback, in a cohort; and broken ones. */
+#include <time.h>
+
 #include <quiesce/control.h>
 #include <quiesce/hazptr.h>
 
@@ -113,7 +115,7 @@ static void barrier(void)
 	.thread_exit = thread_exit
 
 static const struct op_reclaim hazptr_reclaim = {
-	.produce = hazptr_produce, READERS, .barrier = barrier, .give = hazptr_give, SCAN,
+	RETIRE_PRODUCERS(hazptr), READERS, .barrier = barrier, .give = hazptr_give, SCAN,
 };
 const struct op retire_op_hazptr = {
 	.name = "hazptr",
@@ -140,7 +142,7 @@ static uint64_t reclaimed(void)
 }
 
 static const struct op_reclaim hazptr_free_reclaim = {
-	.produce = hazptr_free_produce, READERS, .barrier = barrier, .freed = reclaimed,
+	RETIRE_PRODUCERS(hazptr_free), READERS, .barrier = barrier, .freed = reclaimed,
 };
 const struct op retire_op_hazptr_free = {
 	.name = "hazptr_free",
@@ -164,7 +166,7 @@ static void cohort_barrier(void)
 }
 
 static const struct op_reclaim hazptr_cohort_reclaim = {
-	.produce = hazptr_cohort_produce, READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
+	RETIRE_PRODUCERS(hazptr_cohort), READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
 };
 const struct op retire_op_hazptr_cohort = {
 	.name = "hazptr_cohort",
@@ -205,7 +207,7 @@ const struct op retire_op_hazptr_list = {
 	OP_COMMON,
 };
 
-/* ---- busted: now and then an object is forgotten; nothing is reclaimed before the end ---- */
+/* ---- busted: now and then an object is forgotten, or a call sleeps; nothing is reclaimed before the end ---- */
 
 #define FORGET_EVERY 50 /* fewer than the least that a window has */
 
@@ -221,7 +223,7 @@ static void call_or_forget(struct retire_object *o)
 
 RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
 
-static const struct op_reclaim busted_reclaim = { .produce = busted_produce, READERS, .barrier = barrier };
+static const struct op_reclaim busted_reclaim = { RETIRE_PRODUCERS(busted), READERS, .barrier = barrier };
 const struct op retire_op_busted_hazptr = {
 	.name = "busted_hazptr",
 	.what = "call_hazptr() that forgets each fiftieth object: must be noticed",
@@ -252,11 +254,34 @@ static void free_hoard(void)
 	}
 }
 
-static const struct op_reclaim hoard_reclaim = { .produce = hoard_produce, READERS, .drain = free_hoard };
+static const struct op_reclaim hoard_reclaim = { RETIRE_PRODUCERS(hoard), READERS, .drain = free_hoard };
 const struct op retire_op_busted_hoard = {
 	.name = "busted_hoard",
 	.what = "nothing is freed before the end: must be noticed",
 	.broken = true,
 	.reclaim = &hoard_reclaim,
+	OP_COMMON,
+};
+
+#define STALL_EVERY 500 /* so often that 99.9 % of the calls are not without one */
+#define STALL_NS 1000000
+
+static void call_or_stall(struct retire_object *o)
+{
+	static __thread uint32_t n;
+
+	if (++n % STALL_EVERY == 0)
+		nanosleep(&(struct timespec){ .tv_nsec = STALL_NS }, NULL);
+	CALL(o);
+}
+
+RETIRE_PRODUCE(stall, retire_alloc, call_or_stall)
+
+static const struct op_reclaim stall_reclaim = { RETIRE_PRODUCERS(stall), READERS, .barrier = barrier };
+const struct op retire_op_busted_stall = {
+	.name = "busted_stall",
+	.what = "call_hazptr() of which each five hundredth sleeps a millisecond: must be noticed",
+	.broken = true,
+	.reclaim = &stall_reclaim,
 	OP_COMMON,
 };

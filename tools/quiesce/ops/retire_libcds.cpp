@@ -86,21 +86,22 @@ int dhp_init(enum op_fence)
 	return 0;
 }
 
-op_reclaim reclaim_of(uint64_t (*produce)(void **, uint64_t), void (*read)(void **), void (*hold)(void **),
-		      void (*release)(), void (*drain)())
+template <class Readers>
+op_reclaim reclaim_of(uint64_t (*produce)(void **, uint64_t), uint64_t (*timed)(void **, uint64_t, struct histogram *))
 {
 	op_reclaim r = {};
 
 	r.produce = produce;
-	r.read = read;
-	r.hold = hold;
-	r.release = release;
-	r.drain = drain;
+	r.timed = timed;
+	r.read = Readers::read;
+	r.hold = Readers::hold;
+	r.release = Readers::release;
+	r.drain = Readers::drain;
 	return r;
 }
 
-const op_reclaim hp_reclaim = reclaim_of(hp_produce, hp::read, hp::hold, hp::release, hp::drain);
-const op_reclaim dhp_reclaim = reclaim_of(dhp_produce, dhp::read, dhp::hold, dhp::release, dhp::drain);
+const op_reclaim hp_reclaim = reclaim_of<hp>(hp_produce, hp_timed);
+const op_reclaim dhp_reclaim = reclaim_of<dhp>(dhp_produce, dhp_timed);
 
 op type_of(const char *name, const char *what, const op_reclaim *reclaim, int (*init)(enum op_fence), void (*enter)(),
 	   void (*leave)())

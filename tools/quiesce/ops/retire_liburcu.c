@@ -49,7 +49,7 @@ static void barrier(void)
 }
 
 static const struct op_reclaim memb_reclaim = {
-	.produce = memb_produce, .read = read_protected, .hold = hold, .release = release, .barrier = barrier,
+	RETIRE_PRODUCERS(memb), .read = read_protected, .hold = hold, .release = release, .barrier = barrier,
 };
 
 const struct op retire_op_liburcu_memb = {

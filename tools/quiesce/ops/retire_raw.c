@@ -60,7 +60,7 @@ static void nothing(void)
 }
 
 static const struct op_reclaim malloc_free_reclaim = {
-	.produce = malloc_free_produce, .read = look, .hold = look, .release = nothing, .drain = free_all,
+	RETIRE_PRODUCERS(malloc_free), .read = look, .hold = look, .release = nothing, .drain = free_all,
 };
 
 const struct op retire_op_raw_malloc_free = {
@@ -186,7 +186,7 @@ static void asym_read(void **where)
 }
 
 static const struct op_reclaim asym_reclaim = {
-	.produce = asym_produce, .read = asym_read, .hold = asym_hold, .release = asym_clear, .drain = reclaim,
+	RETIRE_PRODUCERS(asym), .read = asym_read, .hold = asym_hold, .release = asym_clear, .drain = reclaim,
 };
 
 const struct op retire_op_raw_asym_hp_batch = {

@@ -64,9 +64,9 @@ static uint64_t reclaimed(void)
 }
 
 #define RETIRE_READERS .read = read_protected, .hold = hold, .release = release
-static const struct op_reclaim rcu_reclaim = { .produce = rcu_produce, RETIRE_READERS, .barrier = barrier };
+static const struct op_reclaim rcu_reclaim = { RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = barrier };
 static const struct op_reclaim rcu_free_reclaim = {
-	.produce = rcu_free_produce, RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
+	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
 };
 
 const struct op retire_op_rcu = {
