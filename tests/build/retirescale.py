@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """quiesce retirescale: every type in every scenario, nothing lost, a loss noticed, garbage within its bound.
 
-Counts are judged, times and rates are not.
+Counts are judged, times and rates are not: of times only that they agree with each other, and that a planted sleep shows.
 """
 import argparse
 import csv
@@ -24,6 +24,9 @@ BOUNDED = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer"]
 BATCHED = ["raw_asym_hp_batch", "ck_hp"]
 BATCH = 512
 ODD = ["hazptr_list", "busted_hazptr", "busted_hoard", "busted_stall"]
+STALL_NS = 1e6
+COARSE_NS = 100  # a clock with such steps may find that a call takes no time
+CALLS = ["call_p50_ns", "call_p99_ns", "call_p999_ns", "call_max_ns"]
 SCAN_SLOTS = [1, 16, 64, 256, 1024, 4096]
 SCAN_OBJECTS = [1000, 10000, 100000, 1000000]
 SHORT = ["--seconds=0.01", "--runs=1"]
@@ -83,6 +86,24 @@ def row_faults(row, bound):
         yield f"it is {row['to_raw']} of itself"
     if not (row["drain_ms"] >= 0 and row["cpu_ns"] > 0 and row["capped"] in (0, 1)):
         yield f"drain {row['drain_ms']} ms, {row['cpu_ns']} ns, capped {row['capped']}"
+    yield from call_faults(row)
+
+
+def call_faults(row):
+    """What is wrong with the times of single calls in @row."""
+    times = [row[f] for f in (*CALLS, "call_mean_ns", "clock_ns")]
+    if None in times or not row["calls"] or row["call_capped"] not in (0, 1):
+        yield f"calls {row['calls']}, capped {row['call_capped']}, times {times}"
+        return
+    *quantiles, mean, clock = times
+    # A thread begins with a chunk of 64.
+    if quantiles != sorted(quantiles) or quantiles[0] < 0 or not 0 < mean <= quantiles[-1] or row["calls"] < 63 * row["threads"]:
+        yield f"calls {row['calls']}, times {times}"
+    # Half of the calls take the median at least, a hundredth p99: no more than the mean says.  The clock is in each.
+    if any(share * time > 1.1 * mean for share, time in zip((0.5, 0.01, 0.001), quantiles)):
+        yield f"a mean of {mean} with {quantiles}"
+    if not 0 <= clock < 10 * max(quantiles[0], COARSE_NS):
+        yield f"an empty measurement takes {clock}, a call {quantiles[0]}"
 
 
 def check_all(tap, tool, types, doc, bound):
@@ -133,6 +154,20 @@ def check_hoard(tap, tool, bound):
     tap.result(faults and all("garbage" in fault for fault in faults), "planted garbage is seen", got.rows)
 
 
+def check_stall(tap, tool):
+    """A call in five hundred sleeps: the upper figures show it, the median does not."""
+    got = Rows(tap, tool, "--type=busted_stall", "--runs=1", "--scenario=idle,stalled", "--threads=1", "--seconds=0.1")
+    good = [r for r in got.rows if not list(call_faults(r)) and r["call_max_ns"] >= STALL_NS and
+            r["call_p999_ns"] >= 0.97 * STALL_NS and r["call_p50_ns"] < STALL_NS]
+    tap.result(got.rows and good == got.rows, "a planted sleep is seen in p99.9 and max", got.rows)
+    for row in got.rows[:1]:
+        planted = [{**row, f: v} for f in CALLS for v in (None, -1)]
+        planted += [{**row, f: 2 * row["call_max_ns"]} for f in (*CALLS[:-1], "call_mean_ns", "clock_ns")]
+        planted += [{**row, "calls": None}, {**row, "calls": 0}, {**row, "clock_ns": None}, {**row, "call_mean_ns": 1}]
+        missed = [r for r in planted if not list(call_faults(r))]
+        tap.result(not missed, "times that do not agree are noticed", missed)
+
+
 def check_options(tap, tool, fences):
     args = ["--type=hazptr,raw_malloc_free", f"--fence={fences[0]}", "--scenario=idle,published", "--threads=3",
             "--bytes=4096", "--runs=2", "--seconds=0.01", "--alive=4"]
@@ -146,7 +181,11 @@ def check_options(tap, tool, fences):
                {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", told(run))
     run = execute([tool, "retirescale", *args])
     tap.result(run.returncode == 0 and len(re.findall(r"^retirescale (?:idle|published), 3 threads", run.stdout, re.M)) == 2 and
-               len(re.findall(r"^(?:hazptr|raw_malloc_free) ", run.stdout, re.M)) == 4, "a table for each scenario", told(run))
+               len(re.findall(r"^one call of retirescale (?:idle|published), 3 threads", run.stdout, re.M)) == 2 and
+               len(re.findall(r"^(?:hazptr|raw_malloc_free) ", run.stdout, re.M)) == 8, "two tables for each scenario", told(run))
+    calls = re.findall(r"^(?:hazptr|raw_malloc_free) +\S+((?: +[\d.]+){6})$", run.stdout, re.M)
+    tap.result(len(calls) == 4 and all(n[1:5] == sorted(n[1:5]) for n in ([float(x) for x in c.split()] for c in calls)),
+               "the second has mean, p50, p99, p99.9, max and calls", told(run))
 
 
 def check_small_batch(tap, tool):
@@ -164,7 +203,7 @@ def check_scan(tap, tool, fences):
     # A sample in which the library's worker had a part is none: long ones may be missing, and nothing else.
     tap.result(found <= want and {t for t, _, n in found if n == SCAN_OBJECTS[0]} == {t for t, _, _ in want} and not got.notes,
                "--scan: slots in use against objects", got.run.stdout)
-    tap.result(all(r["unit"] == "ns" and r["p50"] > 0 and r["garbage"] is None and r["scenario"] == "scan" for r in got.rows),
+    tap.result(all(r["unit"] == "ns" and r["p50"] > 0 and r["garbage"] is None and r["call_max_ns"] is None and r["scenario"] == "scan" for r in got.rows),
                "--scan: nanoseconds", got.run.stdout)
 
 
@@ -200,6 +239,7 @@ def main():
         check_stalled(tap, tool, fences, bound)
         check_loss(tap, tool)
         check_hoard(tap, tool, bound)
+        check_stall(tap, tool)
         check_options(tap, tool, fences)
         check_small_batch(tap, tool)
         check_scan(tap, tool, fences)

@@ -15,6 +15,14 @@ enum retire_metric {
 	RETIRE_GARBAGE_SECOND, /* and in the second */
 	RETIRE_DRAIN,          /* ms from the end of the window to the end of everything */
 	RETIRE_CAPPED,         /* 1: the window ended early, there was too much garbage */
+	RETIRE_CALLS,          /* how many were timed, in a window of their own; what follows is ns */
+	RETIRE_CALL_MEAN,
+	RETIRE_CALL_P50,
+	RETIRE_CALL_P99,
+	RETIRE_CALL_P999,
+	RETIRE_CALL_MAX,
+	RETIRE_CALL_CAPPED,    /* as RETIRE_CAPPED, of that window */
+	RETIRE_CLOCK,          /* of a measurement with nothing in it, median */
 	NR_RETIRE_METRICS
 };
 _Static_assert(NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + NR_SCAN_SIZES <= NR_SCENARIOS - SCENARIO_MORE,
@@ -38,12 +46,16 @@ static inline uint64_t scan_objects(int size)
 	return objects[size];
 }
 
-/* Each false after a loss, with a note. */
-bool retirescale_cell(const struct job *job, enum scenario scenario, int producers);
+/* Each false after a loss, with a note.  With @timed the window is for single calls, else for the rate. */
+bool retirescale_cell(const struct job *job, enum scenario scenario, int producers, bool timed);
 bool retirescale_scan(const struct job *job);
 /* Did all @retired end in @freed?  False, with a note, if not. */
 bool retirescale_all_freed(uint64_t retired, uint64_t freed, const char *where);
 uint64_t retirescale_freed(const struct op *op);
+/* @nr empty ones, to be freed with free(); NULL: out of memory. */
+struct histogram *retirescale_histograms(int nr);
+/* Send what they say, in one. */
+void retirescale_tell_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns);
 
 bool retirescale_is_row(const struct cell *c);
 void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);

@@ -16,6 +16,7 @@ struct window {
 	const struct op *op;
 	enum scenario scenario;
 	void **where; /* NULL: nothing is published */
+	struct histogram *ticks; /* of each producer's calls; NULL: they are not timed */
 	int producers, readers;
 	uint32_t stop;
 	uint32_t finished; /* producers */
@@ -31,6 +32,13 @@ static bool is_over(const struct window *w)
 
 /* ---- who retires ---- */
 
+static uint64_t produce_chunk(const struct window *w, int index)
+{
+	if (w->ticks)
+		return w->op->reclaim->timed(w->where, CHUNK, &w->ticks[index]);
+	return w->op->reclaim->produce(w->where, CHUNK);
+}
+
 static void produce(struct window *w, int index)
 {
 	struct retire_tally *tally = retire_tally();
@@ -38,7 +46,7 @@ static void produce(struct window *w, int index)
 	gate_pass(&w->begin);
 	w->begin_ns[index] = now_ns();
 	do {
-		uint64_t n = w->op->reclaim->produce(w->where, CHUNK);
+		uint64_t n = produce_chunk(w, index);
 
 		quiesce_store_relaxed(&tally->retired, tally->retired + n);
 	} while (!is_over(w));
@@ -168,7 +176,7 @@ static uint64_t last_of(const uint64_t *ns, int nr)
 	return last;
 }
 
-static void tell(const struct job *job, const struct window *w, const struct watch *watch, uint64_t retired, uint64_t ended)
+static void tell_rate(const struct job *job, const struct window *w, const struct watch *watch, uint64_t retired, uint64_t ended)
 {
 	uint64_t ns = ended - first_of(w->begin_ns, w->producers);
 
@@ -182,6 +190,12 @@ static void tell(const struct job *job, const struct window *w, const struct wat
 	job_send(retire_more(RETIRE_CAPPED, w->scenario), w->producers, job->round, watch->capped);
 }
 
+static void tell_calls(const struct job *job, const struct window *w, const struct watch *watch, const struct stopwatch *began)
+{
+	retirescale_tell_calls(job, w->scenario, w->producers, w->ticks, stopwatch_tick_ns(began));
+	job_send(retire_more(RETIRE_CALL_CAPPED, w->scenario), w->producers, job->round, watch->capped);
+}
+
 /* The main thread watches, and waits for what is left. */
 static bool measure(const struct job *job, struct window *w)
 {
@@ -189,11 +203,13 @@ static bool measure(const struct job *job, struct window *w)
 	int nr = w->producers + w->readers;
 	struct team team = { .nr = nr, .pinned = nr <= cpus_online(), .body = body, .arg = w };
 	uint64_t ended, retired;
+	struct stopwatch began;
 	struct meter meter;
 	struct costs costs;
 
 	gate_init(&w->begin, (uint32_t)nr + 1);
 	gate_init(&w->end, (uint32_t)nr);
+	stopwatch_start(&began);
 	team_start(&team);
 	meter_read(&meter, w->op);
 	gate_pass(&w->begin);
@@ -204,23 +220,31 @@ static bool measure(const struct job *job, struct window *w)
 	ended = now_ns();
 	retired = retire_all_retired() - watch.retired;
 	costs = meter_since(&meter, w->op, (double)retired);
-	tell(job, w, &watch, retired, ended);
-	job_send_costs(w->scenario, w->producers, &costs);
+	if (w->ticks) {
+		tell_calls(job, w, &watch, &began);
+	} else {
+		tell_rate(job, w, &watch, retired, ended);
+		job_send_costs(w->scenario, w->producers, &costs);
+	}
 	return retirescale_all_freed(retired, retirescale_freed(w->op) - watch.freed, scenario_info[w->scenario].name);
 }
 
-bool retirescale_cell(const struct job *job, enum scenario scenario, int producers)
+bool retirescale_cell(const struct job *job, enum scenario scenario, int producers, bool timed)
 {
 	static void *pointer;
 	struct window *w = calloc(1, sizeof(*w));
+	struct histogram *ticks = timed ? retirescale_histograms(producers) : NULL;
 	bool good;
 
-	if (!w) {
+	if (!w || (timed && !ticks)) {
 		job_send_note("out of memory");
+		free(w);
+		free(ticks);
 		return false;
 	}
 	w->op = job->op;
 	w->scenario = scenario;
+	w->ticks = ticks;
 	w->producers = producers;
 	w->readers = scenario >= SCENARIO_RETIRE_BUSY;
 	op_thread_enter(w->op);
@@ -232,6 +256,7 @@ bool retirescale_cell(const struct job *job, enum scenario scenario, int produce
 	op_thread_exit(w->op);
 	free(pointer); /* the last one; nobody else is there */
 	pointer = NULL;
+	free(ticks);
 	free(w);
 	job_flush();
 	return good;

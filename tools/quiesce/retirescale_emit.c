@@ -40,9 +40,16 @@ double retirescale_peak(const struct results *results, const struct cell *c)
 	return fmax(most(results, c, RETIRE_GARBAGE_FIRST), most(results, c, RETIRE_GARBAGE_SECOND));
 }
 
-static double drain_ms(const struct results *results, const struct cell *c)
+static double median(const struct results *results, const struct cell *c, enum retire_metric metric)
 {
-	return is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_DRAIN, c->scenario)).p50;
+	return is_scan(c) ? NAN : summary_of(results, c, retire_more(metric, c->scenario)).p50;
+}
+
+static double calls_timed(const struct results *results, const struct cell *c)
+{
+	struct summary s = is_scan(c) ? nothing : summary_of(results, c, retire_more(RETIRE_CALLS, c->scenario));
+
+	return s.mean * (double)s.n;
 }
 
 /* Of the whole process, readers included, for each object. */
@@ -92,11 +99,19 @@ void retirescale_columns(json_t *row, const struct results *results, const struc
 	add_count(row, "garbage_bytes", retirescale_peak(results, c) * bytes);
 	add_count(row, "garbage_first", most(results, c, RETIRE_GARBAGE_FIRST));
 	add_count(row, "garbage_second", most(results, c, RETIRE_GARBAGE_SECOND));
-	add_count(row, "capped", is_scan(c) ? NAN : summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max);
-	add_number(row, "drain_ms", drain_ms(results, c));
+	add_count(row, "capped", most(results, c, RETIRE_CAPPED));
+	add_number(row, "drain_ms", median(results, c, RETIRE_DRAIN));
 	add_number(row, "cpu_ns", cpu_ns(c));
 	add_number(row, "to_raw", ratio_to(results, c, RAW));
 	add_number(row, "to_liburcu", ratio_to(results, c, PEER));
+	add_count(row, "calls", calls_timed(results, c));
+	add_number(row, "call_mean_ns", median(results, c, RETIRE_CALL_MEAN));
+	add_number(row, "call_p50_ns", median(results, c, RETIRE_CALL_P50));
+	add_number(row, "call_p99_ns", median(results, c, RETIRE_CALL_P99));
+	add_number(row, "call_p999_ns", median(results, c, RETIRE_CALL_P999));
+	add_number(row, "call_max_ns", most(results, c, RETIRE_CALL_MAX));
+	add_count(row, "call_capped", most(results, c, RETIRE_CALL_CAPPED));
+	add_number(row, "clock_ns", median(results, c, RETIRE_CLOCK));
 	add_count(row, "slots", is_scan(c) ? c->threads : NAN);
 	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - scan_scenario(0))) : NAN);
 }
@@ -141,8 +156,8 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 		count(out, 9, most(results, c, RETIRE_GARBAGE_FIRST));
 		count(out, 9, most(results, c, RETIRE_GARBAGE_SECOND));
 	}
-	number(out, 8, drain_ms(results, c));
-	fprintf(out, "%s\n", summary_of(results, c, retire_more(RETIRE_CAPPED, c->scenario)).max > 0 ? "  capped" : "");
+	number(out, 8, median(results, c, RETIRE_DRAIN));
+	fprintf(out, "%s\n", most(results, c, RETIRE_CAPPED) > 0 ? "  capped" : "");
 }
 
 static void print_table(FILE *out, const struct results *results, enum scenario scenario, int threads)
@@ -161,6 +176,37 @@ static void print_table(FILE *out, const struct results *results, enum scenario 
 				"peak", "peak KiB", scenario == SCENARIO_RETIRE_STALLED ? "  1st half  2nd half" : "", "drain ms");
 		begun = true;
 		print_row(out, results, c);
+	}
+}
+
+static void print_calls_row(FILE *out, const struct results *results, const struct cell *c)
+{
+	static const enum retire_metric figures[] = { RETIRE_CALL_MEAN, RETIRE_CALL_P50, RETIRE_CALL_P99, RETIRE_CALL_P999 };
+
+	fprintf(out, "%-18s %-5s", c->op->name, fence_of(c));
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		number(out, 9, median(results, c, figures[i]));
+	number(out, 11, most(results, c, RETIRE_CALL_MAX));
+	count(out, 11, calls_timed(results, c));
+	fprintf(out, "%s\n", most(results, c, RETIRE_CALL_CAPPED) > 0 ? "  capped" : "");
+}
+
+/* Of the cells that have it; an interrupted run has fewer of them than it has rates. */
+static void print_calls(FILE *out, const struct results *results, enum scenario scenario, int threads)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+
+		if (c->scenario != scenario || c->threads != threads || !isfinite(calls_timed(results, c)))
+			continue;
+		if (!begun)
+			fprintf(out, "\none call of retirescale %s, %d threads: ns, with the clock's own %.0f ns; median over rounds, "
+				     "max of all\n%-18s %-5s %9s %9s %9s %9s %11s %11s\n", scenario_info[scenario].name, threads,
+				median(results, c, RETIRE_CLOCK), "type", "fence", "mean", "p50", "p99", "p99.9", "max", "calls");
+		begun = true;
+		print_calls_row(out, results, c);
 	}
 }
 
@@ -201,8 +247,10 @@ static void emit_tables(FILE *out, const struct results *results, const struct j
 {
 	emit_head(out);
 	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
-		for (int i = 0; i < base->nr_readers; i++)
+		for (int i = 0; i < base->nr_readers; i++) {
 			print_table(out, results, (enum scenario)s, base->readers[i]);
+			print_calls(out, results, (enum scenario)s, base->readers[i]);
+		}
 	print_scan(out, results);
 }
 

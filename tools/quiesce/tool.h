@@ -259,6 +259,7 @@ struct job {
 	uint64_t loops;
 	uint64_t batch, bytes;
 	bool scan;
+	bool calls; /* of retirescale: time single calls, too */
 	bool all_pairs;
 	uint64_t sections;
 	struct hash_plan hash;
