@@ -114,7 +114,7 @@ const struct subcommand retirescale_command = {
 	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'CPU ns' is the processor "
 	       "time of the whole process for each object, readers and workers included. 'peak' is the "
 	       "most garbage seen, objects retired and not yet freed, at looks each half millisecond. A window ends early when "
-	       "there are 128 MB of it, and is marked 'capped'. Callers of quiesce's RCU sleep when their queues are full. An object "
+	       "there are 128 MB of it, and is marked 'capped'. An object "
 	       "that was not freed after the drain is LOST, an error.\n"
 	       "'One call' is how long the call takes that retires one object: neither its allocation nor the exchange that "
 	       "replaces it is in that time, and what the call does now and then is: reclaim a batch, wake a worker, wait because a "
