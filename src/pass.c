@@ -43,6 +43,7 @@ static struct {
 	uint64_t spills_run;
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
+	bool needs_gp;    /* this pass */
 	bool spill_running;
 } pass = { .linger_at = PLATFORM_FOREVER };
 
@@ -110,6 +111,8 @@ static void take_queue(struct quiesce__queue *queue)
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - taken;
 	if (taken > pass.most)
 		pass.most = taken;
+	/* I4 needs it where there is an owner. */
+	pass.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
 }
 
 static void take_listed(struct quiesce__shard *shard)
@@ -125,11 +128,11 @@ static void take_listed(struct quiesce__shard *shard)
 	}
 }
 
-/* True if there is anything. */
-static bool take_all(void)
+static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.most = 0;
+	pass.needs_gp = false;
 	pass.spill_bytes_taken = 0;
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
@@ -138,7 +141,7 @@ static bool take_all(void)
 		take_spill(&shard->spill);
 		pass.spill_bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5, for what was taken. */
 	}
-	return pass.queues || pass.taken_spill || pass.ready_spill;
+	pass.needs_gp |= pass.taken_spill || quiesce__gp_wanted();
 }
 
 /* ---- reclaiming ---- */
@@ -422,10 +425,10 @@ void quiesce__pass_run(bool callbacks)
 	/* I5.  Relaxed: CB7. */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
-	if (take_all() || quiesce__gp_wanted()) {
+	take_all();
+	if (pass.needs_gp)
 		wait_for_readers(pressure);
-		reclaim(callbacks, all);
-	}
+	reclaim(callbacks, all);
 	if (all || platform_now_ns() >= quiesce__linger_due())
 		visit_lingering(all);
 	pass_end(number);
@@ -449,6 +452,42 @@ void quiesce__pass_yourself(bool callbacks)
 		quiesce__pass_run(callbacks);
 		quiesce__unlock(&quiesce__pass.lock);
 	}
+}
+
+/* ---- the end of an owner ---- */
+
+/* As the owner sees it. */
+static bool is_empty(const struct quiesce__queue *queue)
+{
+	/* Relaxed throughout: what has been taken meanwhile is in the pass that takes it. */
+	return quiesce_load_relaxed(&queue->running.taken) == queue->callbacks.queued &&
+	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
+}
+
+/* At once if nobody makes a pass; where there is no worker, whoever finds the lock taken believes that somebody does. */
+static bool free_at_once(struct quiesce__queue *queue)
+{
+	bool idle;
+
+	if (!quiesce__reclaim_has_worker() || !quiesce__trylock(&quiesce__pass.lock))
+		return false;
+	/* Relaxed: the owner asks. */
+	idle = !queue->lingers && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
+	if (idle)
+		quiesce__queue_free(queue);
+	quiesce__unlock(&quiesce__pass.lock);
+	return idle;
+}
+
+/* True if there is something in it that nobody may have been woken for: the pass that has just looked left it to us. */
+bool quiesce__queue_end(struct quiesce__queue *queue)
+{
+	bool empty = is_empty(queue);
+
+	if (empty && free_at_once(queue))
+		return false;
+	quiesce__queue_leave(queue);
+	return !empty;
 }
 
 /* ---- fork ---- */

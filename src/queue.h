@@ -85,8 +85,10 @@ struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *self);
 void quiesce__queue_free(struct quiesce__queue *queue);
 /* Let the next pass take @queue, unless it is listed already.  True if it was not. */
 bool quiesce__queue_list(struct quiesce__queue *queue);
-/* Its owner exits, and touches it no more. */
+/* Its owner exits, and touches it no more: let the next pass take it, for the last time. */
 void quiesce__queue_leave(struct quiesce__queue *queue);
+/* Its owner exits.  True: wake the worker, if it sleeps. */
+bool quiesce__queue_end(struct quiesce__queue *queue);
 /* Is any queue listed, or anything spilled by a thread without one?  Without regard to order. */
 bool quiesce__queues_listed(void);
 

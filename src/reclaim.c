@@ -210,6 +210,6 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 		return;
 	self->queue = NULL;
 	quiesce__queue_tell(queue);
-	quiesce__queue_leave(queue);
-	wake_if_asleep();
+	if (quiesce__queue_end(queue))
+		wake_if_asleep();
 }

@@ -136,6 +136,27 @@ static void it_stops_with_shutdown(void **state)
 	assert_in_range(find_worker(), 1, INT32_MAX);
 }
 
+static void retire_another(struct rcu_head *head)
+{
+	static struct rcu_head another;
+
+	(void)head;
+	call_rcu(&another, count_run);
+}
+
+/* A worker whose callbacks have retired something has a queue, which no other worker is started for when it ends. */
+static void it_stops_after_callbacks_that_retire(void **state)
+{
+	static struct rcu_head head;
+	int before = flag_get(&nr_run);
+
+	(void)state;
+	call_rcu(&head, retire_another);
+	stop_the_worker();
+	assert_int_equal(nr_run, before + 1);
+	assert_int_equal(stats_now().worker_running, 0);
+}
+
 static int first_cpu(const cpu_set_t *cpus)
 {
 	int cpu = 0;
@@ -208,6 +229,7 @@ int main(int argc, char **argv)
 		TEST(it_blocks_every_signal_but_faults),
 		TEST(callbacks_may_handle_their_faults),
 		TEST(it_stops_with_shutdown),
+		TEST(it_stops_after_callbacks_that_retire),
 		TEST(it_runs_where_it_is_told),
 		TEST(it_sleeps_when_idle),
 	};
