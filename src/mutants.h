@@ -149,6 +149,10 @@
 	X(ref_revived, "tryget takes a reference of an object that has none left")     \
 	X(ref_confirm_early, "the confirm function runs before the change of mode")    \
 	X(ref_confirm_unlocked, "the next change of mode does not wait for the confirm function") \
+	QUIESCE_GUARDS_DS(X)
+
+/* Of containers. */
+#define QUIESCE_GUARDS_DS(X)                                                           \
 	X(unlink_relaxed, "the link past a removed entry is stored without an order")  \
 	X(unlink_cuts, "a removed entry leads nowhere")                                \
 	X(splice_no_wait, "a splice does not wait for the readers of the list that it empties") \
