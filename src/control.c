@@ -15,6 +15,7 @@
 #include "queue.h"
 #include "reclaim.h"
 #include "shazptr.h"
+#include "srcu_all.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -209,6 +210,7 @@ static void fill_stats(struct quiesce_stats *stats)
 
 	*stats = (struct quiesce_stats){ .readers = quiesce__readers_live() };
 	quiesce__reclaim_stats(stats);
+	quiesce__srcu_stats(stats);
 	/* Relaxed: counters order nothing. */
 	stats->grace_periods = quiesce_load_relaxed(&c->grace_periods);
 	stats->expedited = quiesce_load_relaxed(&c->expedited);
@@ -297,6 +299,7 @@ void quiesce__fork_child(void)
 	quiesce__readers_fork_child();
 	quiesce__percpu_fork_child();
 	quiesce__helper_fork_child();
+	quiesce__srcu_fork_child();
 	quiesce__held_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__slots_fork_child();

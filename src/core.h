@@ -49,7 +49,7 @@ extern struct quiesce__counters quiesce__counters;
 #define QUIESCE_TLS_WORKER 4u      /* the worker thread */
 #define QUIESCE_TLS_IN_HAZPTR 8u   /* running callbacks of call_hazptr() */
 #define QUIESCE_TLS_UNGATED 16u    /* those of a cohort: outside the fork gate */
-#define QUIESCE_TLS_HELPER 32u     /* the helper thread, which is always inside a step of a job */
+#define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, who does its work meanwhile */
 #define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_HELPER)
 
 extern uint32_t quiesce__init_state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* garbage.h - bytes that wait for a grace period, of RCU and of all SRCU domains: one sum, one ceiling. */
+/* garbage.h - bytes that wait for a grace period, of RCU and of all SRCU domains: two sums, one ceiling. */
 #ifndef QUIESCE_GARBAGE_H
 #define QUIESCE_GARBAGE_H
 
@@ -8,15 +8,23 @@
 /* Bytes told by who queued less bytes told by who reclaimed: both tell in steps, so the sum lags a little, and may
  * dip below zero. */
 extern int64_t quiesce__garbage;
+/* The same of SRCU; apart because a forked child counts it anew. */
+extern int64_t quiesce__garbage_srcu;
 
 static inline void quiesce__garbage_add(int64_t bytes)
 {
 	quiesce_fetch_add_relaxed(&quiesce__garbage, bytes); /* Relaxed: a sum. */
 }
 
+static inline void quiesce__garbage_add_srcu(int64_t bytes)
+{
+	quiesce_fetch_add_relaxed(&quiesce__garbage_srcu, bytes); /* Relaxed: a sum. */
+}
+
 static inline bool quiesce__garbage_above(uint64_t limit)
 {
-	int64_t garbage = quiesce_load_relaxed(&quiesce__garbage); /* Relaxed: a sum. */
+	/* Relaxed: sums. */
+	int64_t garbage = quiesce_load_relaxed(&quiesce__garbage) + quiesce_load_relaxed(&quiesce__garbage_srcu);
 
 	return limit && garbage > 0 && (uint64_t)garbage > limit;
 }

@@ -2,11 +2,16 @@
 /* helper.c - the helper thread: jobs that are due, one step at a time.
  *
  * I1. A job is listed, or being stepped, or neither; whoever starts it while it is being stepped
- *     lists it again, so no start is lost.
+ *     lists it again, so no start is lost.  It stays listed while no thread can be had.
  * I2. Everything here is under the lock, except the steps.  The helper sleeps only on @asleep, which it
  *     sets, and whoever lists a job clears, under the lock.
  *     Only quiesce__helper_poke() does it without, because it may run in a signal handler.
  * I3. A head of quiesce__later() is in a list, or has been called, or is being called.
+ * I4. One takes steps at a time: the thread, or, where there is none, a caller (@stepper), until whose step is
+ *     over a thread that has been started meanwhile sleeps.
+ * I5. Nobody waits for a thread that another one starts: jobs are listed before, and the thread looks at the list first.
+ * I6. The lock is held for a few steps of the machine, except for a walk of the jobs whose time has not come, which
+ *     is made once for all that come due in the same GRAIN_NS.
  *
  * HL1  asleep set, then poked read | poked set, then asleep taken
  */
@@ -16,6 +21,12 @@
 
 #define LATER_NS 5000000u /* a round: heads wait one to two of them */
 #define STOP_STEP_NS 1000000u
+#define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
+#if defined(QUIESCE_SIM)
+#define NO_THREAD_RETRY 2u
+#else
+#define NO_THREAD_RETRY 64u /* failed starts between two attempts */
+#endif
 
 enum { NONE, STARTING, RUNNING }; /* a thread */
 
@@ -25,53 +36,94 @@ static struct {
 	struct quiesce__lock lock;
 	uint32_t asleep;  /* 1: the helper sleeps, or is about to */
 	uint32_t poked;   /* 1: take a step of every job */
-	uint32_t started; /* NONE, STARTING, RUNNING */
-	const void *starter; /* the thread that is STARTING it */
-	uint32_t stop;
+	const void *starter; /* the thread that is STARTING the helper */
+	uint32_t stop;    /* a wish; whoever lists a job takes it back */
 	uint32_t in_step; /* for the fork gate */
 	uint32_t steps;   /* counts steps that are over, while somebody waits for one */
 	uint32_t waiting; /* for that */
-	struct quiesce__job *jobs;
+	uint32_t nr_listed;
+	struct quiesce__job *ready, **ready_end; /* to be taken, the first one first; their @due is 0 */
+	struct quiesce__job *timed; /* the others, in no order */
+	uint64_t next_due;          /* of those, or earlier */
 	struct quiesce__job *current;
+	const struct quiesce_tls_v1 *stepper; /* I4; NULL: no caller */
 	struct rcu_head *fresh, *aging, *calling;
 	struct quiesce__job later;
-} helper = { .later = { .step = later_step } };
+	/* Callers look at these all the time; they change only when a thread comes, goes, or cannot be had. */
+	uint32_t started __attribute__((aligned(QUIESCE_CACHELINE))); /* NONE, STARTING, RUNNING */
+	uint32_t failures; /* to start one, in a row, and attempts that were not made since */
+} helper = { .ready_end = &helper.ready, .next_due = PLATFORM_FOREVER, .later = { .step = later_step } };
 
 /* ---- the list; under the lock ---- */
 
-static void list_job(struct quiesce__job *job, uint64_t due)
+static void count_listed(uint32_t change)
 {
-	job->due = due;
-	if (job->listed)
-		return;
-	job->listed = true;
-	job->next = helper.jobs;
-	helper.jobs = job;
+	quiesce_store_relaxed(&helper.nr_listed, helper.nr_listed + change); /* Relaxed: under the lock; a hint elsewhere. */
 }
 
 static void unlist_job(struct quiesce__job *job)
 {
-	struct quiesce__job **at = &helper.jobs;
-
 	if (!job->listed)
 		return;
-	while (*at != job)
-		at = &(*at)->next;
-	*at = job->next;
+	*job->at = job->next;
+	if (job->next)
+		job->next->at = job->at;
+	else if (helper.ready_end == &job->next)
+		helper.ready_end = job->at;
 	job->listed = false;
+	count_listed((uint32_t)-1);
 }
 
-static struct quiesce__job *first_due(void)
+/* @at: the end of a list, or a place in one. */
+static void link_job(struct quiesce__job *job, struct quiesce__job **at)
 {
-	struct quiesce__job *first = helper.jobs;
+	job->next = *at;
+	if (job->next)
+		job->next->at = &job->next;
+	job->at = at;
+	*at = job;
+	job->listed = true;
+	count_listed(1);
+}
 
-	for (struct quiesce__job *job = first; job; job = job->next)
-		if (job->due < first->due)
-			first = job;
-	return first;
+/* @due: 0 now; a job that has its turn already keeps it. */
+static void list_job(struct quiesce__job *job, uint64_t due)
+{
+	if (job->listed && !job->due)
+		return;
+	unlist_job(job);
+	job->due = due;
+	if (due) {
+		link_job(job, &helper.timed);
+		if (due < helper.next_due)
+			helper.next_due = due;
+		return;
+	}
+	link_job(job, helper.ready_end);
+	helper.ready_end = &job->next;
+}
+
+/* Those whose time has come, and all if @all but what is to be called later. */
+static void make_ready(uint64_t now, bool all)
+{
+	struct quiesce__job *next;
+
+	helper.next_due = PLATFORM_FOREVER;
+	for (struct quiesce__job *job = helper.timed; job; job = next) {
+		next = job->next;
+		if (job->due <= now || (all && job != &helper.later))
+			list_job(job, 0);
+		else if (job->due < helper.next_due)
+			helper.next_due = job->due;
+	}
 }
 
 /* ---- the thread ---- */
+
+static uint64_t due_after(uint64_t ns)
+{
+	return ns == QUIESCE_JOB_AT_ONCE ? 0 : ((platform_now_ns() + ns) | (GRAIN_NS - 1)) + 1;
+}
 
 /* Holds the lock, and lets go of it meanwhile. */
 static void take_step(struct quiesce__job *job)
@@ -88,8 +140,10 @@ static void take_step(struct quiesce__job *job)
 	helper.current = NULL;
 	if (QUIESCE_MUTANT(helper_start_lost))
 		unlist_job(job);
-	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed)
-		list_job(job, platform_now_ns() + ns);
+	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed) {
+		job->optional = (ns & QUIESCE_JOB_OPTIONAL) != 0;
+		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
+	}
 	if (!helper.waiting)
 		return;
 	helper.waiting = 0;
@@ -121,9 +175,25 @@ static void look_if_poked(void)
 		return;
 	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
 	quiesce_xchg(HL1, &helper.poked, 0u);
-	for (struct quiesce__job *job = helper.jobs; job; job = job->next)
-		if (job != &helper.later)
-			job->due = 0;
+	make_ready(0, true);
+}
+
+static void wish_to_stop(bool stop)
+{
+	quiesce_store_relaxed(&helper.stop, stop); /* Relaxed: under the lock; who waits for it looks again. */
+}
+
+/* Nothing is ready.  What is called later is always over soon; if something else needs a thread, it is this one. */
+static bool may_stop(void)
+{
+	if (!quiesce_load_relaxed(&helper.stop)) /* Relaxed: under the lock. */
+		return false;
+	for (struct quiesce__job *job = helper.timed; job; job = job->next)
+		if (!job->optional && job != &helper.later) {
+			wish_to_stop(false);
+			return false;
+		}
+	return !helper.later.listed;
 }
 
 static void helper_main(void *unused)
@@ -132,38 +202,40 @@ static void helper_main(void *unused)
 	quiesce__self()->state |= QUIESCE_TLS_HELPER;
 	quiesce__lock(&helper.lock);
 	for (;;) {
-		struct quiesce__job *job;
 		uint64_t now;
 
 		look_if_poked();
-		job = first_due();
 		now = platform_now_ns();
-		if (job && job->due <= now)
-			take_step(job);
-		else if (!job && helper.stop)
+		if (now >= helper.next_due)
+			make_ready(now, false);
+		if (helper.stepper && !QUIESCE_MUTANT(helper_two_steppers))
+			sleep_until(PLATFORM_FOREVER, now);
+		else if (helper.ready)
+			take_step(helper.ready);
+		else if (may_stop())
 			break;
 		else
-			sleep_until(job ? job->due : PLATFORM_FOREVER, now);
+			sleep_until(helper.next_due, now);
 	}
 	change_started(NONE);
 	quiesce__unlock(&helper.lock);
 }
 
-/* Holds the lock, and lets go of it meanwhile.  True: there is a thread, and it stays while the lock is held. */
-static bool ensure_thread(void)
+/* After failed starts only now and then. */
+static bool may_try_start(void)
 {
-	bool failed = false;
+	/* Relaxed: a rate limit. */
+	return !quiesce_load_relaxed(&helper.failures) ||
+	       quiesce_fetch_add_relaxed(&helper.failures, 1u) % NO_THREAD_RETRY == 0; /* Relaxed: as above. */
+}
 
-	for (;;) {
-		helper.stop = 0;
-		if (helper.started == RUNNING || failed)
-			return helper.started == RUNNING;
-		if (helper.started == STARTING) {
-			quiesce__unlock(&helper.lock);
-			platform_futex_wait(&helper.started, STARTING, PLATFORM_FOREVER);
-			quiesce__lock(&helper.lock);
-			continue;
-		}
+/* Holds the lock, and lets go of it meanwhile.  True: there is a thread, or somebody starts one. */
+static bool start_thread(void)
+{
+	while (helper.started == NONE) {
+		bool failed;
+
+		wish_to_stop(false);
 		helper.starter = quiesce__self();
 		change_started(STARTING);
 		quiesce__unlock(&helper.lock);
@@ -171,7 +243,18 @@ static bool ensure_thread(void)
 		quiesce__lock(&helper.lock);
 		if (helper.started == STARTING && helper.starter == quiesce__self()) /* else it has come and gone */
 			change_started(failed ? NONE : RUNNING);
+		quiesce_store_relaxed(&helper.failures, failed); /* Relaxed: a rate limit. */
+		if (failed)
+			break;
 	}
+	return helper.started != NONE;
+}
+
+/* The same, unless the last start has failed a short while ago. */
+static bool ensure_thread(void)
+{
+	wish_to_stop(false);
+	return helper.started != NONE || (may_try_start() && start_thread());
 }
 
 static bool rouse(void)
@@ -188,9 +271,10 @@ bool quiesce__job_start(struct quiesce__job *job)
 
 	quiesce__fork_check();
 	quiesce__lock(&helper.lock);
+	job->optional = false;
 	list_job(job, 0);
 	there = ensure_thread();
-	if (!there)
+	if (!there && QUIESCE_MUTANT(helper_job_dropped))
 		unlist_job(job);
 	asleep = rouse();
 	quiesce__unlock(&helper.lock);
@@ -239,7 +323,73 @@ bool quiesce__in_helper(void)
 
 bool quiesce__helper_running(void)
 {
-	return quiesce_load_relaxed(&helper.started) != 0; /* Relaxed: a statistic. */
+	return quiesce_load_relaxed(&helper.started) != NONE; /* Relaxed: a hint; who lists a job looks under the lock. */
+}
+
+bool quiesce__helper_ensure(void)
+{
+	bool there;
+
+	quiesce__fork_check();
+	if (quiesce__helper_running())
+		return true;
+	if (!may_try_start())
+		return false;
+	quiesce__lock(&helper.lock);
+	there = start_thread();
+	quiesce__unlock(&helper.lock);
+	return there;
+}
+
+/* Holds the lock, and lets go of it meanwhile.  What is started meanwhile is left to the next one. */
+static void step_all(struct quiesce_tls_v1 *self)
+{
+	helper.stepper = self;
+	self->state |= QUIESCE_TLS_HELPER;
+	make_ready(0, true);
+	for (uint32_t nr = helper.nr_listed; nr && helper.ready && helper.started == NONE; nr--)
+		take_step(helper.ready);
+	self->state &= ~QUIESCE_TLS_HELPER;
+	helper.stepper = NULL;
+}
+
+void quiesce__jobs_take_steps(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	bool asleep;
+
+	quiesce__fork_check();
+	/* Relaxed: a hint; who has listed a job sees it. */
+	if (quiesce__helper_running() || !quiesce_load_relaxed(&helper.nr_listed) || (self->state & QUIESCE_TLS_CALLBACKS))
+		return;
+	quiesce__lock(&helper.lock);
+	if (helper.started == NONE && !helper.stepper)
+		step_all(self);
+	asleep = rouse(); /* a thread that has come waits for us */
+	quiesce__unlock(&helper.lock);
+	if (asleep)
+		platform_futex_wake(&helper.asleep, 1);
+}
+
+uint64_t quiesce__jobs_sum_locked(uint64_t (*of)(struct quiesce__job *job))
+{
+	struct quiesce__job *const lists[] = { helper.ready, helper.timed };
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (struct quiesce__job *job = lists[i]; job; job = job->next)
+			sum += of(job);
+	return sum + (helper.current && !helper.current->listed ? of(helper.current) : 0);
+}
+
+uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
+{
+	uint64_t sum;
+
+	quiesce__lock(&helper.lock);
+	sum = quiesce__jobs_sum_locked(of);
+	quiesce__unlock(&helper.lock);
+	return sum;
 }
 
 static void ask_to_stop(void)
@@ -247,20 +397,37 @@ static void ask_to_stop(void)
 	bool asleep;
 
 	quiesce__lock(&helper.lock);
-	helper.stop = 1;
+	wish_to_stop(true);
+	make_ready(0, true); /* what can be over soon, shall be */
 	asleep = rouse();
 	quiesce__unlock(&helper.lock);
 	if (asleep)
 		platform_futex_wake(&helper.asleep, 1);
 }
 
-/* Asked again and again: whoever needs the thread meanwhile takes the wish back. */
+/* If the wish is taken back somebody needs the thread: leave it to them. */
 void quiesce__helper_stop(uint64_t deadline)
 {
-	while (quiesce__helper_running() && (!deadline || platform_now_ns() < deadline)) {
-		ask_to_stop();
-		platform_futex_wait(&helper.started, RUNNING, STOP_STEP_NS);
-	}
+	uint32_t state;
+
+	if (!quiesce__helper_running())
+		return;
+	ask_to_stop();
+	/* Relaxed: looked at again. */
+	while ((state = quiesce_load_relaxed(&helper.started)) != NONE && quiesce_load_relaxed(&helper.stop) &&
+	       (!deadline || platform_now_ns() < deadline))
+		platform_futex_wait(&helper.started, state, STOP_STEP_NS);
+}
+
+void quiesce__helper_await_step(uint64_t ns)
+{
+	uint32_t steps;
+
+	quiesce__lock(&helper.lock);
+	steps = helper.steps;
+	helper.waiting = 1;
+	quiesce__unlock(&helper.lock);
+	platform_futex_wait(&helper.steps, steps, ns);
 }
 
 /* ---- later ---- */
@@ -311,7 +478,7 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 	quiesce__fork_check();
 	head->func = func;
 	quiesce__lock(&helper.lock);
-	there = ensure_thread();
+	there = ensure_thread() && helper.started == RUNNING; /* else it may fail to start */
 	if (there) {
 		head->next = helper.fresh;
 		helper.fresh = head;
@@ -379,19 +546,34 @@ static void settle_all(struct rcu_head **list)
 	}
 }
 
+/* Of a list that somebody may have been about to change: where each job is. */
+static struct quiesce__job **relink(struct quiesce__job **at)
+{
+	for (; *at; at = &(*at)->next)
+		(*at)->at = at;
+	return at;
+}
+
 /* A step that was being taken by a thread that the child does not have is to be taken again. */
 void quiesce__helper_fork_child(void)
 {
+	const struct quiesce_tls_v1 *self = quiesce__self();
+	bool stepping = quiesce__in_helper(); /* and goes on with its step */
+
 	quiesce__lock_reset(&helper.lock);
-	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
-	helper.started = quiesce__in_helper() ? RUNNING : NONE;
+	helper.asleep = helper.poked = helper.in_step = helper.waiting = helper.failures = 0;
+	if (helper.stepper != self)
+		helper.stepper = NULL;
+	helper.started = stepping && !helper.stepper ? RUNNING : NONE;
+	helper.ready_end = relink(&helper.ready);
+	relink(&helper.timed);
 	/* Of locks that nobody may use any more in the child, or that are about to be initialised anew. */
 	settle_all(&helper.calling);
 	settle_all(&helper.aging);
 	settle_all(&helper.fresh);
 	unlist_job(&helper.later);
-	if (helper.started)
-		return; /* and goes on with its step */
+	if (stepping)
+		return;
 	if (helper.current && helper.current != &helper.later)
 		list_job(helper.current, 0);
 	helper.current = NULL;

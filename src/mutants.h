@@ -131,6 +131,8 @@
 	X(rwsem_free_no_wait, "a lock is freed while a reader that has left looks for writers") \
 	X(later_now_no_wait, "who wants a call now does not wait if the helper is about to make it") \
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
+	X(helper_job_dropped, "a job that is started when no thread can be had is forgotten") \
+	X(helper_two_steppers, "a new helper does not wait for the caller that takes steps in its place") \
 	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
@@ -139,6 +141,7 @@
 	X(srcu_cookie_now, "a cookie stands for the grace period of its domain already running") \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
+	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \
 	X(srcu_barrier_early, "a callback counts as run before it has returned")       \
 	X(ref_sum_before_fence, "references per CPU are summed before sequences begin anew") \
 	X(ref_no_restart, "a plain membarrier before references per CPU are summed")   \

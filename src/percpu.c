@@ -256,6 +256,15 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 	return sum(base, entered) + sum_shared(shared, entered) - nr;
 }
 
+uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index)
+{
+	uint64_t nr = sum_shared(shared, index);
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+
+	return base ? nr + sum(base, index) - nr_ids * QUIESCE_PERCPU_START : nr;
+}
+
 /* ---- fork ---- */
 
 void quiesce__percpu_fork_prepare(void)

@@ -19,6 +19,8 @@
  *     not the domain's: a few beds are everybody's, chosen by address.
  *     A request that comes between the look and the count is lost; so each sleep is timed.
  * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
+ * I7. Sections that the child finds open may be of threads that it does not have.  Nobody can know until a grace period
+ *     is over (@inherited); until then quiesce_shutdown() does not wait for ever.
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
  * SR2  left counted, then the bed's number read   | asked, laid down, then counts read
@@ -30,6 +32,7 @@
  */
 #include "srcu.h"
 
+#include "garbage.h"
 #include "patience.h"
 
 #define SPINS 16u
@@ -63,11 +66,6 @@ static struct {
 static uint32_t *bed_of(const struct srcu_struct *ssp)
 {
 	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].number;
-}
-
-const char *quiesce__srcu_name(const struct srcu_struct *ssp)
-{
-	return ssp->name ? ssp->name : "a domain without a name";
 }
 
 /* ---- readers, slow halves ---- */
@@ -135,6 +133,11 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 
 /* ---- domains ---- */
 
+static uint64_t inside(struct srcu_struct *ssp, uint32_t idx)
+{
+	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
+}
+
 static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	quiesce__lock_reset(&u->lock);
@@ -145,39 +148,44 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	quiesce_store_relaxed(&u->no_memory, 0);
 	u->seen = 0;
 	u->hurry_not_before = 0;
+	/* Relaxed: a hint. */
+	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside(ssp, 0) + inside(ssp, 1));
 	/* Relaxed: readers may see it late. */
 	quiesce_store_relaxed(&ssp->attention[0], 0);
 	quiesce_store_relaxed(&ssp->attention[1], 0);
 	quiesce__srcu_callbacks_fork_child(u);
 }
 
-/* @now: even; the next odd number means that somebody is about to make the domain fit. */
-static QUIESCE_COLD void make_fit(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint32_t now)
-{
-	/* SR6: acquire, pairs with SR6 in make_fit() */
-	uint32_t found = quiesce_load_acquire(SR6, &u->generation);
-
-	while (found != now) {
-		if (found == now + 1) {
-			platform_yield();
-			/* SR6: acquire, pairs with SR6 in make_fit() */
-			found = quiesce_load_acquire(SR6, &u->generation);
-			continue;
-		}
-		/* SR6: full, pairs with SR6 in make_fit() */
-		if (!quiesce_cmpxchg(SR6, &u->generation, &found, now + 1))
-			continue;
-		forget_parent(ssp, u);
-		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
-		quiesce_store_release(SR6, &u->generation, now);
-		return;
-	}
-}
-
 /* What @generation is in this process; never 0, which is that of a domain not yet used. */
 static uint32_t generation_now(void)
 {
 	return 2 * quiesce_load_relaxed(&quiesce__fork_generation) + 2; /* Relaxed: changes in a child with one thread. */
+}
+
+/* The next odd number means that somebody is about to make the domain fit. */
+QUIESCE_COLD void quiesce__srcu_make_fit(struct quiesce__srcu_update *u)
+{
+	uint32_t now = generation_now();
+	/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
+	uint32_t found = quiesce_load_acquire(SR6, &u->generation);
+
+	while (found != now) {
+		if (found == now + 1) {
+			/* Not a yield: that one may need the CPU of a caller of high priority. */
+			platform_futex_wait(&u->generation, found, PLATFORM_FOREVER);
+			/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
+			found = quiesce_load_acquire(SR6, &u->generation);
+			continue;
+		}
+		/* SR6: full, pairs with SR6 in quiesce__srcu_make_fit() */
+		if (!quiesce_cmpxchg(SR6, &u->generation, &found, now + 1))
+			continue;
+		forget_parent(quiesce__srcu_domain(u), u);
+		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
+		quiesce_store_release(SR6, &u->generation, now);
+		platform_futex_wake(&u->generation, INT32_MAX);
+		return;
+	}
 }
 
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
@@ -187,9 +195,11 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
 	quiesce__init();
 	quiesce__fork_check();
 	quiesce__used();
-	/* SR6: acquire, pairs with SR6 in make_fit() */
-	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now()))
-		make_fit(ssp, u, generation_now());
+	/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
+	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now())) {
+		quiesce__srcu_make_fit(u);
+		quiesce__srcu_kick(u); /* who pushed may not have got so far as to list the job */
+	}
 	return u;
 }
 
@@ -201,11 +211,6 @@ int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name)
 }
 
 /* ---- grace periods; the functions of who drives ---- */
-
-static uint64_t inside(struct srcu_struct *ssp, uint32_t idx)
-{
-	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
-}
 
 /* Take up the grace period that is not over, or the next one. */
 static void begin(struct quiesce__srcu_update *u)
@@ -302,6 +307,7 @@ static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 	uint64_t number;
 
 	ask(ssp, 0, 0);
+	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
 	quiesce__lock(&u->lock);
 	number = u->begun;
 	/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
@@ -464,16 +470,22 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 	quiesce__srcu_kick(u);
 }
 
+static void synchronize(struct srcu_struct *ssp, const char *what, bool expedited)
+{
+	if (quiesce__srcu_wait_is_misuse(ssp, what))
+		return;
+	quiesce__srcu_wait(ssp, expedited);
+	quiesce__jobs_take_steps();
+}
+
 void quiesce_synchronize_srcu(struct srcu_struct *ssp)
 {
-	if (!quiesce__srcu_wait_is_misuse(ssp, "synchronize_srcu"))
-		quiesce__srcu_wait(ssp, false);
+	synchronize(ssp, "synchronize_srcu", false);
 }
 
 void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp)
 {
-	if (!quiesce__srcu_wait_is_misuse(ssp, "synchronize_srcu_expedited"))
-		quiesce__srcu_wait(ssp, true);
+	synchronize(ssp, "synchronize_srcu_expedited", true);
 }
 
 static bool may_drive(struct quiesce__srcu_update *u)
@@ -493,7 +505,7 @@ static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	struct quiesce__patience p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), ASK_POKE);
+	ask(ssp, awaited(ssp, u), quiesce__garbage_above_ceiling() ? ASK_POKE | ASK_HURRY : ASK_POKE);
 	/* SR2: full, pairs with SR2 in wake() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))

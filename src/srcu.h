@@ -30,19 +30,23 @@ struct quiesce__srcu_update {
 	uint32_t expedite;         /* somebody wants the grace period to hurry */
 	/* Of who drives. */
 	bool fenced;               /* the heavy fence of @begun is over */
+	uint32_t inherited;        /* I7 of srcu.c: sections may be in the way whose threads this process does not have */
 	uint32_t seen;             /* bit i: index i was seen empty since */
 	uint64_t hurry_not_before;
 	uint64_t stuck_at, stall_at; /* who tries found readers in the way; complains next */
 	/* Callbacks; see srcu_callbacks.c. */
-	struct quiesce__lock running; /* held by who takes a step, callbacks included */
-	uint32_t orphaned;         /* there was no helper */
-	uint32_t again;            /* somebody wants a step, and may not have found @running free */
-	const struct quiesce_tls_v1 *runner; /* who is in a callback */
 	struct rcu_head *list;     /* pushed by anybody, the newest first */
+	uint64_t queued, run;      /* callbacks, ever */
+	uint64_t bytes_in;         /* of them, ever; see srcu_garbage.c */
+	uint64_t bytes_told;       /* of @bytes_in, what the process-wide sum knows */
+	uint64_t bytes_taken;      /* @bytes_in when @taken was taken */
+	uint64_t bytes_out;        /* taken off the sum again */
+	struct quiesce__lock running; /* held by who takes a step, callbacks included */
+	const struct quiesce_tls_v1 *runner; /* who is in a callback */
 	struct rcu_head *taken;    /* the oldest first; they wait for @cookie */
+	uint64_t nr_taken;         /* of them, those whose bytes have not been taken off */
 	uint64_t cookie;
 	uint64_t wanted;           /* the last grace period that start_poll_synchronize_srcu() asked for */
-	uint64_t queued, run;      /* callbacks, ever */
 	uint32_t done_word;        /* futex: changes when some have run */
 	uint32_t waiting;          /* for that */
 	uint64_t delay_ns;         /* until the next step */
@@ -62,13 +66,18 @@ static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_upda
 }
 
 /* For messages. */
-const char *quiesce__srcu_name(const struct srcu_struct *ssp);
+static inline const char *quiesce__srcu_name(const struct srcu_struct *ssp)
+{
+	return ssp->name ? ssp->name : "a domain without a name";
+}
 /* To be called first by whoever has to do with grace periods or callbacks of the domain. */
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
 /* Wait for a grace period that begins after this call. */
 void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
 /* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
 bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
+/* Make it fit for this process, unless it is. */
+void quiesce__srcu_make_fit(struct quiesce__srcu_update *u);
 /* A cookie for the grace period that would begin now; is it over? */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
@@ -77,6 +86,18 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
 /* srcu_callbacks.c */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);
+/* NULL: a job of something else. */
+static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__job *job)
+{
+	if (job->step != quiesce__srcu_step)
+		return NULL;
+	return (struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
+}
+/* May the sections in the way be of threads that this process does not have? */
+static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_update *u)
+{
+	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the next grace period changes it. */
+}
 /* A grace period is over: is there anything for the helper to do? */
 void quiesce__srcu_kick(struct quiesce__srcu_update *u);
 /* Callbacks that have not run, or are running. */
@@ -84,5 +105,19 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u);
 /* Nobody takes a step any more, until somebody queues again. */
 void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u);
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u);
+/* Let a step be taken. */
+void quiesce__srcu_start(struct quiesce__srcu_update *u);
+
+/* srcu_garbage.c: what waits, of all domains.  A callback of @bytes is about to be queued; true: there is too much. */
+bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
+/* A callback has returned. */
+void quiesce__srcu_count_run(void);
+/* Under @running: tell the sum all bytes of the domain that it does not know. */
+void quiesce__srcu_tell_bytes(struct quiesce__srcu_update *u);
+/* The same: @nr callbacks were taken; @nr of them have run, which may be the last ones. */
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr);
+void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr);
+/* In the child, once for each domain; @pending, or one is running that called fork(). */
+void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t pending);
 
 #endif

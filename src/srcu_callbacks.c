@@ -3,12 +3,12 @@
  *
  *   call_srcu():  queued++, push to the list, and who finds it empty starts the job
  *   a step:       take the list -> a cookie -> try the grace period -> run, oldest first -> run++ each
- *   without a helper the caller takes the steps, as far as they go
+ *   without a helper the job stays listed, and steps are taken by who may wait: see quiesce__jobs_take_steps()
  *
  * I1. A callback is taken off before it runs and counted after it returned.  Whoever is to run next is
  *     in @taken alone, so after a fork nothing runs twice.
- * I2. One takes a step at a time (@running).  A caller that finds it held leaves it to the holder, who looks at the
- *     list again after it has let go.
+ * I2. One takes a step at a time (@running).  The list is empty, or the job is listed, or a step of it is being taken, or
+ *     whoever found the list empty is about to list it.  In call_srcu() nobody waits, and no callback runs.
  * I3. srcu_barrier() waits until @run has come to what @queued was.  That is enough, although a callback is
  *     counted before it is pushed: let C be pushed before the call.  What has run is either all counted before the
  *     call, and as many as those, so C is among it.  Or it has a D that was counted after; then
@@ -20,19 +20,21 @@
  */
 #include "srcu.h"
 
+#include "garbage.h"
+
 #define CHUNK 64u /* callbacks between two visits of the fork gate */
-#define AT_ONCE_NS 1u
+#define HURRY_NS 250000u
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
 #define LOOK_AGAIN_MAX_NS 100000000u
 
 /* ---- steps; under the lock @running ---- */
 
-static struct rcu_head *reversed(struct rcu_head *list)
+static struct rcu_head *reversed(struct rcu_head *list, uint64_t *ret_nr)
 {
 	struct rcu_head *out = NULL, *next;
 
-	for (; list; list = next) {
+	for (*ret_nr = 0; list; list = next, ++*ret_nr) {
 		next = list->next;
 		list->next = out;
 		out = list;
@@ -44,16 +46,19 @@ static struct rcu_head *reversed(struct rcu_head *list)
 static void take(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *list;
+	uint64_t nr;
 
 	if (u->taken || !quiesce_load_relaxed(&u->list))
 		return;
 	/* SR7: full, pairs with SR7 in push() */
 	list = quiesce_xchg(SR7, &u->list, NULL);
 	u->cookie = quiesce__srcu_cookie(u);
-	u->taken = reversed(list);
+	u->taken = reversed(list, &nr);
+	quiesce__srcu_bytes_taken(u, nr);
 }
 
-static void run_one(struct quiesce__srcu_update *u)
+/* The @nr'th of a chunk. */
+static void run_one(struct quiesce__srcu_update *u, uint32_t nr)
 {
 	struct rcu_head *head = u->taken;
 	uint64_t run;
@@ -65,6 +70,9 @@ static void run_one(struct quiesce__srcu_update *u)
 	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
 	 * whoever does so takes us to be in the function. */
 	quiesce__srcu_enter(quiesce__srcu_domain(u));
+	if (!u->taken || nr == CHUNK)
+		quiesce__srcu_bytes_run(u, nr);
+	quiesce__srcu_count_run();
 	run = quiesce_load_relaxed(&u->run); /* Relaxed: written under the lock. */
 	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
 	quiesce_store_release(SR8, &u->run, run + !QUIESCE_MUTANT(srcu_barrier_early));
@@ -81,8 +89,8 @@ static void tell_barriers(struct quiesce__srcu_update *u)
 static void run_some(struct quiesce__srcu_update *u)
 {
 	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: for this thread to find. */
-	for (uint32_t i = 0; i < CHUNK && u->taken; i++)
-		run_one(u);
+	for (uint32_t nr = 1; nr <= CHUNK && u->taken; nr++)
+		run_one(u, nr);
 	quiesce_store_relaxed(&u->runner, NULL); /* Relaxed: as above. */
 	tell_barriers(u);
 }
@@ -111,29 +119,34 @@ static bool anything_left(const struct quiesce__srcu_update *u)
 	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: who pushes next, starts the job. */
 }
 
-/* Each time later, as long as readers are in the way. */
+/* Each time later, as long as readers are in the way; not if there is too much garbage. */
 static uint64_t retry_ns(struct quiesce__srcu_update *u)
 {
 	uint64_t ns = u->delay_ns ? u->delay_ns : RETRY_NS;
 
+	quiesce__srcu_tell_bytes(u);
+	if (quiesce__garbage_above_ceiling())
+		return HURRY_NS;
 	u->delay_ns = ns < RETRY_MAX_NS ? 2 * ns : ns;
 	return ns;
 }
 
 uint64_t quiesce__srcu_step(struct quiesce__job *job)
 {
-	struct quiesce__srcu_update *u =
-		(struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
+	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
 	uint64_t ns;
 
 	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
 	if (!quiesce__trylock(&u->running))
-		return RETRY_NS; /* a caller that found no helper before */
-	if (!advance(u, true)) {
+		return RETRY_NS;
+	/* Readers poke the helper, if there is one. */
+	if (!advance(u, quiesce__helper_running())) {
 		ns = retry_ns(u);
+		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
+			ns |= QUIESCE_JOB_OPTIONAL;
 	} else {
 		u->delay_ns = 0;
-		ns = anything_left(u) ? AT_ONCE_NS : QUIESCE_JOB_DONE;
+		ns = anything_left(u) ? QUIESCE_JOB_AT_ONCE : QUIESCE_JOB_DONE;
 	}
 	quiesce__unlock(&u->running);
 	return ns;
@@ -141,30 +154,9 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 
 /* ---- callers ---- */
 
-static void step_yourself(struct quiesce__srcu_update *u)
+void quiesce__srcu_start(struct quiesce__srcu_update *u)
 {
-	bool stuck;
-
-	/* SR7: full, pairs with SR7 in step_yourself() */
-	quiesce_xchg(SR7, &u->again, 1u);
-	/* I2.  Relaxed: the unlock is a full fence, and so was the exchange. */
-	while (quiesce_load_relaxed(&u->again) && quiesce__trylock(&u->running)) {
-		/* SR7: full, pairs with SR7 in step_yourself() */
-		quiesce_xchg(SR7, &u->again, 0u);
-		do
-			stuck = !advance(u, false) && u->taken;
-		while (!stuck && anything_left(u));
-		quiesce__unlock(&u->running);
-	}
-}
-
-static void start(struct quiesce__srcu_update *u)
-{
-	bool there = quiesce__job_start(&u->job);
-
-	quiesce_store_relaxed(&u->orphaned, !there); /* Relaxed: a hint; a caller that misses it, waits for the next. */
-	if (!there)
-		step_yourself(u);
+	quiesce__job_start(&u->job);
 }
 
 /* True: the list was empty. */
@@ -181,17 +173,30 @@ static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 	return !old;
 }
 
-void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
+/* The process has too much garbage. */
+static QUIESCE_COLD void hurry(struct quiesce__srcu_update *u)
+{
+	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
+	quiesce__srcu_start(u);
+}
+
+void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	bool above;
 
 	if (quiesce_unlikely(!head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_srcu() with a NULL %s", head ? "function" : "rcu_head");
 		return;
 	}
 	head->func = func;
-	if (push(u, head) || quiesce_load_relaxed(&u->orphaned)) /* Relaxed: a hint. */
-		start(u);
+	above = quiesce__srcu_count_queued(u, bytes);
+	if (push(u, head))
+		quiesce__srcu_start(u);
+	else if (quiesce_unlikely(!quiesce__helper_running()))
+		quiesce__helper_ensure();
+	if (quiesce_unlikely(above))
+		hurry(u);
 }
 
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
@@ -205,7 +210,7 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
 void quiesce__srcu_kick(struct quiesce__srcu_update *u)
 {
 	if (quiesce__srcu_pending(u) || !wanted_done(u))
-		start(u);
+		quiesce__srcu_start(u);
 }
 
 static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
@@ -233,10 +238,12 @@ static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update 
 		/* SR8: acquire, pairs with SR8 in tell_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
 
-		start(u);
+		quiesce__srcu_start(u);
+		quiesce__jobs_take_steps();
 		if (ran(u, queued))
 			return;
 		quiesce__srcu_wait(ssp, false); /* and it starts the job */
+		quiesce__jobs_take_steps();
 		if (!ran(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);
 	}
@@ -275,7 +282,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 		/* SR7: full, pairs with SR7 in push() */
 		if (quiesce_cmpxchg(SR7, &u->wanted, &old, seq.value))
 			break;
-	start(u);
+	quiesce__srcu_start(u);
 	return seq;
 }
 
@@ -299,8 +306,6 @@ int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_s
 void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u)
 {
 	quiesce__job_cancel(&u->job);
-	quiesce__lock(&u->running); /* a caller may be about to return from a step */
-	quiesce__unlock(&u->running);
 }
 
 static uint64_t length(const struct rcu_head *list)
@@ -325,6 +330,7 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	u->waiting = 0;
 	/* Relaxed: only this thread knows the domain. */
 	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - length(quiesce_load_relaxed(&u->list)) - length(u->taken) - mine);
+	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));
 	if (u->taken)
 		u->cookie = u->begun + 1;
 	if (!u->job.step)

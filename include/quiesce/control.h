@@ -102,10 +102,10 @@ struct quiesce_stats {
 	uint64_t wakeups;              /* times a reader woke a grace period */
 	uint64_t yields;               /* times a reader gave up the CPU on request */
 	uint64_t stalls;               /* stall reports */
-	uint64_t callbacks_queued;
+	uint64_t callbacks_queued;     /* of RCU */
 	uint64_t callbacks_run;
-	uint64_t garbage_bytes;        /* now */
-	uint64_t garbage_objects;      /* now */
+	uint64_t garbage_bytes;        /* now, of RCU and SRCU; a domain's is known to within 64 KiB */
+	uint64_t garbage_objects;      /* now, of both */
 	uint64_t backpressure;         /* times rcu_throttle() waited for less garbage */
 	uint32_t readers;              /* registered threads, now */
 	uint32_t worker_running;
@@ -123,6 +123,8 @@ struct quiesce_stats {
 	uint64_t srcu_grace_periods;   /* of all domains */
 	uint64_t queues;               /* of threads that use call_rcu(), now */
 	uint64_t queues_visited;       /* by passes of the worker, or of who makes one: those that had something */
+	uint64_t srcu_callbacks_queued; /* of all domains; in garbage_objects and _bytes until they have run */
+	uint64_t srcu_callbacks_run;
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

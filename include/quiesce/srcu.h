@@ -20,6 +20,25 @@
  * happens before the return.  A section that the call does not wait for sees everything that the updater
  * wrote before the call.  Argument: docs/design/srcu.md.
  *
+ * The helper thread "quiesce-helper" runs callbacks and the grace periods that nobody waits for.  Who may sleep, start it,
+ * or run callbacks in its place where it cannot be had:
+ *
+ *	                                        sleeps          starts it   runs callbacks
+ *	srcu_read_lock(), _unlock(), _down, _up no              no          no
+ *	call_srcu(), call_srcu_sized()          no              yes         no
+ *	srcu_barrier()                          yes             yes         without a helper
+ *	synchronize_srcu(), _expedited()        yes             yes         without a helper
+ *	get_state_, get_completed_              no              no          no
+ *	start_poll_, poll_state_                no              yes         no
+ *	init_srcu_struct()                      no              no          no
+ *	cleanup_srcu_struct()                   for a moment    no          no
+ *	quiesce_shutdown()                      yes             yes         without a helper
+ *
+ * "Without a helper": callbacks of any domain, one part of each that is due.  So where threads may be impossible to have,
+ * hold no lock in these calls that callbacks take.  Inside a callback no call runs another one.
+ * "Starts it" once in the life of a process; after failures it tries again only now and then.  After a fork() the first
+ * call on a domain may start it, whichever that is.
+ *
  * After the Linux kernel's SRCU, whose names these are.  Different: there is one kind of reader, and it
  * has no fence (there: the "fast" kind); any thread may end a section, also in a signal handler; a domain that
  * was not initialised opens itself; who waits drives the grace period itself; there are stall reports.
@@ -42,7 +61,7 @@ struct srcu_struct {
 	const char *name;             /* for reports */
 	uint64_t apart[8];            /* wherever the structure begins, what follows has lines of its own */
 	struct quiesce__srcu_space {
-		uint64_t words[32];
+		uint64_t words[40];
 	} __attribute__((may_alias)) space; /* private; all zero at first */
 };
 
@@ -170,6 +189,7 @@ QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
  * Context: may sleep; not in a section of the same domain, which it would wait for (the debug build
  *   reports it, the stall report names the domain), not in a signal handler; in a callback of call_srcu() allowed.
  *   Sections of other domains are no matter.  Concurrent callers share grace periods.
+ *   May start the helper thread; without one runs callbacks that are due, of any domain.
  * Cost: one membarrier, a look at four words of each CPU, and sleep while a reader is in the way.  Readers that are in the
  *   way for 50 us are made to give up the CPU as they leave; see quiesce_set_yield().
  * Orders: full fence before and after. */
@@ -185,7 +205,8 @@ QUIESCE_API unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp
 
 /** get_state_synchronize_srcu - a cookie for the grace period of this domain that would begin now.
  *
- * Context: any thread, also in a section; not in a signal handler.  Cost: a full fence.  It starts nothing. */
+ * Context: any thread, also in a section; not in a signal handler.  Does not sleep, runs no callbacks.
+ * Cost: a full fence.  It starts nothing. */
 static inline struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *ssp)
 {
 	return quiesce_get_state_synchronize_srcu(ssp);
@@ -193,7 +214,7 @@ static inline struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *s
 
 /** start_poll_synchronize_srcu - a cookie, and a grace period that will complete it.
  *
- * Context: as get_state_synchronize_srcu(); does not sleep. */
+ * Context: as get_state_synchronize_srcu(); may start the helper thread. */
 static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *ssp)
 {
 	return quiesce_start_poll_synchronize_srcu(ssp);
@@ -201,8 +222,9 @@ static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *
 
 /** poll_state_synchronize_srcu - has the grace period of this cookie completed?
  *
- * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a helper thread to
- * run grace periods the call itself tries one, without sleeping. */
+ * Context: any but signal handlers.  Does not sleep, runs no callbacks; may start the helper thread.
+ * Return: non-zero if so, and then it is a full fence.  Without a helper thread to run grace periods the call itself
+ * tries one, without sleeping. */
 static inline int poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
 {
 	return quiesce_poll_state_synchronize_srcu(ssp, seq);
@@ -220,28 +242,39 @@ static inline unsigned long srcu_batches_completed(struct srcu_struct *ssp) { re
 
 /* ---- callbacks ---- */
 
-QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head));
+QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+				   size_t bytes);
 QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
 
 /** call_srcu - call @func(@head) after a grace period of the domain.
  * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by the helper thread,
- *   short, and not waiting for other callbacks; it may call call_srcu().
+ *   short, and not waiting for other callbacks; it may take locks and call call_srcu().
  *
- * Context: any thread, also in a section; not in a signal handler.  Does not sleep; the first call of a process starts
- *   a thread.
+ * Context: any thread, also in a section, with any lock held; not in a signal handler.  Does not sleep, waits for nobody and
+ *   runs no callback; the first call of a process starts a thread.
  *   Callbacks of a domain run in the order of the calls, one at a time.
- * Cost: a compare-and-exchange.  If no helper thread can be had, the caller does the helper's work, as far as
- *   that goes without sleeping: callbacks that a reader keeps from running wait for the next call_srcu(),
- *   srcu_barrier(), synchronize_srcu() or poll of the domain.
+ *   What waits is garbage in struct quiesce_stats and counts towards the ceiling, as QUIESCE_OBJECT_BYTES: see
+ *   quiesce_set_garbage_ceiling().  Above that the domain's readers give up the CPU as they leave.
+ * Cost: two additions and a compare-and-exchange on a line of the domain, and one addition to a word of this CPU.  If no
+ *   helper thread can be had, callbacks wait for a call that may run them: see the table above; the next thread that can
+ *   be had takes them up, too.
  * Return: nothing; cannot fail. */
 static inline void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	quiesce_call_srcu(ssp, head, func);
+	quiesce_call_srcu(ssp, head, func, QUIESCE_OBJECT_BYTES);
+}
+
+/** call_srcu_sized - call_srcu() that also tells how many bytes wait for reclamation.  Context: as call_srcu(). */
+static inline void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+				   size_t bytes)
+{
+	quiesce_call_srcu(ssp, head, func, bytes);
 }
 
 /** srcu_barrier - wait until every callback queued to the domain before the call has run.
  *
  * Context: may sleep; neither in a section of the domain nor in a callback (reported).
+ *   May start the helper thread; without one runs callbacks, of any domain.
  *   It is not a grace period: it returns at once when nothing is queued. */
 static inline void srcu_barrier(struct srcu_struct *ssp) { quiesce_srcu_barrier(ssp); }
 

@@ -62,7 +62,7 @@ public:
 		static_assert(requires { d(p); }, "d(p) must be well-formed");
 		auto *node = new node_type(p, std::move(d));
 
-		::call_srcu(&domain, &node->head, node_type::reclaim);
+		::call_srcu_sized(&domain, &node->head, node_type::reclaim, node_type::bytes());
 	}
 
 	/* For the other calls of srcu.h. */

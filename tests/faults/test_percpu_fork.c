@@ -295,6 +295,7 @@ static void leave_section(void)
 	queue_all();
 	srcu_barrier(&domain);
 	must(flag_get(&nr_run) == 100);
+	must(stats_now().garbage_bytes == 0 && stats_now().garbage_objects == 0);
 	cleanup_srcu_struct(&domain);
 	must(quiesce_shutdown(0) == 0);
 }

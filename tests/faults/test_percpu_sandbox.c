@@ -28,6 +28,7 @@ static void succeeds(void (*fn)(void))
 /* ---- this program's pthread_create(), which fails on demand ---- */
 
 static int no_threads, nr_refused;
+static int slow_start, starting; /* the next one takes until @slow_start is taken back */
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
@@ -39,6 +40,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(vo
 		return EAGAIN;
 	}
 	memcpy(&real, &found, sizeof real);
+	if (flag_get(&slow_start)) {
+		flag_set(&starting);
+		wait_until(!flag_get(&slow_start));
+	}
 	return real(thread, attr, fn, arg);
 }
 
@@ -150,7 +155,27 @@ static void all_works_with_threads(void)
 
 /* ---- without a helper ---- */
 
-/* Whoever writes last makes readers fast at once; who queues callbacks, or polls, does the helper's work. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void run_locked(struct rcu_head *head)
+{
+	must(!pthread_mutex_lock(&lock));
+	run(head);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Who queues callbacks may hold the lock that they take. */
+static void queue_under_lock(void)
+{
+	quiesce_store_relaxed(&nr_run, 0);
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 50; i++)
+		call_srcu(&domain, &heads[i], run_locked);
+	must(!flag_get(&nr_run));
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whoever writes last makes readers fast at once; who polls, or may wait, does the helper's work. */
 static void callers_help_themselves(void)
 {
 	int idx;
@@ -162,13 +187,18 @@ static void callers_help_themselves(void)
 	must(rcu_sync_is_idle(&sem.rss));
 	all_works();
 	must(flag_get(&nr_refused) > 0);
-	/* Nobody but the next caller runs what a reader was in the way of. */
+	/* Nobody runs what a reader was in the way of, but who may run it. */
 	idx = srcu_read_lock(&domain);
-	queue_all(&domain);
-	must(!flag_get(&nr_run));
+	queue_under_lock();
 	srcu_read_unlock(&domain, idx);
-	call_srcu(&domain, &(struct rcu_head){ .next = NULL }, run);
-	must(flag_get(&nr_run) == 51);
+	must(poll_state_synchronize_srcu(&domain, get_state_synchronize_srcu(&domain)));
+	must(!flag_get(&nr_run));
+	synchronize_srcu(&domain);
+	must(flag_get(&nr_run) == 50);
+	queue_under_lock();
+	srcu_barrier(&domain);
+	must(flag_get(&nr_run) == 50);
+	must(stats_now().garbage_bytes == 0 && stats_now().garbage_objects == 0);
 }
 
 static void without_a_helper(void **state)
@@ -180,15 +210,17 @@ static void without_a_helper(void **state)
 /* What was begun without it, it takes up when it can be had. */
 static void helper_comes_later(void)
 {
-	static struct rcu_head late;
+	static struct rcu_head late[100];
 	int idx = srcu_read_lock(&domain);
 
 	flag_set(&no_threads);
 	queue_all(&domain);
+	must(flag_get(&nr_refused) < 3); /* not each of them has tried */
 	quiesce_store_relaxed(&no_threads, 0);
-	call_srcu(&domain, &late, run);
+	for (int i = 0; i < 100; i++)
+		call_srcu(&domain, &late[i], run);
 	srcu_read_unlock(&domain, idx);
-	wait_until(flag_get(&nr_run) == 51);
+	wait_until(flag_get(&nr_run) == 150);
 	all_works_with_threads();
 }
 
@@ -196,6 +228,47 @@ static void the_helper_starts_when_it_can(void **state)
 {
 	(void)state;
 	succeeds(helper_comes_later);
+}
+
+/* ---- a helper that takes long to start ---- */
+
+static void *queue_one(void *unused)
+{
+	call_srcu(&domain, &heads[0], run);
+	return unused;
+}
+
+static void *hold_start(void *unused)
+{
+	flag_set(&slow_start);
+	return queue_one(unused);
+}
+
+static void others_go_on(void)
+{
+	static struct srcu_struct other;
+	pthread_t thread;
+
+	must(init_srcu_struct(&other) == 0);
+	thread_must(pthread_create(&thread, NULL, queue_one, NULL));
+	pthread_join(thread, NULL); /* so that it is known who starts it */
+	srcu_barrier(&domain);
+	must(quiesce_shutdown(0) == 0 && flag_get(&nr_run) == 1);
+	thread_must(pthread_create(&thread, NULL, hold_start, NULL));
+	wait_until(flag_get(&starting));
+	call_srcu(&domain, &heads[1], run);
+	call_srcu(&other, &heads[2], run);
+	must(flag_get(&nr_run) == 1);
+	(void)start_poll_synchronize_srcu(&other);
+	quiesce_store_relaxed(&slow_start, 0);
+	pthread_join(thread, NULL);
+	wait_until(flag_get(&nr_run) == 4);
+}
+
+static void nobody_waits_for_a_start(void **state)
+{
+	(void)state;
+	succeeds(others_go_on);
 }
 
 /* ---- without memory ---- */
@@ -375,6 +448,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(without_a_helper),
 		TEST(the_helper_starts_when_it_can),
+		TEST(nobody_waits_for_a_start),
 		TEST(all_works_without_memory),
 		TEST(counters_come_when_there_is_memory),
 		TEST(all_works_without_sequences),

@@ -92,26 +92,94 @@ static void finish_jobs(void)
 	sim_assert(!quiesce__helper_running() || !*(volatile uint32_t *)&work[0]->in_step); /* raw: no step of the machine */
 }
 
-/* The first threads cannot be had: whoever is told so does the work, and nobody else's is lost. */
+/* Threads cannot be had, or not the first ones: what is listed stays listed, and whoever may, takes steps. */
 static void starts_or_works(void *mine)
 {
 	struct work *w = mine;
 
 	for (int i = 0; i < 3; i++) {
 		quiesce_fetch_add(RU3, &w->wanted, (uint64_t)1);
-		if (!quiesce__job_start(&w->job)) {
-			do_all(w);
+		if (!quiesce__job_start(&w->job))
 			sim_saw();
-		}
 		world_stay(10);
+		if (sim_random(2))
+			quiesce__jobs_take_steps();
+	}
+	while (quiesce_load_relaxed(&w->done) != quiesce_load_relaxed(&w->wanted)) {
+		quiesce__jobs_take_steps(); /* does nothing while the other one does it */
+		platform_yield();
 	}
 }
 
 static void setup_jobs_failing(void)
 {
-	begin(take_all, 1 + (int)sim_random(3));
+	begin(take_all, sim_random(3) ? 1 + (int)sim_random(3) : -1);
 	for (int i = 0; i < NR_JOBS; i++)
 		sim_spawn(starts_or_works, work[i], "starter");
+}
+
+/* A job that comes again at once, started by its own step too: a round ends. */
+static uint64_t never_done(struct quiesce__job *job)
+{
+	sim_assert(quiesce__in_helper());
+	nr_steps++;
+	quiesce__jobs_take_steps(); /* not inside itself */
+	if (sim_random(2))
+		quiesce__job_start(job);
+	return QUIESCE_JOB_AT_ONCE;
+}
+
+static void takes_rounds(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < NR_JOBS; i++)
+		sim_assert(!quiesce__job_start(&work[i]->job));
+	for (int i = 1; i < 4; i++) {
+		quiesce__jobs_take_steps();
+		sim_assert(nr_steps == NR_JOBS * i && !quiesce__in_helper());
+	}
+	for (int i = 0; i < NR_JOBS; i++)
+		quiesce__job_cancel(&work[i]->job);
+	quiesce__jobs_take_steps();
+	sim_assert(nr_steps == NR_JOBS * 3);
+}
+
+static void setup_jobs_alone(void)
+{
+	begin(never_done, -1);
+	sim_spawn(takes_rounds, NULL, "starter");
+}
+
+/* One that need not keep the thread, and one that does. */
+static uint64_t waits_for_flag(struct quiesce__job *job)
+{
+	struct work *w = (struct work *)job;
+
+	nr_steps++;
+	if (quiesce_load_acquire(RU3, &w->flag))
+		return QUIESCE_JOB_DONE;
+	return w == work[0] ? 8000000 | QUIESCE_JOB_OPTIONAL : 8000000;
+}
+
+static void stops_beside_jobs(void *unused)
+{
+	(void)unused;
+	quiesce__job_start(&work[0]->job);
+	quiesce__helper_stop(0);
+	sim_assert(!quiesce__helper_running() && nr_steps);
+	quiesce__job_start(&work[1]->job);
+	quiesce__helper_stop(0);
+	sim_assert(quiesce__helper_running());
+	quiesce_store_release(RU3, &work[0]->flag, 1);
+	quiesce_store_release(RU3, &work[1]->flag, 1);
+	quiesce__helper_stop(0);
+	sim_assert(!quiesce__helper_running());
+}
+
+static void setup_stopped_listed(void)
+{
+	begin(waits_for_flag, 0);
+	sim_spawn(stops_beside_jobs, NULL, "stops");
 }
 
 /* ---- cancelled, and freed ---- */
@@ -325,6 +393,8 @@ const struct sim_scenario helper_scenarios[] = {
 	JOBS(jobs, "helper: jobs are started while they are taken"),
 	{ .name = "jobs_failing", .what = "... and the first threads cannot be had", .setup = setup_jobs_failing,
 	  .finish = finish_jobs, .must_see = "a start that failed" },
+	{ .name = "jobs_alone", .what = "... and none can be had", .setup = setup_jobs_alone },
+	{ .name = "stopped_listed", .what = "the helper is stopped beside jobs that need no thread", .setup = setup_stopped_listed },
 	{ .name = "jobs_cancelled", .what = "... and cancelled, and freed", .setup = setup_jobs_cancelled },
 	JOBS(poked, "a poke wakes the helper"),
 	JOBS(poked_by_signal, "... by a signal handler"),

@@ -8,7 +8,8 @@ static struct sim_scenario all[MAX_SCENARIOS + 1] SIM_KEEP;
 
 int main(int argc, char **argv)
 {
-	static const struct sim_scenario *const table[] = { srcu_wait_scenarios, srcu_callback_scenarios, srcu_end_scenarios };
+	static const struct sim_scenario *const table[] = { srcu_wait_scenarios, srcu_callback_scenarios, srcu_poll_scenarios,
+							   srcu_end_scenarios };
 	int n = 0;
 
 	for (unsigned int i = 0; i < sizeof table / sizeof *table; i++)

@@ -62,8 +62,11 @@ void world_readers(int nr);       /* of domain 0 */
 
 /* Nobody is inside, nothing is pending, nobody drives; all callbacks have run. */
 void world_finish(void);
+/* The sums over all domains are what they were at first. */
+void world_nothing_is_garbage(void);
 
-extern const struct sim_scenario srcu_wait_scenarios[], srcu_callback_scenarios[], srcu_end_scenarios[];
+extern const struct sim_scenario srcu_wait_scenarios[], srcu_callback_scenarios[], srcu_poll_scenarios[],
+	srcu_end_scenarios[];
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 

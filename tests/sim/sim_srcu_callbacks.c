@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_callbacks.c - scenarios: call_srcu(), srcu_barrier(), polling; with the helper thread and without. */
+/* sim_srcu_callbacks.c - scenarios: call_srcu(), srcu_barrier(); with the helper thread and without. */
 #include "sim_srcu.h"
 
 #include <quiesce/control.h>
 
 static uint32_t asked;
+/* Where no helper can be had, callbacks wait for somebody who may run them: who is the last to be through, does. */
+static uint32_t nr_inside;
 
 static void callbacks(enum world_mode mode)
 {
@@ -50,6 +52,7 @@ static void in_order(struct rcu_head *head)
 }
 
 static struct item ordered[8];
+static void through(void);
 
 /* Who has the ticket, queues the next. */
 static void ordered_queuer(void *odd)
@@ -64,6 +67,7 @@ static void ordered_queuer(void *odd)
 		call_srcu(world_domain[0], &item->head, in_order);
 		quiesce_store_release(RU3, &ticket, n + 1);
 	}
+	through();
 }
 
 static void finish_order(void)
@@ -84,9 +88,8 @@ static void setup_order(void)
 static void setup_order_alone(void)
 {
 	setup_order();
+	nr_inside = 2;
 	sim_config()->thread_start_failures = -1;
-	/* They may be left to the next call otherwise. */
-	sim_config()->max_steps = 10000;
 }
 
 /* ---- srcu_barrier() ---- */
@@ -190,9 +193,6 @@ static void nobody_helps(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* A reader keeps callbacks back until somebody calls again: who is the last to be through, does. */
-static uint32_t nr_inside;
-
 static void through(void)
 {
 	if (quiesce_fetch_add(RU3, &nr_inside, (uint32_t)-1) != 1)
@@ -250,14 +250,61 @@ static void setup_alone_barrier(void)
 	nobody_helps();
 }
 
-/* What the others left to the one who was at it, he does. */
-static void setup_alone_no_readers(void)
+/* synchronize_srcu() runs what is due. */
+static void waits_until_all_have_run(void *unused)
+{
+	int queued;
+
+	(void)unused;
+	while (quiesce_load_acquire(RU3, &nr_inside) != 1)
+		platform_yield();
+	for (queued = world_nr_queued; world_nr_run < queued;)
+		synchronize_srcu(world_domain[0]);
+}
+
+static void setup_alone_synchronize(void)
 {
 	world_begin(ANY);
 	nobody_helps();
-	sim_spawn(world_queuer, NULL, "queuer");
-	sim_spawn(world_queuer, NULL, "queuer");
-	sim_spawn(world_updater, NULL, "updater");
+	nr_inside = 3;
+	sim_spawn(counted_queuer, NULL, "queuer");
+	sim_spawn(counted_queuer, (void *)1, "queuer");
+	sim_spawn(waits_until_all_have_run, NULL, "updater");
+}
+
+/* call_srcu() runs nobody's callback: its caller may hold what they take. */
+static uint32_t in_call[SIM_MAX_THREADS];
+
+static void not_in_a_caller(struct rcu_head *head)
+{
+	if (in_call[sim_self()])
+		sim_fail("call_srcu() has run a callback");
+	world_free_head(head);
+}
+
+static void queues_under_a_lock(void *domain)
+{
+	for (int i = 0; i < 3; i++) {
+		struct item *old = world_replace((intptr_t)domain);
+
+		in_call[sim_self()] = 1;
+		world_retire(old, not_in_a_caller);
+		in_call[sim_self()] = 0;
+	}
+	through();
+}
+
+static void setup_alone_locked(void)
+{
+	world_begin(ANY);
+	if (sim_random(4))
+		nobody_helps();
+	else
+		sim_config()->thread_start_failures = 1 + (int)sim_random(3);
+	nr_inside = 3;
+	sim_spawn(queues_under_a_lock, NULL, "queuer");
+	sim_spawn(queues_under_a_lock, (void *)1, "queuer");
+	sim_spawn(counted_reader, NULL, "reader");
 }
 
 /* The first tries fail. */
@@ -293,12 +340,21 @@ static void setup_chain(void)
 	sim_spawn(queue_chain, (void *)1, "queuer");
 }
 
+static void queue_chain_and_end(void *domain)
+{
+	queue_chain(domain);
+	while (world_nr_run < world_nr_queued) {
+		srcu_barrier(world_domain[0]);
+		srcu_barrier(world_domain[1]);
+	}
+}
+
 static void setup_chain_alone(void)
 {
 	nobody_helps();
 	world_begin(ANY);
-	sim_spawn(queue_chain, (void *)0, "queuer");
-	sim_spawn(queue_chain, (void *)1, "queuer");
+	sim_spawn(queue_chain_and_end, (void *)0, "queuer");
+	sim_spawn(queue_chain_and_end, (void *)1, "queuer");
 }
 
 /* Callbacks read, wait, and ask for what they may not. */
@@ -349,171 +405,6 @@ static void setup_callback_waits(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* ---- cookies ---- */
-
-static struct rcu_gp_seq cookie;
-static struct item *victim;
-static bool start_it;
-
-static void tell_cookie(void)
-{
-	cookie = start_it ? start_poll_synchronize_srcu(world_domain[0]) : get_state_synchronize_srcu(world_domain[0]);
-	quiesce_store_release(RU3, &asked, 1);
-}
-
-static void taker(void *unused)
-{
-	(void)unused;
-	victim = world_replace(0);
-	tell_cookie();
-}
-
-static void poller(void *unused)
-{
-	uint32_t never = 0;
-
-	(void)unused;
-	while (!quiesce_load_acquire(RU3, &asked))
-		platform_yield();
-	for (int i = 0; !poll_state_synchronize_srcu(world_domain[0], cookie); i++) {
-		if (i == 20 && !start_it)
-			synchronize_srcu(world_domain[0]);
-		else if (i < 20)
-			platform_yield();
-		else
-			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed that it was asked */
-		sim_assert(i < 1000);
-	}
-	world_free(victim);
-}
-
-static void poll_threads(enum world_mode mode)
-{
-	world_begin(mode);
-	world_readers(driver_readers);
-	sim_spawn(taker, NULL, "taker");
-	sim_spawn(poller, NULL, "poller");
-	sim_spawn(world_updater, NULL, "updater");
-}
-
-static void setup_poll(void) { poll_threads(LIGHT); }
-static void setup_full_poll(void) { poll_threads(FULL); }
-
-static void setup_start_poll(void)
-{
-	start_it = true;
-	poll_threads(ANY);
-}
-
-static void setup_poll_alone(void)
-{
-	start_it = sim_random(2);
-	poll_threads(ANY);
-	nobody_helps();
-}
-
-/* Nobody else begins grace periods: the helper has to, as often as it is asked. */
-static void second_taker(void *unused)
-{
-	(void)unused;
-	world_stay(50);
-	taker(NULL);
-}
-
-static void starter(void *unused)
-{
-	(void)unused;
-	start_poll_synchronize_srcu(world_domain[0]);
-}
-
-static void setup_poll_asleep(void)
-{
-	start_it = true;
-	world_begin(ANY);
-	world_readers(1);
-	sim_spawn(starter, NULL, "starter");
-	sim_spawn(second_taker, NULL, "taker");
-	sim_spawn(poller, NULL, "poller");
-}
-
-/* Publication by a store: only the cookie's own fence stands between it and the number. */
-static struct item *assigned;
-
-static void assigning_taker(void *unused)
-{
-	struct item *item = world_new(0);
-
-	(void)unused;
-	victim = assigned;
-	rcu_assign_pointer(assigned, item);
-	tell_cookie();
-}
-
-static void assigned_reader(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < 2; i++) {
-		int idx = srcu_read_lock(world_domain[0]);
-		struct item *item = srcu_dereference(assigned, world_domain[0]);
-
-		sim_obj_read((int)item->id);
-		sim_assert(sim_data_read((int)item->id) == 100 + item->id);
-		srcu_read_unlock(world_domain[0], idx);
-	}
-}
-
-static void waiter(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < 3; i++)
-		synchronize_srcu(world_domain[0]);
-}
-
-static void poll_assign(enum world_mode mode)
-{
-	world_begin(mode);
-	assigned = world_new(0);
-	sim_spawn(assigned_reader, NULL, "reader");
-	sim_spawn(assigned_reader, NULL, "reader");
-	sim_spawn(assigning_taker, NULL, "taker");
-	sim_spawn(poller, NULL, "poller");
-	sim_spawn(waiter, NULL, "waiter");
-}
-
-static void setup_poll_assign(void) { poll_assign(LIGHT); }
-static void setup_full_poll_assign(void) { poll_assign(FULL); }
-
-/* A poll that says yes is a full fence. */
-static uint64_t left, right, left_sees, right_sees;
-
-static void polls_left(void *unused)
-{
-	(void)unused;
-	quiesce_store_relaxed(&left, 1);
-	sim_assert(poll_state_synchronize_srcu(world_domain[0], get_completed_synchronize_srcu()));
-	left_sees = quiesce_load_relaxed(&right);
-}
-
-static void polls_right(void *unused)
-{
-	(void)unused;
-	quiesce_store_relaxed(&right, 1);
-	sim_assert(poll_state_synchronize_srcu(world_domain[0], get_completed_synchronize_srcu()));
-	right_sees = quiesce_load_relaxed(&left);
-}
-
-static void setup_poll_fence(void)
-{
-	world_begin(ANY);
-	sim_spawn(polls_left, NULL, "left");
-	sim_spawn(polls_right, NULL, "right");
-}
-
-static void finish_poll_fence(void)
-{
-	sim_assert(left_sees || right_sees);
-}
-
 const struct sim_scenario srcu_callback_scenarios[] = {
 	SCENARIO(callbacks, "call_srcu() and the helper"),
 	SCENARIO(full_callbacks, "... without membarrier"),
@@ -530,21 +421,13 @@ const struct sim_scenario srcu_callback_scenarios[] = {
 	SCENARIO(in_section, "queued by who is in the way"),
 	SCENARIO(alone, "... without a helper"),
 	SCENARIO(alone_barrier, "srcu_barrier() without a helper"),
-	SCENARIO(alone_no_readers, "callbacks without a helper, and nobody in the way"),
-	{ .name = "order_alone", .what = "in order without a helper", .setup = setup_order_alone, .finish = NULL },
+	SCENARIO(alone_synchronize, "synchronize_srcu() runs callbacks without a helper"),
+	SCENARIO(alone_locked, "call_srcu() under a lock that callbacks take"),
+	{ .name = "order_alone", .what = "in order without a helper", .setup = setup_order_alone, .finish = finish_order },
 	SCENARIO(helper_late, "the helper cannot be started at first"),
 	SCENARIO(chain, "callbacks queue callbacks, of both domains"),
 	SCENARIO(chain_alone, "... without a helper"),
 	{ .name = "callback_waits", .what = "callbacks read, and wait", .setup = setup_callback_waits,
 	  .finish = finish_callback_waits },
-	SCENARIO(poll, "a cookie polled by another thread"),
-	SCENARIO(full_poll, "... without membarrier"),
-	SCENARIO(start_poll, "... with a grace period started"),
-	SCENARIO(poll_alone, "... without a helper"),
-	SCENARIO(poll_asleep, "... when the helper has gone to sleep"),
-	SCENARIO(poll_assign, "a cookie after publication by a store"),
-	SCENARIO(full_poll_assign, "... without membarrier"),
-	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,
-	  .finish = finish_poll_fence },
 	{ .name = NULL },
 };

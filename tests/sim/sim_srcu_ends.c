@@ -429,6 +429,7 @@ static void finish_fork(void)
 	sim_assert(quiesce_load_relaxed(&forked));
 	if (left > may_be_lost)
 		sim_fail("of %d callbacks %d have not run, and %d may be lost", world_nr_queued, left, may_be_lost);
+	world_nothing_is_garbage();
 }
 
 #define FORK(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = finish_fork }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim_srcu.h"
 
+#include "garbage.h"
+#include "srcu_all.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +210,7 @@ void world_retire(struct item *item, void (*callback)(struct rcu_head *head))
 {
 	world_nr_queued++;
 	sim_data_write(LAST_WORDS_OF(item->id), LAST_WORDS);
-	call_srcu(world_domain[item->domain], &item->head, callback);
+	call_srcu_sized(world_domain[item->domain], &item->head, callback, 40 + 60 * (item->id % 3));
 }
 
 void world_queue(intptr_t domain)
@@ -270,6 +273,17 @@ static void check_domain(struct srcu_struct *ssp)
 	}
 	sim_assert(!u->driven && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
 	sim_assert(!u->list && !u->taken && u->queued == u->run);
+	sim_assert(u->bytes_in == u->bytes_told && u->bytes_in == u->bytes_out);
+}
+
+void world_nothing_is_garbage(void)
+{
+	struct quiesce_stats stats = { .garbage_objects = 0 };
+
+	quiesce__srcu_stats(&stats);
+	if (quiesce__garbage_srcu || stats.garbage_objects)
+		sim_fail("%lld bytes of %lld callbacks are garbage, and nothing is pending", (long long)quiesce__garbage_srcu,
+			 (long long)stats.garbage_objects);
 }
 
 void world_finish(void)
@@ -279,4 +293,5 @@ void world_finish(void)
 	for (int i = 0; i < NR_DOMAINS; i++)
 		if (!gone[i])
 			check_domain(world_domain[i]);
+	world_nothing_is_garbage();
 }

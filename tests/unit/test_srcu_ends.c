@@ -96,6 +96,68 @@ static void nothing_is_no_callback(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
+/* ---- garbage ---- */
+
+enum { BIG = 1000, NR_BIG = 150 };
+
+static void what_waits_is_counted(void **state)
+{
+	static struct rcu_head head[NR_BIG];
+	struct quiesce_stats before, now;
+	int idx;
+
+	(void)state;
+	fresh();
+	before = stats_now();
+	nr_run = 0;
+	idx = srcu_read_lock(&domain);
+	for (int i = 0; i < NR_BIG; i++)
+		call_srcu_sized(&domain, &head[i], run, BIG);
+	now = stats_now();
+	assert_int_equal(now.srcu_callbacks_queued, before.srcu_callbacks_queued + NR_BIG);
+	assert_int_equal(now.srcu_callbacks_run, before.srcu_callbacks_run);
+	assert_int_equal(now.garbage_objects, before.garbage_objects + NR_BIG);
+	assert_true(now.garbage_bytes >= before.garbage_bytes + NR_BIG * BIG - 65536);
+	wait_until(stats_now().garbage_bytes == before.garbage_bytes + NR_BIG * BIG); /* the helper has looked */
+	srcu_read_unlock(&domain, idx);
+	srcu_barrier(&domain);
+	now = stats_now();
+	assert_int_equal(now.srcu_callbacks_run, before.srcu_callbacks_run + NR_BIG);
+	assert_int_equal(now.garbage_objects, before.garbage_objects);
+	assert_int_equal(now.garbage_bytes, before.garbage_bytes);
+	assert_int_equal(now.callbacks_queued, before.callbacks_queued);
+	cleanup_srcu_struct(&domain);
+}
+
+/* Above the ceiling readers make way, whichever index they are in. */
+static void too_much_makes_readers_hurry(void **state)
+{
+	static struct rcu_head head;
+	uint64_t yields = stats_now().yields;
+	int idx;
+
+	(void)state;
+	fresh();
+	quiesce_set_yield(0); /* plain grace periods shall not */
+	idx = srcu_read_lock(&domain);
+	call_srcu_sized(&domain, &head, run, 60u << 20);
+	for (int i = 0; i < 20; i++) {
+		short_rest();
+		srcu_read_unlock(&domain, srcu_read_lock(&domain));
+	}
+	assert_int_equal(stats_now().yields, yields);
+	quiesce_set_garbage_ceiling(1u << 20);
+	while (stats_now().yields == yields) {
+		short_rest();
+		srcu_read_unlock(&domain, srcu_read_lock(&domain));
+	}
+	srcu_read_unlock(&domain, idx);
+	srcu_barrier(&domain);
+	quiesce_set_garbage_ceiling(64u << 20);
+	quiesce_set_yield(1);
+	cleanup_srcu_struct(&domain);
+}
+
 /* ---- the end ---- */
 
 static void a_domain_ends_and_begins(void **state)
@@ -282,6 +344,8 @@ int main(int argc, char **argv)
 		TEST(what_goes_on_is_told_and_goes_on),
 		TEST(pending_callbacks_are_told),
 		TEST(nothing_is_no_callback),
+		TEST(what_waits_is_counted),
+		TEST(too_much_makes_readers_hurry),
 		TEST(a_domain_ends_and_begins),
 		TEST(who_has_waited_frees_it),
 		TEST(many_domains_leave_nothing),

@@ -95,7 +95,8 @@ static void find_helper(struct findings *f)
 	call_srcu(&domain, &head, note_thread);
 	srcu_barrier(&domain);
 	if (callback_tid == syscall(SYS_gettid))
-		finding(f, topic, "callers of call_srcu() do its work, and readers of a percpu_rwsem stay slow for longer",
+		finding(f, topic,
+			"callbacks of call_srcu() wait for srcu_barrier() or synchronize_srcu(), and a burst of writers is slower",
 			"cannot be had: no thread");
 	else
 		finding(f, topic, NULL, "runs callbacks of call_srcu()");
