@@ -142,6 +142,7 @@
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
 	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \
+	X(shutdown_srcu_left, "quiesce_shutdown() does not wait for callbacks of domains") \
 	X(srcu_barrier_early, "a callback counts as run before it has returned")       \
 	X(ref_sum_before_fence, "references per CPU are summed before sequences begin anew") \
 	X(ref_no_restart, "a plain membarrier before references per CPU are summed")   \

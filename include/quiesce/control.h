@@ -131,10 +131,18 @@ struct quiesce_stats {
  * Context: any thread.  The figures are not one snapshot. */
 QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size);
 
-/** quiesce_shutdown - run every pending callback, and those they queue, then stop worker and scan thread.
- * @timeout_ns: 0 no limit.  Return: 0; -ETIMEDOUT with callbacks still pending; -EDEADLK in a
- * section or a callback, after the misuse hook.
- * The library stays usable; a later call_rcu() starts a worker again. */
+/** quiesce_shutdown - run every pending callback, and those they queue, then stop the library's threads.
+ * Callbacks of call_rcu(), call_hazptr() and, of all domains, call_srcu().
+ * @timeout_ns: 0 no limit.
+ *
+ * Context: sleeps until readers that are in the way have left; not in a section of a domain with callbacks, which it
+ *   would wait for.  Runs callbacks in the caller where the library's threads cannot be had: hold no lock that they take.
+ * Return: 0; -ETIMEDOUT with callbacks still pending; -EDEADLK in a section of RCU or a callback, after the misuse hook.
+ * In a child of fork() sections of SRCU may be of threads that the child does not have, and then never end.  If all that
+ *   is pending waits for sections that were open at the fork, and nothing has come of it for 100 ms, the call
+ *   returns -ETIMEDOUT without a limit, too, and stops the threads all the same.
+ * The library stays usable; later calls start threads again.  A grace period that start_poll_synchronize_srcu()
+ *   has begun, and that readers are in the way of, then goes on as it is polled. */
 QUIESCE_API int quiesce_shutdown(uint64_t timeout_ns);
 
 /** quiesce_version - "0.1.0" of the library that is loaded. */

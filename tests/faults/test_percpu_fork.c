@@ -4,6 +4,8 @@
 
 #include <quiesce/srcu.h>
 
+#include <dirent.h>
+
 DEFINE_STATIC_PERCPU_RWSEM(handlers_lock);
 DEFINE_STATIC_SRCU(handlers_domain);
 static uint32_t raise_in_fork, handled;
@@ -370,6 +372,69 @@ static void sections_of_others_stay_in_the_parent(void **state)
 	pthread_join(s.thread, NULL);
 }
 
+/* ---- quiesce_shutdown() ---- */
+
+static int nr_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int nr = 0;
+
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr - 2;
+}
+
+DEFINE_STATIC_SRCU(second_domain);
+
+/* What waits for sections that are nobody's here. */
+static void child_cannot_run_all(void)
+{
+	static struct rcu_head head[2];
+
+	must(quiesce_shutdown(20 * MS) == -ETIMEDOUT);
+	must(quiesce_shutdown(0) == -ETIMEDOUT);
+	wait_until(nr_threads() == 1); /* it may be about to end */
+	/* What can run, does. */
+	call_srcu(&domain, &head[0], run);
+	call_srcu(&second_domain, &head[1], run);
+	must(quiesce_shutdown(0) == -ETIMEDOUT && flag_get(&nr_run) == 1);
+	wait_until(nr_threads() == 1);
+	must(stats_now().garbage_objects == 101);
+}
+
+/* The section is the forking thread's, and ends. */
+static void child_can(void)
+{
+	srcu_read_unlock(&domain, idx_held);
+	must(quiesce_shutdown(0) == 0 && flag_get(&nr_run) == 100);
+	wait_until(nr_threads() == 1);
+	must(stats_now().garbage_objects == 0 && stats_now().garbage_bytes == 0);
+}
+
+static void shutdown_after_a_fork(void **state)
+{
+	struct section s = { .inside = 0 };
+
+	(void)state;
+	thread_must(pthread_create(&s.thread, NULL, section_main, &s));
+	wait_until(flag_get(&s.inside));
+	queue_all();
+	in_good_child(child_cannot_run_all);
+	short_rest();
+	in_good_child(child_cannot_run_all);
+	assert_int_equal(quiesce_shutdown(20 * MS), -ETIMEDOUT);
+	flag_set(&s.leave);
+	pthread_join(s.thread, NULL);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(flag_get(&nr_run), 100);
+	idx_held = srcu_read_lock(&domain);
+	queue_all();
+	in_good_child(child_can);
+	srcu_read_unlock(&domain, idx_held);
+	srcu_barrier(&domain);
+}
+
 /* ---- the helper is never cut in two ---- */
 
 enum { NR_HALVES = 200 };
@@ -511,6 +576,7 @@ int main(int argc, char **argv)
 		TEST(a_lock_of_others_begins_anew),
 		TEST(pending_callbacks_run_in_both),
 		TEST(sections_of_others_stay_in_the_parent),
+		TEST(shutdown_after_a_fork),
 		TEST(forks_beside_callbacks),
 		TEST(forks_beside_threads_that_use_others),
 		TEST(children_without_handlers),

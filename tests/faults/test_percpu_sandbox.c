@@ -198,6 +198,8 @@ static void callers_help_themselves(void)
 	queue_under_lock();
 	srcu_barrier(&domain);
 	must(flag_get(&nr_run) == 50);
+	queue_under_lock();
+	must(quiesce_shutdown(0) == 0 && flag_get(&nr_run) == 50);
 	must(stats_now().garbage_bytes == 0 && stats_now().garbage_objects == 0);
 }
 
@@ -252,7 +254,6 @@ static void others_go_on(void)
 	must(init_srcu_struct(&other) == 0);
 	thread_must(pthread_create(&thread, NULL, queue_one, NULL));
 	pthread_join(thread, NULL); /* so that it is known who starts it */
-	srcu_barrier(&domain);
 	must(quiesce_shutdown(0) == 0 && flag_get(&nr_run) == 1);
 	thread_must(pthread_create(&thread, NULL, hold_start, NULL));
 	wait_until(flag_get(&starting));

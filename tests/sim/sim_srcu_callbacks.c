@@ -343,10 +343,7 @@ static void setup_chain(void)
 static void queue_chain_and_end(void *domain)
 {
 	queue_chain(domain);
-	while (world_nr_run < world_nr_queued) {
-		srcu_barrier(world_domain[0]);
-		srcu_barrier(world_domain[1]);
-	}
+	sim_assert(quiesce_shutdown(0) == 0); /* with what they queue */
 }
 
 static void setup_chain_alone(void)

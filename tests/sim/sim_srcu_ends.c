@@ -6,6 +6,8 @@
 
 #include "core.h"
 
+#include <errno.h>
+
 static uint32_t asked, done;
 
 /* ---- beginnings ---- */
@@ -244,8 +246,13 @@ static void setup_busy_pending(void)
 
 static void shutter(void *domain)
 {
+	struct item *old = world_replace((intptr_t)domain);
+
 	world_queuer(domain);
-	quiesce_shutdown(0);
+	world_retire(old, world_free_head);
+	sim_assert(quiesce_shutdown(0) == 0);
+	if (!sim_obj_is_free((int)old->id))
+		sim_fail("a callback was pending when quiesce_shutdown() returned 0");
 	world_queue((intptr_t)domain);
 }
 
@@ -256,6 +263,47 @@ static void setup_shutdown(void)
 	sim_spawn(shutter, (void *)0, "shutter");
 	sim_spawn(shutter, (void *)1, "shutter");
 	sim_spawn(world_queuer, NULL, "queuer");
+}
+
+/* Who has returned from call_srcu() may be sure, also if it was not the first of its batch. */
+static void shutter_alone(void *domain)
+{
+	shutter(domain);
+	sim_assert(quiesce_shutdown(0) == 0);
+}
+
+static void setup_shutdown_alone(void)
+{
+	world_begin(ANY);
+	sim_config()->thread_start_failures = -1;
+	world_readers(1);
+	sim_spawn(shutter_alone, (void *)0, "shutter");
+	sim_spawn(shutter_alone, (void *)0, "shutter");
+}
+
+/* A reader in the way, and a limit; and a grace period that nobody waits for keeps no thread. */
+static void shuts_down_in_vain(void *unused)
+{
+	int idx = srcu_read_lock(world_domain[0]);
+
+	(void)unused;
+	start_poll_synchronize_srcu(world_domain[0]);
+	sim_assert(quiesce_shutdown(0) == 0);
+	sim_assert(!quiesce__helper_running());
+	world_queue(0);
+	sim_assert(quiesce_shutdown(20000000) == -ETIMEDOUT);
+	sim_assert(!world_nr_run);
+	srcu_read_unlock(world_domain[0], idx);
+	sim_assert(quiesce_shutdown(0) == 0);
+	sim_assert(world_nr_run == 1 && !quiesce__helper_running());
+}
+
+static void setup_shutdown_stuck(void)
+{
+	world_begin(ANY);
+	if (sim_random(3) == 0)
+		sim_config()->thread_start_failures = -1;
+	sim_spawn(shuts_down_in_vain, NULL, "shutter");
 }
 
 /* ---- fork(): the child has one thread, and what the parent's threads have queued ---- */
@@ -377,6 +425,53 @@ static void setup_fork_one(void)
 	sim_spawn(parents_waiter, (void *)0, "waiter");
 }
 
+/* Sections that the child does not have are in the way of what it has inherited, and never end. */
+static void parents_section(void *unused)
+{
+	int idx = srcu_read_lock(world_domain[0]);
+
+	(void)unused;
+	world_set(&asked, 1);
+	world_stay(400);
+	srcu_read_unlock(world_domain[0], idx);
+}
+
+static void forks_beside_section(void *unused)
+{
+	uint64_t limit = sim_random(2) ? 200000000 : 0;
+	int left, mine = sim_random(2) ? -1 : srcu_read_lock(world_domain[1]);
+
+	(void)unused;
+	world_await(&asked, 1);
+	world_stay(100);
+	quiesce__fork_prepare();
+	sim_fork();
+	may_be_lost = nr_calling;
+	quiesce__fork_child();
+	if (mine >= 0)
+		srcu_read_unlock(world_domain[1], mine);
+	world_queue(1);
+	left = quiesce_shutdown(limit);
+	if (left)
+		sim_saw();
+	sim_assert(left == -ETIMEDOUT || !left);
+	sim_assert(limit || !quiesce__helper_running()); /* else it ends as soon as it can */
+	if (!left && world_nr_queued - world_nr_run > may_be_lost)
+		sim_fail("quiesce_shutdown() returned 0 with callbacks pending");
+	quiesce_store_relaxed(&forked, 1);
+}
+
+static void setup_fork_stuck(void)
+{
+	fork_begin(ANY);
+	if (sim_random(4) == 0)
+		sim_config()->thread_start_failures = -1;
+	sim_spawn(parents_section, NULL, "reader");
+	sim_spawn(parents_queuer, (void *)0, "queuer");
+	sim_spawn(parents_queuer, (void *)1, "queuer");
+	sim_spawn(forks_beside_section, NULL, "forker");
+}
+
 /* What a caller was moving from list to list is lost without a helper. */
 static void finish_forked(void)
 {
@@ -446,11 +541,15 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	SCENARIO(busy_reader, "cleaned up with a reader inside"),
 	SCENARIO(busy_pending, "cleaned up with a callback pending"),
 	SCENARIO(shutdown, "quiesce_shutdown() while callbacks are queued"),
+	SCENARIO(shutdown_alone, "... without a helper"),
+	SCENARIO(shutdown_stuck, "... and a reader is in the way"),
 	FORK(fork, "the child of a fork"),
 	FORK(full_fork, "... without membarrier"),
 	FORK(fork_barrier, "... in the middle of srcu_barrier()"),
 	{ .name = "fork_alone", .what = "... without a helper", .setup = setup_fork_alone, .finish = finish_forked },
 	FORK(fork_callback, "... that began in a callback"),
+	{ .name = "fork_stuck", .what = "... whose sections the child does not have", .setup = setup_fork_stuck,
+	  .finish = finish_forked, .must_see = "a callback that cannot run" },
 	{ .name = "fork_one", .what = "... that uses one domain only", .setup = setup_fork_one, .finish = finish_forked },
 	{ .name = NULL },
 };

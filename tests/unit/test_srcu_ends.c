@@ -158,6 +158,47 @@ static void too_much_makes_readers_hurry(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
+static struct srcu_struct next_domain;
+
+static void queue_in_another(struct rcu_head *head)
+{
+	count_up(&nr_run);
+	call_srcu(&next_domain, head, run);
+}
+
+static void queue_of_another_kind(struct rcu_head *head)
+{
+	count_up(&nr_run);
+	call_srcu(&domain, head, queue_in_another);
+}
+
+static void shutdown_tells_the_truth(void **state)
+{
+	static struct rcu_head head[3];
+	int idx, other;
+
+	(void)state;
+	fresh();
+	assert_int_equal(init_srcu_struct(&next_domain), 0);
+	nr_run = 0;
+	idx = srcu_read_lock(&domain);
+	call_srcu(&domain, &head[0], run);
+	assert_int_equal(quiesce_shutdown(30000000), -ETIMEDOUT);
+	assert_int_equal(flag_get(&nr_run), 0);
+	srcu_read_unlock(&domain, idx);
+	call_rcu(&head[1], queue_of_another_kind);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(flag_get(&nr_run), 4);
+	/* A grace period that nobody waits for keeps nobody. */
+	other = srcu_read_lock(&next_domain);
+	(void)start_poll_synchronize_srcu(&next_domain);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	srcu_read_unlock(&next_domain, other);
+	synchronize_srcu(&next_domain);
+	cleanup_srcu_struct(&next_domain);
+	cleanup_srcu_struct(&domain);
+}
+
 /* ---- the end ---- */
 
 static void a_domain_ends_and_begins(void **state)
@@ -346,6 +387,7 @@ int main(int argc, char **argv)
 		TEST(nothing_is_no_callback),
 		TEST(what_waits_is_counted),
 		TEST(too_much_makes_readers_hurry),
+		TEST(shutdown_tells_the_truth),
 		TEST(a_domain_ends_and_begins),
 		TEST(who_has_waited_frees_it),
 		TEST(many_domains_leave_nothing),
