@@ -4,6 +4,7 @@
  * Who comes here holds no lock that readers or callbacks take.  So where no worker thread can be had, this is where
  * callbacks run.
  */
+#include "helper.h"
 #include "queue.h"
 #include "reclaim.h"
 
@@ -112,7 +113,10 @@ void quiesce_rcu_barrier(void)
 {
 	quiesce__init();
 	quiesce__fork_check();
-	if (!quiesce__barrier_is_misuse() && !quiesce__nothing_queued())
+	if (quiesce__barrier_is_misuse())
+		return;
+	quiesce__jobs_take_steps();
+	if (!quiesce__nothing_queued())
 		quiesce__pass_wait(0);
 }
 
@@ -143,7 +147,7 @@ void quiesce__throttle_wake(void)
 }
 
 /* The worker makes passes one after the other while it is urgent; so urge it until it is enough. */
-static void throttle_step(void)
+static void throttle_step(uint64_t ns)
 {
 	uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
 
@@ -152,8 +156,21 @@ static void throttle_step(void)
 		quiesce__worker_wake();
 	else
 		quiesce__pass_yourself(true);
+	quiesce__helper_poke();
+	quiesce__jobs_take_steps();
 	if (quiesce__garbage_above_ceiling())
-		platform_futex_wait(&throttle.word, word, LOOK_AGAIN_NS);
+		platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+}
+
+QUIESCE_COLD void quiesce__throttle(uint64_t max_ns)
+{
+	uint64_t begin = platform_now_ns(), ns = 0;
+
+	quiesce__count(backpressure);
+	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
+	for (; ns < max_ns && quiesce__garbage_above_ceiling(); ns = platform_now_ns() - begin)
+		throttle_step(max_ns - ns);
+	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
 }
 
 void quiesce_rcu_throttle(void)
@@ -171,14 +188,10 @@ void quiesce_rcu_throttle(void)
 		return;
 	if (self->queue)
 		quiesce__queue_tell(self->queue);
+	quiesce__jobs_take_steps();
 	quiesce__reclaim_here(true);
-	if (quiesce_likely(!quiesce__garbage_above_ceiling()))
-		return;
-	quiesce__count(backpressure);
-	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
-	while (quiesce__garbage_above_ceiling())
-		throttle_step();
-	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
+	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
+		quiesce__throttle(PLATFORM_FOREVER);
 }
 
 void quiesce__throttle_fork_child(void)

@@ -516,7 +516,9 @@ static void list_in_child(struct quiesce__queue *queue)
 	queue->lingers = false;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
-	quiesce__queue_tell(queue);
+	queue->told = quiesce__queue_bytes(queue);
+	queue->told_freed = queue->freeing.bytes_out;
+	quiesce__garbage_add((int64_t)(queue->told - queue->told_freed - queue->running.bytes_out));
 	quiesce__queue_list(queue);
 }
 
@@ -536,9 +538,11 @@ void quiesce__pass_fork_child(void)
 		pass.queues = NULL;
 	pass.lingering = NULL;
 	pass.linger_at = PLATFORM_FOREVER;
+	quiesce__garbage = -(int64_t)pass.spill_bytes_out; /* counted anew */
 	spill_again();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		quiesce__queues.shard[i].listed = NULL;
+		quiesce__garbage_add((int64_t)quiesce__queues.shard[i].bytes);
 		spilled += quiesce__queues.shard[i].spilled;
 		left += list_length(quiesce__queues.shard[i].spill);
 	}

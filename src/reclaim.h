@@ -64,8 +64,6 @@ uint64_t quiesce__queues_visited(void);
 /* The most that this pass has taken from one queue. */
 uint64_t quiesce__pass_most(void);
 void quiesce__pass_fork_child(void);
-/* Garbage has got less: wake who waits in rcu_throttle(), if it is below the ceiling now. */
-void quiesce__throttle_wake(void);
 void quiesce__throttle_fork_child(void);
 
 /* ---- the worker: worker.c ---- */

@@ -26,6 +26,7 @@
 #define HURRY_NS 250000u
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
+#define THROTTLE_NS 20000000u
 #define LOOK_AGAIN_MAX_NS 100000000u
 
 /* ---- steps; under the lock @running ---- */
@@ -93,6 +94,7 @@ static void run_some(struct quiesce__srcu_update *u)
 		run_one(u, nr);
 	quiesce_store_relaxed(&u->runner, NULL); /* Relaxed: as above. */
 	tell_barriers(u);
+	quiesce__throttle_wake();
 }
 
 static bool wanted_done(const struct quiesce__srcu_update *u)
@@ -176,8 +178,13 @@ static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 /* The process has too much garbage. */
 static QUIESCE_COLD void hurry(struct quiesce__srcu_update *u)
 {
+	const struct quiesce_tls_v1 *self = quiesce__self();
+
 	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
 	quiesce__srcu_start(u);
+	/* The caller may be in a section of this domain.  Relaxed: a setting. */
+	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
+		quiesce__throttle(THROTTLE_NS);
 }
 
 void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)

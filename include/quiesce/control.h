@@ -63,7 +63,8 @@ QUIESCE_API void quiesce_set_garbage_ceiling(uint64_t bytes);
  *
  * Default no: they never wait, because callers hold locks that readers and callbacks take, and a program bounds its
  * garbage by rcu_throttle() where it holds none.  With 1 they wait wherever they are not in an RCU section or a callback:
- * for programs of which every call is made without such locks. */
+ * for programs of which every call is made without such locks, and call_rcu() outside of sections of SRCU domains, too.
+ * call_srcu() waits at most 20 ms each time, because it may be inside a section of its domain. */
 QUIESCE_API void quiesce_set_throttle(int on);
 
 /** quiesce_set_worker_cpu - run the worker thread on @cpu, -1: anywhere.

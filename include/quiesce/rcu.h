@@ -316,14 +316,16 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 /** rcu_barrier - wait until every callback queued before the call has run, and every object of kfree_rcu() is freed.
  *
  * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a lock that callbacks take.
- *   May create a thread; where none can be had it runs the callbacks itself.
+ *   May create a thread; where none can be had it runs the callbacks itself, those of SRCU domains that may run, too.
  *   It is not a grace period: it returns at once when nothing is queued. */
 static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
 
 /** rcu_throttle - wait until the process has less garbage than its ceiling (quiesce_set_garbage_ceiling()).
  *
- * To be called now and then by threads that retire much, where they hold no lock that readers or callbacks take.
- * Context: may sleep, as long as a reader keeps garbage; not in a section (reported).  In a callback it does nothing.
+ * To be called now and then by threads that retire much, where they hold no lock that readers or callbacks take.  What
+ * call_srcu() has queued is garbage, too.
+ * Context: may sleep, as long as a reader keeps garbage; not in a section (reported), nor in one of an SRCU domain.  In a
+ *   callback it does nothing.
  *   May create a thread; where none can be had it runs the callbacks itself, below the ceiling too.
  * Cost: below the ceiling an addition to a word of the process. */
 static inline void rcu_throttle(void) { quiesce_rcu_throttle(); }

@@ -254,7 +254,8 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
  *   runs no callback; the first call of a process starts a thread.
  *   Callbacks of a domain run in the order of the calls, one at a time.
  *   What waits is garbage in struct quiesce_stats and counts towards the ceiling, as QUIESCE_OBJECT_BYTES: see
- *   quiesce_set_garbage_ceiling().  Above that the domain's readers give up the CPU as they leave.
+ *   quiesce_set_garbage_ceiling().  Above that the domain's readers give up the CPU as they leave, and a program bounds
+ *   its garbage by rcu_throttle() (rcu.h), or by quiesce_set_throttle().
  * Cost: two additions and a compare-and-exchange on a line of the domain, and one addition to a word of this CPU.  If no
  *   helper thread can be had, callbacks wait for a call that may run them: see the table above; the next thread that can
  *   be had takes them up, too.

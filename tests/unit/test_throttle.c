@@ -2,6 +2,8 @@
 /* test_throttle.c - garbage above its ceiling: who retires does not wait, who throttles does. */
 #include "testing.h"
 
+#include <quiesce/srcu.h>
+
 struct object {
 	struct rcu_head rcu;
 	int runs;
@@ -243,6 +245,58 @@ static void the_ceiling_survives_short_threads(void **state)
 	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 1);
 }
 
+/* ---- domains ---- */
+
+DEFINE_STATIC_SRCU(domain);
+
+static void *throttle_main(void *done)
+{
+	rcu_throttle();
+	flag_set((int *)done);
+	return NULL;
+}
+
+static void garbage_of_domains_is_waited_for(void **state)
+{
+	uint64_t before = stats_now().backpressure;
+	struct object o = { .runs = 0 };
+	int idx, done = 0;
+	pthread_t thread;
+
+	(void)state;
+	quiesce_set_garbage_ceiling(1u << 20);
+	idx = srcu_read_lock(&domain);
+	call_srcu_sized(&domain, &o.rcu, object_run, 2u << 20);
+	thread_must(pthread_create(&thread, NULL, throttle_main, &done));
+	wait_until(stats_now().backpressure > before);
+	assert_int_equal(flag_get(&done), 0);
+	srcu_read_unlock(&domain, idx);
+	pthread_join(thread, NULL);
+	srcu_barrier(&domain);
+	assert_int_equal(o.runs, 1);
+	quiesce_set_garbage_ceiling(64u << 20);
+}
+
+/* With the setting: the caller would wait for itself. */
+static void a_call_inside_a_section_of_the_domain_returns(void **state)
+{
+	struct object o[3] = { { .runs = 0 } };
+	int idx;
+
+	(void)state;
+	quiesce_set_garbage_ceiling(1u << 20);
+	quiesce_set_throttle(1);
+	idx = srcu_read_lock(&domain);
+	for (int i = 0; i < 3; i++)
+		call_srcu_sized(&domain, &o[i].rcu, object_run, 2u << 20);
+	assert_int_equal(sum_runs(o, 3), 0);
+	srcu_read_unlock(&domain, idx);
+	srcu_barrier(&domain);
+	assert_int_equal(nr_once(o, 3), 3);
+	quiesce_set_throttle(0);
+	quiesce_set_garbage_ceiling(64u << 20);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -252,6 +306,8 @@ int main(int argc, char **argv)
 		TEST(a_throttled_thread_is_held_at_the_ceiling),
 		TEST(with_the_setting_calls_are_held_at_the_ceiling),
 		TEST(the_ceiling_survives_short_threads),
+		TEST(garbage_of_domains_is_waited_for),
+		TEST(a_call_inside_a_section_of_the_domain_returns),
 	};
 
 	testing_choose(argc, argv);
