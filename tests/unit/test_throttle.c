@@ -1,59 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_throttle.c - garbage above its ceiling: who retires does not wait, who throttles does. */
-#include "testing.h"
+#include "objects.h"
 
 #include <quiesce/srcu.h>
-
-struct object {
-	struct rcu_head rcu;
-	int runs;
-	int *total;
-};
-
-static void object_run(struct rcu_head *head)
-{
-	struct object *o = (struct object *)(void *)((char *)head - offsetof(struct object, rcu));
-
-	quiesce_fetch_add(RU5, &o->runs, 1); /* full: who sees it may use the object again */
-	if (o->total)
-		count_up(o->total);
-}
-
-/* How many of @n have run exactly once. */
-static int nr_once(const struct object *o, int n)
-{
-	int once = 0;
-
-	for (int i = 0; i < n; i++)
-		once += flag_get(&o[i].runs) == 1;
-	return once;
-}
-
-static int sum_runs(const struct object *o, int n)
-{
-	int sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += flag_get(&o[i].runs);
-	return sum;
-}
-
-static void *zeroed(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	assert_non_null(p);
-	return p;
-}
-
-static void nothing_is_left(void)
-{
-	struct quiesce_stats s = stats_now();
-
-	assert_int_equal(s.garbage_objects, 0);
-	assert_int_equal(s.callbacks_queued, s.callbacks_run);
-	wait_until(stats_now().garbage_bytes == 0); /* told when the last callback has returned, a moment later */
-}
 
 /* ---- who retires never waits ---- */
 
