@@ -233,6 +233,7 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
 	stats->queues = quiesce_load_relaxed(&quiesce__queues.nr);     /* Relaxed: as above. */
 	stats->queues_visited = quiesce__queues_visited();
+	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: as above. */
 }
 
 void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)

@@ -37,6 +37,7 @@ struct quiesce__counters {
 	uint64_t anonymous;
 	uint64_t hazptr_scans;
 	uint64_t hazptr_swept;
+	uint64_t hazptr_queues_visited;
 	uint64_t srcu_grace_periods;
 };
 extern struct quiesce__counters quiesce__counters;

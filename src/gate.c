@@ -29,6 +29,17 @@ void quiesce__gate_enter(uint32_t *running)
 	}
 }
 
+bool quiesce__gate_try_enter(uint32_t *running)
+{
+	quiesce_store_relaxed(running, 1); /* Relaxed: the fence follows. */
+	/* FK1: full, pairs with FK1 in quiesce__reclaim_fork_prepare() */
+	quiesce_fence_full(FK1);
+	if (quiesce_likely(!quiesce_load_relaxed(&closed))) /* Relaxed: FK1. */
+		return true;
+	quiesce_store_relaxed(running, 0); /* Relaxed: nothing ran. */
+	return false;
+}
+
 void quiesce__gate_leave(uint32_t *running)
 {
 	/* FK1: release, pairs with FK1 in callbacks_paused() and quiesce__retired_paused() and quiesce__helper_paused() */

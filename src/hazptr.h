@@ -35,6 +35,7 @@ struct quiesce__reclaim {
 
 /* Push to a list that others push to and take at the same time. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
+void quiesce__hazptr_push_chain(struct hazptr_head **list, struct hazptr_head *first, struct hazptr_head *last);
 void quiesce__hazptr_push_list(struct hazptr_head **list, struct hazptr_head *heads);
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
 /* Returns how many there were. */
@@ -46,12 +47,10 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
 /* Wait until whoever protects the first of @kept has gone.  False if that would be for ever, and has been reported. */
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept);
 
-/* For the worker: sweep what others have left behind, if it is time.  Returns how long until the
- * next time, PLATFORM_FOREVER if nothing is left behind. */
-uint64_t quiesce__hazptr_sweep(uint64_t now);
-/* Is anything queued or left behind?  After a heavy fence. */
+/* Is anything left behind, or does anybody sweep? */
 bool quiesce__hazptr_left(void);
-/* Is nothing, and does nobody run a callback either?  Of one moment, but for cohorts.  False at @deadline. */
+/* Is nothing, and does nobody run a callback either?  Of one moment, but for cohorts; then the helper learns
+ * that it has nothing to come back for.  False at @deadline. */
 bool quiesce__hazptr_all_done(uint64_t deadline);
 
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self);

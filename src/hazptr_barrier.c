@@ -54,7 +54,7 @@ static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t 
 static void give_back(struct quiesce__barrier *b)
 {
 	quiesce__gate_enter(&b->running);
-	quiesce__hazptr_push_list(&quiesce__sweep.left, b->list);
+	quiesce__hazptr_push_list(&quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left, b->list);
 	b->list = NULL;
 	quiesce__gate_leave(&b->running);
 }
@@ -98,13 +98,26 @@ static void wait_for_earlier(uint64_t number)
 	}
 }
 
+/* Everything that was retired before is looked at, and run if nobody protects it.  False at @deadline. */
+static bool sweep_all(uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	bool gathered;
+
+	quiesce__sweep_new_turn();
+	gathered = quiesce__sweep_visit(true, deadline);
+	quiesce__sweep_gather(); /* then: owners may have handed over what was in their queues */
+	while (quiesce__sweep_look() || s->ready)
+		quiesce__sweep_run(PLATFORM_FOREVER);
+	return gathered;
+}
+
 static void barrier(void)
 {
 	struct quiesce__barrier b = { .number = 0 };
 
 	quiesce__sweep_begin(0);
-	quiesce__sweep_gather(true, 0);
-	quiesce__sweep_once();
+	sweep_all(0);
 	begin(&b);
 	quiesce__sweep_end();
 	run_as_they_get_free(&b);
@@ -122,22 +135,25 @@ static bool any_barriers(void)
 	return any;
 }
 
-/* Everything, whoever waits for it: for a wait that ends. */
+/* Everything, whoever waits for it: for a wait that ends.  What callbacks retire is swept at once. */
 static bool poll_until(uint64_t deadline)
 {
 	for (;;) {
+		uint64_t ran;
 		uint32_t never = 0;
-		bool gathered, done;
+		bool done;
 
 		if (!quiesce__sweep_begin(deadline))
 			return false;
-		gathered = quiesce__sweep_gather(true, deadline);
-		done = quiesce__sweep_once() && gathered;
+		ran = quiesce__sweep.ran;
+		done = sweep_all(deadline) && !quiesce__sweep.kept;
+		ran = quiesce__sweep.ran - ran;
 		quiesce__sweep_end();
 		done = done && !any_barriers();
 		if (done || platform_now_ns() >= deadline)
 			return done;
-		platform_futex_wait(&never, 0, POLL_NS);
+		if (!ran)
+			platform_futex_wait(&never, 0, POLL_NS);
 	}
 }
 
@@ -149,8 +165,8 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 		done = poll_until(deadline);
 	else
 		barrier();
-	if (quiesce__hazptr_left())
-		quiesce__retired_tell_worker(); /* objects may have come while their queue was drained */
+	if (quiesce__hazptr_left()) /* objects may have come while their queue was drained */
+		quiesce__sweep_tell(QUIESCE_SWEEPS_LATER);
 	return done;
 }
 
@@ -177,7 +193,7 @@ void quiesce__barriers_fork_child(void)
 		}
 		*at = b->next;
 		quiesce__sweep.run += b->running; /* and was not paused: it is in a callback */
-		quiesce__sweep_keep(b->list);
-		quiesce__sweep_keep(b->ready);
+		quiesce__sweep_add(&quiesce__sweep.fresh, b->list);
+		quiesce__sweep_add(&quiesce__sweep.fresh, b->ready);
 	}
 }

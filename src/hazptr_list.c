@@ -6,24 +6,30 @@
 #include "retired.h"
 #include "shazptr.h"
 
-void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
+void quiesce__hazptr_push_chain(struct hazptr_head **list, struct hazptr_head *first, struct hazptr_head *last)
 {
 	struct hazptr_head *old = quiesce_load_relaxed(list); /* Relaxed: the exchange decides. */
 
 	do
-		head->next = old;
+		last->next = old;
 	/* HP3: full, pairs with HP3 in quiesce__hazptr_take() */
-	while (!quiesce_cmpxchg(HP3, list, &old, head));
+	while (!quiesce_cmpxchg(HP3, list, &old, first));
+}
+
+void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
+{
+	quiesce__hazptr_push_chain(list, head, head);
 }
 
 void quiesce__hazptr_push_list(struct hazptr_head **list, struct hazptr_head *heads)
 {
-	struct hazptr_head *next;
+	struct hazptr_head *last = heads;
 
-	for (; heads; heads = next) {
-		next = heads->next;
-		quiesce__hazptr_push(list, heads);
-	}
+	if (!heads)
+		return;
+	while (last->next)
+		last = last->next;
+	quiesce__hazptr_push_chain(list, heads, last);
 }
 
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
@@ -31,7 +37,7 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
 	/* Relaxed: the exchange decides. */
 	if (!quiesce_load_relaxed(list) || QUIESCE_MUTANT(hazptr_list_lost))
 		return NULL;
-	/* HP3: full, pairs with HP3 in quiesce__hazptr_push() */
+	/* HP3: full, pairs with HP3 in quiesce__hazptr_push_chain() */
 	return quiesce_xchg(HP3, list, NULL);
 }
 
@@ -83,6 +89,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
 	while (ran < nr && (head = *ready)) {
 		*ready = head->next;
+		__builtin_prefetch(head->next);
 		quiesce__hazptr_run(head);
 		ran++;
 		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, and sweeping what is left behind.
+/* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, as its owner sees it.
  *
- *   owner:   push to own queue -> at the limit: fence, look at all slots, run what nobody protects,
- *            push what somebody does again
- *   sweeper: (the worker now and then, or hazptr_barrier()) drain queues into a list -> fence, look ->
- *            run what nobody protects, keep the rest in the list
+ *   owner:   push to own queue -> at the limit: hand over what only the helper may run; of the rest, if there is a
+ *            batch: fence, look at all slots, run what nobody protects, push what somebody does again
+ *   sweeper: (the helper, or hazptr_barrier()) take what was handed over, drain queues whose owners do not come
+ *            back -> fence, look -> run what nobody protects, keep the rest
  *
- *        taken                    queued     limit
- *          |                        |          |
- *   ...    v                        v          v
+ *        taken                    queued     limit     room
+ *          |                        |          |        |
+ *   ...    v                        v          v        v
  *   [run ][ waiting                ][ free ... look here
  *
  * I1. What is reclaimed was queued before the fence that comes before the look.
- * I2. @taken, @limit and what lies between @taken and @queued belong to who holds the queue's lock; only the
- *     owner pushes.  The limit is never beyond what the queue has room for, and after each visit at the
- *     limit there is room for one more.
+ * I2. @taken, @limit, @base and what lies between @taken and @queued belong to who holds the queue's lock; only the
+ *     owner pushes, and never at @room, which it sets under the lock.
  * I3. An object is taken from its queue or list before its callback runs, and chunks of callbacks run
  *     inside the gate (worker.c), so after a fork nothing runs twice.
- * I4. An owner's queue that is empty has the limit 0: the next object makes the owner look whether the worker
- *     sleeps.  So the worker may sleep for good when all queues and the list are empty.
- * I5. Callbacks do not reclaim: what they retire is queued, or if there is no room pushed to the list.
+ * I4. A queue that is not empty is listed, or has a limit above what is queued only until who sweeps, and drains it,
+ *     has looked at it once more.  An empty one has the limit 0: its next object makes the owner list it.
+ * I5. Callbacks do not reclaim: what they retire is queued, or if there is no room pushed to a list.
+ * I6. The owner waits for nobody: where the lock is taken who sweeps has it, and looks again when it has let go;
+ *     where the fork gate is closed, or no room is left, the objects wait in the queue, or go to a list.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
- * CB9  object queued, then is the worker asleep      | asleep, then any objects
+ * HP6  object queued, then the lock found taken      | the lock let go, fence, then queued read
  */
 #include "retired.h"
 
 #define CHUNK 64u            /* callbacks between two visits of the fork gate */
 #define PREFETCH 8u
 #define ROUNDS 16u
+#define FEW 8u               /* so many objects may be moved to the front of the array */
 #if defined(QUIESCE_SIM)
 #define BATCH_DEAR QUIESCE_HAZPTR_BATCH
 #else
@@ -37,53 +39,22 @@
 #endif
 #define DEAR_NS 3000u        /* one that interrupts nobody takes less */
 
-/* The queue of a thread that has gone, with what is in it. */
-static struct quiesce__retired *adopt(void)
-{
-	struct quiesce__retired *r;
-
-	quiesce__lock(&quiesce__sweep.lock);
-	r = quiesce__sweep.rings;
-	/* Relaxed throughout: under the lock, but for hints. */
-	while (r && !quiesce_load_relaxed(&r->owner_gone))
-		r = r->next;
-	if (r)
-		quiesce_store_relaxed(&r->owner_gone, 0);
-	quiesce__unlock(&quiesce__sweep.lock);
-	return r;
-}
-
-QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self)
-{
-	struct quiesce__retired *r;
-
-	if (!quiesce__may_have_queue(self))
-		return NULL;
-	r = adopt();
-	if (r) {
-		self->retired = r;
-		return r;
-	}
-	r = platform_pages_get(sizeof *r);
-	if (!r)
-		return NULL;
-	r->batch = QUIESCE_HAZPTR_BATCH;
-	quiesce__lock(&quiesce__sweep.lock);
-	r->next = quiesce__sweep.rings;
-	quiesce__sweep.rings = r;
-	quiesce__unlock(&quiesce__sweep.lock);
-	self->retired = r;
-	return r;
-}
-
 static void push(struct quiesce__retired *r, uintptr_t item)
 {
 	uint64_t queued = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 
-	quiesce_store_relaxed(&r->slot[queued % QUIESCE_RETIRED_SLOTS], item); /* Relaxed: HP2 publishes it. */
+	quiesce_store_relaxed(quiesce__retired_entry(r, queued), item); /* Relaxed: HP2 publishes it. */
 	/* HP2: release, pairs with HP2 in quiesce__retired_waiting() */
 	quiesce_store_release(HP2, &r->queued, queued + 1);
 }
+
+static void push_again(struct quiesce__retired *r, uintptr_t item)
+{
+	push(r, item);
+	quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
+}
+
+/* ---- the owner reclaims ---- */
 
 /* One round of several: mark what is protected. */
 static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
@@ -91,76 +62,81 @@ static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce_
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
 
-		if (quiesce__hazards_has(set, item))
+		if (quiesce__hazards_has(set, item & ~QUIESCE_RETIRED_BITS))
 			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: as above. */
+	}
+}
+
+/* The marks are those of one look. */
+static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
+{
+	for (uint64_t i = r->taken; i != end; i++) {
+		uintptr_t *entry = quiesce__retired_entry(r, i);
+
+		quiesce_store_relaxed(entry, quiesce_load_relaxed(entry) & ~QUIESCE_RETIRED_MARK); /* Relaxed: the lock's. */
 	}
 }
 
 static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazards *set)
 {
 	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
+	uintptr_t address = item & ~QUIESCE_RETIRED_BITS;
 
 	/* Relaxed: a hint. */
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
 	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
-	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazards_has(set, item)) && !QUIESCE_MUTANT(hazptr_no_look)) {
-		push(r, item & ~QUIESCE_RETIRED_MARK);
-		quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
+	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazards_has(set, address)) && !QUIESCE_MUTANT(hazptr_no_look)) {
+		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
-		quiesce__hazptr_run((struct hazptr_head *)item);
+		quiesce__hazptr_run((struct hazptr_head *)address);
 		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
 	}
 }
 
-/* Inside the gate; a callback of call_rcu() that retires is inside already. */
-static void enter_gate(struct quiesce__retired *r)
+/* Inside the gate already?  In a callback, unless it is one of a cohort. */
+static bool in_gate(const struct quiesce_tls_v1 *self)
 {
-	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK))
-		quiesce__gate_enter(&r->running);
+	return (self->state & QUIESCE_TLS_CALLBACKS) && !(self->state & QUIESCE_TLS_UNGATED);
 }
 
-static void leave_gate(struct quiesce__retired *r)
+/* False: it is closed, which nobody waits for here. */
+static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	if (!(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK))
+	if (QUIESCE_MUTANT(hazptr_waits_for_gate) && !in_gate(self)) {
+		quiesce__gate_enter(&r->running);
+		return true;
+	}
+	return in_gate(self) || quiesce__gate_try_enter(&r->running);
+}
+
+static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	if (!in_gate(self))
 		quiesce__gate_leave(&r->running);
 }
 
-static void run_until(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
+static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazards *set)
+{
+	r->consuming = 1;
+	self->state |= QUIESCE_TLS_IN_HAZPTR;
+	while (r->taken != stop)
+		run_one(r, r->taken, set);
+	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	r->consuming = 0;
+}
+
+/* False: a fork is being prepared, and the rest is for the next time. */
+static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
 {
 	while (r->taken != end) {
-		uint64_t stop = end - r->taken < CHUNK ? end : r->taken + CHUNK;
-
-		enter_gate(r);
-		while (r->taken != stop)
-			run_one(r, r->taken, set);
-		leave_gate(r);
+		if (!enter_gate(self, r)) {
+			unmark(r, end);
+			return false;
+		}
+		run_chunk(self, r, end - r->taken < CHUNK ? end : r->taken + CHUNK, set);
+		leave_gate(self, r);
 	}
-}
-
-static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
-{
-	uint32_t size = r->table ? r->table_size : 2 * QUIESCE_HAZARDS_SMALL;
-
-	if (r->table)
-		platform_pages_put(r->table, r->table_size * sizeof *r->table);
-	size *= 4;
-	r->table = platform_pages_get(size * sizeof *r->table);
-	r->table_size = r->table_look = r->table ? size : 0;
-}
-
-/* A large table takes long to clear: use as much of it as the next look needs, if it finds as much as this one. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many)
-{
-	uint32_t wanted = 4 * set->nr;
-
-	if (many && r->table_look == r->table_size) {
-		grow_table(r);
-		return;
-	}
-	if (many)
-		wanted = r->table_size;
-	for (r->table_look = r->table_size; r->table_look / 2 >= wanted && r->table_look > 2 * QUIESCE_HAZARDS_SMALL;)
-		r->table_look /= 2;
+	return true;
 }
 
 /* A heavy fence that interrupts others is to serve more objects. */
@@ -172,12 +148,12 @@ static void adapt(struct quiesce__retired *r, uint32_t fence_ns)
 		r->batch /= 2;
 }
 
-/* Under the lock, by the owner, not in a callback. */
-static void reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* Under the lock, by the owner, not in a callback.  All that is queued now may be run here. */
+static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 	struct quiesce__hazards set;
-	bool many;
+	bool many, done;
 
 	quiesce__hazards_begin(&set, r->table, r->table_look);
 	many = quiesce__hazards_more(&set);
@@ -185,130 +161,200 @@ static void reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 		mark(r, end, &set);
 		quiesce__hazards_next(&set);
 	}
-	r->consuming = 1;
-	self->state |= QUIESCE_TLS_IN_HAZPTR;
-	run_until(r, end, &set);
-	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
-	r->consuming = 0;
+	done = run_until(self, r, end, &set);
 	adapt(r, set.fence_ns);
 	quiesce__retired_fit_table(r, &set, many);
+	return done;
 }
 
-struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list)
-{
-	uint64_t nr = quiesce__retired_waiting(r);
+/* ---- the owner hands over ---- */
 
-	if (nr && !QUIESCE_MUTANT(hazptr_drain_unmarked))
-		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: I4; HP4's fence follows, before anybody relies on it. */
-	for (; nr; nr--) {
-		/* Relaxed: HP2, and the lock's. */
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken));
-		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_MARK);
+static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, const struct quiesce__retired *r)
+{
+	return &quiesce__sweep.shard[r ? r->shard : quiesce__hash_address((uintptr_t)self) % QUIESCE_NR_SWEEP_SHARDS];
+}
+
+/* Is there anything that the owner may not run? */
+static bool any_for_helper(struct quiesce__retired *r)
+{
+	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
+
+	for (uint64_t i = r->taken; i != end; i++)
+		if (!(quiesce_load_relaxed(quiesce__retired_entry(r, i)) & QUIESCE_RETIRED_HERE)) /* Relaxed: the lock's. */
+			return true;
+	return false;
+}
+
+/* Push to the shard's list what the owner may not run, or @all there is.  Under the lock, inside the gate. */
+static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
+{
+	uint64_t end = quiesce_load_relaxed(&r->queued), nr = 0; /* Relaxed: the owner's own. */
+	struct hazptr_head *first = NULL, *last = NULL;
+
+	while (r->taken != end) {
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: the lock's. */
+		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 
 		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
-		head->next = list;
-		list = head;
-		r->swept++;
-		quiesce__count(hazptr_swept);
+		if ((item & QUIESCE_RETIRED_HERE) && !all) {
+			push_again(r, item);
+			continue;
+		}
+		head->next = first;
+		first = head;
+		last = last ? last : head;
+		nr++;
 	}
-	return list;
+	r->swept += nr;
+	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, nr); /* Relaxed: a statistic. */
+	quiesce__hazptr_push_chain(&shard_of(self, r)->left, first, last);
 }
 
-bool quiesce__retired_tell_worker(void)
+static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
 {
-	/* CB9: full, pairs with CB9 in worker_sleep() */
-	quiesce_fence_full(CB9);
-	if (!quiesce__worker_ensure())
+	if (!enter_gate(self, r))
 		return false;
-	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_ASLEEP) /* Relaxed: CB9. */
-		quiesce__worker_wake();
+	hand_over(self, r, all);
+	leave_gate(self, r);
 	return true;
 }
 
-/* As many are protected, or callbacks retire them: nobody waits for them here. */
-static void leave_behind(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
-{
-	bool gate = !(self->state & QUIESCE_TLS_CALLBACKS) || (self->state & QUIESCE_TLS_UNGATED); /* else inside already */
-
-	if (gate)
-		quiesce__gate_enter(&r->running);
-	quiesce__hazptr_push_list(&quiesce__sweep.left, quiesce__retired_drain(r, NULL));
-	if (gate)
-		quiesce__gate_leave(&r->running);
-}
+/* ---- at the limit ---- */
 
 /* I2, I4: the next visit, when @target objects wait. */
 static void set_limit(struct quiesce__retired *r, uint64_t target)
 {
+	r->room = r->taken + QUIESCE_RETIRED_SLOTS;
 	if (target > QUIESCE_RETIRED_SLOTS - 1)
 		target = QUIESCE_RETIRED_SLOTS - 1;
 	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
 }
 
-/* In the owner's own reclaim: the lock is ours.  If there is no room take the last object back. */
-static void at_limit_inside(struct quiesce__retired *r)
+/* A queue that is often empty uses the first page of its array and no more. */
+static void start_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	uint64_t queued = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
+	uint64_t nr = quiesce__retired_waiting(r);
+	uintptr_t item[FEW];
 
-	if (quiesce__retired_waiting(r) == QUIESCE_RETIRED_SLOTS) {
-		quiesce_store_relaxed(&r->queued, --queued); /* Relaxed: nobody takes meanwhile. */
-		/* Relaxed: the owner's own. */
-		quiesce__hazptr_push(&quiesce__sweep.left, (void *)quiesce_load_relaxed(quiesce__retired_entry(r, queued)));
-		quiesce__hazptr_count_pushed();
-	}
-	quiesce_store_relaxed(&r->limit, r->taken + QUIESCE_RETIRED_SLOTS); /* Relaxed: the lock's. */
+	if (nr > FEW || r->base == r->taken || !enter_gate(self, r))
+		return;
+	for (uint64_t i = 0; i < nr; i++)
+		item[i] = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken + i)); /* Relaxed: the lock's. */
+	r->base = r->taken;
+	for (uint64_t i = 0; i < nr; i++)
+		quiesce_store_relaxed(quiesce__retired_entry(r, r->taken + i), item[i]); /* Relaxed: as above. */
+	leave_gate(self, r);
 }
 
 /* Until no batch is left, because callbacks may have retired another; but not for ever. */
 static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	uint64_t run, again;
-
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		run = r->run;
-		again = r->again;
-		reclaim_own(self, r);
-		if (quiesce__retired_waiting(r) - (r->again - again) < r->batch || r->run == run)
+		uint64_t run = r->run, again = r->again;
+
+		if (!reclaim_own(self, r) || r->run == run || quiesce__retired_waiting(r) - (r->again - again) < r->batch ||
+		    any_for_helper(r))
 			return;
 	}
 }
 
-static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* There is a batch, of either kind.  True: something was handed over. */
+static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	uint64_t target;
+	bool handed = any_for_helper(r);
 
-	if (r->consuming) {
-		at_limit_inside(r);
-		return;
-	}
-	quiesce__lock(&r->lock);
-	target = r->batch;
+	if (handed && !try_hand_over(self, r, false))
+		return false;
+	if (quiesce__retired_waiting(r) >= r->batch)
+		reclaim_batches(self, r);
+	/* As many are protected, or callbacks retire them. */
+	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
+		handed |= try_hand_over(self, r, true);
+	return handed;
+}
+
+/* Holds the lock.  Returns whom to tell how soon. */
+static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	uint64_t target = r->batch;
+	bool handed = false;
+
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
 		target = QUIESCE_RETIRED_SLOTS; /* I5 */
 	} else if (quiesce__retired_waiting(r) >= target) {
-		reclaim_batches(self, r);
+		handed = reclaim_or_hand_over(self, r);
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
-	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
-		leave_behind(self, r);
+	start_over(self, r);
 	set_limit(r, target);
-	quiesce__unlock(&r->lock);
-	if (!quiesce__retired_tell_worker() && quiesce__hazptr_left_behind())
-		quiesce__hazptr_sweep_yourself();
+	if (quiesce__retired_waiting(r) && !r->listed)
+		quiesce__retired_list(r);
+	return handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
 }
 
-static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, struct hazptr_head *head)
+/* I6.  False: who has it looks at this queue once more. */
+static bool lock_own(struct quiesce__retired *r)
 {
-	push(r, (uintptr_t)head);
-	/* HP4: pairs with HP4 in quiesce__hazards_begin() and worker_sleep() */
+	if (quiesce__trylock(&r->lock))
+		return true;
+	/* HP6: pairs with HP6 in look_again() */
+	quiesce_fence_full(HP6);
+	return quiesce__trylock(&r->lock);
+}
+
+static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	enum quiesce__sweeps when;
+
+	if (r->consuming) { /* the lock is ours */
+		r->room = r->taken + QUIESCE_RETIRED_SLOTS;
+		quiesce_store_relaxed(&r->limit, r->room); /* Relaxed: the lock's. */
+		return;
+	}
+	if (!lock_own(r))
+		return;
+	when = visit(self, r);
+	quiesce__unlock(&r->lock);
+	quiesce__sweep_tell(when); /* also where it is listed already: in a forked child nobody may have been told */
+}
+
+static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, struct hazptr_head *head, uintptr_t here)
+{
+	push(r, (uintptr_t)head | here);
+	/* HP4: pairs with HP4 in quiesce__hazards_begin() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)))
 		at_limit(self, r);
 }
 
-/* The first of a thread or of a forked child; or wrong. */
-static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+/* ---- the calls ---- */
+
+static inline bool full(const struct quiesce__retired *r)
+{
+	return quiesce_load_relaxed(&r->queued) >= r->room; /* Relaxed: the owner's own. */
+}
+
+/* The calling thread's queue with room for one more, or NULL. */
+static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
+
+	if (r && full(r))
+		at_limit(self, r);
+	return r && !full(r) ? r : NULL;
+}
+
+/* free() is no callback of the user's. */
+static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uintptr_t here)
+{
+	bool free = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX || QUIESCE_MUTANT(hazptr_runs_in_caller);
+
+	return free ? QUIESCE_RETIRED_HERE : here;
+}
+
+/* The first of a thread or of a forked child; no room; or wrong. */
+static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired *r;
@@ -319,45 +365,36 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	}
 	quiesce__fork_check();
 	head->func = func;
-	r = self->retired ? self->retired : quiesce__retired_new(self);
+	r = queue_with_room(self);
 	if (r) {
-		queue(self, r, head);
+		queue(self, r, head, may_run_here(func, here));
 		return;
 	}
-	quiesce__hazptr_push(&quiesce__sweep.left, head);
 	quiesce__hazptr_count_pushed();
-	/* No memory, and no worker: sweep now and then.  Relaxed: how often is a policy. */
-	if (!quiesce__retired_tell_worker() &&
-	    quiesce_fetch_add_relaxed(&quiesce__sweep.nr_unqueued, 1u) % QUIESCE_HAZPTR_BATCH == QUIESCE_HAZPTR_BATCH - 1)
-		quiesce__hazptr_sweep_yourself();
+	quiesce__hazptr_push(&shard_of(self, self->retired)->left, head);
+	quiesce__sweep_tell(QUIESCE_SWEEPS_SOON);
 }
 
-void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired *r = self->retired;
 
 	/* Relaxed: as in quiesce__fork_check(). */
-	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary))) {
-		call_slowly(head, func);
+	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || full(r))) {
+		call_slowly(head, func, here);
 		return;
 	}
 	head->func = func;
-	queue(self, r, head);
+	queue(self, r, head, may_run_here(func, here));
 }
 
-void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
+void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	struct quiesce__retired *r = self->retired;
-	bool left;
+	call(head, func, 0);
+}
 
-	if (!r)
-		return;
-	self->retired = NULL;
-	left = quiesce__retired_waiting(r) != 0;
-	quiesce__lock(&quiesce__sweep.lock);
-	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
-	quiesce__unlock(&quiesce__sweep.lock);
-	if (left)
-		quiesce__retired_tell_worker();
+void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+{
+	call(head, func, QUIESCE_RETIRED_HERE);
 }

@@ -133,9 +133,11 @@ static void take_step(struct quiesce__job *job)
 	unlist_job(job);
 	helper.current = job;
 	quiesce__unlock(&helper.lock);
-	quiesce__gate_enter(&helper.in_step);
+	if (!job->own_gate)
+		quiesce__gate_enter(&helper.in_step);
 	ns = job->step(job);
-	quiesce__gate_leave(&helper.in_step);
+	if (!job->own_gate)
+		quiesce__gate_leave(&helper.in_step);
 	quiesce__lock(&helper.lock);
 	helper.current = NULL;
 	if (QUIESCE_MUTANT(helper_start_lost))

@@ -12,13 +12,14 @@
 /* To be embedded in what is waited with. */
 struct quiesce__job {
 	struct quiesce__job *next, **at;
-	/* One step, inside the fork gate: it may run callbacks and does not sleep.  In the helper thread; without one, in
-	 * a thread that calls quiesce__jobs_take_steps().
+	/* One step, inside the fork gate (unless @own_gate: then the step enters one where it runs callbacks, for some at a
+	 * time): it may run callbacks and does not sleep.  In the helper thread; without one, in a thread that calls
+	 * quiesce__jobs_take_steps().
 	 * Return: after how many ns to come again, QUIESCE_JOB_DONE not at all, PLATFORM_FOREVER
 	 * when it is started again (it is not listed then); with QUIESCE_JOB_OPTIONAL: and the thread may end before that. */
 	uint64_t (*step)(struct quiesce__job *job);
 	uint64_t due;
-	bool listed, optional;
+	bool listed, optional, own_gate;
 };
 
 /* Let the helper take a step of @job now.  Any thread, also inside a step; not in a signal handler.  Takes no step, and

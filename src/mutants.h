@@ -35,6 +35,8 @@
 	X(HP2) /* object queued | who sweeps other threads' queues */         \
 	X(HP3) /* object pushed to a list | who takes the list */             \
 	X(HP4) /* object queued, then is the queue swept | so marked, then anything queued */ \
+	X(HP5) /* something left, then is a sweep scheduled | said when, then anything left */ \
+	X(HP6) /* object queued, then is its queue locked | unlocked, then anything queued */ \
 	X(CP1) /* used through a reference, then put | the last put, then retired */ \
 	X(PC1) /* sets of counters there | object says so, then counted there */ \
 	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
@@ -79,7 +81,20 @@
 	X(HM2) /* counted, then the value | found, then the count read again */ \
 	X(IN1) /* library initialised | used */
 
+#define QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
+	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
+	X(hazards_skip_last_line, "who reclaims does not look at the last line of a range") \
+	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
+	X(hazptr_barrier_early, "hazptr_barrier() does not wait for what is protected") \
+	X(hazptr_list_lost, "what is left behind is not looked at")                    \
+	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \
+	X(hazptr_look_once, "who has drained a queue does not look at it once more")   \
+	X(hazptr_rest_unchecked, "the helper does not look again before it rests from sweeping") \
+	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
+	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
+
 #define QUIESCE_GUARDS(X)                                                              \
+	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \
@@ -110,12 +125,6 @@
 	X(scan_ignores_anonymous, "anonymous guards block nobody")                     \
 	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
-	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
-	X(hazards_skip_last_line, "who reclaims does not look at the last line of a range") \
-	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
-	X(hazptr_barrier_early, "hazptr_barrier() does not wait for what is protected") \
-	X(hazptr_list_lost, "what is left behind is not looked at")                    \
-	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
 	X(percpu_one_pass, "entered and left of an id are summed together, as one signed word") \

@@ -94,7 +94,7 @@ static void wake_if_asleep(void)
 	sleep = quiesce_load_relaxed(&quiesce__worker.sleep); /* Relaxed: CB9. */
 	if (quiesce_likely(sleep == QUIESCE_AWAKE && quiesce__reclaim_has_worker()))
 		return;
-	if (quiesce__worker_ensure() && sleep >= QUIESCE_ASLEEP)
+	if (quiesce__worker_ensure() && sleep == QUIESCE_ASLEEP)
 		quiesce__worker_wake();
 }
 

@@ -28,6 +28,8 @@ void quiesce__reclaim_fork_child(void);
 /* Callbacks run between these two, in chunks, so that fork() can wait until none does; @running is the caller's. */
 void quiesce__gate_enter(uint32_t *running);
 void quiesce__gate_leave(uint32_t *running);
+/* False: a fork is being prepared. */
+bool quiesce__gate_try_enter(uint32_t *running);
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_WELL_FILLED 2u
@@ -68,8 +70,8 @@ void quiesce__throttle_fork_child(void);
 
 /* ---- the worker: worker.c ---- */
 
-/* worker.sleep.  Dozing: asleep for RCU, but it will look after hazard pointers by itself. */
-enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_ASLEEP, QUIESCE_DOZING };
+/* worker.sleep */
+enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_ASLEEP };
 
 struct quiesce__worker {
 	uint32_t running;   /* a worker thread exists, or is being started */

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce__sweep.h - queues of retired objects; see hazptr_retire.c for the theory. */
+/* retired.h - queues of retired objects, and who sweeps them; see hazptr_retire.c for the theory. */
 #ifndef QUIESCE_RETIRED_H
 #define QUIESCE_RETIRED_H
 
 #include "hazptr.h"
+#include "helper.h"
 #include "queue.h"
 #include "reclaim.h"
 
-#define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* on an entry: protected, as an earlier round of the look has found */
+/* Bits of an entry, whose address is one of pointers. */
+#define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the look has found */
+#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* its owner may run it: free(), call_hazptr_inline() */
+#define QUIESCE_RETIRED_BITS ((uintptr_t)3)
 
 struct quiesce__retired {
 	/* The owner's line. */
 	uint64_t queued;      /* ever; read by sweepers */
 	uint64_t limit;       /* a sweeper sets it to 0 */
-	uint64_t again;       /* of @queued, pushes of what had been protected */
+	uint64_t room;        /* of @queued, where the array was full when the owner last had the lock */
+	uint64_t base;        /* the position that is the first of the array; under the lock */
+	uint64_t again;       /* of @queued, pushes of what had been queued before */
 	uint64_t run;         /* callbacks run by the owner */
 	uint32_t batch;
 	uint32_t consuming;   /* the owner holds the lock, below in its stack */
@@ -22,12 +28,17 @@ struct quiesce__retired {
 	uint32_t running;     /* inside the gate */
 	uint64_t taken;
 	uint64_t swept;       /* of @taken, those drained into a list */
-	uint64_t taken_swept; /* as the last sweep saw it */
-	bool busy;            /* its owner has reclaimed since the last but one */
-	uint32_t owner_gone;
+	uint64_t taken_swept; /* as the last visit saw it */
+	bool listed;          /* in a shard's list, or about to be visited */
+	bool visited;         /* of who sweeps: to be looked at once more */
+	uint32_t shard;
+	uint32_t owner_gone;  /* under sweep.lock */
 	uintptr_t *table;     /* for looks at many slots */
 	uint32_t table_size, table_look; /* words that are there; that the next look uses */
-	struct quiesce__retired *next; /* under sweep.lock */
+	struct quiesce__retired *next_listed;
+	struct quiesce__retired *next_visited;    /* of who sweeps */
+	struct quiesce__retired *next, **at;      /* under sweep.lock: all queues */
+	struct quiesce__retired *next_orphan;     /* under sweep.lock: those whose owner has gone */
 	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
@@ -40,25 +51,47 @@ struct quiesce__barrier {
 	uint32_t running; /* inside the gate */
 };
 
+/* What others leave to who sweeps; several, so that they do not all write one line. */
+#if defined(QUIESCE_SIM)
+#define QUIESCE_NR_SWEEP_SHARDS 2u
+#else
+#define QUIESCE_NR_SWEEP_SHARDS 8u
+#endif
+struct quiesce__sweep_shard {
+	struct hazptr_head *left;        /* objects: pushed by anybody, taken by who sweeps */
+	struct quiesce__retired *listed; /* queues that are not empty: the same */
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+/* When will somebody sweep without being told?  In this order: a higher one is sooner. */
+enum quiesce__sweeps { QUIESCE_SWEEPS_NEVER, QUIESCE_SWEEPS_RARELY, QUIESCE_SWEEPS_LATER, QUIESCE_SWEEPS_SOON };
+
 struct quiesce__sweep {
-	struct quiesce__lock sweeping; /* held by who sweeps, callbacks included; rings are freed under it */
-	struct quiesce__lock lock;     /* guards the list of rings */
+	struct quiesce__lock sweeping; /* held by who sweeps, callbacks included; queues are freed under it */
+	uint32_t wanted;               /* who waits for that lock, the helper aside */
+	struct quiesce__lock lock;     /* guards the lists of queues and barriers */
 	struct quiesce__retired *rings;
-	struct hazptr_head *left;      /* pushed by anybody, taken by who sweeps */
-	struct hazptr_head *ready;     /* of who sweeps: to run */
-	struct hazptr_head *kept;      /* of who sweeps: protected */
-	uint32_t keeps;                /* is anything in it; between sweeps */
+	struct quiesce__retired *orphans;
+	/* Of who sweeps. */
 	const struct quiesce_tls_v1 *sweeper;
-	uint32_t running;              /* who sweeps is inside the gate */
+	struct hazptr_head *fresh;     /* to be looked at */
+	struct hazptr_head *ready;     /* to run */
+	struct hazptr_head *kept;      /* protected */
+	struct hazptr_head *came_back; /* run in this turn, and retired again by it */
+	struct quiesce__retired *visits;  /* queues to visit */
+	struct quiesce__retired *visited; /* to be looked at once more after the fence, or when its lock is free */
+	uint32_t keeps;                /* is anything in these; between sweeps */
+	uint32_t running;              /* inside the gate */
+	uint64_t ran;                  /* callbacks that sweeps have run */
+	bool any_busy;                 /* owners that reclaim themselves, at the last visits */
 	struct quiesce__barrier *barriers; /* under @lock */
 	uint64_t nr_barriers;          /* ever; under @sweeping */
 	uint32_t barriers_gone;        /* futex */
-	uint32_t nr_unqueued;          /* objects that came without memory for a queue, and without a worker */
-	bool any_busy;                 /* owners that reclaim themselves, at this sweep */
-	uint64_t ran;                  /* callbacks that sweeps have run */
-	uint64_t sweep_at, sweep_ns;   /* the worker's */
-	uint64_t pushed, run;          /* to the list by call_hazptr(); from lists */
-	uint64_t gone_queued, gone_run; /* of rings that are gone */
+	uint32_t nr_made;              /* queues, ever; under @lock */
+	uint64_t pushed, run;          /* to lists by call_hazptr(); from lists */
+	uint64_t gone_queued, gone_run; /* of queues that are gone */
+	struct quiesce__sweep_shard shard[QUIESCE_NR_SWEEP_SHARDS];
+	uint32_t scheduled __attribute__((aligned(QUIESCE_CACHELINE))); /* enum quiesce__sweeps */
+	uint32_t failures;             /* to start a helper thread, since the last success */
 };
 extern struct quiesce__sweep quiesce__sweep;
 
@@ -70,7 +103,7 @@ static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired *r
 
 static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint64_t i)
 {
-	return &r->slot[i % QUIESCE_RETIRED_SLOTS];
+	return &r->slot[(i - r->base) % QUIESCE_RETIRED_SLOTS];
 }
 
 static inline void quiesce__hazptr_run(struct hazptr_head *head)
@@ -85,32 +118,39 @@ static inline void quiesce__hazptr_run(struct hazptr_head *head)
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 
-/* hazptr_sweep.c: one sweeps at a time, between begin (false at @deadline) and end. */
-bool quiesce__sweep_begin(uint64_t deadline);
-void quiesce__sweep_end(void);
-/* Gather what is queued and left behind; if not @all, of those who do not reclaim themselves.  False at @deadline. */
-bool quiesce__sweep_gather(bool all, uint64_t deadline);
-/* One look at what was gathered.  True if nothing is protected. */
-bool quiesce__sweep_once(void);
-void quiesce__sweep_keep(struct hazptr_head *list);
-/* hazptr_barrier.c */
-void quiesce__barriers_fork_child(void);
-
-/* A queue for the calling thread; NULL: it exits, or there is no memory. */
+/* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or there is no memory. */
 struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self);
-/* Make room for the owner's next look: more if @many slots were in use than there was room for. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many);
+/* See that who sweeps visits @r; under its lock. */
+void quiesce__retired_list(struct quiesce__retired *r);
 /* Drain @r into @list; under its lock. */
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
-/* There is something that its owner may not come back for: does the worker know?  False if there is none. */
-bool quiesce__retired_tell_worker(void);
-/* Is anything in the lists? */
-static inline bool quiesce__hazptr_left_behind(void)
-{
-	/* Relaxed: hints. */
-	return quiesce_load_relaxed(&quiesce__sweep.left) || quiesce_load_relaxed(&quiesce__sweep.keeps);
-}
-/* Without a worker: a sweep, unless in a callback or somebody sweeps. */
-void quiesce__hazptr_sweep_yourself(void);
+/* Make room for the owner's next look: more if @many slots were in use than there was room for. */
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many);
+/* Return to the system the queues of threads that have gone, if they are empty; by who sweeps. */
+void quiesce__retired_free_orphans(void);
+
+/* hazptr_sweep.c: one sweeps at a time, between begin (false at @deadline) and end. */
+bool quiesce__sweep_begin(uint64_t deadline);
+bool quiesce__sweep_try_begin(void);
+void quiesce__sweep_end(void);
+/* Gather what was handed over, and the calling thread's own queue. */
+void quiesce__sweep_gather(void);
+/* Gather what is in queues, and what was protected; if not @all, of those who do not reclaim themselves.
+ * False at @deadline. */
+bool quiesce__sweep_visit(bool all, uint64_t deadline);
+/* One look at much of what was gathered, and at the queues that were visited.  False: nothing was gathered. */
+bool quiesce__sweep_look(void);
+/* Run what is ready, until @deadline.  True: all of it. */
+bool quiesce__sweep_run(uint64_t deadline);
+void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
+/* What came back in the last turn is gathered; from now on it is looked what comes back in this one. */
+void quiesce__sweep_new_turn(void);
+/* hazptr_helper.c: something was left that nobody may come back for: see that it is swept by @when, at the latest. */
+void quiesce__sweep_tell(enum quiesce__sweeps when);
+/* Was anything pushed, was any queue listed? */
+bool quiesce__sweep_any_left(void);
+bool quiesce__sweep_any_listed(void);
+/* hazptr_barrier.c */
+void quiesce__barriers_fork_child(void);
 
 #endif

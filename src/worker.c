@@ -14,8 +14,6 @@
  *
  * Of passes, see pass.c.
  */
-#include "helper.h"
-#include "hazptr.h"
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
@@ -65,10 +63,9 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 
 	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
 	if (how != QUIESCE_BATCHING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
-		/* CB9: pairs with CB9 in wake_if_asleep() and quiesce__retired_tell_worker() */
-		/* HP4: pairs with HP4 in queue() */
-		quiesce_fence_heavy(CB9);
-		rest = !quiesce__queues_listed() && (how == QUIESCE_DOZING || !quiesce__hazptr_left());
+		/* CB9: full, pairs with CB9 in wake_if_asleep() */
+		quiesce_fence_full(CB9);
+		rest = !quiesce__queues_listed();
 	}
 	if (rest && !somebody_waits())
 		platform_futex_wait(&quiesce__worker.sleep, how, ns);
@@ -125,7 +122,7 @@ static void pass(void)
 
 static void worker_step(void)
 {
-	uint64_t now = platform_now_ns(), sweep_ns = quiesce__hazptr_sweep(now), due = quiesce__linger_due();
+	uint64_t now = platform_now_ns(), due = quiesce__linger_due();
 
 	if (quiesce__queues_listed() || somebody_waits()) {
 		gather();
@@ -133,9 +130,7 @@ static void worker_step(void)
 	} else if (due <= now) {
 		pass();
 	} else {
-		uint64_t ns = due == PLATFORM_FOREVER ? due : due - now;
-
-		worker_sleep(sweep_ns == PLATFORM_FOREVER ? QUIESCE_ASLEEP : QUIESCE_DOZING, sweep_ns < ns ? sweep_ns : ns);
+		worker_sleep(QUIESCE_ASLEEP, due == PLATFORM_FOREVER ? due : due - now);
 	}
 }
 
@@ -152,10 +147,10 @@ static void worker_main(void *unused)
 		worker_step();
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
 	quiesce_xchg(CB4, &quiesce__worker.running, 0);
-	/* CB9: pairs with CB9 in wake_if_asleep() */
-	quiesce_fence_heavy(CB9);
+	/* CB9: full, pairs with CB9 in wake_if_asleep() */
+	quiesce_fence_full(CB9);
 	/* Somebody may have queued, or begun to wait, trusting in this thread. */
-	if (quiesce__queues_listed() || quiesce__hazptr_left() || quiesce__pass_wanted() || quiesce__gp_wanted() ||
+	if (quiesce__queues_listed() || quiesce__pass_wanted() || quiesce__gp_wanted() ||
 	    quiesce__linger_due() != PLATFORM_FOREVER)
 		worker_start();
 	platform_futex_wake(&quiesce__worker.running, INT32_MAX);

@@ -120,12 +120,13 @@ struct quiesce_stats {
 	uint64_t hazptr_retired;       /* objects given to call_hazptr() and cohorts */
 	uint64_t hazptr_reclaimed;     /* callbacks run; retired less reclaimed is garbage now */
 	uint64_t hazptr_scans;         /* looks at all slots for them */
-	uint64_t hazptr_swept;         /* objects that another thread than their own reclaimed or left protected */
+	uint64_t hazptr_swept;         /* objects that were handed over, or left, to another thread than their own */
 	uint64_t srcu_grace_periods;   /* of all domains */
 	uint64_t queues;               /* of threads that use call_rcu(), now */
 	uint64_t queues_visited;       /* by passes of the worker, or of who makes one: those that had something */
 	uint64_t srcu_callbacks_queued; /* of all domains; in garbage_objects and _bytes until they have run */
 	uint64_t srcu_callbacks_run;
+	uint64_t hazptr_queues_visited; /* of threads that retire, by who looks what they have left */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

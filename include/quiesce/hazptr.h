@@ -30,11 +30,17 @@
  * what other threads had retired is reclaimed there too; their slots and contexts protect nothing, so a slot that
  * was handed over protects in the parent only.  A cohort that another thread was just using stays locked.
  *
- * Bound.  Objects that were retired and not yet reclaimed are at most HAZPTR_BATCH_MAX for each thread that
- * retires, and as many as there are slots in use, however long a reader stays.  Not covered: wildcards
- * (shazptr.h), because while one is held nothing is reclaimed; and what does not fit, which is left to a
- * worker: where callbacks retire several objects each, slots protect thousands of objects of one
- * thread, or a cohort is retired into from callbacks only.
+ * Who runs callbacks.  call_hazptr() leaves them to a thread of the library, the helper: never to its caller, so that
+ * may hold any lock.  call_hazptr_inline() runs them in the caller, in batches; kfree_hazptr() frees there.
+ *
+ * Bound.  Of kfree_hazptr() and call_hazptr_inline() at most HAZPTR_BATCH_MAX objects for each thread that retires,
+ * and as many as there are slots in use, have been retired and not yet reclaimed, however long a reader stays.  Not
+ * covered: wildcards (shazptr.h), because while one is held nothing is reclaimed; and what does not fit, which is left
+ * to the helper: where callbacks retire several objects each, slots protect thousands of objects of one thread, or a
+ * cohort is retired into from callbacks only.
+ * Of call_hazptr() there is no bound where the helper, one thread, cannot keep up with those who retire, because
+ * nobody waits: quiesce_get_stats() has hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard
+ * pointers or of RCU, delays the reclaiming of nothing but what it protects.
  *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
@@ -269,32 +275,59 @@ struct hazptr_head {
 #define HAZPTR_BATCH_MAX 8192
 
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
+QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
 QUIESCE_API void quiesce_hazptr_barrier(void);
 
 /** call_hazptr - call @func(@head) once no slot protects @head.
  * @head: in the object, which readers can no longer find.  Not NULL (reported).
- * @func: runs in any thread, often in this very call, under no lock of the library.  It may call call_hazptr()
- *   and call_rcu(), and it may wait neither for callbacks nor for readers, because it may run inside a section, or
- *   beside a slot, of whoever retires; it returns (does not end its thread: no cancellation point without
- *   pthread_setcancelstate()); one that retires itself again runs some thousand times a second; locks that it
- *   takes must not be held by who retires.
+ * @func: runs in the helper, a thread of the library, which has all signals blocked; never in this call.  Where no
+ *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
+ *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
+ *   call_rcu(), call_srcu() and the like; it may wait neither for callbacks nor for readers; it returns (does not end
+ *   its thread).  Other callbacks of this kind and of call_srcu() wait until it has returned.
  *
- * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand or more, so that one
- * membarrier and one scan serve them all; what a thread leaves behind is reclaimed by a worker thread within
- * about a tenth of a second.  (It is the worker of call_rcu(): while that waits for a reader of RCU, later.)
- * Context: any thread, also in an RCU section or a callback; not in a signal handler; does not sleep.
- * Cost: a few stores; once per batch a membarrier (full fences: a fence), a look at each slot in use, and
- *   the callbacks.  Out of memory costs speed, not the callback.
+ * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand, so that one membarrier and one scan
+ * serve them all.  A batch is reclaimed at once; what a thread leaves behind, within about a tenth of a second.  What
+ * callbacks retire is reclaimed at once too, so a chain, of which each retires the next, goes as fast as scans do;
+ * but one that retires itself again comes about a thousand times a second.
+ * If the helper cannot keep up garbage is unbounded ("Bound", above).
+ * Context: any thread, whatever locks it holds, also in an RCU section or a callback; not in a signal handler.
+ *   Does not sleep and waits for nobody: no reader, callback, sweep or fork.  May create the helper thread; the first
+ *   call of a thread maps 64 KiB for its queue, of which it uses as much as it needs.
+ * Cost: a few stores; once per batch a push to a list.  Out of memory costs speed, not the callback.
  */
 static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
 	quiesce_call_hazptr(head, func);
 }
 
+/** call_hazptr_inline - the same, with callbacks in the caller.
+ * @func: as with call_hazptr(), but it runs in any thread that retires, often in this very call, or in the helper.  So
+ *   no thread may call this while it holds a lock that such a callback takes, or is inside what a callback changes;
+ *   and the callback must not wait for readers for one more reason: it may run inside a section, or beside a slot, of
+ *   whoever retires.
+ *
+ * For who retires more than one thread can reclaim: throughput grows with the threads that retire, and garbage is
+ * bounded ("Bound", above).  Once per batch, of a thousand or more, the call looks at all slots, runs the callbacks of
+ * those objects of this thread that were given to call_hazptr_inline() and kfree_hazptr() and are not protected, and
+ * hands the others over.  Callbacks that retire further objects add to the batch that is being run.
+ * Context: any thread, also in an RCU section or a callback (there it runs none); not in a signal handler.
+ *   The library does not sleep here, and waits for nobody; while a fork is being prepared the call runs no callbacks.
+ *   Callbacks may sleep.  May create the helper thread, for what a thread leaves behind.
+ * Cost: a few stores; once per batch a membarrier (full fences: a fence), a look at each slot in use, and the
+ *   callbacks.
+ */
+static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+{
+	quiesce_call_hazptr_inline(head, func);
+}
+
 /** kfree_hazptr - free() @ptr once nobody protects its head.
  * @ptr: from malloc(); @field: its struct hazptr_head, less than 4096 bytes from its start.
  *
- * Context: as call_hazptr(). */
+ * Calls free(), in batches, in this call or in the helper, and no callback of anybody's.
+ * Context: as call_hazptr(); free() may take locks of the allocator's.  Garbage is bounded as with
+ *   call_hazptr_inline().  Cost: as call_hazptr_inline(). */
 #define kfree_hazptr(ptr, field)                                                                           \
 	quiesce_call_hazptr(&(ptr)->field,                                                                 \
 			    (void (*)(struct hazptr_head *))(1 + offsetof(__typeof__(*(ptr)), field) +     \
@@ -305,9 +338,10 @@ static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct haz
 
 /** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.
  *
- * It waits for the slots that protect those objects, too.
+ * It waits for the slots that protect those objects, too, and runs what it finds: callbacks of all threads run in the
+ * caller, so it must hold no lock that they take.
  * Context: may sleep; not in a callback (reported, aborts); not while the caller protects one of them (a
- *   deadlock, which the stall report tells of). */
+ *   deadlock, which the stall report tells of).  May create the helper thread. */
 static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
 
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
@@ -336,7 +370,8 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 /** call_hazptr_cohort - call_hazptr() into @cohort.
  *
  * Any number of threads may retire into a cohort.  They share one list, so each call takes a locked instruction.
- * Nothing but these two calls reclaims what is in it. */
+ * Nothing but these two calls reclaims what is in it: callbacks run in the caller, once per batch, so it must hold no
+ * lock that they take.  Context: as call_hazptr_inline(); it may wait for the cohort's lock, which is short. */
 static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))
 {
@@ -345,7 +380,7 @@ static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
 
 /** synchronize_hazptr_cohort - wait until everything that was retired into @cohort has been reclaimed.
  *
- * Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
+ * Runs callbacks in the caller.  Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
 static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
 
 QUIESCE_END_DECLS

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/hazptr.hpp - hazard pointers as C++26 has them in <hazard_pointer>, in namespace quiesce; for C++20 and newer.
  *
+ * retire() may run deleters in the calling thread, of whatever it has retired: hold no lock that they take.
+ * retire_to_worker() leaves them to a thread of the library.
+ *
  * Use for objects that C++ code owns; it may be mixed with hazptr.h, and a program that is written to
  * this header moves to std:: by changing a namespace.
  *
@@ -14,8 +17,8 @@
  *	current.exchange(fresh)->retire();                              // updater; does not wait
  *
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
- * bound are those of hazptr.h.  Extensions, each marked so: hazard_pointer_cohort, retire() into one,
- * hazard_pointer_clean_up().  docs/cpp.md has what is ours to choose.
+ * bound are those of hazptr.h.  Extensions, each marked so: retire_to_worker(), hazard_pointer_cohort, retire() into
+ * one, hazard_pointer_clean_up().  docs/cpp.md has what is ours to choose.
  *
  * What a slot holds is the address of the object's hazptr_head, which is the first thing in its base.
  * There is no logic here: everything is an inline or a call of hazptr.h.
@@ -113,18 +116,29 @@ template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
 
 /** hazard_pointer_obj_base - what a class derives from so that its objects can be protected and retired.
  *
- * retire() costs a call of call_hazptr(); deleters run in any thread, often in a retire().  A deleter with state
- * is part of the object that it deletes, as in the draft. */
+ * retire() may run deleters before it returns, of this object and of others that the calling thread has retired: as
+ * the draft allows it is call_hazptr_inline(), which see.  So the caller must not hold locks that a deleter, or a
+ * destructor, takes.  retire_to_worker() never does: it is call_hazptr(), and leaves all deleters to a thread of
+ * the library.  Objects of both kinds may be mixed, also of one class.
+ * A deleter with state is part of the object that it deletes, as in the draft. */
 template<class T, class D> class hazard_pointer_obj_base {
 public:
 	void retire(D d = D()) noexcept
 	{
 		detail::require_hazard_protectable<T>();
 		quiesce__deleter = std::move(d);
+		::call_hazptr_inline(&quiesce__head.head, quiesce__reclaim);
+	}
+
+	/* Extension: the deleter runs in a thread of the library, not in this call. */
+	void retire_to_worker(D d = D()) noexcept
+	{
+		detail::require_hazard_protectable<T>();
+		quiesce__deleter = std::move(d);
 		::call_hazptr(&quiesce__head.head, quiesce__reclaim);
 	}
 
-	/* Extension: into @cohort. */
+	/* Extension: into @cohort, whose objects are deleted in any retire() into it. */
 	void retire(hazard_pointer_cohort &cohort, D d = D()) noexcept;
 
 protected:

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* limit.pml - retired objects: is each reclaimed once nobody protects it, and none before?
  *
- * As in src/hazptr_retire.c, src/hazptr_sweep.c and src/worker.c: an owner unlinks objects and pushes them to
- * its queue (its store goes through a store buffer), reads its limit, and at the limit takes the
- * lock, reclaims if there is a batch, sets the next limit, 0 if the queue is empty, and looks whether the worker
- * sleeps.  The worker drains the queue into a list, sets the limit to 0, fences, looks at the slot, reclaims; and
- * sleeps without a time limit if after a fence it finds nothing left.  A reader protects the current object:
- * load, slot (through a store buffer), load again.  When an owner is busy, and when the worker looks, is left open.
+ * As in src/hazptr_retire.c, src/hazptr_sweep.c and src/hazptr_helper.c: an owner unlinks objects and pushes them to
+ * its queue (its store goes through a store buffer), reads its limit, and at the limit tries the lock.  If it gets it,
+ * and there is a batch, it reclaims or hands over; it sets the next limit, 0 if the queue is empty, lists the queue
+ * if it is not, and looks whether a sweep is scheduled.  The helper takes what was handed over, drains the queue if it
+ * is listed, sets its limit to 0, fences, looks at the slot, looks at the queue once more, reclaims; and is not to
+ * come again if after a fence it finds nothing left.  A reader protects the current object: load, slot (through a
+ * store buffer), load again.  When the helper looks is left open.
  * An object that is never reclaimed is an invalid end state.
  *
  * BARRIER: another thread sweeps too, once, and waits for the slot, which from the start has object 1.
@@ -14,8 +15,10 @@
  * Wrong forms, each of which must fail:
  *   UNMARKED     hazptr_drain_unmarked: who drains leaves the limit as it is
  *   OWNER_KEEPS  an owner that has emptied its queue leaves its limit at a batch
- *   UNFENCED     CB9: the worker does not fence between "asleep" and its last look
- *   UNCHECKED    the worker does not look after it
+ *   LOOKS_ONCE   hazptr_look_once: who has drained does not look at the queue once more
+ *   TRUSTS_OWNER ... unless its owner has the lock, who will list it (with BARRIER)
+ *   UNFENCED     HP5: the helper does not fence between "not to come again" and its last look
+ *   UNCHECKED    hazptr_rest_unchecked: the helper does not look after it
  *   NO_HEAVY     HP1: no fence before the slot is read
  *   NO_RELOOK    who waited does not look, when he is through, whether anything came meanwhile (with BARRIER)
  */
@@ -31,7 +34,7 @@
 chan ring = [6] of { byte };
 byte held;            /* object in the owner's store buffer; 0: none */
 byte queued, taken, limit;
-byte visible, done;   /* objects: queued, in memory; reclaimed */
+byte visible, called, done; /* objects: queued, in memory; whose call has returned; reclaimed */
 byte p = 1;
 #ifdef BARRIER
 byte slot = 1, using = 1;
@@ -40,9 +43,13 @@ byte slot, using;
 #endif
 byte stored;          /* in the reader's store buffer */
 bool storing;
-bool locked, sweeping, keeps;
+bool locked, sweeping;
+bool listed, inlist;  /* the queue: somebody's to visit; in the list that its owner pushes to */
+byte left;            /* objects handed over */
 byte kept;            /* of who sweeps: objects in the list */
-bool asleep, asleep_held, in_futex;
+bool visits, undecided; /* of who sweeps: the queue is to be visited; is to be looked at again */
+bool keeps;           /* is anything in these, between sweeps */
+bool scheduled, down_held, job; /* the helper will come; its store that says no; it was started */
 
 inline drain_owner()
 {
@@ -58,10 +65,10 @@ inline drain_reader()
 	:: else
 	fi
 }
-inline drain_worker()
+inline drain_helper()
 {
 	if
-	:: asleep_held -> asleep = true; asleep_held = false
+	:: down_held -> scheduled = false; down_held = false
 	:: else
 	fi
 }
@@ -72,7 +79,7 @@ end:
 	do
 	:: atomic { held -> drain_owner() }
 	:: atomic { storing -> drain_reader() }
-	:: atomic { asleep_held -> drain_worker() }
+	:: atomic { down_held -> drain_helper() }
 	od
 }
 
@@ -97,11 +104,11 @@ inline reclaim(k)
 }
 
 /* The lock that came before is a full fence. */
-inline tell_worker()
+inline tell()
 {
 	if
-	:: asleep -> d_step { asleep = false; in_futex = false }
-	:: else
+	:: atomic { !scheduled -> scheduled = true; job = true }
+	:: atomic { scheduled -> skip }
 	fi
 }
 
@@ -121,11 +128,24 @@ inline reclaim_own()
 	k = 0
 }
 
-inline at_limit()
+inline hand_over()
 {
-	atomic { !locked -> locked = true; drain_owner() };
+	d_step {
+		nr = len(ring);
+		do
+		:: nr > 0 -> ring?k; taken++; left = left | bit(k); nr--
+		:: else -> break
+		od;
+		k = 0
+	}
+}
+
+/* Holds the lock. */
+inline visit()
+{
 	if
 	:: len(ring) >= BATCH -> reclaim_own()
+	:: len(ring) >= BATCH -> hand_over()
 	:: len(ring) < BATCH
 	fi;
 	d_step {
@@ -134,9 +154,27 @@ inline at_limit()
 #else
 		limit = (len(ring) -> taken + again + BATCH : 0);
 #endif
+		if
+		:: len(ring) && !listed -> listed = true; inlist = true
+		:: else
+		fi;
 		locked = false; again = 0; found = 0
 	};
-	tell_worker()
+	tell()
+}
+
+/* Who finds it taken, also after a fence, does not wait. */
+inline at_limit()
+{
+	if
+	:: atomic { !locked -> locked = true; drain_owner() }; visit()
+	:: locked ->
+		d_step { drain_owner() };
+		if
+		:: atomic { !locked -> locked = true }; visit()
+		:: locked
+		fi
+	fi
 }
 
 proctype owner()
@@ -150,7 +188,8 @@ proctype owner()
 		if
 		:: queued >= limit -> at_limit()
 		:: queued < limit
-		fi
+		fi;
+		called = called | bit(n - 1)
 	:: n > N -> break
 	od
 }
@@ -174,6 +213,8 @@ proctype reader()
 /* Under the lock. */
 inline drain_ring()
 {
+	listed = false;
+	visits = false;
 	nr = len(ring);
 	if
 	:: nr > 0 ->
@@ -205,53 +246,92 @@ inline part()
 	atomic { k = 0; found = 0 }
 }
 
-/* In the order of the source. */
-inline any_left(r)
+/* Under the queue's lock, which this gives back. */
+inline list_for_visit()
 {
-	r = sweeping;
-	r = r || keeps;
-	r = r || len(ring)
+	d_step {
+		if
+		:: len(ring) && !listed -> listed = true; visits = true
+		:: else
+		fi;
+		locked = false; undecided = false
+	}
 }
 
-proctype worker()
+/* The fence of the look has drained the owner's buffer; if nothing was kept, ours was a full one. */
+inline look_again()
+{
+#ifdef LOOKS_ONCE
+	undecided = false;
+#else
+	if
+	:: undecided && len(ring) ->
+		if
+		:: atomic { !locked -> locked = true }; list_for_visit()
+		:: locked
+#ifdef TRUSTS_OWNER
+			-> undecided = false
+#endif
+		fi
+	:: undecided && !len(ring) -> undecided = false
+	:: !undecided
+	fi;
+#endif
+	skip
+}
+
+inline take()
+{
+	d_step {
+		kept = kept | left; left = 0;
+		if
+		:: inlist -> inlist = false; visits = true
+		:: else
+		fi
+	}
+}
+
+proctype helper()
 {
 	byte k, nr, found;
-	bool left;
+	bool more;
 
+endasleep:
 	do
-	:: any_left(left);
-		if
-		:: left ->
-			left = false;
-			atomic { !sweeping -> sweeping = true };
+	:: atomic { job -> job = false; scheduled = true };
+		do
+		:: atomic { !sweeping -> sweeping = true };
+			look_again();
+			take();
 			if
-			:: atomic { !locked -> locked = true }; drain_ring()
-			:: true /* its owner is busy */
+			:: atomic { visits && !locked -> locked = true }; drain_ring(); undecided = true
+			:: true /* its owner is busy, or it is not the time */
 			fi;
 			if
 			:: kept -> part()
 			:: !kept
 			fi;
-			d_step { keeps = (kept != 0); sweeping = false }
-		:: !left ->
-			asleep_held = true;
+			look_again();
+			d_step { keeps = (kept != 0 || visits || undecided); more = keeps; sweeping = false };
+			if
+			:: more -> skip /* it comes later by itself */
+			:: !more ->
+				down_held = true;
 #ifndef UNFENCED
-			d_step { drain_worker() };
-			heavy();
+				d_step { drain_helper() };
 #endif
 #ifndef UNCHECKED
-			any_left(left);
+				if
+				:: left || inlist || keeps -> more = true
+				:: !left && !inlist && !keeps
+				fi;
 #endif
-			if
-			:: !left ->
-				/* The system call is a full fence; it sleeps only while the word says so. */
-				atomic { drain_worker(); in_futex = asleep };
-endasleep:
-				!in_futex
-			:: left
-			fi;
-			d_step { asleep = false; asleep_held = false; left = false }
-		fi
+				if
+				:: more -> d_step { down_held = false; scheduled = true }
+				:: !more -> break
+				fi
+			fi
+		od
 	od
 }
 
@@ -259,17 +339,31 @@ endasleep:
 proctype barrier()
 {
 	byte before, mine, k, nr, found;
-	bool left;
 
-	atomic { !sweeping -> sweeping = true; before = visible };
-	atomic { !locked -> locked = true };
-	drain_ring();
+	atomic { !sweeping -> sweeping = true; before = visible & called };
+	if
+	:: undecided -> atomic { !locked -> locked = true }; list_for_visit()
+	:: !undecided
+	fi;
+	/* Queues first: an owner may be about to hand over what is in its own. */
+	d_step {
+		if
+		:: inlist -> inlist = false; visits = true
+		:: else
+		fi
+	};
+	if
+	:: visits -> atomic { !locked -> locked = true }; drain_ring(); undecided = true
+	:: !visits
+	fi;
+	d_step { kept = kept | left; left = 0 };
 	if
 	:: kept -> part()
 	:: !kept
 	fi;
+	look_again();
 	/* Take along what is protected, and wait for it without a lock. */
-	d_step { mine = kept; kept = 0; keeps = false; sweeping = false };
+	d_step { mine = kept; kept = 0; keeps = (visits || undecided); sweeping = false };
 	do
 	:: mine ->
 		atomic { !(mine & bit(slot)) /* synchronize_hazptr(); one slot, so it is free to go */ };
@@ -284,10 +378,9 @@ proctype barrier()
 	od;
 	assert((done & before) == before);
 #ifndef NO_RELOOK
-	any_left(left);
 	if
-	:: left -> tell_worker()
-	:: !left
+	:: sweeping || keeps || left || inlist -> tell()
+	:: !sweeping && !keeps && !left && !inlist
 	fi
 #endif
 }
@@ -296,7 +389,7 @@ proctype barrier()
 init
 {
 	atomic {
-		run owner(); run reader(); run worker();
+		run owner(); run reader(); run helper();
 #ifdef BARRIER
 		run barrier()
 #endif

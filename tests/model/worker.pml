@@ -17,7 +17,7 @@
  *   UNLISTED_UNCHECKED  cb_unlisted_unchecked
  *   SNAPSHOT_FIRST the snapshot before the queue is marked as not listed, and no look after the fence
  *   UNCHECKED      cb_sleep_unchecked
- *   NO_FENCE       CB9:heavy
+ *   NO_FENCE       CB9:full
  *   FENCE_FIRST    the fence before "asleep" is said
  *   NO_WAKE        the producer does not wake
  *   WAKE_QUIET     the producer says "awake" but does not wake

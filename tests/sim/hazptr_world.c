@@ -9,7 +9,7 @@
 static struct item items[NR_ITEMS];
 struct item *world_place[NR_PLACES];
 int world_nr_retired, world_nr_freed;
-bool world_short_of_slots;
+bool world_short_of_slots, world_inline, world_hands_over;
 static int nr_items, nr_objects;
 
 struct item *world_new(struct item *item)
@@ -74,7 +74,10 @@ void world_retire(struct item *item, void (*callback)(struct hazptr_head *head))
 {
 	world_last_words(item);
 	world_nr_retired++;
-	call_hazptr(&item->head, callback);
+	if (world_inline || (!world_hands_over && sim_random(2)))
+		call_hazptr_inline(&item->head, callback);
+	else
+		call_hazptr(&item->head, callback);
 }
 
 void world_update(int place)

@@ -26,6 +26,10 @@ extern int world_nr_retired, world_nr_freed;
 
 /* Slots may run out in this scenario: then nothing is read. */
 extern bool world_short_of_slots;
+/* Who retires runs the callbacks; else that is left to chance for each object. */
+extern bool world_inline;
+/* Nobody does but the helper. */
+extern bool world_hands_over;
 
 /* A computer of 2 CPUs, and an item at each place; in every setup(). */
 void world_begin(void);
@@ -39,7 +43,7 @@ void world_free_head(struct hazptr_head *head);
 void world_free_field(struct hazptr_head *field);
 /* What who retires writes last, and the callback must find: world_free() checks it. */
 void world_last_words(struct item *item);
-/* Count, and call_hazptr(). */
+/* Count, and call_hazptr() or call_hazptr_inline(). */
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
 /* world_replace(), world_retire(). */
 void world_update(int place);
@@ -65,6 +69,6 @@ void world_set(uint32_t *word, uint32_t value);
 void world_finish(void);
 
 extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];
-extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_end_scenarios[];
+extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_end_scenarios[], hazptr_handed_scenarios[];
 
 #endif

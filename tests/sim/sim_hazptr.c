@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const table[] = {
 		hazptr_slot_scenarios, hazptr_owner_scenarios, hazptr_retire_scenarios, hazptr_wait_scenarios,
-		hazptr_end_scenarios,
+		hazptr_end_scenarios, hazptr_handed_scenarios,
 	};
 	int n = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_bound.c - how much waits, whatever readers do; the counters; shutting down; a worker that rests. */
+/* test_hazptr_bound.c - how much waits, whatever readers do; the counters; shutting down; a helper that rests. */
 #include "hazptrs.h"
 
 /* ---- objects that know how many of them there are ---- */
@@ -50,7 +50,7 @@ static void stall(struct hazptr_head *object[NR_STALLED])
 static void *retire_many(void *unused)
 {
 	for (int i = 0; i < NR_RETIRED; i++)
-		call_hazptr(born(), dies);
+		call_hazptr_inline(born(), dies);
 	return unused;
 }
 
@@ -62,7 +62,7 @@ static void garbage_is_bounded_while_readers_stall(void **state)
 	(void)state;
 	stall(object);
 	for (int i = 0; i < NR_STALLED; i++)
-		call_hazptr(object[i], dies);
+		call_hazptr_inline(object[i], dies);
 	for (int i = 0; i < 2; i++)
 		thread_must(pthread_create(&thread[i], NULL, retire_many, NULL));
 	for (int i = 0; i < 2; i++)
@@ -79,7 +79,7 @@ static void garbage_is_bounded_while_readers_stall(void **state)
 static void *retire_some(void *unused)
 {
 	for (int i = 0; i < 1000; i++)
-		call_hazptr(born(), dies);
+		call_hazptr_inline(born(), dies);
 	return unused;
 }
 
@@ -89,7 +89,7 @@ static void garbage_of_threads_that_come_and_go_is_bounded(void **state)
 	hazptr_t *slot = slot_with(NULL, object);
 
 	(void)state;
-	call_hazptr(object, dies);
+	call_hazptr_inline(object, dies);
 	quiesce_store_relaxed(&most_alive, 0);
 	for (int i = 0; i < 300; i++)
 		in_thread(retire_some, NULL);
@@ -262,36 +262,35 @@ static long voluntary_switches(pid_t tid)
 	return n;
 }
 
-static uint32_t worker_tid;
+static uint32_t helper_tid;
 
-static void tell_worker_tid(struct rcu_head *unused)
+static void tell_helper_tid(struct hazptr_head *unused)
 {
 	(void)unused;
-	quiesce_store_relaxed(&worker_tid, (uint32_t)my_tid()); /* Relaxed: awaited. */
+	quiesce_store_relaxed(&helper_tid, (uint32_t)my_tid()); /* Relaxed: awaited. */
 }
 
-/* With nothing left the worker sleeps until it is told, with something it looks again by itself. */
-static void the_worker_rests_when_nothing_is_left(void **state)
+/* With nothing left the helper sleeps until it is told, with something it looks again by itself. */
+static void the_helper_rests_when_nothing_is_left(void **state)
 {
 	struct timespec rest = { .tv_nsec = 250000000 };
-	static struct rcu_head head;
+	static struct hazptr_head head;
 	static struct thing object;
 	hazptr_t *slot = slot_with(NULL, &object);
 	long before;
 
 	(void)state;
 	thing_retire(&object);
-	call_rcu(&head, tell_worker_tid);
-	wait_until(flag_get(&worker_tid) != 0);
-	rcu_barrier();
-	before = voluntary_switches((pid_t)worker_tid);
-	wait_until(voluntary_switches((pid_t)worker_tid) > before + 1);
+	call_hazptr(&head, tell_helper_tid);
+	wait_until(flag_get(&helper_tid) != 0);
+	before = voluntary_switches((pid_t)helper_tid);
+	wait_until(voluntary_switches((pid_t)helper_tid) > before + 1);
 	hazptr_free(NULL, slot);
 	wait_until(runs_of(&object) == 1);
 	do { /* however long the way there takes; if it never rests the watchdog comes */
-		before = voluntary_switches((pid_t)worker_tid);
+		before = voluntary_switches((pid_t)helper_tid);
 		nanosleep(&rest, NULL);
-	} while (voluntary_switches((pid_t)worker_tid) != before);
+	} while (voluntary_switches((pid_t)helper_tid) != before);
 	thing_retire(&object);
 	wait_until(runs_of(&object) == 2);
 }
@@ -306,7 +305,7 @@ int main(int argc, char **argv)
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
 		TEST(shutdown_beside_a_barrier),
-		TEST(the_worker_rests_when_nothing_is_left),
+		TEST(the_helper_rests_when_nothing_is_left),
 	};
 
 	testing_choose(argc, argv);

@@ -382,6 +382,9 @@ static void the_scan_thread_takes_no_signals(void **state)
 	wait_that_is_blocked();
 	wait_until((tid = thread_named("quiesce-scan")) != 0);
 	mask = blocked_signals(tid);
+	for (int sig = 1; sig < 32; sig++)
+		if (is_fault(sig))
+			all &= ~(1ull << (sig - 1));
 	assert_int_equal(mask & all, all);
 }
 

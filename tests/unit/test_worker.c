@@ -72,11 +72,6 @@ static void a_worker_starts_at_first_need(void **state)
 	assert_int_equal(stats_now().worker_running, 1);
 }
 
-static int is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
-}
-
 static int must_be_blocked(int sig)
 {
 	return sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN) && !is_fault(sig);

@@ -134,6 +134,12 @@ static inline char thread_state(pid_t tid)
 	return at ? at[2] : '?';
 }
 
+/* A signal that an instruction raises: library threads do not block those. */
+static inline int is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
+}
+
 /* The mask of thread @tid, bit 0 for signal 1. */
 static inline unsigned long long blocked_signals(pid_t tid)
 {

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_handed.c - scenarios: what call_hazptr() hands over to the helper, and whom it never waits for. */
+#include "hazptr_world.h"
+
+#include "helper.h"
+#include "retired.h"
+
+/* ---- the helper runs it, whatever else goes on ---- */
+
+static void run_by_helper(struct hazptr_head *head)
+{
+	sim_assert(quiesce__in_helper());
+	world_free_head(head);
+}
+
+static void hands_over(void *place)
+{
+	for (int i = 0; i < 5; i++)
+		world_retire(world_replace((intptr_t)place), run_by_helper);
+}
+
+static void setup_handed(void)
+{
+	world_begin();
+	world_hands_over = true;
+	world_readers(driver_readers);
+	sim_spawn(hands_over, (void *)0, "updater");
+	sim_spawn(hands_over, (void *)0, "updater");
+}
+
+static void setup_handed_wide(void)
+{
+	setup_handed();
+	sim_config()->nr_cpus = 0;
+}
+
+static void setup_full_handed(void)
+{
+	setup_handed();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* What is handed over while the helper is about to rest is run soon: not when it comes for the next visits. */
+#define SOON_NS 50000000u
+static uint32_t nr_run;
+
+static void run_and_tell(struct hazptr_head *head)
+{
+	run_by_helper(head);
+	quiesce_fetch_add(RU3, &nr_run, 1u);
+	platform_futex_wake(&nr_run, INT32_MAX);
+}
+
+static void hands_over_then_waits(void *place)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t found = quiesce_load_acquire(RU3, &nr_run);
+		uint64_t begun = platform_now_ns();
+
+		world_retire(world_replace((intptr_t)place), run_and_tell);
+		world_retire(world_replace((intptr_t)place), run_and_tell);
+		while (quiesce_load_acquire(RU3, &nr_run) == found)
+			platform_futex_wait(&nr_run, found, PLATFORM_FOREVER);
+		sim_assert(platform_now_ns() - begun < SOON_NS);
+		for (uint32_t k = sim_random(40); k; k--)
+			sim_point("before the next batch");
+	}
+}
+
+static void setup_rests(void)
+{
+	world_begin();
+	world_hands_over = true;
+	sim_spawn(hands_over_then_waits, (void *)0, "updater");
+	sim_spawn(hands_over_then_waits, (void *)1, "updater");
+}
+
+static void setup_full_rests(void)
+{
+	setup_rests();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* A reader of RCU that stays keeps nothing of ours. */
+static uint32_t inside, reclaimed;
+
+static void stays_inside(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	world_set(&inside, 1);
+	world_await(&reclaimed, 3);
+	rcu_read_unlock();
+}
+
+static void count_reclaimed(struct hazptr_head *head)
+{
+	world_free_head(head);
+	world_set(&reclaimed, reclaimed + 1);
+}
+
+static void nothing(struct rcu_head *unused)
+{
+	(void)unused;
+}
+
+static void retires_beside_rcu(void *unused)
+{
+	static struct rcu_head rcu;
+
+	(void)unused;
+	world_await(&inside, 1);
+	call_rcu(&rcu, nothing);
+	world_stay(100);
+	for (int i = 0; i < 3; i++)
+		world_retire(world_replace(0), count_reclaimed);
+}
+
+static void setup_beside_rcu(void)
+{
+	world_begin();
+	world_hands_over = true;
+	sim_spawn(stays_inside, NULL, "reader");
+	sim_spawn(retires_beside_rcu, NULL, "updater");
+}
+
+/* ---- a fork waits for a callback, and the callback for who retires: who retires does not wait for the fork ---- */
+
+#define MUCH 12
+static uint32_t in_callback, much_retired;
+static uint64_t took;
+
+static void waits_for_much(struct hazptr_head *head)
+{
+	world_set(&in_callback, 1);
+	world_await(&much_retired, 1);
+	world_free_head(head);
+}
+
+static void retires_much(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), waits_for_much);
+	world_await(&in_callback, 1);
+	world_stay(100);
+	world_inline = true;
+	for (int i = 0; i < MUCH; i++)
+		world_update(1);
+	world_set(&much_retired, 1);
+}
+
+static void prepares_a_fork(void *unused)
+{
+	uint64_t begun;
+
+	(void)unused;
+	world_await(&in_callback, 1);
+	begun = platform_now_ns();
+	quiesce__fork_prepare();
+	quiesce__fork_parent();
+	took = platform_now_ns() - begun;
+}
+
+static void setup_gate(void)
+{
+	world_begin();
+	world_hands_over = true;
+	sim_spawn(retires_much, NULL, "updater");
+	sim_spawn(prepares_a_fork, NULL, "forker");
+}
+
+/* Its patience, which is longer, did not end. */
+static void finish_gate(void)
+{
+	if (took > 50000000)
+		sim_fail("a fork waited for %llu ns", (unsigned long long)took);
+	world_finish();
+}
+
+/* ---- what callbacks retire ---- */
+
+/* A chain is followed to its end at once, without a pause. */
+static uint64_t chain_begun, chain_took;
+
+static void retire_next(struct hazptr_head *head)
+{
+	world_free_head(head);
+	if (world_nr_retired == 1)
+		chain_begun = platform_now_ns();
+	if (world_nr_retired < 40)
+		world_retire(world_new(NULL), retire_next);
+	else
+		chain_took = platform_now_ns() - chain_begun;
+}
+
+static void begins_chain(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), retire_next);
+}
+
+static void setup_chain_at_once(void)
+{
+	world_begin();
+	sim_spawn(begins_chain, NULL, "updater");
+}
+
+static void finish_chain_at_once(void)
+{
+	if (chain_took > 3000000)
+		sim_fail("a chain took %llu ns", (unsigned long long)chain_took);
+	world_finish();
+}
+
+/* One that retires itself again comes once in a while. */
+#define AGAIN 10
+static uint64_t again_begun, again_took;
+
+static void retire_self(struct hazptr_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	world_free(item);
+	if (world_nr_retired == 1)
+		again_begun = platform_now_ns();
+	if (world_nr_retired < AGAIN)
+		world_retire(world_new(item), retire_self);
+	else
+		again_took = platform_now_ns() - again_begun;
+}
+
+static void begins_again(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), retire_self);
+}
+
+static void setup_again(void)
+{
+	world_begin();
+	sim_spawn(begins_again, NULL, "updater");
+}
+
+static void finish_again(void)
+{
+	if (again_took < (AGAIN / 2 - 1) * 1000000ull)
+		sim_fail("%d times in %llu ns", AGAIN, (unsigned long long)again_took);
+	world_finish();
+}
+
+#define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+
+const struct sim_scenario hazptr_handed_scenarios[] = {
+	SCENARIO(handed, "callbacks run in the helper only"),
+	SCENARIO(handed_wide, "... a CPU for every thread"),
+	SCENARIO(full_handed, "... without membarrier"),
+	SCENARIO(rests, "batches come as the helper is about to rest"),
+	SCENARIO(full_rests, "... without membarrier"),
+	SCENARIO(beside_rcu, "a reader of RCU stays"),
+	{ .name = "gate", .what = "who retires does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
+	{ .name = "chain_at_once", .what = "a chain takes no pauses", .setup = setup_chain_at_once, .finish = finish_chain_at_once },
+	{ .name = "again", .what = "an object that retires itself again", .setup = setup_again, .finish = finish_again },
+	{ .name = NULL },
+};
