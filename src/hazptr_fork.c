@@ -93,7 +93,7 @@ void quiesce__retired_fork_child(void)
 		s->run += s->running; /* and was not paused: it is in a callback */
 		s->running = 0;
 	}
-	s->wanted = s->scheduled = s->failures = 0;
+	s->wanted = s->scheduled = 0;
 	quiesce__barriers_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
 		s->shard[i].listed = NULL;

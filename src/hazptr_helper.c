@@ -16,7 +16,6 @@
 #define PAUSE_NS 1000000u      /* of objects that retire themselves again; of who finds another at it */
 #define MAKE_WAY_NS 100000u
 #define TURN_NS 2000000u
-#define NO_HELPER_RETRY 64u    /* starts that fail between two attempts */
 #define AT_ONCE_NS 1u
 
 static uint64_t step(struct quiesce__job *job);
@@ -26,22 +25,6 @@ static struct quiesce__job sweep_job = { .step = step, .own_gate = true };
 static uint64_t visit_at, visit_ns; /* 0: nothing to visit */
 
 /* ---- whoever leaves something ---- */
-
-static bool start(void)
-{
-	struct quiesce__sweep *s = &quiesce__sweep;
-
-	/* Relaxed: a rate limit for attempts that failed. */
-	if (quiesce_load_relaxed(&s->failures) && quiesce_fetch_add_relaxed(&s->failures, 1u) % NO_HELPER_RETRY)
-		return false;
-	if (quiesce__job_start(&sweep_job)) {
-		if (quiesce_load_relaxed(&s->failures)) /* Relaxed: as above. */
-			quiesce_store_relaxed(&s->failures, 0); /* Relaxed: as above. */
-		return true;
-	}
-	quiesce_store_relaxed(&s->failures, 1u); /* Relaxed: as above. */
-	return false;
-}
 
 void quiesce__sweep_tell(enum quiesce__sweeps when)
 {
@@ -53,7 +36,7 @@ void quiesce__sweep_tell(enum quiesce__sweeps when)
 	while (found < when)
 		/* HP5: full, pairs with HP5 in rest() */
 		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
-			if (!start())
+			if (!quiesce__job_start(&sweep_job))
 				/* Relaxed: who comes next tries again; too low does no harm. */
 				quiesce_store_relaxed(&quiesce__sweep.scheduled, QUIESCE_SWEEPS_NEVER);
 			return;

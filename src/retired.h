@@ -91,7 +91,6 @@ struct quiesce__sweep {
 	uint64_t gone_queued, gone_run; /* of queues that are gone */
 	struct quiesce__sweep_shard shard[QUIESCE_NR_SWEEP_SHARDS];
 	uint32_t scheduled __attribute__((aligned(QUIESCE_CACHELINE))); /* enum quiesce__sweeps */
-	uint32_t failures;             /* to start a helper thread, since the last success */
 };
 extern struct quiesce__sweep quiesce__sweep;
 

@@ -23,16 +23,16 @@
  * The helper thread "quiesce-helper" runs callbacks and the grace periods that nobody waits for.  Who may sleep, start it,
  * or run callbacks in its place where it cannot be had:
  *
- *	                                        sleeps          starts it   runs callbacks
- *	srcu_read_lock(), _unlock(), _down, _up no              no          no
- *	call_srcu(), call_srcu_sized()          no              yes         no
- *	srcu_barrier()                          yes             yes         without a helper
- *	synchronize_srcu(), _expedited()        yes             yes         without a helper
- *	get_state_, get_completed_              no              no          no
- *	start_poll_, poll_state_                no              yes         no
- *	init_srcu_struct()                      no              no          no
- *	cleanup_srcu_struct()                   for a moment    no          no
- *	quiesce_shutdown()                      yes             yes         without a helper
+ *                                           sleeps          starts it   runs callbacks
+ *   srcu_read_lock(), _unlock(), _down, _up no              no          no
+ *   call_srcu(), call_srcu_sized()          no              yes         no
+ *   srcu_barrier()                          yes             yes         without a helper
+ *   synchronize_srcu(), _expedited()        yes             yes         without a helper
+ *   get_state_, get_completed_              no              no          no
+ *   start_poll_, poll_state_                no              yes         no
+ *   init_srcu_struct()                      no              no          no
+ *   cleanup_srcu_struct()                   for a moment    no          no
+ *   quiesce_shutdown()                      yes             yes         without a helper
  *
  * "Without a helper": callbacks of any domain, one part of each that is due.  So where threads may be impossible to have,
  * hold no lock in these calls that callbacks take.  Inside a callback no call runs another one.

@@ -117,42 +117,25 @@ static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 #define PATIENT_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
 #define TIMES 10
 #define TRIES 200
-#define MORE_THAN_A_QUEUE 9000
-
 static void do_nothing(struct rcu_head *head)
 {
 	(void)head;
 }
 
-/* Nothing is allocated: it must take less time than the worker has patience, in slow builds too. */
-static void retire_many(void)
+/* More than the ceiling. */
+static void *retire_much(void *arg)
 {
-	static struct rcu_head many[MORE_THAN_A_QUEUE];
+	static struct rcu_head much;
 
-	for (int i = 0; i < MORE_THAN_A_QUEUE; i++)
-		call_rcu(&many[i], do_nothing);
+	(void)arg;
+	call_rcu_sized(&much, do_nothing, 2u << 30);
+	return NULL;
 }
 
 static void *wait_for_callbacks(void *arg)
 {
 	(void)arg;
 	rcu_barrier();
-	return NULL;
-}
-
-static void *fill_queue(void *arg)
-{
-	(void)arg;
-	retire_many();
-	return NULL;
-}
-
-static void *fill_queue_inside(void *arg)
-{
-	(void)arg;
-	rcu_read_lock();
-	retire_many();
-	rcu_read_unlock();
 	return NULL;
 }
 
@@ -210,11 +193,10 @@ static void readers_yield_sooner_where_somebody_waits_for_the_next_grace_period(
 	readers_yield_sooner_where(wait_plain);
 }
 
-static void readers_yield_sooner_where_a_queue_is_full(void **state)
+static void readers_yield_sooner_above_the_ceiling(void **state)
 {
 	(void)state;
-	readers_yield_sooner_where(fill_queue);
-	readers_yield_sooner_where(fill_queue_inside);
+	readers_yield_sooner_where(retire_much);
 }
 
 int main(int argc, char **argv)
@@ -227,7 +209,7 @@ int main(int argc, char **argv)
 		TEST(nobody_yields_soon_for_garbage_alone),
 		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),
 		TEST(readers_yield_sooner_where_somebody_waits_for_the_next_grace_period),
-		TEST(readers_yield_sooner_where_a_queue_is_full),
+		TEST(readers_yield_sooner_above_the_ceiling),
 	};
 
 	testing_choose(argc, argv);
