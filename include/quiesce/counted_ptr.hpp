@@ -13,7 +13,7 @@
  *	current.store(quiesce::make_counted<config>(*mine));    // updater; does not wait
  *
  * Unlike std::shared_ptr:
- *  - The object is destroyed *later* than its last counted_ptr goes, in any thread, when no guard protects it: as
+ *  - The object is destroyed *later* than its last counted_ptr goes, in another thread, when no guard protects it: as
  *    a callback of call_hazptr(), in which no lock is held and destructors may drop further pointers (long lists do
  *    not recurse).  hazptr_barrier() waits for it.  The destructor may not throw, nor wait for callbacks.
  *  - A counted_ptr is one pointer.  So there is no aliasing, and a pointer to a derived class converts to one to its

@@ -18,9 +18,9 @@ from tap import Tap, execute
 
 SCENARIOS = ["idle", "published", "busy", "gap", "stalled"]
 THREADS = [1, 2]
-OURS = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_free"]
+OURS = ["hazptr", "hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_free"]
 # Whose garbage has a bound for each thread, however long a reader stays: the header's, or two batches.
-BOUNDED = ["hazptr", "hazptr_free", "hazptr_cohort", "hazard_pointer"]
+BOUNDED = ["hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer"]
 BATCHED = ["raw_asym_hp_batch", "ck_hp"]
 BATCH = 512
 ODD = ["hazptr_list", "busted_hazptr", "busted_hoard", "busted_stall"]
@@ -130,7 +130,7 @@ def check_all(tap, tool, types, doc, bound):
 def check_stalled(tap, tool, fences, bound):
     """Long enough for many batches: what a reader that stays keeps does not grow."""
     seconds = 0.2
-    got = Rows(tap, tool, "--type=hazptr,hazptr_cohort", "--scenario=stalled", f"--seconds={seconds}", "--runs=1",
+    got = Rows(tap, tool, "--type=hazptr_inline,hazptr_cohort", "--scenario=stalled", f"--seconds={seconds}", "--runs=1",
                f"--fence={','.join(fences)}")
     for row in got.rows:
         # The rate is there for how much was retired: many times the bound, else this says nothing.
@@ -150,7 +150,7 @@ def check_loss(tap, tool):
 def check_hoard(tap, tool, bound):
     """The checks of garbage can fail: on a type that keeps all of it."""
     got = Rows(tap, tool, "--type=busted_hoard", "--runs=1", "--scenario=published", "--threads=1", "--seconds=0.3")
-    faults = [fault for row in got.rows for fault in row_faults({**row, "type": "hazptr"}, bound)]
+    faults = [fault for row in got.rows for fault in row_faults({**row, "type": "hazptr_inline"}, bound)]
     tap.result(faults and all("garbage" in fault for fault in faults), "planted garbage is seen", got.rows)
 
 
@@ -196,10 +196,10 @@ def check_small_batch(tap, tool):
 
 
 def check_scan(tap, tool, fences):
-    args = ["--scan", f"--fence={fences[0]}", "--runs=1", "--type=hazptr,hazptr_list"]
+    args = ["--scan", f"--fence={fences[0]}", "--runs=1", "--type=hazptr_inline,hazptr_list"]
     got = Rows(tap, tool, *args)
     found = {(r["type"], r["slots"], r["objects"]) for r in got.rows}
-    want = {(t, m, n) for t in ("hazptr", "hazptr_list") for m in SCAN_SLOTS for n in SCAN_OBJECTS}
+    want = {(t, m, n) for t in ("hazptr_inline", "hazptr_list") for m in SCAN_SLOTS for n in SCAN_OBJECTS}
     # A sample in which the library's worker had a part is none: long ones may be missing, and nothing else.
     tap.result(found <= want and {t for t, _, n in found if n == SCAN_OBJECTS[0]} == {t for t, _, _ in want} and not got.notes,
                "--scan: slots in use against objects", got.run.stdout)

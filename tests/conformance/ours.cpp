@@ -40,6 +40,41 @@ TEST("hazard_pointer_clean_up() reclaims everything of before")
 	CHECK(ended == 101);
 }
 
+static thread_local bool retires;
+static std::atomic<int> ended_there;
+
+struct link : quiesce::hazard_pointer_obj_base<link> {
+	link *next = nullptr;
+	~link()
+	{
+		ended++;
+		ended_there += !retires;
+		if (next)
+			next->retire_to_worker();
+	}
+};
+
+TEST("retire_to_worker(): deleters run in another thread, and may retire")
+{
+	constexpr int nr = 5000;
+	link *chain = nullptr;
+
+	CHECK_STATIC(noexcept(std::declval<link &>().retire_to_worker()));
+	ended = ended_there = 0;
+	retires = true;
+	for (int i = 0; i < nr; i++)
+		(new link)->retire_to_worker();
+	for (int i = 0; i < nr; i++) {
+		auto *fresh = new link;
+		fresh->next = std::exchange(chain, fresh);
+	}
+	chain->retire_to_worker(std::default_delete<link>());
+	while (ended != 2 * nr)
+		std::this_thread::yield();
+	CHECK(ended_there == 2 * nr);
+	retires = false;
+}
+
 TEST("a cohort: its objects are reclaimed by synchronize() or its destructor")
 {
 	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::hazard_pointer_cohort>);

@@ -97,9 +97,7 @@ static void end_given(struct hazptr_head *head)
 }
 
 #define CALL(object) call_hazptr((struct hazptr_head *)(object), end_object)
-#define CALL_GIVEN(object) call_hazptr((struct hazptr_head *)(void *)(object), end_given)
 RETIRE_PRODUCE(hazptr, retire_alloc, CALL)
-RETIRE_GIVE(hazptr, CALL_GIVEN)
 
 static void barrier(void)
 {
@@ -115,12 +113,27 @@ static void barrier(void)
 	.thread_exit = thread_exit
 
 static const struct op_reclaim hazptr_reclaim = {
-	RETIRE_PRODUCERS(hazptr), READERS, .barrier = barrier, .give = hazptr_give, SCAN,
+	RETIRE_PRODUCERS(hazptr), READERS, .barrier = barrier,
 };
 const struct op retire_op_hazptr = {
 	.name = "hazptr",
-	.what = "call_hazptr() of quiesce",
+	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
 	.reclaim = &hazptr_reclaim,
+	OP_COMMON,
+};
+
+#define CALL_INLINE(object) call_hazptr_inline((struct hazptr_head *)(object), end_object)
+#define CALL_INLINE_GIVEN(object) call_hazptr_inline((struct hazptr_head *)(void *)(object), end_given)
+RETIRE_PRODUCE(hazptr_inline, retire_alloc, CALL_INLINE)
+RETIRE_GIVE(hazptr_inline, CALL_INLINE_GIVEN)
+
+static const struct op_reclaim hazptr_inline_reclaim = {
+	RETIRE_PRODUCERS(hazptr_inline), READERS, .barrier = barrier, .give = hazptr_inline_give, SCAN,
+};
+const struct op retire_op_hazptr_inline = {
+	.name = "hazptr_inline",
+	.what = "call_hazptr_inline() of quiesce: callbacks run where objects are retired",
+	.reclaim = &hazptr_inline_reclaim,
 	OP_COMMON,
 };
 
@@ -175,7 +188,7 @@ const struct op retire_op_hazptr_cohort = {
 	OP_COMMON,
 };
 
-/* ---- all in one look, for --scan: what callbacks retire is left for the barrier ---- */
+/* ---- all in one look, for --scan: what callbacks retire into a cohort is left for who waits for it ---- */
 
 static struct {
 	struct hazptr_head head;
@@ -187,7 +200,7 @@ static struct {
 static void pile_up(struct hazptr_head *head)
 {
 	(void)head;
-	hazptr_give(pile.first, pile.stride, pile.nr);
+	hazptr_cohort_give(pile.first, pile.stride, pile.nr);
 }
 
 static void list_give(char *first, size_t stride, uint64_t nr)
@@ -199,10 +212,10 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 	hazptr_barrier();
 }
 
-static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = barrier, SCAN };
+static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 const struct op retire_op_hazptr_list = {
 	.name = "hazptr_list",
-	.what = "what waits in the library's list, all of it in one look of hazptr_barrier(); --scan only",
+	.what = "what waits in a cohort, all of it in one look; --scan only",
 	.reclaim = &hazptr_list_reclaim,
 	OP_COMMON,
 };

@@ -31,8 +31,8 @@
 
 #define RETIRE_TYPES(X)                                                                            \
 	X(raw_malloc_free) X(raw_asym_hp_batch)                                                    \
-	X(hazptr) X(hazptr_free) X(hazptr_cohort) X(hazptr_list) RETIRE_CPP(X) X(busted_hazptr)    \
-	X(busted_hoard) X(busted_stall)                                                            \
+	X(hazptr) X(hazptr_inline) X(hazptr_free) X(hazptr_cohort) X(hazptr_list) RETIRE_CPP(X)    \
+	X(busted_hazptr) X(busted_hoard) X(busted_stall)                                           \
 	X(rcu) X(rcu_free) RETIRE_LIBURCU(X) RETIRE_CK(X) RETIRE_LIBCDS(X)
 
 #define RETIRE_DECLARE(name) extern const struct op retire_op_##name;
