@@ -125,13 +125,23 @@ static uint64_t sweep(void)
 	return rest(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
 }
 
-static uint64_t step(struct quiesce__job *job)
+static uint64_t sweep_if_free(void)
 {
-	(void)job;
-	say(QUIESCE_SWEEPS_SOON);
 	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a wish. */
 		return MAKE_WAY_NS;
 	if (!quiesce__sweep_try_begin())
 		return PAUSE_NS;
 	return sweep();
+}
+
+static uint64_t step(struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	(void)job;
+	say(QUIESCE_SWEEPS_SOON);
+	ns = sweep_if_free();
+	if (!quiesce__in_helper()) /* there may be none, and then nobody comes */
+		say(QUIESCE_SWEEPS_NEVER);
+	return ns;
 }

@@ -283,14 +283,14 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 	thing_retire(&object);
 	call_hazptr(&head, tell_helper_tid);
 	wait_until(flag_get(&helper_tid) != 0);
-	before = voluntary_switches((pid_t)helper_tid);
-	wait_until(voluntary_switches((pid_t)helper_tid) > before + 1);
+	before = voluntary_switches((pid_t)flag_get(&helper_tid));
+	wait_until(voluntary_switches((pid_t)flag_get(&helper_tid)) > before + 1);
 	hazptr_free(NULL, slot);
 	wait_until(runs_of(&object) == 1);
 	do { /* however long the way there takes; if it never rests the watchdog comes */
-		before = voluntary_switches((pid_t)helper_tid);
+		before = voluntary_switches((pid_t)flag_get(&helper_tid));
 		nanosleep(&rest, NULL);
-	} while (voluntary_switches((pid_t)helper_tid) != before);
+	} while (voluntary_switches((pid_t)flag_get(&helper_tid)) != before);
 	thing_retire(&object);
 	wait_until(runs_of(&object) == 2);
 }

@@ -194,10 +194,10 @@ static void chain_is_followed(void (*call)(struct hazptr_head *head, void (*func
 	call(&object[0].hazptr, run_next);
 	wait_until(flag_get(&chain_tid));
 	scans = stats_now().hazptr_scans;
-	switches = voluntary_switches((pid_t)chain_tid);
+	switches = voluntary_switches((pid_t)flag_get(&chain_tid));
 	wait_until(runs_of(&object[NR - 1]) == 1);
 	assert_in_range(stats_now().hazptr_scans - scans, 0, NR * 11 / 10);
-	assert_in_range(voluntary_switches((pid_t)chain_tid) - switches, 0, NR / 100);
+	assert_in_range(voluntary_switches((pid_t)flag_get(&chain_tid)) - switches, 0, NR / 100);
 	assert_int_equal(things_run(object, NR), NR);
 }
 
@@ -238,11 +238,11 @@ static void what_retires_itself_again_burns_no_cpu(void **state)
 	quiesce_store_relaxed(&chain_tid, 0);
 	call_hazptr(&object[0].hazptr, run_again);
 	wait_until(flag_get(&chain_tid));
-	switches = voluntary_switches((pid_t)chain_tid);
+	switches = voluntary_switches((pid_t)flag_get(&chain_tid));
 	runs = runs_of(&object[0]);
 	wait_until(runs_of(&object[0]) >= runs + 300);
 	runs = runs_of(&object[0]) - runs;
-	assert_true(voluntary_switches((pid_t)chain_tid) - switches >= runs / 8);
+	assert_true(voluntary_switches((pid_t)flag_get(&chain_tid)) - switches >= runs / 8);
 	stop_and_wait();
 }
 

@@ -276,9 +276,15 @@ static void run_callback(struct hazptr_head *head)
 	op_head->fn(op_head);
 }
 
+/* Of each kind some; most are run by who retires them, so that there are elements again before the helper comes. */
 static void retire(struct op_head *head)
 {
-	call_hazptr((struct hazptr_head *)head->space, run_callback);
+	static __thread uint32_t n;
+
+	if (++n % 8)
+		call_hazptr_inline((struct hazptr_head *)head->space, run_callback);
+	else
+		call_hazptr((struct hazptr_head *)head->space, run_callback);
 }
 
 static void retire_barrier(void)
