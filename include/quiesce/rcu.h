@@ -273,7 +273,7 @@ QUIESCE_API void quiesce_rcu_throttle(void);
  * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.
  *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a process does.  Runs no
  *   callbacks.
- * Cost: a few stores into the thread's own queue; for each 125th object a kilobyte from malloc().
+ * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from malloc().
  * Bound: none by itself.  A program that retires faster than readers let go calls rcu_throttle() at safe points.
  *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds.
  * Return: nothing; out of memory costs speed, not the callback.
