@@ -44,6 +44,7 @@ static struct {
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
 	bool needs_gp;    /* this pass */
+	bool came_back;   /* in it a callback has queued its own object again */
 	bool spill_running;
 } pass = { .linger_at = PLATFORM_FOREVER };
 
@@ -66,6 +67,11 @@ uint64_t quiesce__queues_visited(void)
 uint64_t quiesce__pass_most(void)
 {
 	return pass.most;
+}
+
+bool quiesce__pass_came_back(void)
+{
+	return pass.came_back;
 }
 
 static void count_visit(void)
@@ -132,7 +138,7 @@ static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.most = 0;
-	pass.needs_gp = false;
+	pass.needs_gp = pass.came_back = false;
 	pass.spill_bytes_taken = 0;
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
@@ -156,6 +162,14 @@ static void run_head(struct rcu_head *head)
 		head->func(head);
 }
 
+/* Is @head, whose callback has returned, the last that this thread has queued?  Only compared: it may be gone. */
+static bool is_last_queued(const struct rcu_head *head)
+{
+	const struct quiesce__queue *own = quiesce__self()->queue;
+
+	return own && own->callbacks.at && own->callbacks.at[-1] == (uintptr_t)head;
+}
+
 static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -165,6 +179,7 @@ static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
 		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
 		head->func(head);
+		pass.came_back |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->run + 1);
 	}

@@ -65,6 +65,8 @@ uint64_t quiesce__spills_bytes_out(void);
 uint64_t quiesce__queues_visited(void);
 /* The most that this pass has taken from one queue. */
 uint64_t quiesce__pass_most(void);
+/* Has a callback of the last pass queued its own object again? */
+bool quiesce__pass_came_back(void);
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
 

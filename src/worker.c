@@ -5,9 +5,9 @@
  *     before it looks whether the worker sleeps; that is rare, so neither of the two need be a heavy one.
  * I2. It makes a pass if something is listed, or if somebody wants one newer than the last that was made; it does not look
  *     at whether those that it woke have run.
- * I3. Small batches wait for more, a millisecond. But what callbacks retired is gone on with at once, as chains of objects
- *     of which each retires the next take a pass for each; for a part of the time only, because an object may retire itself
- *     for ever.
+ * I3. Small batches wait for more, a millisecond.  But what callbacks retired is gone on with at once, as chains of objects
+ *     of which each retires the next take a pass for each; not where a callback queues its own object again, and for a part of
+ *     the time only, because two may do that for each other.
  *
  * CB9  queue listed, then sleep read        | asleep, then lists read
  * CB4  the thread's last word               | started again
@@ -74,12 +74,12 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 
 /* ---- working ---- */
 
-/* Did callbacks of the last pass retire something? */
+/* Did callbacks of the last pass retire something, other than themselves? */
 static bool chain_goes_on(void)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
 
-	return own && (quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
+	return own && !quiesce__pass_came_back() && (quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
 		       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr);      /* Relaxed: as above. */
 }
 

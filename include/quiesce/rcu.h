@@ -268,7 +268,7 @@ QUIESCE_API void quiesce_rcu_throttle(void);
 
 /** call_rcu - call @func(@head) after a grace period.
  * @head: in the object to be reclaimed; @func: run by a worker thread, may call call_rcu() and may wait for readers, not
- *   for callbacks.  One that queues itself again runs some ten thousand times a second.
+ *   for callbacks.  One that queues its own object again runs some thousand times a second.
  *
  * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.
  *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a process does.  Runs no

@@ -136,23 +136,27 @@ static void queues_of_threads_that_exit_go(void **state)
 /* ---- chains ---- */
 
 static int nr_links;
+static long first_rests, last_rests; /* how often the worker had slept when it ran the first, and the last */
+
+static void note_rests(int first)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	last_rests = usage.ru_nvcsw;
+	if (first)
+		first_rests = last_rests;
+}
 
 static void run_link(struct rcu_head *head)
 {
 	struct object *o = (struct object *)head, *next = o->next;
 
+	note_rests(nr_links == 0);
 	free(o);
 	count_up(&nr_links);
 	if (next)
 		call_rcu(&next->rcu, run_link);
-}
-
-static long voluntary_switches(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_nvcsw;
 }
 
 /* Each takes a pass, but the worker does not rest before each. */
@@ -160,7 +164,6 @@ static void a_chain_goes_on(void **state)
 {
 	enum { N = 20000 };
 	struct object *first = NULL;
-	long before;
 
 	(void)state;
 	for (int i = 0; i < N; i++) {
@@ -171,11 +174,32 @@ static void a_chain_goes_on(void **state)
 		first = o;
 	}
 	nr_links = 0;
-	before = voluntary_switches();
 	call_rcu(&first->rcu, run_link);
 	wait_until(flag_get(&nr_links) == N);
-	assert_in_range(voluntary_switches() - before, 0, N / 2);
 	rcu_barrier();
+	assert_in_range(last_rests - first_rests, 0, N / 2);
+}
+
+#define TIMES 50
+
+/* But not where an object comes back: it may do so for ever. */
+static void run_and_come_back(struct rcu_head *head)
+{
+	note_rests(nr_links == -TIMES);
+	if (quiesce_fetch_add_relaxed(&nr_links, 1) < 0) /* Relaxed: a count. */
+		call_rcu(head, run_and_come_back);
+}
+
+static void the_worker_rests_where_an_object_comes_back(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	nr_links = -TIMES;
+	call_rcu(&head, run_and_come_back);
+	wait_until(flag_get(&nr_links) > 0);
+	rcu_barrier();
+	assert_in_range(last_rests - first_rests, TIMES / 2, INT64_MAX);
 }
 
 /* ---- priorities ---- */
@@ -225,6 +249,7 @@ int main(int argc, char **argv)
 		TEST(a_pass_visits_what_has_something),
 		TEST(queues_of_threads_that_exit_go),
 		TEST(a_chain_goes_on),
+		TEST(the_worker_rests_where_an_object_comes_back),
 		TEST(a_waiter_of_the_same_real_time_priority_gets_on),
 	};
 
