@@ -79,8 +79,10 @@ static bool chain_goes_on(void)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
 
-	return own && !quiesce__pass_came_back() && (quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
-		       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr);      /* Relaxed: as above. */
+	if (!own || quiesce__pass_came_back())
+		return false;
+	return quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
+	       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr;       /* Relaxed: the thread's own. */
 }
 
 /* Gather for a while, unless there is a reason not to. */
