@@ -141,7 +141,7 @@ static uint64_t step(struct quiesce__job *job)
 	(void)job;
 	say(QUIESCE_SWEEPS_SOON);
 	ns = sweep_if_free();
-	if (!quiesce__in_helper()) /* there may be none, and then nobody comes */
+	if (!quiesce__helper_running()) /* a step at a safe point: nobody comes by himself */
 		say(QUIESCE_SWEEPS_NEVER);
 	return ns;
 }
