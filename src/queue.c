@@ -38,7 +38,7 @@ static void add_to_all(struct quiesce__queue *queue)
 	if (q->all)
 		q->all->prev = queue;
 	q->all = queue;
-	q->nr++;
+	quiesce_store_relaxed(&q->nr, q->nr + 1); /* Relaxed: others read a statistic. */
 	choose_tell_bytes();
 }
 
@@ -69,7 +69,7 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 		q->all = queue->next;
 	if (queue->next)
 		queue->next->prev = queue->prev;
-	q->nr--;
+	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: as above. */
 	choose_tell_bytes();
 	q->gone_run += queue->run + queue->freeing.taken;
 	q->gone_spilled += queue->spilled;

@@ -141,8 +141,8 @@ static void strings_in_arrays_end_where_they_end()
 
 template<class Hash> static void has_a_hash_of_its_own()
 {
+	std::vector<release> releases; /* outlives the table, which is resized in another thread */
 	rcu_hash_table<release, &release::v, Hash, version_equal> table;
-	std::vector<release> releases;
 
 	for (int i = 0; i < 300; i++)
 		releases.push_back({ { i / 10, i % 10, 'x' } });

@@ -277,9 +277,12 @@ static void walks_run_beside_an_updater()
 	quiesce_store_relaxed(&stop, true);
 	reader.join();
 	CHECK(wrong == 0 && walks >= 20);
-	for (counted_item &i : rcu_list_range<&counted_item::node>(head)) {
-		list_del_rcu(&i.node);
-		i.retire();
+	{
+		std::scoped_lock section(quiesce::rcu_default_domain()); /* the walk goes on from what is retired */
+		for (counted_item &i : rcu_list_range<&counted_item::node>(head)) {
+			list_del_rcu(&i.node);
+			i.retire();
+		}
 	}
 	CHECK(list_empty(&head));
 	quiesce::rcu_barrier();
