@@ -3,7 +3,7 @@
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
 seconds=1.2
-per_cpu_seconds=1.2
+per_cpu_seconds=2.4
 short=1
 [ -n "${CI_LONG:-}" ] && seconds=3600 per_cpu_seconds=3600 short=1200
 per_cpu=percpu_rwsem,srcu,percpu_ref
