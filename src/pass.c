@@ -181,7 +181,7 @@ static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_
 		head->func(head);
 		pass.came_back |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->run + 1);
+		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
 	}
 }
 
@@ -305,7 +305,6 @@ static bool anything_new(const struct quiesce__queue *queue)
 	return quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken ||
 	       quiesce_load_relaxed(&queue->frees.queued) != queue->frees_snap.nr || quiesce_load_relaxed(&queue->spill);
 }
-
 
 /* Nothing is left of what was taken: is anything new, or is that all? */
 static void settle(struct quiesce__queue *queue)

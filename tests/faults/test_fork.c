@@ -179,7 +179,7 @@ static void grandchildren(void **state)
 
 /* ---- pending callbacks ---- */
 
-enum { PENDING = 30000 }; /* more than a queue holds */
+enum { PENDING = 30000 }; /* many segments */
 static struct rcu_head pending[PENDING];
 static unsigned char pending_runs[PENDING];
 static int slow_at = -1;
@@ -366,26 +366,92 @@ static void fork_from_a_callback(void **state)
 	assert_true(use_everything());
 }
 
-/* ---- objects that a pass has taken from the overflow list when the process forks ---- */
+/* The child's pass goes on, and its counts are right: one is queued, and just running. */
+static void look_at_counts(struct rcu_head *head)
+{
+	struct quiesce_stats s = stats_now();
 
-#define MANY 40000 /* more than a thread's own queue holds */
+	(void)head;
+	must(s.callbacks_queued - s.callbacks_run == 1 && s.garbage_objects == 1);
+	_exit(0);
+}
+
+static void fork_and_go_on(struct rcu_head *head)
+{
+	static struct rcu_head next;
+	pid_t pid = fork();
+
+	(void)head;
+	if (pid == 0) {
+		alarm(WATCHDOG_SECONDS / 3);
+		call_rcu(&next, look_at_counts);
+		return;
+	}
+	if (waitpid(pid, &callback_status, 0) != pid)
+		callback_status = -1;
+}
+
+static void a_child_of_a_callback_counts_right(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	callback_status = -1;
+	call_rcu(&head, fork_and_go_on);
+	rcu_barrier();
+	assert_int_equal(callback_status, 0);
+}
+
+/* ---- objects in no queue, because their thread was exiting: a pass has taken them when the process forks ---- */
+
+#define MANY 1000
+#define SLOW 10
 
 static struct rcu_head many[MANY + 1];
-static int nr_run;
+static int nr_run, one_is_slow;
+
+struct range {
+	int first, end;
+};
 
 static void run_one(struct rcu_head *head)
 {
+	if (one_is_slow && flag_get(&nr_run) == SLOW) {
+		one_is_slow = 0;
+		sem_post(&slow_reached);
+		wait_for(&slow_go);
+	}
 	(void)head;
 	count_up(&nr_run);
 }
 
-/* In a section nobody waits for room, so what does not fit goes to the overflow list. */
-static void queue_in_a_section(int first, int end)
+static void retire_range(void *arg)
 {
-	rcu_read_lock();
-	for (int i = first; i < end; i++)
+	const struct range *r = arg;
+
+	for (int i = r->first; i < r->end; i++)
 		call_rcu(&many[i], run_one);
+}
+
+static pthread_key_t last; /* its destructor comes after the library's */
+
+static void *leave_a_range(void *arg)
+{
+	rcu_read_lock(); /* so that the library's does */
 	rcu_read_unlock();
+	pthread_setspecific(last, arg);
+	return NULL;
+}
+
+static void retire_at_exit(int first, int end)
+{
+	struct range r = { first, end };
+	uint64_t queues = stats_now().queues;
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, leave_a_range, &r));
+	pthread_join(thread, NULL);
+	assert_int_equal(stats_now().queues, queues);
 }
 
 static void all_have_run_once(void)
@@ -393,25 +459,62 @@ static void all_have_run_once(void)
 	rcu_barrier();
 	must(flag_get(&nr_run) == MANY + 1);
 	must(quiesce_shutdown(0) == 0);
-	must(stats_now().garbage_objects == 0);
+	must(stats_now().garbage_objects == 0 && stats_now().garbage_bytes == 0);
 }
 
-static void fork_while_a_pass_holds_the_overflow(void **state)
+static void fork_while_a_pass_holds_what_is_in_no_queue(void **state)
 {
 	uint64_t sleeps;
 	struct held h;
 
 	(void)state;
+	quiesce_store_relaxed(&nr_run, 0);
+	assert_int_equal(pthread_key_create(&last, retire_range), 0);
 	held_begin(&h, NULL);
 	sleeps = stats_now().sleeps;
-	queue_in_a_section(0, MANY);
+	retire_at_exit(0, MANY);
 	wait_until(stats_now().sleeps > sleeps); /* a pass waits for the held reader */
-	queue_in_a_section(MANY, MANY + 1);
+	retire_at_exit(MANY, MANY + 1);
 	assert_int_equal(flag_get(&nr_run), 0);
 	in_good_child(all_have_run_once);
 	held_end(&h);
 	rcu_barrier();
 	assert_int_equal(flag_get(&nr_run), MANY + 1);
+	pthread_key_delete(last);
+}
+
+static void all_but_one_have_run(void)
+{
+	rcu_barrier();
+	must(flag_get(&nr_run) == MANY - 1);
+	must(stats_now().garbage_objects == 0);
+}
+
+/* In a process without queues, so that nothing else asks for a pass. */
+static void fork_in_the_middle_of_them(void)
+{
+	rcu_barrier();
+	must(stats_now().queues == 0);
+	sem_init(&slow_reached, 0, 0);
+	sem_init(&slow_go, 0, 0);
+	quiesce_store_relaxed(&nr_run, 0);
+	one_is_slow = 1;
+	retire_at_exit(0, MANY);
+	wait_for(&slow_reached);
+	in_good_child(all_but_one_have_run);
+	sem_post(&slow_go);
+	rcu_barrier();
+	must(flag_get(&nr_run) == MANY);
+}
+
+static void fork_while_callbacks_in_no_queue_run(void **state)
+{
+	(void)state;
+	assert_int_equal(pthread_key_create(&last, retire_range), 0);
+	call_rcu(&many[MANY], run_one); /* so that there is something for the child's barrier */
+	in_good_child(fork_in_the_middle_of_them);
+	rcu_barrier();
+	pthread_key_delete(last);
 }
 
 int main(int argc, char **argv)
@@ -421,13 +524,15 @@ int main(int argc, char **argv)
 		TEST(fork_in_a_section),
 		TEST(fork_while_another_reads),
 		TEST(fork_while_another_waits),
-		TEST(fork_while_a_pass_holds_the_overflow),
+		TEST(fork_while_a_pass_holds_what_is_in_no_queue),
+		TEST(fork_while_callbacks_in_no_queue_run),
 		TEST(fork_in_a_busy_process),
 		TEST(grandchildren),
 		TEST(pending_callbacks_run_in_both),
 		TEST(fork_during_a_callback),
 		TEST(concurrent_forks_cut_no_callback),
 		TEST(fork_from_a_callback),
+		TEST(a_child_of_a_callback_counts_right),
 	};
 
 	testing_choose(argc, argv);
