@@ -199,19 +199,37 @@ uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array)
 	return sum;
 }
 
-/* An element that moves from one array to the other may be missed or counted twice. */
-size_t quiesce__table_count(const struct quiesce__table *table)
+/* @array and what comes after it, whose buckets the callback moves under the lock: one lock is held until the next array's
+ * is, so that nothing is missed or counted twice but what updaters move. */
+static uint64_t sum_beside_callback(struct quiesce__buckets *array)
 {
-	const struct quiesce__buckets *array, *next;
+	struct quiesce__buckets *next;
 	uint64_t sum = 0;
 
-	rcu_read_lock();
-	/* BK3: acquire, pairs with BK3 in table_switch() */
-	for (array = quiesce_load_consume(BK3, &table->array); array; array = next) {
+	quiesce__lock(&array->lock);
+	for (;; array = next) {
 		sum += quiesce__buckets_sum(array);
 		/* BK2: acquire, pairs with BK2 in resize() */
 		next = quiesce_load_consume(BK2, &array->next);
+		if (next)
+			quiesce__lock(&next->lock);
+		quiesce__unlock(&array->lock);
+		if (!next)
+			return sum;
 	}
+}
+
+size_t quiesce__table_count(const struct quiesce__table *table)
+{
+	struct quiesce__buckets *array;
+	uint64_t sum;
+
+	rcu_read_lock();
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	array = quiesce_load_consume(BK3, &table->array);
+	/* If there is no next array yet, the callback of one that comes moves nothing before this section has ended. */
+	/* BK2: acquire, pairs with BK2 in resize() */
+	sum = quiesce_load_consume(BK2, &array->next) ? sum_beside_callback(array) : quiesce__buckets_sum(array);
 	rcu_read_unlock();
 	return sum;
 }

@@ -290,7 +290,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 
 	if (!fresh)
 		return -ENOMEM;
-	/* BK2: full, pairs with BK2 in quiesce__resize_tend() and quiesce__table_count() */
+	/* BK2: full, pairs with BK2 in quiesce__resize_tend() and quiesce__table_count() and sum_beside_callback() */
 	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
 		quiesce__array_free(fresh);
 		return 0;

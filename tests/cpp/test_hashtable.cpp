@@ -150,7 +150,9 @@ template<class Hash> static void has_a_hash_of_its_own()
 		table.insert(&r);
 	rcu_reader section;
 	CHECK(table.find(version{ 7, 3, 'y' }) == &releases[73] && !table.find(version{ 30, 0, 'x' }));
-	CHECK(table.erase(version{ 7, 3, 'z' }) && !table.find(version{ 7, 3, 'x' }) && table.size() == 299);
+	CHECK(table.erase(version{ 7, 3, 'z' }));
+	CHECK(!table.find(version{ 7, 3, 'x' }));
+	CHECK(table.size() == 299); /* exact, though the worker may be moving buckets */
 }
 
 static void a_hash_may_be_ones_own()

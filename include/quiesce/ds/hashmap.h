@@ -173,7 +173,7 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
 /** hashmap_reserve - room for @nr keys, and never less.  As hashtable_reserve().  Return: 0; -ENOMEM. */
 static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
-/** hashmap_count - how many keys have a value; exact while nobody updates the map and it is not being resized. */
+/** hashmap_count - how many keys have a value; exact while nobody updates the map. */
 static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
 
 /** hashmap_stats - what the map looks like.  Cost: goes over all of it. */

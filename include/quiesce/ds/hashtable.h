@@ -237,9 +237,9 @@ static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
  * Return: 0; -ENOMEM: the table works, and is as large as it could be made. */
 static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
 
-/** hashtable_count - how many objects are in the table; exact while nobody updates it and it is not being resized.
+/** hashtable_count - how many objects are in the table; exact while nobody updates it.
  *
- * Cost: one load for 1024 buckets. */
+ * Cost: one load for 1024 buckets; two short locks while the table is being resized. */
 static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
 
 /** hashtable_stats - what the table looks like.  Cost: goes over all of it. */
