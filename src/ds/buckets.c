@@ -206,6 +206,8 @@ static uint64_t sum_beside_callback(struct quiesce__buckets *array)
 	struct quiesce__buckets *next;
 	uint64_t sum = 0;
 
+	if (QUIESCE_MUTANT(table_count_unlocked))
+		return quiesce__buckets_sum(array) + quiesce__buckets_sum(array->next);
 	quiesce__lock(&array->lock);
 	for (;; array = next) {
 		sum += quiesce__buckets_sum(array);

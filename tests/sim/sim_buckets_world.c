@@ -504,6 +504,7 @@ static void check_contents(void)
 		view.seen[owner_of[i]] = owners[owner_of[i]].begun;
 		count += judges[i] ? (size_t)judges[i]() : value_now(i) != NULL;
 	}
+	sim_assert(quiesce__table_count(&world_table->table) == count); /* while the callback may be moving buckets */
 	if (!world_settle()) /* after what the judges did */
 		sim_fail("%d blocks of memory are left, and no update comes", world_blocks);
 	for (int i = 0; i < nr_keys; i++)
