@@ -120,14 +120,19 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait(0);
 }
 
-void quiesce__reclaim_here(bool callbacks)
+static void passes_here(bool callbacks)
 {
-	if (quiesce_likely(quiesce__reclaim_has_worker()) || quiesce__nothing_queued())
-		return;
-	if ((quiesce__self()->state & QUIESCE_TLS_CALLBACKS) || quiesce__worker_ensure())
-		return;
 	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
 		quiesce__pass_yourself(callbacks);
+}
+
+void quiesce__free_here(void)
+{
+	/* Relaxed: a hint, and without a failure there is a worker. */
+	if (quiesce_likely(quiesce_load_relaxed(&quiesce__worker.failures) == 0) || quiesce__reclaim_has_worker())
+		return;
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
+		passes_here(false);
 }
 
 /* ---- rcu_throttle() ---- */
@@ -147,29 +152,40 @@ void quiesce__throttle_wake(void)
 }
 
 /* The worker makes passes one after the other while it is urgent; so urge it until it is enough. */
-static void throttle_step(uint64_t ns)
+static void urge_worker(bool safe_point)
 {
-	uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
-
 	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
 	if (quiesce__worker_ensure())
 		quiesce__worker_wake();
 	else
-		quiesce__pass_yourself(true);
+		quiesce__pass_yourself(safe_point);
 	quiesce__helper_poke();
-	quiesce__jobs_take_steps();
-	if (quiesce__garbage_above_ceiling())
-		platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+	if (safe_point)
+		quiesce__jobs_take_steps();
 }
 
-QUIESCE_COLD void quiesce__throttle(uint64_t max_ns)
+/* Would callbacks that wait run only in a caller that may run them? */
+static bool nobody_runs_callbacks(void)
+{
+	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
+}
+
+QUIESCE_COLD void quiesce__throttle(uint64_t max_ns, bool safe_point)
 {
 	uint64_t begin = platform_now_ns(), ns = 0;
 
 	quiesce__count(backpressure);
 	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
-	for (; ns < max_ns && quiesce__garbage_above_ceiling(); ns = platform_now_ns() - begin)
-		throttle_step(max_ns - ns);
+	for (; ns < max_ns && quiesce__garbage_above_ceiling(); ns = platform_now_ns() - begin) {
+		uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
+
+		urge_worker(safe_point);
+		if (!safe_point && nobody_runs_callbacks())
+			break;
+		ns = max_ns - ns;
+		if (quiesce__garbage_above_ceiling())
+			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+	}
 	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
 }
 
@@ -189,9 +205,10 @@ void quiesce_rcu_throttle(void)
 	if (self->queue)
 		quiesce__queue_tell(self->queue);
 	quiesce__jobs_take_steps();
-	quiesce__reclaim_here(true);
+	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
+		passes_here(true);
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
-		quiesce__throttle(PLATFORM_FOREVER);
+		quiesce__throttle(PLATFORM_FOREVER, true);
 }
 
 void quiesce__throttle_fork_child(void)

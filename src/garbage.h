@@ -34,8 +34,9 @@ static inline bool quiesce__garbage_above_ceiling(void)
 	return quiesce__garbage_above(quiesce_load_relaxed(&quiesce__settings.ceiling)); /* Relaxed: a setting. */
 }
 
-/* May sleep: until there is less than the ceiling, at most @max_ns. */
-void quiesce__throttle(uint64_t max_ns);
+/* May sleep: until there is less than the ceiling, at most @max_ns.  At a @safe_point the caller runs callbacks if no thread can
+ * be had that would; elsewhere it does not wait for them then. */
+void quiesce__throttle(uint64_t max_ns, bool safe_point);
 /* Garbage has got less: wake who waits for that, if it is below the ceiling now. */
 void quiesce__throttle_wake(void);
 

@@ -355,14 +355,19 @@ static void step_all(struct quiesce_tls_v1 *self)
 	helper.stepper = NULL;
 }
 
+bool quiesce__jobs_need_caller(void)
+{
+	return !quiesce__helper_running() && quiesce_load_relaxed(&helper.nr_listed); /* Relaxed: a hint. */
+}
+
 void quiesce__jobs_take_steps(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	bool asleep;
 
 	quiesce__fork_check();
-	/* Relaxed: a hint; who has listed a job sees it. */
-	if (quiesce__helper_running() || !quiesce_load_relaxed(&helper.nr_listed) || (self->state & QUIESCE_TLS_CALLBACKS))
+	/* Who has listed a job sees it. */
+	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__lock(&helper.lock);
 	if (helper.started == NONE && !helper.stepper)

@@ -30,6 +30,8 @@ bool quiesce__job_start(struct quiesce__job *job);
 /* To be called where the caller may run callbacks of anybody's, and sleep for what they sleep for: if there is no helper
  * thread, one step of every job that is listed.  Does nothing in a callback or a step, or while another thread does it. */
 void quiesce__jobs_take_steps(void);
+/* Is a job listed, and no helper thread there to take its steps? */
+bool quiesce__jobs_need_caller(void);
 /* Start the helper thread unless there is one; false: none can be had, or an attempt has failed a short while ago. */
 bool quiesce__helper_ensure(void);
 /* Sum of what @of says of every job that is listed or being stepped; under the lock.  In fork handlers without it. */

@@ -477,7 +477,7 @@ void quiesce_synchronize_rcu(void)
 	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
 		return;
 	quiesce__rcu_wait(QUIESCE_PLAIN);
-	quiesce__reclaim_here(false);
+	quiesce__free_here();
 }
 
 void quiesce_synchronize_rcu_expedited(void)
@@ -485,7 +485,7 @@ void quiesce_synchronize_rcu_expedited(void)
 	if (wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
 		return;
 	quiesce__rcu_wait(QUIESCE_EXPEDITED);
-	quiesce__reclaim_here(false);
+	quiesce__free_here();
 }
 
 /* ---- cookies ---- */

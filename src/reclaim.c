@@ -50,7 +50,7 @@ static void tell(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 		return;
 	hurry();
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && quiesce__may_sleep(self)) /* Relaxed: a setting. */
-		quiesce__throttle(PLATFORM_FOREVER);
+		quiesce__throttle(PLATFORM_FOREVER, false);
 }
 
 /* The worker need not wait for more. */
@@ -194,7 +194,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
 		queued(self, queue, bytes);
 		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
-			quiesce__throttle(PLATFORM_FOREVER);
+			quiesce__throttle(PLATFORM_FOREVER, false);
 		return;
 	}
 	quiesce__init();

@@ -10,8 +10,8 @@
 /* Let the worker run a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
 bool quiesce__reclaim_has_worker(void);
-/* The caller may sleep.  Where no worker can be had, reclaim: plain frees, and if @callbacks all the rest. */
-void quiesce__reclaim_here(bool callbacks);
+/* The caller may sleep, but not run callbacks: where no worker could be had, free what needs none. */
+void quiesce__free_here(void);
 /* Has every callback of call_rcu() that this thread can know of run? */
 bool quiesce__nothing_queued(void);
 /* Would a wait for callbacks be one for oneself?  Then it is reported. */

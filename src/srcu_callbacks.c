@@ -184,7 +184,7 @@ static QUIESCE_COLD void hurry(struct quiesce__srcu_update *u)
 	quiesce__srcu_start(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
-		quiesce__throttle(THROTTLE_NS);
+		quiesce__throttle(THROTTLE_NS, false);
 }
 
 void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)

@@ -199,7 +199,7 @@ QUIESCE_API void quiesce_synchronize_rcu_expedited(void);
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
  *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.  Creates no thread and runs no
- *   callback; where no worker thread can be had it frees what kfree_rcu() has queued.
+ *   callback; where no worker thread could be had it frees what kfree_rcu() has queued.
  * Cost: one membarrier, and sleep while a reader is in the way.  Readers that are
  *   in the way for 50 us are made to give up the CPU; see quiesce_set_yield().
  * Orders: full fence before and after.

@@ -409,7 +409,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 	do /* Relaxed: as above.  Who wishes last is heard: otherwise one would make it smaller and the other larger, for ever. */
 		result = reserve_step(table, lines, &turn);
 	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
-	quiesce__reclaim_here(false);
+	quiesce__free_here();
 	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines) /* Relaxed: what could not be had is no wish any more. */
 		quiesce_store_relaxed(&table->min_lines, before);           /* Relaxed: as above. */
 	return result < 0 ? result : 0;

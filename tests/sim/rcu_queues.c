@@ -145,12 +145,8 @@ static void setup_locked_no_worker(void)
 
 static void queue_big(void *nr)
 {
-	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
-		struct item *old = world_replace();
-
-		nr_queued++;
-		call_rcu_sized(&old->head, world_free_head, 70000);
-	}
+	for (intptr_t i = 0; i < (intptr_t)nr; i++)
+		retire_sized(world_replace(), check_and_free, 70000);
 }
 
 static void queue_big_throttled(void *nr)
@@ -185,6 +181,13 @@ static void setup_ceiling(void)
 	world_readers(1);
 	sim_spawn(queue_big, (void *)3, "queuer");
 	sim_spawn(queue_big, (void *)3, "queuer");
+}
+
+static void setup_ceiling_no_worker(void)
+{
+	sim_config()->thread_start_failures = -1;
+	setup_ceiling();
+	sim_spawn(throttle_at, (void *)6, "throttled");
 }
 
 static void finish_ceiling(void)
@@ -333,6 +336,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	{ .name = "locked_no_worker", .what = "... without a worker", .setup = setup_locked_no_worker,
 	  .finish = finish_all_run },
 	{ .name = "ceiling", .what = "more garbage than allowed, and calls throttle", .setup = setup_ceiling,
+	  .finish = finish_ceiling, .must_see = "a thread that waits for less garbage" },
+	{ .name = "ceiling_no_worker", .what = "... without a worker: no call waits for callbacks", .setup = setup_ceiling_no_worker,
 	  .finish = finish_ceiling, .must_see = "a thread that waits for less garbage" },
 	{ .name = "throttle", .what = "rcu_throttle()", .setup = setup_throttle, .finish = finish_ceiling,
 	  .must_see = "a thread that waits for less garbage" },

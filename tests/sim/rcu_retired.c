@@ -16,13 +16,18 @@ void check_and_free(struct rcu_head *head)
 	world_free(item);
 }
 
-void retire(struct item *old, void (*callback)(struct rcu_head *head))
+void retire_sized(struct item *old, void (*callback)(struct rcu_head *head), size_t bytes)
 {
 	nr_queued++;
 	sim_data_write(LAST_WORDS_OF(old), LAST_WORDS);
 	in_call[sim_self()] = true;
-	call_rcu(&old->head, callback);
+	call_rcu_sized(&old->head, callback, bytes);
 	in_call[sim_self()] = false;
+}
+
+void retire(struct item *old, void (*callback)(struct rcu_head *head))
+{
+	retire_sized(old, callback, QUIESCE_OBJECT_BYTES);
 }
 
 void queue_one(void)

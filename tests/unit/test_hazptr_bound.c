@@ -246,22 +246,6 @@ static void shutdown_beside_a_barrier(void **state)
 
 /* ---- rest ---- */
 
-static long voluntary_switches(pid_t tid)
-{
-	char path[64], line[256];
-	long n = -1;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof line, file))
-		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
-	fclose(file);
-	return n;
-}
-
 static uint32_t helper_tid;
 
 static void tell_helper_tid(struct hazptr_head *unused)

@@ -12,22 +12,6 @@
 #define NR 20000
 static struct thing object[NR];
 
-static long voluntary_switches(pid_t tid)
-{
-	char path[64], line[256];
-	long n = -1;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof line, file))
-		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
-	fclose(file);
-	return n;
-}
-
 /* ---- in whose thread ---- */
 
 static __thread int mine;

@@ -184,23 +184,8 @@ static void it_runs_where_it_is_told(void **state)
 	assert_true(CPU_EQUAL(&cpus, &all));
 }
 
-/* Nobody queues, nobody waits: the worker must not wake up by itself. */
-static long voluntary_switches(pid_t tid)
-{
-	char path[64], line[256];
-	long n = -1;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof line, file))
-		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
-	fclose(file);
-	return n;
-}
-
 /* However long the way there takes: a worker that goes on waking up keeps us until the watchdog comes. */
+/* Nobody queues, nobody waits: the worker must not wake up by itself. */
 static void it_sleeps_when_idle(void **state)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };

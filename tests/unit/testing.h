@@ -30,6 +30,25 @@
 
 #define WATCHDOG_SECONDS 30
 
+/* ---- threads of the process ---- */
+
+/* How often it went to sleep; -1: there is no such thread. */
+static inline long voluntary_switches(pid_t tid)
+{
+	char path[64], line[256];
+	long n = -1;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof line, file))
+		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	fclose(file);
+	return n;
+}
+
 /* ---- watchdog ---- */
 
 static const char *testing_name = "?";

@@ -124,7 +124,7 @@ const struct subcommand retirescale_command = {
 	       "What is done once for about 1000 objects lies at the edge of p99.9: see the mean and max, or use --batch=512.\n"
 	       "Threads that retire are bound to CPUs, and so is the reader, as long as there are enough. In all scenarios but "
 	       "'idle' threads share one pointer.\n"
-	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr reclaims in batches as they come, "
+	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr_inline reclaims in batches as they come, "
 	       "hazptr_list has all of them looked at at once, with a table of fixed size.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
 	.fits = fits,
