@@ -23,9 +23,16 @@ static bool pass_done(uint64_t number)
 	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.done) - number) >= 0;
 }
 
+/* Has it, or a newer one, run callbacks? */
+static bool pass_ran(uint64_t number)
+{
+	/* CB4: acquire, pairs with CB4 in pass_end() */
+	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.ran) - number) >= 0;
+}
+
 bool quiesce__pass_wanted(void)
 {
-	return !pass_done(quiesce_load_relaxed(&quiesce__pass.wanted)); /* Relaxed: its waiter wakes the worker. */
+	return !pass_ran(quiesce_load_relaxed(&quiesce__pass.wanted)); /* Relaxed: its waiter wakes the worker. */
 }
 
 static void want_pass(uint64_t number)
@@ -40,7 +47,7 @@ static void want_pass(uint64_t number)
 
 static bool wait_for_pass(uint64_t number, uint64_t deadline)
 {
-	while (!pass_done(number)) {
+	while (!pass_ran(number)) {
 		/* CB4: acquire, pairs with CB4 in pass_end() */
 		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
 		uint64_t now = deadline ? platform_now_ns() : 0;
@@ -49,12 +56,12 @@ static bool wait_for_pass(uint64_t number, uint64_t deadline)
 			return false;
 		if (!quiesce__worker_ensure()) {
 			quiesce__pass_yourself(true);
-			if (!pass_done(number))
+			if (!pass_ran(number))
 				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
 			continue;
 		}
 		quiesce__worker_wake();
-		if (!pass_done(number))
+		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
 					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
 	}
@@ -85,7 +92,8 @@ bool quiesce__nothing_queued(void)
 {
 	uint64_t begun = quiesce_load_relaxed(&quiesce__pass.begun); /* Relaxed: compared again. */
 
-	if (!pass_done(begun) || quiesce__queues_listed() || quiesce__linger_due() != PLATFORM_FOREVER)
+	if (!pass_done(begun) || quiesce__queues_listed() || quiesce__pass_carries() ||
+	    quiesce__linger_due() != PLATFORM_FOREVER)
 		return false;
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
@@ -120,10 +128,10 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait(0);
 }
 
-static void passes_here(bool callbacks)
+static void passes_here(void)
 {
 	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
-		quiesce__pass_yourself(callbacks);
+		quiesce__pass_yourself(true);
 }
 
 void quiesce__free_here(void)
@@ -131,8 +139,8 @@ void quiesce__free_here(void)
 	/* Relaxed: a hint, and without a failure there is a worker. */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce__worker.failures) == 0) || quiesce__reclaim_has_worker())
 		return;
-	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
-		passes_here(false);
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
+		quiesce__pass_yourself(false);
 }
 
 /* ---- rcu_throttle() ---- */
@@ -206,7 +214,7 @@ void quiesce_rcu_throttle(void)
 		quiesce__queue_tell(self->queue);
 	quiesce__jobs_take_steps();
 	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
-		passes_here(true);
+		passes_here();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
 		quiesce__throttle(PLATFORM_FOREVER, true);
 }

@@ -5,10 +5,12 @@
  * I2. A callback is taken from its queue (@taken) before it runs and counted (@run) after it returned, so after a fork
  *     nothing runs twice.  An object is taken before it is freed; one that another thread was freeing counts as freed.
  * I3. One pass at a time (pass.lock).  Callers make passes only while there is no worker; whoever finds the lock taken
- *     sets @again, and its holder goes on.
+ *     sets @again, and its holder goes on, if it may run callbacks.
  * I4. A queue is unlisted before its snapshot, and looked at once more after the heavy fence of the grace period (with full
  *     fences the exchange that unlists is enough).  So its owner has seen that it is not listed, or the pass sees what it
  *     appended and lists it (CB3).
+ *     An owner that is just listing it may be preempted before it pushes it: the next pass begins with it anyway, so that a
+ *     barrier for what that owner had queued before does not depend on where it was preempted.
  * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
  * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
  *
@@ -36,6 +38,7 @@ struct quiesce__pass quiesce__pass;
 static struct {
 	struct quiesce__queue *queues;    /* of this pass */
 	struct quiesce__queue *lingering; /* those with frees that are ready */
+	struct quiesce__queue *carried;   /* not empty, and their owners are just listing them: the next pass takes them anyway */
 	uint64_t linger_at;               /* when they are to be visited */
 	struct rcu_head *taken_spill;     /* of this pass, before its grace period */
 	struct rcu_head *ready_spill;     /* and after it */
@@ -101,14 +104,15 @@ static void take_spill(struct rcu_head **list)
 }
 
 /* I4. */
-static void take_queue(struct quiesce__queue *queue)
+static void take_unlisted(struct quiesce__queue *queue)
 {
 	uint64_t taken;
 
-	/* CB3: full, pairs with CB3 in queued() and quiesce__queue_leave() and quiesce__queue_list() */
-	queue->gone |= quiesce_xchg(CB3, &queue->listed, QUIESCE_UNLISTED) == QUIESCE_LISTED_LAST;
-	queue->next_in_pass = pass.queues;
-	pass.queues = queue;
+	if (!queue->in_pass) {
+		queue->in_pass = true;
+		queue->next_in_pass = pass.queues;
+		pass.queues = queue;
+	}
 	count_visit();
 	take_spill(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
@@ -119,6 +123,26 @@ static void take_queue(struct quiesce__queue *queue)
 		pass.most = taken;
 	/* I4 needs it where there is an owner. */
 	pass.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
+}
+
+static void take_queue(struct quiesce__queue *queue)
+{
+	/* CB3: full, pairs with CB3 in queued() and quiesce__queue_leave() and quiesce__queue_list() */
+	queue->gone |= quiesce_xchg(CB3, &queue->listed, QUIESCE_UNLISTED) == QUIESCE_LISTED_LAST;
+	take_unlisted(queue);
+}
+
+/* In the lists, too, sooner or later: then it is taken once more. */
+static void take_carried(void)
+{
+	struct quiesce__queue *queue, *next = pass.carried;
+
+	quiesce_store_relaxed(&pass.carried, NULL); /* Relaxed: begun was raised before. */
+	while ((queue = next)) {
+		next = queue->next_carried;
+		queue->carried = false;
+		take_unlisted(queue);
+	}
 }
 
 static void take_listed(struct quiesce__shard *shard)
@@ -140,6 +164,7 @@ static void take_all(void)
 	pass.most = 0;
 	pass.needs_gp = pass.came_back = false;
 	pass.spill_bytes_taken = 0;
+	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
 
@@ -306,12 +331,23 @@ static bool anything_new(const struct quiesce__queue *queue)
 	       quiesce_load_relaxed(&queue->frees.queued) != queue->frees_snap.nr || quiesce_load_relaxed(&queue->spill);
 }
 
+/* Its owner says that it lists @queue, but need not have pushed it yet, and may be preempted for long. */
+static void carry(struct quiesce__queue *queue)
+{
+	if (queue->carried || QUIESCE_MUTANT(cb_carry_forgotten))
+		return;
+	queue->carried = true;
+	queue->next_carried = pass.carried;
+	quiesce_store_relaxed(&pass.carried, queue); /* Relaxed: the end of the pass is a release. */
+}
+
 /* Nothing is left of what was taken: is anything new, or is that all? */
 static void settle(struct quiesce__queue *queue)
 {
-	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
-		quiesce__queue_list(queue);
-	if (queue->gone && !queue->lingers && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED) /* Relaxed: no owner. */
+	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked) && !quiesce__queue_list(queue))
+		carry(queue);
+	/* Relaxed: no owner. */
+	if (queue->gone && !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
 		quiesce__queue_free(queue);
 }
 
@@ -345,6 +381,7 @@ static void reclaim(bool callbacks, bool all)
 	}
 	for (struct quiesce__queue *queue = pass.queues; queue; queue = next) {
 		next = queue->next_in_pass;
+		queue->in_pass = false;
 		reclaim_queue(queue, callbacks, all);
 	}
 	pass.queues = NULL;
@@ -378,6 +415,11 @@ static void visit_lingering(bool all)
 	}
 }
 
+bool quiesce__pass_carries(void)
+{
+	return quiesce_load_relaxed(&pass.carried) != NULL; /* Relaxed: of the newest pass that was seen to be done. */
+}
+
 uint64_t quiesce__linger_due(void)
 {
 	return quiesce_load_relaxed(&pass.linger_at); /* Relaxed: of the newest pass that was seen to be done. */
@@ -394,8 +436,11 @@ static uint64_t pass_begin(void)
 	return number;
 }
 
-static void pass_end(uint64_t number)
+static void pass_end(uint64_t number, bool callbacks)
 {
+	if (callbacks || QUIESCE_MUTANT(cb_barrier_any_pass))
+		/* CB4: release, pairs with CB4 in pass_ran() */
+		quiesce_store_release(CB4, &quiesce__pass.ran, number);
 	/* CB4: release, pairs with CB4 in pass_done() */
 	quiesce_store_release(CB4, &quiesce__pass.done, number);
 	/* CB4: full, pairs with CB4 in quiesce__pass_wait() */
@@ -445,7 +490,7 @@ void quiesce__pass_run(bool callbacks)
 	reclaim(callbacks, all);
 	if (all || platform_now_ns() >= quiesce__linger_due())
 		visit_lingering(all);
-	pass_end(number);
+	pass_end(number, callbacks);
 }
 
 static bool pass_trylock(void)
@@ -465,43 +510,12 @@ void quiesce__pass_yourself(bool callbacks)
 		quiesce_xchg(CB8, &quiesce__pass.again, 0);
 		quiesce__pass_run(callbacks);
 		quiesce__unlock(&quiesce__pass.lock);
+		if (!callbacks)
+			break; /* who waits for callbacks comes again, and would find the lock taken each time */
 	}
-}
-
-/* ---- the end of an owner ---- */
-
-/* As the owner sees it. */
-static bool is_empty(const struct quiesce__queue *queue)
-{
-	/* Relaxed throughout: what has been taken meanwhile is in the pass that takes it. */
-	return quiesce_load_relaxed(&queue->running.taken) == queue->callbacks.queued &&
-	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
-}
-
-/* At once if nobody makes a pass; where there is no worker, whoever finds the lock taken believes that somebody does. */
-static bool free_at_once(struct quiesce__queue *queue)
-{
-	bool idle;
-
-	if (!quiesce__reclaim_has_worker() || !quiesce__trylock(&quiesce__pass.lock))
-		return false;
-	/* Relaxed: the owner asks. */
-	idle = !queue->lingers && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
-	if (idle)
-		quiesce__queue_free(queue);
-	quiesce__unlock(&quiesce__pass.lock);
-	return idle;
-}
-
-/* True if there is something in it that nobody may have been woken for: the pass that has just looked left it to us. */
-bool quiesce__queue_end(struct quiesce__queue *queue)
-{
-	bool empty = is_empty(queue);
-
-	if (empty && free_at_once(queue))
-		return false;
-	quiesce__queue_leave(queue);
-	return !empty;
+	/* A worker that was started meanwhile may have looked at the lists while they were empty. */
+	if (quiesce__queues_listed() && quiesce__reclaim_has_worker() && !QUIESCE_MUTANT(cb_left_unwoken))
+		quiesce__worker_wake();
 }
 
 /* ---- fork ---- */
@@ -523,11 +537,12 @@ static void recount_spills(uint64_t spilled, uint64_t left, bool in_callback)
 }
 
 /* The owner, too, begins anew: so that it sees to it that there is a worker. */
-static void list_in_child(struct quiesce__queue *queue)
+static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
 	quiesce__lock_reset(&queue->lock);
 	queue->run = queue->running.taken;
-	queue->lingers = false;
+	queue->lingers = queue->carried = false;
+	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
 	queue->told = quiesce__queue_bytes(queue);
@@ -547,10 +562,10 @@ void quiesce__pass_fork_child(void)
 	quiesce__lock_reset(&quiesce__pass.lock);
 	quiesce__pass.lock.word = in_callback;
 	quiesce__pass.waiting = quiesce__pass.again = quiesce__pass.running = 0;
-	quiesce__pass.wanted = quiesce__pass.done;
+	quiesce__pass.wanted = quiesce__pass.ran;
 	if (!in_callback)
 		pass.queues = NULL;
-	pass.lingering = NULL;
+	pass.lingering = pass.carried = NULL;
 	pass.linger_at = PLATFORM_FOREVER;
 	quiesce__garbage = -(int64_t)pass.spill_bytes_out; /* counted anew */
 	spill_again();
@@ -563,7 +578,7 @@ void quiesce__pass_fork_child(void)
 	for (struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
 		spilled += queue->spilled;
 		left += list_length(queue->spill);
-		list_in_child(queue);
+		list_in_child(queue, in_callback);
 	}
 	self->queue = NULL;
 	recount_spills(spilled, left, in_callback);

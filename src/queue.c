@@ -177,6 +177,42 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		quiesce__queue_tell_freed(queue);
 }
 
+/* ---- the end of an owner ---- */
+
+/* As the owner sees it. */
+static bool is_empty(const struct quiesce__queue *queue)
+{
+	/* Relaxed throughout: what has been taken meanwhile is in the pass that takes it. */
+	return quiesce_load_relaxed(&queue->running.taken) == queue->callbacks.queued &&
+	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
+}
+
+/* At once if nobody makes a pass; where there is no worker, whoever finds the lock taken believes that somebody does. */
+static bool free_at_once(struct quiesce__queue *queue)
+{
+	bool idle;
+
+	if (!quiesce__reclaim_has_worker() || !quiesce__trylock(&quiesce__pass.lock))
+		return false;
+	/* Relaxed: the owner asks. */
+	idle = !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
+	if (idle)
+		quiesce__queue_free(queue);
+	quiesce__unlock(&quiesce__pass.lock);
+	return idle;
+}
+
+/* True if there is something in it that nobody may have been woken for: the pass that has just looked left it to us. */
+bool quiesce__queue_end(struct quiesce__queue *queue)
+{
+	bool empty = is_empty(queue);
+
+	if (empty && free_at_once(queue))
+		return false;
+	quiesce__queue_leave(queue);
+	return !empty;
+}
+
 /* ---- statistics: relaxed throughout.  What has run is read before what was queued, so that the difference never misses
  * an object. ---- */
 

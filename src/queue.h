@@ -9,8 +9,8 @@
  *   pass:   take the lists; each queue: not listed, snapshot -> grace period -> frees are ready, callbacks run,
  *           what came meanwhile is listed again
  *
- * I1. A queue that has something is listed, or in the pass that is being made, or its owner is just listing it (CB3, and
- *     the heavy fence of the pass's grace period); or it has frees that are ready, and lingers.
+ * I1. A queue that has something is listed, or in the pass that is being made, or carried to the next pass because its owner
+ *     is just listing it (CB3, and the heavy fence of the pass's grace period); or it has frees that are ready, and lingers.
  * I2. What is ready was queued before the snapshot of a pass whose grace period is over.
  */
 #ifndef QUIESCE_QUEUE_H
@@ -57,7 +57,9 @@ struct quiesce__queue {
 	uint64_t seen_taken; /* of @freeing, at the last visit */
 	bool gone;           /* the owner has exited: the pass may free the queue */
 	bool lingers;
-	struct quiesce__queue *next_in_pass, *next_lingering;
+	bool in_pass; /* in the list of this pass */
+	bool carried; /* the next pass begins with it, listed or not */
+	struct quiesce__queue *next_in_pass, *next_lingering, *next_carried;
 	struct quiesce__queue *next, *prev; /* of all; under queues.lock */
 };
 

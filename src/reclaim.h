@@ -42,6 +42,7 @@ bool quiesce__gate_try_enter(uint32_t *running);
 struct quiesce__pass {
 	struct quiesce__lock lock; /* held for a whole pass, grace period and callbacks included */
 	uint64_t begun, done;
+	uint64_t ran; /* the newest that is done, and ran callbacks */
 	uint64_t wanted;    /* the newest that somebody waits for */
 	uint32_t done_word; /* futex that changes with every pass */
 	uint32_t waiting;   /* callers that wait for a pass */
@@ -54,6 +55,8 @@ extern struct quiesce__pass quiesce__pass;
 void quiesce__pass_run(bool callbacks);
 /* When a pass is due to free what owners have not come back for; PLATFORM_FOREVER: nothing is left to them. */
 uint64_t quiesce__linger_due(void);
+/* Does the next pass begin with a queue that need not be listed? */
+bool quiesce__pass_carries(void);
 /* Run a pass here, or see to it that whoever runs one runs another. */
 void quiesce__pass_yourself(bool callbacks);
 /* Take part in a pass that begins after this call; false at @deadline (0: none). */

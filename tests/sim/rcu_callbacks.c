@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_callbacks.c - scenarios: deferred reclamation, with and without its worker. */
+#include "reclaim.h"
 #include "rcu_retired.h"
 
 /* With pauses, so that the worker goes to sleep in between. */
@@ -113,6 +114,55 @@ static void setup_barrier_others(void)
 	sim_spawn(world_reader, NULL, "reader");
 }
 
+/* Who queues goes on; each barrier waits for what it can know of. */
+static struct item *told[5];
+static uint64_t nr_told;
+
+static void queue_and_tell_each(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < 5; i++) {
+		told[i] = world_replace();
+		retire(told[i], check_and_free);
+		quiesce_store_release(RU3, &nr_told, i + 1);
+	}
+	rcu_barrier();
+}
+
+static void wait_for_each(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 4; k++) {
+		uint64_t nr = quiesce_load_acquire(RU3, &nr_told);
+
+		rcu_barrier();
+		for (uint64_t i = 0; i < nr; i++)
+			sim_assert(sim_obj_is_free(told[i]->id));
+	}
+}
+
+static void setup_barrier_each(void)
+{
+	world_begin();
+	sim_spawn(queue_and_tell_each, NULL, "queuer");
+	sim_spawn(wait_for_each, NULL, "waiter");
+}
+
+/* Passes of who may not run callbacks are not what a barrier waits for. */
+static void synchronizer(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		synchronize_rcu();
+}
+
+static void setup_barrier_beside_passes(void)
+{
+	sim_config()->thread_start_failures = -1;
+	setup_barrier_each();
+	sim_spawn(synchronizer, NULL, "synchronizer");
+}
+
 /* What callbacks did is visible after the barrier. */
 static uint64_t by_callback;
 
@@ -182,6 +232,26 @@ static void setup_worker_later(void)
 {
 	sim_config()->thread_start_failures = 1;
 	setup_barrier();
+}
+
+/* Starts have failed, and few attempts are left until the next is made.  If there is a worker at the end, it has left
+ * nothing. */
+static void setup_worker_later_idle(void)
+{
+	world_begin();
+	quiesce__worker.failures = 62;
+	for (int i = 0; i < 3; i++)
+		sim_spawn(queuer, (void *)2, "queuer");
+	sim_spawn(synchronizer, NULL, "synchronizer");
+}
+
+static void finish_worker_later_idle(void)
+{
+	if (!quiesce__reclaim_has_worker())
+		return;
+	sim_saw();
+	if (world_nr_freed != nr_queued)
+		sim_fail("%d callbacks queued, %d have run, and the worker sleeps", nr_queued, world_nr_freed);
 }
 
 static void setup_full_fence_callbacks(void)
@@ -366,12 +436,18 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "barrier", .what = "rcu_barrier() of two threads", .setup = setup_barrier, .finish = finish_all_run },
 	{ .name = "barrier_others", .what = "rcu_barrier() for another thread's callback", .setup = setup_barrier_others,
 	  .finish = finish_all_run },
+	{ .name = "barrier_each", .what = "... while that thread queues more", .setup = setup_barrier_each,
+	  .finish = finish_all_run },
+	{ .name = "barrier_beside_passes", .what = "no worker, beside passes that run no callbacks",
+	  .setup = setup_barrier_beside_passes, .finish = finish_all_run },
 	{ .name = "barrier_order", .what = "what callbacks wrote is visible", .setup = setup_barrier_order,
 	  .finish = finish_all_run },
 	{ .name = "no_worker", .what = "no thread can be started", .setup = setup_no_worker, .finish = finish_all_run },
 	{ .name = "no_worker_barrier", .what = "... and rcu_barrier()", .setup = setup_no_worker_barrier,
 	  .finish = finish_all_run },
 	{ .name = "worker_later", .what = "the first start fails", .setup = setup_worker_later, .finish = finish_all_run },
+	{ .name = "worker_later_idle", .what = "... and nobody waits for a callback", .setup = setup_worker_later_idle,
+	  .finish = finish_worker_later_idle, .must_see = "a worker" },
 	{ .name = "full_fence_callbacks", .what = "no membarrier", .setup = setup_full_fence_callbacks,
 	  .finish = finish_all_run },
 	{ .name = "full_fence_slow", .what = "no membarrier, the worker sleeps in between", .setup = setup_full_fence_slow,
@@ -390,6 +466,5 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	  .finish = finish_all_run },
 	{ .name = "shutdown_twice", .what = "two threads shut down", .setup = setup_shutdown_twice,
 	  .finish = finish_all_run },
-	{ .name = NULL },
 	{ .name = NULL },
 };

@@ -53,11 +53,14 @@ void finish_all_run(void)
 
 void throttle_at(void *nr)
 {
+	uint32_t never = 0;
+
+	/* Asleep, so that time goes on for those that wait for it. */
 	while (nr_queued < (intptr_t)nr)
-		platform_yield();
+		platform_futex_wait(&never, 0, 10000000);
 	rcu_throttle();
 	while (world_nr_freed < nr_queued) { /* who retires last may not have queued it yet */
-		platform_yield();
+		platform_futex_wait(&never, 0, 10000000);
 		rcu_throttle();
 	}
 }
