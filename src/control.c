@@ -262,7 +262,6 @@ void quiesce__fork_prepare(void)
 	quiesce__reclaim_fork_prepare();
 	quiesce__retired_fork_prepare();
 	quiesce__shazptr_fork_prepare();
-	quiesce__rcu_fork_prepare();
 	quiesce__lock(&quiesce__readers.lock);
 	quiesce__helper_fork_prepare();
 	quiesce__percpu_fork_prepare();
@@ -278,7 +277,6 @@ void quiesce__fork_parent(void)
 	quiesce__percpu_fork_parent();
 	quiesce__helper_fork_parent();
 	quiesce__unlock(&quiesce__readers.lock);
-	quiesce__rcu_fork_parent();
 	quiesce__shazptr_fork_parent();
 	quiesce__retired_fork_parent();
 	quiesce__reclaim_fork_parent();

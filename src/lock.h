@@ -3,7 +3,7 @@
  *
  * Guards short critical sections of the ground floor; never held while sleeping for
  * readers, allocating, or running foreign code, except pass.lock, which is held for
- * just that.  Order: pass.lock, queues.lock, scan.lock, gp.lock, readers.lock.
+ * just that.  Order: pass.lock, queues.lock, scan.lock, readers.lock.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
@@ -12,6 +12,16 @@
 
 void quiesce__lock_slow(struct quiesce__lock *lock);
 
+/* The simulator stops nobody for good who holds one. */
+#if defined(QUIESCE_SIM)
+void sim__locks(int by);
+#else
+static inline void sim__locks(int by)
+{
+	(void)by;
+}
+#endif
+
 static inline void quiesce__lock(struct quiesce__lock *lock)
 {
 	uint32_t free = 0;
@@ -19,6 +29,7 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, 1)))
 		quiesce__lock_slow(lock);
+	sim__locks(1);
 }
 
 static inline bool quiesce__trylock(struct quiesce__lock *lock)
@@ -26,7 +37,10 @@ static inline bool quiesce__trylock(struct quiesce__lock *lock)
 	uint32_t free = 0;
 
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
-	return quiesce_cmpxchg(LK1, &lock->word, &free, 1);
+	if (!quiesce_cmpxchg(LK1, &lock->word, &free, 1))
+		return false;
+	sim__locks(1);
+	return true;
 }
 
 static inline void quiesce__unlock(struct quiesce__lock *lock)
@@ -34,6 +48,7 @@ static inline void quiesce__unlock(struct quiesce__lock *lock)
 	/* LK1: release, pairs with LK1 in quiesce__lock() */
 	if (quiesce_unlikely(quiesce_xchg(LK1, &lock->word, 0) == 2))
 		platform_futex_wake(&lock->word, 1);
+	sim__locks(-1);
 }
 
 /* Forget the holder; for a forked child, where it does not exist. */

@@ -19,9 +19,11 @@
 	X(RU6) /* cookie taken | grace period begins */                       \
 	X(RU7) /* notify flag set, then mark read | mark cleared, flag taken */ \
 	X(RU8) /* section without registry entry counted | updater's count */ \
+	X(RU9) /* unlink, then a number taken | a newer one taken, then its fence */ \
 	X(RG1) /* registry entry published | scanner follows it */            \
 	X(RG2) /* number of registry entries grows | scanner reads it */      \
-	X(GP1) /* waiter's result | waiter wakes */                           \
+	X(GP1) /* completed, led; then waiting read | waiting, then completed, led read */ \
+	X(GP2) /* what the leader has done | what the next one does */        \
 	X(HF1) /* caller's stores, then a shared heavy fence | that fence is over */ \
 	X(SH1) /* slot set, then the object found | unlink, then slots read */ \
 	X(SH2) /* last access, then slot cleared | slot read, then free */    \
@@ -102,6 +104,8 @@
 	X(gp_blocks_current, "a reader of the present grace period counts as old")     \
 	X(gp_ignores_uncounted, "sections without registry entry are not waited for")  \
 	X(gp_shares_running, "a caller is content with a grace period already running") \
+	X(gp_completes_older, "completed goes back to the number of a slower one")     \
+	X(gp_trusts_leader, "followers wait for a leader whatever it does")            \
 	X(gp_completed_early, "completed is published before the scan")               \
 	X(nest_ignored, "an inner unlock ends the section")                            \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \

@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu.c - grace periods, and the slow halves of the reader's two calls.
+/* rcu.c - the slow halves of the reader's two calls, and the calls that wait for readers.
  *
- *   reader                               updater
- *   mark = gp            (light fence)   unlink                 (the caller)
- *   ... section ...                      heavy fence            RU1
- *   mark = 0             (release)       gp = number + 1
- *                                        every mark: outside, or number not older?  (acquire, RU2)
- *                                        completed = number     RU5
+ * Grace periods, with the reader's half of the protocol beside the updater's: rcu_gp.c.
  *
- * I1. A mark that is inside and older than gp began before gp advanced: wait for it.
- * I2. A mark that carries the new number was set after the reader's share of the
- *     heavy fence, so its section sees the unlinking: ignore it.  This needs the
- *     advance to come after the fence.
- * I3. A mark set before the reader's share of the fence is visible to the scan.
- * I4. An old number stored late only makes an updater wait in vain.
- * I5. One grace period at a time.  Callers queue; the leader takes the whole queue
- *     and runs one grace period for all of it, then hands over to the new head.
- *     A caller that queues while a grace period runs needs the next one.
- * I6. Because the unlock is a release and the poll an acquire, no closing fence.
- *
- * RU1  mark set, then the section's reads       | unlink, then marks are read
- * RU2  the section's accesses, then mark cleared | mark read, then the caller frees
- * RU5  scan over, then completed                | completed read, then the poller frees
- * RU6  unlink, then started read (a cookie)     | started set, then marks are read
  * RU8  uncounted++ then reads; accesses then uncounted-- | unlink, then count read; then free
- * GP1  result for a waiter                      | the waiter returns
- *
- * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, for the
- * idea of a reader without fences; the numbering and the single membarrier are ours and argued in docs/design/rcu.md.
  */
 #include "rcu.h"
 #include "reclaim.h"
 #include "slots.h"
-
-#if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
-#define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
-#else
-#define FIRST_NUMBER 1ull
-#endif
-#define WORD(number) ((number) << 16 | 1)
-#define COOKIE_VALID (1ull << 48) /* tells a cookie from get_completed_synchronize_rcu() */
-
-struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
 #if !defined(QUIESCE_SIM)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
@@ -49,22 +15,6 @@ __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-
 	.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
 };
 #endif
-
-enum { GP_WAITING, GP_LEAD, GP_DONE };
-
-struct gp_waiter {
-	struct gp_waiter *next;
-	uint32_t state;
-	enum quiesce__haste haste;
-};
-
-static struct {
-	struct quiesce__lock lock; /* guards the queue and @led */
-	struct gp_waiter *head, **tail;
-	bool led;           /* somebody runs a grace period or is about to */
-	uint64_t started;   /* number of the newest grace period begun; written by the leader */
-	uint64_t completed; /* and ended */
-} gp = { .tail = &gp.head, .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
 void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
@@ -282,178 +232,6 @@ void quiesce__rcu_unlock_debug(void)
 		quiesce__self()->site = NULL;
 }
 
-/* ---- grace periods ---- */
-
-static bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
-{
-	/* RU2: acquire, pairs with RU2 in rcu_read_unlock() */
-	uint64_t word = quiesce_load_acquire(RU2, &tls->rcu_word);
-
-	if (!(word & QUIESCE_RCU_DEPTH))
-		return false;
-	if (QUIESCE_MUTANT(gp_blocks_current))
-		return (int64_t)((word & ~0xffffull) - (number << 16)) <= 0;
-	return (int64_t)((word & ~0xffffull) - (number << 16)) < 0;
-}
-
-static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
-{
-	while (quiesce__rcu_blocks(tls, number)) {
-		/* Relaxed: the exchange decides. */
-		uint64_t word = quiesce_load_relaxed(&tls->rcu_word);
-
-		if (!(word & QUIESCE_RCU_DEPTH))
-			continue;
-		/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
-		if ((word & QUIESCE_RCU_SLOW) || quiesce_cmpxchg(RU7, &tls->rcu_word, &word, word | QUIESCE_RCU_SLOW))
-			return quiesce__rcu_blocks(tls, number);
-	}
-	return false;
-}
-
-static void hurry_readers(bool on)
-{
-	/* Relaxed: the leader's own word; readers may see the bit late. */
-	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
-
-	quiesce_store_relaxed(&quiesce_rcu_v1.gp, on ? word | QUIESCE_RCU_SLOW : word & ~QUIESCE_RCU_SLOW);
-}
-
-static const struct quiesce__scan_ops rcu_scan = {
-	.blocks = quiesce__rcu_blocks,
-	.ask = ask_for_slow_unlock,
-	.hurry = hurry_readers,
-	.name = "RCU grace period",
-};
-
-static void publish_number(uint64_t number)
-{
-	/* Relaxed: I2 needs this after RU1's heavy fence, no more. */
-	quiesce_store_relaxed(&quiesce_rcu_v1.gp, WORD(number));
-}
-
-/* Begin the next grace period; returns its number. */
-static uint64_t gp_advance(void)
-{
-	uint64_t number = (gp.started + 1) & (COOKIE_VALID - 1);
-
-	quiesce_store_relaxed(&gp.started, number); /* Relaxed: the fence follows. */
-	if (QUIESCE_MUTANT(gp_advance_before_fence))
-		publish_number(number);
-	/* RU1: pairs with RU1 in rcu_read_lock() */
-	/* RU6: pairs with RU6 in quiesce__rcu_cookie() */
-	quiesce_fence_heavy(RU1);
-	publish_number(number);
-	return number;
-}
-
-static void gp_complete(uint64_t number)
-{
-	/* RU5: release, pairs with RU5 in quiesce__rcu_cookie_done() */
-	quiesce_store_release(RU5, &gp.completed, number);
-	quiesce__count(grace_periods);
-}
-
-static void gp_run(void)
-{
-	uint64_t number = gp_advance();
-
-	if (QUIESCE_MUTANT(gp_completed_early))
-		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__scan_wait(&rcu_scan, number);
-	gp_complete(number);
-}
-
-/* Under gp.lock: take the whole queue.  Who joins it later presses the wait for these, not the one before. */
-static struct gp_waiter *take_queue(void)
-{
-	struct gp_waiter *all = gp.head;
-	enum quiesce__haste haste = QUIESCE_PATIENT;
-
-	for (struct gp_waiter *w = all; w; w = w->next)
-		haste = w->haste > haste ? w->haste : haste;
-	quiesce__scan_haste(haste);
-	gp.head = NULL;
-	gp.tail = &gp.head;
-	return all;
-}
-
-static void tell(struct gp_waiter *w, uint32_t state)
-{
-	/* GP1: release, pairs with GP1 in enter_queue() */
-	quiesce_store_release(GP1, &w->state, state);
-	/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
-	platform_futex_wake(&w->state, 1);
-}
-
-/* Stop leading; the head of the queue, if any, goes on. */
-static void hand_over(void)
-{
-	struct gp_waiter *next;
-
-	quiesce__lock(&gp.lock);
-	next = gp.head;
-	gp.led = next != NULL;
-	quiesce__unlock(&gp.lock);
-	if (next)
-		tell(next, GP_LEAD);
-}
-
-/* Run one grace period for everybody in the queue; gp.lock is held and given up. */
-static void gp_lead(const struct gp_waiter *me)
-{
-	struct gp_waiter *batch = take_queue(), *next;
-
-	quiesce__unlock(&gp.lock);
-	gp_run();
-	/* Before the hand-over: who is quick to come back shares the next grace period. */
-	for (; batch; batch = next) {
-		next = batch->next;
-		if (batch != me)
-			tell(batch, GP_DONE);
-	}
-	hand_over();
-}
-
-/* Join the queue.  True with gp.lock held: the caller leads; false: its grace period is over. */
-static bool enter_queue(struct gp_waiter *me)
-{
-	uint32_t state;
-
-	quiesce__lock(&gp.lock);
-	if (QUIESCE_MUTANT(gp_shares_running) && gp.led) {
-		quiesce__unlock(&gp.lock);
-		while (quiesce_load_relaxed(&gp.completed) != quiesce_load_relaxed(&gp.started))
-			platform_yield();
-		return false;
-	}
-	*gp.tail = me;
-	gp.tail = &me->next;
-	if (!gp.led) {
-		gp.led = true;
-		return true;
-	}
-	quiesce__unlock(&gp.lock);
-	quiesce__scan_press(me->haste);
-	/* GP1: acquire, pairs with GP1 in tell() */
-	while ((state = quiesce_load_acquire(GP1, &me->state)) == GP_WAITING)
-		platform_futex_wait(&me->state, GP_WAITING, PLATFORM_FOREVER);
-	if (state == GP_DONE)
-		return false;
-	quiesce__lock(&gp.lock);
-	return true;
-}
-
-void quiesce__rcu_wait(enum quiesce__haste haste)
-{
-	struct gp_waiter me = { .next = NULL, .state = GP_WAITING, .haste = haste };
-
-	quiesce__fork_check();
-	quiesce__used();
-	if (enter_queue(&me))
-		gp_lead(&me);
-}
-
 /* Reports a wait for oneself.  The debug build knows where the section began. */
 static bool wait_is_misuse(const char *what, const void *caller)
 {
@@ -488,27 +266,7 @@ void quiesce_synchronize_rcu_expedited(void)
 	quiesce__free_here();
 }
 
-/* ---- cookies ---- */
-
-uint64_t quiesce__rcu_cookie(void)
-{
-	uint64_t started;
-
-	/* RU6: full, pairs with RU6 in gp_advance() */
-	quiesce_fence_full(RU6);
-	started = quiesce_load_relaxed(&gp.started); /* Relaxed: RU6 orders it. */
-	if (QUIESCE_MUTANT(cookie_now))
-		return started | COOKIE_VALID;
-	return ((started + 1) & (COOKIE_VALID - 1)) | COOKIE_VALID;
-}
-
-bool quiesce__rcu_cookie_done(uint64_t cookie)
-{
-	/* RU5: acquire, pairs with RU5 in gp_complete() */
-	uint64_t completed = quiesce_load_acquire(RU5, &gp.completed);
-
-	return !cookie || (int64_t)((completed << 16) - (cookie << 16)) >= 0;
-}
+/* ---- polling ---- */
 
 struct rcu_gp_seq quiesce_get_state_synchronize_rcu(void)
 {
@@ -527,36 +285,6 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
 	return seq;
 }
 
-/* The number to look for: that of an earlier try, if it covers @cookie, else a new one. */
-static uint64_t number_to_try(uint64_t cookie)
-{
-	/* Relaxed: the leader's own word.  What it holds was published after its fence. */
-	uint64_t published = quiesce_load_relaxed(&quiesce_rcu_v1.gp) >> 16;
-
-	if ((int64_t)((published << 16) - (cookie << 16)) >= 0)
-		return published;
-	return gp_advance();
-}
-
-/* Try a grace period without sleeping, if nobody runs one. */
-static void gp_try(uint64_t cookie)
-{
-	uint64_t number;
-	bool led;
-
-	if (!quiesce__trylock(&gp.lock))
-		return;
-	led = gp.led;
-	gp.led = true;
-	quiesce__unlock(&gp.lock);
-	if (led)
-		return;
-	number = number_to_try(cookie);
-	if (quiesce__scan_try(&rcu_scan, number))
-		gp_complete(number);
-	hand_over();
-}
-
 int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 {
 	bool done;
@@ -564,7 +292,7 @@ int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 	quiesce__fork_check();
 	done = quiesce__rcu_cookie_done(seq.value);
 	if (!done && !quiesce__reclaim_has_worker() && !rcu_read_lock_held()) {
-		gp_try(seq.value);
+		quiesce__rcu_try(seq.value);
 		done = quiesce__rcu_cookie_done(seq.value);
 	}
 	if (done)
@@ -577,24 +305,4 @@ void quiesce_cond_synchronize_rcu(struct rcu_gp_seq seq)
 {
 	if (!quiesce_poll_state_synchronize_rcu(seq))
 		quiesce_synchronize_rcu();
-}
-
-void quiesce__rcu_fork_prepare(void)
-{
-	quiesce__lock(&gp.lock);
-}
-
-void quiesce__rcu_fork_parent(void)
-{
-	quiesce__unlock(&gp.lock);
-}
-
-void quiesce__rcu_fork_child(void)
-{
-	/* Whoever ran a grace period is not in the child; its number stays incomplete, the next one covers it. */
-	quiesce__lock_reset(&gp.lock);
-	gp.head = NULL;
-	gp.tail = &gp.head;
-	gp.led = false;
-	hurry_readers(false);
 }

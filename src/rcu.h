@@ -10,10 +10,10 @@ void quiesce__rcu_wait(enum quiesce__haste haste);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
+/* Try to complete @cookie without sleeping. */
+void quiesce__rcu_try(uint64_t cookie);
 /* The initial state of a thread's TLS block; the simulator makes its own blocks. */
 void quiesce__tls_init(struct quiesce_tls_v1 *tls);
-void quiesce__rcu_fork_prepare(void);
-void quiesce__rcu_fork_parent(void);
 void quiesce__rcu_fork_child(void);
 /* Register the calling thread unless it is; false if that cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);

@@ -31,6 +31,8 @@
 #define REAP_NS 50000000u
 #define PATIENCE_NS 50000u
 #define PATIENT_NS 10000000u /* some time slices of others */
+#define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
+#define WATCH_MAX_NS 8000000u /* longer each time */
 #define HURRY_SHARE 4u
 #define HURRY_PAUSE_MAX_NS 4000000u
 #define HURRY_REST_NS 100000000u /* a thread that sleeps in its section is left to sleep */
@@ -183,7 +185,7 @@ static void hurry(struct wait *w, uint64_t now)
 
 static void sleep_once(struct wait *w)
 {
-	uint64_t now = platform_now_ns();
+	uint64_t now = platform_now_ns(), ns;
 	uint32_t left;
 
 	hurry(w, now);
@@ -192,7 +194,9 @@ static void sleep_once(struct wait *w)
 	if (!left)
 		return;
 	quiesce__count(sleeps);
-	platform_futex_wait(&pending, left, quiesce__patience_sleep(&w->patience, now));
+	ns = quiesce__patience_sleep(&w->patience, now);
+	w->ops->look_by(now + ns);
+	platform_futex_wait(&pending, left, ns);
 }
 
 static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg)
@@ -219,6 +223,7 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 			w->patience.start = now;
 		hurry(w, now);
 		check_stall(w, now);
+		w->ops->look_by(now + PATIENCE_NS);
 		platform_futex_wait(&never, 0, PATIENCE_NS);
 	}
 }
@@ -264,20 +269,60 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
 	quiesce__patience_end(&w.patience);
 }
 
-bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg)
+/* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */
+static bool uncounted_ended(uint32_t *empty)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
+
+	for (uint32_t i = 0; i < 2; i++)
+		/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
+		if (!quiesce_load_acquire(RU8, &rs->uncounted[i]))
+			*empty |= 1u << i;
+	if (*empty == 1 || *empty == 2)
+		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: late is as good. */
+	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_uncounted);
+}
+
+bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty)
+{
 	struct wait w;
 
 	wait_begin(&w, ops, arg);
-	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
-	return look(&w) && !quiesce_load_acquire(RU8, &rs->uncounted[0]) && !quiesce_load_acquire(RU8, &rs->uncounted[1]);
+	return uncounted_ended(empty) && look(&w);
+}
+
+bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
+{
+	uint32_t never = 0, empty = 0;
+	uint64_t ns = WATCH_MIN_NS;
+	struct wait w;
+
+	wait_begin(&w, ops, arg);
+	w.patience.start = platform_now_ns();
+	while (!look(&w) || !uncounted_ended(&empty)) {
+		uint64_t now = platform_now_ns();
+
+		if (enough(than))
+			return false;
+		ops->hurry(false); /* what was begun by somebody who does not run, nobody else ends */
+		check_stall(&w, now);
+		ops->look_by(now + ns);
+		platform_futex_wait(&never, 0, ns);
+		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;
+	}
+	return true;
+}
+
+void quiesce__scan_calm(void)
+{
+	quiesce_store_relaxed(&pressed[QUIESCE_PLAIN], 0);     /* Relaxed: the wait that they are for has not begun. */
+	quiesce_store_relaxed(&pressed[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
 }
 
 void quiesce__scan_haste(enum quiesce__haste how)
 {
-	quiesce_store_relaxed(&pressed[QUIESCE_PLAIN], how == QUIESCE_PLAIN);         /* Relaxed: the caller's own wait. */
-	quiesce_store_relaxed(&pressed[QUIESCE_EXPEDITED], how == QUIESCE_EXPEDITED); /* Relaxed: as above. */
+	if (how != QUIESCE_PATIENT)
+		quiesce_store_relaxed(&pressed[how], 1); /* Relaxed: the caller's own wait. */
 }
 
 void quiesce__scan_press(enum quiesce__haste how)
@@ -292,6 +337,6 @@ void quiesce__scan_press(enum quiesce__haste how)
 void quiesce__scan_fork_child(void)
 {
 	pending = 0;
-	quiesce__scan_haste(QUIESCE_PATIENT);
+	quiesce__scan_calm();
 	hurry_not_before = 0;
 }

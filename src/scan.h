@@ -14,6 +14,8 @@ struct quiesce__scan_ops {
 	bool (*ask)(struct quiesce_tls_v1 *tls, uint64_t arg);
 	/* Make all readers give up the CPU at each outermost unlock, or stop that. */
 	void (*hurry)(bool on);
+	/* The waiter looks again before @when at the latest, if it runs; it is going to sleep. */
+	void (*look_by)(uint64_t when);
 	const char *name; /* for reports */
 };
 
@@ -27,11 +29,16 @@ enum quiesce__haste {
 /* Sleep until no registered thread's mark blocks @arg.  One wait at a time per
  * @ops.  The caller has executed its heavy fence. */
 void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg);
-/* Look once, without sleeping: does nobody block @arg? */
-bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg);
+/* The same beside others: look now and then, ask nobody for a wake-up, make nobody hurry.
+ * False: @enough(@than) said that it is not needed any more. */
+bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than);
+/* Look once, without sleeping: does nobody block @arg?  @empty is 0 at the first look, and kept for the next. */
+bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty);
 /* The calling thread, owner of @r, has cleared a mark that somebody asked for. */
 void quiesce__scan_notify(struct quiesce__reader *r);
-/* The haste of the wait that the caller is about to begin. */
+/* A wait is going to begin; forget who pressed the one before. */
+void quiesce__scan_calm(void);
+/* It has at least that haste. */
 void quiesce__scan_haste(enum quiesce__haste haste);
 /* Somebody wants the wait in progress to have at least this haste. */
 void quiesce__scan_press(enum quiesce__haste haste);

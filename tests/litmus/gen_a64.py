@@ -28,8 +28,8 @@ TOOK_PLACE = r"0:X9=1 /\ 1:X9=1"
 RCU_H = "include/quiesce/rcu.h"
 LOCK_SOURCE = RCU_H + " quiesce__rcu_read_lock quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp)) ; quiesce_fence_light(RU1)"
 UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_unlock quiesce_store_release(RU2, &self->rcu_word, 0)"
-ADVANCE_SOURCE = "src/rcu.c gp_advance quiesce_fence_heavy(RU1) ; publish_number(number)"
-SCAN_SOURCE = "src/rcu.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
+ADVANCE_SOURCE = "src/rcu_gp.c gp_advance quiesce_fence_heavy(RU1) ; publish(number)"
+SCAN_SOURCE = "src/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
 SH_H = "include/quiesce/shazptr.h"
 CLAIM = [["LDAR W5,[X11]"], ["MOV W1,#1", "STLR W1,[X11]"]]
 AGAIN = [["LDAR W3,[X12]"]]
@@ -67,7 +67,7 @@ FAMILIES = [
      r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GP_SOURCES),
     ("gp-advance-first", "The number advances before the fence: too short.",
      "NNNSNN", LOCK + FETCH + USE + UNLOCK, [UNLINK + ADVANCE + HEAVY + SCAN + FREE],
-     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, "src/rcu.c gp_advance QUIESCE_MUTANT(gp_advance_before_fence) ; publish_number(number) ; quiesce_fence_heavy(RU1)"]),
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, "src/rcu_gp.c gp_advance QUIESCE_MUTANT(gp_advance_before_fence) ; publish(number) ; quiesce_fence_heavy(RU1)"]),
     ("gp-late", "The fence before the unlinking: too short.",
      "SSNNNN", LOCK + FETCH + USE + UNLOCK, [HEAVY + UNLINK + ADVANCE + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, ADVANCE_SOURCE]),
@@ -94,13 +94,13 @@ FAMILIES = [
      "NNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["DMB SY", "LDR W3,[X16]"]],
      r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
-     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
-      "src/rcu.c gp_advance quiesce_store_relaxed(&gp.started, number) ; quiesce_fence_heavy(RU1)"]),
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
+      "src/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &gp.started ; quiesce_fence_heavy(RU1)"]),
     ("cookie-no-fence", "The same without the cookie's fence.",
      "SNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["LDR W3,[X16]"]],
      r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
-     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu.c quiesce__rcu_cookie quiesce_fence_full(RU6)"]),
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)"]),
     ("sb", "The bare fence pair without an interrupt: nothing orders the reader.",
      "S", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
      r"0:X3=1 /\ 1:X2=0", [LOCK_SOURCE, SCAN_SOURCE]),

@@ -4,9 +4,10 @@
  * Readers have a store buffer of two entries for their mark, and may take an
  * early look at a pointer (a load before an earlier load).  A membarrier drains
  * the buffers and forgets the early looks one reader after the other, not all
- * at once.  Updaters share grace periods by the queue of src/rcu.c; the last
- * reader registers while grace periods run.  -DPOLL: updater 1 takes a cookie
- * and polls instead of waiting in the queue.
+ * at once.  Updaters share grace periods by their numbers, as in src/rcu_gp.c:
+ * one leads, and each of the others may go on alone; the last reader registers
+ * while grace periods run.  -DPOLL: updater 1 takes a cookie and polls instead
+ * of waiting.  -DSTOP: another leader, which stops for good.
  *
  * Oracle: a reader inside a section never holds a generation of an object that has
  * been freed.  spin also reports a grace period that does not end (invalid end state).
@@ -20,7 +21,7 @@
  *   REG_LATE         reg_late
  *   COMPLETED_EARLY  gp_completed_early (with POLL)
  *   COOKIE_NOW       cookie_now (with POLL)
- *   LOSES_HEAD       hand_over() forgets who queued meanwhile (never ends)
+ *   TRUSTS_LEADER    gp_trusts_leader (with STOP: never ends)
  */
 #ifndef NR
 #define NR 2 /* readers */
@@ -126,9 +127,6 @@ proctype reader(byte i; byte u)
 }
 
 bool led;
-bool queued[NU];
-mtype = { waiting, lead, done };
-mtype state[NU];
 
 #ifdef NO_HEAVY
 #define FENCED 0
@@ -170,92 +168,71 @@ inline count_entries()
 	}
 }
 
+/* A read-modify-write each. */
+inline publish()
+{
+	d_step {
+		if
+		:: gp < number -> gp = number
+		:: else
+		fi
+	}
+}
+inline complete()
+{
+	d_step {
+		if
+		:: completed < number -> completed = number
+		:: else
+		fi;
+		number = 0
+	}
+}
+
 inline run_gp()
 {
 	d_step { number = started + 1; started = number };
 #ifdef ADVANCE_FIRST
-	gp = number;
+	publish();
 #endif
 	heavy();
 #ifndef ADVANCE_FIRST
-	gp = number;
+	publish();
 #endif
 #ifdef COMPLETED_EARLY
 	completed = number;
 #endif
 	count_entries();
 	scan();
-	d_step { completed = number; number = 0 }
+	complete()
 }
 
-/* gp.lock is held within an atomic block. */
-inline hand_over()
+inline lead()
 {
-	atomic {
-#ifdef LOSES_HEAD
-		led = false
-#else
-		if
-		:: queued[0] -> state[0] = lead
-		:: !queued[0] && queued[NU - 1] -> state[NU - 1] = lead
-		:: else -> led = false
-		fi
-#endif
-	}
+	run_gp();
+	led = false
 }
 
-inline take_queue() { d_step { batch0 = queued[0]; batch1 = queued[NU - 1]; queued[0] = false; queued[NU - 1] = false } }
-
-inline tell_batch()
-{
-	atomic {
-		if
-		:: batch0 -> state[0] = done
-		:: else
-		fi;
-		if
-		:: batch1 -> state[NU - 1] = done
-		:: else
-		fi;
-		batch0 = false; batch1 = false
-	}
-}
-
+/* A follower, the last updater, goes on alone when it likes: the leader need not be late. */
 inline synchronize(u)
 {
-	atomic {
-		state[u] = waiting;
-#ifdef SHARES_RUNNING
-		if
-		:: led -> number = started
-		:: else -> queued[u] = true
-		fi;
-		if
-		:: number != 0 -> skip
-		:: number == 0 && !led -> led = true; state[u] = lead
-		fi
-#else
-		queued[u] = true;
-		if
-		:: !led -> led = true; state[u] = lead
-		:: else
-		fi
-#endif
-	}
+	cookie = started;
 #ifdef SHARES_RUNNING
 	if
-	:: number != 0 -> completed >= number; number = 0; state[u] = done
-	:: else
+	:: led -> skip
+	:: else -> cookie++
 	fi;
+#else
+	cookie++;
 #endif
-	if
-	:: state[u] == lead ->
-		take_queue();
-		run_gp();
-		hand_over();
-		tell_batch()
-	:: state[u] == done -> skip
-	fi
+	do
+	:: completed >= cookie -> break
+	:: atomic { completed < cookie && !led -> led = true }; lead()
+#if !defined(TRUSTS_LEADER) && !defined(POLL)
+	:: u == NU - 1 && completed < cookie && led -> run_gp()
+#endif
+	od;
+	cookie = 0
 }
 
 /* A cookie, and whoever polls it tries a grace period itself when nobody leads. */
@@ -267,15 +244,33 @@ inline poll_cookie()
 #endif
 	do
 	:: completed >= cookie -> break
-	:: atomic { completed < cookie && !led -> led = true }; run_gp(); hand_over()
+	:: atomic { completed < cookie && !led -> led = true }; lead()
 	od;
 	cookie = 0
 }
 
+#ifdef STOP
+/* Leads, and stops for good: with the lead, with a number, or with that published. */
+proctype stopper()
+{
+	byte k, number;
+
+	atomic { !led -> led = true };
+	if
+	:: d_step { number = started + 1; started = number };
+		heavy();
+		if
+		:: publish()
+		:: skip
+		fi
+	:: skip
+	fi
+}
+#endif
+
 proctype updater(byte u)
 {
 	byte k, top, number, cookie, n = 0;
-	bool batch0, batch1;
 
 	do
 	:: n < NUPD ->
@@ -312,6 +307,9 @@ init
 		do
 		:: i < NU -> run updater(i); i++
 		:: else -> break
-		od
+		od;
+#ifdef STOP
+		run stopper()
+#endif
 	}
 }

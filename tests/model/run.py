@@ -24,7 +24,8 @@ QUICK = ("rcu_sync", "rwsem", "srcu")  # to search these takes less time than to
 RUNS = [
     ("gp", "NU=1 NUPD=2", [("NO_HEAVY", "RU1:heavy"), ("ADVANCE_FIRST", "gp_advance_before_fence"),
                            ("SKIPS_LAST", "gp_skips_last_reader"), ("NO_WAIT", "gp_no_wait"), ("REG_LATE", "reg_late")]),
-    ("gp", "NLOOP=1", [("SHARES_RUNNING", "gp_shares_running"), ("LOSES_HEAD", "")]),
+    ("gp", "NLOOP=1", [("SHARES_RUNNING", "gp_shares_running")]),
+    ("gp", "NLOOP=1 STOP NU=1", [("TRUSTS_LEADER", "gp_trusts_leader")]),
     ("gp", "NLOOP=1 POLL", [("COMPLETED_EARLY", "gp_completed_early"), ("COOKIE_NOW", "cookie_now")]),
     ("wake", "NLOOP=2", [("UNTIMED", "")]),
     ("wake", "NLOOP=2 EXIT", []),

@@ -31,33 +31,6 @@ static void setup_assign(void)
 	sim_spawn(assigner, NULL, "updater");
 }
 
-static void setup_sharing(void)
-{
-	world_begin();
-	world_readers(driver_readers);
-	for (int i = 0; i < 3; i++)
-		sim_spawn(world_updater, (void *)2, "updater");
-}
-
-static void expediter(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < 2; i++) {
-		struct item *old = world_replace();
-
-		synchronize_rcu_expedited();
-		world_free(old);
-	}
-}
-
-static void setup_expedited(void)
-{
-	world_begin();
-	world_readers(driver_readers);
-	sim_spawn(expediter, NULL, "expediter");
-	sim_spawn(world_updater, (void *)2, "updater");
-}
-
 static void nester(void *unused)
 {
 	(void)unused;
@@ -554,8 +527,6 @@ static void setup_cond(void)
 const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater", .setup = setup_basic },
 	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
-	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
-	{ .name = "expedited", .what = "expedited and plain waits at once", .setup = setup_expedited },
 	{ .name = "nested", .what = "nested sections", .setup = setup_nested },
 	{ .name = "guarantee", .what = "a section is before the end or after the beginning", .setup = setup_guarantee },
 	{ .name = "register", .what = "threads start while an updater works", .setup = setup_register },

@@ -46,7 +46,7 @@ struct buffered {
 	uint32_t clock[SIM_MAX_THREADS];
 };
 
-enum thread_state { THREAD_READY, THREAD_BLOCKED, THREAD_DONE };
+enum thread_state { THREAD_READY, THREAD_BLOCKED, THREAD_STOPPED, THREAD_DONE };
 
 struct thread {
 	struct quiesce_tls_v1 tls __attribute__((aligned(64)));
@@ -58,6 +58,8 @@ struct thread {
 	bool helper;          /* started by the library: a run does not wait for it */
 	bool arm_exit;
 	bool killed;          /* by sim_die() */
+	uint32_t stop_in;     /* scheduling points, then it stops for good; 0: never */
+	uint32_t nr_locks;    /* short locks that it holds */
 	bool timed_out;
 	int priority;
 	uint64_t deadline;    /* while blocked */

@@ -176,12 +176,26 @@ static void run_handler(struct thread *t)
 	t->in_handler = false;
 }
 
+static void stop(struct thread *t)
+{
+	if (M->opt.trace)
+		sim__trace_text("T%d stops for good", M->cur);
+	t->state = THREAD_STOPPED;
+	M->ready &= ~(1u << (t - M->threads));
+	sim__cpu_remove(t);
+	sim__leave();
+}
+
 void sim__point(void)
 {
 	struct thread *t = sim__current();
 
 	if (!t)
 		return;
+	if (t->stop_in > 1)
+		t->stop_in--;
+	else if (t->stop_in && !t->nr_locks)
+		stop(t);
 	sim__leave();
 	if (t->handler && t->signals_left && !t->signals_blocked && !t->in_handler && sim__draw() % 16 == 0)
 		run_handler(t);

@@ -287,6 +287,20 @@ void sim_die(void)
 	__builtin_unreachable();
 }
 
+void sim_stop_within(uint32_t points)
+{
+	sim__current()->stop_in = 1 + sim__draw() % points;
+}
+
+void sim__locks(int by); /* lock.h */
+void sim__locks(int by)
+{
+	struct thread *t = sim__current();
+
+	if (t && (by > 0 || t->nr_locks))
+		t->nr_locks += by;
+}
+
 /* What they have stored the child has, too: it gets memory that no store is under way to. */
 static void vanish(struct thread *t)
 {
@@ -323,7 +337,7 @@ void sim_fork(void)
 bool sim_all_done(void)
 {
 	for (int i = 0; i < M->nr_threads; i++)
-		if (!M->threads[i].helper && M->threads[i].state != THREAD_DONE)
+		if (!M->threads[i].helper && M->threads[i].state < THREAD_STOPPED)
 			return false;
 	return true;
 }

@@ -76,6 +76,9 @@ struct sim_config *sim_config(void);
 int sim_spawn(void (*fn)(void *), void *arg, const char *name);
 /* The calling thread ends without its exit upcall; its memory stays, as after a bare system call. */
 void sim_die(void) __attribute__((noreturn));
+/* The calling thread stops at one of its next @points scheduling points, as if it were never given a CPU again; a run
+ * does not wait for it.  While it holds a short lock it goes on: its priority is inherited. */
+void sim_stop_within(uint32_t points);
 /* This is the child of a fork now: all other threads are gone, where they happened to be. */
 void sim_fork(void);
 int sim_self(void); /* thread number, -1 in setup() and finish() */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_gp.c - scenarios: grace periods of several callers, shared, overlapping, abandoned. */
+#include "rcu_world.h"
+
+static void setup_sharing(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	for (int i = 0; i < 3; i++)
+		sim_spawn(world_updater, (void *)2, "updater");
+}
+
+/* A leader stops anywhere, outside of short locks. */
+static void stops(void *unused)
+{
+	(void)unused;
+	synchronize_rcu(); /* the library is initialised once, as a rule when it is loaded */
+	sim_stop_within(120);
+	for (;;)
+		synchronize_rcu();
+}
+
+static void setup_leader_stops(void)
+{
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(stops, NULL, "leader");
+	for (int i = 0; i < 2; i++)
+		sim_spawn(world_updater, (void *)2, "updater");
+}
+
+static void setup_full_leader_stops(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_leader_stops();
+}
+
+/* What was over stays so, also when one that began earlier ends later. */
+static void looks_again(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct rcu_gp_seq seq = get_state_synchronize_rcu();
+
+		synchronize_rcu();
+		for (int k = 0; k < 3; k++)
+			sim_assert(poll_state_synchronize_rcu(seq));
+	}
+}
+
+static void setup_stays_over(void)
+{
+	world_begin();
+	world_readers(1);
+	for (int i = 0; i < 4; i++)
+		sim_spawn(looks_again, NULL, "updater");
+}
+
+static void expediter(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace();
+
+		synchronize_rcu_expedited();
+		world_free(old);
+	}
+}
+
+static void setup_expedited(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(expediter, NULL, "expediter");
+	sim_spawn(world_updater, (void *)2, "updater");
+}
+
+const struct sim_scenario rcu_gp_scenarios[] = {
+	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
+	{ .name = "leader_stops", .what = "one that leads stops for good", .setup = setup_leader_stops },
+	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "stays_over", .what = "grace periods overlap", .setup = setup_stays_over },
+	{ .name = "expedited", .what = "expedited and plain waits at once", .setup = setup_expedited },
+	{ .name = NULL },
+};
