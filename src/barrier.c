@@ -7,6 +7,7 @@
 #include "helper.h"
 #include "queue.h"
 #include "reclaim.h"
+#include "thread.h"
 
 #define STEP_NS 2000000u
 #define HERE_PASSES 8u /* without a worker: callbacks may retire more */
@@ -136,8 +137,8 @@ static void passes_here(void)
 
 void quiesce__free_here(void)
 {
-	/* Relaxed: a hint, and without a failure there is a worker. */
-	if (quiesce_likely(quiesce_load_relaxed(&quiesce__worker.failures) == 0) || quiesce__reclaim_has_worker())
+	/* Without a failure there is a worker. */
+	if (quiesce_likely(!quiesce__thread_failed(QUIESCE_THREAD_WORKER)) || quiesce__reclaim_has_worker())
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
 		quiesce__pass_yourself(false);

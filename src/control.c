@@ -16,6 +16,7 @@
 #include "reclaim.h"
 #include "shazptr.h"
 #include "srcu_all.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,6 @@ struct quiesce__settings quiesce__settings = {
 	.ceiling = 64u << 20,
 	.stall_ns = 10000000000ull,
 	.yield = 1,
-	.worker_cpu = -1,
 };
 struct quiesce__counters quiesce__counters;
 
@@ -86,6 +86,7 @@ static void fence_from_environment(void)
 
 static void init_all(void)
 {
+	quiesce__threads_init();
 	settings_from_environment();
 	membarrier_status = platform_membarrier_init();
 	fence_from_environment();
@@ -188,15 +189,6 @@ void quiesce_set_throttle(int on)
 	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
 }
 
-int quiesce_set_worker_cpu(int cpu)
-{
-	quiesce__init();
-	if (cpu < -1 || cpu >= platform_nr_possible_cpus())
-		return -EINVAL;
-	quiesce_store_relaxed(&quiesce__settings.worker_cpu, cpu); /* Relaxed: a setting. */
-	return quiesce__reclaim_has_worker() ? -EBUSY : 0;
-}
-
 const char *quiesce_version(void)
 {
 	return QUIESCE_VERSION;
@@ -292,6 +284,7 @@ void quiesce__fork_child(void)
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
+	quiesce__threads_fork_child();
 	quiesce__heavy_fork_child();
 	quiesce__scan_fork_child();
 	quiesce__hazptr_fork_child();

@@ -16,7 +16,6 @@ struct quiesce__settings {
 	uint32_t yield;
 	uint32_t skip_self_scan;
 	uint32_t throttle; /* call_rcu() and call_srcu() wait above the ceiling */
-	int32_t worker_cpu;
 };
 extern struct quiesce__settings quiesce__settings;
 

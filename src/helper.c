@@ -18,15 +18,11 @@
 #include "helper.h"
 
 #include "reclaim.h"
+#include "thread.h"
 
 #define LATER_NS 5000000u /* a round: heads wait one to two of them */
 #define STOP_STEP_NS 1000000u
 #define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
-#if defined(QUIESCE_SIM)
-#define NO_THREAD_RETRY 2u
-#else
-#define NO_THREAD_RETRY 64u /* failed starts between two attempts */
-#endif
 
 enum { NONE, STARTING, RUNNING }; /* a thread */
 
@@ -51,7 +47,6 @@ static struct {
 	struct quiesce__job later;
 	/* Callers look at these all the time; they change only when a thread comes, goes, or cannot be had. */
 	uint32_t started __attribute__((aligned(QUIESCE_CACHELINE))); /* NONE, STARTING, RUNNING */
-	uint32_t failures; /* to start one, in a row, and attempts that were not made since */
 } helper = { .ready_end = &helper.ready, .next_due = PLATFORM_FOREVER, .later = { .step = later_step } };
 
 /* ---- the list; under the lock ---- */
@@ -223,14 +218,6 @@ static void helper_main(void *unused)
 	quiesce__unlock(&helper.lock);
 }
 
-/* After failed starts only now and then. */
-static bool may_try_start(void)
-{
-	/* Relaxed: a rate limit. */
-	return !quiesce_load_relaxed(&helper.failures) ||
-	       quiesce_fetch_add_relaxed(&helper.failures, 1u) % NO_THREAD_RETRY == 0; /* Relaxed: as above. */
-}
-
 /* Holds the lock, and lets go of it meanwhile.  True: there is a thread, or somebody starts one. */
 static bool start_thread(void)
 {
@@ -241,11 +228,10 @@ static bool start_thread(void)
 		helper.starter = quiesce__self();
 		change_started(STARTING);
 		quiesce__unlock(&helper.lock);
-		failed = platform_thread_start(helper_main, NULL, "quiesce-helper", -1) != 0;
+		failed = !quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main);
 		quiesce__lock(&helper.lock);
 		if (helper.started == STARTING && helper.starter == quiesce__self()) /* else it has come and gone */
 			change_started(failed ? NONE : RUNNING);
-		quiesce_store_relaxed(&helper.failures, failed); /* Relaxed: a rate limit. */
 		if (failed)
 			break;
 	}
@@ -256,7 +242,7 @@ static bool start_thread(void)
 static bool ensure_thread(void)
 {
 	wish_to_stop(false);
-	return helper.started != NONE || (may_try_start() && start_thread());
+	return helper.started != NONE || (quiesce__thread_may_start(QUIESCE_THREAD_HELPER) && start_thread());
 }
 
 static bool rouse(void)
@@ -335,7 +321,7 @@ bool quiesce__helper_ensure(void)
 	quiesce__fork_check();
 	if (quiesce__helper_running())
 		return true;
-	if (!may_try_start())
+	if (!quiesce__thread_may_start(QUIESCE_THREAD_HELPER))
 		return false;
 	quiesce__lock(&helper.lock);
 	there = start_thread();
@@ -568,7 +554,7 @@ void quiesce__helper_fork_child(void)
 	bool stepping = quiesce__in_helper(); /* and goes on with its step */
 
 	quiesce__lock_reset(&helper.lock);
-	helper.asleep = helper.poked = helper.in_step = helper.waiting = helper.failures = 0;
+	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
 	if (helper.stepper != self)
 		helper.stepper = NULL;
 	helper.started = stepping && !helper.stepper ? RUNNING : NONE;

@@ -84,7 +84,6 @@ struct quiesce__worker {
 	uint32_t urgent;    /* above the ceiling: do not batch, expedite */
 	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
 	uint32_t stop;
-	uint32_t failures;  /* to start a thread, in a row */
 	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
 };
 extern struct quiesce__worker quiesce__worker;

@@ -17,8 +17,8 @@
  * SH5  the wait is over                    | the waiter returns
  */
 #include "shazptr.h"
+#include "thread.h"
 
-#define START_RETRY 64u /* failed starts of the thread between two attempts */
 #define STOP_STEP_NS 1000000u
 
 /* ---- the self-scan ---- */
@@ -165,18 +165,14 @@ static bool have_thread(void)
 
 	if (quiesce_likely(quiesce__shazptr_thread_running()))
 		return true;
-	/* Relaxed: a rate limit for attempts that failed. */
-	if (quiesce_load_relaxed(&quiesce__scan.failures) && quiesce_fetch_add_relaxed(&quiesce__scan.failures, 1u) % START_RETRY)
+	if (!quiesce__thread_may_start(QUIESCE_THREAD_SCAN))
 		return false;
 	/* SH5: full, pairs with SH5 in have_thread() */
 	if (!quiesce_cmpxchg(SH5, &quiesce__scan.running, &none, 1))
 		return true;
 	quiesce_store_relaxed(&quiesce__scan.stop, 0); /* Relaxed: before the thread begins. */
-	if (platform_thread_start(thread_main, NULL, "quiesce-scan", -1) == 0) {
-		quiesce_store_relaxed(&quiesce__scan.failures, 0); /* Relaxed: a rate limit. */
+	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main))
 		return true;
-	}
-	quiesce_store_relaxed(&quiesce__scan.failures, 1); /* Relaxed: a rate limit. */
 	quiesce_store_relaxed(&quiesce__scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
 	return false;
 }

@@ -29,7 +29,7 @@ struct quiesce__scan {
 	uint32_t idle;    /* futex: the thread has nothing to do */
 	uint32_t asleep;  /* futex: the leader waits for a clear */
 	uint32_t running; /* futex: there is a thread */
-	uint32_t stop, failures;
+	uint32_t stop;
 
 	/* the leader's */
 	struct quiesce__waiter *list;

@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "thread.h"
 
 #define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
 #define BATCH_MIN_NS 50000u
@@ -24,7 +25,6 @@
 #define CHAIN_DEAR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
 #define CHEAP_NS 8000u
 #define STOP_STEP_NS 2000000u
-#define NO_WORKER_RETRY 64u /* failed starts between two attempts */
 
 struct quiesce__worker quiesce__worker;
 
@@ -172,11 +172,8 @@ static bool worker_start(void)
 	if (!quiesce_cmpxchg(CB4, &w->running, &none, 1))
 		return true;
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
-	if (platform_thread_start(worker_main, NULL, "quiesce", quiesce__settings.worker_cpu) == 0) {
-		quiesce_store_relaxed(&w->failures, 0); /* Relaxed: a rate limit. */
+	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main))
 		return true;
-	}
-	quiesce_store_relaxed(&w->failures, 1); /* Relaxed: a rate limit. */
 	/* Relaxed: whoever trusted in this start looks again soon. */
 	quiesce_store_relaxed(&w->running, 0);
 	return false;
@@ -187,9 +184,7 @@ bool quiesce__worker_ensure(void)
 	if (quiesce_likely(quiesce__reclaim_has_worker()))
 		return true;
 	quiesce__init();
-	/* Relaxed: a rate limit for attempts that failed. */
-	if (quiesce_load_relaxed(&quiesce__worker.failures) &&
-	    quiesce_fetch_add_relaxed(&quiesce__worker.failures, 1u) % NO_WORKER_RETRY)
+	if (!quiesce__thread_may_start(QUIESCE_THREAD_WORKER))
 		return false;
 	return worker_start();
 }

@@ -67,8 +67,42 @@ QUIESCE_API void quiesce_set_garbage_ceiling(uint64_t bytes);
  * call_srcu() waits at most 20 ms each time, because it may be inside a section of its domain. */
 QUIESCE_API void quiesce_set_throttle(int on);
 
-/** quiesce_set_worker_cpu - run the worker thread on @cpu, -1: anywhere.
- * Return: 0 or -errno (the setting is kept for a worker that starts later). */
+/* The threads that the library starts when they are first needed. */
+enum quiesce_thread {
+	QUIESCE_THREAD_WORKER, /* "quiesce": callbacks of call_rcu(), and frees of kfree_rcu() that their thread does not come back for */
+	QUIESCE_THREAD_HELPER, /* "quiesce-helper": callbacks of call_srcu() and call_hazptr(), what rwsems and tables do later */
+	QUIESCE_THREAD_SCAN,   /* "quiesce-scan": looks at slots for synchronize_shazptr() */
+	QUIESCE_NR_THREADS,
+};
+
+/* How one of them runs.  Begin with QUIESCE_THREAD_ATTR_INIT, which is the default. */
+struct quiesce_thread_attr {
+	size_t size;      /* of this structure, as the program knows it */
+	const char *name; /* at most 15 characters; NULL: as above */
+	int policy;       /* SCHED_OTHER, which is 0, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR */
+	int priority;     /* for a real-time policy */
+	int nice;
+	int node;         /* a NUMA node, on whose CPUs only; -1: any */
+	const void *cpus; /* a cpu_set_t of @cpus_size bytes; NULL, 0: those of the process, see below */
+	size_t cpus_size;
+};
+#define QUIESCE_THREAD_ATTR_INIT { sizeof(struct quiesce_thread_attr), NULL, 0, 0, 0, -1, NULL, 0 }
+
+/** quiesce_set_thread_attr - choose policy, priority, CPUs and name of a thread of the library; @attr NULL: the defaults.
+ *
+ * By default they have the normal policy and nice 0, whoever came first and whatever that thread had; and the CPUs that the
+ * first thread of the process might use when the library was loaded, less isolated CPUs and those without a tick
+ * (isolated, nohz_full), unless none is left.  Where it may not raise itself, a thread keeps the nice value of its starter.
+ * A thread that runs changes at once; one that starts later, in a forked child too, begins so.  What the kernel refuses
+ * to a thread when it starts is left out.
+ *
+ * Context: may sleep; not inside a signal handler.  Cost: system calls; the first call reads files.
+ * Return: 0; -EINVAL, a field is out of range, or no CPU is left; -ENODEV, no such node; what the kernel says for a thread
+ * that runs, -EPERM for example.  Then nothing is chosen; a thread that runs may have a part of it. */
+QUIESCE_API int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thread_attr *attr);
+
+/** quiesce_set_worker_cpu - run the worker thread on @cpu only; -1: the defaults of quiesce_set_thread_attr().
+ * Return: as there. */
 QUIESCE_API int quiesce_set_worker_cpu(int cpu);
 
 /* The ways to be wrong that are always detected. */

@@ -49,9 +49,25 @@ bool platform_thread_alive(uint32_t tid);
 bool platform_thread_runnable(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
+/* CPUs as bits, as the kernel's calls take them. */
+#define PLATFORM_CPUS_PER_WORD (8 * sizeof(unsigned long))
+#define PLATFORM_CPU_WORDS (8192 / PLATFORM_CPUS_PER_WORD)
+struct platform_cpus { unsigned long bits[PLATFORM_CPU_WORDS]; };
+/* Those that the process, that is its first thread, may run on. */
+void platform_cpus_of_process(struct platform_cpus *ret);
+/* Those of a list in /sys/devices/system/@file; false if there is none. */
+bool platform_cpus_of_list(const char *file, struct platform_cpus *ret);
+/* How a thread runs. */
+struct platform_thread { int policy, priority, nice; struct platform_cpus cpus; };
 /* Start a detached thread with every signal blocked but those that an instruction of its own raises (SIGSEGV, SIGBUS,
- * SIGFPE, SIGILL, SIGTRAP), because callbacks are the program's code.  @cpus: -1, or the CPU to run on. */
-int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu);
+ * SIGFPE, SIGILL, SIGTRAP), because callbacks are the program's code.  It has its policy and priority before it runs, and
+ * its CPUs without its own doing; what is refused is left out.  Does not wait for the thread, which reads @start. */
+struct platform_start { void (*fn)(void *arg); void *arg; };
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how);
+/* What only the new thread can do to itself. */
+void platform_thread_begin(const char *name, const struct platform_thread *how);
+/* Let thread @tid, 0: none, run like this from now on.  0 or -errno. */
+int platform_thread_change(uint32_t tid, const struct platform_thread *how, const char *name);
 /* Call quiesce__thread_exit() when the calling thread exits.  Signal-safe.
  * -EAGAIN when that cannot be promised. */
 int platform_arm_thread_exit(void);

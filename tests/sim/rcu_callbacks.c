@@ -2,6 +2,7 @@
 /* rcu_callbacks.c - scenarios: deferred reclamation, with and without its worker. */
 #include "reclaim.h"
 #include "rcu_retired.h"
+#include "thread.h"
 
 /* With pauses, so that the worker goes to sleep in between. */
 static void slow_queuer(void *unused)
@@ -239,7 +240,7 @@ static void setup_worker_later(void)
 static void setup_worker_later_idle(void)
 {
 	world_begin();
-	quiesce__worker.failures = 62;
+	quiesce__thread_set_failures(QUIESCE_THREAD_WORKER, 62);
 	for (int i = 0; i < 3; i++)
 		sim_spawn(queuer, (void *)2, "queuer");
 	sim_spawn(synchronizer, NULL, "synchronizer");

@@ -12,6 +12,9 @@
  */
 #include "hashscale.h"
 
+#include <quiesce/control.h>
+#include <sched.h>
+
 #define SMALL 2
 #define MIDDLE 4
 #define LARGE 8
@@ -101,7 +104,17 @@ bool hash_resize_apart(const struct hash_cell *c)
 	return c->job->hash.resize && c->threads < cpus_online();
 }
 
+/* The library's threads, which do the rest of a resize, go there, too. */
 void hash_resize_bind(void)
 {
+	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
+	cpu_set_t one;
+
 	bind_cpu(cpus_online() - 1);
+	if (sched_getaffinity(0, sizeof one, &one))
+		return;
+	attr.cpus = &one;
+	attr.cpus_size = sizeof one;
+	quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, &attr);
+	quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr);
 }

@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,15 +61,13 @@ bool platform_thread_alive(uint32_t tid)
 	return alive;
 }
 
-/* Read up to @size - 1 bytes of a file about thread @tid; by syscall(), because none of
+/* Read up to @size - 1 bytes of a file; by syscall(), because none of
  * this may be a cancellation point.  Returns how many, and ends them with a NUL. */
-static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t size)
+static size_t read_file(const char *path, char *text, size_t size)
 {
-	char path[48];
 	ssize_t n = 0;
 	int fd, saved = errno;
 
-	snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = syscall(SYS_read, fd, text, size - 1);
@@ -76,6 +76,15 @@ static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t 
 	text[n > 0 ? n : 0] = '\0';
 	errno = saved;
 	return n > 0 ? (size_t)n : 0;
+}
+
+/* The same of one about thread @tid. */
+static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t size)
+{
+	char path[48];
+
+	snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
+	return read_file(path, text, size);
 }
 
 void platform_thread_name(uint32_t tid, char name[16])
@@ -114,14 +123,6 @@ void platform_signals_restore(const struct platform_sigmask *old)
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* What a new thread needs to know; its starter waits until it has been read. */
-struct start {
-	void (*fn)(void *);
-	void *arg;
-	const char *name;
-	uint32_t read; /* futex */
-};
-
 /* A signal that is blocked where an instruction raises it ends the process, whatever handler the program has. */
 static void unblock_faults(void)
 {
@@ -136,46 +137,157 @@ static void unblock_faults(void)
 
 static void *thread_main(void *argument)
 {
-	struct start *start = argument;
-	void (*fn)(void *) = start->fn;
-	void *arg = start->arg;
+	const struct platform_start *start = argument;
 
 	unblock_faults();
-	pthread_setname_np(pthread_self(), start->name);
-	/* LK1: release, pairs with LK1 in platform_thread_start() */
-	quiesce_store_release(LK1, &start->read, 1);
-	platform_futex_wake(&start->read, 1);
-	fn(arg);
+	start->fn(start->arg);
 	return NULL;
 }
 
-static void set_cpu(pthread_t thread, int cpu)
+void platform_cpus_of_process(struct platform_cpus *ret)
 {
-	cpu_set_t cpus;
+	/* The system call, which says how much it has written. */
+	long bytes = syscall(SYS_sched_getaffinity, getpid(), sizeof *ret, ret->bits);
 
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&cpus);
-	CPU_SET((unsigned int)cpu, &cpus);
-	pthread_setaffinity_np(thread, sizeof cpus, &cpus); /* a wish: the CPU may be off */
+	memset((char *)ret->bits + (bytes > 0 ? bytes : 0), bytes > 0 ? 0 : 0xff, sizeof *ret - (size_t)(bytes > 0 ? bytes : 0));
 }
 
-int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu)
+/* "0-3,8,10-11" */
+static void parse_list(const char *text, struct platform_cpus *ret)
 {
-	struct start start = { .fn = fn, .arg = arg, .name = name, .read = 0 };
+	unsigned long first, last;
+	char *end;
+
+	for (; *text >= '0' && *text <= '9'; text = *end == ',' ? end + 1 : end) {
+		first = last = strtoul(text, &end, 10);
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (; first <= last && first < 8 * sizeof *ret; first++)
+			ret->bits[first / PLATFORM_CPUS_PER_WORD] |= 1ul << first % PLATFORM_CPUS_PER_WORD;
+	}
+}
+
+bool platform_cpus_of_list(const char *file, struct platform_cpus *ret)
+{
+	char path[96], text[4096];
+
+	memset(ret, 0, sizeof *ret);
+	snprintf(path, sizeof path, "/sys/devices/system/%s", file);
+	if (!read_file(path, text, sizeof text))
+		return false;
+	parse_list(text, ret);
+	return true;
+}
+
+static int create(pthread_t *thread, const struct platform_start *start, int policy, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	err = pthread_attr_setschedpolicy(&attr, policy);
+	if (!err)
+		err = pthread_attr_setschedparam(&attr, &param);
+	if (!err)
+		err = pthread_create(thread, &attr, thread_main, (void *)(uintptr_t)start);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* With that policy if it is a real-time one, which is all that the C library takes, and allowed; else with the normal one,
+ * else with its creator's. */
+static int create_somehow(pthread_t *thread, const struct platform_start *start, const struct platform_thread *how)
+{
+	int err = create(thread, start, how->policy, how->priority);
+
+	if (err == EPERM || err == EINVAL)
+		err = create(thread, start, SCHED_OTHER, 0);
+	if (err == EPERM || err == EINVAL)
+		err = pthread_create(thread, NULL, thread_main, (void *)(uintptr_t)start);
+	return err;
+}
+
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
+{
 	struct platform_sigmask mask;
 	pthread_t thread;
 	int err;
 
 	platform_signals_block(&mask); /* the thread inherits it */
-	err = pthread_create(&thread, NULL, thread_main, &start);
+	err = create_somehow(&thread, start, how);
 	platform_signals_restore(&mask);
 	if (err)
 		return -err;
-	set_cpu(thread, cpu);
+	/* Those of them that the process may have are what is taken; if that is none, the thread stays with its creator's. */
+	pthread_setaffinity_np(thread, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
 	pthread_detach(thread);
-	/* LK1: acquire, pairs with LK1 in thread_main() */
-	while (!quiesce_load_acquire(LK1, &start.read))
-		platform_futex_wait(&start.read, 0, PLATFORM_FOREVER);
 	return 0;
+}
+
+/* Refused are a nice value below that of its creator, and by some a policy that is better than its. */
+static int change_policy(pid_t tid, const struct platform_thread *how)
+{
+	struct sched_param param = { .sched_priority = how->priority };
+
+	return sched_setscheduler(tid, how->policy, &param) || setpriority(PRIO_PROCESS, (id_t)tid, how->nice) ? -errno : 0;
+}
+
+void platform_thread_begin(const char *name, const struct platform_thread *how)
+{
+	int saved = errno;
+
+	pthread_setname_np(pthread_self(), name);
+	change_policy((pid_t)platform_tid(), how);
+	errno = saved;
+}
+
+static void change_name(uint32_t tid, const char *name)
+{
+	char path[48];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (syscall(SYS_write, fd, name, strlen(name)) < 0)
+		errno = 0; /* it has ended */
+	syscall(SYS_close, fd);
+}
+
+static bool possible(const struct platform_thread *how)
+{
+	bool real_time = how->policy == SCHED_FIFO || how->policy == SCHED_RR;
+
+	if (!real_time)
+		return how->priority == 0 &&
+		       (how->policy == SCHED_OTHER || how->policy == SCHED_BATCH || how->policy == SCHED_IDLE);
+	return how->priority >= sched_get_priority_min(how->policy) && how->priority <= sched_get_priority_max(how->policy);
+}
+
+static int change(uint32_t tid, const struct platform_thread *how, const char *name)
+{
+	int err;
+
+	if (!possible(how))
+		return -EINVAL;
+	if (!tid)
+		return 0;
+	err = change_policy((pid_t)tid, how);
+	if (!err && syscall(SYS_sched_setaffinity, tid, sizeof how->cpus, how->cpus.bits) < 0)
+		err = -errno;
+	if (!err)
+		change_name(tid, name);
+	return err == -ESRCH ? 0 : err;
+}
+
+int platform_thread_change(uint32_t tid, const struct platform_thread *how, const char *name)
+{
+	int saved = errno, err = change(tid, how, name);
+
+	errno = saved;
+	return err;
 }

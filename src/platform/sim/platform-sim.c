@@ -194,11 +194,11 @@ static bool injected(int *failures)
 	return *failures < 0;
 }
 
-int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int cpu)
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
 {
 	struct thread *t = sim__current();
 
-	(void)cpu;
+	(void)how;
 	if (injected(&M->config.thread_start_failures))
 		return -EAGAIN;
 	if (t) {
@@ -206,7 +206,34 @@ int platform_thread_start(void (*fn)(void *), void *arg, const char *name, int c
 		sim__point();
 		sim__fence(t);
 	}
-	return sim__spawn(fn, arg, name, true) < 0 ? -EAGAIN : 0;
+	return sim__spawn(start->fn, start->arg, "thread", true) < 0 ? -EAGAIN : 0;
+}
+
+void platform_thread_begin(const char *name, const struct platform_thread *how)
+{
+	(void)how;
+	if (sim__current())
+		sim__current()->name = name;
+}
+
+int platform_thread_change(uint32_t tid, const struct platform_thread *how, const char *name)
+{
+	(void)tid;
+	(void)how;
+	(void)name;
+	return 0;
+}
+
+void platform_cpus_of_process(struct platform_cpus *ret)
+{
+	memset(ret, 0xff, sizeof *ret);
+}
+
+bool platform_cpus_of_list(const char *file, struct platform_cpus *ret)
+{
+	(void)file;
+	(void)ret;
+	return false;
 }
 
 int platform_arm_thread_exit(void)

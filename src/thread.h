@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.h - the library's own threads: how they are started, and where and how they run. */
+#ifndef QUIESCE_THREAD_H
+#define QUIESCE_THREAD_H
+
+#include "core.h"
+
+#include <quiesce/control.h>
+
+/* Remember where the process may run; once, when the library is loaded. */
+void quiesce__threads_init(void);
+/* After failed starts only now and then: is it time for another attempt? */
+bool quiesce__thread_may_start(enum quiesce_thread which);
+/* Start one that runs @main; false if that cannot be.  Does not wait for it. */
+bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused));
+/* Has the last start failed? */
+bool quiesce__thread_failed(enum quiesce_thread which);
+/* For tests: so many attempts have not been made since. */
+void quiesce__thread_set_failures(enum quiesce_thread which, uint32_t nr);
+void quiesce__threads_fork_child(void);
+
+#endif

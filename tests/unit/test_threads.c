@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* test_threads.c - how the library's threads run, whoever starts them, and what a program may choose. */
+#define _GNU_SOURCE
+#include "testing.h"
+
+#include <dirent.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+#include <sched.h>
+
+static struct rcu_head head;
+DEFINE_STATIC_SRCU(domain);
+static int nr_run;
+
+static void has_run(struct rcu_head *unused)
+{
+	(void)unused;
+	count_up(&nr_run);
+}
+
+/* ---- each of them is started by its first use ---- */
+
+static void start_worker(void)
+{
+	int before = flag_get(&nr_run);
+
+	call_rcu(&head, has_run);
+	wait_until(flag_get(&nr_run) != before);
+}
+
+static void start_helper(void)
+{
+	int before = flag_get(&nr_run);
+
+	call_srcu(&domain, &head, has_run);
+	wait_until(flag_get(&nr_run) != before);
+}
+
+static void start_scan(void)
+{
+	static char object;
+
+	quiesce_set_skip_self_scan(1);
+	synchronize_shazptr(&object);
+}
+
+static const struct {
+	enum quiesce_thread which;
+	const char *name;
+	void (*start)(void);
+} kinds[] = {
+	{ QUIESCE_THREAD_WORKER, "quiesce", start_worker },
+	{ QUIESCE_THREAD_HELPER, "quiesce-helper", start_helper },
+	{ QUIESCE_THREAD_SCAN, "quiesce-scan", start_scan },
+};
+
+static pid_t find_thread(const char *name)
+{
+	pid_t found = 0;
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		char path[300], comm[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+		file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(comm, sizeof comm, file))
+			comm[strcspn(comm, "\n")] = '\0';
+		fclose(file);
+		if (!strcmp(comm, name))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	closedir(dir);
+	return found;
+}
+
+/* Who starts it does not wait until it has its name. */
+static pid_t wait_for_thread(const char *name)
+{
+	wait_until(find_thread(name));
+	return find_thread(name);
+}
+
+/* ---- whoever comes first ---- */
+
+static cpu_set_t all;
+
+static void pin_to_one(cpu_set_t *one)
+{
+	CPU_ZERO(one);
+	CPU_SET((unsigned int)sched_getcpu(), one);
+	assert_int_equal(sched_setaffinity(0, sizeof *one, one), 0);
+}
+
+static void *starts_all(void *may_fail)
+{
+	struct sched_param param = { .sched_priority = 3 };
+	cpu_set_t one;
+
+	pin_to_one(&one);
+	if (setpriority(PRIO_PROCESS, (id_t)my_tid(), -5) || sched_setscheduler(0, SCHED_FIFO, &param))
+		flag_set((int *)may_fail);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		kinds[i].start();
+	return NULL;
+}
+
+static void assert_normal(pid_t tid)
+{
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 0);
+	assert_int_equal(sched_getaffinity(tid, sizeof cpus, &cpus), 0);
+	assert_true(CPU_EQUAL(&cpus, &all));
+}
+
+static void they_are_nobodys_heirs(void **state)
+{
+	pthread_t thread;
+	int unprivileged = 0;
+
+	(void)state;
+	assert_int_equal(quiesce_shutdown(0), 0);
+	thread_must(pthread_create(&thread, NULL, starts_all, &unprivileged));
+	pthread_join(thread, NULL);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_normal(wait_for_thread(kinds[i].name));
+	if (unprivileged)
+		print_message("without privileges: only the CPUs of the starter were others\n");
+}
+
+/* ---- what a program chooses ---- */
+
+static void assert_chosen(pid_t tid, const cpu_set_t *one)
+{
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getscheduler(tid), SCHED_BATCH);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 5);
+	assert_int_equal(sched_getaffinity(tid, sizeof cpus, &cpus), 0);
+	assert_true(CPU_EQUAL(&cpus, one));
+}
+
+static void they_run_as_a_program_chooses(void **state)
+{
+	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
+	cpu_set_t one;
+
+	(void)state;
+	CPU_ZERO(&one);
+	CPU_SET((unsigned int)sched_getcpu(), &one);
+	attr.policy = SCHED_BATCH;
+	attr.nice = 5;
+	attr.cpus = &one;
+	attr.cpus_size = sizeof one;
+	attr.name = "chosen";
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		kinds[i].start();
+		wait_for_thread(kinds[i].name);
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
+		assert_chosen(wait_for_thread("chosen"), &one);
+		assert_int_equal(quiesce_shutdown(0), 0);
+		wait_until(!find_thread("chosen"));
+		kinds[i].start();
+		assert_chosen(wait_for_thread("chosen"), &one);
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
+		if (wait_for_thread(kinds[i].name) && getpriority(PRIO_PROCESS, (id_t)find_thread(kinds[i].name)) == 0)
+			assert_normal(find_thread(kinds[i].name));
+		assert_int_equal(quiesce_shutdown(0), 0);
+	}
+}
+
+static void wrong_choices_are_refused(void **state)
+{
+	const struct quiesce_thread_attr good = QUIESCE_THREAD_ATTR_INIT;
+	static const cpu_set_t none;
+	struct quiesce_thread_attr attr;
+
+	(void)state;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_NR_THREADS, NULL), -EINVAL);
+	attr = good, attr.size = 1;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.nice = 20;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.name = "longer than a thread's name may be";
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.policy = 4711;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.policy = SCHED_FIFO; /* without a priority */
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.cpus_size = sizeof none;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr.cpus = &none;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -EINVAL);
+	attr = good, attr.node = 4711;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_HELPER, &attr), -ENODEV);
+	assert_int_equal(quiesce_set_worker_cpu(-2), -EINVAL);
+	assert_int_equal(quiesce_set_worker_cpu(1 << 24), -EINVAL);
+}
+
+static void a_worker_is_let_go_again(void **state)
+{
+	cpu_set_t one, cpus;
+	int cpu = sched_getcpu();
+
+	(void)state;
+	start_worker();
+	wait_for_thread("quiesce");
+	assert_int_equal(quiesce_set_worker_cpu(cpu), 0);
+	CPU_ZERO(&one);
+	CPU_SET((unsigned int)cpu, &one);
+	assert_int_equal(sched_getaffinity(find_thread("quiesce"), sizeof cpus, &cpus), 0);
+	assert_true(CPU_EQUAL(&cpus, &one));
+	assert_int_equal(quiesce_set_worker_cpu(-1), 0);
+	assert_normal(find_thread("quiesce"));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(they_are_nobodys_heirs),
+		TEST(they_run_as_a_program_chooses),
+		TEST(wrong_choices_are_refused),
+		TEST(a_worker_is_let_go_again),
+	};
+
+	sched_getaffinity(0, sizeof all, &all);
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
