@@ -214,7 +214,8 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 		return -EINVAL;
 	kind = &threads.kind[which];
 	quiesce__lock(&threads.lock);
-	next = *kind;
+	next = (struct kind){ .how = kind->how, .default_name = kind->default_name };
+	memcpy(next.name, kind->name, sizeof next.name);
 	err = choose(&next, attr);
 	tid = quiesce_load_relaxed(&kind->tid); /* Relaxed: under the lock. */
 	if (!err)

@@ -26,6 +26,7 @@ static void start_worker(void)
 
 	call_rcu(&head, has_run);
 	wait_until(flag_get(&nr_run) != before);
+	rcu_barrier(); /* the head is used again */
 }
 
 static void start_helper(void)
@@ -34,6 +35,7 @@ static void start_helper(void)
 
 	call_srcu(&domain, &head, has_run);
 	wait_until(flag_get(&nr_run) != before);
+	srcu_barrier(&domain); /* the head is used again */
 }
 
 static void start_scan(void)
