@@ -277,6 +277,8 @@ static void readers_and_updaters_run_together()
 		});
 	for (int t = 0; t < 2; t++)
 		threads.emplace_back([&, t] {
+			while (quiesce_load_relaxed(&nr_read) == 0)
+				std::this_thread::yield();
 			for (int i = t; i < updates + t; i++) {
 				object *old = current.exchange(new object);
 
