@@ -17,6 +17,7 @@
 #include "shazptr.h"
 #include "srcu_all.h"
 #include "thread.h"
+#include "yield.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -203,13 +204,13 @@ static void fill_stats(struct quiesce_stats *stats)
 	*stats = (struct quiesce_stats){ .readers = quiesce__readers_live() };
 	quiesce__reclaim_stats(stats);
 	quiesce__srcu_stats(stats);
+	stats->yields = quiesce__yields();
 	/* Relaxed: counters order nothing. */
 	stats->grace_periods = quiesce_load_relaxed(&c->grace_periods);
 	stats->expedited = quiesce_load_relaxed(&c->expedited);
 	stats->membarriers = quiesce_load_relaxed(&c->membarriers);
 	stats->sleeps = quiesce_load_relaxed(&c->sleeps);
 	stats->wakeups = quiesce_load_relaxed(&c->wakeups);
-	stats->yields = quiesce_load_relaxed(&c->yields);
 	stats->stalls = quiesce_load_relaxed(&c->stalls);
 	stats->backpressure = quiesce_load_relaxed(&c->backpressure);
 	stats->shazptr_waits = quiesce_load_relaxed(&c->shazptr_waits);

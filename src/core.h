@@ -26,7 +26,6 @@ struct quiesce__counters {
 	uint64_t membarriers;
 	uint64_t sleeps;
 	uint64_t wakeups;
-	uint64_t yields;
 	uint64_t stalls;
 	uint64_t backpressure;
 	uint64_t shazptr_waits;

@@ -300,10 +300,8 @@ static void attend(hazptr_t *slot, uintptr_t old)
 
 	if (asked & QUIESCE_SLOTS_WAIT)
 		answer(slot, old);
-	if (asked & QUIESCE_SLOTS_HURRY) {
-		quiesce__count(yields);
-		platform_yield();
-	}
+	if (asked & QUIESCE_SLOTS_HURRY)
+		quiesce__yield(&quiesce__slots_yield);
 }
 
 void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)

@@ -5,6 +5,8 @@
 
 #include "scan.h"
 
+/* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
+extern struct quiesce__yield quiesce__rcu_yield;
 /* Wait for a grace period that begins after this call. */
 void quiesce__rcu_wait(enum quiesce__haste haste);
 /* A cookie for the grace period that would begin now. */

@@ -119,10 +119,13 @@ static void look_by(uint64_t when)
 	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
 }
 
+struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELINE)));
+
 static const struct quiesce__scan_ops rcu_scan = {
 	.blocks = quiesce__rcu_blocks,
 	.ask = ask_for_slow_unlock,
 	.hurry = hurry_readers,
+	.yield = &quiesce__rcu_yield,
 	.look_by = look_by,
 	.name = "RCU grace period",
 };

@@ -31,17 +31,30 @@
 #define REAP_NS 50000000u
 #define PATIENCE_NS 50000u
 #define PATIENT_NS 10000000u /* some time slices of others */
+#define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
+#define PROBE_MAX_NS 8000000u
+#define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
+#define AIM_NS 2000000u      /* so long only readers on its CPU, as far as known, yield to it */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
 #define WATCH_MAX_NS 8000000u /* longer each time */
-#define HURRY_SHARE 4u
-#define HURRY_PAUSE_MAX_NS 4000000u
-#define HURRY_REST_NS 100000000u /* a thread that sleeps in its section is left to sleep */
-#define HURRY_CHECK_NS 10000000u /* after that, see whether it can help at all */
+
+/* What is known of the first thread in the way. */
+struct probe {
+	uint32_t tid;
+	bool stuck;        /* it wants a CPU, and has used none between two looks */
+	uint64_t at;       /* of the last look */
+	uint64_t cpu_ns;   /* what it had used */
+	uint64_t interval; /* to the next one */
+	uint64_t since;    /* it is stuck */
+};
 
 struct wait {
 	const struct quiesce__scan_ops *ops;
 	uint64_t arg;
 	uint32_t at, nr;      /* entries before @at are clear */
+	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
+	uint64_t first_cpu;   /* of the first of them */
+	struct probe probe;
 	struct quiesce__patience patience;
 	bool reaped;
 };
@@ -104,17 +117,28 @@ static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1
 		unask(r);
 }
 
+static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
+{
+	uint32_t cpu = platform_cpu_of((const char *)tls - (const char *)quiesce__self());
+
+	return cpu == PLATFORM_NO_CPU ? QUIESCE_ALL_CPUS : 1ull << cpu % 64;
+}
+
 /* Ask everybody who blocks; take back what is no longer needed. */
 static void ask_all(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
+	w->cpus = w->first_cpu = 0;
 	quiesce__lock(&rs->lock);
 	for (uint32_t i = w->at; i < w->nr; i++) {
 		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
 
-		if (tls && w->ops->blocks(tls, w->arg))
-			ask(w, &rs->entry[i], tls);
+		if (!tls || !w->ops->blocks(tls, w->arg))
+			continue;
+		w->cpus |= cpu_of(tls);
+		w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
+		ask(w, &rs->entry[i], tls);
 	}
 	quiesce__unlock(&rs->lock);
 }
@@ -142,13 +166,50 @@ void quiesce__scan_notify(struct quiesce__reader *r)
 	}
 }
 
-/* Does the first thread in the way want a CPU?  One that sleeps in its section does not. */
-static bool cpu_would_help(const void *arg)
+/* Another thread is the first in the way.  While readers yield it is taken to be stuck as well. */
+static void probe_begin(struct wait *w, uint32_t tid, uint64_t now)
 {
-	const struct wait *w = arg;
+	w->probe = (struct probe){
+		.tid = tid, .stuck = w->patience.hurried_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
+		.interval = PROBE_MIN_NS, .since = now,
+	};
+}
 
-	/* Relaxed: a guess. */
-	return w->at < w->nr && platform_thread_runnable(quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid));
+/* It runs if its clock has advanced; else it sleeps, or waits for a CPU. */
+static void probe_again(struct probe *p, uint64_t now)
+{
+	uint64_t used = platform_thread_cpu_ns(p->tid);
+	bool stuck = used == p->cpu_ns && platform_thread_runnable(p->tid);
+
+	p->at = now;
+	p->cpu_ns = used;
+	if (!stuck)
+		p->interval = p->interval < PROBE_MAX_NS / 2 ? 2 * p->interval : PROBE_MAX_NS;
+	else if (!p->stuck)
+		p->since = now;
+	p->stuck = stuck;
+}
+
+static bool is_stuck(void *arg, uint64_t now)
+{
+	struct wait *w = arg;
+	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a guess. */
+
+	w->patience.look_at = now + PROBE_MAX_NS;
+	if (!tid)
+		return false;
+	if (tid != w->probe.tid)
+		probe_begin(w, tid, now);
+	else if (now - w->probe.at >= w->probe.interval)
+		probe_again(&w->probe, now);
+	w->patience.look_at = w->probe.at + w->probe.interval;
+	return w->probe.stuck;
+}
+
+/* Where it waits is known only from when it ran last, and may have changed. */
+static uint64_t aim(const struct wait *w, uint64_t now)
+{
+	return w->probe.stuck && now - w->probe.since >= AIM_NS ? QUIESCE_ALL_CPUS : w->cpus;
 }
 
 static void report_stall(struct wait *w, uint64_t now)
@@ -180,6 +241,7 @@ static void hurry(struct wait *w, uint64_t now)
 	/* Relaxed: a wish, not a hand-over. */
 	w->patience.expedited |= quiesce_load_relaxed(&pressed[QUIESCE_EXPEDITED]) != 0;
 	w->patience.patience_ns = quiesce_load_relaxed(&pressed[QUIESCE_PLAIN]) ? PATIENCE_NS : PATIENT_NS; /* Relaxed: as above. */
+	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w, now)); /* Relaxed: a request that comes a little late. */
 	quiesce__patience_step(&w->patience, now);
 }
 
@@ -203,9 +265,8 @@ static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint
 {
 	*w = (struct wait){ .ops = ops, .arg = arg };
 	w->patience = (struct quiesce__patience){
-		.hurry = ops->hurry, .helps = cpu_would_help, .arg = w, .not_before = &hurry_not_before,
-		.check_ns = HURRY_CHECK_NS, .share = HURRY_SHARE, .pause_max_ns = HURRY_PAUSE_MAX_NS,
-		.rest_ns = HURRY_REST_NS,
+		.yield = ops->yield, .hurry = ops->hurry, .stuck = is_stuck, .arg = w, .not_before = &hurry_not_before,
+		.pause = PAUSE,
 	};
 	w->nr = quiesce__readers_nr();
 }
@@ -246,15 +307,35 @@ static void wait_for_uncounted(struct wait *w)
 	wait_for_count(w, &rs->uncounted[phase]);
 }
 
+/* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
+ * one back for long.  But if that one is on the waiter's own CPU it stands still because of the waiter. */
+static bool look_until_stuck(struct wait *w)
+{
+	uint64_t now = platform_now_ns();
+
+	/* Relaxed: a wish, not a hand-over. */
+	if (!quiesce_load_relaxed(&pressed[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
+		return false;
+	is_stuck(w, now);
+	while (now < w->patience.look_at) {
+		if (look_for_a_while(w))
+			return true;
+		now = platform_now_ns();
+	}
+	return false;
+}
+
 static void wait_for_readers(struct wait *w)
 {
 	w->patience.start = platform_now_ns();
-	do {
-		ask_all(w);
-		if (look(w))
-			break;
-		sleep_once(w);
-	} while (!look(w));
+	ask_all(w);
+	if (!look_until_stuck(w))
+		while (!look(w)) {
+			sleep_once(w);
+			if (look(w))
+				break;
+			ask_all(w);
+		}
 	unask_all(w);
 }
 

@@ -4,6 +4,7 @@
 #define QUIESCE_SCAN_H
 
 #include "readers.h"
+#include "yield.h"
 
 /* What a primitive tells the scan about its marks. */
 struct quiesce__scan_ops {
@@ -12,8 +13,9 @@ struct quiesce__scan_ops {
 	/* Ask the owner of the mark, if it still blocks, to call quiesce__scan_notify()
 	 * when it clears it; false if it blocks no longer.  The request may get lost. */
 	bool (*ask)(struct quiesce_tls_v1 *tls, uint64_t arg);
-	/* Make all readers give up the CPU at each outermost unlock, or stop that. */
+	/* Let readers look at @yield at each outermost unlock, or stop that. */
 	void (*hurry)(bool on);
+	struct quiesce__yield *yield;
 	/* The waiter looks again before @when at the latest, if it runs; it is going to sleep. */
 	void (*look_by)(uint64_t when);
 	const char *name; /* for reports */

@@ -25,11 +25,10 @@
 
 #define SPINS 16u       /* looks of a caller that leads, before it leaves that to the thread */
 #define SPIN_PAUSES 8u
-#define CHECK_NS 4000000u        /* readers hurry for so long without progress, then they are left alone for a while */
-#define HURRY_SHARE 1u           /* and else at most half of the time: few waits find a guard in the way */
-#define HURRY_PAUSE_MAX_NS 500000u
+#define PAUSE 1u /* readers yield at most half of the time: few waits find a guard in the way */
 
 struct quiesce__scan quiesce__scan;
+struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
 /* ---- the leader's looks ---- */
 
@@ -261,7 +260,7 @@ static void hurry_readers(bool on)
 }
 
 /* Has anything become better since the last time? */
-static bool progress(const void *unused)
+static bool progress(void *unused)
 {
 	bool better = quiesce__scan.nr_blocking < quiesce__scan.nr_blocking_before || quiesce__scan.nr_done != quiesce__scan.nr_done_before;
 
@@ -292,14 +291,11 @@ static uint64_t be_patient(void)
 {
 	uint64_t now = platform_now_ns(); /* after the look, so that no waiter is younger */
 
+	quiesce__scan.patience.yield = &quiesce__slots_yield;
 	quiesce__scan.patience.hurry = hurry_readers;
-	quiesce__scan.patience.helps = progress;
+	quiesce__scan.patience.helped = progress;
+	quiesce__scan.patience.pause = PAUSE;
 	quiesce__scan.patience.not_before = &quiesce__scan.hurry_not_before;
-	quiesce__scan.patience.check_ns = CHECK_NS;
-	quiesce__scan.patience.share = HURRY_SHARE;
-	quiesce__scan.patience.pause_max_ns = HURRY_PAUSE_MAX_NS;
-	if (!quiesce__scan.patience.rest_ns) /* it may sleep, or only wait for a CPU: nobody knows */
-		quiesce__scan.patience.rest_ns = CHECK_NS;
 	quiesce__patience_step(&quiesce__scan.patience, now);
 	if (quiesce__patience_stalled(&quiesce__scan.patience, now))
 		report_stall(now);

@@ -410,10 +410,8 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	if (value & QUIESCE_SLOT_TAG)
 		quiesce__shazptr_notify();
 	/* Relaxed: a request that comes a little late or goes a little late. */
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_HURRY) {
-		quiesce__count(yields);
-		platform_yield();
-	}
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_HURRY)
+		quiesce__yield(&quiesce__slots_yield);
 }
 
 /* ---- looking ---- */

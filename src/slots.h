@@ -8,6 +8,7 @@
 
 #include "lines.h"
 #include "readers.h"
+#include "yield.h"
 
 /* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
  * slot without it has been cleared since. */
@@ -32,6 +33,7 @@ struct quiesce__slots {
 	uint32_t anon_phase; /* which of the two counts new anonymous guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
+extern struct quiesce__yield quiesce__slots_yield;
 /* What threads find that have no place yet: never empty. */
 extern uintptr_t quiesce__slot_elsewhere;
 

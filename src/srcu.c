@@ -38,10 +38,7 @@
 #define SPINS 16u
 #define SPIN_PAUSES 8u
 #define PATIENCE_NS 50000u
-#define HURRY_CHECK_NS 4000000u
-#define HURRY_SHARE 4u
-#define HURRY_PAUSE_MAX_NS 4000000u
-#define HURRY_REST_NS 4000000u
+#define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
 #define NR_BEDS 32u
 
 /* Bits of attention. */
@@ -50,6 +47,8 @@
 #define ASK_HURRY 4ull /* give up the CPU */
 
 enum { WAITS, LEADS, TOLD };
+
+struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
 struct wait {
 	struct srcu_struct *ssp;
@@ -115,10 +114,8 @@ static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attentio
 		wake(bed_of(ssp));
 	if (attention & ASK_POKE)
 		quiesce__helper_poke();
-	if (attention & ASK_HURRY) {
-		quiesce__count(yields);
-		platform_yield();
-	}
+	if (attention & ASK_HURRY)
+		quiesce__yield(&quiesce__srcu_yield);
 }
 
 void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
@@ -346,9 +343,9 @@ static void hurry(bool on)
 }
 
 /* Has any reader left since the last time? */
-static bool progress(const void *arg)
+static bool progress(void *arg)
 {
-	struct wait *w = (struct wait *)(uintptr_t)arg;
+	struct wait *w = arg;
 	uint64_t before = w->inside;
 
 	w->inside = inside(w->ssp, awaited(w->ssp, w->u));
@@ -401,10 +398,8 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 	struct wait w = { .ssp = ssp, .u = u };
 
 	w.patience = (struct quiesce__patience){
-		.hurry = hurry, .helps = progress, .arg = &w, .not_before = &u->hurry_not_before,
-		.check_ns = HURRY_CHECK_NS, .patience_ns = PATIENCE_NS, .share = HURRY_SHARE,
-		.pause_max_ns = HURRY_PAUSE_MAX_NS, .rest_ns = HURRY_REST_NS, .expedited = expedited,
-		.start = platform_now_ns(),
+		.yield = &quiesce__srcu_yield, .hurry = hurry, .helped = progress, .arg = &w, .not_before = &u->hurry_not_before,
+		.pause = PAUSE, .patience_ns = PATIENCE_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
 	w.inside = inside(ssp, awaited(ssp, u));
 	while (!nap(&w))
@@ -505,7 +500,7 @@ static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	struct quiesce__patience p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), quiesce__garbage_above_ceiling() ? ASK_POKE | ASK_HURRY : ASK_POKE);
+	ask(ssp, awaited(ssp, u), quiesce__srcu_hurry_for_garbage(u) ? ASK_POKE | ASK_HURRY : ASK_POKE);
 	/* SR2: full, pairs with SR2 in wake() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))

@@ -7,6 +7,7 @@
 
 #include "helper.h"
 #include "percpu.h"
+#include "yield.h"
 
 #define QUIESCE_SRCU_WORDS 4u /* entered, of index 0 and 1; left, of both */
 
@@ -54,6 +55,9 @@ struct quiesce__srcu_update {
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
 _Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers look at one line");
+
+/* Of all domains: a reader that has left may not look at its own. */
+extern struct quiesce__yield quiesce__srcu_yield;
 
 static inline struct quiesce__srcu_update *quiesce__srcu_update(struct srcu_struct *ssp)
 {
@@ -110,6 +114,8 @@ void quiesce__srcu_start(struct quiesce__srcu_update *u);
 
 /* srcu_garbage.c: what waits, of all domains.  A callback of @bytes is about to be queued; true: there is too much. */
 bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
+/* Shall readers yield, because there is too much?  If so, for some of the time. */
+bool quiesce__srcu_hurry_for_garbage(struct quiesce__srcu_update *u);
 /* A callback has returned. */
 void quiesce__srcu_count_run(void);
 /* Under @running: tell the sum all bytes of the domain that it does not know. */

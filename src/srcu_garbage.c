@@ -29,6 +29,7 @@
 #define NAP_MIN_NS 1000000u
 #define NAP_MAX_NS 8000000u
 #define FAIR_TRY_NS 100000000u
+#define TOO_MUCH_NS 1000000u /* readers yield for so long above the ceiling, and at most half of the time */
 
 int64_t quiesce__garbage_srcu;
 
@@ -210,4 +211,18 @@ void quiesce__srcu_fork_child(void)
 	quiesce__garbage_srcu = 0;
 	counts.shared[RUN] += nr_pending();
 	quiesce__jobs_sum_locked(make_fit);
+}
+
+bool quiesce__srcu_hurry_for_garbage(struct quiesce__srcu_update *u)
+{
+	uint64_t now;
+
+	if (!quiesce__garbage_above_ceiling())
+		return false;
+	now = platform_now_ns();
+	if (now >= u->hurry_not_before) {
+		quiesce_store_relaxed(&quiesce__srcu_yield.until, now + TOO_MUCH_NS); /* Relaxed: readers may see it late. */
+		u->hurry_not_before = now + 2 * TOO_MUCH_NS;
+	}
+	return true;
 }

@@ -47,7 +47,8 @@ QUIESCE_API enum quiesce_slots quiesce_slots(void);
  * For tests, and for callers that must not spend time on a look at every slot.  Default no. */
 QUIESCE_API void quiesce_set_skip_self_scan(int on);
 
-/** quiesce_set_yield - may a plain grace period make readers give up the CPU?  Default yes.
+/** quiesce_set_yield - may a plain grace period make readers give up the CPU?  Default yes: those on the CPU of a reader that is
+ * in the way and cannot run, at most a fifth of the time.
  * Switch it off where a yield beside a CPU hog costs more than a long grace period.
  * Expedited grace periods are not affected. */
 QUIESCE_API void quiesce_set_yield(int on);
@@ -131,7 +132,7 @@ QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, 
 
 struct quiesce_stats {
 	uint64_t grace_periods;        /* completed */
-	uint64_t expedited;            /* of them, made to hurry */
+	uint64_t expedited;            /* times readers were asked to yield to one in the way of a wait */
 	uint64_t membarriers;          /* heavy fences executed by system call */
 	uint64_t sleeps;               /* times a grace period slept for a reader */
 	uint64_t wakeups;              /* times a reader woke a grace period */

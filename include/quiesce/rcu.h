@@ -200,13 +200,14 @@ QUIESCE_API void quiesce_synchronize_rcu_expedited(void);
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
  *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.  Creates no thread and runs no
  *   callback; where no worker thread could be had it frees what kfree_rcu() has queued.
- * Cost: one membarrier, and sleep while a reader is in the way.  Readers that are
- *   in the way for 50 us are made to give up the CPU; see quiesce_set_yield().
+ * Cost: one membarrier, and sleep while a reader is in the way.  If that one is kept from a CPU, readers on its CPU yield as
+ *   they leave, at most a fifth of the time; see quiesce_set_yield().
  * Orders: full fence before and after.
  */
 static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
 
-/** synchronize_rcu_expedited - the same; readers in the way give up the CPU at once. */
+/** synchronize_rcu_expedited - the same; where a reader in the way is kept from a CPU, others yield up to half of the time,
+ * whatever quiesce_set_yield() says, and the caller may use a CPU for 0.1 ms to find that out. */
 static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
 
 /* ---- polled grace periods: cookies, from any thread ---- */

@@ -190,12 +190,13 @@ QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
  *   reports it, the stall report names the domain), not in a signal handler; in a callback of call_srcu() allowed.
  *   Sections of other domains are no matter.  Concurrent callers share grace periods.
  *   May start the helper thread; without one runs callbacks that are due, of any domain.
- * Cost: one membarrier, a look at four words of each CPU, and sleep while a reader is in the way.  Readers that are in the
- *   way for 50 us are made to give up the CPU as they leave; see quiesce_set_yield().
+ * Cost: one membarrier, a look at four words of each CPU, and sleep while a reader is in the way.  After 50 us
+ *   the domain's readers yield as they leave, for a millisecond, and as long as that helps for a fifth of the time; where it
+ *   does not, less and less often: see quiesce_set_yield().
  * Orders: full fence before and after. */
 static inline void synchronize_srcu(struct srcu_struct *ssp) { quiesce_synchronize_srcu(ssp); }
 
-/** synchronize_srcu_expedited - the same; readers in the way give up the CPU at once. */
+/** synchronize_srcu_expedited - the same; readers yield at once, and up to half of the time. */
 static inline void synchronize_srcu_expedited(struct srcu_struct *ssp) { quiesce_synchronize_srcu_expedited(ssp); }
 
 QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp);

@@ -47,6 +47,8 @@ uint32_t platform_tid(void);
 bool platform_thread_alive(uint32_t tid);
 /* Does thread @tid run, or wait only for a CPU?  True when unknown. */
 bool platform_thread_runnable(uint32_t tid);
+/* How much CPU time it has used; 0 when unknown. */
+uint64_t platform_thread_cpu_ns(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
 /* CPUs as bits, as the kernel's calls take them. */
@@ -108,6 +110,13 @@ void platform_die(void) __attribute__((noreturn));
 /* ---- topology and restartable sequences ---- */
 
 int platform_nr_possible_cpus(void);
+
+/* The CPU of the caller, 0 when unknown. */
+uint32_t platform_cpu(void);
+/* The CPU that the thread runs on, or ran on last, whose variables of the thread are @distance bytes from the
+ * caller's.  It exists. */
+#define PLATFORM_NO_CPU UINT32_MAX
+uint32_t platform_cpu_of(int64_t distance);
 
 enum platform_rseq_kind {
 	PLATFORM_RSEQ_NONE,   /* no rseq area, or one that somebody else owns */

@@ -328,62 +328,6 @@ static void a_reader_asked_again_still_wakes(void **state)
 	}
 }
 
-/* A plain wait that may not hurry its readers does so once an expedited caller queues behind it. */
-static void an_expedited_caller_hurries_the_wait_before_it(void **state)
-{
-	struct held h;
-	struct updater plain, expedited;
-	uint64_t before;
-
-	(void)state;
-	quiesce_set_yield(0);
-	held_begin(&h, NULL);
-	before = stats_now().expedited;
-	updater_sleeps(&plain, wait_plain);
-	assert_int_equal(stats_now().expedited, before);
-	updater_begin(&expedited, wait_expedited);
-	wait_until(stats_now().expedited > before);
-	assert_int_equal(plain.done, 0);
-	held_end(&h);
-	pthread_join(plain.thread, NULL);
-	pthread_join(expedited.thread, NULL);
-	quiesce_set_yield(1);
-}
-
-static void expedited_grace_periods_are_counted(void **state)
-{
-	uint64_t before = stats_now().expedited;
-	struct updater u;
-	struct held h;
-
-	(void)state;
-	held_begin(&h, NULL);
-	updater_sleeps(&u, wait_expedited);
-	held_end(&h);
-	pthread_join(u.thread, NULL);
-	assert_true(stats_now().expedited > before);
-}
-
-static void without_yield_no_reader_yields(void **state)
-{
-	uint64_t yields;
-	struct updater u;
-	struct held h;
-
-	(void)state;
-	quiesce_set_yield(0);
-	yields = stats_now().yields;
-	held_begin(&h, NULL);
-	updater_sleeps(&u, wait_plain);
-	wait_until(stats_now().sleeps > 0);
-	for (int i = 0; i < 1000; i++)
-		read_once(NULL);
-	held_end(&h);
-	pthread_join(u.thread, NULL);
-	assert_int_equal(stats_now().yields, yields);
-	quiesce_set_yield(1);
-}
-
 /* ---- cookies ---- */
 
 static void *poll_unregistered(void *arg)
@@ -576,9 +520,6 @@ int main(int argc, char **argv)
 		TEST(one_membarrier_per_grace_period),
 		TEST(registration_keeps_the_signal_mask),
 		TEST(a_reader_asked_again_still_wakes),
-		TEST(an_expedited_caller_hurries_the_wait_before_it),
-		TEST(expedited_grace_periods_are_counted),
-		TEST(without_yield_no_reader_yields),
 		TEST(cookies_work_in_unregistered_threads),
 		TEST(completed_and_equal_cookies),
 		TEST(a_fresh_cookie_has_not_completed),

@@ -1,19 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /* test_yield.c - who is made to give up the CPU, when, and when no more.
  *
- * This program has its own sched_yield(), which the library calls too, and counts the
- * calls of the thread that asks to be counted.
+ * This program has three functions of the C library's for itself, which the library calls: sched_yield() counts the calls
+ * of the thread that asks to be counted; clock_gettime() says of the clock of any thread that it stands, or that it runs;
+ * sched_getcpu() says that the counted thread is on another CPU than it is.
  */
+#define _GNU_SOURCE
 #include "testing.h"
 
+#include <sched.h>
+#include <time.h>
+
 static __thread int counted;
+static __thread int elsewhere;
 static int nr_yields;
+static int clocks_run; /* else they stand still */
 
 int sched_yield(void)
 {
 	if (counted)
 		count_up(&nr_yields);
 	return (int)syscall(SYS_sched_yield);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	static int any_time;
+
+	if (clock >= 0)
+		return (int)syscall(SYS_clock_gettime, clock, ret);
+	*ret = (struct timespec){ .tv_sec = 1 };
+	if (flag_get(&clocks_run)) {
+		count_up(&any_time);
+		ret->tv_nsec = flag_get(&any_time);
+	}
+	return 0;
+}
+
+int sched_getcpu(void)
+{
+	unsigned int cpu = 0;
+
+	syscall(SYS_getcpu, &cpu, NULL, NULL);
+	return (int)cpu + elsewhere;
+}
+
+/* ---- a reader in the way ---- */
+
+struct in_the_way {
+	pthread_t thread;
+	sem_t inside;
+	int leave;
+};
+
+/* It is runnable all the time. */
+static void *in_the_way_main(void *arg)
+{
+	struct in_the_way *r = arg;
+
+	rcu_read_lock();
+	sem_post(&r->inside);
+	while (!flag_get(&r->leave))
+		syscall(SYS_sched_yield);
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void in_the_way_begin(struct in_the_way *r)
+{
+	sem_init(&r->inside, 0, 0);
+	r->leave = 0;
+	thread_must(pthread_create(&r->thread, NULL, in_the_way_main, r));
+	wait_for(&r->inside);
+}
+
+static void in_the_way_end(struct in_the_way *r)
+{
+	flag_set(&r->leave);
+	pthread_join(r->thread, NULL);
 }
 
 static void *wait_expedited(void *arg)
@@ -44,28 +108,27 @@ static int yields_in_a_section(void)
 	return flag_get(&nr_yields) - before;
 }
 
-/* A wait that a held reader keeps from ending, and that has begun to hurry. */
-static void begin_hurried_wait(struct held *h, pthread_t *updater, void *(*wait)(void *))
+/* A wait that a reader keeps from ending, and that has begun to make others yield. */
+static void begin_hurried_wait(struct in_the_way *r, pthread_t *updater, void *(*wait)(void *))
 {
 	uint64_t before = stats_now().expedited;
 
-	held_begin(h, NULL);
+	in_the_way_begin(r);
 	thread_must(pthread_create(updater, NULL, wait, NULL));
 	wait_until(stats_now().expedited > before);
 }
 
-/* The reader that is held sleeps, so the library gives up hurrying after a while and begins
- * again later: a section that yields comes, and it yields once, at its outermost unlock. */
+/* In stretches; so a section that yields comes, and it yields once, at its outermost unlock. */
 static void readers_yield_while(void *(*wait)(void *))
 {
-	struct held h;
+	struct in_the_way r;
 	pthread_t updater;
 	int yields;
 
-	begin_hurried_wait(&h, &updater, wait);
+	begin_hurried_wait(&r, &updater, wait);
 	wait_until((yields = yields_in_a_section()) != 0);
 	assert_int_equal(yields, 1);
-	held_end(&h);
+	in_the_way_end(&r);
 	pthread_join(updater, NULL);
 }
 
@@ -83,32 +146,142 @@ static void readers_yield_to_a_plain_wait_in_the_end(void **state)
 
 static void nobody_yields_when_the_wait_is_over(void **state)
 {
-	struct held h;
+	struct in_the_way r;
 	pthread_t updater;
 
 	(void)state;
-	begin_hurried_wait(&h, &updater, wait_expedited);
-	held_end(&h);
+	begin_hurried_wait(&r, &updater, wait_expedited);
+	in_the_way_end(&r);
 	pthread_join(updater, NULL);
 	assert_int_equal(yields_in_a_section(), 0);
+}
+
+/* Sections of this thread during @nr sleeps of a wait; how many of them yielded. */
+static int yields_during(void *(*wait)(void *), uint64_t nr)
+{
+	int before = flag_get(&nr_yields);
+	uint64_t sleeps = stats_now().sleeps;
+	pthread_t updater;
+
+	thread_must(pthread_create(&updater, NULL, wait, NULL));
+	while (stats_now().sleeps < sleeps + nr)
+		yields_in_a_section();
+	pthread_detach(updater);
+	return flag_get(&nr_yields) - before;
+}
+
+#define SLEEPS 10
+
+static void nobody_yields_while_the_reader_in_the_way_runs(void **state)
+{
+	struct in_the_way r;
+
+	(void)state;
+	flag_set(&clocks_run);
+	in_the_way_begin(&r);
+	assert_int_equal(yields_during(wait_expedited, SLEEPS), 0);
+	in_the_way_end(&r);
+	synchronize_rcu();
+	quiesce_store_relaxed(&clocks_run, 0); /* Relaxed: nobody asks. */
+}
+
+static void nobody_yields_while_the_reader_in_the_way_sleeps(void **state)
+{
+	struct held h;
+
+	(void)state;
+	held_begin(&h, NULL);
+	assert_int_equal(yields_during(wait_expedited, SLEEPS), 0);
+	held_end(&h);
+	synchronize_rcu();
 }
 
 /* Only the reader in the way is spoken to, and it is not made to yield. */
 static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 {
-	struct held h;
-	pthread_t updater;
-	uint64_t before;
+	struct in_the_way r;
 
 	(void)state;
 	quiesce_set_yield(0);
-	held_begin(&h, NULL);
-	before = stats_now().sleeps;
-	thread_must(pthread_create(&updater, NULL, wait_plain, NULL));
-	wait_until(stats_now().sleeps > before + 2); /* it has had time to lose patience */
-	assert_int_equal(yields_in_a_section(), 0);
-	held_end(&h);
+	in_the_way_begin(&r);
+	assert_int_equal(yields_during(wait_plain, SLEEPS), 0);
+	in_the_way_end(&r);
+	synchronize_rcu();
+	quiesce_set_yield(1);
+}
+
+/* For the first two milliseconds; after that where the one in the way waits may have changed. */
+static void readers_on_other_cpus_do_not_yield_at_first(void **state)
+{
+	enum { ROUNDS = 20 };
+	cpu_set_t all, one;
+
+	(void)state;
+	/* All on one CPU, of which this thread believes that it is another one. */
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	elsewhere = 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t begun = now_ns();
+		struct in_the_way r;
+		pthread_t updater;
+
+		begin_hurried_wait(&r, &updater, wait_expedited);
+		do
+			if (yields_in_a_section())
+				assert_in_range(now_ns() - begun, 2000000, UINT64_MAX);
+		while (now_ns() - begun < 3000000);
+		in_the_way_end(&r);
+		pthread_join(updater, NULL);
+	}
+	elsewhere = 0;
+	sched_setaffinity(0, sizeof all, &all);
+}
+
+/* A stretch takes a millisecond, and a pause follows. */
+static void check_share(void *(*wait)(void *), uint64_t period_ns)
+{
+	uint64_t before = stats_now().expedited, begun = now_ns();
+	struct in_the_way r;
+	pthread_t updater;
+
+	in_the_way_begin(&r);
+	thread_must(pthread_create(&updater, NULL, wait, NULL));
+	wait_until(stats_now().expedited >= before + 8);
+	assert_in_range(now_ns() - begun, 7 * period_ns, UINT64_MAX);
+	in_the_way_end(&r);
 	pthread_join(updater, NULL);
+}
+
+static void readers_yield_half_of_the_time_or_a_fifth(void **state)
+{
+	(void)state;
+	check_share(wait_expedited, 2000000);
+	check_share(wait_plain, 5000000);
+}
+
+/* A plain wait that may not make readers yield does so once an expedited caller follows it. */
+static void an_expedited_caller_hurries_the_wait_before_it(void **state)
+{
+	uint64_t before, sleeps;
+	struct in_the_way r;
+	pthread_t plain, expedited;
+
+	(void)state;
+	quiesce_set_yield(0);
+	in_the_way_begin(&r);
+	before = stats_now().expedited;
+	sleeps = stats_now().sleeps;
+	thread_must(pthread_create(&plain, NULL, wait_plain, NULL));
+	wait_until(stats_now().sleeps > sleeps + 2);
+	assert_int_equal(stats_now().expedited, before);
+	thread_must(pthread_create(&expedited, NULL, wait_expedited, NULL));
+	wait_until(stats_now().expedited > before);
+	in_the_way_end(&r);
+	pthread_join(plain, NULL);
+	pthread_join(expedited, NULL);
 	quiesce_set_yield(1);
 }
 
@@ -139,17 +312,17 @@ static void *wait_for_callbacks(void *arg)
 	return NULL;
 }
 
-/* From call_rcu() until readers are hurried, which one that sleeps keeps in the way; @other begins when the worker waits. */
+/* From call_rcu() until readers are made to yield, with one in the way; @other begins when the worker waits. */
 static uint64_t ns_until_hurried(void *(*other)(void *))
 {
 	static struct rcu_head head;
 	struct quiesce_stats before;
 	uint64_t begun, ns;
 	pthread_t thread;
-	struct held h;
+	struct in_the_way r;
 
 	rcu_barrier();
-	held_begin(&h, NULL);
+	in_the_way_begin(&r);
 	before = stats_now();
 	begun = now_ns();
 	call_rcu(&head, do_nothing);
@@ -158,7 +331,7 @@ static uint64_t ns_until_hurried(void *(*other)(void *))
 		thread_must(pthread_create(&thread, NULL, other, NULL));
 	wait_until(stats_now().expedited > before.expedited);
 	ns = now_ns() - begun;
-	held_end(&h);
+	in_the_way_end(&r);
 	if (other)
 		pthread_join(thread, NULL);
 	rcu_barrier();
@@ -205,7 +378,12 @@ int main(int argc, char **argv)
 		TEST(readers_yield_to_an_expedited_wait),
 		TEST(readers_yield_to_a_plain_wait_in_the_end),
 		TEST(nobody_yields_when_the_wait_is_over),
+		TEST(nobody_yields_while_the_reader_in_the_way_runs),
+		TEST(nobody_yields_while_the_reader_in_the_way_sleeps),
 		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
+		TEST(readers_on_other_cpus_do_not_yield_at_first),
+		TEST(readers_yield_half_of_the_time_or_a_fifth),
+		TEST(an_expedited_caller_hurries_the_wait_before_it),
 		TEST(nobody_yields_soon_for_garbage_alone),
 		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),
 		TEST(readers_yield_sooner_where_somebody_waits_for_the_next_grace_period),

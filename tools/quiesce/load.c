@@ -9,7 +9,6 @@
 #include "rcuscale.h"
 #include "team.h"
 
-#define SECTIONS 256 /* between two looks at the stop flag */
 #define OTHERS 1024u /* objects that nobody waits for; a power of two */
 #define LONG_NS 1000000
 
@@ -41,6 +40,11 @@ static void announce(struct load *l)
 	(void)quiesce_fetch_add_relaxed(&l->running, (uint32_t)1);
 }
 
+uint64_t load_sections(const struct op *op)
+{
+	return op->read->loop[0](&op_target, LOAD_SECTIONS);
+}
+
 static void back_to_back(struct member *m)
 {
 	struct load *l = m->team->arg;
@@ -49,7 +53,7 @@ static void back_to_back(struct member *m)
 	op_thread_enter(l->op);
 	announce(l);
 	while (!quiesce_load_relaxed(&l->stop))
-		sum += l->op->read->loop[0](&op_target, SECTIONS);
+		sum += load_sections(l->op);
 	(void)quiesce_fetch_add_relaxed(&l->sum, sum);
 	op_thread_exit(l->op);
 }
@@ -68,7 +72,7 @@ static void over_others(struct member *m)
 		if (object)
 			sum += object->loop(address, OTHERS - 1, OTHERS);
 		else
-			for (uint32_t i = 0; i < SECTIONS; i++)
+			for (uint32_t i = 0; i < LOAD_SECTIONS; i++)
 				sum += l->op->read->loop[0](&other[at++ % OTHERS], 1);
 	}
 	(void)quiesce_fetch_add_relaxed(&l->sum, sum);
@@ -84,7 +88,7 @@ static void over_own(struct member *m)
 	op_thread_enter(l->op);
 	announce(l);
 	while (!quiesce_load_relaxed(&l->stop))
-		sum += l->op->read->loop[0](&other[own], SECTIONS);
+		sum += l->op->read->loop[0](&other[own], LOAD_SECTIONS);
 	(void)quiesce_fetch_add_relaxed(&l->sum, sum);
 	op_thread_exit(l->op);
 }

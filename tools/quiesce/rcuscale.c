@@ -12,12 +12,13 @@ static const int default_threads[NR_SCENARIOS][4] = {
 	[SCENARIO_DOCUMENT] = { 2 },	     [SCENARIO_LONG] = { 8 },		  [SCENARIO_HELD] = { 1 },
 	[SCENARIO_CALLERS] = { CALLERS },    [SCENARIO_CALLERS0] = { CALLERS },	  [SCENARIO_CALLERS2] = { CALLERS },
 	[SCENARIO_ALIVE] = { ALIVE },	     [SCENARIO_HOGS] = { 64 },		  [SCENARIO_RETIRE] = { 1, 2 },
+	[SCENARIO_BESIDE] = { 1, 64 },	     [SCENARIO_BESIDE_LONG] = { 1 },
 };
 
 /* Scenarios whose number of threads is what --readers says. */
 #define FREE_READERS                                                                                        \
 	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_DOCUMENT |      \
-	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS)
+	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS | 1u << SCENARIO_BESIDE)
 
 static void cell(const struct job *job, enum scenario scenario, int threads)
 {
@@ -26,6 +27,8 @@ static void cell(const struct job *job, enum scenario scenario, int threads)
 	case SCENARIO_CALLERS:
 	case SCENARIO_CALLERS0:
 	case SCENARIO_CALLERS2: callers_cell(job, scenario); break;
+	case SCENARIO_BESIDE:
+	case SCENARIO_BESIDE_LONG: reader_cell(job, scenario, threads); break;
 	case SCENARIO_RETIRE: retire_cell(job, threads); break;
 	default: wait_cell(job, scenario, threads);
 	}
@@ -115,7 +118,8 @@ const struct subcommand rcuscale_command = {
 	       "A type that can wait for the readers of one object does so: in 'same', 'long', 'held', 'hogs' and "
 	       "'callers' readers are on that object, in 'others', 'document' and 'callers2' on different ones, where "
 	       "each reader of 'document' has its own, as in the test of the document that proposed simple hazard "
-	       "pointers. To types that wait for every reader these are all the same.",
+	       "pointers. To types that wait for every reader these are all the same.\n"
+	       "'beside' and 'beside_long' tell what readers lose by waits that are none of theirs: 1 is nothing.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
 	.fits = fits,
 	.first_scenario = SCENARIO_IDLE,

@@ -15,6 +15,8 @@ void wait_cell(const struct job *job, enum scenario scenario, int readers);
 void held_cell(const struct job *job);
 /* callers_cell.c: CALLERS callers at once, with their rate and fairness; @scenario says beside which readers. */
 void callers_cell(const struct job *job, enum scenario scenario);
+/* reader_cell.c: what @readers lose beside an updater. */
+void reader_cell(const struct job *job, enum scenario scenario, int readers);
 /* retire_cell.c: throughput of deferred reclamation with @producers threads. */
 void retire_cell(const struct job *job, int producers);
 
@@ -22,7 +24,10 @@ void retire_cell(const struct job *job, int producers);
 struct load;
 struct load *load_start(const struct op *op, enum scenario scenario, int readers, bool pinned);
 void load_stop(struct load *load);
-/* A section of what is waited for. */
+/* Sections of what is waited for, back to back; returns their sum. */
+#define LOAD_SECTIONS 256 /* between two looks at a stop flag */
+uint64_t load_sections(const struct op *op);
+/* One section. */
 void load_lock(const struct op *op);
 void load_unlock(const struct op *op);
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 
+#include <sched.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -45,6 +46,23 @@ enum platform_rseq_kind platform_rseq_kind(void)
 	if (getauxval(AT_RSEQ_FEATURE_SIZE) >= offsetof(struct rseq_area, mm_cid) + sizeof(uint32_t))
 		return PLATFORM_RSEQ_MM_CID;
 	return PLATFORM_RSEQ_CPU_ID;
+}
+
+uint32_t platform_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu;
+}
+
+uint32_t platform_cpu_of(int64_t distance)
+{
+	int32_t cpu;
+
+	if (platform_rseq_kind() == PLATFORM_RSEQ_NONE)
+		return PLATFORM_NO_CPU;
+	cpu = (int32_t)((const volatile struct rseq_area *)((const volatile char *)area() + distance))->cpu_id;
+	return cpu < 0 ? PLATFORM_NO_CPU : (uint32_t)cpu;
 }
 
 int64_t platform_rseq_area(void)

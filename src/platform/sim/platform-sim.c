@@ -180,6 +180,24 @@ bool platform_thread_runnable(uint32_t tid)
 	return platform_thread_alive(tid);
 }
 
+/* It stands still: readers in the way are stuck until they leave. */
+uint64_t platform_thread_cpu_ns(uint32_t tid)
+{
+	(void)tid;
+	return 0;
+}
+
+uint32_t platform_cpu(void)
+{
+	return 0;
+}
+
+uint32_t platform_cpu_of(int64_t distance)
+{
+	(void)distance;
+	return PLATFORM_NO_CPU;
+}
+
 void platform_thread_name(uint32_t tid, char name[16])
 {
 	bool known = tid - FIRST_TID < (uint32_t)M->nr_threads;
