@@ -33,6 +33,8 @@ void quiesce__membarrier(void); /* counts, and dies if the kernel takes its prom
 
 /* The same where many threads may come at once. */
 void quiesce__heavy_shared(void);
+void quiesce__heavy_restart(void);
+void quiesce__heavy_init(void);
 void quiesce__heavy_fork_child(void);
 #define quiesce_fence_heavy_shared(label)                               \
 	do {                                                            \
@@ -45,12 +47,12 @@ void quiesce__heavy_fork_child(void);
 	} while (0)
 
 /* And every restartable sequence that another thread is in begins anew: whoever looks at something in a
- * sequence, and then stores, has stored before the fence, or looks after it.  Light mode only. */
+ * sequence, and then stores, has stored before the fence, or looks after it.  Light mode only; many may come at once. */
 void quiesce__membarrier_restart(void);
 #define quiesce_fence_restart(label)                                    \
 	do {                                                            \
 		if (!quiesce_weakened(label, HEAVY))                    \
-			quiesce__membarrier_restart();                  \
+			quiesce__heavy_restart();                       \
 	} while (0)
 
 /* The light side where it is not inlined into programs. */

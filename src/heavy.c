@@ -1,191 +1,315 @@
 /* SPDX-License-Identifier: MIT */
 /* heavy.c - heavy fences of many callers at once.
  *
- * A membarrier costs 0.3 us while no other thread of the process runs, and thirty
- * times that, of which the others lose half, while one does.  So callers take turns and
- * sleep meanwhile: then they do not interrupt each other.  Who finds that a membarrier
- * began and ended while it slept needs none of its own.  Where readers run anyway, a turn
- * is long, and taking turns only makes callers wait: then, for a while, everybody calls
- * membarrier by itself.
+ * A membarrier interrupts each CPU that runs a thread of the process, and kernels let one of a process run at a time.  So a
+ * crowd of callers shares turns: one waits until others have come, executes the membarrier, and whoever came before it began needs
+ * none.  A few callers take turns if a membarrier interrupts nobody while they sleep, which makes it twenty times cheaper; where
+ * others run anyway they execute one each, because to sleep and be woken takes longer.
  *
- * The word of turns: number of the newest turn << 2 | 0 free, 1 taken, 2 taken and somebody sleeps,
- * 3 free for somebody who has slept: else who is running would take every turn.
- * All of its changes are read-modify-writes, so each turn is ordered after everything that
- * arrived, in that word, before it began.
+ *   caller                              who runs a turn
+ *   stores                              number = ++started            HF1
+ *   needed = started + 1          HF1   membarrier
+ *   completed not older?          HF1   completed = number, unless it is newer
  *
- * HF1  caller's stores, then its arrival; turn taken, then the membarrier; that over, then the turn
- *      ended | turns read, then what follows the fence
+ * I1. A number newer than what a caller read was taken after that, so the membarrier is as good as the caller's own.
+ * I2. Turns may overlap: completed is a maximum.
+ * I3. Nobody depends on a thread that does not run.  Of those who find the turn late, one runs another beside it; who finds it
+ *     late twice does in any case.  Sleeps are timed, so wake-ups may get lost.
+ *
+ * HF1  caller's stores, then started read; number taken, then the membarrier; that over, then completed | completed
+ *      read, then what follows the fence
  */
 #include "core.h"
 
-#define PHASE_NS 1000000u  /* how long turns are tried before their cost is judged */
-#define ALONE_NS 20000000u /* how long everybody goes alone after that */
-#if defined(QUIESCE_SIM)
-#define STREAK 2u
-#else
-#define STREAK 256u        /* then the next turn is for somebody who sleeps */
-#endif
-#define RESERVED_NS 1000000u /* who comes late takes it after that, if nobody has */
-#define JUDGED 256u        /* turns after somebody had to wait */
-#define DEAR_NS 3000u      /* a membarrier that interrupts nobody takes less */
+#define CROWD 8u              /* callers, divided by CPUs */
+#define CROWDED_NS 1000000u   /* they share for so long at least: those who have been served are about to come again */
+#define DEAR_NS 3000u         /* a membarrier that interrupts nobody takes less */
+#define PERIOD_NS (1u << 24)  /* how often a few callers find out whether it does, */
+#define TRIAL_NS (1u << 20)   /* by taking turns for so long */
+#define GATHER_NS 50000u      /* who leads sleeps so long for others to come, at the most */
+#define LATE_MIN_NS 100000u   /* two membarriers take longer where CPUs are many; then so much is late */
+#define LATE_MAX_NS 2000000u
 
-#define FREE 0u
-#define TAKEN 1u
-#define CROWDED 2u
-#define RESERVED 3u
+/* Handed: to somebody who has slept.  Else whoever has just been served would lead, with nobody behind it. */
+enum { FREE, LED, HANDED };
 
-static struct {
-	uint32_t turns;
-	uint32_t alone;     /* no turns until @phase_end */
-	uint32_t streak;    /* turns since one was reserved; written in turn */
-	uint32_t company;   /* turns to be judged, because somebody had to wait */
-	uint64_t phase_end;
-	uint64_t cheapest;  /* of this phase; written in turn */
-} heavy __attribute__((aligned(QUIESCE_CACHELINE)));
+/* Those who need an odd number, or an even one. */
+struct side {
+	uint32_t asleep; /* somebody may be */
+	uint32_t word;   /* futex that changes when they are to look */
+};
 
-static uint32_t state_of(uint32_t word)
+struct heavy {
+	void (*membarrier)(void);
+	uint32_t inside;    /* callers */
+	uint32_t started;   /* the newest number taken */
+	uint32_t completed; /* the newest whose membarrier is over */
+	uint32_t led;       /* FREE, LED, HANDED */
+	uint32_t arrived;   /* callers since the last turn began */
+	uint32_t gathering; /* futex: 1: who leads waits for others */
+	uint32_t claims;    /* of those who found it late */
+	uint32_t cost_ns;   /* of the last turn */
+	uint32_t cheapest_ns; /* of this period */
+	uint32_t period;      /* its number */
+	uint64_t crowded_until;
+	struct side side[2];
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+static struct heavy plain = { .membarrier = quiesce__membarrier };
+static struct heavy restart = { .membarrier = quiesce__membarrier_restart };
+static uint32_t crowd; /* so many share; fixed at initialisation */
+
+static bool older(uint32_t a, uint32_t b)
 {
-	return word & 3;
+	return (int32_t)(a - b) < 0;
 }
 
-/* The newest turn that is over. */
-static uint32_t ended(uint32_t word)
+static void complete(struct heavy *h, uint32_t number)
 {
-	return state_of(word) == FREE || state_of(word) == RESERVED ? word >> 2 : (word >> 2) - 1;
+	uint32_t before = quiesce_load_relaxed(&h->completed); /* Relaxed: the exchange decides. */
+
+	while (older(before, number))
+		/* HF1: full, pairs with HF1 in is_over() */
+		if (quiesce_cmpxchg(HF1, &h->completed, &before, number))
+			break;
 }
 
-static bool not_before(uint32_t a, uint32_t b)
+static bool is_over(const struct heavy *h, uint32_t needed)
 {
-	return (int32_t)((a - b) << 2) >= 0;
+	/* HF1: acquire, pairs with HF1 in complete() */
+	return !older(quiesce_load_acquire(HF1, &h->completed), needed);
 }
 
-/* The turn that a word reserves is nobody's in particular after all; or, woken for a turn, we need none. */
-static void leave_turn(uint32_t word)
+/* Relaxed throughout: who misses it looks again in time. */
+static void wake_all(struct side *side)
 {
-	if (state_of(word) == RESERVED)
-		/* HF1: full, pairs with HF1 in end_turn() */
-		quiesce_cmpxchg(HF1, &heavy.turns, &word, word & ~3u);
-	platform_futex_wake(&heavy.turns, 1);
-}
-
-static void end_turn(void)
-{
-	uint32_t word = quiesce_load_relaxed(&heavy.turns); /* Relaxed: its number is ours. */
-	uint32_t next = word & ~3u;
-
-	if (++heavy.streak >= STREAK && state_of(word) == CROWDED) {
-		heavy.streak = 0;
-		next |= RESERVED;
-	}
-	/* HF1: full, pairs with HF1 in try_turn() */
-	if (state_of(quiesce_xchg(HF1, &heavy.turns, next)) == CROWDED && !platform_futex_wake(&heavy.turns, 1))
-		leave_turn(next); /* nobody slept */
-}
-
-/* In turn: after a phase in which even the cheapest membarrier interrupted somebody, go alone. */
-static void judge(uint64_t begin, uint64_t end)
-{
-	uint64_t cost = end - begin;
-
-	/* Relaxed throughout: a policy. */
-	if (cost < quiesce_load_relaxed(&heavy.cheapest))
-		quiesce_store_relaxed(&heavy.cheapest, cost);
-	if (end < quiesce_load_relaxed(&heavy.phase_end))
+	quiesce_fetch_add_relaxed(&side->word, 1u);
+	if (!quiesce_load_relaxed(&side->asleep))
 		return;
-	if (quiesce_load_relaxed(&heavy.cheapest) > DEAR_NS && quiesce_load_relaxed(&heavy.phase_end)) {
-		quiesce_store_relaxed(&heavy.alone, 1);
-		end += ALONE_NS - PHASE_NS;
-	}
-	quiesce_store_relaxed(&heavy.phase_end, end + PHASE_NS);
-	quiesce_store_relaxed(&heavy.cheapest, UINT64_MAX);
+	quiesce_store_relaxed(&side->asleep, 0);
+	platform_futex_wake(&side->word, INT32_MAX);
 }
 
-static bool goes_alone(void)
+static bool wake_one(struct side *side)
 {
-	/* Relaxed throughout: a policy. */
-	if (quiesce_likely(!quiesce_load_relaxed(&heavy.alone)))
+	/* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&side->word, 1u);
+	return quiesce_load_relaxed(&side->asleep) && platform_futex_wake(&side->word, 1);
+}
+
+/* To one of those who came while @number ran; of a few, to whoever comes first.  Relaxed throughout: two who lead do no harm. */
+static void hand_over(struct heavy *h, uint32_t number)
+{
+	struct side *side = &h->side[~number & 1];
+
+	if (!quiesce_load_relaxed(&h->crowded_until)) {
+		quiesce_store_relaxed(&h->led, FREE);
+		wake_all(side);
+		return;
+	}
+	quiesce_store_relaxed(&h->led, HANDED);
+	if (!wake_one(side))
+		quiesce_store_relaxed(&h->led, FREE);
+}
+
+/* Relaxed throughout: a measure. */
+static void note_cost(struct heavy *h, uint64_t begin, uint64_t end)
+{
+	uint32_t cost = (uint32_t)(end - begin), period = (uint32_t)(end / PERIOD_NS);
+
+	quiesce_store_relaxed(&h->cost_ns, cost);
+	if (quiesce_load_relaxed(&h->period) != period)
+		quiesce_store_relaxed(&h->period, period);
+	else if (quiesce_load_relaxed(&h->cheapest_ns) <= cost)
+		return;
+	quiesce_store_relaxed(&h->cheapest_ns, cost);
+}
+
+/* Those who needed it are done; one of those who came meanwhile may lead. */
+static void run_turn(struct heavy *h, bool leads)
+{
+	/* HF1: full, pairs with HF1 in share() */
+	uint32_t number = quiesce_fetch_add(HF1, &h->started, 1u) + 1;
+	uint64_t begin = platform_now_ns();
+
+	quiesce_store_relaxed(&h->arrived, 0); /* Relaxed: a policy. */
+	h->membarrier();
+	note_cost(h, begin, platform_now_ns());
+	complete(h, number);
+	if (leads)
+		hand_over(h, number);
+	wake_all(&h->side[number & 1]);
+}
+
+static uint64_t late_ns(const struct heavy *h)
+{
+	uint64_t ns = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns); /* Relaxed: a measure. */
+
+	return ns < LATE_MIN_NS ? LATE_MIN_NS : ns < LATE_MAX_NS ? ns : LATE_MAX_NS;
+}
+
+static bool take_lead(struct heavy *h, bool slept)
+{
+	uint32_t led = quiesce_load_relaxed(&h->led); /* Relaxed: two who lead do no harm. */
+
+	if (led == LED || (led == HANDED && !slept))
 		return false;
-	if (platform_now_ns() < quiesce_load_relaxed(&heavy.phase_end))
+	quiesce_store_relaxed(&h->led, LED); /* Relaxed: as above. */
+	return true;
+}
+
+/* Sleep; true: it is late, and up to the caller. */
+static bool sleep_or_claim(struct heavy *h, uint32_t needed, uint64_t begin)
+{
+	struct side *side = &h->side[needed & 1];
+	uint32_t word = quiesce_load_relaxed(&side->word), claims = quiesce_load_relaxed(&h->claims); /* Relaxed: hints. */
+	uint64_t ns = late_ns(h), waited = platform_now_ns() - begin;
+
+	if (QUIESCE_MUTANT(heavy_trusts_leader))
+		waited = 0;
+	if (waited >= 2 * ns)
 		return true;
-	quiesce_store_relaxed(&heavy.cheapest, UINT64_MAX);
-	quiesce_store_relaxed(&heavy.phase_end, platform_now_ns() + PHASE_NS);
-	quiesce_store_relaxed(&heavy.alone, 0);
+	/* Relaxed: as above. */
+	if (waited >= ns && quiesce_fetch_add_relaxed(&h->claims, 1u) == claims)
+		return true;
+	quiesce_store_relaxed(&side->asleep, 1); /* Relaxed: as above. */
+	if (is_over(h, needed) || quiesce_load_relaxed(&h->led) == FREE) /* Relaxed: as in take_lead(). */
+		return false;
+	platform_futex_wait(&side->word, word, waited < ns ? ns - waited : ns);
 	return false;
 }
 
-static bool try_turn(uint32_t word, uint32_t state)
+/* Where CPUs are few, those who were served come one by one: wait for some, or each turn would be for one or two. */
+static bool are_enough(const struct heavy *h)
 {
-	/* HF1: full, pairs with HF1 in end_turn() */
-	return quiesce_cmpxchg(HF1, &heavy.turns, &word, (word & ~3u) + 4 + state);
+	/* Relaxed throughout: a policy. */
+	uint32_t half = quiesce_load_relaxed(&h->inside) / 2;
+
+	return quiesce_load_relaxed(&h->arrived) >= (half > crowd ? half : crowd);
 }
 
-/* Sleep until the turn is ours, true; or until a whole turn is over that began after our arrival. */
-static QUIESCE_COLD bool wait_for_turn(void)
+static void gather(struct heavy *h)
 {
-	bool arrived = false;
-	uint32_t needed = 0;
+	/* Relaxed throughout: a policy, and the sleep is timed. */
+	if (!quiesce_load_relaxed(&h->crowded_until))
+		return;
+	quiesce_store_relaxed(&h->gathering, 1);
+	if (!are_enough(h))
+		platform_futex_wait(&h->gathering, 1, GATHER_NS);
+	quiesce_store_relaxed(&h->gathering, 0);
+}
 
-	for (;;) {
-		/* HF1: acquire, pairs with HF1 in end_turn() */
-		uint32_t word = quiesce_load_acquire(HF1, &heavy.turns), state = state_of(word), crowded = (word & ~3u) | CROWDED;
+static void arrive(struct heavy *h)
+{
+	/* Relaxed throughout: as above. */
+	quiesce_fetch_add_relaxed(&h->arrived, 1u);
+	if (!quiesce_load_relaxed(&h->gathering) || !are_enough(h))
+		return;
+	quiesce_store_relaxed(&h->gathering, 0);
+	platform_futex_wake(&h->gathering, 1);
+}
 
-		if (arrived && not_before(ended(word), needed)) {
-			leave_turn(word);
-			return false;
+/* Until a turn is over that began after the call. */
+static QUIESCE_COLD void share(struct heavy *h)
+{
+	uint64_t begin = platform_now_ns();
+	uint32_t needed;
+	bool leads = false, slept = false;
+
+	/* HF1: full, pairs with HF1 in run_turn() */
+	quiesce_fence_full(HF1);
+	/* Relaxed: the fence. */
+	needed = quiesce_load_relaxed(&h->started) + !QUIESCE_MUTANT(heavy_shares_running);
+	arrive(h);
+	while (!is_over(h, needed)) {
+		leads = take_lead(h, slept);
+		if (leads || sleep_or_claim(h, needed, begin)) {
+			if (leads)
+				gather(h);
+			run_turn(h, leads);
+			break;
 		}
-		if (state == FREE || (state == RESERVED && arrived)) {
-			if (try_turn(word, CROWDED))
-				return true;
-			continue;
-		}
-		if (state == RESERVED)
-			crowded = word; /* arrive, and leave it to those who sleep */
-		/* HF1: full, pairs with HF1 in try_turn() */
-		if (!quiesce_cmpxchg(HF1, &heavy.turns, &word, crowded))
-			continue;
-		if (!arrived)
-			needed = (word >> 2) + !QUIESCE_MUTANT(heavy_shares_running);
-		arrived = true;
-		quiesce_store_relaxed(&heavy.company, JUDGED); /* Relaxed: a policy. */
-		platform_futex_wait(&heavy.turns, crowded, state == RESERVED ? RESERVED_NS : PLATFORM_FOREVER);
+		slept = true;
 	}
 }
 
-/* In turn. */
-static void membarrier_and_judge(void)
+/* Relaxed throughout: a policy. */
+static bool is_crowded(struct heavy *h, uint32_t callers, uint64_t now)
+{
+	uint64_t until = quiesce_load_relaxed(&h->crowded_until);
+
+	if (callers >= crowd)
+		quiesce_store_relaxed(&h->crowded_until, now + CROWDED_NS);
+	else if (until && now >= until)
+		quiesce_store_relaxed(&h->crowded_until, (uint64_t)0);
+	return callers >= crowd || now < until;
+}
+
+/* Would a turn of few callers interrupt others?  Relaxed: a policy. */
+static bool is_dear(const struct heavy *h, uint64_t now)
+{
+	return now % PERIOD_NS >= TRIAL_NS && quiesce_load_relaxed(&h->cheapest_ns) > DEAR_NS;
+}
+
+/* Whoever comes meanwhile takes it for a turn.  Relaxed throughout: a policy, and sleeps are timed. */
+static void alone(struct heavy *h)
+{
+	quiesce_store_relaxed(&h->led, LED);
+	h->membarrier();
+	quiesce_store_relaxed(&h->led, FREE);
+	if (quiesce_likely(quiesce_load_relaxed(&h->inside) == 1))
+		return;
+	wake_all(&h->side[0]);
+	wake_all(&h->side[1]);
+}
+
+static void beside_others(struct heavy *h, uint32_t callers)
+{
+	uint64_t now = platform_now_ns();
+
+	if (is_crowded(h, callers, now) || !is_dear(h, now))
+		share(h);
+	else
+		h->membarrier();
+}
+
+static void fence(struct heavy *h)
 {
 	/* Relaxed: a policy. */
-	uint32_t company = quiesce_load_relaxed(&heavy.company);
-	uint64_t begin;
+	uint32_t callers = quiesce_fetch_add_relaxed(&h->inside, 1u);
 
-	if (quiesce_likely(!company)) {
-		quiesce__membarrier();
-		return;
-	}
-	quiesce_store_relaxed(&heavy.company, company - 1); /* Relaxed: as above. */
-	begin = platform_now_ns();
-	quiesce__membarrier();
-	judge(begin, platform_now_ns());
+	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->crowded_until))) /* Relaxed: as above. */
+		alone(h);
+	else
+		beside_others(h, callers);
+	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: as above. */
 }
 
 void quiesce__heavy_shared(void)
 {
-	uint32_t word;
+	fence(&plain);
+}
 
-	if (goes_alone()) {
-		quiesce__membarrier();
-		return;
-	}
-	/* Relaxed: try_turn() decides. */
-	word = quiesce_load_relaxed(&heavy.turns);
-	if (quiesce_unlikely(state_of(word) != FREE || !try_turn(word, TAKEN)) && !wait_for_turn())
-		return;
-	membarrier_and_judge();
-	end_turn();
+void quiesce__heavy_restart(void)
+{
+	fence(&restart);
+}
+
+void quiesce__heavy_init(void)
+{
+	crowd = CROWD / (uint32_t)platform_nr_possible_cpus();
+	if (!crowd)
+		crowd = 1;
+}
+
+static void forget_callers(struct heavy *h)
+{
+	h->inside = h->led = 0;
+	h->side[0] = h->side[1] = (struct side){ .asleep = 0 };
 }
 
 void quiesce__heavy_fork_child(void)
 {
-	heavy.turns &= ~3u;
-	heavy.alone = 0;
+	forget_callers(&plain);
+	forget_callers(&restart);
 }

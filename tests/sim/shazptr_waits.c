@@ -66,6 +66,28 @@ static void setup_fences(void)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
 
+/* Who shares a heavy fence with others stops anywhere. */
+static void stops(void *unused)
+{
+	static char object;
+
+	(void)unused;
+	synchronize_shazptr(&object); /* the library is initialised once, as a rule when it is loaded */
+	sim_stop_within(60);
+	for (;;)
+		synchronize_shazptr(&object);
+}
+
+static void setup_fence_stops(void)
+{
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	sim_spawn(stops, NULL, "leader");
+	for (intptr_t i = 0; i < 3; i++)
+		sim_spawn(storing_updater, (void *)i, "updater");
+}
+
 /* ---- the way through the scan thread ---- */
 
 
@@ -174,6 +196,7 @@ static void comes_later(void *place)
 static void setup_wakes_many(void)
 {
 	setup_wakes();
+	sim_config()->idle_limit_ns = 900000; /* who shares a heavy fence may sleep for some time; the scan's sleeps are longer */
 	sim_spawn(waits_for_holder, NULL, "updater");
 	sim_spawn(comes_later, (void *)0, "updater");
 	sim_spawn(comes_later, (void *)1, "updater");
@@ -489,6 +512,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_full_sharing },
 	{ .name = "places", .what = "three updaters of different pointers", .setup = setup_places },
 	{ .name = "fences", .what = "they share heavy fences", .setup = setup_fences },
+	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
 	{ .name = "skip", .what = "without the self-scan", .setup = setup_skip },
 	{ .name = "skip_sharing", .what = "... of one pointer", .setup = setup_skip_sharing },
 	{ .name = "full_skip", .what = "... without membarrier", .setup = setup_full_skip },
