@@ -141,6 +141,7 @@
 	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
 	X(sync_count_ignored, "a callback makes readers fast while an updater is inside") \
 	X(rwsem_check_first, "a reader looks whether readers are fast before it counts itself") \
+	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues") \
 	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
 	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
 	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \

@@ -5,6 +5,13 @@
 
 #include "yield.h"
 
+/* Where a look is a sum over CPUs: looks before the first sleep take so long, whatever the number of CPUs. */
+#if defined(QUIESCE_SIM)
+#define QUIESCE_SPIN_NS 0u
+#else
+#define QUIESCE_SPIN_NS 4000u
+#endif
+
 struct quiesce__patience {
 	struct quiesce__yield *yield; /* of the primitive: which readers, until when */
 	/* Let readers look at @yield when they leave, or stop that. */

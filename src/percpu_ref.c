@@ -70,7 +70,7 @@ void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr)
 
 void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
 {
-	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() and to_atomic() and percpu_ref_is_zero() */
+	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() and end_atomic() and percpu_ref_is_zero() */
 	uint64_t before = quiesce_fetch_add(PR2, &ref->count, 0 - nr * QUIESCE_REF_ONE), now = before - nr * QUIESCE_REF_ONE;
 
 	if (quiesce_unlikely(has_none(before) || zone_of(now) == BELOW))
@@ -140,6 +140,18 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 	}
 }
 
+/* Not if anybody changes it, this thread included. */
+static bool try_change(struct percpu_ref *ref)
+{
+	uint32_t word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
+
+	/* PR3: full, pairs with PR3 in end_change() */
+	if (held(word) || !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | HELD))
+		return false;
+	quiesce_store_relaxed(&ref->switcher, quiesce__self()); /* Relaxed: as above. */
+	return true;
+}
+
 static void end_change(struct percpu_ref *ref)
 {
 	quiesce_store_relaxed(&ref->switcher, NULL); /* Relaxed: as above. */
@@ -187,20 +199,28 @@ static uint64_t words_now(const struct percpu_ref *ref)
 	return quiesce__percpu_inside(&ref->percpu, none, QUIESCE_REF_GOT / 8, QUIESCE_REF_PUT / 8);
 }
 
-/* All count in ref->count from now on, and it is exact.  @more: to be added in the same step. */
-static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
+/* All count in ref->count once the fence is over.  False: they did before. */
+static bool begin_atomic(struct percpu_ref *ref, uint64_t state)
 {
-	quiesce_store_relaxed(&ref->state, state | QUIESCE_REF_ATOMIC); /* Relaxed: the fence below. */
-	if (is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
-		uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? words_now(ref) : 0;
+	quiesce_store_relaxed(&ref->state, state | QUIESCE_REF_ATOMIC); /* Relaxed: the fence follows. */
+	return is_biased(quiesce_load_relaxed(&ref->count));            /* Relaxed: I3. */
+}
 
-		if (QUIESCE_MUTANT(ref_no_restart))
-			quiesce__membarrier();
-		else
-			/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and
-			 * percpu_ref_tryget_live() */
-			quiesce_fence_restart(PR1);
-		more += ((QUIESCE_MUTANT(ref_sum_before_fence) ? early : words_now(ref)) - ref->base) * QUIESCE_REF_ONE;
+static void fence_atomic(void)
+{
+	if (QUIESCE_MUTANT(ref_no_restart))
+		quiesce__membarrier();
+	else
+		/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and
+		 * percpu_ref_tryget_live() */
+		quiesce_fence_restart(PR1);
+}
+
+/* The count is exact.  @more: to be added in the same step. */
+static void end_atomic(struct percpu_ref *ref, uint64_t sum, uint64_t more)
+{
+	if (is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
+		more += (sum - ref->base) * QUIESCE_REF_ONE;
 		if (QUIESCE_MUTANT(ref_two_adds))
 			quiesce_fetch_add_relaxed(&ref->count, QUIESCE_REF_BIAS);
 		else
@@ -208,6 +228,16 @@ static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 	}
 	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() */
 	quiesce_fetch_add(PR2, &ref->count, more);
+}
+
+static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
+{
+	bool biased = begin_atomic(ref, state);
+	uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? words_now(ref) : 0;
+
+	if (biased)
+		fence_atomic();
+	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : words_now(ref), more);
 }
 
 static bool may_be_percpu(const struct percpu_ref *ref)
@@ -288,6 +318,51 @@ void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func
 	confirm_and_end(ref, QUIESCE_MUTANT(ref_confirm_early) ? NULL : confirm);
 	/* Not before: it keeps the lock. */
 	quiesce__percpu_ref_put_slow(ref, 1);
+}
+
+/* Those that can be changed at once come first in @refs; returns how many. */
+static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
+{
+	size_t mine = 0;
+
+	*ret_fence = false;
+	for (size_t i = 0; i < nr; i++) {
+		struct percpu_ref *ref = refs[i];
+
+		if (!try_change(ref))
+			continue;
+		if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
+			end_change(ref); /* it is told later */
+			continue;
+		}
+		*ret_fence |= begin_atomic(ref, QUIESCE_REF_DEAD);
+		refs[i] = refs[mine];
+		refs[mine++] = ref;
+	}
+	return mine;
+}
+
+/* Nothing is waited for while any of them is kept from others. */
+void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
+{
+	size_t mine;
+	bool fence;
+
+	quiesce__init();
+	quiesce__fork_check();
+	mine = begin_kills(refs, nr, &fence);
+	if (fence)
+		fence_atomic();
+	for (size_t i = 0; i < mine; i++) {
+		bool biased = is_biased(quiesce_load_relaxed(&refs[i]->count)); /* Relaxed: I3. */
+
+		end_atomic(refs[i], biased ? words_now(refs[i]) : 0, QUIESCE_REF_KILLED);
+		end_change(refs[i]);
+	}
+	for (size_t i = 0; i < mine; i++)
+		quiesce__percpu_ref_put_slow(refs[i], 1);
+	for (size_t i = mine; i < nr; i++)
+		quiesce_percpu_ref_kill_and_confirm(refs[i], NULL);
 }
 
 void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm)

@@ -28,17 +28,14 @@
 #include "held.h"
 #include "patience.h"
 #include "percpu.h"
+#include "rcu_sync.h"
 
 #include <errno.h>
 
 #define WORDS 2u
 #define STALL_LOOK_NS 100000000u /* while nobody wakes us */
-#if defined(QUIESCE_SIM)
-#define SPINS 1u
-#else
-#define SPINS 64u
-#endif
 #define SPIN_PAUSES 4u
+#define BATCH 1024u /* locks that pay for one fence */
 enum { ENTERED, LEFT };
 
 enum { WAITING, GRANTED };
@@ -214,9 +211,9 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 
 bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline)
 {
-	/* Relaxed: a hint; do not even count, which would keep the writer. */
-	if (!counted && !deadline && quiesce_load_relaxed(&sem->block))
-		return false;
+	/* Relaxed: a hint; do not even count, which would keep the writer: its readers' sum might never be zero. */
+	if (!counted && quiesce_load_relaxed(&sem->block) && !QUIESCE_MUTANT(rwsem_timed_counts))
+		return deadline && queue_reader(sem, deadline);
 	if (counted) {
 		/* PW1: full, pairs with PW1 in begin_write() */
 		quiesce_fence_full(PW1);
@@ -275,12 +272,16 @@ static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quie
 /* Most sections are short: look for a few microseconds before sleeping. */
 static bool drained_soon(const struct percpu_rw_semaphore *sem)
 {
-	for (uint32_t i = 0; i < SPINS; i++) {
+	uint64_t end = 0;
+
+	do {
 		if (!inside(sem))
 			return true;
+		if (!end)
+			end = platform_now_ns() + QUIESCE_SPIN_NS;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
-	}
+	} while (platform_now_ns() < end);
 	return false;
 }
 
@@ -354,14 +355,9 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		quiesce_rcu_sync_exit(&sem->rss);
 }
 
-static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+/* Readers are slow. */
+static bool write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
-	/* Who does not want to wait does not make readers slow for nothing. */
-	if (!deadline && inside(sem))
-		return false;
-	/* Relaxed: for who frees the lock, after us. */
-	quiesce_store_relaxed(&sem->written, 1);
-	quiesce_rcu_sync_enter(&sem->rss);
 	if (!begin_write(sem, deadline)) {
 		quiesce_rcu_sync_exit(&sem->rss);
 		return false;
@@ -377,9 +373,53 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	return true;
 }
 
+static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	/* Who does not want to wait does not make readers slow for nothing. */
+	if (!deadline && inside(sem))
+		return false;
+	/* Relaxed: for who frees the lock, after us. */
+	quiesce_store_relaxed(&sem->written, 1);
+	quiesce_rcu_sync_enter(&sem->rss);
+	return write_until(sem, deadline);
+}
+
 void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
 {
 	down_write_until(sem, PLATFORM_FOREVER);
+}
+
+/* One fence for all whose readers are fast. */
+static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	bool first[BATCH];
+	struct percpu_rw_semaphore *any = NULL;
+
+	for (size_t i = 0; i < nr; i++) {
+		/* Relaxed: for who frees the lock, after us. */
+		quiesce_store_relaxed(&sems[i]->written, 1);
+		first[i] = quiesce__rcu_sync_enter_begin(&sems[i]->rss);
+		any = first[i] ? sems[i] : any;
+	}
+	if (any)
+		quiesce__rcu_sync_wait(&any->rss);
+	/* Before anything is waited for: others may wait for these. */
+	for (size_t i = 0; i < nr; i++)
+		if (first[i])
+			quiesce__rcu_sync_enter_end(&sems[i]->rss, true);
+	for (size_t i = 0; i < nr; i++)
+		if (!first[i])
+			quiesce__rcu_sync_enter_end(&sems[i]->rss, false);
+}
+
+void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	for (size_t i = 0; i < nr; i += BATCH)
+		make_slow(sems + i, nr - i < BATCH ? nr - i : BATCH);
+	for (size_t i = 0; i < nr; i++)
+		write_until(sems[i], PLATFORM_FOREVER);
 }
 
 bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
@@ -490,6 +530,15 @@ void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
 	check_not_held(sem, "percpu_down_write()");
 	quiesce_percpu_down_write(sem);
 	quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+}
+
+void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		check_not_held(sems[i], "percpu_down_write_many()");
+	quiesce_percpu_down_write_many(sems, nr);
+	for (size_t i = 0; i < nr; i++)
+		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE);
 }
 
 bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)

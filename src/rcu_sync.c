@@ -14,6 +14,7 @@
 #include "core.h"
 #include "helper.h"
 #include "percpu.h"
+#include "rcu_sync.h"
 
 /* ---- kinds ---- */
 
@@ -138,25 +139,42 @@ static void wait_until_passed(struct rcu_sync *rss)
 	}
 }
 
-void quiesce_rcu_sync_enter(struct rcu_sync *rss)
+bool quiesce__rcu_sync_enter_begin(struct rcu_sync *rss)
 {
 	uint64_t state;
 
-	quiesce__init();
-	quiesce__fork_check();
 	quiesce__lock(&rss->lock);
 	state = rss->gp_state;
 	if (state == RCU_SYNC_IDLE)
 		set_state(rss, RCU_SYNC_ENTER);
 	quiesce_store_relaxed(&rss->gp_count, rss->gp_count + 1); /* Relaxed: under the lock. */
 	quiesce__unlock(&rss->lock);
-	if (state == RCU_SYNC_IDLE) {
-		ops_of(rss)->wait(rss->domain);
+	return state == RCU_SYNC_IDLE;
+}
+
+void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first)
+{
+	if (first)
 		quiesce__rcu_sync_func(&rss->head);
-		return;
-	}
-	if (!QUIESCE_MUTANT(sync_no_wait))
+	else if (!QUIESCE_MUTANT(sync_no_wait))
 		wait_until_passed(rss);
+}
+
+void quiesce__rcu_sync_wait(struct rcu_sync *rss)
+{
+	ops_of(rss)->wait(rss->domain);
+}
+
+void quiesce_rcu_sync_enter(struct rcu_sync *rss)
+{
+	bool first;
+
+	quiesce__init();
+	quiesce__fork_check();
+	first = quiesce__rcu_sync_enter_begin(rss);
+	if (first)
+		quiesce__rcu_sync_wait(rss);
+	quiesce__rcu_sync_enter_end(rss, first);
 }
 
 void quiesce_rcu_sync_exit(struct rcu_sync *rss)

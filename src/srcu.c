@@ -35,7 +35,6 @@
 #include "garbage.h"
 #include "patience.h"
 
-#define SPINS 16u
 #define SPIN_PAUSES 8u
 #define PATIENCE_NS 50000u
 #define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
@@ -384,12 +383,16 @@ static bool nap(struct wait *w)
 
 static bool look_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
-	for (uint32_t i = 0; i < SPINS; i++) {
+	uint64_t end = 0;
+
+	do {
 		if (look(ssp, u))
 			return true;
+		if (!end)
+			end = platform_now_ns() + QUIESCE_SPIN_NS;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
-	}
+	} while (platform_now_ns() < end);
 	return false;
 }
 

@@ -87,6 +87,7 @@ QUIESCE_API bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, bool li
 QUIESCE_API int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags);
 QUIESCE_API void quiesce_percpu_ref_exit(struct percpu_ref *ref);
 QUIESCE_API void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm);
+QUIESCE_API void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr);
 QUIESCE_API void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm);
 QUIESCE_API void quiesce_percpu_ref_switch_to_percpu(struct percpu_ref *ref);
 QUIESCE_API void quiesce_percpu_ref_reinit(struct percpu_ref *ref);
@@ -121,7 +122,7 @@ static inline void percpu_ref_exit(struct percpu_ref *ref)
  * Orders: nothing. */
 QUIESCE_FAST void percpu_ref_get(struct percpu_ref *ref)
 {
-	/* PR1: acquire, pairs with PR1 in to_atomic() and to_percpu() */
+	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	if (quiesce_unlikely(!quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)))
 		quiesce__percpu_ref_get_slow(ref, 1);
 }
@@ -143,7 +144,7 @@ static inline void percpu_ref_get_many(struct percpu_ref *ref, unsigned long nr)
  * Orders: release; the last one is an acquire of all others, too. */
 QUIESCE_FAST void percpu_ref_put(struct percpu_ref *ref)
 {
-	/* PR1: acquire, pairs with PR1 in to_atomic() and to_percpu() */
+	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	if (quiesce_unlikely(!quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_PUT, &ref->state)))
 		quiesce__percpu_ref_put_slow(ref, 1);
 }
@@ -164,7 +165,7 @@ static inline void percpu_ref_put_many(struct percpu_ref *ref, unsigned long nr)
  * Orders: as percpu_ref_tryget_live(). */
 QUIESCE_FAST bool percpu_ref_tryget(struct percpu_ref *ref)
 {
-	/* PR1: acquire, pairs with PR1 in to_atomic() and to_percpu() */
+	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
 	       quiesce__percpu_ref_tryget_slow(ref, false);
 }
@@ -176,7 +177,7 @@ QUIESCE_FAST bool percpu_ref_tryget(struct percpu_ref *ref)
  * Orders: acquire of what came before the reinit or resurrect that made it succeed. */
 QUIESCE_FAST bool percpu_ref_tryget_live(struct percpu_ref *ref)
 {
-	/* PR1: acquire, pairs with PR1 in to_atomic() and to_percpu() */
+	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
 	       quiesce__percpu_ref_tryget_slow(ref, true);
 }
@@ -199,6 +200,17 @@ static inline void percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_re
 static inline void percpu_ref_kill(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_kill_and_confirm(ref, NULL);
+}
+
+/** percpu_ref_kill_many - kill @nr counts for the price of one membarrier.
+ * @refs: which; their order in the array changes.
+ *
+ * Context: as percpu_ref_kill(); all have been killed when the first release function runs, and all release functions that
+ *   run in this call do so after the fence.
+ * Misuse: one that has been killed, or twice the same: told (QUIESCE_MISUSE_COUNT), without effect; the others are killed. */
+static inline void percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
+{
+	quiesce_percpu_ref_kill_many(refs, nr);
 }
 
 /** percpu_ref_switch_to_atomic - count in one word until percpu_ref_switch_to_percpu(), also after a reinit.

@@ -91,6 +91,8 @@ QUIESCE_API void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
 QUIESCE_API bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write);
 QUIESCE_API bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
 QUIESCE_API void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr);
+QUIESCE_API void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr);
 QUIESCE_API bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
 QUIESCE_API void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem);
 QUIESCE_API bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem);
@@ -198,6 +200,19 @@ static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
 	quiesce__percpu_down_write_debug(sem);
 #else
 	quiesce_percpu_down_write(sem);
+#endif
+}
+
+/** percpu_down_write_many - acquire @nr locks for writing, in the order of @sems, for the price of a membarrier for 1024 of them.
+ *
+ * Context: as percpu_down_write() of each; threads that acquire several locks do so in one order.  Readers of all of them
+ *   are slow from the beginning on.  Release each with percpu_up_write(). */
+static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__percpu_down_write_many_debug(sems, nr);
+#else
+	quiesce_percpu_down_write_many(sems, nr);
 #endif
 }
 

@@ -216,6 +216,56 @@ static void setup_observer(void)
 	sim_spawn(observer, NULL, "observer");
 }
 
+/* Others, which nobody uses: killed with the object's, and by another thread, so that fences are shared. */
+static struct percpu_ref idle[3];
+static uint32_t nr_idle_released;
+
+static void idle_release(struct percpu_ref *ref)
+{
+	sim_assert(percpu_ref_is_zero(ref));
+	quiesce_fetch_add_relaxed(&nr_idle_released, 1u);
+}
+
+static void owner_of_many(void *unused)
+{
+	struct percpu_ref *list[] = { &idle[0], &world_ref, &idle[1] };
+
+	(void)unused;
+	world_stay(12);
+	world_killed = true;
+	percpu_ref_kill_many(list, 3);
+	world_confirmed = true;
+}
+
+static void owner_of_another(void *unused)
+{
+	(void)unused;
+	world_stay(12);
+	percpu_ref_kill(&idle[2]);
+}
+
+static void setup_kill_many(void)
+{
+	world_begin(0, world_last_release);
+	for (int i = 0; i < 3; i++)
+		sim_assert(!percpu_ref_init(&idle[i], idle_release, 0));
+	world_users(driver_readers, world_user, "user");
+	sim_spawn(owner_of_many, NULL, "owner");
+	sim_spawn(owner_of_another, NULL, "owner");
+}
+
+static void setup_kill_many_wide(void)
+{
+	world_wide = true;
+	setup_kill_many();
+}
+
+static void finish_kill_many(void)
+{
+	world_finish();
+	sim_assert(nr_idle_released == 3);
+}
+
 #define REFUSED "a tryget that is refused"
 
 const struct sim_scenario percpu_ref_users[] = {
@@ -235,6 +285,8 @@ const struct sim_scenario percpu_ref_users[] = {
 	{ "trade_holes", "the same where some ids have no words", setup_trade_holes, world_finish, NULL },
 	{ "batches", "many at once", setup_batches, world_finish, NULL },
 	{ "signal", "signal handlers get and put", setup_signal, world_finish, REFUSED },
+	{ "kill_many", "several are killed at once", setup_kill_many, finish_kill_many, REFUSED },
+	{ "kill_many_wide", "the same with a CPU for each thread", setup_kill_many_wide, finish_kill_many, REFUSED },
 	{ "observer", "who finds the count zero frees", setup_observer, world_finish, REFUSED },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

@@ -138,6 +138,42 @@ static void hot(void (*fn)(void *), void (*one)(void *))
 static void setup_hot_readers(void) { hot(hot_reader, one_writer); }
 static void setup_hot_writers(void) { hot(hot_writer, one_reader); }
 
+/* ---- readers that find a writer do not count ---- */
+
+static uint32_t writer_is_in;
+
+static void timed_reader(void *unused)
+{
+	(void)unused;
+	world_await(&writer_is_in, 1);
+	for (uint64_t i = 0; i < 4; i++)
+		if (percpu_down_read_timeout(world_sem, i)) {
+			world_read();
+			percpu_up_read(world_sem);
+		}
+}
+
+static void looking_writer(void *unused)
+{
+	(void)unused;
+	percpu_down_write(world_sem);
+	world_set(&writer_is_in, 1);
+	for (int i = 0; i < 12; i++) {
+		sim_assert(!percpu_is_read_locked(world_sem));
+		platform_yield();
+	}
+	world_write();
+	percpu_up_write(world_sem);
+}
+
+static void setup_timed_readers(void)
+{
+	world_begin(ANY);
+	sim_spawn(looking_writer, NULL, "writer");
+	sim_spawn(timed_reader, NULL, "reader");
+	sim_spawn(timed_reader, NULL, "reader");
+}
+
 /* ---- who gives up does not stand in the way ---- */
 
 static uint32_t holding, gave_up, behind_in;
@@ -439,6 +475,7 @@ const struct sim_scenario rwsem_queue_scenarios[] = {
 	SCENARIO(fifo, "six wait in line"),
 	SCENARIO(fifo_any, "... on any computer"),
 	SCENARIO(hot_readers, "a writer among readers that come for ever"),
+	SCENARIO(timed_readers, "readers that find a writer do not count"),
 	SCENARIO(hot_writers, "a reader among writers that come for ever"),
 	SCENARIO(gives_up, "a writer gives up, and a reader behind it gets in"),
 	SCENARIO(gives_up_any, "... on any computer"),

@@ -421,6 +421,34 @@ static void many_locks_leave_nothing(void **state)
 	assert_true(QUIESCE_TSAN || peak[0] > pages[0]); /* else the second look says nothing */
 }
 
+enum { BATCH = 1000 };
+
+static void many_are_closed_for_one_membarrier(void **state)
+{
+	static struct percpu_rw_semaphore *list[BATCH];
+	struct quiesce_stats before;
+
+	(void)state;
+	for (int i = 0; i < BATCH; i++) {
+		assert_int_equal(percpu_init_rwsem(&many[i]), 0);
+		list[i] = &many[i];
+	}
+	percpu_down_write(list[BATCH / 2]); /* its readers are slow already */
+	percpu_up_write(list[BATCH / 2]);
+	before = stats_now();
+	percpu_down_write_many(list, BATCH);
+	assert_in_range(stats_now().membarriers - before.membarriers, 0, 1);
+	for (int i = 0; i < BATCH; i++) {
+		assert_true(percpu_is_write_locked_by_me(list[i]));
+		assert_false(percpu_down_read_trylock(list[i]));
+		percpu_up_write(list[i]);
+		assert_true(percpu_down_read_trylock(list[i]));
+		percpu_up_read(list[i]);
+		percpu_free_rwsem(list[i]);
+	}
+	percpu_down_write_many(NULL, 0);
+}
+
 /* Counters that have counted come back as new. */
 static void counters_are_reused(void **state)
 {
@@ -492,6 +520,7 @@ int main(int argc, char **argv)
 		TEST(a_writer_that_gives_up_lets_readers_in),
 		TEST(nobody_overtakes_a_writer),
 		TEST(neither_side_starves),
+		TEST(many_are_closed_for_one_membarrier),
 		TEST(timeouts_that_come_with_the_lock),
 		TEST(a_burst_pays_once),
 		TEST(readers_are_fast_again_after_a_burst),
