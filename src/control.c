@@ -112,10 +112,12 @@ void quiesce__init_slow(void)
 		init_all();
 		/* IN1: release, pairs with IN1 in quiesce__init() */
 		quiesce_store_release(IN1, &quiesce__init_state, 2);
+		platform_futex_wake(&quiesce__init_state, INT32_MAX);
 	}
+	/* Not a yield: that one may need the CPU of a caller of high priority. */
 	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
 	while (quiesce_load_acquire(IN1, &quiesce__init_state) != 2)
-		platform_yield();
+		platform_futex_wait(&quiesce__init_state, 1, PLATFORM_FOREVER);
 	platform_signals_restore(&mask);
 	errno = saved;
 }
