@@ -245,11 +245,17 @@ static void gp_lead(enum quiesce__haste haste)
 
 /* ---- alone ---- */
 
+/* Once the leader has gone it is better to lead: with wake-ups, and with readers that yield. */
+static bool alone_is_enough(uint64_t cookie)
+{
+	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
+}
+
 static void gp_alone(uint64_t cookie)
 {
 	uint64_t number = gp_advance();
 
-	if (quiesce__scan_watch(&rcu_scan, number, quiesce__rcu_cookie_done, cookie))
+	if (quiesce__scan_watch(&rcu_scan, number, alone_is_enough, cookie))
 		gp_complete(number);
 }
 

@@ -388,6 +388,7 @@ bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool
 		ops->hurry(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
 		ops->look_by(now + ns);
+		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
 		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;
 	}
