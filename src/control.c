@@ -285,6 +285,7 @@ void quiesce__fork_child(void)
 
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
 	quiesce__fork_survivor = quiesce__self();
+	quiesce__self()->tid = 0;
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");

@@ -82,7 +82,7 @@ void quiesce__reclaim_fork_child(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	quiesce__lock_reset(&quiesce__queues.lock);
+	quiesce__lock_reset(&quiesce__queues.lock, false);
 	closed = 0;
 	/* A callback may have called fork(): then the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){ .running = (self->state & QUIESCE_TLS_WORKER) != 0 };

@@ -58,7 +58,7 @@ void quiesce__retired_fork_parent(void)
 /* Its owner has gone, and what it was running counts as done. */
 static void orphan(struct quiesce__retired *r)
 {
-	quiesce__lock_reset(&r->lock);
+	quiesce__lock_reset(&r->lock, false);
 	r->running = r->consuming = 0;
 	r->run = r->taken - r->again - r->swept; /* with what was running */
 	r->owner_gone = 1;
@@ -71,7 +71,7 @@ static void settle(struct quiesce__retired *r, const struct quiesce_tls_v1 *self
 	if (r != self->retired)
 		orphan(r);
 	else if (!r->consuming)
-		quiesce__lock_reset(&r->lock); /* a sweeper held it */
+		quiesce__lock_reset(&r->lock, false); /* a sweeper held it */
 	r->visited = false;
 	r->limit = 0;
 	r->listed = quiesce__retired_waiting(r) != 0;
@@ -86,9 +86,9 @@ void quiesce__retired_fork_child(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
-	quiesce__lock_reset(&s->lock);
+	quiesce__lock_reset(&s->lock, false);
+	quiesce__lock_reset(&s->sweeping, s->sweeper == quiesce__self());
 	if (s->sweeper != quiesce__self()) {
-		quiesce__lock_reset(&s->sweeping);
 		s->sweeper = NULL;
 		s->run += s->running; /* and was not paused: it is in a callback */
 		s->running = 0;

@@ -118,7 +118,7 @@ void quiesce__held_thread_exit(void)
 
 void quiesce__held_fork_child(void)
 {
-	quiesce__lock_reset(&lock);
+	quiesce__lock_reset(&lock, false);
 	for (uint32_t i = 0; i < nr_held; i++)
 		if (held[i].thread != quiesce__self())
 			held[i].thread = NULL;

@@ -553,7 +553,7 @@ void quiesce__helper_fork_child(void)
 	const struct quiesce_tls_v1 *self = quiesce__self();
 	bool stepping = quiesce__in_helper(); /* and goes on with its step */
 
-	quiesce__lock_reset(&helper.lock);
+	quiesce__lock_reset(&helper.lock, false);
 	helper.asleep = helper.poked = helper.in_step = helper.waiting = 0;
 	if (helper.stepper != self)
 		helper.stepper = NULL;

@@ -1,14 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c - the sleeping half of lock.h.
- *
- * The word is 2 whenever somebody may sleep on it; whoever takes the lock after
- * sleeping leaves it at 2, because it cannot know whether others sleep too.
- */
+/* lock.c - the sleeping halves of lock.h. */
 #include "lock.h"
 
-void quiesce__lock_slow(struct quiesce__lock *lock)
+#if defined(QUIESCE_SIM)
+#define NAPS 0u
+#else
+#define NAPS 4u
+#endif
+#define SPINS 100u    /* a critical section takes no longer, */
+#define NAP_NS 50000u /* unless its thread is preempted: give it the CPU */
+
+/* Without inheritance.  Who takes the lock after sleeping leaves the mark, because it cannot know whether others sleep too. */
+static void sleep_for(struct quiesce__lock *lock, uint32_t tid)
 {
-	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
-	while (quiesce_xchg(LK1, &lock->word, 2) != 0)
-		platform_futex_wait(&lock->word, 2, PLATFORM_FOREVER);
+	for (;;) {
+		uint32_t word = quiesce_load_relaxed(&lock->word); /* Relaxed: the exchanges decide. */
+
+		if (!word) {
+			/* LK1: acquire, pairs with LK1 in quiesce__unlock_slow() */
+			if (quiesce_cmpxchg(LK1, &lock->word, &word, tid | QUIESCE_LOCK_WAITERS))
+				return;
+			continue;
+		}
+		/* LK1: full, pairs with LK1 in quiesce__unlock() */
+		if ((word & QUIESCE_LOCK_WAITERS) || quiesce_cmpxchg(LK1, &lock->word, &word, word | QUIESCE_LOCK_WAITERS))
+			platform_futex_wait(&lock->word, word | QUIESCE_LOCK_WAITERS, PLATFORM_FOREVER);
+	}
+}
+
+static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		uint32_t word = quiesce_load_relaxed(&lock->word); /* Relaxed: the exchange decides. */
+
+		/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
+		if (!word && quiesce_cmpxchg(LK1, &lock->word, &word, tid))
+			return true;
+		quiesce_cpu_relax();
+	}
+	return false;
+}
+
+/* With inheritance a lock goes from hand to hand, at the price of two changes of threads each time; so only those who have
+ * waited for long ask for that, and the others try again now and then. */
+void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
+{
+	for (uint32_t i = NAPS; i; i--) {
+		uint32_t never = 0;
+
+		if (spin_for(lock, tid))
+			return;
+		platform_futex_wait(&never, 0, NAP_NS);
+	}
+	if (platform_lock_pi(&lock->word))
+		sleep_for(lock, tid);
+}
+
+void quiesce__unlock_slow(struct quiesce__lock *lock)
+{
+	if (!platform_unlock_pi(&lock->word))
+		return;
+	/* LK1: release, pairs with LK1 in sleep_for() */
+	quiesce_xchg(LK1, &lock->word, 0);
+	platform_futex_wake(&lock->word, 1);
 }

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.h - a small futex lock, so that the simulator runs our locks as it runs the rest.
+/* lock.h - a futex lock whose holder inherits the priority of who waits for it.
  *
- * Guards short critical sections of the ground floor; never held while sleeping for
- * readers, allocating, or running foreign code, except pass.lock, which is held for
- * just that.  Order: pass.lock, queues.lock, scan.lock, readers.lock.
+ * The word is 0, or the number of the thread that holds the lock, and QUIESCE_LOCK_WAITERS if somebody may sleep: what the kernel
+ * expects of a futex with priority inheritance.  Where it has none, and in the simulator, who waits sleeps on the word, and the
+ * lock is as good but for that.
+ *
+ * Guards short critical sections; not held while sleeping for readers, allocating, or running foreign code, except pass.lock
+ * and those of who runs callbacks.  Order: pass.lock, queues.lock, scan.lock, readers.lock.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
 
+#include <quiesce/rcu.h>
+
 #include "platform/platform.h"
 
-void quiesce__lock_slow(struct quiesce__lock *lock);
+#define QUIESCE_LOCK_WAITERS 0x80000000u
+
+void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
+void quiesce__unlock_slow(struct quiesce__lock *lock);
 
 /* The simulator stops nobody for good who holds one. */
 #if defined(QUIESCE_SIM)
@@ -22,13 +30,23 @@ static inline void sim__locks(int by)
 }
 #endif
 
+/* The number of the calling thread. */
+static inline uint32_t quiesce__tid(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	if (quiesce_unlikely(!self->tid))
+		self->tid = platform_tid();
+	return self->tid;
+}
+
 static inline void quiesce__lock(struct quiesce__lock *lock)
 {
-	uint32_t free = 0;
+	uint32_t free = 0, tid = quiesce__tid();
 
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
-	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, 1)))
-		quiesce__lock_slow(lock);
+	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, tid)))
+		quiesce__lock_slow(lock, tid);
 	sim__locks(1);
 }
 
@@ -37,7 +55,7 @@ static inline bool quiesce__trylock(struct quiesce__lock *lock)
 	uint32_t free = 0;
 
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
-	if (!quiesce_cmpxchg(LK1, &lock->word, &free, 1))
+	if (!quiesce_cmpxchg(LK1, &lock->word, &free, quiesce__tid()))
 		return false;
 	sim__locks(1);
 	return true;
@@ -45,16 +63,18 @@ static inline bool quiesce__trylock(struct quiesce__lock *lock)
 
 static inline void quiesce__unlock(struct quiesce__lock *lock)
 {
+	uint32_t tid = quiesce__tid();
+
 	/* LK1: release, pairs with LK1 in quiesce__lock() */
-	if (quiesce_unlikely(quiesce_xchg(LK1, &lock->word, 0) == 2))
-		platform_futex_wake(&lock->word, 1);
+	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &tid, 0u)))
+		quiesce__unlock_slow(lock);
 	sim__locks(-1);
 }
 
-/* Forget the holder; for a forked child, where it does not exist. */
-static inline void quiesce__lock_reset(struct quiesce__lock *lock)
+/* Forget the holder; for a forked child, where it does not exist.  @mine: the calling thread goes on holding it. */
+static inline void quiesce__lock_reset(struct quiesce__lock *lock, bool mine)
 {
-	quiesce_store_relaxed(&lock->word, 0); /* Relaxed: the child has one thread. */
+	quiesce_store_relaxed(&lock->word, mine ? quiesce__tid() : 0); /* Relaxed: the child has one thread. */
 }
 
 #endif

@@ -498,7 +498,7 @@ static bool pass_trylock(void)
 	uint32_t free = 0;
 
 	/* CB8: full, pairs with CB8 in quiesce__pass_yourself() */
-	return quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, 1);
+	return quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid());
 }
 
 void quiesce__pass_yourself(bool callbacks)
@@ -539,7 +539,7 @@ static void recount_spills(uint64_t spilled, uint64_t left, bool in_callback)
 /* The owner, too, begins anew: so that it sees to it that there is a worker. */
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
-	quiesce__lock_reset(&queue->lock);
+	quiesce__lock_reset(&queue->lock, false);
 	queue->run = queue->running.taken;
 	queue->lingers = queue->carried = false;
 	queue->in_pass = queue->in_pass && in_callback;
@@ -559,8 +559,7 @@ void quiesce__pass_fork_child(void)
 	bool in_callback = self->state & QUIESCE_TLS_IN_CALLBACK;
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 
-	quiesce__lock_reset(&quiesce__pass.lock);
-	quiesce__pass.lock.word = in_callback;
+	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = quiesce__pass.running = 0;
 	quiesce__pass.wanted = quiesce__pass.ran;
 	if (!in_callback)

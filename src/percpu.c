@@ -279,5 +279,5 @@ void quiesce__percpu_fork_parent(void)
 
 void quiesce__percpu_fork_child(void)
 {
-	quiesce__lock_reset(&lock);
+	quiesce__lock_reset(&lock, false);
 }

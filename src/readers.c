@@ -201,7 +201,7 @@ void quiesce__readers_fork_child(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	quiesce__lock_reset(&rs->lock);
+	quiesce__lock_reset(&rs->lock, false);
 	/* Relaxed throughout: the child has one thread. */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];

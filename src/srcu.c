@@ -136,7 +136,7 @@ static uint64_t inside(struct srcu_struct *ssp, uint32_t idx)
 
 static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
-	quiesce__lock_reset(&u->lock);
+	quiesce__lock_reset(&u->lock, false);
 	u->driven = u->fenced = false;
 	u->waiters = NULL;
 	/* Relaxed: hints. */

@@ -330,8 +330,7 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	/* fork() was called by a callback, which goes on. */
 	bool mine = u->runner && u->runner == quiesce__fork_survivor;
 
-	quiesce__lock_reset(&u->running);
-	quiesce_store_relaxed(&u->running.word, mine); /* Relaxed: only this thread knows the domain. */
+	quiesce__lock_reset(&u->running, mine);
 	if (!mine)
 		u->runner = NULL;
 	u->waiting = 0;

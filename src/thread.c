@@ -246,7 +246,7 @@ int quiesce_set_worker_cpu(int cpu)
 
 void quiesce__threads_fork_child(void)
 {
-	quiesce__lock_reset(&threads.lock);
+	quiesce__lock_reset(&threads.lock, false);
 	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++)
 		threads.kind[i].tid = threads.kind[i].failures = 0;
 }

@@ -60,7 +60,9 @@ struct quiesce_tls_v1 {
 	uintptr_t *hazptr;              /* the first slot of this thread's line for hazptr.h; NULL: it has none */
 	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
 	uintptr_t *hazptr_spare;        /* a line for the next context; private */
-	uint64_t reserved[3];
+	uint32_t tid;                   /* private; 0: not asked yet */
+	uint32_t reserved32;
+	uint64_t reserved[2];
 };
 
 /* What readers look at, on a line that changes only with grace periods. */

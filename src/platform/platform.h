@@ -37,6 +37,10 @@ int platform_membarrier_restart(void);
 int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
 /* Returns how many were woken. */
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
+/* Take the lock in @word, or give it back, with inheritance of priority: the word is 0, or the number of the thread that
+ * holds it, and bit 31 if somebody sleeps.  0, or -ENOSYS where that cannot be had: always or never. */
+int platform_lock_pi(uint32_t *word);
+int platform_unlock_pi(uint32_t *word);
 void platform_yield(void);
 uint64_t platform_now_ns(void); /* monotonic */
 

@@ -3,7 +3,12 @@
  *
  * It is kept from running by a signal handler that does not return, which is what a thread of higher priority would do to it.
  */
+#define _GNU_SOURCE
+#include <quiesce/ds/idr.h>
+
 #include "testing.h"
+
+#include <sched.h>
 
 /* A primitive: a section, and who waits for it. */
 struct primitive {
@@ -106,11 +111,108 @@ static void rcu_expedited(void **state)
 	follower_ends(&of);
 }
 
+/* ---- short locks ----
+ * On one CPU: a thread of the lowest priority is preempted, with the lock as a rule, by one that only uses the CPU; a third one, of
+ * the highest priority, wants the lock. */
+
+#define ROUNDS 12
+#define HOG_NS 60000000u
+
+static DEFINE_IDR(idr);
+
+static struct {
+	cpu_set_t cpu;
+	int stop, turns, hogs, wants_it, got_it, got_it_before_the_end;
+} short_lock;
+
+static void become(int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	/* In this order, or it never gets there. */
+	thread_must(pthread_setschedparam(pthread_self(), policy, &param));
+	thread_must(pthread_setaffinity_np(pthread_self(), sizeof short_lock.cpu, &short_lock.cpu));
+}
+
+static void take_and_give(void)
+{
+	static char object;
+	int id = idr_alloc(&idr, &object, 0, 0);
+
+	assert_in_range(id, 0, 2);
+	idr_remove(&idr, (unsigned long)id);
+}
+
+static void *lowest(void *arg)
+{
+	become(SCHED_IDLE, 0);
+	while (!flag_get(&short_lock.stop)) {
+		take_and_give();
+		count_up(&short_lock.turns);
+	}
+	return arg;
+}
+
+static void *hog(void *arg)
+{
+	uint64_t end;
+
+	become(SCHED_FIFO, 1);
+	flag_set(&short_lock.hogs);
+	while (!flag_get(&short_lock.wants_it))
+		;
+	end = now_ns() + HOG_NS;
+	while (now_ns() < end)
+		;
+	if (flag_get(&short_lock.got_it))
+		count_up(&short_lock.got_it_before_the_end);
+	return arg;
+}
+
+static void *highest(void *arg)
+{
+	wait_until(flag_get(&short_lock.hogs));
+	become(SCHED_FIFO, 2);
+	flag_set(&short_lock.wants_it);
+	take_and_give();
+	flag_set(&short_lock.got_it);
+	return arg;
+}
+
+static void a_short_lock_inherits_priority(void **state)
+{
+	const struct sched_param fifo = { .sched_priority = 2 }, normal = { .sched_priority = 0 };
+	pthread_t thread[3];
+
+	(void)state;
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo)) {
+		print_message("no real-time priorities here: short locks are not tried\n");
+		skip();
+	}
+	thread_must(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal));
+	CPU_SET(sched_getcpu(), &short_lock.cpu);
+	thread_must(pthread_create(&thread[0], NULL, lowest, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		int turns = flag_get(&short_lock.turns);
+
+		short_lock.hogs = short_lock.wants_it = short_lock.got_it = 0;
+		wait_until(flag_get(&short_lock.turns) > turns + 10);
+		thread_must(pthread_create(&thread[1], NULL, highest, NULL));
+		thread_must(pthread_create(&thread[2], NULL, hog, NULL));
+		pthread_join(thread[1], NULL);
+		pthread_join(thread[2], NULL);
+	}
+	flag_set(&short_lock.stop);
+	pthread_join(thread[0], NULL);
+	assert_int_equal(short_lock.got_it_before_the_end, ROUNDS);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu),
 		TEST(rcu_expedited),
+		TEST(a_short_lock_inherits_priority),
 	};
 	sem_t *all[] = { &run.inside, &run.leave, &run.stopped, &run.go_on, &run.done };
 

@@ -32,6 +32,44 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 	return woken > 0 ? (uint32_t)woken : 0;
 }
 
+/* Emulators may have it, and confuse the order of bytes. */
+static bool pi_works(void)
+{
+	static uint32_t answer; /* 1 no, 2 yes */
+	uint32_t known = quiesce_load_relaxed(&answer); /* Relaxed: all who ask get the same answer. */
+
+	if (quiesce_unlikely(!known)) {
+		uint32_t word = platform_tid();
+
+		known = syscall(SYS_futex, &word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0 && word == 0 ? 2 : 1;
+		quiesce_store_relaxed(&answer, known); /* Relaxed: as above. */
+	}
+	return known == 2;
+}
+
+int platform_lock_pi(uint32_t *word)
+{
+	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
+	int saved = errno, err = ENOSYS;
+
+	if (pi_works())
+		while ((err = syscall(SYS_futex, word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0) < 0 ? errno : 0))
+			if (err != EAGAIN && err != EINTR) /* its holder is gone: there is no end, as with any lock */
+				syscall(SYS_nanosleep, &pause, NULL);
+	errno = saved;
+	return -err;
+}
+
+int platform_unlock_pi(uint32_t *word)
+{
+	int saved = errno, err = ENOSYS;
+
+	if (pi_works())
+		err = syscall(SYS_futex, word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) < 0 ? errno : 0;
+	errno = saved;
+	return -err;
+}
+
 void platform_yield(void)
 {
 	sched_yield();

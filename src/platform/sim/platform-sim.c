@@ -128,6 +128,18 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 	return nr_woken;
 }
 
+int platform_lock_pi(uint32_t *word)
+{
+	(void)word;
+	return -ENOSYS;
+}
+
+int platform_unlock_pi(uint32_t *word)
+{
+	(void)word;
+	return -ENOSYS;
+}
+
 void platform_yield(void)
 {
 	struct thread *t = sim__current();
