@@ -54,10 +54,16 @@ void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 	}
 	if (platform_lock_pi(&lock->word))
 		sleep_for(lock, tid);
+	else
+		/* The kernel has changed the word.  It is a fence, but tools that look for races see only our own accesses. */
+		/* LK1: acquire, pairs with LK1 in quiesce__unlock_slow() */
+		quiesce_fetch_add(LK1, &lock->word, 0u);
 }
 
 void quiesce__unlock_slow(struct quiesce__lock *lock)
 {
+	/* LK1: release, pairs with LK1 in quiesce__lock_slow() */
+	quiesce_fetch_add(LK1, &lock->word, 0u); /* as there */
 	if (!platform_unlock_pi(&lock->word))
 		return;
 	/* LK1: release, pairs with LK1 in sleep_for() */
