@@ -245,17 +245,18 @@ static bool ensure_thread(void)
 	return helper.started != NONE || (quiesce__thread_may_start(QUIESCE_THREAD_HELPER) && start_thread());
 }
 
-static bool rouse(void)
+/* Under the lock: who has taken the request to wake, and does not run, would keep the helper asleep. */
+static void rouse(void)
 {
-	bool asleep = quiesce_load_relaxed(&helper.asleep) != 0; /* Relaxed: a wake-up too many does no harm. */
-
+	if (!quiesce_load_relaxed(&helper.asleep)) /* Relaxed: a wake-up too many does no harm. */
+		return;
 	quiesce_store_relaxed(&helper.asleep, 0); /* Relaxed: under the lock. */
-	return asleep;
+	platform_futex_wake(&helper.asleep, 1);
 }
 
 bool quiesce__job_start(struct quiesce__job *job)
 {
-	bool there, asleep;
+	bool there;
 
 	quiesce__fork_check();
 	quiesce__lock(&helper.lock);
@@ -264,10 +265,8 @@ bool quiesce__job_start(struct quiesce__job *job)
 	there = ensure_thread();
 	if (!there && QUIESCE_MUTANT(helper_job_dropped))
 		unlist_job(job);
-	asleep = rouse();
+	rouse();
 	quiesce__unlock(&helper.lock);
-	if (asleep)
-		platform_futex_wake(&helper.asleep, 1);
 	return there;
 }
 
@@ -349,7 +348,6 @@ bool quiesce__jobs_need_caller(void)
 void quiesce__jobs_take_steps(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	bool asleep;
 
 	quiesce__fork_check();
 	/* Who has listed a job sees it. */
@@ -358,10 +356,8 @@ void quiesce__jobs_take_steps(void)
 	quiesce__lock(&helper.lock);
 	if (helper.started == NONE && !helper.stepper)
 		step_all(self);
-	asleep = rouse(); /* a thread that has come waits for us */
+	rouse(); /* a thread that has come waits for us */
 	quiesce__unlock(&helper.lock);
-	if (asleep)
-		platform_futex_wake(&helper.asleep, 1);
 }
 
 uint64_t quiesce__jobs_sum_locked(uint64_t (*of)(struct quiesce__job *job))
@@ -387,15 +383,12 @@ uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
 
 static void ask_to_stop(void)
 {
-	bool asleep;
 
 	quiesce__lock(&helper.lock);
 	wish_to_stop(true);
 	make_ready(0, true); /* what can be over soon, shall be */
-	asleep = rouse();
+	rouse();
 	quiesce__unlock(&helper.lock);
-	if (asleep)
-		platform_futex_wake(&helper.asleep, 1);
 }
 
 /* If the wish is taken back somebody needs the thread: leave it to them. */
@@ -465,7 +458,7 @@ static uint64_t later_step(struct quiesce__job *job)
 
 void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	bool there, asleep;
+	bool there;
 
 	quiesce__init();
 	quiesce__fork_check();
@@ -478,10 +471,8 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 		if (!helper.later.listed)
 			list_job(&helper.later, platform_now_ns() + LATER_NS);
 	}
-	asleep = rouse();
+	rouse();
 	quiesce__unlock(&helper.lock);
-	if (asleep)
-		platform_futex_wake(&helper.asleep, 1);
 	if (!there)
 		func(head);
 }

@@ -20,7 +20,7 @@
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__unlock_slow(struct quiesce__lock *lock);
 
-/* The simulator stops nobody for good who holds one. */
+/* The simulator stops nobody for good who holds one, or is about to: its form may have woken just that one. */
 #if defined(QUIESCE_SIM)
 void sim__locks(int by);
 #else
@@ -44,10 +44,10 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 {
 	uint32_t free = 0, tid = quiesce__tid();
 
+	sim__locks(1);
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, tid)))
 		quiesce__lock_slow(lock, tid);
-	sim__locks(1);
 }
 
 static inline bool quiesce__trylock(struct quiesce__lock *lock)

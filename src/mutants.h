@@ -154,6 +154,8 @@
 	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
+	X(srcu_trusts_driver, "a waiter waits for one that drives and does not run")  \
+	X(srcu_completes_older, "a domain's number goes back")                          \
 	X(srcu_no_flip, "new sections are not turned to the index that is empty")      \
 	X(srcu_shares_running, "a caller is content with a grace period of its domain already running") \
 	X(srcu_cookie_now, "a cookie stands for the grace period of its domain already running") \

@@ -35,6 +35,8 @@
  */
 #include "rcu.h"
 
+#include "late.h"
+
 #if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
 #define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
 #else
@@ -44,7 +46,6 @@
 #define MARK_NUMBER (~0xffffull)
 #define COOKIE_VALID (1ull << 48) /* tells a cookie from get_completed_synchronize_rcu() */
 
-#define LATE_NS 1000000u        /* so much later than it said, a leader is taken not to run */
 #define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether it is late */
 #define LOOK_NS 1000u           /* a scan takes so long for each reader, at the most */
 
@@ -263,21 +264,17 @@ static void gp_alone(uint64_t cookie)
 
 /* What a follower has seen of those who run grace periods. */
 struct watch {
-	uint64_t progress, since;
+	struct quiesce__late late;
 	uint64_t sleep_ns;
 };
 
-/* When whoever scans is late; told by what it said itself, and by when something has happened at all. */
-static uint64_t late_at(struct watch *w, uint64_t now, uint64_t due)
+/* When whoever scans is late. */
+static uint64_t late_at(struct watch *w, uint64_t now)
 {
-	/* Relaxed: a guess. */
+	/* Relaxed throughout: a guess. */
 	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
 
-	if (progress != w->progress || !w->since) {
-		w->progress = progress;
-		w->since = now;
-	}
-	return (due > w->since ? due : w->since) + LATE_NS;
+	return quiesce__late_at(&w->late, now, progress, quiesce_load_relaxed(&gp.due));
 }
 
 /* One of those who find it late at the same time.  Relaxed: if two go on alone, nothing is lost. */
@@ -285,7 +282,7 @@ static bool claim(uint32_t seen, uint64_t now)
 {
 	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
 		return false;
-	look_by(now + LATE_NS);
+	look_by(now + QUIESCE_LATE_NS);
 	return true;
 }
 
@@ -293,11 +290,11 @@ static bool claim(uint32_t seen, uint64_t now)
 static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
 {
 	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
-	uint64_t now = platform_now_ns(), late = late_at(w, now, quiesce_load_relaxed(&gp.due)), ns; /* Relaxed: a guess. */
+	uint64_t now = platform_now_ns(), late = late_at(w, now), ns;
 
 	if (now >= late && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
 		return true;
-	ns = late > now ? late - now : LATE_NS;
+	ns = late > now ? late - now : QUIESCE_LATE_NS;
 	if (ns < w->sleep_ns)
 		ns = w->sleep_ns;
 	w->sleep_ns = ns < FOLLOW_MAX_NS / 2 ? 2 * ns : FOLLOW_MAX_NS;
@@ -309,7 +306,7 @@ static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
 static void follow(uint64_t cookie, enum quiesce__haste haste)
 {
 	struct side *side = &gp.side[cookie & 1];
-	struct watch w = { .since = 0 };
+	struct watch w = { .sleep_ns = 0 };
 
 	/* GP1: full, pairs with GP1 in wake() */
 	quiesce_fetch_add(GP1, &side->waiting, 1u);

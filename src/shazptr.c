@@ -78,16 +78,15 @@ static void thread_step(void)
 	quiesce__unlock(&quiesce__scan.lock);
 }
 
+/* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
 static void rouse_thread(void)
 {
-	bool idle;
-
 	quiesce__lock(&quiesce__scan.lock);
-	idle = quiesce_load_relaxed(&quiesce__scan.idle); /* Relaxed: under the lock. */
-	quiesce_store_relaxed(&quiesce__scan.idle, 0);    /* Relaxed: as above. */
-	quiesce__unlock(&quiesce__scan.lock);
-	if (idle)
+	if (quiesce_load_relaxed(&quiesce__scan.idle)) { /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&quiesce__scan.idle, 0); /* Relaxed: as above. */
 		platform_futex_wake(&quiesce__scan.idle, 1);
+	}
+	quiesce__unlock(&quiesce__scan.lock);
 }
 
 static bool have_thread(void);

@@ -13,6 +13,7 @@
  *     Only who read the index before and counts after it joins the old one then, once: it becomes empty.
  * I3. One drives at a time (@driven): a caller that waits, and sleeps, or one that tries, and does not; the
  *     state of a grace period that is not over outlives who began it.  The lock is never held over a fence or a sleep.
+ *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are told, and go, under the lock.
  * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
  * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
  *     before that, in the same restartable sequence, and the word on which who drives sleeps, its bed, is
@@ -44,8 +45,6 @@
 #define ASK_WAKE 1ull  /* wake who sleeps in the domain's bed */
 #define ASK_POKE 2ull  /* let the helper look */
 #define ASK_HURRY 4ull /* give up the CPU */
-
-enum { WAITS, LEADS, TOLD };
 
 struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
@@ -127,25 +126,36 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		answer(ssp, attention);
 }
 
+void quiesce__srcu_wake_driver(const struct srcu_struct *ssp)
+{
+	answer(ssp, ASK_WAKE);
+}
+
 /* ---- domains ---- */
 
-static uint64_t inside(struct srcu_struct *ssp, uint32_t idx)
+uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
 {
 	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
 }
 
 static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
+	uint64_t inside;
+
 	quiesce__lock_reset(&u->lock, false);
 	u->driven = u->fenced = false;
 	u->waiters = NULL;
+	u->number = u->completed;
+	u->alone.number = 0;
+	u->late.since = u->due = u->alone_until = 0;
 	/* Relaxed: hints. */
 	quiesce_store_relaxed(&u->expedite, 0);
 	quiesce_store_relaxed(&u->no_memory, 0);
 	u->seen = 0;
 	u->hurry_not_before = 0;
+	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
-	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside(ssp, 0) + inside(ssp, 1));
+	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside);
 	/* Relaxed: readers may see it late. */
 	quiesce_store_relaxed(&ssp->attention[0], 0);
 	quiesce_store_relaxed(&ssp->attention[1], 0);
@@ -212,8 +222,9 @@ int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name)
 static void begin(struct quiesce__srcu_update *u)
 {
 	quiesce__lock(&u->lock);
-	if (u->begun == u->completed) {
-		quiesce_store_relaxed(&u->begun, u->begun + 1); /* Relaxed: the fence follows. */
+	if ((int64_t)(u->completed - u->number) >= 0) {
+		u->number = u->begun + 1;
+		quiesce_store_relaxed(&u->begun, u->number); /* Relaxed: the fence follows. */
 		u->fenced = false;
 		u->seen = 0;
 		u->stuck_at = u->stall_at = 0;
@@ -245,7 +256,7 @@ static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__src
 static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	for (uint32_t i = 0; i < 2; i++)
-		if (!(u->seen & 1u << i) && !inside(ssp, i))
+		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
 			u->seen |= 1u << i;
 	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
@@ -269,68 +280,10 @@ static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 	ask_one(&ssp->attention[!idx], bits & ASK_HURRY);
 }
 
-static void tell(struct quiesce__srcu_waiter *w, uint32_t state)
-{
-	/* SR5: release, pairs with SR5 in sleep_until_told() */
-	quiesce_store_release(SR5, &w->state, state);
-	/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
-	platform_futex_wake(&w->state, 1);
-}
-
-/* Under the lock: those who have what they need. */
-static struct quiesce__srcu_waiter *take_done(struct quiesce__srcu_update *u, uint64_t completed)
-{
-	struct quiesce__srcu_waiter **at = &u->waiters, *w, *list = NULL;
-	uint32_t expedite = 0;
-
-	while ((w = *at)) {
-		if ((int64_t)(completed - w->needed) < 0) {
-			expedite |= w->expedited;
-			at = &w->next;
-			continue;
-		}
-		*at = w->next;
-		w->next = list;
-		list = w;
-	}
-	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a wish. */
-	return list;
-}
-
 static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
-	struct quiesce__srcu_waiter *list, *next;
-	uint64_t number;
-
 	ask(ssp, 0, 0);
-	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
-	quiesce__lock(&u->lock);
-	number = u->begun;
-	/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
-	quiesce_store_release(SR3, &u->completed, number);
-	list = take_done(u, number);
-	quiesce__unlock(&u->lock);
-	quiesce__count(srcu_grace_periods);
-	for (; list; list = next) {
-		next = list->next;
-		tell(list, TOLD);
-	}
-}
-
-/* Stop driving; the oldest waiter, if there is one, goes on. */
-static void hand_over(struct quiesce__srcu_update *u)
-{
-	struct quiesce__srcu_waiter **at = &u->waiters, *next;
-
-	quiesce__lock(&u->lock);
-	while (*at && (*at)->next)
-		at = &(*at)->next;
-	next = *at;
-	*at = NULL;
-	u->driven = next != NULL;
-	quiesce__unlock(&u->lock);
-	if (next)
-		tell(next, LEADS);
+	quiesce__srcu_publish(u, u->number);
 }
 
 /* ---- sleeping ---- */
@@ -347,7 +300,7 @@ static bool progress(void *arg)
 	struct wait *w = arg;
 	uint64_t before = w->inside;
 
-	w->inside = inside(w->ssp, awaited(w->ssp, w->u));
+	w->inside = quiesce__srcu_inside(w->ssp, awaited(w->ssp, w->u));
 	return w->inside < before;
 }
 
@@ -357,7 +310,7 @@ static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u,
 
 	if (quiesce__patience_stalled(p, now))
 		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
-			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)inside(ssp, idx),
+			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)quiesce__srcu_inside(ssp, idx),
 			     quiesce__srcu_name(ssp), idx);
 }
 
@@ -365,7 +318,7 @@ static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u,
 static bool nap(struct wait *w)
 {
 	uint32_t idx = awaited(w->ssp, w->u), number;
-	uint64_t now = platform_now_ns();
+	uint64_t now = platform_now_ns(), ns;
 
 	w->patience.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a wish. */
 	quiesce__patience_step(&w->patience, now);
@@ -377,7 +330,9 @@ static bool nap(struct wait *w)
 		return false;
 	check_stall(w->ssp, w->u, &w->patience, now);
 	quiesce__count(sleeps);
-	platform_futex_wait(bed_of(w->ssp), number, quiesce__patience_sleep(&w->patience, now));
+	ns = quiesce__patience_sleep(&w->patience, now);
+	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
+	platform_futex_wait(bed_of(w->ssp), number, ns);
 	return look(w->ssp, w->u);
 }
 
@@ -404,7 +359,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 		.yield = &quiesce__srcu_yield, .hurry = hurry, .helped = progress, .arg = &w, .not_before = &u->hurry_not_before,
 		.pause = PAUSE, .patience_ns = PATIENCE_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
-	w.inside = inside(ssp, awaited(ssp, u));
+	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
 	while (!nap(&w))
 		;
 	quiesce__patience_end(&w.patience);
@@ -423,48 +378,22 @@ static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint6
 	}
 }
 
-/* Another drives: sleep until told. */
-static bool sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_waiter *me)
-{
-	uint32_t state;
-
-	if (me->expedited)
-		answer(ssp, ASK_WAKE);
-	/* SR5: acquire, pairs with SR5 in tell() */
-	while ((state = quiesce_load_acquire(SR5, &me->state)) == WAITS)
-		platform_futex_wait(&me->state, WAITS, PLATFORM_FOREVER);
-	return state == LEADS;
-}
-
-/* True: the caller drives now; false: its grace period is over. */
-static bool join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
-{
-	quiesce__lock(&u->lock);
-	me->needed = u->begun + 1; /* I4 */
-	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
-		me->needed--;
-	if (!u->driven) {
-		u->driven = true;
-		quiesce__unlock(&u->lock);
-		return true;
-	}
-	me->next = u->waiters;
-	u->waiters = me;
-	if (me->expedited)
-		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
-	quiesce__unlock(&u->lock);
-	return sleep_until_told(ssp, me);
-}
-
 void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 {
-	struct quiesce__srcu_waiter me = { .state = WAITS, .expedited = expedited };
+	struct quiesce__srcu_waiter me = { .expedited = expedited };
 	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	uint32_t how;
 
-	if (!join(ssp, u, &me))
+	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
+		quiesce__srcu_wait_alone(ssp, u, me.needed);
+		quiesce__srcu_kick(u);
+		if (quiesce__srcu_done(u, me.needed))
+			return;
+	}
+	if (how == QUIESCE_SRCU_TOLD)
 		return;
 	drive(ssp, u, me.needed, expedited);
-	hand_over(u);
+	quiesce__srcu_hand_over(u);
 	quiesce__srcu_kick(u);
 }
 
@@ -524,14 +453,14 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_reader
 	if (quiesce__srcu_done(u, cookie))
 		return true;
 	if (!may_drive(u))
-		return false;
+		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
 		if (!look(ssp, u) && !(ask_readers && look_after_asking(ssp, u)))
 			break;
 		complete(ssp, u);
 	}
-	hand_over(u);
+	quiesce__srcu_hand_over(u);
 	return quiesce__srcu_done(u, cookie);
 }
 
@@ -549,7 +478,7 @@ uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u)
 
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie)
 {
-	/* SR3: acquire, pairs with SR3 in complete() */
+	/* SR3: acquire, pairs with SR3 in quiesce__srcu_publish() */
 	uint64_t completed = quiesce_load_acquire(SR3, &u->completed);
 
 	return (int64_t)(completed - cookie) >= 0;
@@ -567,7 +496,7 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_upda
 {
 	bool driven;
 
-	if ((*ret_nr = inside(ssp, 0) + inside(ssp, 1)))
+	if ((*ret_nr = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1)))
 		return "readers inside";
 	if ((*ret_nr = quiesce__srcu_pending(u)))
 		return "callbacks pending";

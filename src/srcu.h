@@ -6,6 +6,8 @@
 #include <quiesce/srcu.h>
 
 #include "helper.h"
+#include "late.h"
+#include "patience.h"
 #include "percpu.h"
 #include "yield.h"
 
@@ -14,9 +16,15 @@
 /* One that waits, on its stack. */
 struct quiesce__srcu_waiter {
 	struct quiesce__srcu_waiter *next;
-	uint64_t needed; /* the grace period to wait for */
-	uint32_t state;  /* futex */
+	uint64_t needed; /* the grace period to wait for; 0: not known yet */
+	uint32_t state;
 	bool expedited;
+};
+
+/* A grace period beside that of who drives: see srcu_follow.c. */
+struct quiesce__srcu_alone {
+	uint64_t number; /* 0: none */
+	uint32_t seen;   /* bit i: index i was seen empty since its fence */
 };
 
 struct quiesce__srcu_update {
@@ -25,12 +33,16 @@ struct quiesce__srcu_update {
 	bool driven;               /* somebody drives, or has been told to */
 	uint32_t generation;       /* I6; 0: not yet used */
 	struct quiesce__srcu_waiter *waiters; /* the newest first */
-	uint64_t begun, completed; /* numbers */
+	uint64_t begun, completed; /* numbers; the newest taken, and the newest that is over */
+	uint32_t turn[2];          /* futex: changes when one of the waiters for an even number, or an odd one, is told */
+	uint64_t due;              /* who drives looks next, at the latest; 0: it does not sleep */
+	uint64_t alone_until;      /* when another waiter may go on alone */
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of who has no set */
 	uint32_t no_memory;        /* for sets; until the next grace period */
 	uint32_t expedite;         /* somebody wants the grace period to hurry */
 	/* Of who drives. */
-	bool fenced;               /* the heavy fence of @begun is over */
+	uint64_t number;           /* of its grace period */
+	bool fenced;               /* the heavy fence of that is over */
 	uint32_t inherited;        /* I7 of srcu.c: sections may be in the way whose threads this process does not have */
 	uint32_t seen;             /* bit i: index i was seen empty since */
 	uint64_t hurry_not_before;
@@ -51,6 +63,8 @@ struct quiesce__srcu_update {
 	uint32_t done_word;        /* futex: changes when some have run */
 	uint32_t waiting;          /* for that */
 	uint64_t delay_ns;         /* until the next step */
+	struct quiesce__srcu_alone alone; /* of who takes steps, if who drives does not run */
+	struct quiesce__late late;
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
@@ -82,6 +96,23 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
 bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
 /* Make it fit for this process, unless it is. */
 void quiesce__srcu_make_fit(struct quiesce__srcu_update *u);
+/* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */
+enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_TOLD, QUIESCE_SRCU_ALONE };
+uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
+/* Stop driving; the oldest waiter, if there is one, goes on. */
+void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
+/* Let who drives look; it may sleep. */
+void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
+/* Wait for @needed, or until nobody drives. */
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed);
+/* When who drives is late, told by what it said itself, and by when something has happened at all. */
+uint64_t quiesce__srcu_late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now);
+/* A step of a grace period alone, without sleeping, of who holds @running; true: it is over. */
+bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
+/* Sections inside of index @idx. */
+uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
+/* @number is over, and so are older ones: tell who waits for them. */
+void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
 /* A cookie for the grace period that would begin now; is it over? */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);

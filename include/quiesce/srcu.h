@@ -61,7 +61,7 @@ struct srcu_struct {
 	const char *name;             /* for reports */
 	uint64_t apart[8];            /* wherever the structure begins, what follows has lines of its own */
 	struct quiesce__srcu_space {
-		uint64_t words[40];
+		uint64_t words[48];
 	} __attribute__((may_alias)) space; /* private; all zero at first */
 };
 

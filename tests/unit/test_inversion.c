@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <quiesce/ds/idr.h>
+#include <quiesce/srcu.h>
 
 #include "testing.h"
 
@@ -111,6 +112,45 @@ static void rcu_expedited(void **state)
 	follower_ends(&of);
 }
 
+DEFINE_STATIC_SRCU(domain);
+static int idx; /* the reader's */
+
+static void enter_domain(void)
+{
+	idx = srcu_read_lock(&domain);
+}
+
+static void leave_domain(void)
+{
+	srcu_read_unlock(&domain, idx);
+}
+
+static void wait_for_domain(void)
+{
+	synchronize_srcu(&domain);
+}
+
+static void wait_for_domain_expedited(void)
+{
+	synchronize_srcu_expedited(&domain);
+}
+
+static void srcu(void **state)
+{
+	static const struct primitive of = { enter_domain, leave_domain, wait_for_domain };
+
+	(void)state;
+	follower_ends(&of);
+}
+
+static void srcu_expedited(void **state)
+{
+	static const struct primitive of = { enter_domain, leave_domain, wait_for_domain_expedited };
+
+	(void)state;
+	follower_ends(&of);
+}
+
 /* ---- short locks ----
  * On one CPU: a thread of the lowest priority is preempted, with the lock as a rule, by one that only uses the CPU; a third one, of
  * the highest priority, wants the lock. */
@@ -212,6 +252,8 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu),
 		TEST(rcu_expedited),
+		TEST(srcu),
+		TEST(srcu_expedited),
 		TEST(a_short_lock_inherits_priority),
 	};
 	sem_t *all[] = { &run.inside, &run.leave, &run.stopped, &run.go_on, &run.done };

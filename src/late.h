@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* late.h - is a leader, who runs something for several threads, overdue?  Then it is taken not to run. */
+#ifndef QUIESCE_LATE_H
+#define QUIESCE_LATE_H
+
+#include <stdint.h>
+
+#define QUIESCE_LATE_NS 1000000u /* so much later than it said */
+
+/* What a follower has seen. */
+struct quiesce__late {
+	uint64_t progress, since;
+};
+
+/* When it is late.  @progress: changes whenever anything happens.  @due: when it looks next, as it said. */
+static inline uint64_t quiesce__late_at(struct quiesce__late *late, uint64_t now, uint64_t progress, uint64_t due)
+{
+	if (progress != late->progress || !late->since) {
+		late->progress = progress;
+		late->since = now;
+	}
+	return (due > late->since ? due : late->since) + QUIESCE_LATE_NS;
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu_follow.c - who waits while another one drives, and goes on alone if that one does not run.
+ *
+ * I1. A grace period alone has a number and a fence of its own, and its own opinion which index was seen empty since: what srcu.c
+ *     says of a grace period holds for each.  Completed is a maximum.
+ * I2. Sections are turned to the other index by who drives, if it runs: two who turn them could keep each other waiting.
+ *     One goes on alone at a time, or nearly so; who does says until when others leave it to him.
+ * I3. It asks readers for nothing: requests are of who drives.
+ * I4. Waiters are told, and withdraw, under the lock: so nobody depends on who is about to tell them.
+ *
+ * SR3, SR4, SR5: see srcu.c
+ */
+#include "srcu.h"
+
+#define LOOK_MIN_NS 500000u
+#define LOOK_MAX_NS 8000000u
+#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who drives is late */
+
+/* ---- who is told ---- */
+
+/* Under the lock: @w may be gone after that.  Returns a bit for whom to wake. */
+static uint32_t tell(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *w, uint32_t state)
+{
+	uint32_t side = w->needed & 1;
+
+	/* SR5: release, pairs with SR5 in sleep_until_told() */
+	quiesce_store_release(SR5, &w->state, state);
+	/* SR5: release, pairs with SR5 in sleep_until_told() */
+	quiesce_store_release(SR5, &u->turn[side], u->turn[side] + 1);
+	return 1u << side;
+}
+
+static void wake_told(struct quiesce__srcu_update *u, uint32_t sides)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (sides & 1u << i)
+			platform_futex_wake(&u->turn[i], INT32_MAX);
+}
+
+/* Under the lock: those who have what they need. */
+static uint32_t tell_done(struct quiesce__srcu_update *u)
+{
+	struct quiesce__srcu_waiter **at = &u->waiters, *w;
+	uint32_t expedite = 0, sides = 0;
+
+	while ((w = *at)) {
+		if ((int64_t)(u->completed - w->needed) < 0) {
+			expedite |= w->expedited;
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		sides |= tell(u, w, QUIESCE_SRCU_TOLD);
+	}
+	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a wish. */
+	return sides;
+}
+
+void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
+{
+	uint32_t sides;
+
+	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
+	quiesce__lock(&u->lock);
+	if ((int64_t)(number - u->completed) > 0 || QUIESCE_MUTANT(srcu_completes_older))
+		/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
+		quiesce_store_release(SR3, &u->completed, number);
+	sides = tell_done(u);
+	quiesce__unlock(&u->lock);
+	quiesce__count(srcu_grace_periods);
+	wake_told(u, sides);
+}
+
+/* Stop driving; the oldest waiter, if there is one, goes on. */
+void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
+{
+	struct quiesce__srcu_waiter **at = &u->waiters, *next;
+	uint32_t sides = 0;
+
+	quiesce__lock(&u->lock);
+	while (*at && (*at)->next)
+		at = &(*at)->next;
+	next = *at;
+	*at = NULL;
+	u->driven = next != NULL;
+	if (next)
+		sides = tell(u, next, QUIESCE_SRCU_LEADS);
+	quiesce__unlock(&u->lock);
+	wake_told(u, sides);
+}
+
+/* ---- alone ---- */
+
+uint64_t quiesce__srcu_late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now)
+{
+	/* Relaxed throughout: a guess. */
+	uint64_t progress = quiesce_load_relaxed(&u->begun) + quiesce_load_relaxed(&u->completed);
+
+	return quiesce__late_at(late, now, progress, quiesce_load_relaxed(&u->due));
+}
+
+static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
+{
+	quiesce__lock(&u->lock);
+	a->number = u->begun + 1;
+	a->seen = 0;
+	quiesce_store_relaxed(&u->begun, a->number); /* Relaxed: the fence follows. */
+	quiesce__unlock(&u->lock);
+	/* SR1: pairs with SR1 in srcu_read_lock() */
+	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
+	quiesce_fence_heavy_shared(SR1);
+}
+
+/* True: it is over.  @turn: who drives does not run. */
+static bool look(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
+{
+	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: late is as good. */
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (!(a->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
+			a->seen |= 1u << i;
+	if (turn && a->seen == 1u << !active)
+		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: as above. */
+	return a->seen == 3;
+}
+
+static bool is_driven(struct quiesce__srcu_update *u)
+{
+	bool driven;
+
+	quiesce__lock(&u->lock);
+	driven = u->driven;
+	quiesce__unlock(&u->lock);
+	return driven;
+}
+
+static void report_stall(struct srcu_struct *ssp, const struct quiesce__patience *p, uint64_t now)
+{
+	quiesce__say("synchronize_srcu: waiting for %llu ms for readers of %s, beside a thread that does not run",
+		     (unsigned long long)((now - p->start) / 1000000), quiesce__srcu_name(ssp));
+}
+
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed)
+{
+	struct quiesce__patience p = { .start = platform_now_ns() };
+	struct quiesce__srcu_alone a;
+	uint32_t never = 0;
+	uint64_t ns = LOOK_MIN_NS;
+
+	begin(u, &a);
+	while (!look(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_LATE_NS)) { /* Relaxed: a guess. */
+		uint64_t now = platform_now_ns();
+
+		if (quiesce__srcu_done(u, needed) || !is_driven(u))
+			return;
+		if (quiesce__patience_stalled(&p, now))
+			report_stall(ssp, &p, now);
+		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_LATE_NS); /* Relaxed: a hint. */
+		quiesce__count(sleeps);
+		platform_futex_wait(&never, 0, ns);
+		ns = 2 * ns < LOOK_MAX_NS ? 2 * ns : LOOK_MAX_NS;
+	}
+	quiesce__srcu_publish(u, a.number);
+}
+
+bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	uint64_t now = platform_now_ns();
+
+	if (now < quiesce__srcu_late_at(u, &u->late, now))
+		return false;
+	if (quiesce__srcu_done(u, u->alone.number))
+		begin(u, &u->alone);
+	if (!look(ssp, &u->alone, true))
+		return false;
+	quiesce__srcu_publish(u, u->alone.number);
+	return true;
+}
+
+/* ---- followers ---- */
+
+/* Take @me back, and go on alone; false: it has been told, or another one goes on alone. */
+static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me, uint64_t now)
+{
+	struct quiesce__srcu_waiter **at = &u->waiters;
+	bool may;
+
+	if (QUIESCE_MUTANT(srcu_trusts_driver))
+		return false;
+	quiesce__lock(&u->lock);
+	may = quiesce_load_relaxed(&me->state) == QUIESCE_SRCU_WAITS && now >= u->alone_until; /* Relaxed: under the lock. */
+	if (may) {
+		while (*at != me)
+			at = &(*at)->next;
+		*at = me->next;
+		quiesce_store_relaxed(&u->alone_until, now + QUIESCE_LATE_NS); /* Relaxed: a hint. */
+	}
+	quiesce__unlock(&u->lock);
+	return may;
+}
+
+/* Another drives: sleep until told, or until that one is late: QUIESCE_SRCU_ALONE. */
+static uint32_t sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+{
+	struct quiesce__late late = { .since = 0 };
+	uint64_t most = QUIESCE_LATE_NS;
+
+	if (me->expedited)
+		quiesce__srcu_wake_driver(ssp);
+	for (;;) {
+		/* SR5: acquire, pairs with SR5 in tell() */
+		uint32_t turn = quiesce_load_acquire(SR5, &u->turn[me->needed & 1]);
+		/* SR5: acquire, pairs with SR5 in tell() */
+		uint32_t state = quiesce_load_acquire(SR5, &me->state);
+		uint64_t now, at;
+
+		if (state != QUIESCE_SRCU_WAITS)
+			return state;
+		now = platform_now_ns();
+		at = quiesce__srcu_late_at(u, &late, now);
+		if (now >= at && withdraw(u, me, now))
+			return QUIESCE_SRCU_ALONE;
+		at = at > now + most ? at : now + most;
+		most = most < FOLLOW_MAX_NS ? 2 * most : most;
+		platform_futex_wait(&u->turn[me->needed & 1], turn, at - now);
+	}
+}
+
+/* QUIESCE_SRCU_TOLD: its grace period is over; QUIESCE_SRCU_LEADS: the caller drives now; or QUIESCE_SRCU_ALONE. */
+uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+{
+	quiesce__lock(&u->lock);
+	if (!me->needed)
+		me->needed = u->begun + 1; /* I4 */
+	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
+		me->needed--;
+	if (!u->driven) {
+		u->driven = true;
+		quiesce__unlock(&u->lock);
+		return QUIESCE_SRCU_LEADS;
+	}
+	me->state = QUIESCE_SRCU_WAITS;
+	me->next = u->waiters;
+	u->waiters = me;
+	if (me->expedited)
+		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
+	quiesce__unlock(&u->lock);
+	return sleep_until_told(ssp, u, me);
+}
