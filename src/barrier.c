@@ -61,7 +61,7 @@ static bool wait_for_pass(uint64_t number, uint64_t deadline)
 				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
 			continue;
 		}
-		quiesce__worker_wake();
+		quiesce__worker_wake_for_sure();
 		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
 					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
@@ -165,7 +165,7 @@ static void urge_worker(bool safe_point)
 {
 	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
 	if (quiesce__worker_ensure())
-		quiesce__worker_wake();
+		quiesce__worker_wake_for_sure();
 	else
 		quiesce__pass_yourself(safe_point);
 	quiesce__helper_poke();

@@ -119,6 +119,7 @@
 	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
 	X(cb_carry_forgotten, "a queue that its owner is just listing is left to it")  \
 	X(cb_barrier_any_pass, "rcu_barrier trusts a pass that ran no callbacks")      \
+	X(cb_trusts_waker, "who waits trusts another one to wake the worker")          \
 	X(cb_left_unwoken, "what a caller's pass leaves is not told to the worker")    \
 	X(cb_unlisted_unchecked, "what came while its queue was in a pass is not looked at") \
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \

@@ -57,6 +57,13 @@ void quiesce__worker_wake(void)
 		quiesce__scan_press(QUIESCE_PLAIN); /* it may be in a grace period */
 }
 
+void quiesce__worker_wake_for_sure(void)
+{
+	quiesce__worker_wake();
+	if (!QUIESCE_MUTANT(cb_trusts_waker))
+		platform_futex_wake(&quiesce__worker.sleep, 1);
+}
+
 static void worker_sleep(uint32_t how, uint64_t ns)
 {
 	bool rest = true;

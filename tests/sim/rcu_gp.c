@@ -36,6 +36,43 @@ static void setup_full_leader_stops(void)
 	setup_leader_stops();
 }
 
+/* One that retires stops anywhere, and another waits for callbacks. */
+static void nothing(struct rcu_head *head)
+{
+	(void)head;
+}
+
+static void retires_and_stops(void *unused)
+{
+	static struct rcu_head head[40];
+
+	(void)unused;
+	call_rcu(&head[0], nothing);
+	rcu_barrier(); /* the library is initialised, and there is a worker */
+	sim_stop_within(80);
+	for (int i = 1; i < 40; i++)
+		call_rcu(&head[i], nothing);
+}
+
+static void waits_for_callbacks(void *unused)
+{
+	static struct rcu_head head[2];
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		call_rcu(&head[i], nothing);
+		rcu_barrier();
+	}
+}
+
+static void setup_waker_stops(void)
+{
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	sim_spawn(retires_and_stops, NULL, "retirer");
+	sim_spawn(waits_for_callbacks, NULL, "waiter");
+}
+
 /* What was over stays so, also when one that began earlier ends later. */
 static void looks_again(void *unused)
 {
@@ -80,6 +117,7 @@ const struct sim_scenario rcu_gp_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
 	{ .name = "leader_stops", .what = "one that leads stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "waker_stops", .what = "one that retires stops for good", .setup = setup_waker_stops },
 	{ .name = "stays_over", .what = "grace periods overlap", .setup = setup_stays_over },
 	{ .name = "expedited", .what = "expedited and plain waits at once", .setup = setup_expedited },
 	{ .name = NULL },
