@@ -56,6 +56,14 @@ static uint32_t tell_done(struct quiesce__srcu_update *u)
 	return sides;
 }
 
+/* Under the lock, and nobody drives: what was asked for a grace period that is overtaken, nobody else takes back. */
+static void ask_nothing(struct srcu_struct *ssp)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (quiesce_load_relaxed(&ssp->attention[i]))         /* Relaxed: written by who drives. */
+			quiesce_store_relaxed(&ssp->attention[i], 0); /* Relaxed: readers may see it late. */
+}
+
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 {
 	uint32_t sides;
@@ -65,6 +73,8 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 	if ((int64_t)(number - u->completed) > 0 || QUIESCE_MUTANT(srcu_completes_older))
 		/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
 		quiesce_store_release(SR3, &u->completed, number);
+	if (!u->driven)
+		ask_nothing(quiesce__srcu_domain(u));
 	sides = tell_done(u);
 	quiesce__unlock(&u->lock);
 	quiesce__count(srcu_grace_periods);
@@ -85,6 +95,8 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 	u->driven = next != NULL;
 	if (next)
 		sides = tell(u, next, QUIESCE_SRCU_LEADS);
+	else if ((int64_t)(u->completed - u->number) >= 0)
+		ask_nothing(quiesce__srcu_domain(u));
 	quiesce__unlock(&u->lock);
 	wake_told(u, sides);
 }
@@ -188,7 +200,8 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 	if (QUIESCE_MUTANT(srcu_trusts_driver))
 		return false;
 	quiesce__lock(&u->lock);
-	may = quiesce_load_relaxed(&me->state) == QUIESCE_SRCU_WAITS && now >= u->alone_until; /* Relaxed: under the lock. */
+	/* Relaxed: under the lock; and a hint. */
+	may = quiesce_load_relaxed(&me->state) == QUIESCE_SRCU_WAITS && now >= quiesce_load_relaxed(&u->alone_until);
 	if (may) {
 		while (*at != me)
 			at = &(*at)->next;

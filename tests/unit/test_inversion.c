@@ -235,10 +235,10 @@ static void a_short_lock_inherits_priority(void **state)
 
 	(void)state;
 	if (SANITIZED) /* with locks of its own, that inherit nothing */
-		skip();
+		return;
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo)) {
-		print_message("no real-time priorities here: short locks are not tried\n");
-		skip();
+		print_message("# no real-time priorities here: short locks are not tried\n");
+		return;
 	}
 	thread_must(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal));
 	CPU_SET(sched_getcpu(), &short_lock.cpu);
