@@ -18,7 +18,7 @@
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
  *     leads, and the others follow: when it is done, one of those who came meanwhile leads for all of them.
  * I6. Nobody depends on a thread that does not run.  A leader says when it looks next.  If it is overdue, a follower, one each
- *     LATE_NS, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
+ *     millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
  *     requests are the leader's.  Grace periods overlap then, so gp and completed are maxima.
  * I7. Because the unlock is a release and the scan an acquire, no closing fence.
  *

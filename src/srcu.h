@@ -105,8 +105,6 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
 void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
 /* Wait for @needed, or until nobody drives. */
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed);
-/* When who drives is late, told by what it said itself, and by when something has happened at all. */
-uint64_t quiesce__srcu_late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now);
 /* A step of a grace period alone, without sleeping, of who holds @running; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
 /* Sections inside of index @idx. */

@@ -103,7 +103,8 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 
 /* ---- alone ---- */
 
-uint64_t quiesce__srcu_late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now)
+/* When who drives is late. */
+static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now)
 {
 	/* Relaxed throughout: a guess. */
 	uint64_t progress = quiesce_load_relaxed(&u->begun) + quiesce_load_relaxed(&u->completed);
@@ -179,7 +180,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 {
 	uint64_t now = platform_now_ns();
 
-	if (now < quiesce__srcu_late_at(u, &u->late, now))
+	if (now < late_at(u, &u->late, now))
 		return false;
 	if (quiesce__srcu_done(u, u->alone.number))
 		begin(u, &u->alone);
@@ -230,7 +231,7 @@ static uint32_t sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_u
 		if (state != QUIESCE_SRCU_WAITS)
 			return state;
 		now = platform_now_ns();
-		at = quiesce__srcu_late_at(u, &late, now);
+		at = late_at(u, &late, now);
 		if (now >= at && withdraw(u, me, now))
 			return QUIESCE_SRCU_ALONE;
 		at = at > now + most ? at : now + most;

@@ -4,6 +4,8 @@
 
 #include <quiesce/control.h>
 
+#include "../sanitized.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -34,14 +36,6 @@ static const char *skipped; /* why */
 			std::printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition);   \
 		}                                                                       \
 	} while (0)
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || QUIESCE_TSAN)
-#else
-#define SANITIZED QUIESCE_TSAN
-#endif
 
 /* ---- an allocator that fails on request, and counts ---- */
 

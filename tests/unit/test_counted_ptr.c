@@ -2,15 +2,8 @@
 /* test_counted_ptr.c - references that begin as hazard pointers: who keeps an object, and when it is released. */
 #include <quiesce/counted_ptr.h>
 
+#include "../sanitized.h"
 #include "testing.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || QUIESCE_TSAN)
-#else
-#define SANITIZED QUIESCE_TSAN
-#endif
 
 struct object {
 	uint64_t before; /* the count is not the first member */

@@ -7,17 +7,10 @@
 #include <quiesce/ds/idr.h>
 #include <quiesce/srcu.h>
 
+#include "../sanitized.h"
 #include "testing.h"
 
 #include <sched.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || QUIESCE_TSAN)
-#else
-#define SANITIZED QUIESCE_TSAN
-#endif
 
 /* A primitive: a section, and who waits for it. */
 struct primitive {

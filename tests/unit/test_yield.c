@@ -185,34 +185,15 @@ static void nobody_yields_while_the_reader_in_the_way_runs(void **state)
 	quiesce_store_relaxed(&clocks_run, 0); /* Relaxed: nobody asks. */
 }
 
-struct asleep {
-	pthread_t thread;
-	uint32_t tid;
-	sem_t leave;
-};
-
-static void *asleep_main(void *arg)
-{
-	struct asleep *r = arg;
-
-	rcu_read_lock();
-	quiesce_store_relaxed(&r->tid, (uint32_t)syscall(SYS_gettid)); /* Relaxed: any time will do. */
-	wait_for(&r->leave);
-	rcu_read_unlock();
-	return NULL;
-}
-
 static void nobody_yields_while_the_reader_in_the_way_sleeps(void **state)
 {
-	struct asleep r = { .tid = 0 };
+	struct held h;
 
 	(void)state;
-	sem_init(&r.leave, 0, 0);
-	thread_must(pthread_create(&r.thread, NULL, asleep_main, &r));
-	wait_until(quiesce_load_relaxed(&r.tid) && thread_state((pid_t)quiesce_load_relaxed(&r.tid)) == 'S'); /* Relaxed: as above. */
+	held_begin(&h, NULL);
+	wait_until(thread_state(h.tid) == 'S');
 	assert_int_equal(yields_during(wait_expedited, SLEEPS), 0);
-	sem_post(&r.leave);
-	pthread_join(r.thread, NULL);
+	held_end(&h);
 	synchronize_rcu();
 }
 

@@ -205,6 +205,7 @@ static inline int in_time(uint64_t begun)
 struct held {
 	pthread_t thread;
 	sem_t inside, leave;
+	pid_t tid;
 	const int *watched; /* read just before the section ends */
 	int seen;
 };
@@ -213,6 +214,7 @@ static inline void *held_main(void *arg)
 {
 	struct held *h = arg;
 
+	h->tid = my_tid();
 	rcu_read_lock();
 	sem_post(&h->inside);
 	wait_for(&h->leave);
