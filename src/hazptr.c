@@ -321,7 +321,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
 	quiesce_store_release(SH2, &slot->value, value);
 	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
 	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
 		answer(slot, old);
@@ -344,7 +344,7 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
 	}
 	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
 	for (size_t i = 0; i < nr; i++) {
 		/* SH3: acquire, pairs with the caller */

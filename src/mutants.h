@@ -134,6 +134,9 @@
 	X(scan_ignores_anonymous, "anonymous guards block nobody")                     \
 	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
+	X(scan_fences_late, "a fence of the scan is for those too who came after it began")  \
+	X(scan_told_leads, "who was told to lead, and then that the wait is over, leads")    \
+	X(scan_trusts_leader, "who waits never looks in place of who leads")           \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
 	X(percpu_one_pass, "entered and left of an id are summed together, as one signed word") \

@@ -9,17 +9,22 @@
  *
  * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
  *     found the object unlinked.  So each slot needs to be seen without an older guard once.
- * I5. Whoever leads owns the list, the tags and the number; leading passes on under the lock.
- * I2 to I4 and I6, of the looks, are in shazptr_scan.c.
+ * I5. One leads, looks again and again, and may ask readers to yield; leading passes on under the lock.
+ * I8. Waiters are told under the lock, and who is told sleeps no longer than it takes to find a leader late: so nobody
+ *     depends on one that does not run, whether it is about to look, to wake or to pass on.
+ * I2 to I4, I6 and I7, of the looks, are in shazptr_scan.c.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  the wait is over                    | the waiter returns
+ * SH5  the wait is over, told under the lock | the waiter returns
  */
 #include "shazptr.h"
+#include "late.h"
 #include "thread.h"
 
 #define STOP_STEP_NS 1000000u
+#define LOOK_MAX_NS 8000000u
+#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who leads is late */
 
 /* ---- the self-scan ---- */
 
@@ -58,13 +63,33 @@ bool quiesce__shazptr_thread_running(void)
 	return quiesce_load_relaxed(&quiesce__scan.running) != 0; /* Relaxed: a hint. */
 }
 
+/* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers in a hurry? */
+static bool anything_to_lead(void)
+{
+	return quiesce__scan.queue || quiesce__scan.list || quiesce__scan.patience.hurried_at;
+}
+
+/* Is anybody left waiting?  If not, the caller leads no more. */
+static bool go_on(void)
+{
+	bool left;
+
+	quiesce__lock(&quiesce__scan.lock);
+	left = quiesce__scan.list || quiesce__scan.queue;
+	if (!left)
+		quiesce__scan_rest();
+	quiesce__scan.leading = left;
+	quiesce__unlock(&quiesce__scan.lock);
+	return left;
+}
+
 /* Lead, or sleep until there is something to lead. */
 static void thread_step(void)
 {
 	bool work;
 
 	quiesce__lock(&quiesce__scan.lock);
-	work = !quiesce__scan.leading && (quiesce__scan.queue || quiesce__scan.list);
+	work = !quiesce__scan.leading && anything_to_lead();
 	quiesce__scan.leading |= work;
 	quiesce_store_relaxed(&quiesce__scan.idle, !work); /* Relaxed: under the lock. */
 	quiesce__unlock(&quiesce__scan.lock);
@@ -72,10 +97,9 @@ static void thread_step(void)
 		platform_futex_wait(&quiesce__scan.idle, 1, PLATFORM_FOREVER);
 		return;
 	}
-	quiesce__scan_lead(NULL);
-	quiesce__lock(&quiesce__scan.lock);
-	quiesce__scan.leading = false;
-	quiesce__unlock(&quiesce__scan.lock);
+	do
+		quiesce__scan_lead(NULL);
+	while (go_on());
 }
 
 /* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
@@ -97,38 +121,28 @@ static bool lead_who_is_left(void)
 	bool lead;
 
 	quiesce__lock(&quiesce__scan.lock);
-	lead = !quiesce__scan.leading && (quiesce__scan.list || quiesce__scan.queue);
+	lead = !quiesce__scan.leading && anything_to_lead();
 	quiesce__scan.leading |= lead;
 	quiesce__unlock(&quiesce__scan.lock);
 	return lead;
 }
 
-/* Is anybody left waiting?  If not, the caller leads no more. */
-static bool go_on(void)
-{
-	bool left;
-
-	quiesce__lock(&quiesce__scan.lock);
-	left = quiesce__scan.list || quiesce__scan.queue;
-	quiesce__scan.leading = left;
-	quiesce__unlock(&quiesce__scan.lock);
-	return left;
-}
-
 /* Leave it to the thread, or if there is none to another waiter. */
 static void pass_on(void)
 {
+	struct quiesce__scan_told told = { .nr = 0 };
 	struct quiesce__waiter *next = NULL;
-	bool thread;
+	bool thread = have_thread();
 
-	thread = have_thread();
 	quiesce__lock(&quiesce__scan.lock);
 	if (!thread)
 		next = quiesce__scan.list ? quiesce__scan.list : quiesce__scan.queue;
 	quiesce__scan.leading = next != NULL;
+	if (next)
+		quiesce__scan_tell(next, QUIESCE_LEADS, &told);
 	quiesce__unlock(&quiesce__scan.lock);
 	if (next)
-		quiesce__scan_tell(next, QUIESCE_LEADS);
+		quiesce__scan_wake(&told);
 	else
 		rouse_thread();
 }
@@ -137,11 +151,11 @@ static void pass_on(void)
  * has said so, and so do we. */
 static void stop_leading(void)
 {
-	bool left = go_on();
+	bool leads = true;
 
-	while (left) {
+	while (leads && go_on()) {
 		pass_on();
-		left = !quiesce__shazptr_thread_running() && lead_who_is_left();
+		leads = !quiesce__shazptr_thread_running() && lead_who_is_left();
 	}
 }
 
@@ -178,19 +192,46 @@ static bool have_thread(void)
 
 /* ---- callers ---- */
 
-/* Sleep until the wait is over, or this waiter has to lead. */
+/* Who leads has not looked when it should have: look in its place.  True: nobody leads any more, so the caller does. */
+static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__patience *stalls)
+{
+	quiesce__scan_look_if_late(looks, now + ns);
+	if (quiesce__patience_stalled(stalls, now))
+		quiesce__scan_report_stall(now);
+	return lead_who_is_left();
+}
+
+/* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */
 static uint32_t wait_to_be_told(struct quiesce__waiter *me)
 {
+	struct quiesce__patience stalls = { .start = me->start };
+	struct quiesce__late late = { .since = 0 };
+	uint64_t ns = QUIESCE_LATE_NS;
 	uint32_t state = QUIESCE_WAITS;
 
 	/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
 	quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP);
 	for (;;) {
+		uint64_t now, at;
+
 		/* SH5: acquire, pairs with SH5 in quiesce__scan_tell() */
 		state = quiesce_load_acquire(SH5, &me->state);
-		if (state != QUIESCE_WAITS_ASLEEP)
+		if (state == QUIESCE_TOLD)
 			return state;
-		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, PLATFORM_FOREVER);
+		/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
+		if (state == QUIESCE_LEADS && quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS))
+			return QUIESCE_LEADS;
+		now = platform_now_ns();
+		/* Relaxed: a guess. */
+		at = quiesce__late_at(&late, now, quiesce_load_relaxed(&quiesce__scan.looks), quiesce_load_relaxed(&quiesce__scan.due));
+		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
+			ns = ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;
+			if (look_instead(late.progress, now, ns, &stalls))
+				return QUIESCE_LEADS;
+			continue;
+		}
+		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, at > now + ns ? at - now : ns);
+		ns = ns < FOLLOW_MAX_NS ? 2 * ns : ns;
 	}
 }
 
@@ -200,6 +241,7 @@ static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
 	bool leads;
 
 	quiesce__lock(&quiesce__scan.lock);
+	me->fences = quiesce__scan.fences;
 	me->next = quiesce__scan.queue;
 	quiesce__scan.queue = me;
 	leads = may_lead && !quiesce__scan.leading;
@@ -221,7 +263,6 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 			stop_leading();
 	}
 	while (wait_to_be_told(me) == QUIESCE_LEADS) {
-		quiesce_store_relaxed(&me->state, QUIESCE_WAITS); /* Relaxed: the leader's own. */
 		quiesce__scan_lead(me);
 		stop_leading();
 	}

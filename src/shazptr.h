@@ -17,28 +17,45 @@ struct quiesce__waiter {
 	uint64_t start;
 	uint64_t anon_until;  /* blocked by anonymous guards before that many turns */
 	uint32_t state;
-	bool fenced;          /* the caller has executed its heavy fence */
+	uint64_t fences;      /* those that began before it came */
+	bool fenced;          /* its heavy fence has been executed */
 	bool blocked;         /* in this look */
 	const uintptr_t *by;  /* the last slot that blocked; NULL: anonymous guards */
 };
 
+#define QUIESCE_SCAN_WAKE_MOST 32u /* with one hold of the lock */
+
+/* Who sleeps, of those that have been told. */
+struct quiesce__scan_told {
+	uint32_t *asleep[QUIESCE_SCAN_WAKE_MOST];
+	uint32_t nr;
+};
+
 struct quiesce__scan {
-	struct quiesce__lock lock;  /* guards @queue, @leading and @idle */
+	struct quiesce__lock lock;
+	/* under the lock, written at least */
 	struct quiesce__waiter *queue;
 	bool leading;
+	bool asked;       /* holders of tags wake */
 	uint32_t idle;    /* futex: the thread has nothing to do */
-	uint32_t asleep;  /* futex: the leader waits for a clear */
-	uint32_t running; /* futex: there is a thread */
-	uint32_t stop;
-
-	/* the leader's */
 	struct quiesce__waiter *list;
 	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
 	uint64_t epoch;
+	uint64_t fences;      /* so many have begun, for those who came without */
 	uint64_t anon_turns;
 	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
 	uint32_t nr_blocking; /* slots that blocked in this look */
-	uint32_t nr_blocking_before, nr_done, nr_done_before;
+	uint32_t nr_done;
+	uint64_t looks;       /* so many were finished */
+	uint64_t oldest;      /* when who waits longest began to */
+
+	uint32_t asleep;  /* futex: the leader waits for a clear */
+	uint32_t running; /* futex: there is a thread */
+	uint32_t stop;
+	uint64_t due;     /* when the next look will be, as far as is known */
+
+	/* the leader's */
+	uint32_t nr_blocking_before, nr_done_before;
 	struct quiesce__patience patience;
 	uint64_t hurry_not_before;
 };
@@ -55,8 +72,15 @@ bool quiesce__scan_look(void);
 /* Look and sleep until nobody waits, or @me does not; or only look a few times. */
 void quiesce__scan_lead(const struct quiesce__waiter *me);
 void quiesce__scan_lead_for_a_while(void);
-/* Tell @w, which may be gone right after. */
-void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state);
+/* Nobody waits any more. */
+void quiesce__scan_rest(void);
+/* For others: one look, unless somebody has looked since @looks; the next one is at @due. */
+void quiesce__scan_look_if_late(uint64_t looks, uint64_t due);
+void quiesce__scan_report_stall(uint64_t now);
+
+/* Tell @w, under the lock; it may be gone right after.  Then wake, without the lock. */
+void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_told *told);
+void quiesce__scan_wake(const struct quiesce__scan_told *told);
 
 /* A slot with a tag, or an anonymous guard, has been cleared. */
 void quiesce__shazptr_notify(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_scan.c - looking at the slots for everybody who waits; for whoever leads (shazptr.c).
+/* shazptr_scan.c - looking at the slots for everybody who waits; by whoever leads (shazptr.c), as a rule.
  *
  *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
  *   look again: a slot without the tag has been cleared since
@@ -13,10 +13,12 @@
  *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
  * I6. An anonymous guard blocks everybody.  New ones count in one of two; the scan empties the other,
  *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
+ * I7. A look begins and ends under the lock.  So it matters to nobody whether the next one is by the same thread, and
+ *     if who leads does not run, one who waits looks.
  *
  * SH1  slot set, then the object found     | queue taken, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then told
- * SH5  the wait is over                    | the waiter returns
+ * SH5  the wait is over, told under the lock | the waiter returns
  * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */
 #include "shazptr.h"
@@ -30,7 +32,7 @@
 struct quiesce__scan quiesce__scan;
 struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
-/* ---- the leader's looks ---- */
+/* ---- one look: all of it under the lock ---- */
 
 static struct quiesce__waiter **bucket_of(uintptr_t address)
 {
@@ -44,6 +46,18 @@ static void add_waiter(struct quiesce__waiter *w)
 
 	w->same = *at;
 	*at = w;
+}
+
+/* Who is looked for: everybody in the list. */
+static void sort_waiters(void)
+{
+	quiesce__scan.everybody = NULL;
+	for (uint32_t i = 0; i < QUIESCE_SCAN_BUCKETS; i++)
+		quiesce__scan.bucket[i] = NULL;
+	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next) {
+		w->blocked = false;
+		add_waiter(w);
+	}
 }
 
 /* Call @fn for every waiter that a guard of @address is in the way of; true if @fn ever was. */
@@ -72,7 +86,7 @@ static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
 
 static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
-	/* Relaxed: ours, but that the owner of a slot sets it to 0, which waits for more. */
+	/* Relaxed: under the lock, but that the owner of a slot sets it to 0, which waits for more. */
 	if (quiesce_load_relaxed(quiesce__scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
 		return false; /* I3 */
 	w->blocked = true;
@@ -104,7 +118,7 @@ static void look_at(uintptr_t *slot, bool first)
 			return;
 	}
 	if (for_each_match(address, block, slot))
-		quiesce__scan.nr_blocking++;
+		quiesce_store_relaxed(&quiesce__scan.nr_blocking, quiesce__scan.nr_blocking + 1); /* Relaxed: under the lock. */
 }
 
 static void look_at_group(uintptr_t *group, uint32_t words, bool first)
@@ -159,97 +173,160 @@ static void ask(uint64_t bit)
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr, bit);    /* Relaxed: as above. */
 }
 
-/* Take the queue into the list; true if there was anything in it. */
+/* Tags are out, or no more. */
+static void ask_for_wakes(bool on)
+{
+	if (on != quiesce__scan.asked)
+		ask(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
+	quiesce__scan.asked = on;
+}
+
+/* Execute the fence of those who have not, without the lock. */
+static void fence_for_queue(void)
+{
+	const struct quiesce__waiter *unfenced = quiesce__scan.queue;
+	uint64_t number;
+
+	while (unfenced && unfenced->fenced)
+		unfenced = unfenced->next;
+	if (!unfenced)
+		return;
+	number = ++quiesce__scan.fences; /* who comes from now on has this number, and may be too late */
+	quiesce__unlock(&quiesce__scan.lock);
+	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
+	quiesce_fence_heavy(SH1);
+	quiesce__lock(&quiesce__scan.lock);
+	for (struct quiesce__waiter *w = quiesce__scan.queue; w; w = w->next)
+		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
+}
+
+/* Take the queue into the list, but for those who have not fenced; true if there was anything to take. */
 static bool take_queue(void)
 {
-	struct quiesce__waiter *w, *next;
-	bool fenced = true;
+	struct quiesce__waiter *w = quiesce__scan.queue, *next;
+	bool any = false;
 
-	quiesce__lock(&quiesce__scan.lock);
-	w = quiesce__scan.queue;
 	quiesce__scan.queue = NULL;
-	quiesce__unlock(&quiesce__scan.lock);
-	if (!w)
-		return false;
 	quiesce__scan.epoch++;
-	if (!quiesce__scan.list)
-		ask(QUIESCE_SLOTS_WAIT);
 	for (; w; w = next) {
+		struct quiesce__waiter **to = w->fenced ? &quiesce__scan.list : &quiesce__scan.queue;
+
 		next = w->next;
-		fenced &= w->fenced;
+		any |= w->fenced;
 		w->epoch = quiesce__scan.epoch;
 		w->anon_until = quiesce__scan.anon_turns + 2;
-		w->next = quiesce__scan.list;
-		quiesce__scan.list = w;
-		add_waiter(w);
+		w->next = *to;
+		*to = w;
 	}
-	if (!fenced)
-		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
-		quiesce_fence_heavy(SH1);
+	return any;
+}
+
+void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_told *told)
+{
+	/* SH5: full, pairs with SH5 in wait_to_be_told() */
+	uint32_t was = quiesce_xchg(SH5, &w->state, state);
+
+	if (was == QUIESCE_WAITS_ASLEEP)
+		told->asleep[told->nr++] = &w->state;
+	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_told_leads))
+		quiesce__scan.leading = false; /* it would have */
+}
+
+/* Whom an address belonged to may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
+void quiesce__scan_wake(const struct quiesce__scan_told *told)
+{
+	for (uint32_t i = 0; i < told->nr; i++)
+		platform_futex_wake(told->asleep[i], 1);
+}
+
+/* Tell those who are not blocked, and find out who is the oldest of the others; false: some are not told yet. */
+static bool tell_some(struct quiesce__scan_told *told)
+{
+	struct quiesce__waiter **at = &quiesce__scan.list, *w;
+	uint64_t oldest = UINT64_MAX;
+
+	told->nr = 0;
+	while ((w = *at)) {
+		if (w->blocked && !QUIESCE_MUTANT(scan_no_wait)) {
+			if (w->start < oldest)
+				oldest = w->start;
+			at = &w->next;
+			continue;
+		}
+		if (told->nr == QUIESCE_SCAN_WAKE_MOST)
+			return false;
+		*at = w->next;
+		quiesce_store_relaxed(&quiesce__scan.nr_done, quiesce__scan.nr_done + 1); /* Relaxed: under the lock. */
+		quiesce__scan_tell(w, QUIESCE_TOLD, told);
+	}
+	quiesce_store_relaxed(&quiesce__scan.oldest, oldest); /* Relaxed: as above. */
 	return true;
 }
 
-void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state)
+/* Who is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
+static bool finish_look(void)
 {
-	/* SH5: full, pairs with SH5 in wait_to_be_told() */
-	if (quiesce_xchg(SH5, &w->state, state) == QUIESCE_WAITS_ASLEEP)
-		/* @w may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
-		platform_futex_wake(&w->state, 1);
+	struct quiesce__scan_told told;
+	bool all, left;
+
+	quiesce_store_relaxed(&quiesce__scan.looks, quiesce__scan.looks + 1); /* Relaxed: under the lock. */
+	do {
+		all = tell_some(&told);
+		left = quiesce__scan.list != NULL;
+		if (!left)
+			ask_for_wakes(false);
+		quiesce__unlock(&quiesce__scan.lock);
+		quiesce__scan_wake(&told);
+		if (!all)
+			quiesce__lock(&quiesce__scan.lock);
+	} while (!all);
+	return !left;
 }
 
-/* Nobody waits any more. */
-static void rest(void)
+/* With the lock, which it lets go of. */
+static bool look(void)
 {
-	ask(-QUIESCE_SLOTS_WAIT);
-	quiesce__patience_end(&quiesce__scan.patience);
-	quiesce__scan.patience = (struct quiesce__patience){ .start = 0 };
-}
+	bool first;
 
-/* Tell those who are not blocked; keep the others, and find out who is the oldest. */
-static void finish_look(void)
-{
-	struct quiesce__waiter *w = quiesce__scan.list, *next;
-	uint64_t oldest = UINT64_MAX;
-
-	quiesce__scan.list = quiesce__scan.everybody = NULL;
-	for (uint32_t i = 0; i < QUIESCE_SCAN_BUCKETS; i++)
-		quiesce__scan.bucket[i] = NULL;
-	for (; w; w = next) {
-		next = w->next;
-		if (!w->blocked || QUIESCE_MUTANT(scan_no_wait)) {
-			quiesce__scan.nr_done++;
-			quiesce__scan_tell(w, QUIESCE_TOLD);
-			continue;
-		}
-		if (w->start < oldest)
-			oldest = w->start;
-		w->next = quiesce__scan.list;
-		quiesce__scan.list = w;
-		add_waiter(w);
-	}
+	fence_for_queue();
+	first = take_queue();
 	if (!quiesce__scan.list) {
-		rest();
-	} else if (oldest != quiesce__scan.patience.start) {
-		quiesce__scan.patience.start = oldest;
-		quiesce__scan.patience.stall_at = 0;
+		quiesce__unlock(&quiesce__scan.lock);
+		return true;
 	}
+	ask_for_wakes(true);
+	sort_waiters();
+	quiesce_store_relaxed(&quiesce__scan.nr_blocking, 0); /* Relaxed: under the lock. */
+	look_at_slots(first);
+	look_at_anonymous();
+	quiesce__count(scans);
+	return finish_look();
 }
+
+void quiesce__scan_look_if_late(uint64_t looks, uint64_t due)
+{
+	quiesce__lock(&quiesce__scan.lock);
+	if (quiesce_load_relaxed(&quiesce__scan.looks) != looks) { /* Relaxed: under the lock. */
+		quiesce__unlock(&quiesce__scan.lock);
+		return;
+	}
+	quiesce_store_relaxed(&quiesce__scan.due, due); /* Relaxed: a hint. */
+	look();
+}
+
+/* ---- by who leads ---- */
 
 /* One look at all slots for everybody; true if nobody is left waiting. */
 bool quiesce__scan_look(void)
 {
-	bool first = take_queue();
+	quiesce__lock(&quiesce__scan.lock);
+	return look();
+}
 
-	if (!quiesce__scan.list)
-		return true;
-	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
-		w->blocked = false;
-	quiesce__scan.nr_blocking = 0;
-	look_at_slots(first);
-	look_at_anonymous();
-	quiesce__count(scans);
-	finish_look();
-	return !quiesce__scan.list;
+void quiesce__scan_rest(void)
+{
+	quiesce__patience_end(&quiesce__scan.patience);
+	quiesce__scan.patience = (struct quiesce__patience){ .start = 0 };
 }
 
 /* ---- sleeping ---- */
@@ -262,50 +339,78 @@ static void hurry_readers(bool on)
 /* Has anything become better since the last time? */
 static bool progress(void *unused)
 {
-	bool better = quiesce__scan.nr_blocking < quiesce__scan.nr_blocking_before || quiesce__scan.nr_done != quiesce__scan.nr_done_before;
+	/* Relaxed: another look does no harm. */
+	uint32_t blocking = quiesce_load_relaxed(&quiesce__scan.nr_blocking), done = quiesce_load_relaxed(&quiesce__scan.nr_done);
+	bool better = blocking < quiesce__scan.nr_blocking_before || done != quiesce__scan.nr_done_before;
 
 	(void)unused;
-	quiesce__scan.nr_blocking_before = quiesce__scan.nr_blocking;
-	quiesce__scan.nr_done_before = quiesce__scan.nr_done;
+	quiesce__scan.nr_blocking_before = blocking;
+	quiesce__scan.nr_done_before = done;
 	return better;
 }
 
-static void report_stall(uint64_t now)
+/* Who waits longest, and for what; false: nobody waits any more. */
+static bool find_oldest(struct quiesce__waiter *ret_copy)
 {
-	struct quiesce__waiter *oldest = quiesce__scan.list;
-	char where[64] = "in anonymous guards: memory for slots is exhausted", who[160] = "";
+	const struct quiesce__waiter *oldest;
 
-	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+	quiesce__lock(&quiesce__scan.lock);
+	oldest = quiesce__scan.list;
+	for (const struct quiesce__waiter *w = oldest; w; w = w->next)
 		if (w->start < oldest->start)
 			oldest = w;
-	if (oldest->by) {
-		quiesce__slots_describe(oldest->by, where, sizeof where);
-		quiesce__shazptr_describe_owner(oldest->by, now, who, sizeof who);
+	if (oldest) {
+		ret_copy->address = oldest->address;
+		ret_copy->start = oldest->start;
+		ret_copy->by = oldest->by;
+	}
+	quiesce__unlock(&quiesce__scan.lock);
+	return oldest != NULL;
+}
+
+void quiesce__scan_report_stall(uint64_t now)
+{
+	char where[64] = "in anonymous guards: memory for slots is exhausted", who[160] = "";
+	struct quiesce__waiter oldest;
+
+	if (!find_oldest(&oldest))
+		return;
+	if (oldest.by) {
+		quiesce__slots_describe(oldest.by, where, sizeof where);
+		quiesce__shazptr_describe_owner(oldest.by, now, who, sizeof who);
 	}
 	quiesce__say("synchronize_shazptr: waiting for %llu ms for a guard of %p, %s%s",
-		     (unsigned long long)((now - oldest->start) / 1000000), (void *)oldest->address, where, who);
+		     (unsigned long long)((now - oldest.start) / 1000000), (void *)oldest.address, where, who);
 }
 
 /* Make readers hurry, or complain, if it is time to; returns what time it is. */
 static uint64_t be_patient(void)
 {
-	uint64_t now = platform_now_ns(); /* after the look, so that no waiter is younger */
+	struct quiesce__patience *p = &quiesce__scan.patience;
+	uint64_t now = platform_now_ns();                               /* after the look, so that no waiter is younger */
+	uint64_t oldest = quiesce_load_relaxed(&quiesce__scan.oldest); /* Relaxed: nobody, if it has just ended. */
 
-	quiesce__scan.patience.yield = &quiesce__slots_yield;
-	quiesce__scan.patience.hurry = hurry_readers;
-	quiesce__scan.patience.helped = progress;
-	quiesce__scan.patience.pause = PAUSE;
-	quiesce__scan.patience.not_before = &quiesce__scan.hurry_not_before;
-	quiesce__patience_step(&quiesce__scan.patience, now);
-	if (quiesce__patience_stalled(&quiesce__scan.patience, now))
-		report_stall(now);
+	if (oldest > now)
+		return now;
+	if (oldest != p->start) {
+		p->start = oldest;
+		p->stall_at = 0;
+	}
+	p->yield = &quiesce__slots_yield;
+	p->hurry = hurry_readers;
+	p->helped = progress;
+	p->pause = PAUSE;
+	p->not_before = &quiesce__scan.hurry_not_before;
+	quiesce__patience_step(p, now);
+	if (quiesce__patience_stalled(p, now))
+		quiesce__scan_report_stall(now);
 	return now;
 }
 
 /* Is this waiter's own wait over?  NULL: the thread, which waits for nothing itself. */
 static bool is_done(const struct quiesce__waiter *me)
 {
-	return me && quiesce_load_relaxed(&me->state) == QUIESCE_TOLD; /* Relaxed: the leader's own. */
+	return me && quiesce_load_relaxed(&me->state) == QUIESCE_TOLD; /* Relaxed: wait_to_be_told() follows. */
 }
 
 /* Sleep until a clear wakes us, or it is time to look again. */
@@ -314,9 +419,10 @@ static void nap(const struct quiesce__waiter *me)
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	quiesce_xchg(SH7, &quiesce__scan.asleep, 1);
 	if (!quiesce__scan_look() && !is_done(me)) {
-		uint64_t now = be_patient();
+		uint64_t now = be_patient(), ns = quiesce__patience_sleep(&quiesce__scan.patience, now);
 
-		platform_futex_wait(&quiesce__scan.asleep, 1, quiesce__patience_sleep(&quiesce__scan.patience, now));
+		quiesce_store_relaxed(&quiesce__scan.due, now + ns); /* Relaxed: a hint. */
+		platform_futex_wait(&quiesce__scan.asleep, 1, ns);
 	}
 	quiesce_store_relaxed(&quiesce__scan.asleep, 0); /* Relaxed: awake. */
 }

@@ -379,7 +379,7 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(SH1);
 	return guard;
 }

@@ -157,7 +157,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 	/* Relaxed: the exchange decides. */
 	if (quiesce_unlikely(quiesce_load_relaxed(slot) != 0))
 		return NULL;
-	/* SH1: full, pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: full, pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	return quiesce_likely(quiesce_cmpxchg(SH1, slot, &none, value)) ? slot : NULL;
 }
 

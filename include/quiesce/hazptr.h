@@ -155,7 +155,7 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
 		quiesce_store_release(SH2, &slot->value, value);
 	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(HP1);
 }
 

@@ -90,7 +90,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and take_queue() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(SH1);
 	return slot;
 }

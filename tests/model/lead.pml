@@ -5,17 +5,19 @@
  * somebody is left passes that on, under the lock, to the scan thread or, if there is none, to
  * one who waits.  The thread sleeps while there is nothing to lead; it may fail to start, and it
  * is told to end at any time.  What a look finds is left open: each waiter is told or not.
- * Sleeps of a leader have a limit, so they are not in here; the other sleeps have none.
+ * Sleeps of a leader have a limit, so they are not in here.  Those of the others have one too, after which they look in place
+ * of the leader: with LATE that happens once, at any time, and everybody must end without a second one.
  * A caller that never returns is an invalid end state.
  *
  * Settings: NW callers; SKIP: callers that leave the first look to the thread; FAILS: the thread
- * may fail to start; STOP: it is told to end once.
+ * may fail to start; STOP: it is told to end once; LATE: see above.
  * Wrong forms, each of which must fail:
  *   TRUSTS      who passes leading on to a thread does not look whether it is still there (with STOP)
  *   LEAVES      the thread does not look, when it has said that it ends, for those left (with STOP)
  *   SKIP_TRUSTS who queues without leading does not look whether the thread is still there (with SKIP, STOP)
  *   NO_ROUSE    who passes on to the thread does not rouse it
  *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
+ *   TOLD_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
  *   KEEPS       who stops leading looks for those left before it takes the lock
  */
 #ifndef NW
@@ -29,6 +31,11 @@
 bool queued[NW], listed[NW];
 byte state[NW];
 bool leading, idle, running, stop;
+#ifdef LATE
+bool looked_instead;
+#else
+bool looked_instead = true;
+#endif
 
 #if NW == 2
 #define any_left (queued[0] || queued[1] || listed[0] || listed[1])
@@ -36,23 +43,33 @@ bool leading, idle, running, stop;
 #define any_left (queued[0] || queued[1] || queued[2] || listed[0] || listed[1] || listed[2])
 #endif
 
-/* One look: the queue joins the list, then each waiter is told or not. */
+#ifdef TOLD_LEADS
+#define stays_leading(w) leading
+#else
+#define stays_leading(w) (leading && state[w] != LEADS)
+#endif
+
+/* One look, under the lock: the queue joins the list, then each waiter is told or not. */
 inline look()
 {
 	atomic {
 		k = 0;
 		do
-		:: k < NW -> listed[k] = listed[k] || queued[k]; queued[k] = false; k++
+		:: k < NW ->
+			listed[k] = listed[k] || queued[k];
+			queued[k] = false;
+			if
+			:: listed[k] ->
+				listed[k] = false;
+				leading = stays_leading(k);
+				state[k] = TOLD
+			:: skip
+			fi;
+			k++
 		:: else -> break
 		od;
 		k = 0
-	};
-	do
-	:: k < NW && listed[k] -> atomic { listed[k] = false; state[k] = TOLD; k++ }
-	:: k < NW -> k++
-	:: k == NW -> break
-	od;
-	k = 0
+	}
 }
 
 inline rouse()
@@ -104,13 +121,18 @@ inline pass_on(r)
 #if NW > 2
 			:: queued[2] || listed[2] -> next = 2
 #endif
+			:: else /* all have been told meanwhile */
 			fi
 		:: else
 		fi;
-		leading = (next < NW)
+		leading = (next < NW);
+		if
+		:: leading -> state[next] = LEADS
+		:: else
+		fi
 	};
 	if
-	:: next < NW -> state[next] = LEADS
+	:: next < NW
 	:: else -> rouse()
 	fi;
 	next = 0
@@ -118,24 +140,31 @@ inline pass_on(r)
 
 inline stop_leading(r)
 {
-#ifdef KEEPS
-	r = any_left;
-	leading = r;
-#else
-	atomic { r = any_left; leading = r };
-#endif
 	do
-	:: r ->
-		pass_on(r);
-#ifdef TRUSTS
-		r = false
+	::
+#ifdef KEEPS
+		r = any_left;
+		leading = r;
 #else
-		if
-		:: running -> r = false
-		:: else -> lead_who_is_left(r)
-		fi
+		atomic { r = any_left; leading = r };
 #endif
-	:: else -> break
+		if
+		:: r ->
+			pass_on(r);
+#ifdef TRUSTS
+			r = false
+#else
+			if
+			:: running -> r = false
+			:: else -> lead_who_is_left(r)
+			fi
+#endif
+		:: else
+		fi;
+		if
+		:: r
+		:: else -> break
+		fi
 	od
 }
 
@@ -182,11 +211,15 @@ proctype caller(byte me; bool skips)
 			:: else
 			fi
 		};
-		state[me] != ASLEEP;
 		if
 		:: state[me] == TOLD -> break
-		:: state[me] == LEADS ->
-			state[me] = WAITS;
+		:: atomic { state[me] == LEADS -> state[me] = WAITS }; r = true
+		:: atomic { !looked_instead && state[me] == ASLEEP -> looked_instead = true };
+			look();
+			lead_who_is_left(r)
+		fi;
+		if
+		:: r ->
 			do
 			:: look();
 				if
@@ -195,6 +228,7 @@ proctype caller(byte me; bool skips)
 				fi
 			od;
 			stop_leading(r)
+		:: else
 		fi
 	od
 }
@@ -217,9 +251,13 @@ proctype thread()
 		:: r ->
 			do
 			:: any_left -> look()
-			:: else -> break
-			od;
-			leading = false
+			:: else ->
+				atomic { r = any_left; leading = r };
+				if
+				:: r
+				:: else -> break
+				fi
+			od
 		:: else ->
 endidle:		!idle
 		fi

@@ -45,6 +45,8 @@ RUNS = [
     ("lead", "", [("NO_ROUSE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),
+    ("lead", "SKIP FAILS LATE", [("TOLD_LEADS", "scan_told_leads")]),
+    ("lead", "LATE", []),
     ("lead", "SKIP STOP", []),
     ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("LOOKS_ONCE", "hazptr_look_once"),
                    ("UNFENCED", "HP5:full"), ("UNCHECKED", "hazptr_rest_unchecked"), ("NO_HEAVY", "HP1:heavy")]),

@@ -2,6 +2,7 @@
 /* shazptr_waits.c - scenarios: many who wait, the scan thread, and that every wait ends. */
 #include "shazptr_world.h"
 
+#include "shazptr.h"
 #include "slots.h"
 
 static void setup_sharing(void)
@@ -44,52 +45,7 @@ static void setup_places(void)
 	places();
 }
 
-/* Heavy fences that are shared: publication by a store, so that only the fence orders it. */
-static void storing_updater(void *place)
-{
-	for (int i = 0; i < 2; i++) {
-		struct item *old = rcu_access_pointer(world_place[(intptr_t)place]), *item = world_new(NULL);
-
-		rcu_assign_pointer(world_place[(intptr_t)place], item);
-		synchronize_shazptr(old);
-		world_free(old);
-	}
-}
-
-static void setup_fences(void)
-{
-	world_begin();
-	sim_config()->nr_cpus = 0;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(place_reader, NULL, "reader");
-	for (intptr_t i = 0; i < 3; i++)
-		sim_spawn(storing_updater, (void *)i, "updater");
-}
-
-/* Who shares a heavy fence with others stops anywhere. */
-static void stops(void *unused)
-{
-	static char object;
-
-	(void)unused;
-	synchronize_shazptr(&object); /* the library is initialised once, as a rule when it is loaded */
-	sim_stop_within(60);
-	for (;;)
-		synchronize_shazptr(&object);
-}
-
-static void setup_fence_stops(void)
-{
-	sim_config()->idle_limit_ns = 1000000000;
-	world_begin();
-	sim_config()->nr_cpus = 0;
-	sim_spawn(stops, NULL, "leader");
-	for (intptr_t i = 0; i < 3; i++)
-		sim_spawn(storing_updater, (void *)i, "updater");
-}
-
 /* ---- the way through the scan thread ---- */
-
 
 static void setup_skip(void)
 {
@@ -269,6 +225,11 @@ static void setup_late_thread(void)
 {
 	setup_skip();
 	sim_config()->thread_start_failures = 1;
+}
+
+static void finish_alone(void)
+{
+	sim_assert(!quiesce__scan.leading);
 }
 
 /* ---- the thread is told to end while others begin to wait ---- */
@@ -511,8 +472,6 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "sharing_wide", .what = "... a CPU for every thread", .setup = setup_sharing_wide },
 	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_full_sharing },
 	{ .name = "places", .what = "three updaters of different pointers", .setup = setup_places },
-	{ .name = "fences", .what = "they share heavy fences", .setup = setup_fences },
-	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
 	{ .name = "skip", .what = "without the self-scan", .setup = setup_skip },
 	{ .name = "skip_sharing", .what = "... of one pointer", .setup = setup_skip_sharing },
 	{ .name = "full_skip", .what = "... without membarrier", .setup = setup_full_skip },
@@ -529,12 +488,12 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	{ .name = "wakes_many", .what = "... with several who wait", .setup = setup_wakes_many },
 	{ .name = "skip_wakes_many", .what = "... without the self-scan", .setup = setup_skip_wakes_many },
-	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_alone_wakes_many },
+	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_alone_wakes_many, .finish = finish_alone },
 	{ .name = "wakes_anonymous", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_anonymous,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
-	{ .name = "alone", .what = "no thread can be started", .setup = setup_alone },
-	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_alone_sharing },
-	{ .name = "alone_skip", .what = "... without the self-scan", .setup = setup_alone_skip },
+	{ .name = "alone", .what = "no thread can be started", .setup = setup_alone, .finish = finish_alone },
+	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_alone_sharing, .finish = finish_alone },
+	{ .name = "alone_skip", .what = "... without the self-scan", .setup = setup_alone_skip, .finish = finish_alone },
 	{ .name = "late_thread", .what = "the first attempt to start one fails", .setup = setup_late_thread },
 	{ .name = "shutdown", .what = "the thread ends while others wait", .setup = setup_shutdown },
 	{ .name = "shutdown_skip", .what = "... without the self-scan", .setup = setup_shutdown_skip },
@@ -546,7 +505,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "hot_chain", .what = "... and always hold a guard", .setup = setup_hot_chain },
 	{ .name = "hot_full", .what = "... without membarrier", .setup = setup_hot_full },
 	{ .name = "hot_skip", .what = "... without the self-scan", .setup = setup_hot_skip },
-	{ .name = "hot_alone", .what = "... without a thread", .setup = setup_hot_alone },
+	{ .name = "hot_alone", .what = "... without a thread", .setup = setup_hot_alone, .finish = finish_alone },
 	{ .name = "hot_wild", .what = "... of every address", .setup = setup_hot_wild },
 	{ .name = "hot_anonymous", .what = "... without slots", .setup = setup_hot_anonymous },
 	{ .name = "later_tag", .what = "a later waiter's tag is none of an earlier one's", .setup = setup_later_tag },

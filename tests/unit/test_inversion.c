@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <quiesce/ds/idr.h>
+#include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
 
 #include "../sanitized.h"
@@ -152,29 +153,112 @@ static void srcu_expedited(void **state)
 	follower_ends(&of);
 }
 
+/* ---- real-time priorities ---- */
+
+#define HOG_NS 60000000u
+
+static cpu_set_t cpu;
+
+static int set_policy(int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return pthread_setschedparam(pthread_self(), policy, &param);
+}
+
+static void become(int policy, int priority)
+{
+	/* In this order, or it never gets there. */
+	thread_must(set_policy(policy, priority));
+	thread_must(pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu));
+}
+
+static bool real_time_is_possible(const char *what)
+{
+	if (SANITIZED) /* with locks of its own, that inherit nothing, and a long start of threads */
+		return false;
+	if (set_policy(SCHED_FIFO, 2)) {
+		print_message("# no real-time priorities here: not tried: %s\n", what);
+		return false;
+	}
+	thread_must(set_policy(SCHED_OTHER, 0));
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	return true;
+}
+
+/* ---- the thread that looks for guards ----
+ * It has to share its CPU with a thread of higher priority that only uses it. */
+
+static struct {
+	int stop, hogs, waiting, over, over_before_the_end;
+	char object;
+} scan;
+
+static void *hogs_until_told(void *arg)
+{
+	uint64_t end;
+
+	become(SCHED_FIFO, 1);
+	flag_set(&scan.hogs);
+	while (!flag_get(&scan.stop))
+		;
+	end = now_ns() + HOG_NS;
+	while (now_ns() < end)
+		;
+	if (flag_get(&scan.over))
+		flag_set(&scan.over_before_the_end);
+	return arg;
+}
+
+static void *waits_for_guards(void *arg)
+{
+	thread_must(set_policy(SCHED_FIFO, 2));
+	quiesce_store_relaxed(&run.follower, my_tid());
+	synchronize_shazptr(&scan.object);
+	flag_set(&scan.over);
+	return arg;
+}
+
+static void shazptr(void **state)
+{
+	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
+	struct shazptr_guard guard;
+	pthread_t waiter, hog;
+
+	(void)state;
+	if (!real_time_is_possible("a scan thread that is kept from its CPU"))
+		return;
+	attr.policy = SCHED_IDLE;
+	attr.cpus = &cpu;
+	attr.cpus_size = sizeof cpu;
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, &attr), 0);
+	guard = shazptr_acquire(&scan.object);
+	waiter = begin_and_sleep(waits_for_guards, &run.follower);
+	thread_must(set_policy(SCHED_FIFO, 2)); /* where there is one CPU */
+	thread_must(pthread_create(&hog, NULL, hogs_until_told, NULL));
+	wait_until(flag_get(&scan.hogs));
+	shazptr_clear(guard);
+	flag_set(&scan.stop);
+	pthread_join(waiter, NULL);
+	pthread_join(hog, NULL);
+	thread_must(set_policy(SCHED_OTHER, 0));
+	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, NULL), 0);
+	assert_true(flag_get(&scan.over_before_the_end));
+}
+
 /* ---- short locks ----
  * On one CPU: a thread of the lowest priority is preempted, with the lock as a rule, by one that only uses the CPU; a third one, of
  * the highest priority, wants the lock. */
 
 #define ROUNDS 12
-#define HOG_NS 60000000u
 #define NR_KEPT 3 /* ids that stay, so that no memory is allocated or freed meanwhile */
 
 static DEFINE_IDR(idr);
 
 static struct {
-	cpu_set_t cpu;
 	int stop, turns, hogs, wants_it, got_it, got_it_before_the_end;
 } short_lock;
-
-static void become(int policy, int priority)
-{
-	const struct sched_param param = { .sched_priority = priority };
-
-	/* In this order, or it never gets there. */
-	thread_must(pthread_setschedparam(pthread_self(), policy, &param));
-	thread_must(pthread_setaffinity_np(pthread_self(), sizeof short_lock.cpu, &short_lock.cpu));
-}
 
 static void take_and_give(void)
 {
@@ -223,18 +307,11 @@ static void *highest(void *arg)
 
 static void a_short_lock_inherits_priority(void **state)
 {
-	const struct sched_param fifo = { .sched_priority = 2 }, normal = { .sched_priority = 0 };
 	pthread_t thread[3];
 
 	(void)state;
-	if (SANITIZED) /* with locks of its own, that inherit nothing */
+	if (!real_time_is_possible("short locks"))
 		return;
-	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo)) {
-		print_message("# no real-time priorities here: short locks are not tried\n");
-		return;
-	}
-	thread_must(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal));
-	CPU_SET(sched_getcpu(), &short_lock.cpu);
 	for (int i = 0; i < NR_KEPT; i++)
 		assert_int_equal(idr_alloc(&idr, &short_lock, 0, 0), i);
 	thread_must(pthread_create(&thread[0], NULL, lowest, NULL));
@@ -260,6 +337,7 @@ int main(int argc, char **argv)
 		TEST(rcu_expedited),
 		TEST(srcu),
 		TEST(srcu_expedited),
+		TEST(shazptr),
 		TEST(a_short_lock_inherits_priority),
 	};
 	sem_t *all[] = { &run.inside, &run.leave, &run.stopped, &run.go_on, &run.done };
