@@ -165,33 +165,26 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 /* What @generation is in this process; never 0, which is that of a domain not yet used. */
 static uint32_t generation_now(void)
 {
-	return 2 * quiesce_load_relaxed(&quiesce__fork_generation) + 2; /* Relaxed: changes in a child with one thread. */
+	return quiesce_load_relaxed(&quiesce__fork_generation) + 1; /* Relaxed: changes in a child with one thread. */
 }
 
-/* The next odd number means that somebody is about to make the domain fit. */
+/* Of all domains: it is held once for each of them, in each process. */
+static struct quiesce__lock fit_lock;
+
 QUIESCE_COLD void quiesce__srcu_make_fit(struct quiesce__srcu_update *u)
 {
-	uint32_t now = generation_now();
-	/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
-	uint32_t found = quiesce_load_acquire(SR6, &u->generation);
-
-	while (found != now) {
-		if (found == now + 1) {
-			/* Not a yield: that one may need the CPU of a caller of high priority. */
-			platform_futex_wait(&u->generation, found, PLATFORM_FOREVER);
-			/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
-			found = quiesce_load_acquire(SR6, &u->generation);
-			continue;
-		}
-		/* SR6: full, pairs with SR6 in quiesce__srcu_make_fit() */
-		if (!quiesce_cmpxchg(SR6, &u->generation, &found, now + 1))
-			continue;
+	quiesce__lock(&fit_lock);
+	if (quiesce_load_relaxed(&u->generation) != generation_now()) { /* Relaxed: under the lock. */
 		forget_parent(quiesce__srcu_domain(u), u);
 		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
-		quiesce_store_release(SR6, &u->generation, now);
-		platform_futex_wake(&u->generation, INT32_MAX);
-		return;
+		quiesce_store_release(SR6, &u->generation, generation_now());
 	}
+	quiesce__unlock(&fit_lock);
+}
+
+void quiesce__srcu_fork_fit(void)
+{
+	quiesce__lock_reset(&fit_lock, false);
 }
 
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)

@@ -208,6 +208,7 @@ static uint64_t make_fit(struct quiesce__job *job)
 /* I4 */
 void quiesce__srcu_fork_child(void)
 {
+	quiesce__srcu_fork_fit();
 	quiesce__garbage_srcu = 0;
 	counts.shared[RUN] += nr_pending();
 	quiesce__jobs_sum_locked(make_fit);

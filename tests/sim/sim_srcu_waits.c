@@ -67,59 +67,6 @@ static void sharing(enum world_mode mode)
 		sim_spawn(world_updater, NULL, "updater");
 }
 
-static void nothing(struct rcu_head *head)
-{
-	(void)head;
-}
-
-/* Who drives, or is about to, stops anywhere, outside of short locks. */
-static void stops(void *unused)
-{
-	static struct rcu_head head;
-
-	(void)unused;
-	/* The library is initialised once, as a rule when it is loaded; and there is a helper thread. */
-	call_srcu(world_domain[0], &head, nothing);
-	srcu_barrier(world_domain[0]);
-	sim_stop_within(150);
-	for (;;)
-		synchronize_srcu(world_domain[0]);
-}
-
-static void driver_stops(enum world_mode mode)
-{
-	world_begin(mode);
-	sim_config()->idle_limit_ns = 1000000000;
-	world_readers(driver_readers);
-	sim_spawn(stops, NULL, "driver");
-	for (int i = 0; i < 2; i++)
-		sim_spawn(world_updater, NULL, "updater");
-}
-
-static void setup_driver_stops(void) { driver_stops(LIGHT); }
-static void setup_full_driver_stops(void) { driver_stops(FULL); }
-
-/* The helper, too, does without the one that drives. */
-static void barrier_beside(void *unused)
-{
-	static struct rcu_head head[2];
-
-	(void)unused;
-	for (int i = 0; i < 2; i++) {
-		call_srcu(world_domain[0], &head[i], nothing);
-		srcu_barrier(world_domain[0]);
-	}
-}
-
-static void setup_driver_stops_barrier(void)
-{
-	world_begin(LIGHT);
-	sim_config()->idle_limit_ns = 1000000000;
-	world_readers(driver_readers);
-	sim_spawn(stops, NULL, "driver");
-	sim_spawn(barrier_beside, NULL, "updater");
-}
-
 /* What was over stays so, also when a grace period that began earlier ends later. */
 static void looks_again(void *unused)
 {
@@ -560,10 +507,7 @@ const struct sim_scenario srcu_wait_scenarios[] = {
 	SCENARIO(full_assign, "... without membarrier"),
 	SCENARIO(sharing, "three updaters share grace periods"),
 	SCENARIO(full_sharing, "... without membarrier"),
-	{ .name = "driver_stops", .what = "one that drives stops for good", .setup = setup_driver_stops },
-	{ .name = "driver_stops_barrier", .what = "... and others wait for callbacks", .setup = setup_driver_stops_barrier },
 	SCENARIO(stays_over, "grace periods overlap"),
-	{ .name = "full_driver_stops", .what = "... without membarrier", .setup = setup_full_driver_stops },
 	SCENARIO(expedited, "expedited and plain waits at once"),
 	{ .name = "flips", .what = "many grace periods, sections in both indexes", .setup = setup_flips, .finish = world_finish,
 	  .must_see = "a flip" },
