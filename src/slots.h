@@ -10,15 +10,11 @@
 #include "readers.h"
 #include "yield.h"
 
-/* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
- * slot without it has been cleared since. */
-#define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
 /* A slot of an id that was never used: taken, protects nothing. */
 #define QUIESCE_SLOT_UNOPENED QUIESCE_SLOT_TAG
 
-/* Bits of quiesce_shazptr_v1.attention; above them two counts of anonymous guards. */
-#define QUIESCE_SLOTS_WAIT 1ull  /* tags are out: look whether this slot has one */
-#define QUIESCE_SLOTS_HURRY 2ull /* yield after each clear */
+/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of anonymous guards. */
+#define QUIESCE_SLOTS_HURRY 2ull
 #define QUIESCE_ANON_SHIFT 8
 #define QUIESCE_ANON_BITS 28
 

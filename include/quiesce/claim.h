@@ -21,9 +21,15 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_BLOCK_SHIFT 10
 #define QUIESCE_BLOCK_WORDS ((size_t)1 << (QUIESCE_BLOCK_SHIFT - 3))
 
+/* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
+ * slot without it has been cleared since. */
+#define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
+/* The only bit of attention while tags are out, and nothing else is asked for. */
+#define QUIESCE_SLOTS_WAIT ((uint64_t)1)
+
 /* What claims and clears look at, on one line that changes only while somebody waits. */
 struct quiesce_shazptr_v1 {
-	uint64_t attention; /* not 0: clear by quiesce__shazptr_clear_slow() */
+	uint64_t attention; /* not 0: look at the slot, or clear by quiesce__shazptr_clear_slow() */
 	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;

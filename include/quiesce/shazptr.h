@@ -95,10 +95,18 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 	return slot;
 }
 
-QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
+/* Somebody waits: for another address, as a rule, and then the slot has no tag. */
+QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
 {
 	/* Relaxed: who comes late is looked for again. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.attention) != QUIESCE_SLOTS_WAIT ||
+	       (quiesce_load_relaxed(slot) & QUIESCE_SLOT_TAG); /* Relaxed: as above. */
+}
+
+QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
+{
+	/* Relaxed: as above. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)) && quiesce__shazptr_is_asked(slot))
 		quiesce__shazptr_clear_slow(slot);
 	else
 		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
@@ -177,7 +185,7 @@ static inline void shazptr_detach(struct shazptr_guard guard)
  *
  * Context: any thread: the one that acquired the guard, or one that it was handed to through
  *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
- * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this guard.
+ * Cost: a store and a test; one test more while somebody waits; a system call if somebody waits for this guard.
  * Misuse: a guard cleared twice may end the protection of another; the debug build reports it.
  * Orders: release.
  */
