@@ -206,6 +206,7 @@
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
 	X(table_count_unlocked, "a count does not keep the callback from moving buckets") \
+	X(table_locks_inherited, "the rest of a resize of the parent's goes on in a child")  \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
 	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \

@@ -16,6 +16,8 @@
  * I5. A line that continues a full bucket stays with it until the bucket moves; a new one is put in behind the first.
  * I6. table->array moves on from an array under its lock (buckets_resize.c, resized()): under the lock of an array that was found to
  *     be the table's the table is there.
+ * I7. In a child of fork() a callback that was under way in the parent takes no lock, and is parked, unless a thread of the child
+ *     has updated the table: then no thread of the parent's was about to.  Nor does who only counts take one.
  *
  * BK1  bucket written, then unlocked or moved | looked at, or locked
  * BK2  array filled in, then made the next | the next one used
@@ -111,7 +113,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->count = (uint64_t *)(lines_from(array) + lines + extra);
 	array->bytes = bytes;
 	array->left = lines;
-	array->queued = 1; /* looked at only when there is a successor, which comes with a callback */
+	array->queued = quiesce__resize_parked() + 1; /* looked at only when there is a successor, which comes with a callback */
 	return array;
 }
 
@@ -199,6 +201,23 @@ uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array)
 	return sum;
 }
 
+/* I7.  Relaxed: in a child nobody moves anything before that thread has said so. */
+static bool is_inherited(const struct quiesce__buckets *array)
+{
+	return (quiesce_load_relaxed(&array->queued) & ~1u) != quiesce__resize_parked();
+}
+
+static uint64_t sum_unlocked(const struct quiesce__buckets *array)
+{
+	uint64_t sum = 0;
+
+	do
+		sum += quiesce__buckets_sum(array);
+	/* BK2: acquire, pairs with BK2 in resize() */
+	while ((array = quiesce_load_consume(BK2, &array->next)));
+	return sum;
+}
+
 /* @array and what comes after it, whose buckets the callback moves under the lock: one lock is held until the next array's
  * is, so that nothing is missed or counted twice but what updaters move. */
 static uint64_t sum_beside_callback(struct quiesce__buckets *array)
@@ -206,8 +225,8 @@ static uint64_t sum_beside_callback(struct quiesce__buckets *array)
 	struct quiesce__buckets *next;
 	uint64_t sum = 0;
 
-	if (QUIESCE_MUTANT(table_count_unlocked))
-		return quiesce__buckets_sum(array) + quiesce__buckets_sum(array->next);
+	if (is_inherited(array) || QUIESCE_MUTANT(table_count_unlocked))
+		return sum_unlocked(array);
 	quiesce__lock(&array->lock);
 	for (;; array = next) {
 		sum += quiesce__buckets_sum(array);

@@ -5,6 +5,8 @@
 
 #include <quiesce/ds/buckets.h>
 
+#include "../core.h"
+
 /* A line from the heap. */
 struct quiesce__extra {
 	struct quiesce__bucket line;
@@ -99,6 +101,12 @@ uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines);
 void quiesce__wait_for_holder(uint32_t turn);
 /* Make an array for a table that has none.  0 or -ENOMEM. */
 int quiesce__first_array(struct quiesce__table *table);
+/* What array->queued is in this process while the callback is parked; one more: under way. */
+static inline uint32_t quiesce__resize_parked(void)
+{
+	return 2 * quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: changes in a child with one thread. */
+}
+
 /* May the caller, and nobody else, ask for the callback of @array? */
 bool quiesce__resize_turn(struct quiesce__buckets *array);
 /* An update: move some buckets of @array, if it is being resized; else look whether it should be, after @change elements more. */

@@ -215,13 +215,26 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 
 /* ---- the callback of an old array ---- */
 
-/* May the caller, and nobody else, ask for the callback? */
+/* May the caller, and nobody else, ask for the callback?  One that was under way in the parent is so in a child, too. */
 bool quiesce__resize_turn(struct quiesce__buckets *array)
 {
-	uint32_t parked = 0;
+	uint32_t found = quiesce_load_relaxed(&array->queued), mine = quiesce__resize_parked() + 1; /* Relaxed: a hint. */
 
-	/* BK6: full, pairs with BK6 in move_batch() */
-	return quiesce_load_relaxed(&array->queued) == 0 && quiesce_cmpxchg(BK6, &array->queued, &parked, 1); /* Relaxed: a hint. */
+	while (found != mine)
+		/* BK6: full, pairs with BK6 in move_batch() and park_inherited() */
+		if (quiesce_cmpxchg(BK6, &array->queued, &found, mine))
+			return !(found & 1);
+	return false;
+}
+
+/* I7: true if nobody updates the table in this process, but threads of the parent did, which may have left locks locked. */
+static bool park_inherited(struct quiesce__buckets *array)
+{
+	uint32_t found = quiesce_load_relaxed(&array->queued); /* Relaxed: the exchange decides. */
+
+	return found != quiesce__resize_parked() + 1 && !QUIESCE_MUTANT(table_locks_inherited) &&
+	       /* BK6: full, pairs with BK6 in quiesce__resize_turn() */
+	       quiesce_cmpxchg(BK6, &array->queued, &found, found & ~1u);
 }
 
 enum rest {
@@ -240,7 +253,7 @@ static enum rest move_batch(struct quiesce__buckets *array)
 		return REST_MORE;
 	/* Whoever moves the last bucket takes the lock after that, and then asks: after this, or the next batch sees that none is left. */
 	/* BK6: release, pairs with BK6 in quiesce__resize_turn() */
-	quiesce_store_release(BK6, &array->queued, 0);
+	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
 	return REST_PARKED;
 }
 
@@ -257,6 +270,8 @@ static void resize_rest(struct rcu_head *head)
 	uint64_t batches = lines_of(array) >> BATCHES_SHIFT;
 	size_t bytes = array->bytes;
 
+	if (park_inherited(array))
+		return;
 	if (batches < MIN_BATCHES)
 		batches = MIN_BATCHES;
 	for (; batches && rest == REST_MORE; batches--) {
@@ -296,6 +311,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 		return 0;
 	}
 	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
+	quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: nobody finds it parked. */
 	call_rcu(&array->rcu, resize_rest);
 	return 0;
 }

@@ -365,10 +365,10 @@ static struct sim_scenario all[MAX_SCENARIOS + 1] SIM_KEEP;
 int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const table[] = { resize_scenarios, hashtable_scenarios, hashmap_scenarios,
-							    buckets_race_scenarios };
+							    buckets_race_scenarios, buckets_fork_scenarios };
 	int n = 0;
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		for (const struct sim_scenario *s = table[i]; s->name && n < MAX_SCENARIOS; s++)
 			all[n++] = *s;
 	return driver_main(argc, argv, all);

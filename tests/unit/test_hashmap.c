@@ -478,6 +478,99 @@ static void bytes_by_xxh3(void **state)
 	}
 }
 
+/* ---- fork ---- */
+
+static struct hashmap inherited;
+
+/* A map that is being resized.  In a section, so that no callback goes on with it. */
+static struct quiesce__buckets *begin_to_resize(struct hashmap *map)
+{
+	struct quiesce__buckets *array;
+
+	hashmap_init(map);
+	fill(map, 1000);
+	come_to_rest();
+	rcu_read_lock();
+	for (uint64_t key = 1000; array = quiesce_load_relaxed(&map->table.array), !quiesce_load_relaxed(&array->next); key++)
+		assert_int_equal(hashmap_insert(map, key, key + 1, NULL), 0);
+	return array;
+}
+
+/* What other threads may have locked: the array, and buckets. */
+static void lock_all(struct quiesce__buckets *array, bool lock)
+{
+	for (uint64_t offset = 0; offset <= array->mask; offset += sizeof(struct quiesce__bucket)) {
+		uint64_t *header = &quiesce__bucket_in(array, offset)->word[0];
+
+		if (!(*header & QUIESCE_BUCKET_MOVED))
+			*header = lock ? *header | QUIESCE_BUCKET_LOCKED : *header & ~QUIESCE_BUCKET_LOCKED;
+	}
+	array->lock.word = lock ? 1 : 0;
+}
+
+static void only_looks(void)
+{
+	size_t nr = hashmap_count(&inherited);
+
+	if (nr <= 1000 || hashmap_lookup(&inherited, 1000) != 1001)
+		abort();
+	rcu_read_unlock();
+	rcu_barrier();
+	synchronize_rcu();
+	if (hashmap_count(&inherited) != nr)
+		abort();
+}
+
+static void also_updates(void)
+{
+	rcu_read_unlock();
+	rcu_barrier();
+	for (uint64_t i = 2; i < 100; i++)
+		if (!hashmap_remove(&inherited, i))
+			abort();
+	while (quiesce_load_relaxed(&inherited.table.array->next))
+		rcu_barrier();
+	hashmap_destroy(&inherited);
+	come_to_rest();
+}
+
+static void updates_first(void)
+{
+	if (!hashmap_remove(&inherited, 1))
+		abort();
+	also_updates();
+}
+
+static void a_child_takes_no_lock_that_may_be_left_locked(void **state)
+{
+	struct quiesce__buckets *array = begin_to_resize(&inherited);
+	struct outcome o;
+
+	(void)state;
+	lock_all(array, true);
+	in_child(only_looks, &o);
+	lock_all(array, false);
+	assert_true(exited_with(o.status, 0));
+	rcu_read_unlock();
+	hashmap_destroy(&inherited);
+	come_to_rest();
+}
+
+static void a_child_that_updates_finishes_a_resize(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	begin_to_resize(&inherited);
+	in_child(also_updates, &o);
+	assert_true(exited_with(o.status, 0));
+	in_child(updates_first, &o);
+	rcu_read_unlock();
+	hashmap_destroy(&inherited);
+	come_to_rest();
+	assert_true(exited_with(o.status, 0));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +589,8 @@ int main(int argc, char **argv)
 		TEST(keys_that_are_alike_spread),
 		TEST(the_seed_decides_who_meets),
 		TEST(bytes_by_xxh3),
+		TEST(a_child_takes_no_lock_that_may_be_left_locked),
+		TEST(a_child_that_updates_finishes_a_resize),
 	};
 
 	testing_choose(argc, argv);

@@ -42,7 +42,7 @@ struct quiesce__buckets {
 	uint64_t extra_used;
 	struct quiesce__extra *more; /* lines from the heap */
 	struct rcu_head rcu;
-	uint32_t queued; /* the callback is under way */
+	uint32_t queued; /* odd: the callback is under way; the rest tells which process has asked for it, of those forked */
 	uint32_t missed; /* lines before the cursor stayed, for want of memory */
 	struct quiesce__lock lock; /* the callback at work | the table destroyed */
 } __attribute__((aligned(QUIESCE_CACHELINE)));

@@ -32,8 +32,8 @@
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
  *   the worker thread (where none can be had, by updates, and by rcu_barrier() or rcu_throttle()).  No lookup waits for it.
  *   Where memory is short the table goes on as it is, with longer buckets.
- * Fork.  In the child of a process with several threads a table may be looked up; it may be updated if no
- *   other thread was updating it when the process forked.
+ * Fork.  In the child of a process with several threads a table may be looked up, gone over and counted; it may be updated
+ *   if no other thread was updating it when the process forked.  Until it is, what was left of a resize waits.
  * Flooding.  See quiesce/ds/hash.h; equal hashes make one bucket slow, never the whole table large.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HT1.
  */
