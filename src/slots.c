@@ -61,7 +61,7 @@
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
 
-uintptr_t quiesce__slot_elsewhere = QUIESCE_SLOT_UNOPENED;
+uintptr_t quiesce__slot_elsewhere = QUIESCE_SLOT_TAG;
 
 /* Anonymous guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
 static uintptr_t anonymous[4];
@@ -88,9 +88,6 @@ static void make_array(uint32_t nr_ids)
 		s->lines = (struct quiesce__lines){ .first = start, .capacity = FALLBACK_LINES };
 	}
 	v->slots = start;
-	for (uint32_t id = 0; id < v->nr_ids; id++)
-		for (uint32_t k = 0; k < ID_SLOTS; k++)
-			quiesce__block_of_id(id)[k] = QUIESCE_SLOT_UNOPENED;
 	s->ids_used = 0;
 }
 
@@ -216,15 +213,14 @@ static QUIESCE_COLD void settle_first(struct quiesce_tls_v1 *self, uint32_t layo
 /* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
 static bool open_slot(uint64_t id, uint32_t k)
 {
-	uintptr_t *block = quiesce__block_of_id(id), value = quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
+	uintptr_t *block = quiesce__block_of_id(id);
 
-	if (value != QUIESCE_SLOT_UNOPENED)
-		return !value;
+	/* Then the block is counted, too. */
+	if (k < quiesce__slots_used(block, QUIESCE_ID_WORDS))
+		return !quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
 	if (!QUIESCE_MUTANT(slots_line_uncounted))
 		quiesce__raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
 	quiesce__raise_used(block, QUIESCE_ID_WORDS, k);
-	/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
-	quiesce_cmpxchg(SH6, block + k, &value, (uintptr_t)0);
 	return true;
 }
 

@@ -10,9 +10,6 @@
 #include "readers.h"
 #include "yield.h"
 
-/* A slot of an id that was never used: taken, protects nothing. */
-#define QUIESCE_SLOT_UNOPENED QUIESCE_SLOT_TAG
-
 /* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of anonymous guards. */
 #define QUIESCE_SLOTS_HURRY 2ull
 #define QUIESCE_ANON_SHIFT 8
