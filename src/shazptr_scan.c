@@ -390,17 +390,17 @@ static uint64_t be_patient(void)
 	uint64_t now = platform_now_ns();                               /* after the look, so that no waiter is younger */
 	uint64_t oldest = quiesce_load_relaxed(&quiesce__scan.oldest); /* Relaxed: nobody, if it has just ended. */
 
+	p->yield = &quiesce__slots_yield;
+	p->hurry = hurry_readers;
+	p->helped = progress;
+	p->pause = PAUSE;
+	p->not_before = &quiesce__scan.hurry_not_before;
 	if (oldest > now)
 		return now;
 	if (oldest != p->start) {
 		p->start = oldest;
 		p->stall_at = 0;
 	}
-	p->yield = &quiesce__slots_yield;
-	p->hurry = hurry_readers;
-	p->helped = progress;
-	p->pause = PAUSE;
-	p->not_before = &quiesce__scan.hurry_not_before;
 	quiesce__patience_step(p, now);
 	if (quiesce__patience_stalled(p, now))
 		quiesce__scan_report_stall(now);
