@@ -79,7 +79,7 @@ void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
 		ref->release(ref);
 }
 
-bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, bool live)
+bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool live)
 {
 	uint64_t count = quiesce_load_relaxed(&ref->count); /* Relaxed: the exchange decides. */
 
@@ -91,7 +91,7 @@ bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, bool live)
 		if (live && (count & QUIESCE_REF_KILLED) && !QUIESCE_MUTANT(ref_live_apart))
 			return false;
 		/* PR2: full, pairs with PR2 in to_percpu() */
-	} while (!quiesce_cmpxchg(PR2, &ref->count, &count, count + QUIESCE_REF_ONE));
+	} while (!quiesce_cmpxchg(PR2, &ref->count, &count, count + nr * QUIESCE_REF_ONE));
 	return true;
 }
 

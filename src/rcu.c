@@ -230,6 +230,12 @@ void quiesce__rcu_unlock_debug(void)
 		quiesce__self()->site = NULL;
 }
 
+void quiesce__rcu_check_debug(int held, const char *what)
+{
+	if (!held)
+		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s: the caller does not hold what it must", what);
+}
+
 /* Reports a wait for oneself.  The debug build knows where the section began. */
 static bool wait_is_misuse(const char *what, const void *caller)
 {

@@ -172,7 +172,7 @@ QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t off
  *
  * Return: true: the caller has the reference of *@expected that was the pointer's, and no more its own of @fresh;
  *   false: nothing has changed hands, and *@expected is what was found, an address that may not be used. */
-#define counted_cmpxchg(where, expected, fresh) rcu_cmpxchg_pointer((where), (expected), (fresh))
+#define counted_cmpxchg(where, expected, fresh) rcu_try_cmpxchg_pointer((where), (expected), (fresh))
 
 QUIESCE_END_DECLS
 

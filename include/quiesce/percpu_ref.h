@@ -83,7 +83,7 @@ struct percpu_ref {
 
 QUIESCE_API void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr);
 QUIESCE_API void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr);
-QUIESCE_API bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, bool live);
+QUIESCE_API bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool live);
 QUIESCE_API int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags);
 QUIESCE_API void quiesce_percpu_ref_exit(struct percpu_ref *ref);
 QUIESCE_API void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm);
@@ -167,7 +167,15 @@ QUIESCE_FAST bool percpu_ref_tryget(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
-	       quiesce__percpu_ref_tryget_slow(ref, false);
+	       quiesce__percpu_ref_tryget_slow(ref, 1, false);
+}
+
+/** percpu_ref_tryget_many - @nr references, if there is one yet.
+ *
+ * Context, return, order: as percpu_ref_tryget().  Cost: a locked instruction on a shared line in both modes. */
+static inline bool percpu_ref_tryget_many(struct percpu_ref *ref, unsigned long nr)
+{
+	return quiesce__percpu_ref_tryget_slow(ref, nr, false);
 }
 
 /** percpu_ref_tryget_live - a reference, unless @ref has been killed.
@@ -179,7 +187,7 @@ QUIESCE_FAST bool percpu_ref_tryget_live(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
-	       quiesce__percpu_ref_tryget_slow(ref, true);
+	       quiesce__percpu_ref_tryget_slow(ref, 1, true);
 }
 
 /** percpu_ref_kill_and_confirm - no new users: make @ref dead and atomic, and put the first reference.

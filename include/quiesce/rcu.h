@@ -86,6 +86,7 @@ QUIESCE_API void quiesce__rcu_lock_slow(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_slow(void);
 QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_debug(void);
+QUIESCE_API void quiesce__rcu_check_debug(int held, const char *what);
 
 QUIESCE_FAST void quiesce__rcu_read_lock(void)
 {
@@ -172,6 +173,29 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  */
 #define rcu_dereference(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
 
+/* In the debug build: is it true that the caller may fetch the pointer?  Otherwise not evaluated. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
+#else
+#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
+#endif
+
+/** rcu_dereference_check - rcu_dereference() by readers and by updaters alike.
+ * @c: true where the updater is excluded: that a lock is held, say.
+ *
+ * Context: inside a section, or where @c is true; in the debug build anything else is reported as
+ *   QUIESCE_MISUSE_NOT_HELD, with the text of the call.  Otherwise @c is not evaluated.
+ * Cost, order: as rcu_dereference(). */
+#define rcu_dereference_check(p, c) \
+	(QUIESCE_RCU_CHECK(rcu_read_lock_held() || (c), "rcu_dereference_check(" #p ", " #c ")"), rcu_dereference(p))
+
+/** rcu_dereference_protected - fetch a pointer that nobody can replace meanwhile.
+ * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
+ *
+ * Context: under what updaters hold.  Cost: a load.  Orders: nothing. */
+#define rcu_dereference_protected(p, c) \
+	(QUIESCE_RCU_CHECK(c, "rcu_dereference_protected(" #p ", " #c ")"), quiesce_load_relaxed(&(p))) /* Relaxed: it stays. */
+
 /** rcu_access_pointer - fetch a pointer only to compare it.  Any context; no order. */
 #define rcu_access_pointer(p) quiesce_load_relaxed(&(p))
 
@@ -188,9 +212,30 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 /** rcu_xchg_pointer - publish @v in *@p and return what was there.  Full fence. */
 #define rcu_xchg_pointer(p, v) quiesce_xchg(RU3, (p), (v)) /* RU3: full, pairs with the caller */
 
-/** rcu_cmpxchg_pointer - publish @v in *@p if *@p is *@expected.
+/** rcu_replace_pointer - publish @v in @p, an lvalue, and return what was there.
+ * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
+ *
+ * Context: under what updaters hold.  Cost: a load and a store.  Orders: release. */
+#define rcu_replace_pointer(p, v, c)                                          \
+	__extension__({                                                       \
+		__typeof__(p) quiesce__old = rcu_dereference_protected(p, c); \
+		rcu_assign_pointer(p, v);                                     \
+		quiesce__old;                                                 \
+	})
+
+/** rcu_try_cmpxchg_pointer - publish @v in *@p if *@p is *@expected.
  * Return: true if stored; else *@expected holds what was found.  Full fence when stored. */
-#define rcu_cmpxchg_pointer(p, expected, v) quiesce_cmpxchg(RU3, (p), (expected), (v)) /* RU3: full, pairs with the caller */
+#define rcu_try_cmpxchg_pointer(p, expected, v) quiesce_cmpxchg(RU3, (p), (expected), (v)) /* RU3: full, pairs with the caller */
+
+/** rcu_cmpxchg_pointer - publish @v in *@p if *@p is @old.
+ * Return: what was found: @old if @v was stored.  Full fence when stored.
+ * Source: liburcu, and the kernel's cmpxchg(). */
+#define rcu_cmpxchg_pointer(p, old, v)                                    \
+	__extension__({                                                   \
+		__typeof__(*(p)) quiesce__found = (old);                  \
+		(void)rcu_try_cmpxchg_pointer((p), &quiesce__found, (v)); \
+		quiesce__found;                                           \
+	})
 
 /* ---- waiting ---- */
 

@@ -179,6 +179,10 @@ QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
 /** srcu_dereference - rcu_dereference() in a section of @ssp. */
 #define srcu_dereference(p, ssp) ((void)(ssp), rcu_dereference(p))
 
+/** srcu_dereference_check - rcu_dereference_check() in a section of @ssp. */
+#define srcu_dereference_check(p, ssp, c) \
+	(QUIESCE_RCU_CHECK(srcu_read_lock_held(ssp) || (c), "srcu_dereference_check(" #p ", " #ssp ", " #c ")"), rcu_dereference(p))
+
 /* ---- waiting ---- */
 
 QUIESCE_API void quiesce_synchronize_srcu(struct srcu_struct *ssp);
@@ -212,6 +216,9 @@ static inline struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *s
 {
 	return quiesce_get_state_synchronize_srcu(ssp);
 }
+
+/** same_state_synchronize_srcu - do both cookies, of one domain, stand for the same grace period? */
+static inline int same_state_synchronize_srcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
 
 /** start_poll_synchronize_srcu - a cookie, and a grace period that will complete it.
  *

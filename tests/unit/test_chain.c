@@ -58,7 +58,7 @@ static void next_wait(struct object *o)
 	struct object *expected = o;
 
 	if (o->place)
-		(void)rcu_cmpxchg_pointer(&o->place[o->stage], &expected, NULL); /* another may be there by now */
+		(void)rcu_try_cmpxchg_pointer(&o->place[o->stage], &expected, NULL); /* another may be there by now */
 	if (is_hazptr(o, o->stage))
 		call_hazptr(&o->hazptr, passed_hazptr);
 	else

@@ -437,13 +437,33 @@ static void a_vanished_thread_does_not_hang_updaters(void **state)
 /* ---- debug build ---- */
 
 #ifdef QUIESCE_DEBUG
+static int *shared_pointer;
+static int lock_is_held;
+
+static void fetch_outside(void)
+{
+	(void)rcu_dereference_check(shared_pointer, lock_is_held);
+}
+
+static void fetch_unprotected(void)
+{
+	(void)rcu_dereference_protected(shared_pointer, lock_is_held);
+}
+
+static void the_debug_build_checks_who_fetches(void **state)
+{
+	(void)state;
+	hooked(fetch_outside, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_check(shared_pointer, lock_is_held): the caller does not hold");
+	hooked(fetch_unprotected, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_protected(shared_pointer, lock_is_held)");
+}
+
 static void the_debug_build_shows_where(void **state)
 {
 	(void)state;
 	hooked(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near 0x");
 	hooked(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near 0x");
 }
-#define DEBUG_TESTS TEST(the_debug_build_shows_where),
+#define DEBUG_TESTS TEST(the_debug_build_shows_where), TEST(the_debug_build_checks_who_fetches),
 #else
 #define DEBUG_TESTS
 #endif

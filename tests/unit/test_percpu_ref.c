@@ -43,7 +43,8 @@ static void the_last_put_after_the_kill_releases_once(void **state)
 	percpu_ref_get(&ref);
 	assert_true(percpu_ref_tryget(&ref));
 	assert_true(percpu_ref_tryget_live(&ref));
-	percpu_ref_get_many(&ref, 5);
+	percpu_ref_get_many(&ref, 2);
+	assert_true(percpu_ref_tryget_many(&ref, 3));
 	percpu_ref_put(&ref);
 	assert_false(percpu_ref_is_dying(&ref));
 	percpu_ref_kill_and_confirm(&ref, on_confirm);
@@ -59,6 +60,7 @@ static void the_last_put_after_the_kill_releases_once(void **state)
 	assert_int_equal(released, 1);
 	assert_true(percpu_ref_is_zero(&ref));
 	assert_false(percpu_ref_tryget(&ref));
+	assert_false(percpu_ref_tryget_many(&ref, 7));
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 	percpu_ref_exit(&ref);

@@ -37,10 +37,19 @@ static void pointers_are_published(void **state)
 	assert_ptr_equal(rcu_dereference(p), &one);
 	assert_ptr_equal(rcu_xchg_pointer(&p, &two), &one);
 	expected = &one;
-	assert_false(rcu_cmpxchg_pointer(&p, &expected, &three));
+	assert_false(rcu_try_cmpxchg_pointer(&p, &expected, &three));
 	assert_ptr_equal(expected, &two);
-	assert_true(rcu_cmpxchg_pointer(&p, &expected, &three));
+	assert_true(rcu_try_cmpxchg_pointer(&p, &expected, &three));
 	assert_ptr_equal(rcu_dereference(p), &three);
+	assert_ptr_equal(rcu_cmpxchg_pointer(&p, &one, &two), &three);
+	assert_ptr_equal(rcu_access_pointer(p), &three);
+	assert_ptr_equal(rcu_cmpxchg_pointer(&p, &three, &two), &three);
+	assert_ptr_equal(rcu_dereference_protected(p, 1), &two);
+	assert_ptr_equal(rcu_replace_pointer(p, &one, 1), &two);
+	assert_ptr_equal(rcu_dereference_check(p, 1), &one);
+	rcu_read_lock();
+	assert_ptr_equal(rcu_dereference_check(p, 0), &one);
+	rcu_read_unlock();
 }
 
 static void *read_once(void *arg)

@@ -195,6 +195,8 @@ static void cookies(void **state)
 	(void)state;
 	assert_true(poll_state_synchronize_srcu(&files, none));
 	seq = get_state_synchronize_srcu(&files);
+	assert_true(same_state_synchronize_srcu(seq, get_state_synchronize_srcu(&files)));
+	assert_false(same_state_synchronize_srcu(seq, none));
 	assert_false(poll_state_synchronize_srcu(&files, seq));
 	seq = start_poll_synchronize_srcu(&files);
 	for (int i = 0; i < 100; i++)
