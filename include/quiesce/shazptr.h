@@ -41,8 +41,9 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* The address that blocks every updater. */
-#define SHAZPTR_WILDCARD ((void *)(UINTPTR_MAX >> 1))
+/* The address that blocks every updater: none that a processor knows, and none that programs mark something with, as they do
+ * with (void *)-1. */
+#define SHAZPTR_WILDCARD ((void *)(UINTPTR_MAX / 3))
 
 /* A protection.  A value: it may be copied and handed to another thread, and is cleared once. */
 struct shazptr_guard {

@@ -99,6 +99,17 @@ static void garbage_of_threads_that_come_and_go_is_bounded(void **state)
 	assert_int_equal(flag_get(&nr_alive), 0);
 }
 
+static void a_mark_in_a_slot_keeps_no_object(void **state)
+{
+	hazptr_t *slot = slot_with(NULL, (void *)-1);
+
+	(void)state;
+	in_thread(retire_some, NULL);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+	hazptr_free(NULL, slot);
+}
+
 /* ---- counters ---- */
 
 static void what_is_retired_and_reclaimed_is_counted(void **state)
@@ -285,6 +296,7 @@ int main(int argc, char **argv)
 		TEST(a_batch_takes_one_look),
 		TEST(garbage_is_bounded_while_readers_stall),
 		TEST(garbage_of_threads_that_come_and_go_is_bounded),
+		TEST(a_mark_in_a_slot_keeps_no_object),
 		TEST(what_is_retired_and_reclaimed_is_counted),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),

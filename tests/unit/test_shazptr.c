@@ -60,6 +60,22 @@ static void a_wait_for_the_wildcard_waits_for_any_guard(void **state)
 	held_wait(p, SHAZPTR_WILDCARD);
 }
 
+/* Programs mark things with them: errors, ends of lists. */
+static void no_number_near_zero_is_a_wildcard(void **state)
+{
+	uint64_t blocked = stats_now().shazptr_blocked;
+
+	(void)state;
+	for (intptr_t number = 1; number <= 4096; number *= 2) {
+		struct shazptr_guard above = shazptr_acquire((void *)number), below = shazptr_acquire((void *)-number);
+
+		synchronize_shazptr(q);
+		shazptr_clear(below);
+		shazptr_clear(above);
+	}
+	assert_int_equal(stats_now().shazptr_blocked, blocked);
+}
+
 static void other_addresses_are_not_waited_for(void **state)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);
@@ -478,6 +494,7 @@ int main(int argc, char **argv)
 		TEST(a_specific_address_blocks_in_the_scan_thread_too),
 		TEST(a_wildcard_blocks_any_wait),
 		TEST(a_wait_for_the_wildcard_waits_for_any_guard),
+		TEST(no_number_near_zero_is_a_wildcard),
 		TEST(other_addresses_are_not_waited_for),
 		TEST(nobody_is_waited_for_where_nobody_is),
 		TEST(an_empty_guard_protects_nothing),
