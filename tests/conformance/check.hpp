@@ -47,7 +47,7 @@ bool that(bool ok, const char *text, const char *file, int line);
 /* Many times in a loop: only a failure is worth a count. */
 #define CHECK_QUIETLY(...) ((__VA_ARGS__) || CHECK(__VA_ARGS__))
 
-/* How long a race is run. */
+/* How long a race is run, at least. */
 inline constexpr std::chrono::milliseconds while_racing(150);
 /* For things that must come: not a measure, but the end of patience.  CONFORMANCE_PATIENCE: milliseconds. */
 inline std::chrono::milliseconds patience()
@@ -78,10 +78,13 @@ public:
 				run();
 		});
 	}
-	void race()
+	/* Until @enough() holds, and some time at least: a busy machine may give a thread its first turn late. */
+	template<class F> bool race(F &&enough)
 	{
 		std::this_thread::sleep_for(while_racing);
+		bool held = eventually(enough);
 		end();
+		return held;
 	}
 	void end()
 	{

@@ -212,8 +212,7 @@ TEST("protect() acquires")
 			each = text;
 		src.exchange(fresh, std::memory_order_acq_rel)->retire();
 	});
-	racers.race();
-	CHECK(reads > 0);
+	CHECK(racers.race([&] { return reads > 0; }));
 	src.exchange(nullptr)->retire();
 }
 

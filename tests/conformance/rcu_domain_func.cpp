@@ -126,8 +126,7 @@ TEST("a pointer that was replaced before is not seen after")
 		impl::rcu_synchronize();
 		old->dead = true;
 	});
-	racers.race();
-	CHECK(reads > 0);
+	CHECK(racers.race([&] { return reads > 0; }));
 }
 
 /* ---- rcu_barrier() ---- */
