@@ -147,7 +147,7 @@ static void look_at_slots(bool first)
 /* I6 */
 static void look_at_anonymous(void)
 {
-	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1; /* Relaxed: the leader's own. */
+	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1; /* Relaxed: under the lock. */
 	uint32_t old = quiesce__slots_anon(!phase), now = quiesce__slots_anon(phase);
 
 	if (!old && !now)

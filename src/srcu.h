@@ -96,6 +96,7 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
 bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
 /* Make it fit for this process, unless it is. */
 void quiesce__srcu_make_fit(struct quiesce__srcu_update *u);
+/* In a child: whoever of the parent was making a domain fit will not go on. */
 void quiesce__srcu_fork_fit(void);
 /* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */
 enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_TOLD, QUIESCE_SRCU_ALONE };

@@ -210,38 +210,49 @@ static int take_option(int option)
 	return ok;
 }
 
-static int list(const struct sim_scenario *scenarios)
+static int list(const struct sim_scenario *const *tables)
 {
-	for (; scenarios->name; scenarios++)
-		printf("%-20s %s\n", scenarios->name, scenarios->what);
+	for (; *tables; tables++)
+		for (const struct sim_scenario *s = *tables; s->name; s++)
+			printf("%-20s %s\n", s->name, s->what);
 	return 0;
 }
 
 /* How many failures; with --expect-fail the first is enough. */
-static int run_all(const char *program, const struct sim_scenario *scenarios, int *ret_ran)
+static int run_each_way(const char *program, const struct sim_scenario *scenario, int *ret_ran)
 {
 	int failures = 0;
 
-	for (; scenarios->name; scenarios++)
-		for (int model = 0; model < SIM_NR_MODELS; model++)
-			for (int sched = 0; sched < SIM_NR_SCHEDS; sched++) {
-				if (!listed(chosen.scenarios, scenarios->name) || !chosen.model[model] || !chosen.sched[sched])
-					continue;
-				++*ret_ran;
-				failures += run_one(program, scenarios, model, sched);
-				if (failures && chosen.expect_fail)
-					return failures;
-			}
+	for (int model = 0; model < SIM_NR_MODELS; model++)
+		for (int sched = 0; sched < SIM_NR_SCHEDS; sched++) {
+			if (!chosen.model[model] || !chosen.sched[sched])
+				continue;
+			++*ret_ran;
+			failures += run_one(program, scenario, model, sched);
+			if (failures && chosen.expect_fail)
+				return failures;
+		}
 	return failures;
 }
 
-int driver_main(int argc, char **argv, const struct sim_scenario *scenarios)
+static int run_all(const char *program, const struct sim_scenario *const *tables, int *ret_ran)
+{
+	int failures = 0;
+
+	for (; *tables; tables++)
+		for (const struct sim_scenario *s = *tables; s->name && !(failures && chosen.expect_fail); s++)
+			if (listed(chosen.scenarios, s->name))
+				failures += run_each_way(program, s, ret_ran);
+	return failures;
+}
+
+int driver_main(int argc, char **argv, const struct sim_scenario *const *tables)
 {
 	int option, failures, ran = 0;
 
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		if (option == OPT_LIST)
-			return list(scenarios);
+			return list(tables);
 		if (option == OPT_HELP) {
 			usage(stdout);
 			return 0;
@@ -252,7 +263,7 @@ int driver_main(int argc, char **argv, const struct sim_scenario *scenarios)
 		}
 	}
 	sim_init();
-	failures = run_all(argv[0], scenarios, &ran);
+	failures = run_all(argv[0], tables, &ran);
 	if (!ran) {
 		fprintf(stderr, "no scenario of that name; see --list\n");
 		return 2;

@@ -21,8 +21,8 @@ extern int driver_readers;
 /* Run @search->seeds seeds or until one fails; @options->length adapts as runs show how long they are. */
 void driver_search(const struct sim_scenario *scenario, struct sim_options *options, struct sim_search *search);
 
-/* main() of a program with @scenarios, the last of which has no name. */
-int driver_main(int argc, char **argv, const struct sim_scenario *scenarios);
+/* main() of a program with the scenarios of @tables: NULL ends the tables, a scenario without a name each of them. */
+int driver_main(int argc, char **argv, const struct sim_scenario *const *tables);
 
 extern const char *const driver_model_name[SIM_NR_MODELS];
 extern const char *const driver_sched_name[SIM_NR_SCHEDS];

@@ -2,13 +2,6 @@
 /* shazptr_stops.c - scenarios: heavy fences that are shared, and one that leads and stops for good. */
 #include "shazptr_world.h"
 
-static void reads_places(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < 3; i++)
-		world_read(i);
-}
-
 /* Publication by a store, so that only the fence orders it. */
 static void storing_updater(void *place)
 {
@@ -26,7 +19,7 @@ static void setup_fences(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(reads_places, NULL, "reader");
+		sim_spawn(world_reader_of_places, NULL, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }

@@ -24,18 +24,11 @@ static void setup_full_sharing(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void place_reader(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < 3; i++)
-		world_read(i);
-}
-
 static void places(void)
 {
 	world_begin();
 	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(place_reader, NULL, "reader");
+		sim_spawn(world_reader_of_places, NULL, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(world_updater, (void *)i, "updater");
 }
@@ -280,7 +273,7 @@ static void setup_all(void)
 {
 	world_begin();
 	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(place_reader, NULL, "reader");
+		sim_spawn(world_reader_of_places, NULL, "reader");
 	sim_spawn(waits_for_all, NULL, "all");
 	sim_spawn(waits_for_all, NULL, "all");
 	sim_spawn(world_updater, (void *)2, "updater");

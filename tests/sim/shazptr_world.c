@@ -84,6 +84,13 @@ void world_readers(int nr)
 		sim_spawn(world_reader, NULL, "reader");
 }
 
+void world_reader_of_places(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		world_read(i);
+}
+
 void world_updater(void *place)
 {
 	for (int i = 0; i < 2; i++) {

@@ -35,6 +35,7 @@ void world_read_known(int place, bool wild);
 /* Thread bodies and helpers. */
 void world_reader(void *place);   /* reads twice */
 void world_readers(int nr);       /* of place 0 */
+void world_reader_of_places(void *unused); /* one place after the other */
 void world_updater(void *place);  /* twice: replace, synchronize_shazptr(), free */
 void world_updaters(int nr);
 

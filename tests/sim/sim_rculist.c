@@ -2,8 +2,6 @@
 /* sim_rculist.c - lists on the simulated machine: list_head and hlist here, nulls in sim_rculist_nulls.c. */
 #include "sim_rculist.h"
 
-#define MAX_SCENARIOS 32
-
 struct entry world_entry[NR_ENTRIES];
 static int nr_entries;
 
@@ -424,15 +422,11 @@ const struct sim_scenario rculist_scenarios[] = {
 	{ .name = NULL },
 };
 
-static struct sim_scenario all[MAX_SCENARIOS + 1] SIM_KEEP;
-
 int main(int argc, char **argv)
 {
-	static const struct sim_scenario *const table[] = { rculist_scenarios, rculist_nulls_scenarios };
-	int n = 0;
+	static const struct sim_scenario *const tables[] = {
+		rculist_scenarios, rculist_nulls_scenarios, NULL,
+	};
 
-	for (int i = 0; i < 2; i++)
-		for (const struct sim_scenario *s = table[i]; s->name && n < MAX_SCENARIOS; s++)
-			all[n++] = *s;
-	return driver_main(argc, argv, all);
+	return driver_main(argc, argv, tables);
 }

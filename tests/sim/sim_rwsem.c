@@ -3,19 +3,12 @@
  * and sim_rcu_sync*.c. */
 #include "sim_rwsem.h"
 
-#define MAX_SCENARIOS 120
-
-static struct sim_scenario all[MAX_SCENARIOS + 1] SIM_KEEP;
-
 int main(int argc, char **argv)
 {
-	static const struct sim_scenario *const table[] = {
+	static const struct sim_scenario *const tables[] = {
 		rwsem_lock_scenarios, rwsem_queue_scenarios, rwsem_end_scenarios, rcu_sync_scenarios, helper_scenarios,
+		NULL,
 	};
-	int n = 0;
 
-	for (unsigned int i = 0; i < sizeof table / sizeof *table; i++)
-		for (const struct sim_scenario *s = table[i]; s->name && n < MAX_SCENARIOS; s++)
-			all[n++] = *s;
-	return driver_main(argc, argv, all);
+	return driver_main(argc, argv, tables);
 }

@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 	bool good = true;
 
 	if (argc > 1)
-		return driver_main(argc, argv, scenarios);
+		return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, NULL });
 	sim_init();
 	for (int i = 0; scenarios[i].name; i++) {
 		if (i == MUST_PASS)

@@ -187,36 +187,40 @@ static bool real_time_is_possible(const char *what)
 	return true;
 }
 
-/* ---- the thread that looks for guards ----
- * It has to share its CPU with a thread of higher priority that only uses it. */
+/* ---- who uses the CPU and nothing else ---- */
 
 static struct {
-	int stop, hogs, waiting, over, over_before_the_end;
-	char object;
-} scan;
+	int runs, ends_soon, done, done_before_its_end;
+} hog;
 
-static void *hogs_until_told(void *arg)
+/* Until HOG_NS after it is told that it ends soon: what waits for its CPU and not for it is done by then. */
+static void *hogs(void *arg)
 {
 	uint64_t end;
 
 	become(SCHED_FIFO, 1);
-	flag_set(&scan.hogs);
-	while (!flag_get(&scan.stop))
+	flag_set(&hog.runs);
+	while (!flag_get(&hog.ends_soon))
 		;
 	end = now_ns() + HOG_NS;
 	while (now_ns() < end)
 		;
-	if (flag_get(&scan.over))
-		flag_set(&scan.over_before_the_end);
+	if (flag_get(&hog.done))
+		count_up(&hog.done_before_its_end);
 	return arg;
 }
+
+/* ---- the thread that looks for guards ----
+ * It has to share its CPU with a thread of higher priority that only uses it. */
+
+static char guarded;
 
 static void *waits_for_guards(void *arg)
 {
 	thread_must(set_policy(SCHED_FIFO, 2));
 	quiesce_store_relaxed(&run.follower, my_tid());
-	synchronize_shazptr(&scan.object);
-	flag_set(&scan.over);
+	synchronize_shazptr(&guarded);
+	flag_set(&hog.done);
 	return arg;
 }
 
@@ -224,27 +228,28 @@ static void shazptr(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
 	struct shazptr_guard guard;
-	pthread_t waiter, hog;
+	pthread_t waiter, hogger;
 
 	(void)state;
 	if (!real_time_is_possible("a scan thread that is kept from its CPU"))
 		return;
+	memset(&hog, 0, sizeof hog);
 	attr.policy = SCHED_IDLE;
 	attr.cpus = &cpu;
 	attr.cpus_size = sizeof cpu;
 	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, &attr), 0);
-	guard = shazptr_acquire(&scan.object);
+	guard = shazptr_acquire(&guarded);
 	waiter = begin_and_sleep(waits_for_guards, &run.follower);
 	thread_must(set_policy(SCHED_FIFO, 2)); /* where there is one CPU */
-	thread_must(pthread_create(&hog, NULL, hogs_until_told, NULL));
-	wait_until(flag_get(&scan.hogs));
+	thread_must(pthread_create(&hogger, NULL, hogs, NULL));
+	wait_until(flag_get(&hog.runs));
 	shazptr_clear(guard);
-	flag_set(&scan.stop);
+	flag_set(&hog.ends_soon);
 	pthread_join(waiter, NULL);
-	pthread_join(hog, NULL);
+	pthread_join(hogger, NULL);
 	thread_must(set_policy(SCHED_OTHER, 0));
 	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, NULL), 0);
-	assert_true(flag_get(&scan.over_before_the_end));
+	assert_int_equal(hog.done_before_its_end, 1);
 }
 
 /* ---- short locks ----
@@ -257,7 +262,7 @@ static void shazptr(void **state)
 static DEFINE_IDR(idr);
 
 static struct {
-	int stop, turns, hogs, wants_it, got_it, got_it_before_the_end;
+	int stop, turns;
 } short_lock;
 
 static void take_and_give(void)
@@ -279,29 +284,13 @@ static void *lowest(void *arg)
 	return arg;
 }
 
-static void *hog(void *arg)
-{
-	uint64_t end;
-
-	become(SCHED_FIFO, 1);
-	flag_set(&short_lock.hogs);
-	while (!flag_get(&short_lock.wants_it))
-		;
-	end = now_ns() + HOG_NS;
-	while (now_ns() < end)
-		;
-	if (flag_get(&short_lock.got_it))
-		count_up(&short_lock.got_it_before_the_end);
-	return arg;
-}
-
 static void *highest(void *arg)
 {
-	wait_until(flag_get(&short_lock.hogs));
+	wait_until(flag_get(&hog.runs));
 	become(SCHED_FIFO, 2);
-	flag_set(&short_lock.wants_it);
+	flag_set(&hog.ends_soon);
 	take_and_give();
-	flag_set(&short_lock.got_it);
+	flag_set(&hog.done);
 	return arg;
 }
 
@@ -312,22 +301,23 @@ static void a_short_lock_inherits_priority(void **state)
 	(void)state;
 	if (!real_time_is_possible("short locks"))
 		return;
+	hog.done_before_its_end = 0;
 	for (int i = 0; i < NR_KEPT; i++)
 		assert_int_equal(idr_alloc(&idr, &short_lock, 0, 0), i);
 	thread_must(pthread_create(&thread[0], NULL, lowest, NULL));
 	for (int i = 0; i < ROUNDS; i++) {
 		int turns = flag_get(&short_lock.turns);
 
-		short_lock.hogs = short_lock.wants_it = short_lock.got_it = 0;
+		hog.runs = hog.ends_soon = hog.done = 0;
 		wait_until(flag_get(&short_lock.turns) > turns + 10);
 		thread_must(pthread_create(&thread[1], NULL, highest, NULL));
-		thread_must(pthread_create(&thread[2], NULL, hog, NULL));
+		thread_must(pthread_create(&thread[2], NULL, hogs, NULL));
 		pthread_join(thread[1], NULL);
 		pthread_join(thread[2], NULL);
 	}
 	flag_set(&short_lock.stop);
 	pthread_join(thread[0], NULL);
-	assert_int_equal(short_lock.got_it_before_the_end, ROUNDS);
+	assert_int_equal(hog.done_before_its_end, ROUNDS);
 }
 
 int main(int argc, char **argv)
