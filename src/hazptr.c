@@ -30,7 +30,6 @@
 #else
 #define MAX_LINES (1u << 17)
 #endif
-#define POOL_SEARCH 64u /* lines, before a new one is taken */
 /* Used when not even address space can be reserved. */
 #define FALLBACK_LINES 16u
 static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
@@ -56,8 +55,7 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 	return (hazptr_t *)(line + k);
 }
 
-/* A line for @tenant, all of its slots counted; NULL: there is no memory. */
-static uintptr_t *take_line(uint64_t tenant)
+uintptr_t *quiesce__hazptr_take_line(uint64_t tenant)
 {
 	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, tenant, UINT32_MAX);
 
@@ -82,7 +80,7 @@ static QUIESCE_COLD uintptr_t *settle(struct quiesce_tls_v1 *self, uint32_t layo
 		return NULL;
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked. */
-	line = self->hazptr ? self->hazptr : take_line(quiesce__new_tenant());
+	line = self->hazptr ? self->hazptr : quiesce__hazptr_take_line(quiesce__new_tenant());
 	self->hazptr = line;
 	platform_signals_restore(&mask);
 	return line;
@@ -120,62 +118,12 @@ static hazptr_t *alloc_in_line(uintptr_t *line)
 	return NULL;
 }
 
-static hazptr_t *alloc_in_line_of_all(uintptr_t *line)
-{
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
-		uintptr_t value = quiesce_load_relaxed(line + k); /* Relaxed: the exchange decides. */
-
-		/* SH2: full, pairs with SH2 in quiesce__hazptr_free_slow() and hazptr_free() */
-		if (value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, line + k, &value, (uintptr_t)0))
-			return slot_at(line, k);
-	}
-	return NULL;
-}
-
-static uint32_t pool_hint; /* the line where the next search begins; relaxed: it does not matter */
-
-/* In @most of the lines that are everybody's, from the hint on. */
-static hazptr_t *search_pool(uint32_t most)
-{
-	struct quiesce__lines *lines = &quiesce__hazptr_lines;
-	/* Relaxed: a line that comes meanwhile is not needed. */
-	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&pool_hint);
-	hazptr_t *slot = NULL;
-
-	for (uint32_t i = 0; i < nr && i < most && !slot; i++) {
-		uintptr_t *line;
-
-		at = at < nr ? at : 0;
-		line = quiesce__line(lines, at);
-		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
-			slot = alloc_in_line_of_all(line);
-		at += !slot;
-	}
-	quiesce_store_relaxed(&pool_hint, at); /* Relaxed: as above. */
-	return slot;
-}
-
-/* Near where the last was found, else in a new line, else wherever there is one. */
-static hazptr_t *alloc_shared(void)
-{
-	struct quiesce__lines *lines = &quiesce__hazptr_lines;
-	hazptr_t *slot = search_pool(POOL_SEARCH);
-	uintptr_t *line;
-
-	while (!slot && (line = take_line(QUIESCE_TENANT_ALL))) {
-		slot = alloc_in_line_of_all(line);
-		/* Relaxed: as above. */
-		quiesce_store_relaxed(&pool_hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS)));
-	}
-	return slot ? slot : search_pool(UINT32_MAX);
-}
-
 hazptr_t *quiesce_hazptr_alloc_detached(void)
 {
 	quiesce__init();
 	quiesce__fork_check();
 	quiesce__used();
-	return alloc_shared();
+	return quiesce__hazptr_pool_alloc();
 }
 
 hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx)
@@ -188,7 +136,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
 	line = self->hazptr ? self->hazptr : settle(self, layout);
 	slot = line ? alloc_in_line(line) : NULL;
-	return slot ? slot : alloc_shared();
+	return slot ? slot : quiesce__hazptr_pool_alloc();
 }
 
 static void free_slot(hazptr_t *slot)
@@ -222,13 +170,13 @@ static const hazptr_t *held_in(uintptr_t *line)
 }
 
 /* A line with all of its slots free.  One where something is held that an earlier tenant handed over
- * becomes everybody's. */
+ * goes to the pool. */
 static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
 
-	while ((line = take_line(QUIESCE_TENANT_CONTEXT | platform_tid())) && held_in(line))
-		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_ALL); /* Relaxed: the slots are exchanged. */
+	while ((line = quiesce__hazptr_take_line(QUIESCE_TENANT_CONTEXT | platform_tid())) && held_in(line))
+		quiesce__hazptr_pool_add(line);
 	return line;
 }
 
@@ -389,7 +337,7 @@ void quiesce__hazptr_fork_child(void)
 		uintptr_t *line = quiesce__line(lines, i);
 		uint64_t *tenant = quiesce__tenant_of(line), found = quiesce_load_relaxed(tenant);
 
-		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || found == QUIESCE_TENANT_ALL)
+		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || quiesce__tenant_is_all(found))
 			continue;
 		if (line == self->hazptr)
 			quiesce_store_relaxed(tenant, quiesce__new_tenant());

@@ -17,7 +17,8 @@
 
 /* Tenants: 0 none; a thread's number in the low half, below a count; or: */
 #define QUIESCE_TENANT_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
-#define QUIESCE_TENANT_ALL UINT64_MAX              /* for good: everybody claims there by compare-and-exchange */
+/* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in hazptr_pool.c. */
+#define QUIESCE_TENANT_ALL ((uint64_t)3 << 62)
 
 struct quiesce__lines {
 	uintptr_t *first;
@@ -52,6 +53,11 @@ uint64_t quiesce__new_tenant(void);
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);
 /* The tenant of the line that @slot is in; 0: none, or not in these lines. */
 uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot);
+
+static inline bool quiesce__tenant_is_all(uint64_t tenant)
+{
+	return (tenant & QUIESCE_TENANT_ALL) == QUIESCE_TENANT_ALL;
+}
 
 static inline bool quiesce__tenant_is_thread(uint64_t tenant)
 {

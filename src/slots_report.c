@@ -54,7 +54,7 @@ void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
 	tenant = quiesce__tenant_at(&quiesce__slots.lines, slot);
 	if (!tenant)
 		tenant = quiesce__tenant_at(&quiesce__hazptr_lines, slot);
-	if (!tenant || tenant == QUIESCE_TENANT_ALL) {
+	if (!tenant || quiesce__tenant_is_all(tenant)) {
 		snprintf(text, size, "in a shared slot");
 		return;
 	}

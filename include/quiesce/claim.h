@@ -24,7 +24,7 @@ QUIESCE_BEGIN_DECLS
 /* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
  * slot without it has been cleared since. */
 #define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
-/* In quiesce__attention: a scan has set tags.  While no other bit is set, who clears a slot without a tag has nothing to do. */
+/* A bit of attention, below: a scan has set tags.  While no other bit is set, who clears a slot without a tag has nothing to do. */
 #define QUIESCE_SLOTS_WAIT ((uint64_t)1)
 
 /* What claims and clears look at, on one line that changes only while somebody waits. */

@@ -108,22 +108,45 @@ static void the_thread_s_own_slots_have_no_end(void **state)
 	assert_true(nobody_has(SHAZPTR_WILDCARD));
 }
 
+/* How many lines there are more after @rounds, in each of which the pool gives @nr slots and gets them back. */
+static uint32_t lines_after(int rounds, int nr)
+{
+	hazptr_t *slot[300];
+	uint32_t before = stats_now().slots_lines;
+
+	for (int round = 0; round < rounds; round++) {
+		for (int i = 0; i < nr; i++)
+			slot[i] = hazptr_alloc_detached();
+		for (int i = 0; i < nr; i++)
+			hazptr_free(NULL, slot[i]);
+	}
+	return stats_now().slots_lines - before;
+}
+
 static void what_is_borrowed_is_borrowed_again(void **state)
 {
-	enum { N = 300 };
-	hazptr_t *slot[N];
-	uint32_t lines = 0;
+	(void)state;
+	lines_after(1, 300);
+	assert_int_equal(lines_after(5, 300), 0);
+}
+
+/* Lines of contexts in front, then full ones: each more than a search looks at. */
+static void a_search_goes_on_where_the_last_one_ended(void **state)
+{
+	enum { CONTEXTS = 100, KEPT = 700 };
+	static struct hazptr_context ctx[CONTEXTS];
+	static hazptr_t *kept[KEPT];
 
 	(void)state;
-	for (int round = 0; round < 5; round++) {
-		for (int i = 0; i < N; i++)
-			slot[i] = hazptr_alloc(NULL);
-		for (int i = 0; i < N; i++)
-			hazptr_free(NULL, slot[i]);
-		if (round == 0)
-			lines = stats_now().slots_lines;
-	}
-	assert_int_equal(stats_now().slots_lines, lines);
+	for (int i = 0; i < CONTEXTS; i++)
+		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = hazptr_alloc_detached();
+	assert_in_range(lines_after(200, 100), 0, 100 / NR_OWN + KEPT / NR_OWN / 7 + 2);
+	assert_int_equal(lines_after(200, 100), 0);
+	hazptr_free_batch(NULL, kept, KEPT);
+	for (int i = 0; i < CONTEXTS; i++)
+		cleanup_hazptr_context(&ctx[i]);
 }
 
 /* ---- contexts ---- */
@@ -478,6 +501,7 @@ int main(int argc, char **argv)
 		TEST(a_slot_is_the_first_again_once_it_is_free),
 		TEST(the_thread_s_own_slots_have_no_end),
 		TEST(what_is_borrowed_is_borrowed_again),
+		TEST(a_search_goes_on_where_the_last_one_ended),
 		TEST(a_context_has_seven_slots_and_no_more),
 		TEST(slots_are_freed_in_any_order),
 		TEST(contexts_and_threads_share_no_slot),
