@@ -157,6 +157,16 @@ static inline void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce_
 QUIESCE_FAST void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
 #endif
 
+/** smp_mb__after_srcu_read_unlock - what came before the srcu_read_unlock() before it is ordered before what follows.
+ *
+ * srcu_read_unlock() alone is a release: a later load may pass it.  (In the kernel the unlock itself has this fence, and
+ * the call is nothing.)  Context: any.  Cost: a full fence.  Orders: full. */
+QUIESCE_FAST void smp_mb__after_srcu_read_unlock(void)
+{
+	/* SR9: pairs with the caller */
+	quiesce_fence_full(SR9);
+}
+
 /** srcu_down_read - srcu_read_lock() for a section that another thread will end.  To the debug build no thread holds it. */
 QUIESCE_FAST int srcu_down_read(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
 

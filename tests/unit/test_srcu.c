@@ -202,6 +202,7 @@ static void cookies(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_false(poll_state_synchronize_srcu(&files, seq));
 	srcu_read_unlock(&files, idx);
+	smp_mb__after_srcu_read_unlock();
 	wait_until(poll_state_synchronize_srcu(&files, seq));
 	seq = get_state_synchronize_srcu(&files);
 	synchronize_srcu(&files);
