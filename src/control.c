@@ -309,3 +309,12 @@ void quiesce__fork_child(void)
 	forking = NULL;
 	errno = saved;
 }
+
+bool quiesce__is_child(const char *call)
+{
+	bool is_child = quiesce_load_relaxed(&quiesce__fork_generation) != 0; /* Relaxed: changes in a child with one thread. */
+
+	if (quiesce_unlikely(!is_child))
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "%s in a process that is no child of fork()", call);
+	return is_child;
+}

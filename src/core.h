@@ -40,6 +40,8 @@ struct quiesce__counters {
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */
+/* Is this process a child of fork() that has used the library?  If not that is reported, as a misuse of @call. */
+bool quiesce__is_child(const char *call);
 #define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
 
 /* Bits of quiesce_tls_v1.state. */

@@ -140,6 +140,7 @@
 	X(scan_trusts_leader, "who waits never looks in place of who leads")           \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
+	X(percpu_lost_stay, "readers that a child does not have stay inside after it was told")  \
 	X(percpu_one_pass, "entered and left of an id are summed together, as one signed word") \
 	X(sync_no_replay, "a callback ignores that updaters came and went")            \
 	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \

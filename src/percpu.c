@@ -256,6 +256,14 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 	return sum(base, entered) + sum_shared(shared, entered) - nr;
 }
 
+void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left)
+{
+	if (QUIESCE_MUTANT(percpu_lost_stay))
+		return;
+	/* PC2: full, pairs with PC2 in sum() */
+	quiesce_fetch_add(PC2, &shared[left], quiesce__percpu_inside(percpu, shared, entered, left));
+}
+
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index)
 {
 	uint64_t nr = sum_shared(shared, index);

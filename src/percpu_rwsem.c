@@ -469,6 +469,22 @@ int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem)
 	return quiesce__percpu_open(&sem->percpu, WORDS);
 }
 
+void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (quiesce_unlikely(!quiesce__is_child("percpu_rwsem_after_fork_child()")))
+		return;
+	quiesce__percpu_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);
+	quiesce__lock_reset(&sem->lock, false);
+	sem->first = sem->last = NULL;
+	sem->rss = (struct rcu_sync){ .ops = &quiesce_rcu_sync_fence };
+	/* Relaxed: nobody uses it yet. */
+	quiesce_store_relaxed(&sem->owner, NULL);
+	quiesce_store_relaxed(&sem->drain, 0);
+	quiesce_store_relaxed(&sem->block, 0);
+}
+
 void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 {
 	bool used;

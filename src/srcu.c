@@ -209,6 +209,18 @@ int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name)
 	return quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
 }
 
+void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+
+	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
+		return;
+	for (uint32_t i = 0; i < 2; i++)
+		quiesce__percpu_all_left(&ssp->percpu, u->shared, i, 2 + i);
+	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
+	quiesce__srcu_wake_driver(ssp);
+}
+
 /* ---- grace periods; the functions of who drives ---- */
 
 /* Take up the grace period that is not over, or the next one. */

@@ -118,7 +118,7 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_COPIES,            /* two copies of the library in one process */
 	QUIESCE_MISUSE_COUNT,             /* a reference count below zero, or above its limit */
 	QUIESCE_MISUSE_CONTEXT_HELD,      /* a context of hazard pointers was cleaned up with a slot in use */
-	QUIESCE_MISUSE_IN_USE,            /* a lock or domain was destroyed while in use; it stays as it is */
+	QUIESCE_MISUSE_IN_USE,            /* a lock or domain was destroyed, or reset as in a child, while in use; it stays as it is */
 	QUIESCE_MISUSE_NOT_HELD,          /* an assertion that a lock, or a section, is held was wrong */
 };
 

@@ -28,8 +28,8 @@
  * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus; docs/ordering.md.
  *
  * Fork.  The child has the lock as it was: a reader or a writer in another thread holds it there for ever.  Unless
- * the program makes sure that no other thread uses the lock during fork(), the child initialises it anew, as a
- * pthread_rwlock_t.  The same goes for a thread that ends, or is cancelled, with the lock held: it stays held; the
+ * the program makes sure that no other thread uses the lock during fork(), the child calls
+ * percpu_rwsem_after_fork_child().  Where a thread ends, or is cancelled, with the lock held, it stays held: the
  * debug build reports it, and the stall report tells who waits for it.
  *
  * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
@@ -78,6 +78,7 @@ struct percpu_rw_semaphore {
 
 QUIESCE_API int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem);
+QUIESCE_API void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem);
 QUIESCE_API bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline);
@@ -138,6 +139,14 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 /** percpu_init_rwsem - initialise a lock.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
 static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(sem); }
+
+/** percpu_rwsem_after_fork_child - in a child of fork(): nobody holds the lock or waits for it, whoever did in the parent.
+ *
+ * For locks that other threads of the parent may have used at that moment.  Its memory and its counters stay.
+ * Context: the child, in a pthread_atfork() handler or later, before anybody uses the lock there; the caller
+ *   did not hold it at the fork.  Cost: a look at the counters of all CPUs.
+ * Misuse: in a process that is no child: reported, and the lock stays as it is. */
+static inline void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem) { quiesce_percpu_rwsem_after_fork_child(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
  * Context: may sleep, for a grace period of RCU if the lock was ever written; in callbacks too.

@@ -78,10 +78,10 @@ struct srcu_struct {
 
 QUIESCE_API int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name);
 QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
+QUIESCE_API void quiesce_srcu_after_fork_child(struct srcu_struct *ssp);
 
 /** init_srcu_struct - make *@ssp a domain without readers.
- * @ssp: memory that is no domain, or no more.  In a child of fork() also a domain that readers were in which the
- *   child does not have: they stay for ever.  But not if callbacks or a poll were pending in it.
+ * @ssp: memory that is no domain, or no more.
  *
  * Context: any thread; not in a signal handler.
  * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.  The domain is usable
@@ -96,6 +96,16 @@ QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
  *   QUIESCE_MISUSE_IN_USE; the domain then stays as it is, and works.
  * The last srcu_read_unlock() need not have returned, only to have been waited for by synchronize_srcu(). */
 static inline void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
+
+/** srcu_after_fork_child - in a child of fork(): no section of the domain is open, whoever was inside in the parent.
+ *
+ * For domains that other threads of the parent may have been inside of: the child does not have them, and waits for them for
+ * ever.  Callbacks and polls that are pending go on; counters stay where they are, and are given back by cleanup_srcu_struct().
+ * Context: the child, after fork() has returned, before another thread of the child uses the domain; the caller was
+ *   in no section of it at the fork, and is in none.  Not in a signal handler.
+ * Cost: a look at the counters of all CPUs.
+ * Misuse: in a process that is no child: reported, and the domain stays as it is. */
+static inline void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu_after_fork_child(ssp); }
 
 /* ---- readers ---- */
 

@@ -314,6 +314,53 @@ static void fork_with(void *held)
 	sim_spawn(parents_lock, NULL, "other");
 }
 
+/* Others are inside, or on their way, and the child does not have them. */
+static void parents_readers(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		percpu_down_read(world_sem);
+		world_stay(20);
+		percpu_up_read(world_sem);
+	}
+}
+
+static void parents_writers(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		percpu_down_write(world_sem);
+		world_stay(20);
+		percpu_up_write(world_sem);
+	}
+}
+
+static void forks_and_forgets(void *unused)
+{
+	(void)unused;
+	percpu_down_read(world_sem); /* the library is initialised before a process forks */
+	percpu_up_read(world_sem);
+	world_stay(100);
+	quiesce__fork_prepare();
+	sim_fork();
+	if (percpu_is_read_locked(world_sem) && percpu_is_write_locked(world_sem))
+		sim_saw();
+	quiesce__fork_child();
+	percpu_rwsem_after_fork_child(world_sem);
+	child();
+}
+
+static void setup_fork_lost(void)
+{
+	world_begin(ANY);
+	sim_config()->thread_start_failures = 0;
+	world_rests = true;
+	sim_spawn(forks_and_forgets, NULL, "forker");
+	sim_spawn(parents_readers, NULL, "reader");
+	sim_spawn(parents_readers, NULL, "reader");
+	sim_spawn(parents_writers, NULL, "writer");
+}
+
 static void setup_fork(void) { fork_with(NULL); }
 static void setup_fork_held(void) { fork_with(&other_fork); }
 
@@ -348,6 +395,8 @@ const struct sim_scenario rwsem_end_scenarios[] = {
 	FREES(free_two, "two locks are freed at once"),
 	FORKS(fork, "the child of a fork goes on"),
 	FORKS(fork_held, "... which holds the lock"),
+	{ .name = "fork_lost", .what = "... which has none of who holds the lock", .setup = setup_fork_lost, .finish = finish_fork,
+	  .must_see = "a writer that waits for readers" },
 	SCENARIO(fork_parent, "the parent goes on"),
 	{ .name = NULL },
 };

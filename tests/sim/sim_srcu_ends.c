@@ -461,6 +461,34 @@ static void forks_beside_section(void *unused)
 	quiesce_store_relaxed(&forked, 1);
 }
 
+/* ... and are ended by the child. */
+static void forks_and_forgets(void *unused)
+{
+	(void)unused;
+	world_await(&asked, 1);
+	world_stay(100);
+	quiesce__fork_prepare();
+	sim_fork();
+	if (quiesce__srcu_inside(world_domain[0], 0) + quiesce__srcu_inside(world_domain[0], 1))
+		sim_saw();
+	may_be_lost = nr_calling;
+	quiesce__fork_child();
+	srcu_after_fork_child(world_domain[0]);
+	srcu_after_fork_child(world_domain[1]);
+	quiesce_store_relaxed(&forked, 1);
+	child_of_fork();
+}
+
+static void setup_fork_lost(void)
+{
+	fork_begin(ANY);
+	sim_spawn(parents_section, NULL, "reader");
+	sim_spawn(parents_section, NULL, "reader");
+	sim_spawn(parents_queuer, (void *)0, "queuer");
+	sim_spawn(parents_waiter, (void *)0, "waiter");
+	sim_spawn(forks_and_forgets, NULL, "forker");
+}
+
 static void setup_fork_stuck(void)
 {
 	fork_begin(ANY);
@@ -550,6 +578,8 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	FORK(fork_callback, "... that began in a callback"),
 	{ .name = "fork_stuck", .what = "... whose sections the child does not have", .setup = setup_fork_stuck,
 	  .finish = finish_forked, .must_see = "a callback that cannot run" },
+	{ .name = "fork_lost", .what = "... which ends them", .setup = setup_fork_lost, .finish = finish_fork,
+	  .must_see = "a section that the child does not have" },
 	{ .name = "fork_one", .what = "... that uses one domain only", .setup = setup_fork_one, .finish = finish_forked },
 	{ .name = NULL },
 };

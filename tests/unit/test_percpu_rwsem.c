@@ -312,6 +312,41 @@ static void misuse_aborts_by_default(void **state)
 }
 #endif
 
+#if !QUIESCE_TSAN
+static struct percpu_rw_semaphore *at_fork;
+
+static void forgets_holders(void)
+{
+	alarm(20);
+	percpu_rwsem_after_fork_child(at_fork);
+	lock_works(at_fork);
+	percpu_free_rwsem(at_fork);
+}
+
+/* A reader is inside, a writer waits for it, and others queue behind that. */
+static void a_child_may_forget_who_holds_a_lock(void **state)
+{
+	struct user reader, writer, queued;
+	struct percpu_rw_semaphore *sem;
+	struct outcome o;
+
+	(void)state;
+	FOR_EACH_LOCK(sem) {
+		at_fork = sem;
+		user_inside(&reader, sem, false);
+		user_drains(&writer, sem, 0);
+		user_queued(&queued, sem, false, 0);
+		in_child(forgets_holders, &o);
+		assert_string_equal(o.text, "");
+		assert_int_equal(o.status, 0);
+		TOLD(QUIESCE_MISUSE_IN_USE, "no child of fork()", percpu_rwsem_after_fork_child(sem));
+		user_leave(&reader);
+		user_leave(&writer);
+		user_leave(&queued);
+	}
+}
+#endif
+
 /* ---- the end ---- */
 
 /* What was a lock may become one again; also one that was never used, or has just been written. */
@@ -354,6 +389,7 @@ int main(int argc, char **argv)
 		TEST(a_lock_in_use_is_not_freed),
 #if !QUIESCE_TSAN
 		TEST(misuse_aborts_by_default),
+		TEST(a_child_may_forget_who_holds_a_lock),
 #endif
 		TEST(a_lock_ends_and_begins),
 	};

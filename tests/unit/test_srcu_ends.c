@@ -379,6 +379,55 @@ static void a_cookie_waits_for_its_section(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
+#if !QUIESCE_TSAN
+/* ---- the child of a fork, and sections of threads that it does not have ---- */
+
+static void *stays_inside(void *leave)
+{
+	int idx = srcu_read_lock(&domain);
+
+	sem_post(&reached);
+	wait_until(flag_get((int *)leave));
+	srcu_read_unlock(&domain, idx);
+	return NULL;
+}
+
+static void forgets_sections(void)
+{
+	static struct rcu_head head;
+
+	alarm(20);
+	srcu_after_fork_child(&domain);
+	synchronize_srcu(&domain);
+	call_srcu(&domain, &head, run);
+	srcu_barrier(&domain);
+	cleanup_srcu_struct(&domain);
+	if (flag_get(&nr_run) != 1)
+		_exit(3);
+}
+
+static void a_child_may_end_sections_that_it_does_not_have(void **state)
+{
+	struct outcome o;
+	pthread_t reader;
+	int leave = 0;
+
+	(void)state;
+	nr_run = 0;
+	fresh();
+	sem_init(&reached, 0, 0);
+	thread_must(pthread_create(&reader, NULL, stays_inside, &leave));
+	sem_wait(&reached);
+	in_child(forgets_sections, &o);
+	assert_string_equal(o.text, "");
+	assert_int_equal(o.status, 0);
+	TOLD(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
+	flag_set(&leave);
+	pthread_join(reader, NULL);
+	cleanup_srcu_struct(&domain);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +442,9 @@ int main(int argc, char **argv)
 		TEST(many_domains_leave_nothing),
 		TEST(what_was_started_ends_by_itself),
 		TEST(a_cookie_waits_for_its_section),
+#if !QUIESCE_TSAN
+		TEST(a_child_may_end_sections_that_it_does_not_have),
+#endif
 	};
 
 	testing_choose(argc, argv);
