@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_cohort.c - objects that are retired into a group, and waiting for the group.
  *
+ *              list        back[0]     back[1]
+ *   pushed:    by all      by those inside of side 0, of side 1: what was protected, and what their callbacks retire
+ *
  * I1. Whoever retires takes the list now and then and reclaims it, several at a time, so that
  *     reclaiming keeps up with retiring.
- * I2. The list is taken, and what is protected is put back, under the lock, and @inside counts who is in
- *     between: so when the list is empty and nobody is inside, everything has been reclaimed.
+ * I2. Lists are taken, and what is protected is put back, under the lock; inside[] counts who is in between, by the side
+ *     that was the current one when they came.
+ * I3. One waits at a time.  It makes the other side the current one and takes the list in one step: what was retired before
+ *     is then in its hands, in those of who is inside of the old side, or in back[] of that.  Whoever comes later is of the new
+ *     side, and what they take, put back or retire is of no concern: so the wait ends, however many come.
+ *     When nobody is inside of the old side and its back[] is empty, all of it has been reclaimed, descendants included.
+ * I4. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up.
  */
 #include "hazptr.h"
 
@@ -13,65 +21,79 @@ static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
 	return (struct quiesce__lock *)&cohort->lock;
 }
 
-/* Take what is there, to reclaim it; NULL: nothing.  @ret_gone: what to sleep on, and if nobody is inside either. */
-static struct hazptr_head *enter(struct hazptr_cohort *cohort, uint32_t *ret_gone, bool *ret_done)
+/* Who sleeps looks again.  Under the lock, because who waits may destroy the cohort as soon as it gets it. */
+static void tell(struct hazptr_cohort *cohort)
 {
-	struct hazptr_head *list;
-
-	quiesce__lock(lock_of(cohort));
-	list = quiesce__hazptr_take(&cohort->list);
-	*ret_done = !list && !cohort->inside;
-	*ret_gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
-	cohort->inside += list != NULL;
-	quiesce__unlock(lock_of(cohort));
-	return list;
-}
-
-static void leave(struct hazptr_cohort *cohort, struct hazptr_head *kept)
-{
-	quiesce__lock(lock_of(cohort));
-	quiesce__hazptr_push_list(&cohort->list, kept);
-	cohort->inside--;
 	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
-	/* Under the lock, because who waits may destroy the cohort as soon as it gets it. */
 	platform_futex_wake(&cohort->gone, INT32_MAX);
-	quiesce__unlock(lock_of(cohort));
 }
 
-/* Outside the gate, unless in a callback of call_rcu(). */
-static void run(struct hazptr_head **ready, uint32_t nr)
+/* Let go of the lock, and sleep until told. */
+static void unlock_and_sleep(struct hazptr_cohort *cohort)
+{
+	uint32_t gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
+
+	quiesce__unlock(lock_of(cohort));
+	platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
+}
+
+/* Outside the gate, unless in a callback of call_rcu().  What callbacks retire into the cohort goes to @back. */
+static void run(struct hazptr_head **ready, uint32_t nr, struct hazptr_head **back)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	uint32_t ungated = self->state & (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_HELPER) ? 0 : QUIESCE_TLS_UNGATED;
 
 	self->state |= ungated;
+	self->cohort = back;
 	quiesce__hazptr_run_list(ready, nr);
+	self->cohort = NULL;
 	self->state &= ~ungated;
 }
 
-/* False if the wait was misuse. */
-static bool reclaim(struct hazptr_cohort *cohort, struct hazptr_head *list, bool wait)
-{
-	struct quiesce__reclaim parts;
-	bool waited = true;
+/* ---- who retires ---- */
 
-	quiesce__hazptr_part(list, &parts);
-	run(&parts.ready, UINT32_MAX);
-	if (wait && parts.kept) {
-		waited = quiesce__hazptr_wait_for(parts.kept);
-		if (waited)
-			run(&parts.kept, 1); /* the wait has proved it */
+/* Where to push what the caller retires. */
+static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
+{
+	struct hazptr_head **back = quiesce__self()->cohort;
+
+	if (QUIESCE_MUTANT(cohort_child_fresh))
+		return &cohort->list;
+	return back == &cohort->back[0] || back == &cohort->back[1] ? back : &cohort->list;
+}
+
+/* One that completes a batch: reclaim what may be reclaimed. */
+static void reclaim_some(struct hazptr_cohort *cohort)
+{
+	struct quiesce__reclaim parts[2];
+	struct hazptr_head *list[2], **back;
+	uint32_t side;
+
+	quiesce__lock(lock_of(cohort));
+	side = cohort->side;
+	list[0] = quiesce__hazptr_take(&cohort->list);
+	list[1] = quiesce__hazptr_take(&cohort->back[side]);
+	cohort->inside[side]++;
+	quiesce__unlock(lock_of(cohort));
+	for (uint32_t i = 0; i < 2; i++) {
+		parts[i].kept = NULL;
+		if (!list[i])
+			continue;
+		quiesce__hazptr_part(list[i], &parts[i]);
+		run(&parts[i].ready, UINT32_MAX, &cohort->back[side]);
 	}
-	leave(cohort, parts.kept);
-	return waited;
+	quiesce__lock(lock_of(cohort));
+	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : side];
+	quiesce__hazptr_push_list(back, parts[0].kept);
+	quiesce__hazptr_push_list(back, parts[1].kept);
+	cohort->inside[side]--;
+	tell(cohort);
+	quiesce__unlock(lock_of(cohort));
 }
 
 void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	struct hazptr_head *list;
-	uint32_t gone;
 	uint64_t nr;
-	bool done;
 
 	if (quiesce_unlikely(!cohort || !head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr_cohort() with a NULL %s",
@@ -84,17 +106,86 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	head->func = func;
 	quiesce__hazptr_count_pushed();
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to look is a policy. */
-	quiesce__hazptr_push(&cohort->list, head); /* the last touch, unless there is a batch */
+	quiesce__hazptr_push(list_of(cohort), head); /* the last touch, unless there is a batch */
 	if (nr % QUIESCE_HAZPTR_BATCH || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
-	list = enter(cohort, &gone, &done);
-	if (list)
-		reclaim(cohort, list, false);
+	reclaim_some(cohort);
+}
+
+/* ---- who waits ---- */
+
+/* All of @list, of @side.  False if the wait was misuse. */
+static bool reclaim_all(struct hazptr_cohort *cohort, uint32_t side, struct hazptr_head *list)
+{
+	struct hazptr_head **back = &cohort->back[side];
+	struct quiesce__reclaim parts;
+
+	while (list) {
+		quiesce__hazptr_part(list, &parts);
+		run(&parts.ready, UINT32_MAX, back);
+		list = parts.kept;
+		if (!list)
+			break;
+		if (!quiesce__hazptr_wait_for(list)) {
+			quiesce__hazptr_push_list(back, list);
+			return false;
+		}
+		run(&list, 1, back); /* the wait has proved it */
+	}
+	return true;
+}
+
+/* Until @side is empty and nobody is inside of it.  @turn: it was the current one till now, and all of the list is its. */
+static bool drain(struct hazptr_cohort *cohort, uint32_t side, bool turn)
+{
+	for (;; turn = false) {
+		struct hazptr_head *list;
+
+		quiesce__lock(lock_of(cohort));
+		if (turn)
+			cohort->side = !side;
+		list = quiesce__hazptr_take(turn ? &cohort->list : &cohort->back[side]);
+		if (!list && !turn && !cohort->inside[side]) {
+			quiesce__unlock(lock_of(cohort));
+			return true;
+		}
+		if (!list && !turn) {
+			unlock_and_sleep(cohort);
+			continue;
+		}
+		quiesce__unlock(lock_of(cohort));
+		if (!reclaim_all(cohort, side, list))
+			return false;
+	}
+}
+
+/* Be the one that waits.  Returns the current side. */
+static uint32_t begin_wait(struct hazptr_cohort *cohort)
+{
+	uint32_t side;
+
+	quiesce__lock(lock_of(cohort));
+	while (cohort->waiter) {
+		unlock_and_sleep(cohort);
+		quiesce__lock(lock_of(cohort));
+	}
+	cohort->waiter = 1;
+	side = cohort->side;
+	quiesce__unlock(lock_of(cohort));
+	return side;
+}
+
+static void end_wait(struct hazptr_cohort *cohort)
+{
+	quiesce__lock(lock_of(cohort));
+	cohort->waiter = 0;
+	tell(cohort);
+	quiesce__unlock(lock_of(cohort));
 }
 
 void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 {
-	bool done = false;
+	uint32_t side;
 
 	quiesce__init();
 	quiesce__fork_check();
@@ -103,13 +194,8 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 				"synchronize_hazptr_cohort() inside a callback would wait for itself");
 		return;
 	}
-	while (!done) {
-		uint32_t gone;
-		struct hazptr_head *list = enter(cohort, &gone, &done);
-
-		if (list && !reclaim(cohort, list, true))
-			return;
-		if (!list && !done)
-			platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
-	}
+	side = begin_wait(cohort);
+	if (drain(cohort, !side, false)) /* I4 */
+		drain(cohort, side, true);
+	end_wait(cohort);
 }

@@ -88,6 +88,8 @@
 	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
 	X(hazards_skip_last_line, "who reclaims does not look at the last line of a range") \
 	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
+	X(cohort_back_fresh, "what was protected is put back where who waits does not look")  \
+	X(cohort_child_fresh, "what callbacks retire into their cohort is not waited for")  \
 	X(hazptr_barrier_early, "hazptr_barrier() does not wait for what is protected") \
 	X(hazptr_list_lost, "what is left behind is not looked at")                    \
 	X(hazptr_drain_unmarked, "who sweeps a queue does not ask to be told of new objects") \

@@ -357,11 +357,11 @@ static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_sha
 
 /* Objects that are retired together, such as those of one structure that will be destroyed. */
 struct hazptr_cohort {
-	struct hazptr_head *list; /* private */
+	struct hazptr_head *list, *back[2]; /* private */
 	uint64_t nr;
-	uint32_t lock, inside, gone;
+	uint32_t lock, gone, inside[2], side, waiter;
 };
-#define HAZPTR_COHORT_INIT { NULL, 0, 0, 0, 0 }
+#define HAZPTR_COHORT_INIT { NULL, { NULL, NULL }, 0, 0, 0, { 0, 0 }, 0, 0 }
 
 QUIESCE_API void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 					    void (*func)(struct hazptr_head *head));
@@ -378,8 +378,11 @@ static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
 	quiesce_call_hazptr_cohort(cohort, head, func);
 }
 
-/** synchronize_hazptr_cohort - wait until everything that was retired into @cohort has been reclaimed.
+/** synchronize_hazptr_cohort - wait until everything that was retired into @cohort before the call has been reclaimed,
+ *   and what its callbacks retire into @cohort, and so on.
  *
+ * It does not wait for what other threads retire meanwhile, so it ends beside threads that go on retiring.  Several may call
+ * it at once; they go one after the other.
  * Runs callbacks in the caller.  Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
 static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
 

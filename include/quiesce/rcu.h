@@ -62,7 +62,8 @@ struct quiesce_tls_v1 {
 	uintptr_t *hazptr_spare;        /* a line for the next context; private */
 	uint32_t tid;                   /* private; 0: not asked yet */
 	uint32_t reserved32;
-	uint64_t reserved[2];
+	struct hazptr_head **cohort;    /* what callbacks that run now retire into their cohort goes here; private */
+	uint64_t reserved;
 };
 
 /* What readers look at, on a line that changes only with grace periods. */

@@ -69,6 +69,127 @@ static void setup_cohort_held(void)
 	sim_spawn(long_holder, NULL, "holder");
 }
 
+/* What is reclaimed retires another one, in whoever runs it. */
+static void retires_one_more(struct hazptr_head *head)
+{
+	world_free_head(head);
+	retire_into(1);
+}
+
+static void chain_updater(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct item *old = world_replace(0);
+
+		world_nr_retired++;
+		world_last_words(old);
+		call_hazptr_cohort(&cohort, &old->head, retires_one_more);
+	}
+	retire_into(0);
+	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
+}
+
+static void chain_waiter(void *unused)
+{
+	(void)unused;
+	while (quiesce_load_acquire(RU3, &nr_in_cohort) < 2)
+		platform_yield();
+	synchronize_hazptr_cohort(&cohort);
+	sim_assert(world_nr_freed == 10);
+}
+
+static void setup_cohort_chain(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(chain_updater, NULL, "updater");
+	sim_spawn(chain_updater, NULL, "updater");
+	sim_spawn(chain_waiter, NULL, "waiter");
+}
+
+/* One that waits, beside others that retire until it has done so, or for long. */
+static uint32_t cohort_done, nr_mine;
+
+static void free_mine(struct hazptr_head *head)
+{
+	world_free_head(head);
+	nr_mine++;
+}
+
+static void retire_mine(void)
+{
+	struct item *old = world_replace(0);
+
+	world_nr_retired++;
+	world_last_words(old);
+	call_hazptr_cohort(&cohort, &old->head, free_mine);
+}
+
+static void waits_for_its_own(void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 1; i <= 2; i++) {
+		retire_mine();
+		synchronize_hazptr_cohort(&cohort);
+		sim_assert(nr_mine == i);
+	}
+	if (nr_in_cohort < 2)
+		sim_saw();
+	quiesce_store_relaxed(&cohort_done, 1);
+}
+
+static void goes_on_retiring(void *place)
+{
+	for (int i = 0; i < 12 && !quiesce_load_relaxed(&cohort_done); i++)
+		retire_into((intptr_t)place);
+	nr_in_cohort++;
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static void setup_cohort_beside(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(waits_for_its_own, NULL, "waiter");
+	sim_spawn(goes_on_retiring, (void *)1, "updater");
+	sim_spawn(goes_on_retiring, (void *)2, "updater");
+}
+
+/* One waits for an object that another one has in its hands, protected or not. */
+static void retires_two(void *unused)
+{
+	(void)unused;
+	retire_mine();
+	world_set(&nr_in_cohort, 1);
+	retire_into(1);
+}
+
+static void waits_for_the_first(void *unused)
+{
+	(void)unused;
+	world_await(&nr_in_cohort, 1);
+	synchronize_hazptr_cohort(&cohort);
+	sim_assert(nr_mine == 1);
+	if (world_nr_retired < 2 || world_nr_freed < 2)
+		sim_saw();
+}
+
+static void last_of_cohort(void *unused)
+{
+	(void)unused;
+	retires_two(NULL);
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static void setup_cohort_inside(void)
+{
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(last_of_cohort, NULL, "updater");
+	sim_spawn(waits_for_the_first, NULL, "waiter");
+}
+
 /* Two wait while one retires, into the cohort and elsewhere. */
 static void cohort_busy(void *unused)
 {
@@ -335,6 +456,11 @@ const struct sim_scenario hazptr_end_scenarios[] = {
 	SCENARIO(full_cohort, "... without membarrier"),
 	SCENARIO(cohort_held, "... and a slot is in the way"),
 	SCENARIO(cohorts, "two retire into it and wait"),
+	SCENARIO(cohort_chain, "what callbacks retire into it is waited for"),
+	{ .name = "cohort_inside", .what = "... and what another one reclaims", .setup = setup_cohort_inside, .finish = world_finish,
+	  .must_see = "a wait that is over before others are" },
+	{ .name = "cohort_beside", .what = "one waits, others go on retiring", .setup = setup_cohort_beside, .finish = world_finish,
+	  .must_see = "a wait that is over while others retire" },
 	{ .name = "shutdown", .what = "quiesce_shutdown() with both kinds", .setup = setup_shutdown, .finish = finish_shutdown },
 	{ .name = "shutdown_two", .what = "... by two threads", .setup = setup_shutdown_two, .finish = finish_shutdown },
 	SCENARIO(shutdown_chain, "... and nothing is left when it returns"),

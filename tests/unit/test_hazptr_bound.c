@@ -290,6 +290,34 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 	wait_until(runs_of(&object) == 2);
 }
 
+/* ---- cohorts ---- */
+
+static struct hazptr_cohort busy = HAZPTR_COHORT_INIT;
+
+static void *retires_until_told(void *stop)
+{
+	while (!flag_get((int *)stop))
+		call_hazptr_cohort(&busy, born(), dies);
+	return NULL;
+}
+
+static void a_wait_for_a_cohort_ends_beside_who_goes_on_retiring(void **state)
+{
+	pthread_t thread[3];
+	int stop = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		thread_must(pthread_create(&thread[i], NULL, retires_until_told, &stop));
+	for (int i = 0; i < 50; i++)
+		synchronize_hazptr_cohort(&busy);
+	flag_set(&stop);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	synchronize_hazptr_cohort(&busy);
+	assert_int_equal(flag_get(&nr_alive), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +326,7 @@ int main(int argc, char **argv)
 		TEST(garbage_of_threads_that_come_and_go_is_bounded),
 		TEST(a_mark_in_a_slot_keeps_no_object),
 		TEST(what_is_retired_and_reclaimed_is_counted),
+		TEST(a_wait_for_a_cohort_ends_beside_who_goes_on_retiring),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
 		TEST(shutdown_beside_a_barrier),
