@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr.c - hazard pointers: the slots that readers own.
  *
- *   first choice: the thread's own line, by load and store; then a pool, by compare-and-exchange
+ *   first choice: the thread's own line, by load and store; then the pool (hazptr_pool.c), by compare-and-exchange
  *   a context:    a line of its own
  *   a slot:       the tag alone: free | 0 taken, protects nothing | an address, and the scan's tag
  *

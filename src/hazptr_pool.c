@@ -32,7 +32,7 @@ static uintptr_t *line_of(uint32_t number)
 
 static uint32_t number_of(const uintptr_t *line)
 {
-	return (uint32_t)((size_t)(line - quiesce__hazptr_lines.first) / (2 * QUIESCE_LINE_WORDS)) + 1;
+	return (uint32_t)quiesce__line_index(&quiesce__hazptr_lines, line) + 1;
 }
 
 static hazptr_t *alloc_in(uintptr_t *line)

@@ -148,14 +148,13 @@ void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
 	/* Relaxed: hints. */
-	quiesce_store_relaxed(&lines->hint, (uint32_t)((size_t)(line - lines->first) / (2 * QUIESCE_LINE_WORDS)));
+	quiesce_store_relaxed(&lines->hint, (uint32_t)quiesce__line_index(lines, line));
 	quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: as above. */
 }
 
 uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot)
 {
-	/* Below the first line too: then it is a huge number. */
-	size_t line = (uintptr_t)((const char *)slot - (const char *)lines->first) / QUIESCE_LINE_BYTES;
+	size_t line = quiesce__line_index(lines, slot);
 
 	if (line >= quiesce_load_relaxed(&lines->nr)) /* Relaxed: a report. */
 		return 0;

@@ -34,6 +34,12 @@ static inline uintptr_t *quiesce__line(const struct quiesce__lines *lines, size_
 	return lines->first + index * 2 * QUIESCE_LINE_WORDS;
 }
 
+/* Of the line that @word is in; a huge number if @word is none of theirs. */
+static inline size_t quiesce__line_index(const struct quiesce__lines *lines, const void *word)
+{
+	return (uintptr_t)((const char *)word - (const char *)lines->first) / QUIESCE_LINE_BYTES;
+}
+
 static inline uint64_t *quiesce__tenant_of(uintptr_t *line)
 {
 	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;

@@ -55,7 +55,7 @@
 	X(SR6) /* domain made fit for this process | used */                  \
 	X(SR7) /* object pushed to a domain | its list taken */               \
 	X(SR8) /* callbacks of a domain have run | srcu_barrier returns */    \
-	X(SR9) /* a section left, then a load | the caller's */              \
+	X(SR9) /* a section left, then a load | the caller's */               \
 	X(PR1) /* mode of a reference count | looked at and counted, in one sequence */ \
 	X(PR2) /* used through a reference, then put | the last put, then release */ \
 	X(PR3) /* one change of mode of a reference count | the next */       \
