@@ -158,7 +158,12 @@
 	X(later_now_no_wait, "who wants a call now does not wait if the helper is about to make it") \
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
 	X(helper_job_dropped, "a job that is started when no thread can be had is forgotten") \
-	X(helper_two_steppers, "a new helper does not wait for the caller that takes steps in its place") \
+	X(helper_step_twice, "a thread takes a step of a job of which another one takes one") \
+	X(helper_back_untold, "who leads sleeps on beside a job whose step has come back") \
+	X(helper_back_unwatched, "a thread that comes back from a step never watches") \
+	X(helper_blocks_unwatched, "who begins to run callbacks does not see that somebody watches") \
+	X(helper_start_unwatched, "who lists a job beside callbacks that run does not see that somebody watches") \
+	X(helper_stops_first, "who leads ends before who watches") \
 	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \

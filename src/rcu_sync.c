@@ -12,7 +12,7 @@
 #include <quiesce/rcu_sync.h>
 
 #include "core.h"
-#include "helper.h"
+#include "later.h"
 #include "percpu.h"
 #include "rcu_sync.h"
 

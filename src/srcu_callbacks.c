@@ -89,6 +89,7 @@ static void tell_barriers(struct quiesce__srcu_update *u)
 
 static void run_some(struct quiesce__srcu_update *u)
 {
+	quiesce__helper_runs_callbacks();
 	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: for this thread to find. */
 	for (uint32_t nr = 1; nr <= CHUNK && u->taken; nr++)
 		run_one(u, nr);

@@ -20,11 +20,13 @@
 #define HELPER_RETRY 64u
 #endif
 
+#define NR_OF_A_KIND 40u /* there may be several helpers, and one that ends beside its successor */
+
 struct kind {
 	const char *default_name;
 	uint32_t retry;    /* failed starts between two attempts */
 	uint32_t failures; /* to start it, in a row, and attempts that were not made since */
-	uint32_t tid;      /* 0: it does not run */
+	uint32_t tid[NR_OF_A_KIND]; /* those that run; else 0 */
 	void (*main)(void *unused);
 	struct platform_start start;
 	struct platform_thread how;
@@ -121,19 +123,29 @@ static void choose_defaults(struct kind *kind)
 	memcpy(kind->name, kind->default_name, strlen(kind->default_name) + 1);
 }
 
+/* Under the lock. */
+static void replace_tid(struct kind *kind, uint32_t old, uint32_t tid)
+{
+	for (uint32_t i = 0; i < NR_OF_A_KIND; i++)
+		if (kind->tid[i] == old) {
+			kind->tid[i] = tid;
+			return;
+		}
+}
+
 /* In the new thread. */
 static void thread_main(void *arg)
 {
 	struct kind *kind = arg;
 
 	quiesce__lock(&threads.lock);
-	quiesce_store_relaxed(&kind->tid, platform_tid()); /* Relaxed: under the lock. */
+	replace_tid(kind, 0, platform_tid());
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
 	kind->main(NULL);
-	/* Relaxed: its successor may be running already. */
-	if (quiesce_load_relaxed(&kind->tid) == platform_tid())
-		quiesce_store_relaxed(&kind->tid, 0); /* Relaxed: as above. */
+	quiesce__lock(&threads.lock);
+	replace_tid(kind, platform_tid(), 0);
+	quiesce__unlock(&threads.lock);
 }
 
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused))
@@ -205,7 +217,6 @@ static int choose(struct kind *kind, const struct quiesce_thread_attr *attr)
 int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thread_attr *attr)
 {
 	struct kind *kind, next;
-	uint32_t tid;
 	int err;
 
 	quiesce__init();
@@ -217,9 +228,9 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	next = (struct kind){ .how = kind->how, .default_name = kind->default_name };
 	memcpy(next.name, kind->name, sizeof next.name);
 	err = choose(&next, attr);
-	tid = quiesce_load_relaxed(&kind->tid); /* Relaxed: under the lock. */
-	if (!err)
-		err = platform_thread_change(tid, &next.how, next.name);
+	for (uint32_t i = 0; i < NR_OF_A_KIND && !err; i++)
+		if (kind->tid[i] || !i) /* if none runs, it is looked whether it can be */
+			err = platform_thread_change(kind->tid[i], &next.how, next.name);
 	if (!err) {
 		kind->how = next.how;
 		kind->chosen = next.chosen;
@@ -247,6 +258,8 @@ int quiesce_set_worker_cpu(int cpu)
 void quiesce__threads_fork_child(void)
 {
 	quiesce__lock_reset(&threads.lock, false);
-	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++)
-		threads.kind[i].tid = threads.kind[i].failures = 0;
+	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++) {
+		memset(threads.kind[i].tid, 0, sizeof threads.kind[i].tid);
+		threads.kind[i].failures = 0;
+	}
 }

@@ -71,7 +71,8 @@ QUIESCE_API void quiesce_set_throttle(int on);
 /* The threads that the library starts when they are first needed. */
 enum quiesce_thread {
 	QUIESCE_THREAD_WORKER, /* "quiesce": callbacks of call_rcu(), and frees of kfree_rcu() that their thread does not come back for */
-	QUIESCE_THREAD_HELPER, /* "quiesce-helper": callbacks of call_srcu() and call_hazptr(), what rwsems and tables do later */
+	QUIESCE_THREAD_HELPER, /* "quiesce-helper": callbacks of call_srcu() and call_hazptr(), what rwsems and tables do later;
+				* several while callbacks block */
 	QUIESCE_THREAD_SCAN,   /* "quiesce-scan": looks at slots for synchronize_shazptr() */
 	QUIESCE_NR_THREADS,
 };

@@ -284,7 +284,7 @@ QUIESCE_API void quiesce_hazptr_barrier(void);
  *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
  *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
  *   call_rcu(), call_srcu() and the like; it may wait neither for callbacks nor for readers; it returns (does not end
- *   its thread).  Other callbacks of this kind and of call_srcu() wait until it has returned.
+ *   its thread).  Other callbacks of this kind wait until it has returned.
  *
  * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand, so that one membarrier and one scan
  * serve them all.  A batch is reclaimed at once; what a thread leaves behind, within about a tenth of a second.  What

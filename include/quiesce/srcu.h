@@ -20,8 +20,10 @@
  * happens before the return.  A section that the call does not wait for sees everything that the updater
  * wrote before the call.  Argument: docs/design/srcu.md.
  *
- * The helper thread "quiesce-helper" runs callbacks and the grace periods that nobody waits for.  Who may sleep, start it,
- * or run callbacks in its place where it cannot be had:
+ * The helper thread "quiesce-helper" runs callbacks and the grace periods that nobody waits for.  A callback may block, in
+ * another domain too: other domains go on after some 10 ms, in a thread that comes for that, and ends a second after it was last
+ * needed.  There are at most 32; so many callbacks may block at one time, less one, before all domains wait for one of them.
+ * Who may sleep, start the helper, or run callbacks in its place where it cannot be had:
  *
  *                                           sleeps          starts it   runs callbacks
  *   srcu_read_lock(), _unlock(), _down, _up no              no          no
@@ -36,8 +38,8 @@
  *
  * "Without a helper": callbacks of any domain, one part of each that is due.  So where threads may be impossible to have,
  * hold no lock in these calls that callbacks take.  Inside a callback no call runs another one.
- * "Starts it" once in the life of a process; after failures it tries again only now and then.  After a fork() the first
- * call on a domain may start it, whichever that is.
+ * "Starts it" once in the life of a process, and where a callback blocks; after failures it tries again only now and then.
+ * After a fork() the first call on a domain may start it, whichever that is.
  *
  * After the Linux kernel's SRCU, whose names these are.  Different: there is one kind of reader, and it
  * has no fence (there: the "fast" kind); any thread may end a section, also in a signal handler; a domain that
@@ -275,8 +277,8 @@ QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *hea
 QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
 
 /** call_srcu - call @func(@head) after a grace period of the domain.
- * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by the helper thread,
- *   short, and not waiting for other callbacks; it may take locks and call call_srcu().
+ * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by a helper thread; best short.
+ *   It may take locks, call call_srcu(), and wait for readers of other domains; not for callbacks of its own domain.
  *
  * Context: any thread, also in a section, with any lock held; not in a signal handler.  Does not sleep, waits for nobody and
  *   runs no callback; the first call of a process starts a thread.

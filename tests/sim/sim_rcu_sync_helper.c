@@ -3,6 +3,7 @@
 #include "sim_rwsem.h"
 
 #include "helper.h"
+#include "later.h"
 
 #define NR_JOBS 2
 

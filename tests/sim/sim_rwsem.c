@@ -7,6 +7,7 @@ int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const tables[] = {
 		rwsem_lock_scenarios, rwsem_queue_scenarios, rwsem_end_scenarios, rcu_sync_scenarios, helper_scenarios,
+		pool_scenarios,
 		NULL,
 	};
 

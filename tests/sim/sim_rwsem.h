@@ -58,7 +58,7 @@ void world_writer(void *unused);
 void world_finish(void);
 
 extern const struct sim_scenario rwsem_lock_scenarios[], rwsem_queue_scenarios[], rwsem_end_scenarios[], rcu_sync_scenarios[],
-	helper_scenarios[];
+	helper_scenarios[], pool_scenarios[];
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 

@@ -323,30 +323,6 @@ static void clears_do_not_yield_if_that_is_switched_off(void **state)
 
 /* ---- the scan thread ---- */
 
-/* The thread of this process that has that name, 0: none, or not found: the system ends the list early when a thread
- * that it lists, as one that was joined just now, vanishes at that moment. */
-static pid_t thread_named(const char *name)
-{
-	DIR *dir = opendir("/proc/self/task");
-	char path[300], line[32];
-	struct dirent *entry;
-	pid_t found = 0;
-	FILE *file;
-
-	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-		file = fopen(path, "r");
-		if (!file)
-			continue;
-		if (fgets(line, sizeof line, file) && !strncmp(line, name, strlen(name)) && line[strlen(name)] == '\n')
-			found = (pid_t)atoi(entry->d_name);
-		fclose(file);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
 static void wait_that_is_blocked(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);

@@ -56,35 +56,11 @@ static const struct {
 	{ QUIESCE_THREAD_SCAN, "quiesce-scan", start_scan },
 };
 
-static pid_t find_thread(const char *name)
-{
-	pid_t found = 0;
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-
-	while ((entry = readdir(dir))) {
-		char path[300], comm[32] = "";
-		FILE *file;
-
-		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-		file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
-		if (!file)
-			continue;
-		if (fgets(comm, sizeof comm, file))
-			comm[strcspn(comm, "\n")] = '\0';
-		fclose(file);
-		if (!strcmp(comm, name))
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	closedir(dir);
-	return found;
-}
-
 /* Who starts it does not wait until it has its name. */
 static pid_t wait_for_thread(const char *name)
 {
-	wait_until(find_thread(name));
-	return find_thread(name);
+	wait_until(thread_named(name));
+	return thread_named(name);
 }
 
 /* ---- whoever comes first ---- */
@@ -167,12 +143,12 @@ static void they_run_as_a_program_chooses(void **state)
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
 		assert_chosen(wait_for_thread("chosen"), &one);
 		assert_int_equal(quiesce_shutdown(0), 0);
-		wait_until(!find_thread("chosen"));
+		wait_until(!thread_named("chosen"));
 		kinds[i].start();
 		assert_chosen(wait_for_thread("chosen"), &one);
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
-		if (wait_for_thread(kinds[i].name) && getpriority(PRIO_PROCESS, (id_t)find_thread(kinds[i].name)) == 0)
-			assert_normal(find_thread(kinds[i].name));
+		if (wait_for_thread(kinds[i].name) && getpriority(PRIO_PROCESS, (id_t)thread_named(kinds[i].name)) == 0)
+			assert_normal(thread_named(kinds[i].name));
 		assert_int_equal(quiesce_shutdown(0), 0);
 	}
 }
@@ -216,10 +192,10 @@ static void a_worker_is_let_go_again(void **state)
 	assert_int_equal(quiesce_set_worker_cpu(cpu), 0);
 	CPU_ZERO(&one);
 	CPU_SET((unsigned int)cpu, &one);
-	assert_int_equal(sched_getaffinity(find_thread("quiesce"), sizeof cpus, &cpus), 0);
+	assert_int_equal(sched_getaffinity(thread_named("quiesce"), sizeof cpus, &cpus), 0);
 	assert_true(CPU_EQUAL(&cpus, &one));
 	assert_int_equal(quiesce_set_worker_cpu(-1), 0);
-	assert_normal(find_thread("quiesce"));
+	assert_normal(thread_named("quiesce"));
 }
 
 int main(int argc, char **argv)

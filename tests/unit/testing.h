@@ -7,6 +7,7 @@
 #ifndef TESTING_H
 #define TESTING_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
@@ -47,6 +48,44 @@ static inline long voluntary_switches(pid_t tid)
 		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
 	fclose(file);
 	return n;
+}
+
+/* How many threads have that name, and one of them, 0 if there is none.  Fewer may be found than there are: the system ends
+ * the list early when a thread that it lists, as one that was joined just now, vanishes at that moment. */
+static inline int threads_named(const char *name, pid_t *ret_one)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	int nr = 0;
+
+	*ret_one = 0;
+	while (dir && (entry = readdir(dir))) {
+		char path[300], comm[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(comm, sizeof comm, file))
+			comm[strcspn(comm, "\n")] = '\0';
+		fclose(file);
+		if (strcmp(comm, name))
+			continue;
+		nr++;
+		*ret_one = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static inline pid_t thread_named(const char *name)
+{
+	pid_t one;
+
+	threads_named(name, &one);
+	return one;
 }
 
 /* ---- watchdog ---- */
