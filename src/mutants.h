@@ -79,6 +79,7 @@
 	X(BK4) /* a bucket moved, then counted as moved | all counted, then the next array is the table's */ \
 	X(BK5) /* a line zeroed, then on the array's list | freed */          \
 	X(BK6) /* the callback of a resize parked | one asks for it */ \
+	X(BK7) /* no seed | one draws it */                            \
 	X(HT1) /* object filled in, then in the table | found, then used */   \
 	X(HM1) /* key written, then counted | counted, then the keys read */  \
 	X(HM2) /* counted, then the value | found, then the count read again */ \
@@ -219,6 +220,7 @@
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
 	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \
+	X(table_seed_twice, "the first two who put something into a table draw a seed each") \
 	X(table_walk_wide, "an iteration goes on behind all that a bucket of the smaller array stands for") \
 	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for")
 

@@ -25,6 +25,7 @@
  * BK5  a line from the heap zeroed, then on the array's list | freed
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
  * BK6  of all who find the callback parked one asks for it
+ * BK7  of all who find no seed one draws it
  */
 #include "buckets.h"
 
@@ -39,10 +40,9 @@
 #define SPINS 64
 #define YIELDS 64
 #define PAUSE_NS 50000
+#define SEED_OF_0 0x9e3779b97f4a7c15ull /* what a caller who asks for 0 gets, which stands for none */
 
 _Static_assert(sizeof(struct quiesce__buckets) == 2 * sizeof(struct quiesce__bucket), "two lines in front of the buckets");
-
-const struct quiesce__no_array quiesce__no_array = { .array.count = (uint64_t *)&quiesce__no_array.count };
 
 /* ---- locks of buckets ---- */
 
@@ -243,14 +243,16 @@ static uint64_t sum_beside_callback(struct quiesce__buckets *array)
 size_t quiesce__table_count(const struct quiesce__table *table)
 {
 	struct quiesce__buckets *array;
-	uint64_t sum;
+	uint64_t sum = 0;
 
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
 	/* If there is no next array yet, the callback of one that comes moves nothing before this section has ended. */
 	/* BK2: acquire, pairs with BK2 in resize() */
-	sum = quiesce_load_consume(BK2, &array->next) ? sum_beside_callback(array) : quiesce__buckets_sum(array);
+	if (array)
+		/* BK2: acquire, pairs with BK2 in resize() */
+		sum = quiesce_load_consume(BK2, &array->next) ? sum_beside_callback(array) : quiesce__buckets_sum(array);
 	rcu_read_unlock();
 	return sum;
 }
@@ -261,7 +263,7 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 {
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
-	while ((u->array = quiesce_load_consume(BK3, &table->array)) == no_array()) {
+	while (!(u->array = quiesce_load_consume(BK3, &table->array))) {
 		int err;
 
 		rcu_read_unlock();
@@ -298,12 +300,35 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 
 void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed)
 {
-	*table = (struct quiesce__table){ .array = no_array(), .seed = seed, .kind = kind, .min_lines = 1 };
+	*table = (struct quiesce__table){ .seed = seed ? seed : SEED_OF_0, .kind = kind, .min_lines = 1 };
+}
+
+bool quiesce__table_usable(const struct quiesce__table *table, const char *call)
+{
+	if (quiesce_likely(table->kind))
+		return true;
+	quiesce__misuse(QUIESCE_MISUSE_NULL, "%s() on a table that was not initialised", call);
+	return false;
+}
+
+uint64_t quiesce__seed_drawn(struct quiesce__table *table)
+{
+	uint64_t seed = quiesce__seed_of(table), drawn;
+
+	if (quiesce_likely(seed))
+		return seed;
+	drawn = platform_random() | 1;
+	if (QUIESCE_MUTANT(table_seed_twice))
+		quiesce_store_relaxed(&table->seed, drawn); /* Relaxed: a planted bug. */
+	/* BK7: full, pairs with the caller, who uses it */
+	else if (!quiesce_cmpxchg(BK7, &table->seed, &seed, drawn))
+		return seed;
+	return drawn;
 }
 
 bool quiesce__table_is_empty(const struct quiesce__table *table)
 {
-	return quiesce_load_relaxed(&table->array) == no_array(); /* Relaxed: only compared. */
+	return !quiesce_load_relaxed(&table->array); /* Relaxed: only compared. */
 }
 
 /* True: @array was the table's, and is no more. */
@@ -317,7 +342,7 @@ static bool take_away(struct quiesce__table *table, struct quiesce__buckets *arr
 	if (is_last) {
 		array->table = NULL;
 		/* BK3: release, pairs with BK3 in quiesce__buckets_of() */
-		quiesce_store_release(BK3, &table->array, no_array());
+		quiesce_store_release(BK3, &table->array, NULL);
 	}
 	if (!QUIESCE_MUTANT(table_end_unlocked))
 		quiesce__unlock(&array->lock);
@@ -330,7 +355,7 @@ struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table)
 
 	do /* BK3: acquire, pairs with BK3 in table_switch() */
 		array = quiesce_load_consume(BK3, &table->array);
-	while (array != no_array() && !take_away(table, array));
+	while (array && !take_away(table, array));
 	return array;
 }
 
@@ -338,7 +363,7 @@ void quiesce__table_release(struct quiesce__buckets *array)
 {
 	struct quiesce__buckets *next;
 
-	if (array == no_array())
+	if (!array)
 		return;
 	/* BK2: acquire, pairs with BK2 in resize() */
 	next = quiesce_load_consume(BK2, &array->next);

@@ -29,18 +29,6 @@ struct quiesce__buckets_kind {
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
 };
 
-/* What a table has before anything was put into it: lookups need not ask whether there is an array. */
-extern const struct quiesce__no_array {
-	struct quiesce__buckets array;
-	struct quiesce__bucket line;
-	uint64_t count;
-} quiesce__no_array;
-
-static inline struct quiesce__buckets *no_array(void)
-{
-	return (struct quiesce__buckets *)&quiesce__no_array.array;
-}
-
 static inline uint64_t lines_of(const struct quiesce__buckets *array)
 {
 	return array->mask / sizeof(struct quiesce__bucket) + 1;
@@ -67,6 +55,10 @@ void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buc
 /* The end of @table, in a section: take its array away, so that nobody moves anything in it; and give that back. */
 struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
 void quiesce__table_release(struct quiesce__buckets *array);
+/* False: it was not initialised, which has been reported as misuse of @call. */
+bool quiesce__table_usable(const struct quiesce__table *table, const char *call);
+/* For who puts something in: the seed, which is drawn if it was not. */
+uint64_t quiesce__seed_drawn(struct quiesce__table *table);
 /* Nothing was ever put into it. */
 bool quiesce__table_is_empty(const struct quiesce__table *table);
 

@@ -318,7 +318,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 
 int quiesce__first_array(struct quiesce__table *table)
 {
-	struct quiesce__buckets *none = no_array();
+	struct quiesce__buckets *none = NULL;
 	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
 	struct quiesce__buckets *fresh = quiesce__array_new(table, lines);
 
@@ -391,7 +391,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
-	if (array == no_array()) {
+	if (!array) {
 		result = quiesce__first_array(table);
 		result = result ? result : 1;
 	/* BK2: acquire, pairs with BK2 in resize() */
@@ -417,6 +417,8 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 	uint32_t turn = 0;
 	int result;
 
+	if (!quiesce__table_usable(table, "reserve"))
+		return -EINVAL;
 	while (lines <= MAX_LINES && quiesce__room_of(table, lines) < nr)
 		lines *= 2;
 	if (lines > MAX_LINES)

@@ -38,6 +38,8 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 		return false;
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
+	if (!array)
+		return false;
 	for (;;) {
 		mask |= array->mask;
 		line = quiesce__bucket_in(array, hash);
@@ -110,7 +112,7 @@ void quiesce__table_stats(const struct quiesce__table *table, struct quiesce_tab
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
-	while (array != no_array() && array) {
+	while (array) {
 		stats_of_array(table, array, ret);
 		/* BK2: acquire, pairs with BK2 in resize() */
 		array = quiesce_load_consume(BK2, &array->next);

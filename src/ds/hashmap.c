@@ -130,7 +130,7 @@ static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, 
 
 static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
 {
-	return quiesce_hash_u64(key, table->seed);
+	return quiesce_hash_u64(key, quiesce__seed_of(table));
 }
 
 /* Take what of the bucket was copied so far out again: all before word @end. */
@@ -179,7 +179,7 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 	return nr;
 }
 
-static const struct quiesce__buckets_kind kind = {
+const struct quiesce__buckets_kind quiesce__hashmap_kind = {
 	.slots = QUIESCE_MAP_SLOTS,
 	.fill = HASHMAP_FILL,
 	.extra_shift = HASHMAP_EXTRA_SHIFT,
@@ -193,7 +193,7 @@ static const struct quiesce__buckets_kind kind = {
 
 int quiesce_hashmap_init_seeded(struct hashmap *map, uint64_t seed)
 {
-	quiesce__table_init(&map->table, &kind, seed);
+	quiesce__table_init(&map->table, &quiesce__hashmap_kind, seed);
 	return 0;
 }
 
@@ -222,10 +222,10 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t other = 0;
-	int err = value ? -EAGAIN : -EINVAL;
+	int err = value && quiesce__table_usable(&map->table, "hashmap_insert") ? -EAGAIN : -EINVAL;
 
 	while (err == -EAGAIN) {
-		err = quiesce__update_begin(&map->table, &u, hash_of(&map->table, key));
+		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));
 		if (err)
 			break;
 		err = insert_locked(&u, key, value, keep, &other);
@@ -257,7 +257,8 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 	uint64_t found = 0;
 	unsigned int i;
 
-	if (quiesce__table_is_empty(&map->table) || quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
+	if (!quiesce__table_usable(&map->table, "hashmap_remove") || quiesce__table_is_empty(&map->table) ||
+	    quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
 		return 0;
 	line = find(u.line, key, &i);
 	if (line && (!old || word_at(line, i + 1) == old)) {

@@ -59,7 +59,7 @@ static const struct hashtable_type *type_of(const struct quiesce__table *table)
 
 static uint64_t hash_of(const struct quiesce__table *table, const void *object)
 {
-	return type_of(table)->hash(type_of(table)->key(object), table->seed);
+	return type_of(table)->hash(type_of(table)->key(object), quiesce__seed_of(table));
 }
 
 /* ---- a bucket, under its lock ---- */
@@ -203,7 +203,7 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 	return nr;
 }
 
-static const struct quiesce__buckets_kind kind = {
+const struct quiesce__buckets_kind quiesce__hashtable_kind = {
 	.slots = HASHTABLE_SLOTS,
 	.fill = HASHTABLE_FILL,
 	.extra_shift = HASHTABLE_EXTRA_SHIFT,
@@ -217,7 +217,7 @@ static const struct quiesce__buckets_kind kind = {
 
 int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
 {
-	quiesce__table_init(&ht->table, &kind, seed);
+	quiesce__table_init(&ht->table, &quiesce__hashtable_kind, seed);
 	ht->table.type = type;
 	return 0;
 }
@@ -252,9 +252,9 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 	uint64_t hash;
 	int err;
 
-	if (quiesce_unlikely(!is_object((uintptr_t)object)))
+	if (quiesce_unlikely(!is_object((uintptr_t)object)) || !quiesce__table_usable(&ht->table, "hashtable_insert"))
 		return -EINVAL;
-	hash = hash_of(&ht->table, object);
+	hash = type_of(&ht->table)->hash(type_of(&ht->table)->key(object), quiesce__seed_drawn(&ht->table));
 	do {
 		err = quiesce__update_begin(&ht->table, &u, hash);
 		if (err)
@@ -310,7 +310,7 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	uint64_t hash;
 
-	if (!is_object((uintptr_t)fresh))
+	if (!is_object((uintptr_t)fresh) || !quiesce__table_usable(&ht->table, "hashtable_replace"))
 		return -EINVAL;
 	hash = hash_of(&ht->table, fresh);
 	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
@@ -320,12 +320,16 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 
 int quiesce_hashtable_remove(struct hashtable *ht, void *object)
 {
+	if (!quiesce__table_usable(&ht->table, "hashtable_remove"))
+		return -EINVAL;
 	return change(ht, hash_of(&ht->table, object), object, NULL, NULL) ? 0 : -ENOENT;
 }
 
 void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 {
-	return change(ht, type_of(&ht->table)->hash(key, ht->table.seed), NULL, key, NULL);
+	if (!quiesce__table_usable(&ht->table, "hashtable_remove_key"))
+		return NULL;
+	return change(ht, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), NULL, key, NULL);
 }
 
 /* ---- going over all objects ---- */
@@ -368,11 +372,11 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 	struct quiesce__table_iter *iter = &it->iter;
 	void *object;
 
-	if (!iter->line && !iter->end) {
+	if (!iter->line && !iter->end && !quiesce__table_is_empty(&ht->table)) {
 		uint64_t header;
 
 		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
-						  type_of(&ht->table)->hash(key, ht->table.seed), &header);
+						  type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), &header);
 		iter->index = 1;
 		iter->end = true;
 	}

@@ -44,6 +44,7 @@ union table {
 	struct quiesce__table table;
 };
 extern union table *world_table;
+#define WORLD_SEED 1 /* 0 stands for none */
 extern const struct hashtable_type world_type;
 extern int world_successes; /* so many of the next allocations succeed in any case, */
 extern int world_failures;  /* and so many of those that follow fail */

@@ -69,10 +69,11 @@ void world_begin(enum world_kind kind, size_t nr)
 	world_kind = kind;
 	world_table = platform_lines_get(sizeof(*world_table));
 	if (kind == MAP)
-		hashmap_init_seeded(&world_table->map, 0);
+		hashmap_init_seeded(&world_table->map, WORLD_SEED);
 	else
-		hashtable_init_seeded(&world_table->ht, &world_type, 0);
-	sim_assert(quiesce__table_reserve(&world_table->table, nr) == 0);
+		hashtable_init_seeded(&world_table->ht, &world_type, WORLD_SEED);
+	if (nr)
+		sim_assert(quiesce__table_reserve(&world_table->table, nr) == 0);
 	world_table->table.min_lines = 1;
 }
 
@@ -101,7 +102,7 @@ int world_key(int owner, unsigned int bucket, int like)
 	}
 	do
 		last++;
-	while ((quiesce_hash_u64(last, 0) >> 6 & 15) != bucket); /* bits 0 to 5 choose no bucket */
+	while ((quiesce_hash_u64(last, WORLD_SEED) >> 6 & 15) != bucket); /* bits 0 to 5 choose no bucket */
 	return add_key(owner, last);
 }
 

@@ -71,7 +71,7 @@ static void setup_walk_lines(void)
 /* 0 is the key of every place that nobody has had. */
 static void setup_zero(void)
 {
-	unsigned int bucket = quiesce_hash_u64(0, 0) >> 6 & 15;
+	unsigned int bucket = quiesce_hash_u64(0, WORLD_SEED) >> 6 & 15;
 	int nr = sim_random(4);
 
 	world_begin(MAP, 16);
@@ -85,11 +85,37 @@ static void setup_zero(void)
 	world_readers();
 }
 
+/* The first two who put something in, at the same time. */
+static void fill(void *from)
+{
+	intptr_t i = (intptr_t)from;
+
+	world_insert(key[i]);
+	world_set(key[i]);
+	world_insert(key[i + 1]);
+	world_remove(key[i]);
+	world_insert(key[i]);
+}
+
+static void setup_static(void)
+{
+	world_begin(MAP, sim_random(2) ? 16 : 0);
+	/* Room may have been reserved before. */
+	world_table->table.seed = ((struct hashmap)HASHMAP_INIT).table.seed;
+	sim_assert(world_table->table.kind == ((struct hashmap)HASHMAP_INIT).table.kind);
+	for (int i = 0; i < 4; i++)
+		key[i] = world_key(i / 2, 0, -1);
+	world_spawn(fill, (void *)0, "owner");
+	world_spawn(fill, (void *)2, "owner");
+	world_readers();
+}
+
 const struct sim_scenario hashmap_scenarios[] = {
 	{ "map_place", "a key is written where another one was", setup_place, NULL, "a lookup of a key that is being changed" },
 	{ "map_walk_place", "iterations meanwhile", setup_walk_place, NULL, "a key that is not visited" },
 	{ "map_lines", "a full line is continued", setup_lines, NULL, "a lookup of a key that is being changed" },
 	{ "map_walk_lines", "iterations meanwhile", setup_walk_lines, NULL, "a key that is not visited" },
+	{ "map_static", "the first two put something in at once", setup_static, NULL, NULL },
 	{ "map_zero", "the key 0 in all places", setup_zero, NULL, "a lookup of a key that is being changed" },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

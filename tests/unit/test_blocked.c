@@ -175,6 +175,7 @@ static void callbacks_that_do_not_block_make_no_threads(void **state)
 	wait_until(nr_helpers() == 1);
 }
 
+#if !QUIESCE_TSAN
 static void goes_on(void)
 {
 	flag_set(&go);
@@ -198,6 +199,7 @@ static void a_child_goes_on(void **state)
 	flag_set(&go);
 	end(2);
 }
+#endif
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable_ends.c - how large a hashtable becomes and how small again, what an iteration meets, what is left at the end. */
+/* test_hashtable_ends.c - tables that begin statically; how large one becomes and how small again; iterations; what is left. */
 #include "tables.h"
 
 static void must_be_empty(struct hashtable *ht)
@@ -7,6 +7,76 @@ static void must_be_empty(struct hashtable *ht)
 	assert_int_equal(hashtable_count(ht), 0);
 	assert_int_equal(table_seen(ht), 0);
 	assert_null(table_find(ht, 0));
+}
+
+/* ---- beginnings ---- */
+
+static struct hashtable zero;
+static struct object one = { .key = 1 };
+
+static void tell_of_an_insert(void)
+{
+	hashtable_insert(&zero, &one);
+}
+
+static void tell_of_a_remove(void)
+{
+	hashtable_remove(&zero, &one);
+}
+
+static void tables_are_initialised_statically(void **state)
+{
+	static struct hashtable ht = HASHTABLE_INIT(&object_type);
+	void (*const tells[])(void) = { tell_of_an_insert, tell_of_a_remove };
+	struct outcome o;
+
+	(void)state;
+	assert_null(table_find(&ht, 1));
+	assert_int_equal(hashtable_remove(&ht, &one), -ENOENT);
+	assert_int_equal(hashtable_insert(&ht, &one), 0);
+	assert_ptr_equal(table_find(&ht, 1), &one);
+	assert_int_not_equal(ht.table.seed, 0);
+	hashtable_destroy(&ht, NULL, NULL);
+	assert_null(table_find(&ht, 1));
+	assert_null(table_find(&zero, 1));
+	for (int i = 0; i < 2; i++) {
+		in_child(tells[i], &o);
+		assert_true(WIFSIGNALED(o.status) && WTERMSIG(o.status) == SIGABRT);
+		assert_non_null(strstr(o.text, "on a table that was not initialised"));
+	}
+}
+
+static struct hashmap zero_map;
+
+static void tell_of_a_map_that_is_zero(void)
+{
+	hashmap_insert(&zero_map, 1, 1, NULL);
+}
+
+static void maps_are_initialised_statically(void **state)
+{
+	static struct hashmap map[2] = { HASHMAP_INIT, HASHMAP_INIT };
+	struct outcome o;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(map_find(&map[i], 1), 0);
+		assert_int_equal(hashmap_count(&map[i]), 0);
+		assert_int_equal(hashmap_remove(&map[i], 1), 0);
+		assert_int_equal(map[i].table.seed, 0);
+		assert_int_equal(hashmap_insert(&map[i], 1, 2, NULL), 0);
+		assert_int_equal(map_find(&map[i], 1), 2);
+		assert_int_equal(hashmap_reserve(&map[i], 100), 0);
+		assert_int_equal(map_find(&map[i], 1), 2);
+	}
+	assert_int_not_equal(map[0].table.seed, map[1].table.seed);
+	for (int i = 0; i < 2; i++)
+		hashmap_destroy(&map[i]);
+	assert_int_equal(map_find(&zero_map, 0), 0);
+	assert_int_equal(hashmap_count(&zero_map), 0);
+	in_child(tell_of_a_map_that_is_zero, &o);
+	assert_true(WIFSIGNALED(o.status) && WTERMSIG(o.status) == SIGABRT);
+	assert_non_null(strstr(o.text, "hashmap_insert() on a table that was not initialised"));
 }
 
 /* ---- sizes ---- */
@@ -316,6 +386,8 @@ static void found_by_hazard_pointer(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(tables_are_initialised_statically),
+		TEST(maps_are_initialised_statically),
 		TEST(grows_and_becomes_small_again),
 		TEST(stays_as_it_is_under_churn),
 		TEST(reserve),

@@ -57,8 +57,8 @@ struct quiesce__buckets_kind;
 
 /* What every table begins with; the first line is all that lookups read. */
 struct quiesce__table {
-	struct quiesce__buckets *array; /* never NULL */
-	uint64_t seed;
+	struct quiesce__buckets *array; /* NULL: there is nothing in it */
+	uint64_t seed;                  /* 0: it is drawn by the first who puts something in */
 	const struct quiesce__buckets_kind *kind;
 	const void *type; /* of a hashtable, the caller's */
 	uint64_t min_lines;
@@ -66,6 +66,8 @@ struct quiesce__table {
 	uint64_t failures; /* of the heap */
 	uint64_t reserved;
 };
+
+#define QUIESCE__TABLE_INIT(kind, type) { NULL, 0, &(kind), (type), 1, 0, 0, 0 }
 
 struct quiesce_table_stats {
 	uint64_t elements;
@@ -98,7 +100,13 @@ QUIESCE_FAST void quiesce__iter_begin(struct quiesce__table_iter *iter)
 	iter->partly = iter->end = false;
 }
 
-/* The array that lookups begin with. */
+/* For a lookup.  One that sees 0 and then objects takes place before the seed was drawn, when the table was empty. */
+QUIESCE_FAST uint64_t quiesce__seed_of(const struct quiesce__table *table)
+{
+	return quiesce_load_relaxed(&table->seed); /* Relaxed: as above; and whoever knows of an object sees its seed. */
+}
+
+/* The array that lookups begin with; NULL: there is nothing in the table. */
 QUIESCE_FAST const struct quiesce__buckets *quiesce__buckets_of(const struct quiesce__table *table)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
@@ -116,12 +124,15 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_look(const struct qui
 	return line;
 }
 
-/* The same, wherever the bucket has moved to from @array. */
+/* The same, wherever the bucket has moved to from @array; NULL if that is. */
 QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct quiesce__buckets *array, uint64_t hash,
 								uint64_t *ret_header)
 {
 	const struct quiesce__bucket *line;
 
+	*ret_header = 0;
+	if (!array)
+		return NULL;
 	while ((line = quiesce__bucket_look(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
 	return line;

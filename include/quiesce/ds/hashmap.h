@@ -62,6 +62,8 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 	uint64_t header;
 	const struct quiesce__bucket *line = quiesce__bucket_find(array, hash, &header);
 
+	if (quiesce_unlikely(!line))
+		return 0;
 	for (;;) {
 		uint64_t i = quiesce__map_place(line, key);
 
@@ -93,12 +95,15 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
  * Context: a read-side section; signal handlers.  Never waits; it looks again if a key was written into the very line meanwhile. */
 QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 {
-	uint64_t hash = quiesce_hash_u64(key, map->table.seed), header;
+	uint64_t hash = quiesce_hash_u64(key, quiesce__seed_of(&map->table)), header;
 	const struct quiesce__buckets *array = quiesce__buckets_of(&map->table);
-	const struct quiesce__bucket *line = quiesce__bucket_look(array, hash, &header);
+	const struct quiesce__bucket *line;
 	uint64_t i;
 
 	/* What is rare is not in line: see quiesce/ds/tagged.h. */
+	if (quiesce_unlikely(!array))
+		return quiesce__hashmap_search(array, hash, key);
+	line = quiesce__bucket_look(array, hash, &header);
 	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
 		return quiesce__hashmap_search(array, hash, key);
 	i = quiesce__map_place(line, key);
@@ -128,6 +133,12 @@ QUIESCE_API uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key);
 QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value);
 QUIESCE_API void quiesce_hashmap_destroy(struct hashmap *map);
 QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value);
+
+extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
+
+/* static struct hashmap map = HASHMAP_INIT: as hashmap_init().  The seed is drawn when something is put in for the first time.
+ * In a map that is zero instead lookups find nothing, and updates report it (-EINVAL). */
+#define HASHMAP_INIT { QUIESCE__TABLE_INIT(quiesce__hashmap_kind, NULL) }
 
 /** hashmap_init - an empty map with a random seed.  Allocates nothing.  Return: 0. */
 static inline int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }

@@ -70,7 +70,7 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const s
 	uint64_t header;
 	const struct quiesce__bucket *line = quiesce__bucket_find(array, hash, &header);
 
-	for (;;) {
+	while (line) {
 		uintptr_t word;
 
 		for (quiesce__table_match_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
@@ -84,11 +84,11 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const s
 		if (quiesce_likely(!(word & QUIESCE_TABLE_LINK)))
 			return NULL;
 		line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
-		if (!line)
-			return NULL;
-		/* BK1: acquire, pairs with BK1 in put() */
-		header = quiesce_load_acquire(BK1, &line->word[0]);
+		if (line)
+			/* BK1: acquire, pairs with BK1 in put() */
+			header = quiesce_load_acquire(BK1, &line->word[0]);
 	}
+	return NULL;
 }
 
 /* A lookup as it goes as a rule.  The others go on in a function of their own, and do not come back: a call or a loop in the midst of
@@ -103,12 +103,14 @@ struct quiesce__hashtable_way {
 QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 					 struct quiesce__hashtable_way *way)
 {
-	uint64_t hash = way->hash = type->hash(key, ht->table.seed), header;
+	uint64_t hash = way->hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
 	const struct quiesce__bucket *line;
 	quiesce__table_match_t match;
 	uintptr_t word;
 
 	way->array = quiesce__buckets_of(&ht->table);
+	if (quiesce_unlikely(!way->array))
+		return false;
 	line = quiesce__bucket_look(way->array, hash, &header);
 	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
 		return false;
@@ -131,14 +133,14 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(
 										const struct hashtable_type *type,
 										const void *key, hazptr_t *slot, size_t offset)
 {
-	uint64_t hash = type->hash(key, ht->table.seed), header;
+	uint64_t hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
 	const struct quiesce__bucket *first, *line;
 	void *object = NULL;
 	uintptr_t word;
 
 	rcu_read_lock();
 	line = first = quiesce__bucket_find(quiesce__buckets_of(&ht->table), hash, &header);
-	for (quiesce__table_match_t match = quiesce__table_match(header, hash);;) {
+	for (quiesce__table_match_t match = quiesce__table_match(header, hash); line;) {
 		if (!match) {
 			/* HT1: acquire, pairs with HT1 in publish() */
 			word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
@@ -183,12 +185,17 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(
 QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 						hazptr_t *slot, size_t offset, void **ret_object)
 {
-	uint64_t hash = type->hash(key, ht->table.seed), header;
-	const struct quiesce__bucket *line = quiesce__bucket_look(quiesce__buckets_of(&ht->table), hash, &header);
-	quiesce__table_match_t match = quiesce__table_match(header, hash);
+	uint64_t hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
+	const struct quiesce__buckets *array = quiesce__buckets_of(&ht->table);
+	const struct quiesce__bucket *line;
+	quiesce__table_match_t match;
 	const uint64_t *place;
 	uintptr_t word;
 
+	if (quiesce_unlikely(!array))
+		return false;
+	line = quiesce__bucket_look(array, hash, &header);
+	match = quiesce__table_match(header, hash);
 	if (quiesce_unlikely(!match))
 		return false;
 	place = &line->word[quiesce__table_word(match)];
