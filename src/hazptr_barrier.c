@@ -135,26 +135,42 @@ static bool any_barriers(void)
 	return any;
 }
 
-/* Everything, whoever waits for it: for a wait that ends.  What callbacks retire is swept at once. */
+/* One sweep of everything, also of what callbacks retire.  True: nothing is left; false at @deadline, too. */
+static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
+{
+	bool done;
+
+	*ret_ran = 0;
+	if (!quiesce__sweep_begin(deadline))
+		return false;
+	*ret_ran = quiesce__sweep.ran;
+	done = sweep_all(deadline) && !quiesce__sweep.kept;
+	*ret_ran = quiesce__sweep.ran - *ret_ran;
+	quiesce__sweep_end();
+	return done && !any_barriers();
+}
+
+/* For a wait that ends. */
 static bool poll_until(uint64_t deadline)
 {
 	for (;;) {
-		uint64_t ran;
 		uint32_t never = 0;
-		bool done;
+		uint64_t ran;
 
-		if (!quiesce__sweep_begin(deadline))
+		if (sweep_once(deadline, &ran))
+			return true;
+		if (platform_now_ns() >= deadline)
 			return false;
-		ran = quiesce__sweep.ran;
-		done = sweep_all(deadline) && !quiesce__sweep.kept;
-		ran = quiesce__sweep.ran - ran;
-		quiesce__sweep_end();
-		done = done && !any_barriers();
-		if (done || platform_now_ns() >= deadline)
-			return done;
 		if (!ran)
 			platform_futex_wait(&never, 0, POLL_NS);
 	}
+}
+
+/* Objects may have come while their queue was drained. */
+static void tell_if_left(void)
+{
+	if (quiesce__hazptr_left())
+		quiesce__sweep_tell(QUIESCE_SWEEPS_LATER);
 }
 
 bool quiesce__hazptr_barrier_until(uint64_t deadline)
@@ -165,20 +181,36 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 		done = poll_until(deadline);
 	else
 		barrier();
-	if (quiesce__hazptr_left()) /* objects may have come while their queue was drained */
-		quiesce__sweep_tell(QUIESCE_SWEEPS_LATER);
+	tell_if_left();
 	return done;
+}
+
+static bool barrier_is_misuse(const char *call)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
+		return false;
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s() inside a callback would wait for itself", call);
+	return true;
 }
 
 void quiesce_hazptr_barrier(void)
 {
-	quiesce__init();
-	quiesce__fork_check();
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "hazptr_barrier() inside a callback would wait for itself");
-		return;
-	}
-	quiesce__hazptr_barrier_until(0);
+	if (!barrier_is_misuse("hazptr_barrier"))
+		quiesce__hazptr_barrier_until(0);
+}
+
+bool quiesce_hazptr_try_barrier(void)
+{
+	uint64_t ran;
+	bool done;
+
+	if (barrier_is_misuse("hazptr_try_barrier"))
+		return false;
+	done = sweep_once(0, &ran);
+	tell_if_left();
+	return done;
 }
 
 /* Under the list's lock: the lists of barriers that are the parent's are left behind.  In a forked child. */

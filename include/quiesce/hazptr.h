@@ -277,6 +277,7 @@ struct hazptr_head {
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
 QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
 QUIESCE_API void quiesce_hazptr_barrier(void);
+QUIESCE_API bool quiesce_hazptr_try_barrier(void);
 
 /** call_hazptr - call @func(@head) once no slot protects @head.
  * @head: in the object, which readers can no longer find.  Not NULL (reported).
@@ -343,6 +344,14 @@ static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(str
  * Context: may sleep; not in a callback (reported, aborts); not while the caller protects one of them (a
  *   deadlock, which the stall report tells of).  May create the helper thread. */
 static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
+
+/** hazptr_try_barrier - the same, but leave alone what is protected.
+ *
+ * Of what was retired before the call only objects are left that were protected when it looked, by the caller perhaps, and
+ * what another thread's hazptr_barrier() has in hand; they are reclaimed as ever.
+ * Context: as hazptr_barrier(); waits for no protection, but for callbacks that other threads are running.
+ * Return: true: nothing is left; false: something is.  In a callback false, and it is reported. */
+static inline bool hazptr_try_barrier(void) { return quiesce_hazptr_try_barrier(); }
 
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 

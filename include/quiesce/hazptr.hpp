@@ -18,7 +18,7 @@
  *
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
  * bound are those of hazptr.h.  Extensions, each marked so: retire_to_worker(), hazard_pointer_cohort, retire() into
- * one, hazard_pointer_clean_up().  docs/cpp.md has what is ours to choose.
+ * one, hazard_pointer_clean_up(), hazard_pointer_try_clean_up(), hazard_pointer_array.  docs/cpp.md has what is ours to choose.
  *
  * What a slot holds is the address of the object's hazptr_head, which is the first thing in its base.
  * There is no logic here: everything is an inline or a call of hazptr.h.
@@ -51,7 +51,7 @@ template<class T, class D = std::default_delete<T>> class hazard_pointer_obj_bas
 class hazard_pointer;
 class hazard_pointer_cohort;
 
-hazard_pointer make_hazard_pointer();
+[[nodiscard]] hazard_pointer make_hazard_pointer();
 void swap(hazard_pointer &, hazard_pointer &) noexcept;
 void make_hazard_pointer_batch(std::span<hazard_pointer>);
 void clear_hazard_pointer_batch(std::span<hazard_pointer>) noexcept;
@@ -184,10 +184,10 @@ public:
 		return *this;
 	}
 
-	bool empty() const noexcept { return !slot; }
+	[[nodiscard]] bool empty() const noexcept { return !slot; }
 
 	/* raw: the parameter's type is the standard's. */
-	template<class T> [[gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
+	template<class T> [[nodiscard, gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
 	{
 		T *ptr;
 
@@ -198,7 +198,7 @@ public:
 	}
 
 	/* raw: as above. */
-	template<class T> [[gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
+	template<class T> [[nodiscard, gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
 		if (quiesce_likely(attempt(ptr, src)))
 			return true;
@@ -235,11 +235,12 @@ private:
 
 	friend hazard_pointer make_hazard_pointer();
 	friend void make_hazard_pointer_batch(std::span<hazard_pointer>);
+	template<std::size_t> friend class hazard_pointer_array;
 };
 
 /** make_hazard_pointer - a hazard_pointer that owns a slot.
  * Cost: as hazptr_alloc(NULL).  Throws: std::bad_alloc; a build without exceptions aborts. */
-[[gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
+[[nodiscard, gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
 {
 	hazptr_t *slot = ::hazptr_alloc(nullptr);
 
@@ -284,6 +285,33 @@ inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
 
 /* ---- extensions ---- */
 
+/** hazard_pointer_array - N hazard_pointers that are made and given back together, such as those of a walk.
+ *
+ * Cost: one call.  Throws: as make_hazard_pointer(). */
+template<std::size_t N> class hazard_pointer_array {
+public:
+	hazard_pointer_array()
+	{
+		hazptr_t *slots[N];
+
+		if (quiesce_unlikely(!::hazptr_alloc_batch(nullptr, slots, N)))
+			detail::throw_bad_alloc();
+		for (std::size_t i = 0; i < N; i++)
+			array[i] = hazard_pointer(slots[i], detail::hazard_access());
+	}
+	hazard_pointer_array(const hazard_pointer_array &) = delete;
+	hazard_pointer_array &operator=(const hazard_pointer_array &) = delete;
+
+	[[nodiscard]] hazard_pointer &operator[](std::size_t i) noexcept { return array[i]; }
+	[[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
+	hazard_pointer *begin() noexcept { return array; }
+	hazard_pointer *end() noexcept { return array + N; }
+
+private:
+	static_assert(N != 0);
+	hazard_pointer array[N];
+};
+
 /** hazard_pointer_cohort - objects that are retired together, and waited for together.
  *
  * Its destructor waits, as synchronize(), until everything that was retired into it has been reclaimed; so it may
@@ -312,6 +340,10 @@ template<class T, class D> void hazard_pointer_obj_base<T, D>::retire(hazard_poi
 
 /** hazard_pointer_clean_up - wait until everything that was retired before the call has been reclaimed: hazptr_barrier(). */
 inline void hazard_pointer_clean_up() noexcept { ::hazptr_barrier(); }
+
+/** hazard_pointer_try_clean_up - the same, but leave alone what is protected, by the caller too: hazptr_try_barrier().
+ * Return: true: nothing is left. */
+inline bool hazard_pointer_try_clean_up() noexcept { return ::hazptr_try_barrier(); }
 
 } // namespace quiesce
 

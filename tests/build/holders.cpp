@@ -33,7 +33,7 @@ SHOWN quiesce::rcu_domain *domain_of_two();
 quiesce::hazard_pointer made_in_two(const std::atomic<node *> &src)
 {
 	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
-	h.protect(src);
+	(void)h.protect(src);
 	return h;
 }
 void ended_in_two(quiesce::hazard_pointer) {}

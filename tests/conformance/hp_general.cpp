@@ -31,7 +31,7 @@ TEST("an epoch ends where the next begins")
 	std::atomic<tracked *> src(a);
 	impl::hazard_pointer h = impl::make_hazard_pointer();
 
-	h.protect(src);
+	(void)h.protect(src);
 	src = b;
 	CHECK(h.protect(src) == b);
 	a->retire();
@@ -52,7 +52,7 @@ TEST("several hazard pointers of one object: the last one counts")
 
 	impl::make_hazard_pointer_batch(h);
 	for (auto &each : h)
-		each.protect(src);
+		(void)each.protect(src);
 	src = nullptr;
 	object->retire();
 	for (int i : { 1, 0 }) {
@@ -71,7 +71,7 @@ TEST("a protection that lasts delays its own object only")
 	impl::hazard_pointer h = impl::make_hazard_pointer();
 	std::vector<tracked *> others;
 
-	h.protect(src);
+	(void)h.protect(src);
 	held->retire();
 	for (int i = 0; i < 3000; i++) {
 		others.push_back(new_tracked());
@@ -235,7 +235,7 @@ TEST("a protection outlives the thread that began it")
 
 	std::thread([&] {
 		h = impl::make_hazard_pointer();
-		h.protect(src);
+		(void)h.protect(src);
 	}).join();
 	src = nullptr;
 	object->retire();
@@ -252,7 +252,7 @@ TEST("what a thread leaves behind is reclaimed, or kept while protected")
 	std::atomic<tracked *> src(held);
 	impl::hazard_pointer h = impl::make_hazard_pointer();
 
-	h.protect(src);
+	(void)h.protect(src);
 	std::thread([&] {
 		left->retire();
 		held->retire();
@@ -270,7 +270,7 @@ struct at_exit {
 	impl::hazard_pointer h = impl::make_hazard_pointer();
 	std::atomic<tracked *> src{ new_tracked(1) };
 
-	at_exit() { h.protect(src); }
+	at_exit() { (void)h.protect(src); }
 	~at_exit()
 	{
 		tracked *object = src.load();

@@ -54,7 +54,7 @@ TEST("a move keeps the epoch")
 	std::atomic<tracked *> src(object);
 	holder a = impl::make_hazard_pointer(), c;
 
-	a.protect(src);
+	(void)a.protect(src);
 	holder b(std::move(a));
 	c = std::move(b);
 	holder &self = c;
@@ -73,9 +73,9 @@ TEST("assignment ends the epoch of what was owned, and keeps that of the new one
 	std::atomic<tracked *> src(old);
 	holder a = impl::make_hazard_pointer(), b = impl::make_hazard_pointer();
 
-	a.protect(src);
+	(void)a.protect(src);
 	src = fresh;
-	b.protect(src);
+	(void)b.protect(src);
 	src = nullptr;
 	a = std::move(b);
 	old->retire();
@@ -93,7 +93,7 @@ TEST("the destructor ends the epoch")
 
 	{
 		holder h = impl::make_hazard_pointer();
-		h.protect(src);
+		(void)h.protect(src);
 		object->retire();
 		retire_much();
 		CHECK(!object->dead());

@@ -35,20 +35,20 @@ BASES = [  # title, a class that is not protectable for a reason; B: the templat
 ]
 CASES = [
     (f"protect() of a class {title}", HNODE + text.replace("B<", "impl::hazard_pointer_obj_base<"),
-     "std::atomic<good *> a; h.protect(a);", "std::atomic<bad *> a; h.protect(a);", HP)
+     "std::atomic<good *> a; (void)h.protect(a);", "std::atomic<bad *> a; (void)h.protect(a);", HP)
     for title, text in BASES
 ] + [
     (f"reset_protection() with a class {title}", HNODE + text.replace("B<", "impl::hazard_pointer_obj_base<"),
      "h.reset_protection(static_cast<const good *>(nullptr));", "h.reset_protection(static_cast<const bad *>(nullptr));", HP)
     for title, text in BASES[1:8:3]
 ] + [
-    ("protect() of no class", HNODE, "std::atomic<good *> a; h.protect(a);", "std::atomic<int *> a; h.protect(a);", HP),
+    ("protect() of no class", HNODE, "std::atomic<good *> a; (void)h.protect(a);", "std::atomic<int *> a; (void)h.protect(a);", HP),
     ("protect() of an incomplete class", "struct later; struct complete : impl::hazard_pointer_obj_base<complete> {};",
-     "std::atomic<complete *> a; h.protect(a);", "std::atomic<later *> a; h.protect(a);", "incomplete"),
-    ("try_protect() with a pointer of another type", HNODE, "std::atomic<good *> a; good *p = nullptr; h.try_protect(p, a);",
-     "std::atomic<good *> a; void *p = nullptr; h.try_protect(p, a);", ""),
-    ("protect() by a constant hazard_pointer", HNODE, "std::atomic<good *> a; h.protect(a);",
-     "std::atomic<good *> a; std::as_const(h).protect(a);", ""),
+     "std::atomic<complete *> a; (void)h.protect(a);", "std::atomic<later *> a; (void)h.protect(a);", "incomplete"),
+    ("try_protect() with a pointer of another type", HNODE, "std::atomic<good *> a; good *p = nullptr; (void)h.try_protect(p, a);",
+     "std::atomic<good *> a; void *p = nullptr; (void)h.try_protect(p, a);", ""),
+    ("protect() by a constant hazard_pointer", HNODE, "std::atomic<good *> a; (void)h.protect(a);",
+     "std::atomic<good *> a; (void)std::as_const(h).protect(a);", ""),
     ("a copy of a hazard_pointer", "", "impl::hazard_pointer k(std::move(h));", "impl::hazard_pointer k(h);", ""),
     ("a copying assignment of a hazard_pointer", "", "impl::hazard_pointer k; k = std::move(h);",
      "impl::hazard_pointer k; k = h;", ""),

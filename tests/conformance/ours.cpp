@@ -40,6 +40,50 @@ TEST("hazard_pointer_clean_up() reclaims everything of before")
 	CHECK(ended == 101);
 }
 
+TEST("hazard_pointer_try_clean_up() leaves alone what the caller protects")
+{
+	std::atomic<node *> place{ new node };
+	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
+
+	ended = 0;
+	(void)h.protect(place);
+	place.exchange(nullptr)->retire();
+	(new node)->retire_to_worker();
+	CHECK_STATIC(noexcept(quiesce::hazard_pointer_try_clean_up()));
+	CHECK(!quiesce::hazard_pointer_try_clean_up());
+	CHECK(ended == 1);
+	h.reset_protection();
+	CHECK(quiesce::hazard_pointer_try_clean_up());
+	CHECK(ended == 2);
+}
+
+TEST("hazard_pointer_array: slots that are made in one go")
+{
+	std::atomic<node *> place[20];
+
+	ended = 0;
+	{
+		quiesce::hazard_pointer_array<20> h;
+		std::size_t i = 0;
+
+		CHECK(h.size() == 20);
+		for (quiesce::hazard_pointer &one : h) {
+			CHECK(!one.empty());
+			place[i] = new node;
+			(void)one.protect(place[i]);
+			CHECK(&one == &h[i]);
+			i++;
+		}
+		for (auto &p : place)
+			p.exchange(nullptr)->retire();
+		CHECK(!quiesce::hazard_pointer_try_clean_up());
+		CHECK(ended == 0);
+	}
+	CHECK(quiesce::hazard_pointer_try_clean_up());
+	CHECK(ended == 20);
+	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::hazard_pointer_array<2>>);
+}
+
 static thread_local bool retires;
 static std::atomic<int> ended_there;
 

@@ -43,6 +43,37 @@ static void setup_barriers(void)
 		sim_spawn(retire_and_wait, (void *)i, "waiter");
 }
 
+/* What the caller protects itself is left alone. */
+static void retire_and_try(void *place)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *mine[3] = { world_protect(slot, (intptr_t)place) };
+	uint64_t id[3];
+
+	for (int i = 0; i < 3; i++) {
+		mine[i] = world_replace((intptr_t)place);
+		id[i] = quiesce_load_relaxed(&mine[i]->id);
+		world_retire(mine[i], world_free_head);
+	}
+	if (hazptr_try_barrier())
+		sim_fail("nothing is left, and an object is protected");
+	sim_assert(!sim_obj_is_free(id[0]));
+	hazptr_clear(slot);
+	while (!hazptr_try_barrier())
+		platform_yield();
+	for (int i = 0; i < 3; i++)
+		sim_assert(sim_obj_is_free(id[i]));
+	hazptr_free(NULL, slot);
+}
+
+static void setup_try_barrier(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(retire_and_try, (void *)0, "waiter");
+	sim_spawn(sim_random(2) ? retire_and_try : retire_and_wait, (void *)1, "waiter");
+}
+
 static void setup_barriers_alone(void)
 {
 	setup_barriers();
@@ -400,6 +431,7 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(barrier, "hazptr_barrier(), and others retire"),
 	SCENARIO(full_barrier, "... without membarrier"),
 	SCENARIO(barriers, "three of them"),
+	SCENARIO(try_barrier, "hazptr_try_barrier() beside one's own protection"),
 	SCENARIO(barriers_alone, "... without a worker"),
 	SCENARIO(barrier_others, "what another thread has retired"),
 	SCENARIO(barrier_others_two, "... a batch of it"),

@@ -88,6 +88,23 @@ static void a_barrier_waits_for_what_everybody_retired(void **state)
 	hazptr_barrier();
 }
 
+static void a_barrier_that_is_tried_leaves_alone_what_is_protected(void **state)
+{
+	hazptr_t *slot = slot_with(NULL, p);
+
+	(void)state;
+	fresh(p);
+	fresh(q);
+	thing_retire(p);
+	in_thread(retire_in_thread, q);
+	assert_false(hazptr_try_barrier());
+	assert_int_equal(flag_get(&p->runs), 0);
+	assert_int_equal(flag_get(&q->runs), 1);
+	hazptr_free(NULL, slot);
+	assert_true(hazptr_try_barrier());
+	assert_int_equal(flag_get(&p->runs), 1);
+}
+
 static void a_barrier_waits_for_what_is_protected(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, p);
@@ -508,6 +525,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_barrier_waits_for_what_everybody_retired),
+		TEST(a_barrier_that_is_tried_leaves_alone_what_is_protected),
 		TEST(a_barrier_waits_for_what_is_protected),
 		TEST(a_barrier_waits_for_a_callback_that_runs),
 		TEST(barriers_at_once),

@@ -420,7 +420,8 @@ static void without_a_self_scan_the_thread_does_everything(void **state)
 	quiesce_set_skip_self_scan(0);
 	after = stats_now();
 	assert_int_equal(after.shazptr_blocked, before.shazptr_blocked + 20);
-	assert_int_equal(after.membarriers, before.membarriers + (is_light() ? 20 : 0));
+	assert_true(after.membarriers >= before.membarriers + (is_light() ? 20 : 0));
+	assert_true(after.membarriers <= before.membarriers + (is_light() ? 40 : 0)); /* a caller that finds it late looks, too */
 	assert_true(after.scans >= before.scans + 20);
 	assert_int_equal(after.scan_thread_running, 1);
 	synchronize_shazptr(p);

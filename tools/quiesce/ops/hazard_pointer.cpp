@@ -52,7 +52,7 @@ thread_local quiesce::hazard_pointer held;
 void section_lock()
 {
 	held = quiesce::make_hazard_pointer();
-	held.protect(hazard_target.ptr);
+	(void)held.protect(hazard_target.ptr);
 }
 
 void section_unlock()
@@ -66,7 +66,7 @@ OP_READ_OPS(hazard_pointer_reused, section_lock, section_unlock);
 /* A thread gets its line with its first slot. */
 void first_section()
 {
-	quiesce::make_hazard_pointer();
+	(void)quiesce::make_hazard_pointer();
 }
 
 constexpr op type(const char *name, const char *what, const op_read *read)
