@@ -105,7 +105,7 @@ static struct entry disown_one(void)
 void quiesce__held_thread_exit(void)
 {
 	static const char *const what[] = { "a percpu_rw_semaphore for reading", "a percpu_rw_semaphore for writing",
-					    "a section of a domain of SRCU" };
+					    "a section of a domain of SRCU", "a slot of hazptr_alloc()" };
 	struct entry e;
 
 	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: this thread's own entries are counted. */

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-enum quiesce__held_kind { QUIESCE_HELD_READ, QUIESCE_HELD_WRITE, QUIESCE_HELD_SRCU };
+enum quiesce__held_kind { QUIESCE_HELD_READ, QUIESCE_HELD_WRITE, QUIESCE_HELD_SRCU, QUIESCE_HELD_SLOT };
 
 /* The calling thread holds @object now, once more. */
 void quiesce__held_add(const void *object, enum quiesce__held_kind kind);

@@ -178,6 +178,17 @@ QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 	return true;
 }
 
+/* Debug builds keep account of who has taken which slot of hazptr.h, and report who exits with one. */
+QUIESCE_API void quiesce__slot_taken_debug(const void *slot);
+QUIESCE_API void quiesce__slot_given_back_debug(const void *slot);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__SLOT_TAKEN(slot) quiesce__slot_taken_debug(slot)
+#define QUIESCE__SLOT_GIVEN_BACK(slot) quiesce__slot_given_back_debug(slot)
+#else
+#define QUIESCE__SLOT_TAKEN(slot) ((void)(slot))
+#define QUIESCE__SLOT_GIVEN_BACK(slot) ((void)0)
+#endif
+
 QUIESCE_END_DECLS
 
 #endif

@@ -37,11 +37,9 @@
  * and as many as there are slots in use, have been retired and not yet reclaimed, however long a reader stays.  Not
  * covered: wildcards (shazptr.h), because while one is held nothing is reclaimed; and what does not fit, which is left
  * to the helper: where callbacks retire several objects each, slots protect thousands of objects of one thread, or a
- * cohort is retired into from callbacks only.
- * Of call_hazptr() there is no bound where the helper, one thread, cannot keep up with those who retire, because
- * nobody waits: quiesce_get_stats() has hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard
+ * cohort is retired into from callbacks only.  Of call_hazptr() there is none where the helper cannot keep up with those who
+ * retire, as nobody waits: quiesce_get_stats() has hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard
  * pointers or of RCU, delays the reclaiming of nothing but what it protects.
- *
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
  */
@@ -98,7 +96,7 @@ static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
 /** hazptr_alloc - take a slot.
  * @ctx: the context, NULL: the calling thread's own.
  *
- * The slot stays the caller's until hazptr_free(): take it once for many protections.
+ * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports who exits with one of its own.
  * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot before they
  *   return; one that is to stay is for hazptr_alloc_detached().
  * Cost: five instructions if the first slot is free; else a call.
@@ -112,17 +110,18 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 
 	/* SH2: acquire, pairs with SH2 in hazptr_free() */
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
-		return quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
-	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
+		slot = quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
+	QUIESCE__SLOT_TAKEN(ctx ? NULL : slot);
 	return slot;
 }
 
 /** hazptr_alloc_detached - take a slot from a pool that belongs to nobody.
  *
- * For a signal handler that does not free the slot before it returns, but hands it over.
- * (The code that it interrupted may be between finding a slot free and taking it.)
- * Cost: a call and a locked instruction.  Return: as hazptr_alloc(NULL). */
+ * For a signal handler that hands the slot over: what it interrupted may have found one free, and be about to take it.
+ * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
 static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
 
 /** hazptr_free - give a slot back; what it protected is protected no more.
@@ -137,6 +136,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 	(void)ctx;
 	if (quiesce_unlikely(!slot))
 		return;
+	QUIESCE__SLOT_GIVEN_BACK(slot);
 	/* Relaxed: who comes late is looked for again. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
 		quiesce__hazptr_free_slow(slot);

@@ -2,6 +2,7 @@
 /* test_held.c - what debug builds of programs know and tell: who holds which lock or domain, and who waits for itself. */
 #include "rwsems.h"
 
+#include <quiesce/hazptr.h>
 #include <quiesce/srcu.h>
 
 #if !defined(QUIESCE_DEBUG)
@@ -237,6 +238,37 @@ static void a_thread_that_ends_with_all_three(void **state)
 	synchronize_srcu(&domain);
 }
 
+/* ---- slots of hazard pointers ---- */
+
+static hazptr_t *slots[3];
+
+static void take_three(void *ctx)
+{
+	for (int i = 0; i < 3; i++)
+		slots[i] = hazptr_alloc(NULL);
+	hazptr_free(NULL, slots[1]);
+	assert_non_null(hazptr_alloc(ctx)); /* of a context, which has its own end */
+}
+
+static void a_thread_that_ends_with_slots(void **state)
+{
+	struct hazptr_context ctx;
+
+	(void)state;
+	nr_exits = 0;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	quiesce_set_misuse_hook(note_exit);
+	elsewhere(take_three, &ctx);
+	quiesce_set_misuse_hook(NULL);
+	assert_int_equal(nr_exits, 2);
+	assert_int_equal(told_of("slot of hazptr_alloc()", slots[0]), 1);
+	assert_int_equal(told_of("slot of hazptr_alloc()", slots[2]), 1);
+	hazptr_free(NULL, slots[0]);
+	hazptr_free(NULL, slots[2]);
+	hazptr_free(&ctx, ctx.slots);
+	cleanup_hazptr_context(&ctx);
+}
+
 static void ends_holding(void)
 {
 	int idx;
@@ -318,6 +350,7 @@ int main(int argc, char **argv)
 		TEST(deadlocks_are_told_before_they_begin),
 		TEST(a_hook_may_go_on),
 		TEST(a_thread_that_ends_with_all_three),
+		TEST(a_thread_that_ends_with_slots),
 		TEST(without_a_hook_it_is_only_said),
 		TEST(too_much_to_keep_account_of),
 		TEST(the_child_holds_what_its_thread_held),
