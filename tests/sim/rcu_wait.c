@@ -347,14 +347,18 @@ static void cookie_taker(void *unused)
 
 static void poller(void *unused)
 {
+	uint32_t never = 0;
+
 	(void)unused;
 	while (!quiesce_load_acquire(RU3, &asked))
 		platform_yield();
 	for (int i = 0; !poll_state_synchronize_rcu(cookie); i++) {
 		if (i == 20 && !start_it)
 			cond_synchronize_rcu(cookie);
-		else
+		else if (i < 20)
 			platform_yield();
+		else
+			platform_futex_wait(&never, 0, 1000000); /* the worker may sleep for a while */
 		sim_assert(i < 1000);
 	}
 	world_free(victim);

@@ -39,6 +39,7 @@ static inline void *user_main(void *arg)
 
 	if (!user_down(u)) {
 		flag_set(&u->refused);
+		wait_until(flag_get(&u->leave)); /* till then its stack is nobody else's: user_queued() compares addresses */
 		return NULL;
 	}
 	flag_set(&u->inside);
@@ -96,6 +97,8 @@ static inline void user_leave(struct user *u)
 
 static inline void user_is_refused(struct user *u)
 {
+	wait_until(flag_get(&u->refused) || flag_get(&u->inside));
+	flag_set(&u->leave);
 	pthread_join(u->thread, NULL);
 	assert_true(flag_get(&u->refused));
 	assert_false(flag_get(&u->inside));
