@@ -360,8 +360,6 @@ void quiesce__helper_fork_child(void)
 	quiesce__jobs_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS && !mine; i++)
 		mine = h->runner[i].by ? &h->runner[i] : NULL;
-	if (!h->runner[QUIESCE_NR_HELPERS].by)
-		h->stepper = NULL;
 	/* Who forks in a step goes on with it; then it leads. */
 	h->leader = mine;
 	h->watcher = NULL;

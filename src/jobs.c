@@ -260,7 +260,6 @@ static void step_all(struct quiesce_tls_v1 *self)
 	struct quiesce__runner *me = &h->runner[QUIESCE_NR_HELPERS];
 	struct quiesce__job *job;
 
-	h->stepper = me;
 	me->by = self;
 	self->state |= QUIESCE_TLS_HELPER;
 	quiesce__jobs_make_ready(0, true);
@@ -268,7 +267,6 @@ static void step_all(struct quiesce_tls_v1 *self)
 		quiesce__job_take_step(me, job);
 	self->state &= ~QUIESCE_TLS_HELPER;
 	me->by = NULL;
-	h->stepper = NULL;
 }
 
 bool quiesce__jobs_need_caller(void)
@@ -285,7 +283,7 @@ void quiesce__jobs_take_steps(void)
 	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__lock(&h->lock);
-	if (h->started == QUIESCE_HELPER_NONE && !h->stepper)
+	if (h->started == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_HELPERS].by)
 		step_all(self);
 	quiesce__unlock(&h->lock);
 }
@@ -313,8 +311,7 @@ void quiesce__jobs_fork_child(void)
 		runner->in_gate = 0;
 		if (runner->by == quiesce__self())
 			continue;
-		runner->by = NULL;
-		runner->job = NULL;
+		*runner = (struct quiesce__runner){ .callbacks_since = QUIESCE_MUTANT(helper_child_blocked) ? runner->callbacks_since : 0 };
 		if (!job)
 			continue;
 		job->in_step = false;

@@ -35,12 +35,12 @@ struct quiesce__helper {
 	uint32_t waiting; /* for that */
 	/* Threads. */
 	struct quiesce__runner *leader, *watcher; /* NULL: nobody */
-	struct quiesce__runner *stepper;          /* a caller that takes steps because there is no thread; NULL: nobody */
 	const void *starter; /* the thread that is STARTING the first one */
 	uint32_t nr;         /* threads that are there */
 	uint32_t coming;     /* that were started, and are not there yet */
 	uint32_t watch;      /* futex of the watcher */
-	struct quiesce__runner runner[QUIESCE_NR_HELPERS + 1]; /* the last is for a caller */
+	/* The last is for a caller that takes steps because there is no thread. */
+	struct quiesce__runner runner[QUIESCE_NR_HELPERS + 1];
 	/* Callers look at this all the time; it changes only when the first thread comes, the last goes, or none can be had. */
 	uint32_t started __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_HELPER_* */
 };

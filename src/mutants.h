@@ -164,6 +164,7 @@
 	X(helper_back_unwatched, "a thread that comes back from a step never watches") \
 	X(helper_blocks_unwatched, "who begins to run callbacks does not see that somebody watches") \
 	X(helper_start_unwatched, "who lists a job beside callbacks that run does not see that somebody watches") \
+	X(helper_child_blocked, "in a child, who takes the place of a thread whose callback blocked is taken to block") \
 	X(helper_stops_first, "who leads ends before who watches") \
 	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \

@@ -203,6 +203,9 @@ static void forks(void *unused)
 	sim_fork();
 	quiesce__fork_child();
 	work[A]->in_step = work[C]->in_step = 0; /* those of threads that are gone */
+	/* Who takes their places, and sleeps, is not to be taken for one whose callback blocks. */
+	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+		sim_assert(!quiesce__helper.runner[i].by && !quiesce__helper.runner[i].callbacks_since);
 	quiesce__job_start(&work[B]->job);
 	await_at_least(&work[A]->inside, 2);
 	await_at_least(&work[B]->over, 1);
