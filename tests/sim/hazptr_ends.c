@@ -23,13 +23,18 @@ static void long_holder(void *unused)
 static struct hazptr_cohort cohort;
 static uint32_t nr_in_cohort;
 
-static void retire_into(int place)
+static void retire_with(int place, void (*callback)(struct hazptr_head *head))
 {
 	struct item *old = world_replace(place);
 
 	world_nr_retired++;
 	world_last_words(old);
-	call_hazptr_cohort(&cohort, &old->head, world_free_head);
+	call_hazptr_cohort(&cohort, &old->head, callback);
+}
+
+static void retire_into(int place)
+{
+	retire_with(place, world_free_head);
 }
 
 static void cohort_updater(void *place)
@@ -79,13 +84,8 @@ static void retires_one_more(struct hazptr_head *head)
 static void chain_updater(void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < 2; i++) {
-		struct item *old = world_replace(0);
-
-		world_nr_retired++;
-		world_last_words(old);
-		call_hazptr_cohort(&cohort, &old->head, retires_one_more);
-	}
+	for (int i = 0; i < 2; i++)
+		retire_with(0, retires_one_more);
 	retire_into(0);
 	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
 }
@@ -117,20 +117,11 @@ static void free_mine(struct hazptr_head *head)
 	nr_mine++;
 }
 
-static void retire_mine(void)
-{
-	struct item *old = world_replace(0);
-
-	world_nr_retired++;
-	world_last_words(old);
-	call_hazptr_cohort(&cohort, &old->head, free_mine);
-}
-
 static void waits_for_its_own(void *unused)
 {
 	(void)unused;
 	for (uint32_t i = 1; i <= 2; i++) {
-		retire_mine();
+		retire_with(0, free_mine);
 		synchronize_hazptr_cohort(&cohort);
 		sim_assert(nr_mine == i);
 	}
@@ -160,7 +151,7 @@ static void setup_cohort_beside(void)
 static void retires_two(void *unused)
 {
 	(void)unused;
-	retire_mine();
+	retire_with(0, free_mine);
 	world_set(&nr_in_cohort, 1);
 	retire_into(1);
 }

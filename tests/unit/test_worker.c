@@ -2,7 +2,6 @@
 /* test_worker.c - the thread that runs callbacks, as others of the process see it. */
 #include "testing.h"
 
-#include <dirent.h>
 #include <sched.h>
 
 static int nr_run;
@@ -13,34 +12,12 @@ static void count_run(struct rcu_head *head)
 	count_up(&nr_run);
 }
 
-static int named_quiesce(const char *task)
-{
-	char path[300], name[17] = "";
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/comm", task);
-	file = fopen(path, "r");
-	if (!file)
-		return 0;
-	if (!fgets(name, sizeof name, file))
-		name[0] = '\0';
-	fclose(file);
-	return !strcmp(name, "quiesce\n");
-}
-
 /* The worker's thread number, 0 if there is none; -1 if there are several. */
 static pid_t find_worker(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *task;
-	pid_t found = 0;
+	pid_t one;
 
-	assert_non_null(tasks);
-	while ((task = readdir(tasks)))
-		if (named_quiesce(task->d_name))
-			found = found ? -1 : (pid_t)atoi(task->d_name);
-	closedir(tasks);
-	return found;
+	return threads_named("quiesce", &one) > 1 ? -1 : one;
 }
 
 static void run_one_callback(void)

@@ -137,7 +137,7 @@ QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
 
 /* static struct hashmap map = HASHMAP_INIT: as hashmap_init().  The seed is drawn when something is put in for the first time.
- * In a map that is zero instead lookups find nothing, and updates report it (-EINVAL). */
+ * In a map that is zero instead lookups find nothing, and updates report it and change nothing. */
 #define HASHMAP_INIT { QUIESCE__TABLE_INIT(quiesce__hashmap_kind, NULL) }
 
 /** hashmap_init - an empty map with a random seed.  Allocates nothing.  Return: 0. */

@@ -175,7 +175,7 @@ QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struc
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashtable_kind;
 
 /* static struct hashtable ht = HASHTABLE_INIT(&people_type): as hashtable_init().  The seed is drawn when something is put in
- * for the first time.  In a table that is zero instead lookups find nothing, and updates report it (-EINVAL). */
+ * for the first time.  In a table that is zero instead lookups find nothing, and updates report it and change nothing. */
 #define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
 
 /** hashtable_init - an empty table with a random seed.  @type stays where it is as long as the table is used.
