@@ -10,7 +10,11 @@ for ini in cross/*.ini; do
 		skip "$name: $compiler or $wrapper is not installed"
 		continue
 	fi
-	step "$name builds" setup "$CI_BUILD/cross-$name" --cross-file "$ini" --werror -Dtool=disabled || continue
+	more=()
+	if [ "$name" = musl ] && step "cmocka for musl" scripts/ci/musl-cmocka.sh "$CI_BUILD/musl-cmocka"; then
+		more=(--cross-file "$(realpath "$CI_BUILD/musl-cmocka/musl.ini")")
+	fi
+	step "$name builds" setup "$CI_BUILD/cross-$name" --cross-file "$ini" "${more[@]}" --werror -Dtool=disabled || continue
 	count_meson "$CI_BUILD/cross-$name" --suite unit --suite linear --timeout-multiplier 10
 done
 finish

@@ -157,7 +157,12 @@ static void after_raw_clone(void **state)
 	each_first_use(raw_clone);
 }
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 34)
+#define HAS_UNDERSCORE_FORK 1
+#endif
+#endif
+#ifdef HAS_UNDERSCORE_FORK
 #define underscore_fork _Fork
 #else
 #define underscore_fork raw_clone
