@@ -22,7 +22,12 @@
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
 #endif
 
-#ifdef __cplusplus
+/* g++ does not look for casts in extern "C"; clang++ does. */
+#if defined(__cplusplus) && defined(__clang__)
+#define QUIESCE_BEGIN_DECLS \
+	extern "C" { _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wold-style-cast\"")
+#define QUIESCE_END_DECLS _Pragma("clang diagnostic pop") }
+#elif defined(__cplusplus)
 #define QUIESCE_BEGIN_DECLS extern "C" {
 #define QUIESCE_END_DECLS }
 #else
@@ -34,6 +39,23 @@
 #define quiesce_unlikely(x) __builtin_expect(!!(x), 0)
 
 #define QUIESCE_CACHELINE 64
+
+/* Casts for macros, which are expanded in programs that are built with -Wold-style-cast: a conversion, from void * included;
+ * a number or address as a pointer; the address of a pointer, of whatever type, as void **; a null pointer. */
+#ifdef __cplusplus
+#define QUIESCE_CAST(type, value) static_cast<type>(value)
+#define QUIESCE_AS_POINTER(type, number) reinterpret_cast<type>(number)
+#define QUIESCE_NULL(type) static_cast<type *>(nullptr)
+#define quiesce__type_at(where) __typeof__(true ? *(where) : nullptr) /* unqualified */
+#define quiesce__untyped(where) \
+	(static_cast<void **>(const_cast<void *>(static_cast<const volatile void *>(where))) + 0 * sizeof(*(where) == nullptr))
+#else
+#define QUIESCE_CAST(type, value) ((type)(value))
+#define QUIESCE_AS_POINTER(type, number) ((type)(number))
+#define QUIESCE_NULL(type) ((type *)0)
+#define quiesce__type_at(where) __typeof__(*(where))
+#define quiesce__untyped(where) ((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+#endif
 
 /* A small lock of the library, private: 0 free, 1 held, 2 held and somebody may sleep. */
 struct quiesce__lock {

@@ -205,9 +205,8 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 
 /* With and without a field. */
 #define QUIESCE__HAZPTR_3(fn, slot, where, field) \
-	((__typeof__(*(where)))fn((slot), (void **)(where), offsetof(__typeof__(**(where)), field)))
-#define QUIESCE__HAZPTR_2(fn, slot, where) \
-	((__typeof__(*(where)))fn((slot), (void **)(where) + 0 * sizeof(*(where) == (void *)0), 0))
+	QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field)))
+#define QUIESCE__HAZPTR_2(fn, slot, where) QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), 0))
 #define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
 #define QUIESCE__HAZPTR(fn, ...) \
 	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
@@ -329,13 +328,7 @@ static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(str
  * Calls free(), in batches, in this call or in the helper, and no callback of anybody's.
  * Context: as call_hazptr(); free() may take locks of the allocator's.  Garbage is bounded as with
  *   call_hazptr_inline().  Cost: as call_hazptr_inline(). */
-#define kfree_hazptr(ptr, field)                                                                           \
-	quiesce_call_hazptr(&(ptr)->field,                                                                 \
-			    (void (*)(struct hazptr_head *))(1 + offsetof(__typeof__(*(ptr)), field) +     \
-							     0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) < \
-										     QUIESCE_KFREE_OFFSET_MAX \
-										     ? 1                   \
-										     : -1])))
+#define kfree_hazptr(ptr, field) quiesce_call_hazptr(&(ptr)->field, quiesce__kfree_func(ptr, field, struct hazptr_head))
 
 /** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.
  *

@@ -340,6 +340,9 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 
 /* A function "pointer" from 1 up to this is 1 + the offset of the rcu_head in an object for free(). */
 #define QUIESCE_KFREE_OFFSET_MAX 4096
+#define quiesce__kfree_func(ptr, field, head)                                                             \
+	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(offsetof(__typeof__(*(ptr)), field)))
+#define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
 /** kfree_rcu - free() @ptr after a grace period, without a callback.
  * @ptr: from malloc(); @field: its struct rcu_head, less than 4096 bytes from its start.
@@ -347,14 +350,7 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  * Context: as call_rcu().
  * Cost: as call_rcu().  The thread itself frees what it has retired, once its grace period is over, some 32 objects at
  *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms. */
-#define kfree_rcu(ptr, field)                                                                           \
-	quiesce_call_rcu(&(ptr)->field,                                                                 \
-			 (void (*)(struct rcu_head *))(1 + offsetof(__typeof__(*(ptr)), field) +        \
-						       0 * sizeof(char[offsetof(__typeof__(*(ptr)), field) < \
-										QUIESCE_KFREE_OFFSET_MAX \
-										? 1                     \
-										: -1])),                \
-			 sizeof(*(ptr)))
+#define kfree_rcu(ptr, field) quiesce_call_rcu(&(ptr)->field, quiesce__kfree_func(ptr, field, struct rcu_head), sizeof(*(ptr)))
 
 /** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.
  *

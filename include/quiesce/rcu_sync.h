@@ -64,7 +64,7 @@ struct rcu_sync {
 };
 
 /** RCU_SYNC_INIT - a struct rcu_sync that goes by RCU, without a call. */
-#define RCU_SYNC_INIT { 0 }
+#define RCU_SYNC_INIT { 0, 0, 0, { 0 }, NULL, NULL, { NULL, NULL } }
 #define DEFINE_RCU_SYNC(name) struct rcu_sync name = RCU_SYNC_INIT
 
 /* synchronize_rcu() and call_rcu(); the same, made to hurry; heavy fences alone: for readers that need

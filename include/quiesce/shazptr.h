@@ -43,7 +43,7 @@ QUIESCE_BEGIN_DECLS
 
 /* The address that blocks every updater: none that a processor knows, and none that programs mark something with, as they do
  * with (void *)-1. */
-#define SHAZPTR_WILDCARD ((void *)(UINTPTR_MAX / 3))
+#define SHAZPTR_WILDCARD QUIESCE_AS_POINTER(void *, UINTPTR_MAX / 3)
 
 /* A protection.  A value: it may be copied and handed to another thread, and is cleared once. */
 struct shazptr_guard {
@@ -245,11 +245,11 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the guard's pointer.
  */
-#define shazptr_protect(where) quiesce__shazptr_protect((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+#define shazptr_protect(where) quiesce__shazptr_protect(quiesce__untyped(where))
 
 /** shazptr_tryprotect - the same, one attempt.
  * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
-#define shazptr_tryprotect(where) quiesce__shazptr_tryprotect((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+#define shazptr_tryprotect(where) quiesce__shazptr_tryprotect(quiesce__untyped(where))
 
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where)
 {
@@ -270,7 +270,7 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where
 /** shazptr_protect_detached - shazptr_protect() as shazptr_acquire_detached(): in a signal handler that hands
  * the guard over. */
 #define shazptr_protect_detached(where) \
-	quiesce__shazptr_protect_detached((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+	quiesce__shazptr_protect_detached(quiesce__untyped(where))
 
 /** shazptr_ptr - what @guard protects; NULL if it is empty. */
 QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)

@@ -100,6 +100,22 @@ def examples(include):
             "\n".join(inside) + "\n}\n")
 
 
+def macros(include):
+    """(title, command, text): macros.cc with the warning that looks into macros."""
+    text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
+    for _, cxx in COMPILERS:
+        for debug in ([], ["-DQUIESCE_DEBUG"]) if shutil.which(cxx) else ():
+            command = [cxx, "-x", "c++", "-std=c++20", *debug, *WARN, "-Wno-unused", "-Wold-style-cast", f"-I{include}"]
+            yield " ".join(["no old-style cast", cxx, *debug]), command, text
+
+
+def not_expanded(headers):
+    """The public macros with parameters that macros.cc does not have."""
+    text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
+    names = {name for h in headers for name in re.findall(r"^#define (\w+)\(", h.read_text(), re.M)}
+    return sorted(n for n in names if not n.lower().startswith("quiesce") and not re.search(rf"\b{n}\(", text))
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", type=pathlib.Path, required=True)
@@ -110,13 +126,16 @@ def main():
         print("Bail out! no header or no compiler")
         return 1
     shown = list(examples(include)) if shutil.which("g++") else []
-    print(f"1..{len(work) + len(shown) + 1}")
+    looked_into = list(macros(include))
+    planned = len(work) + len(shown) + len(looked_into)
+    print(f"1..{planned + 3}")
     for pair in COMPILERS:
         for compiler in pair:
             if not shutil.which(compiler):
                 print(f"# {compiler} is not installed: not tried")
     checks = [(title, command, including(group) + "int quiesce_test_only;\n") for title, command, group in work]
     checks += [(f"{name} compiles", ["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text) for name, text in shown]
+    checks += looked_into
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for i, ((title, _, text), (ok, err)) in enumerate(zip(checks, pool.map(lambda c: compile_text(*c[1:]), checks)), 1):
@@ -125,9 +144,14 @@ def main():
             for line in (err + text).splitlines() if not ok else []:
                 print("#", line)
     # The test itself must be able to fail.
-    ok, _ = compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")
-    print(f"{'not ok' if ok else 'ok'} {len(work) + len(shown) + 1} - a planted error is refused")
-    return 1 if bad or ok else 0
+    title, command, text = looked_into[0]
+    last = [("a planted error is refused", not compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")[0]),
+            (f"{title}: a planted one is refused", not compile_text(command, text + "long planted = (long)1.5;\n")[0]),
+            (f"macros.cc expands all macros: {not_expanded(headers) or 'yes'}", not not_expanded(headers))]
+    for i, (title, ok) in enumerate(last, planned + 1):
+        print(f"{'ok' if ok else 'not ok'} {i} - {title}")
+        bad += not ok
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -92,16 +92,17 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
  * name_lookup(ht, &key) takes a pointer to what the field is; name_insert(), name_insert_unique(), name_set(),
  * name_remove() and name_remove_key() are those of any table, with the types of this one. */
 #define HASHTABLE_TYPE(name, T, field)                                                                                     \
-	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(((T *)0)->field), seed))
+	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(QUIESCE_NULL(T)->field), seed))
 
 /** HASHTABLE_TYPE_HASHED - the same with another hash.
  * @hash: an expression of uint64_t with const void *key and uint64_t seed.  Its bits from 6 on choose the bucket, the upper 8 are
  *   a tag in it: each is to depend on all of the key (on the seed, too: see hash.h).  A number as it is will not do. */
 #define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
-	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(((T *)0)->field) *, hash,                                 \
-				memcmp(&((const T *)object)->field, key, sizeof(((T *)0)->field)) == 0,                    \
-				&((const T *)object)->field, QUIESCE__COPY(((T *)0)->field),                              \
-				QUIESCE__IS_SMALL(((T *)0)->field) ? (const void *)copy : (const void *)key)
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(QUIESCE_NULL(T)->field) *, hash,                          \
+				memcmp(&QUIESCE_CAST(const T *, object)->field, key, sizeof(QUIESCE_NULL(T)->field)) == 0, \
+				&QUIESCE_CAST(const T *, object)->field, QUIESCE__COPY(QUIESCE_NULL(T)->field),            \
+				QUIESCE__IS_SMALL(QUIESCE_NULL(T)->field) ? QUIESCE_CAST(const void *, copy)               \
+									  : QUIESCE_CAST(const void *, key))
 
 /* Only a small key is in registers. */
 #define QUIESCE__IS_SMALL(field) (sizeof(field) <= 16)
@@ -111,9 +112,10 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 
 /** HASHTABLE_TYPE_STRING - the same where @field is a string, an array or a pointer.  name_lookup(ht, "text"). */
 #define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
-	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *, quiesce_hash_bytes(key, strlen((const char *)key), seed),    \
-				strcmp(((const T *)object)->field, (const char *)key) == 0, ((const T *)object)->field,    \
-				(void)0, key)
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *,                                                              \
+				quiesce_hash_bytes(key, strlen(QUIESCE_CAST(const char *, key)), seed),                    \
+				strcmp(QUIESCE_CAST(const T *, object)->field, QUIESCE_CAST(const char *, key)) == 0,      \
+				QUIESCE_CAST(const T *, object)->field, (void)0, key)
 
 #define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
 	QUIESCE_FAST uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                 \
@@ -124,9 +126,9 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	{                                                                                                                  \
 		struct quiesce__hashtable_way way;                                                                         \
 		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &way)))                                   \
-			return (T *)way.object;                                                                            \
+			return QUIESCE_CAST(T *, way.object);                                                                            \
 		COPY; /* so that the key itself may stay in a register */                                                  \
-		return (T *)quiesce__hashtable_search(way.array, way.hash, &name##_type, COPIED);                          \
+		return QUIESCE_CAST(T *, quiesce__hashtable_search(way.array, way.hash, &name##_type, COPIED));                          \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
 	{                                                                                                                  \
@@ -137,7 +139,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 		void *existing = NULL;                                                                                     \
 		int err = quiesce_hashtable_insert_unique(ht, object, &existing);                                          \
 		if (ret_existing)                                                                                          \
-			*ret_existing = (T *)existing;                                                                     \
+			*ret_existing = QUIESCE_CAST(T *, existing);                                                                     \
 		return err;                                                                                                \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_set(struct hashtable *ht, T *object, T **ret_old)                 \
@@ -145,7 +147,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 		void *old = NULL;                                                                                          \
 		int err = quiesce_hashtable_set(ht, object, &old);                                                         \
 		if (ret_old)                                                                                               \
-			*ret_old = (T *)old;                                                                               \
+			*ret_old = QUIESCE_CAST(T *, old);                                                                               \
 		return err;                                                                                                \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_remove(struct hashtable *ht, T *object)                           \
@@ -154,7 +156,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	}                                                                                                                  \
 	static inline __attribute__((unused)) T *name##_remove_key(struct hashtable *ht, K key)                            \
 	{                                                                                                                  \
-		return (T *)quiesce_hashtable_remove_key(ht, key);                                                         \
+		return QUIESCE_CAST(T *, quiesce_hashtable_remove_key(ht, key));                                                         \
 	}                                                                                                                  \
 	struct quiesce__swallow_semicolon
 
@@ -272,12 +274,12 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  * An object that is in the table all the time is seen once, also if the table is resized; one that is put in or taken
  * out meanwhile may be missed, and one that is put in again seen again. */
 #define hashtable_for_each(object, it, ht)                                                                                 \
-	for (quiesce__iter_begin(&(it)->iter); ((object) = (__typeof__(object))quiesce_hashtable_next((ht), (it)));)
+	for (quiesce__iter_begin(&(it)->iter); ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
 
 /** hashtable_for_each_match - go over all objects with the key at @k.  As above. */
 #define hashtable_for_each_match(object, it, ht, k)                                                                        \
 	for (quiesce__iter_begin(&(it)->iter);                                                                             \
-	     ((object) = (__typeof__(object))quiesce_hashtable_next_match((ht), (it), (k)));)
+	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next_match((ht), (it), (k))));)
 
 QUIESCE_END_DECLS
 

@@ -246,15 +246,15 @@ static inline int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 
  *   Updates are allowed meanwhile, also of the id at hand.
  * Each id that has a pointer all the time is visited once; one that comes or goes meanwhile, once or not at all. */
 #define idr_for_each_entry(idr, entry, id) \
-	for ((id) = 0; ((entry) = (__typeof__(entry))idr_get_next((idr), &(id))) != NULL; (id) = quiesce__idr_after(id))
+	for ((id) = 0; ((entry) = QUIESCE_CAST(__typeof__(entry), idr_get_next((idr), &(id)))) != NULL; (id) = quiesce__idr_after(id))
 
 /** idr_for_each_entry_continue - the same from the id that @id says on. */
 #define idr_for_each_entry_continue(idr, entry, id) \
-	for (; ((entry) = (__typeof__(entry))idr_get_next((idr), &(id))) != NULL; (id) = quiesce__idr_after(id))
+	for (; ((entry) = QUIESCE_CAST(__typeof__(entry), idr_get_next((idr), &(id)))) != NULL; (id) = quiesce__idr_after(id))
 
 /** idr_for_each_entry_ul - the same of all ids, those above INT_MAX too.  @id: an unsigned long variable. */
 #define idr_for_each_entry_ul(idr, entry, id) \
-	for ((id) = 0; ((entry) = (__typeof__(entry))idr_get_next_ul((idr), &(id))) != NULL; (id)++)
+	for ((id) = 0; ((entry) = QUIESCE_CAST(__typeof__(entry), idr_get_next_ul((idr), &(id)))) != NULL; (id)++)
 
 /** idr_for_each - call @fn for all ids that have a pointer, in their order, until it returns something else than 0.
  *

@@ -34,7 +34,10 @@
 					  quiesce__link_store(where, node))
 
 /* The entry whose node is at @node. */
-QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset) { return (void *)((uintptr_t)node - offset); }
+QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
+{
+	return QUIESCE_AS_POINTER(void *, QUIESCE_AS_POINTER(uintptr_t, node) - offset);
+}
 
 /* The same; NULL at @end.  Nothing is computed from @end. */
 QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offset)
@@ -52,7 +55,7 @@ QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offs
 /* Where in @type the @member is.  Refuses a member that is not a @kind. */
 #ifdef __cplusplus
 #define quiesce__offset(type, member, kind)                                                 \
-	(offsetof(type, member) + 0 * sizeof(static_cast<const kind *>(&((type *)0)->member)))
+	(offsetof(type, member) + 0 * sizeof(static_cast<const kind *>(&QUIESCE_NULL(type)->member)))
 #else
 #define quiesce__offset(type, member, kind)                                                 \
 	(offsetof(type, member) +                                                           \
@@ -61,6 +64,6 @@ QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offs
 
 /* The same where the entry's type is that of what @pos points to. */
 #define quiesce__entry_of(pos, node, end, member, kind)                                                    \
-	((__typeof__(pos))quiesce__entry((node), (end), quiesce__offset(__typeof__(*(pos)), member, kind)))
+	QUIESCE_CAST(__typeof__(pos), quiesce__entry((node), (end), quiesce__offset(__typeof__(*(pos)), member, kind)))
 
 #endif

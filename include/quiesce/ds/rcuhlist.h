@@ -67,11 +67,11 @@ QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { retur
 /* ---- entries ---- */
 
 /** hlist_entry - the entry of which @node is the @member. */
-#define hlist_entry(node, type, member) ((type *)quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_node)))
+#define hlist_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_node)))
 
 /** hlist_entry_safe - the same; NULL if @node is. */
 #define hlist_entry_safe(node, type, member) \
-	((type *)quiesce__entry((node), NULL, quiesce__offset(type, member, struct hlist_node)))
+	QUIESCE_CAST(type *, quiesce__entry((node), NULL, quiesce__offset(type, member, struct hlist_node)))
 
 /* ---- updates ---- */
 

@@ -55,12 +55,12 @@ struct hlist_nulls_head {
 };
 
 /** NULLS_MARKER - the end of the chain with this number, less than QUIESCE_NULLS_NOBODY: an odd "address". */
-#define NULLS_MARKER(value) ((uintptr_t)1 | (uintptr_t)(value) << 1)
+#define NULLS_MARKER(value) (QUIESCE_CAST(uintptr_t, value) << 1 | 1u)
 
 /** QUIESCE_NULLS_NOBODY - the number of no chain, the largest there is. */
 #define QUIESCE_NULLS_NOBODY (UINTPTR_MAX >> 1)
 
-#define quiesce__nulls_end(value) ((struct hlist_nulls_node *)NULLS_MARKER(value))
+#define quiesce__nulls_end(value) QUIESCE_AS_POINTER(struct hlist_nulls_node *, NULLS_MARKER(value))
 
 #define HLIST_NULLS_HEAD_INIT(value) { quiesce__nulls_end(value) }
 
@@ -99,7 +99,7 @@ QUIESCE_FAST bool hlist_nulls_unhashed_lockless(const struct hlist_nulls_node *n
 
 /** hlist_nulls_entry - the entry of which @node is the @member; @node is not an end. */
 #define hlist_nulls_entry(node, type, member) \
-	((type *)quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_nulls_node)))
+	QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_nulls_node)))
 
 /* ---- updates ---- */
 

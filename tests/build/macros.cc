@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* macros.cc - every macro of the public headers, expanded in a C++ program: headers.py compiles it with -Wold-style-cast,
+ * which looks into macros.  It also sees to it that no macro is missing here. */
+#include <quiesce/counted_ptr.h>
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/ds/rculist.h>
+#include <quiesce/ds/rculist_nulls.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/rcu_sync.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+
+struct object {
+	struct hazptr_head hazptr;
+	struct rcu_head rcu;
+	struct counted counted;
+	struct list_head link;
+	struct hlist_node chain;
+	struct hlist_nulls_node nulls;
+	int number;
+	char large[24];
+	const char *text;
+};
+
+DEFINE_SRCU(domain);
+DEFINE_STATIC_SRCU(private_domain);
+DEFINE_PERCPU_RWSEM(sem);
+DEFINE_STATIC_PERCPU_RWSEM(private_sem);
+DEFINE_RCU_SYNC(rss);
+DEFINE_IDR(ids);
+LIST_HEAD(list);
+HLIST_HEAD(hlist);
+static struct hlist_nulls_head nulls = HLIST_NULLS_HEAD_INIT(7);
+static struct idr more_ids = IDR_INIT(more_ids);
+static struct list_head more = LIST_HEAD_INIT(more);
+
+HASHTABLE_TYPE(by_number, struct object, number);
+HASHTABLE_TYPE_HASHED(by_large, struct object, large, quiesce_hash_bytes(key, sizeof(object::large), seed));
+HASHTABLE_TYPE_STRING(by_text, struct object, text);
+static struct hashtable table = HASHTABLE_INIT(&by_number_type);
+static struct hashmap map = HASHMAP_INIT;
+
+static struct object *volatile shared;
+static const struct object *constant;
+static struct object *plain;
+
+int pointers(struct object *fresh, hazptr_t *slot);
+int pointers(struct object *fresh, hazptr_t *slot)
+{
+	struct object *p = rcu_dereference(shared), *q = plain;
+	const struct object *c = hazptr_protect(slot, &constant);
+
+	p = rcu_dereference_check(shared, true);
+	p = rcu_dereference_protected(shared, true);
+	p = srcu_dereference(shared, &domain);
+	p = srcu_dereference_check(shared, &private_domain, true);
+	rcu_assign_pointer(shared, fresh);
+	RCU_INIT_POINTER(shared, fresh);
+	p = rcu_xchg_pointer(&plain, fresh);
+	p = rcu_replace_pointer(plain, fresh, true);
+	p = rcu_cmpxchg_pointer(&plain, p, fresh);
+	if (rcu_try_cmpxchg_pointer(&plain, &p, fresh) || !rcu_access_pointer(shared))
+		kfree_rcu(q, rcu);
+	kfree_rcu_mightsleep(p);
+	kfree_hazptr(fresh, hazptr);
+	p = hazptr_protect(slot, &shared);
+	p = hazptr_protect(slot, &plain, hazptr);
+	p = hazptr_tryprotect(slot, &plain, rcu);
+	c = hazptr_tryprotect(slot, &constant);
+	p = counted_protect(slot, &plain, counted);
+	p = counted_tryprotect(slot, &plain, counted);
+	p = counted_load(&plain, counted);
+	counted_publish(&plain, p, counted);
+	q = counted_exchange(&plain, p);
+	return c && counted_cmpxchg(&plain, &p, q) && init_srcu_struct(&domain);
+}
+
+int guards();
+int guards()
+{
+	struct shazptr_guard guard = shazptr_protect(&plain), other = shazptr_tryprotect(&constant);
+	struct shazptr_guard detached = shazptr_protect_detached(&shared);
+
+	return guard.ptr == SHAZPTR_WILDCARD || other.ptr == detached.ptr;
+}
+
+long lists();
+long lists()
+{
+	struct object *p, *n;
+	struct list_head *at;
+	struct hlist_nulls_node *pos;
+	struct hlist_node *next;
+	long nr = 0;
+
+	p = list_entry(more.next, struct object, link);
+	p = list_entry_rcu(list.next, struct object, link);
+	p = list_first_entry(&list, struct object, link);
+	p = list_last_entry(&list, struct object, link);
+	p = list_first_entry_or_null(&list, struct object, link);
+	p = list_first_or_null_rcu(&list, struct object, link);
+	p = list_next_or_null_rcu(&list, &p->link, struct object, link);
+	p = list_next_entry(p, link);
+	p = list_prev_entry(p, link);
+	list_for_each_rcu(at, &list)
+		nr++;
+	list_for_each_entry_rcu(p, &list, link)
+		nr++;
+	list_for_each_entry_continue_rcu(p, &list, link)
+		nr++;
+	list_for_each_entry_from_rcu(p, &list, link)
+		nr++;
+	list_for_each_entry(p, &list, link)
+		nr++;
+	list_for_each_entry_reverse(p, &list, link)
+		nr++;
+	list_for_each_entry_safe(p, n, &list, link)
+		nr++;
+	p = hlist_entry(hlist.first, struct object, chain);
+	p = hlist_entry_safe(hlist.first, struct object, chain);
+	hlist_for_each_entry_rcu(p, &hlist, chain)
+		nr++;
+	hlist_for_each_entry_continue_rcu(p, chain)
+		nr++;
+	hlist_for_each_entry_from_rcu(p, chain)
+		nr++;
+	hlist_for_each_entry(p, &hlist, chain)
+		nr++;
+	hlist_for_each_entry_safe(p, next, &hlist, chain)
+		nr++;
+	p = hlist_nulls_entry(nulls.first, struct object, nulls);
+	hlist_nulls_for_each_entry_rcu(p, pos, &nulls, nulls)
+		nr++;
+	hlist_nulls_for_each_entry_from(p, pos, nulls)
+		nr++;
+	hlist_nulls_for_each_entry(p, pos, &nulls, nulls)
+		nr++;
+	hlist_nulls_for_each_entry_safe(p, pos, &nulls, nulls)
+		nr++;
+	return NULLS_MARKER(7) == get_nulls_value(pos) ? -nr : nr;
+}
+
+unsigned long tables();
+unsigned long tables()
+{
+	struct hashtable_iter it;
+	struct hashmap_iter at;
+	struct object *p = by_number_lookup(&table, nullptr);
+	uint64_t key;
+	uint64_t value;
+	int id;
+	unsigned long ul, nr = by_text_lookup(&table, "text") == by_large_lookup(&table, nullptr);
+
+	hashtable_for_each(p, &it, &table)
+		nr++;
+	hashtable_for_each_match(p, &it, &table, &p->number)
+		nr++;
+	hashmap_for_each(key, value, &at, &map)
+		nr++;
+	idr_for_each_entry(&ids, p, id)
+		nr++;
+	idr_for_each_entry_continue(&ids, p, id)
+		nr++;
+	idr_for_each_entry_ul(&more_ids, p, ul)
+		nr++;
+	return nr;
+}
