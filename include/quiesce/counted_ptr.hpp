@@ -126,7 +126,7 @@ template <class T> struct counted_traits {
 			ptr = ::new (static_cast<void *>(h.mine->bytes + before)) object(std::forward<Args>(args)...);
 			h.mine = nullptr;
 		}
-		counted_init(count(ptr), release);
+		::counted_init(count(ptr), release);
 		return ptr;
 	}
 };
@@ -178,19 +178,19 @@ public:
 	explicit operator bool() const noexcept { return ptr_ != nullptr; }
 
 	/** use_count - how many references there are, or were just now; guards are none. */
-	long use_count() const noexcept { return ptr_ ? static_cast<long>(counted_read(counted_traits<T>::count(ptr_))) : 0; }
+	long use_count() const noexcept { return ptr_ ? static_cast<long>(::counted_read(counted_traits<T>::count(ptr_))) : 0; }
 
 private:
 	void get_reference() const noexcept
 	{
 		if (ptr_)
-			counted_get(counted_traits<T>::count(ptr_));
+			::counted_get(counted_traits<T>::count(ptr_));
 	}
 
 	void put_reference() const noexcept
 	{
 		if (ptr_)
-			counted_put(counted_traits<T>::count(ptr_));
+			::counted_put(counted_traits<T>::count(ptr_));
 	}
 
 	T *ptr_ = nullptr;
@@ -234,7 +234,7 @@ public:
 	{
 		if (quiesce_unlikely(!slot_)) {
 			finish();
-			slot_ = hazptr_alloc(nullptr);
+			slot_ = ::hazptr_alloc(nullptr);
 		}
 		ptr_ = from.fetch(slot_);
 	}
@@ -243,7 +243,7 @@ public:
 	 * Return: none, if there is no object or its last reference has gone. */
 	counted_ptr<T> promote() const noexcept
 	{
-		return counted_ptr<T>::adopt(ptr_ && counted_tryget(counted_traits<T>::count(ptr_)) ? ptr_ : nullptr);
+		return counted_ptr<T>::adopt(ptr_ && ::counted_tryget(counted_traits<T>::count(ptr_)) ? ptr_ : nullptr);
 	}
 
 	void reset() noexcept { counted_guard().swap(*this); }
@@ -261,13 +261,13 @@ private:
 	__attribute__((always_inline)) inline void finish() noexcept
 	{
 		if (quiesce_likely(slot_ != nullptr))
-			hazptr_free(nullptr, slot_);
+			::hazptr_free(nullptr, slot_);
 		else if (ptr_)
-			counted_put(counted_traits<T>::count(ptr_));
+			::counted_put(counted_traits<T>::count(ptr_));
 	}
 
 	T *ptr_ = nullptr;
-	hazptr_t *slot_ = nullptr; /* NULL and an object: a reference of it */
+	::hazptr_t *slot_ = nullptr; /* NULL and an object: a reference of it */
 };
 template <class T> void swap(counted_guard<T> &a, counted_guard<T> &b) noexcept { a.swap(b); }
 
@@ -344,7 +344,7 @@ private:
 	static T *to_object(void *ptr) noexcept { return static_cast<T *>(ptr); }
 
 	/* Protected by @slot; without one, referenced. */
-	__attribute__((always_inline)) inline T *fetch(hazptr_t *slot) const noexcept
+	__attribute__((always_inline)) inline T *fetch(::hazptr_t *slot) const noexcept
 	{
 		if (quiesce_unlikely(!slot))
 			return to_object(quiesce__counted_load_slow(&ptr_, counted_traits<T>::offset()));

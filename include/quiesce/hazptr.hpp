@@ -70,7 +70,7 @@ namespace detail {
 /* The library's part of an object.  It belongs to the object and is neither copied nor assigned: so a
  * reader may copy what it protects while somebody retires it. */
 struct hazard_head {
-	hazptr_head head = { nullptr, nullptr };
+	::hazptr_head head = { nullptr, nullptr };
 
 	constexpr hazard_head() noexcept = default;
 	constexpr hazard_head(const hazard_head &) noexcept {}
@@ -154,7 +154,7 @@ private:
 	detail::hazard_head quiesce__head;
 	[[no_unique_address]] D quiesce__deleter{};
 
-	static void quiesce__reclaim(hazptr_head *head) noexcept
+	static void quiesce__reclaim(::hazptr_head *head) noexcept
 	{
 		auto *base = reinterpret_cast<hazard_pointer_obj_base *>(head);
 
@@ -216,10 +216,10 @@ public:
 	void swap(hazard_pointer &other) noexcept { std::swap(slot, other.slot); }
 
 private:
-	hazptr_t *slot;
+	::hazptr_t *slot;
 
 	/* Two arguments: nothing that a caller writes is taken for it. */
-	[[gnu::always_inline]] hazard_pointer(hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
+	[[gnu::always_inline]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
 
 	/* True if @ptr is what the slot protects and @src has; else it is what @src has. */
 	/* raw: as above. */
@@ -242,7 +242,7 @@ private:
  * Cost: as hazptr_alloc(NULL).  Throws: std::bad_alloc; a build without exceptions aborts. */
 [[nodiscard, gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
 {
-	hazptr_t *slot = ::hazptr_alloc(nullptr);
+	::hazptr_t *slot = ::hazptr_alloc(nullptr);
 
 	if (quiesce_unlikely(!slot))
 		detail::throw_bad_alloc();
@@ -265,17 +265,17 @@ inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
 	bool all = true;
 
 	for (hazard_pointer &h : batch) {
-		hazptr_t *slot = h.slot ? nullptr : ::hazptr_alloc(nullptr);
+		::hazptr_t *slot = h.slot ? nullptr : ::hazptr_alloc(nullptr);
 
 		all = h.slot || slot;
 		if (!all)
 			break;
 		if (slot)
-			h.slot = reinterpret_cast<hazptr_t *>(reinterpret_cast<std::uintptr_t>(slot) | mark);
+			h.slot = reinterpret_cast<::hazptr_t *>(reinterpret_cast<std::uintptr_t>(slot) | mark);
 	}
 	for (hazard_pointer &h : batch)
 		if (number(h) & mark) {
-			h.slot = reinterpret_cast<hazptr_t *>(number(h) & ~mark);
+			h.slot = reinterpret_cast<::hazptr_t *>(number(h) & ~mark);
 			if (!all)
 				h = hazard_pointer();
 		}
@@ -292,7 +292,7 @@ template<std::size_t N> class hazard_pointer_array {
 public:
 	hazard_pointer_array()
 	{
-		hazptr_t *slots[N];
+		::hazptr_t *slots[N];
 
 		if (quiesce_unlikely(!::hazptr_alloc_batch(nullptr, slots, N)))
 			detail::throw_bad_alloc();
@@ -326,7 +326,7 @@ public:
 	void synchronize() noexcept { ::synchronize_hazptr_cohort(&cohort); }
 
 private:
-	hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+	::hazptr_cohort cohort = HAZPTR_COHORT_INIT;
 
 	template<class, class> friend class hazard_pointer_obj_base;
 };

@@ -94,13 +94,13 @@ concept rcu_protectable = std::is_class_v<T> && requires(T *object) {
 
 /* What rcu_retire() allocates. */
 template<class T, class D> struct rcu_node {
-	rcu_head head = { nullptr, nullptr };
+	::rcu_head head = { nullptr, nullptr };
 	T *object;
 	[[no_unique_address]] D deleter;
 
 	rcu_node(T *p, D &&d) : object(p), deleter(std::move(d)) {}
 
-	static void reclaim(rcu_head *head) noexcept
+	static void reclaim(::rcu_head *head) noexcept
 	{
 		auto *node = reinterpret_cast<rcu_node *>(head);
 
@@ -145,10 +145,10 @@ protected:
 
 private:
 	/* Names that nothing in a derived class can mean.  The head is first: its address is the base's. */
-	rcu_head quiesce__head = { nullptr, nullptr };
+	::rcu_head quiesce__head = { nullptr, nullptr };
 	[[no_unique_address]] D quiesce__deleter{};
 
-	static void quiesce__reclaim(rcu_head *head) noexcept
+	static void quiesce__reclaim(::rcu_head *head) noexcept
 	{
 		auto *base = reinterpret_cast<rcu_obj_base *>(head);
 

@@ -44,7 +44,7 @@ public:
 	/* raw: the type in which C++ programs publish pointers. */
 	[[gnu::always_inline]] explicit shazptr(const std::atomic<T *> &src) noexcept
 	{
-		shazptr_guard fetched;
+		::shazptr_guard fetched;
 
 		while (quiesce_unlikely(!attempt(src, fetched)))
 			;
@@ -92,17 +92,17 @@ public:
 	/* shazptr_detach(): another thread will clear it. */
 	void detach() noexcept { ::shazptr_detach(guard); }
 	/* Hand the protection over as a guard of shazptr.h. */
-	shazptr_guard release() noexcept { return std::exchange(guard, {}); }
+	::shazptr_guard release() noexcept { return std::exchange(guard, {}); }
 
 	void swap(shazptr &other) noexcept { std::swap(guard, other.guard); }
 	friend void swap(shazptr &a, shazptr &b) noexcept { a.swap(b); }
 
 private:
-	shazptr_guard guard = { nullptr, nullptr };
+	::shazptr_guard guard = { nullptr, nullptr };
 
 	/* True if the pointer did not change meanwhile; else @ret_guard is empty. */
 	/* raw: as above. */
-	[[gnu::always_inline]] static bool attempt(const std::atomic<T *> &src, shazptr_guard &ret_guard) noexcept
+	[[gnu::always_inline]] static bool attempt(const std::atomic<T *> &src, ::shazptr_guard &ret_guard) noexcept
 	{
 		/* Relaxed: only the second load is used. */
 		T *first = src.load(std::memory_order_relaxed), *again;

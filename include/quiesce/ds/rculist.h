@@ -32,6 +32,7 @@
  * comparison; an update is a few stores, without fence or atomic instruction (on x86).
  *
  * With <sys/queue.h>, which has another LIST_HEAD(): struct list_head routes = LIST_HEAD_INIT(routes).
+ * Beside a list.h of the program: headers with a prefix, docs/kernel-names.md.
  */
 #ifndef QUIESCE_DS_RCULIST_H
 #define QUIESCE_DS_RCULIST_H

@@ -111,16 +111,16 @@ private:
 /** rcu_list_range - the entries of a list whose nodes are the member @Member.
  * @T: what they are, if not the class that has the member: one that derives from it, or a const one. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, list_head>
-rcu_list_view<Member, T> rcu_list_range(const list_head &head) noexcept
+	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::list_head>
+rcu_list_view<Member, T> rcu_list_range(const ::list_head &head) noexcept
 {
 	return { &head.next, &head };
 }
 
 /** rcu_hlist_range - the same of an hlist. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, hlist_node>
-rcu_list_view<Member, T> rcu_hlist_range(const hlist_head &head) noexcept
+	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::hlist_node>
+rcu_list_view<Member, T> rcu_hlist_range(const ::hlist_head &head) noexcept
 {
 	return { &head.first, nullptr };
 }
