@@ -32,7 +32,7 @@ static QUIESCE_COLD void misused(struct counted *counted, int64_t refs, const ch
 bool quiesce__counted_put_slow(struct counted *counted, int64_t refs)
 {
 	if (quiesce_likely(refs == 1)) {
-		quiesce_call_hazptr(&counted->hazptr, release);
+		quiesce_call_hazptr(&counted->hazptr, release, QUIESCE_OBJECT_BYTES);
 		return true;
 	}
 	misused(counted, refs, "counted_put()");

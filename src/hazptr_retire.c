@@ -258,14 +258,14 @@ static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired
 	}
 }
 
-/* There is a batch, of either kind.  True: something was handed over. */
-static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* There is a batch, of either kind, or @large: fewer objects with as many bytes.  True: something was handed over. */
+static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool large)
 {
 	bool handed = any_for_helper(r);
 
 	if (handed && !try_hand_over(self, r, false))
 		return false;
-	if (quiesce__retired_waiting(r) >= r->batch)
+	if (quiesce__retired_waiting(r) >= (large ? 1 : r->batch))
 		reclaim_batches(self, r);
 	/* As many are protected, or callbacks retire them. */
 	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
@@ -273,16 +273,23 @@ static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__re
 	return handed;
 }
 
+/* So many bytes are a batch, however few objects they are. */
+static inline bool is_large(const struct quiesce__retired *r)
+{
+	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
+}
+
 /* Holds the lock.  Returns whom to tell how soon. */
 static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	uint64_t target = r->batch;
-	bool handed = false;
+	bool handed = false, large = is_large(r);
 
+	r->bytes = 0;
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
 		target = QUIESCE_RETIRED_SLOTS; /* I5 */
-	} else if (quiesce__retired_waiting(r) >= target) {
-		handed = reclaim_or_hand_over(self, r);
+	} else if (quiesce__retired_waiting(r) >= target || large) {
+		handed = reclaim_or_hand_over(self, r, large);
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
 	start_over(self, r);
@@ -318,13 +325,14 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 	quiesce__sweep_tell(when); /* also where it is listed already: in a forked child nobody may have been told */
 }
 
-static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, struct hazptr_head *head, uintptr_t here)
+static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uintptr_t item, size_t bytes)
 {
-	push(r, (uintptr_t)head | here);
+	r->bytes += bytes;
+	push(r, item);
 	/* HP4: pairs with HP4 in quiesce__hazards_begin() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)))
+	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)) || quiesce_unlikely(is_large(r)))
 		at_limit(self, r);
 }
 
@@ -354,7 +362,7 @@ static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uin
 }
 
 /* The first of a thread or of a forked child; no room; or wrong. */
-static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), uintptr_t here)
+static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired *r;
@@ -367,7 +375,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	head->func = func;
 	r = queue_with_room(self);
 	if (r) {
-		queue(self, r, head, may_run_here(func, here));
+		queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
 		return;
 	}
 	quiesce__hazptr_count_pushed();
@@ -375,26 +383,26 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	quiesce__sweep_tell(QUIESCE_SWEEPS_SOON);
 }
 
-static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), uintptr_t here)
+static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired *r = self->retired;
 
 	/* Relaxed: as in quiesce__fork_check(). */
 	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || full(r))) {
-		call_slowly(head, func, here);
+		call_slowly(head, func, bytes, here);
 		return;
 	}
 	head->func = func;
-	queue(self, r, head, may_run_here(func, here));
+	queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
 }
 
-void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	call(head, func, 0);
+	call(head, func, bytes, 0);
 }
 
-void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	call(head, func, QUIESCE_RETIRED_HERE);
+	call(head, func, bytes, QUIESCE_RETIRED_HERE);
 }

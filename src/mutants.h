@@ -97,6 +97,7 @@
 	X(hazptr_look_once, "who has drained a queue does not look at it once more")   \
 	X(hazptr_rest_unchecked, "the helper does not look again before it rests from sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
+	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
 #define QUIESCE_GUARDS(X)                                                              \

@@ -23,6 +23,7 @@ struct quiesce__retired {
 	uint64_t run;         /* callbacks run by the owner */
 	uint32_t batch;
 	uint32_t consuming;   /* the owner holds the lock, below in its stack */
+	uint64_t bytes;       /* queued since the last visit; the owner's own */
 	/* Of who holds the lock. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t running;     /* inside the gate */

@@ -33,13 +33,14 @@
  * Who runs callbacks.  call_hazptr() leaves them to a thread of the library, the helper: never to its caller, so that
  * may hold any lock.  call_hazptr_inline() runs them in the caller, in batches; kfree_hazptr() frees there.
  *
- * Bound.  Of kfree_hazptr() and call_hazptr_inline() at most HAZPTR_BATCH_MAX objects for each thread that retires,
- * and as many as there are slots in use, have been retired and not yet reclaimed, however long a reader stays.  Not
- * covered: wildcards (shazptr.h), because while one is held nothing is reclaimed; and what does not fit, which is left
- * to the helper: where callbacks retire several objects each, slots protect thousands of objects of one thread, or a
- * cohort is retired into from callbacks only.  Of call_hazptr() there is none where the helper cannot keep up with those who
- * retire, as nobody waits: quiesce_get_stats() has hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard
- * pointers or of RCU, delays the reclaiming of nothing but what it protects.
+ * Bound.  Of kfree_hazptr() and call_hazptr_inline() at most HAZPTR_BATCH_MAX objects or, if that is less, about
+ * HAZPTR_BATCH_BYTES bytes for each thread that retires, and as many objects as there are slots in use, have been retired
+ * and not yet reclaimed, however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held
+ * nothing is reclaimed; and what does not fit, which is left to the helper: where callbacks retire several objects each,
+ * slots protect thousands of objects of one thread, or a cohort is retired into from callbacks only.  Of call_hazptr()
+ * there is none where the helper cannot keep up with those who retire, as nobody waits: quiesce_get_stats() has
+ * hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard pointers or of RCU, delays the reclaiming of
+ * nothing but what it protects.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
  */
@@ -273,8 +274,12 @@ struct hazptr_head {
 /* So many objects of one thread wait at most, next to those that are protected. */
 #define HAZPTR_BATCH_MAX 8192
 
-QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
-QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head));
+/* ... and about so many bytes: the call with which they are reached reclaims.  A thread's share, so that 100 threads that
+ * retire 4 KiB objects keep 100 MiB at most, not 3 GiB. */
+#define HAZPTR_BATCH_BYTES (1u << 20)
+
+QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
+QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_hazptr_barrier(void);
 QUIESCE_API bool quiesce_hazptr_try_barrier(void);
 
@@ -298,7 +303,14 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  */
 static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	quiesce_call_hazptr(head, func);
+	quiesce_call_hazptr(head, func, QUIESCE_OBJECT_BYTES);
+}
+
+/** call_hazptr_sized - call_hazptr() that also tells how many bytes wait, so that a batch is full with HAZPTR_BATCH_BYTES
+ * of them.  Plain calls count as QUIESCE_OBJECT_BYTES. */
+static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	quiesce_call_hazptr(head, func, bytes);
 }
 
 /** call_hazptr_inline - the same, with callbacks in the caller.
@@ -319,7 +331,13 @@ static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct haz
  */
 static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	quiesce_call_hazptr_inline(head, func);
+	quiesce_call_hazptr_inline(head, func, QUIESCE_OBJECT_BYTES);
+}
+
+/** call_hazptr_inline_sized - the same, with @bytes as in call_hazptr_sized(). */
+static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	quiesce_call_hazptr_inline(head, func, bytes);
 }
 
 /** kfree_hazptr - free() @ptr once nobody protects its head.
@@ -328,7 +346,8 @@ static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(str
  * Calls free(), in batches, in this call or in the helper, and no callback of anybody's.
  * Context: as call_hazptr(); free() may take locks of the allocator's.  Garbage is bounded as with
  *   call_hazptr_inline().  Cost: as call_hazptr_inline(). */
-#define kfree_hazptr(ptr, field) quiesce_call_hazptr(&(ptr)->field, quiesce__kfree_func(ptr, field, struct hazptr_head))
+#define kfree_hazptr(ptr, field) \
+	quiesce_call_hazptr(&(ptr)->field, quiesce__kfree_func(ptr, field, struct hazptr_head), sizeof(*(ptr)))
 
 /** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.
  *
@@ -355,39 +374,8 @@ QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
  * The same wait as synchronize_shazptr(), which see: slots and guards are looked at by both. */
 static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
-/* ---- cohorts: retire into a group, wait for the group ---- */
-
-/* Objects that are retired together, such as those of one structure that will be destroyed. */
-struct hazptr_cohort {
-	struct hazptr_head *list, *back[2]; /* private */
-	uint64_t nr;
-	uint32_t lock, gone, inside[2], side, waiter;
-};
-#define HAZPTR_COHORT_INIT { NULL, { NULL, NULL }, 0, 0, 0, { 0, 0 }, 0, 0 }
-
-QUIESCE_API void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
-					    void (*func)(struct hazptr_head *head));
-QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort);
-
-/** call_hazptr_cohort - call_hazptr() into @cohort.
- *
- * Any number of threads may retire into a cohort.  They share one list, so each call takes a locked instruction.
- * Nothing but these two calls reclaims what is in it: callbacks run in the caller, once per batch, so it must hold no
- * lock that they take.  Context: as call_hazptr_inline(); it may wait for the cohort's lock, which is short. */
-static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
-				      void (*func)(struct hazptr_head *head))
-{
-	quiesce_call_hazptr_cohort(cohort, head, func);
-}
-
-/** synchronize_hazptr_cohort - wait until everything that was retired into @cohort before the call has been reclaimed,
- *   and what its callbacks retire into @cohort, and so on.
- *
- * It does not wait for what other threads retire meanwhile, so it ends beside threads that go on retiring.  Several may call
- * it at once; they go one after the other.
- * Runs callbacks in the caller.  Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
-static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
-
 QUIESCE_END_DECLS
+
+#include <quiesce/hazptr_cohort.h>
 
 #endif

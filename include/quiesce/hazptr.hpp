@@ -127,7 +127,7 @@ public:
 	{
 		detail::require_hazard_protectable<T>();
 		quiesce__deleter = std::move(d);
-		::call_hazptr_inline(&quiesce__head.head, quiesce__reclaim);
+		::call_hazptr_inline_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
 	/* Extension: the deleter runs in a thread of the library, not in this call. */
@@ -135,7 +135,7 @@ public:
 	{
 		detail::require_hazard_protectable<T>();
 		quiesce__deleter = std::move(d);
-		::call_hazptr(&quiesce__head.head, quiesce__reclaim);
+		::call_hazptr_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
 	/* Extension: into @cohort, whose objects are deleted in any retire() into it. */

@@ -40,6 +40,33 @@ static void setup_full_handed(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
+/* ---- large objects: a batch is full by bytes ---- */
+
+static uint32_t nr_large_run;
+
+static void run_large(struct hazptr_head *head)
+{
+	nr_large_run++;
+	world_free_head(head);
+}
+
+/* The first is queued before the helper is told of the queue, so nobody else can have the lock. */
+static void retires_large(void *unused)
+{
+	(void)unused;
+	world_retire_large(world_replace(0), run_large, HAZPTR_BATCH_BYTES);
+	sim_assert(nr_large_run == 1);
+	for (int i = 0; i < 3; i++)
+		world_retire_large(world_replace(0), run_large, HAZPTR_BATCH_BYTES / 2);
+}
+
+static void setup_sized(void)
+{
+	nr_large_run = 0;
+	world_begin();
+	sim_spawn(retires_large, NULL, "updater");
+}
+
 /* What is handed over while the helper is about to rest is run soon: not when it comes for the next visits. */
 #define SOON_NS 50000000u
 static uint32_t nr_run;
@@ -254,6 +281,7 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
 	SCENARIO(handed_wide, "... a CPU for every thread"),
 	SCENARIO(full_handed, "... without membarrier"),
+	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	SCENARIO(full_rests, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),

@@ -70,6 +70,13 @@ void world_last_words(struct item *item)
 	sim_data_write(LAST_WORDS_OF(quiesce_load_relaxed(&item->id)), LAST_WORDS);
 }
 
+void world_retire_large(struct item *item, void (*callback)(struct hazptr_head *head), size_t bytes)
+{
+	world_last_words(item);
+	world_nr_retired++;
+	call_hazptr_inline_sized(&item->head, callback, bytes);
+}
+
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head))
 {
 	world_last_words(item);

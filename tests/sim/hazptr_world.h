@@ -45,6 +45,7 @@ void world_free_field(struct hazptr_head *field);
 void world_last_words(struct item *item);
 /* Count, and call_hazptr() or call_hazptr_inline(). */
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
+void world_retire_large(struct item *item, void (*callback)(struct hazptr_head *head), size_t bytes);
 /* world_replace(), world_retire(). */
 void world_update(int place);
 /* What who protects an item does. */

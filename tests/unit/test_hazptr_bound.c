@@ -75,6 +75,47 @@ static void garbage_is_bounded_while_readers_stall(void **state)
 	assert_int_equal(flag_get(&nr_alive), 0);
 }
 
+/* Bytes are bounded as well: a few large objects are a batch.  A sweep may have the queue's lock now and then. */
+#define NR_LARGE 900
+
+static void bytes_are_bounded(void (*retire)(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes), int64_t most)
+{
+	hazptr_barrier();
+	quiesce_store_relaxed(&most_alive, 0);
+	for (int i = 0; i < NR_LARGE; i++)
+		retire(born(), dies, HAZPTR_BATCH_BYTES / 2);
+	assert_in_range(flag_get(&most_alive), 1, most);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+}
+
+static void a_few_large_objects_are_a_batch(void **state)
+{
+	(void)state;
+	bytes_are_bounded(call_hazptr_inline_sized, NR_LARGE / 9);
+	bytes_are_bounded(call_hazptr_sized, NR_LARGE); /* no bound, but all are reclaimed */
+}
+
+/* The bytes of what is protected are counted once, or each retirement would look at all slots. */
+static void a_large_object_that_stays_is_no_batch(void **state)
+{
+	struct hazptr_head *object = born();
+	hazptr_t *slot = slot_with(NULL, object);
+	struct quiesce_stats before, after;
+
+	(void)state;
+	call_hazptr_inline_sized(object, dies, 2 * HAZPTR_BATCH_BYTES);
+	quiesce_get_stats(&before, sizeof before);
+	for (int i = 0; i < NR_LARGE; i++)
+		call_hazptr_inline_sized(born(), dies, 1);
+	quiesce_get_stats(&after, sizeof after);
+	assert_in_range(after.hazptr_scans - before.hazptr_scans, 0, NR_LARGE / 9);
+	assert_in_range(flag_get(&nr_alive), 1, NR_LARGE + 1);
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+}
+
 /* The same for threads that come and go: what is bounded is not for each thread that ever was. */
 static void *retire_some(void *unused)
 {
@@ -324,6 +365,8 @@ int main(int argc, char **argv)
 		TEST(a_batch_takes_one_look),
 		TEST(garbage_is_bounded_while_readers_stall),
 		TEST(garbage_of_threads_that_come_and_go_is_bounded),
+		TEST(a_few_large_objects_are_a_batch),
+		TEST(a_large_object_that_stays_is_no_batch),
 		TEST(a_mark_in_a_slot_keeps_no_object),
 		TEST(what_is_retired_and_reclaimed_is_counted),
 		TEST(a_wait_for_a_cohort_ends_beside_who_goes_on_retiring),

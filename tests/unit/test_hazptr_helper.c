@@ -188,8 +188,8 @@ static void chain_is_followed(void (*call)(struct hazptr_head *head, void (*func
 static void chains_are_followed_without_pauses(void **state)
 {
 	(void)state;
-	chain_is_followed(quiesce_call_hazptr);
-	chain_is_followed(quiesce_call_hazptr_inline);
+	chain_is_followed(call_hazptr);
+	chain_is_followed(call_hazptr_inline);
 }
 
 /* ---- what never ends ---- */
