@@ -12,7 +12,9 @@
  *     is then in its hands, in those of who is inside of the old side, or in back[] of that.  Whoever comes later is of the new
  *     side, and what they take, put back or retire is of no concern: so the wait ends, however many come.
  *     When nobody is inside of the old side and its back[] is empty, all of it has been reclaimed, descendants included.
- * I4. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up.
+ * I4. A callback may wait for another cohort, that of what it destroys, so one thread may be running callbacks of several, one
+ *     inside the other.  self->cohorts has them all: what is retired into any of them goes to its back[], I3.
+ * I5. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up.
  */
 #include "hazptr.h"
 
@@ -37,16 +39,34 @@ static void unlock_and_sleep(struct hazptr_cohort *cohort)
 	platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
 }
 
-/* Outside the gate, unless in a callback of call_rcu().  What callbacks retire into the cohort goes to @back. */
+/* On the stack of who runs callbacks: what they retire into the cohort goes to @back. */
+struct running {
+	struct hazptr_head **back;
+	const struct running *outer; /* the callback that waits for this cohort is one of that */
+};
+
+/* Where what the calling thread's callbacks retire into @cohort goes; NULL: it is running none of that. */
+static struct hazptr_head **back_of(const struct hazptr_cohort *cohort)
+{
+	const struct running *r = (const struct running *)quiesce__self()->cohorts;
+
+	for (; r; r = QUIESCE_MUTANT(cohort_outer_fresh) ? NULL : r->outer)
+		if (r->back == &cohort->back[0] || r->back == &cohort->back[1])
+			return r->back;
+	return NULL;
+}
+
+/* Outside the gate, unless in another callback. */
 static void run(struct hazptr_head **ready, uint32_t nr, struct hazptr_head **back)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uint32_t ungated = self->state & (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_HELPER) ? 0 : QUIESCE_TLS_UNGATED;
+	uint32_t ungated = self->state & QUIESCE_TLS_CALLBACKS ? 0 : QUIESCE_TLS_UNGATED;
+	struct running here = { back, (const struct running *)self->cohorts };
 
 	self->state |= ungated;
-	self->cohort = back;
+	self->cohorts = &here;
 	quiesce__hazptr_run_list(ready, nr);
-	self->cohort = NULL;
+	self->cohorts = here.outer;
 	self->state &= ~ungated;
 }
 
@@ -55,11 +75,9 @@ static void run(struct hazptr_head **ready, uint32_t nr, struct hazptr_head **ba
 /* Where to push what the caller retires. */
 static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
 {
-	struct hazptr_head **back = quiesce__self()->cohort;
+	struct hazptr_head **back = back_of(cohort);
 
-	if (QUIESCE_MUTANT(cohort_child_fresh))
-		return &cohort->list;
-	return back == &cohort->back[0] || back == &cohort->back[1] ? back : &cohort->list;
+	return back && !QUIESCE_MUTANT(cohort_child_fresh) ? back : &cohort->list;
 }
 
 /* One that completes a batch: reclaim what may be reclaimed. */
@@ -189,13 +207,13 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 
 	quiesce__init();
 	quiesce__fork_check();
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
+	if (back_of(cohort)) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
-				"synchronize_hazptr_cohort() inside a callback would wait for itself");
+				"synchronize_hazptr_cohort() inside a callback of the cohort would wait for itself");
 		return;
 	}
 	side = begin_wait(cohort);
-	if (drain(cohort, !side, false)) /* I4 */
+	if (drain(cohort, !side, false)) /* I5 */
 		drain(cohort, side, true);
 	end_wait(cohort);
 }

@@ -84,6 +84,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct hazptr_head *head;
+	uint32_t nested = self->state & QUIESCE_TLS_IN_HAZPTR; /* a callback that waits for a cohort */
 	uint64_t ran = 0;
 
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
@@ -94,7 +95,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 		ran++;
 		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
 	}
-	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	self->state = (self->state & ~QUIESCE_TLS_IN_HAZPTR) | nested;
 	return ran;
 }
 

@@ -90,6 +90,7 @@
 	X(hazards_skip_last_line, "who reclaims does not look at the last line of a range") \
 	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
 	X(cohort_back_fresh, "what was protected is put back where who waits does not look")  \
+	X(cohort_outer_fresh, "what callbacks of an inner cohort retire into the outer one is not waited for") \
 	X(cohort_child_fresh, "what callbacks retire into their cohort is not waited for")  \
 	X(hazptr_barrier_early, "hazptr_barrier() does not wait for what is protected") \
 	X(hazptr_list_lost, "what is left behind is not looked at")                    \

@@ -314,8 +314,9 @@ private:
 
 /** hazard_pointer_cohort - objects that are retired together, and waited for together.
  *
- * Its destructor waits, as synchronize(), until everything that was retired into it has been reclaimed; so it may
- * not run in a deleter, nor while the thread protects one of the objects. */
+ * Its destructor waits, as synchronize(), until everything that was retired into it has been reclaimed; so it may not
+ * run while the thread protects one of the objects, nor in a deleter of one of them.  In other deleters it may: a class whose
+ * objects are retired may have a cohort as a member. */
 class hazard_pointer_cohort {
 public:
 	hazard_pointer_cohort() noexcept = default;

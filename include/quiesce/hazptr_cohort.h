@@ -41,7 +41,10 @@ static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
  *
  * It does not wait for what other threads retire meanwhile, so it ends beside threads that go on retiring.  Several may call
  * it at once; they go one after the other.
- * Runs callbacks in the caller.  Context: as hazptr_barrier().  Afterwards, if nobody retires into it any more, its memory may go away. */
+ * Runs callbacks in the caller.  Context: as hazptr_barrier(), but also in callbacks: of another cohort, of call_hazptr(),
+ * call_rcu() and the like, so a cohort may be a member of a retired object.  Then nobody may wait for that callback while
+ * they protect a member.  In a callback of this very cohort, or of one that such a callback waits for: reported, aborts.
+ * Afterwards, if nobody retires into it any more, its memory may go away. */
 static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
 
 QUIESCE_END_DECLS

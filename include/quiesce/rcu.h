@@ -62,7 +62,7 @@ struct quiesce_tls_v1 {
 	uintptr_t *hazptr_spare;        /* a line for the next context; private */
 	uint32_t tid;                   /* private; 0: not asked yet */
 	uint32_t reserved32;
-	struct hazptr_head **cohort;    /* what callbacks that run now retire into their cohort goes here; private */
+	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
 	uint64_t reserved;
 };
 

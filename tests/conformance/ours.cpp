@@ -119,6 +119,28 @@ TEST("retire_to_worker(): deleters run in another thread, and may retire")
 	retires = false;
 }
 
+struct tree : quiesce::hazard_pointer_obj_base<tree> {
+	explicit tree(int *count) : ended(count) {}
+	~tree() { ++*ended; }
+	void lose(node *child) { child->retire(children); }
+
+	int *ended;
+	quiesce::hazard_pointer_cohort children;
+};
+
+TEST("a cohort is a member of a retired object")
+{
+	int ended = 0;
+	auto *t = new tree(&ended), *last = new tree(&ended);
+
+	t->lose(new node);
+	t->retire();
+	last->lose(new node);
+	last->retire_to_worker();
+	quiesce::hazard_pointer_clean_up();
+	CHECK(ended == 2);
+}
+
 TEST("a cohort: its objects are reclaimed by synchronize() or its destructor")
 {
 	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::hazard_pointer_cohort>);

@@ -108,6 +108,57 @@ static void setup_cohort_chain(void)
 	sim_spawn(chain_waiter, NULL, "waiter");
 }
 
+/* Objects with a cohort as a member: a callback waits for it.  A child of that cohort retires one more into the outer one. */
+static void child_retires_outside(struct hazptr_head *head)
+{
+	world_free_head(head);
+	retire_into(1);
+}
+
+static void destroys_a_member(struct hazptr_head *head)
+{
+	struct hazptr_cohort inner = HAZPTR_COHORT_INIT;
+	struct item *child = world_replace(1);
+
+	world_nr_retired++;
+	world_last_words(child);
+	call_hazptr_cohort(&inner, &child->head, child_retires_outside);
+	synchronize_hazptr_cohort(&inner);
+	world_free_head(head);
+}
+
+static void member_updater(void *unused)
+{
+	(void)unused;
+	retire_with(0, destroys_a_member);
+	retire_into(0);
+	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
+}
+
+static void member_waiter(void *unused)
+{
+	(void)unused;
+	while (quiesce_load_acquire(RU3, &nr_in_cohort) < 2)
+		platform_yield();
+	synchronize_hazptr_cohort(&cohort);
+	sim_assert(world_nr_freed == 8);
+}
+
+static void setup_cohort_member(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(member_updater, NULL, "updater");
+	sim_spawn(member_updater, NULL, "updater");
+	sim_spawn(member_waiter, NULL, "waiter");
+}
+
+static void setup_full_cohort_member(void)
+{
+	setup_cohort_member();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
 /* One that waits, beside others that retire until it has done so, or for long. */
 static uint32_t cohort_done, nr_mine;
 
@@ -448,6 +499,8 @@ const struct sim_scenario hazptr_end_scenarios[] = {
 	SCENARIO(cohort_held, "... and a slot is in the way"),
 	SCENARIO(cohorts, "two retire into it and wait"),
 	SCENARIO(cohort_chain, "what callbacks retire into it is waited for"),
+	SCENARIO(cohort_member, "callbacks wait for the cohort of what they destroy"),
+	SCENARIO(full_cohort_member, "... without membarrier"),
 	{ .name = "cohort_inside", .what = "... and what another one reclaims", .setup = setup_cohort_inside, .finish = world_finish,
 	  .must_see = "a wait that is over before others are" },
 	{ .name = "cohort_beside", .what = "one waits, others go on retiring", .setup = setup_cohort_beside, .finish = world_finish,

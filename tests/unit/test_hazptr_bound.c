@@ -359,6 +359,64 @@ static void a_wait_for_a_cohort_ends_beside_who_goes_on_retiring(void **state)
 	assert_int_equal(flag_get(&nr_alive), 0);
 }
 
+/* An object with a cohort as a member: its callback waits for that. */
+struct parent {
+	struct hazptr_head hazptr;
+	struct hazptr_cohort children;
+	struct thing child[3];
+	int ended;
+};
+
+static void destroy_parent(struct hazptr_head *head)
+{
+	struct parent *parent = (struct parent *)(void *)head;
+
+	synchronize_hazptr_cohort(&parent->children);
+	assert_int_equal(things_run(parent->child, 3), 3);
+	flag_set(&parent->ended);
+}
+
+static void retire_parent(struct parent *parent)
+{
+	memset(parent, 0, sizeof *parent);
+	for (int i = 0; i < 3; i++)
+		call_hazptr_cohort(&parent->children, &parent->child[i].hazptr, thing_run);
+}
+
+static void a_callback_may_wait_for_a_cohort(void **state)
+{
+	void (*const retire[])(struct hazptr_head *head, void (*func)(struct hazptr_head *head)) = { call_hazptr, call_hazptr_inline };
+	static struct parent parent;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		retire_parent(&parent);
+		retire[i](&parent.hazptr, destroy_parent);
+		hazptr_barrier();
+		assert_int_equal(flag_get(&parent.ended), 1);
+	}
+	retire_parent(&parent);
+	call_hazptr_cohort(&busy, &parent.hazptr, destroy_parent);
+	synchronize_hazptr_cohort(&busy);
+	assert_int_equal(flag_get(&parent.ended), 1);
+}
+
+/* A child that is protected is waited for, in the helper. */
+static void a_callback_waits_for_what_a_cohort_has_protected(void **state)
+{
+	static struct parent parent;
+	hazptr_t *slot = slot_with(NULL, &parent.child[1]);
+
+	(void)state;
+	retire_parent(&parent);
+	call_hazptr(&parent.hazptr, destroy_parent);
+	wait_until(things_run(parent.child, 3) == 2);
+	assert_int_equal(flag_get(&parent.ended), 0);
+	hazptr_free(NULL, slot);
+	wait_until(flag_get(&parent.ended));
+	hazptr_barrier();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +428,8 @@ int main(int argc, char **argv)
 		TEST(a_mark_in_a_slot_keeps_no_object),
 		TEST(what_is_retired_and_reclaimed_is_counted),
 		TEST(a_wait_for_a_cohort_ends_beside_who_goes_on_retiring),
+		TEST(a_callback_may_wait_for_a_cohort),
+		TEST(a_callback_waits_for_what_a_cohort_has_protected),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
 		TEST(shutdown_beside_a_barrier),
