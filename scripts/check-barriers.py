@@ -29,7 +29,7 @@ KINDS = {  # operation: the mutants that weaken it
     "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
     "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
     "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"),
-    "claim": ("acquire", "release"), "count_release": ("release",), "count_release_unless": ("release",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
+    "claim": ("acquire", "release"), "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",), "count_release_at": ("release",), "count_acquire": ("acquire",), "count_acquire_at": ("acquire",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add|count)_relaxed\s*\(")

@@ -94,7 +94,6 @@ static void init_all(void)
 	quiesce__readers_init();
 	quiesce__slots_init();
 	quiesce__hazptr_init();
-	quiesce__percpu_init();
 	quiesce__heavy_init();
 	platform_init();
 	quiesce__fork_canary = platform_fork_canary();

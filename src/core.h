@@ -91,4 +91,7 @@ void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attrib
 /* One line on stderr. */
 void quiesce__say(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
+/* Report it if the program was built with other headers. */
+void quiesce__check_layout(uint32_t layout);
+
 #endif

@@ -44,7 +44,8 @@
 	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
 	X(HL1) /* asleep set, then poked read | poked set, then asleep taken */ \
 	X(RS1) /* updates, then idle | idle seen, then the fast path */       \
-	X(PW1) /* reader counted, then idle or block read | readers slow or block set, then counts read */ \
+	X(PW1) /* reader counted, then block read | not open or block set, then counts read */ \
+	X(PW2) /* what a writer did, then open | open, then inside */ \
 	X(PW3) /* the lock given, or block cleared | seen by who gets in */   \
 	X(PW4) /* reader has left, then drain read | drain set, then counts read */ \
 	X(SR1) /* reader counted, then its accesses | unlink, then counts read */ \
@@ -151,7 +152,7 @@
 	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \
 	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
 	X(sync_count_ignored, "a callback makes readers fast while an updater is inside") \
-	X(rwsem_check_first, "a reader looks whether readers are fast before it counts itself") \
+	X(count_looks_first, "who counts looks whether it may before the sequence begins, and counts in it") \
 	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues") \
 	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
 	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \

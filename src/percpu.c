@@ -2,103 +2,144 @@
 /* percpu.c - memory for counters per id, and sums.
  *
  *   a chunk:  | its description | the sets of id 0 | the sets of id 1 | ... , a page each
- *   a page:   | words of one object | words of another | ...
+ *   a page:   | words of one object | words of another | ... , as many of each
  *
  * An object has the same place in the page of every id, so an address is one shift and one addition, many
- * objects share a page of an id, and no two ids share a line.  A chunk that is empty goes back to the system.
+ * objects share a page of an id, and no two ids share a line.
+ *
+ * I1. There are addresses for every id that the kernel can give, and memory for every id that it says it can: a count is
+ *     in a set that sums see, or the thread is told by SIGSEGV.  The page of an id that nobody has is read, and not written.
+ * I2. Whether threads count in sequences, and by which id, does not change once there are counters: all do the same.
+ * I3. A chunk has places of one size.  In a list are those that have room.  The last one that becomes empty is kept.
  *
  * PC1  sets there, then the object says so | the object says so, then count there
  * PC2  the accesses of who leaves, then counted | sum of who left, then of who entered
  */
 #include "percpu.h"
 
+#include "slots.h"
+
 #include <errno.h>
+#include <string.h>
 
 #define SET_BYTES ((size_t)1 << QUIESCE_PERCPU_SHIFT)
 #define WORD sizeof(uint64_t)
-#define UNIT (2 * WORD) /* places are as many words */
-#define UNITS (SET_BYTES / UNIT)
+#define MAX_PLACES (SET_BYTES / (2 * WORD))
 #define MAP_BITS 64u
+#define MAP_WORDS ((MAX_PLACES + MAP_BITS - 1) / MAP_BITS)
 #define PAGE 4096u
+#define NR_SIZES 2u /* two words, or four */
 
 struct chunk {
-	struct chunk *next;
-	char *base;     /* the page of id 0 */
-	uint32_t used;  /* units */
-	uint64_t map[(UNITS + MAP_BITS - 1) / MAP_BITS]; /* a bit for each unit */
+	struct chunk *next, **at; /* of those with room */
+	uint32_t words;           /* of a place */
+	uint32_t used;            /* places */
+	uint64_t taken[MAP_WORDS]; /* a bit for each place */
+	uint64_t clean[MAP_WORDS]; /* never counted in */
 };
 _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
 static struct quiesce__lock lock; /* signals are blocked while it is held */
-static struct chunk *chunks;
-static size_t nr_ids; /* fixed at initialisation */
+static struct chunk *with_room[NR_SIZES], *spare;
+static size_t nr_ids;   /* in sums */
+static size_t max_ids;  /* that have addresses */
+static bool chosen;
 
-void quiesce__percpu_init(void)
-{
-	nr_ids = (size_t)platform_nr_possible_cpus();
-}
-
-/* Do threads count in sequences?  Then nobody counts in the sets by locked instructions.  Not where sequences
- * cannot be restarted: who leaves looks, in the sequence, whether somebody waits.  Fixed at first use. */
-static int64_t sequences;
-static bool sequences_known;
-
+/* Nobody counts in the sets by locked instructions if any thread counts in sequences.  Not where these
+ * cannot be restarted: who leaves looks, in the sequence, whether somebody waits. */
 static void choose(void)
 {
-	if (sequences_known)
+	if (chosen)
 		return;
-	if (!QUIESCE_TSAN && quiesce_shazptr_v1.rseq && platform_membarrier_restart() == 0)
-		sequences = quiesce_shazptr_v1.rseq;
-	sequences_known = true;
-}
-
-static size_t chunk_bytes(void)
-{
-	return PAGE + nr_ids * SET_BYTES;
+	nr_ids = platform_nr_ids(&max_ids);
+	if (!QUIESCE_TSAN && quiesce_shazptr_v1.rseq && platform_membarrier_restart() == 0) {
+		quiesce__sequences.id = quiesce_shazptr_v1.id;
+		quiesce__sequences.limit = nr_ids << QUIESCE_PERCPU_SHIFT;
+		quiesce__sequences.area = quiesce_shazptr_v1.rseq;
+	}
+	chosen = true;
 }
 
 bool quiesce__percpu_sequences(void)
 {
-	return quiesce_load_relaxed(&sequences) != 0; /* Relaxed: fixed before there are counters. */
+	return quiesce__sequences.area != 0;
+}
+
+/* Programs know one kind of id. */
+uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
+{
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+
+	if (!quiesce__percpu_sequences() || quiesce__slots.kind != QUIESCE_SLOTS_MM_CID)
+		return 0;
+	return 0 - (uint64_t)(uintptr_t)base;
 }
 
 /* ---- places in chunks; under the lock ---- */
 
-static bool taken(const struct chunk *chunk, size_t unit)
+static uint32_t places(const struct chunk *chunk)
 {
-	return chunk->map[unit / MAP_BITS] >> unit % MAP_BITS & 1;
+	return (uint32_t)(SET_BYTES / WORD) / chunk->words;
 }
 
-static void mark(struct chunk *chunk, size_t unit, size_t nr)
+static void link_chunk(struct chunk *chunk)
 {
-	for (size_t i = unit; i < unit + nr; i++)
-		chunk->map[i / MAP_BITS] ^= 1ull << i % MAP_BITS;
+	struct chunk **list = &with_room[chunk->words == 4];
+
+	chunk->next = *list;
+	chunk->at = list;
+	if (*list)
+		(*list)->at = &chunk->next;
+	*list = chunk;
 }
 
-/* A place of @nr units, aligned to as many; UNITS: there is none. */
-static size_t find_place(const struct chunk *chunk, size_t nr)
+static void unlink_chunk(struct chunk *chunk)
 {
-	for (size_t unit = 0; unit < UNITS; unit += nr) {
-		bool free = true;
+	*chunk->at = chunk->next;
+	if (chunk->next)
+		chunk->next->at = chunk->at;
+}
 
-		for (size_t i = unit; i < unit + nr; i++)
-			free = free && !taken(chunk, i);
-		if (free)
-			return unit;
-	}
-	return UNITS;
+static size_t chunk_bytes(void)
+{
+	return PAGE + max_ids * SET_BYTES;
 }
 
 static struct chunk *new_chunk(void)
 {
-	struct chunk *chunk = platform_pages_get(chunk_bytes());
+	struct chunk *chunk = platform_pages_reserve(chunk_bytes(), PAGE + nr_ids * SET_BYTES);
 
+	if (chunk)
+		memset(chunk->clean, QUIESCE_PERCPU_START ? 0 : 0xff, sizeof chunk->clean);
+	return chunk;
+}
+
+static struct chunk *chunk_with_room(uint32_t words)
+{
+	struct chunk *chunk = with_room[words == 4];
+
+	if (chunk)
+		return chunk;
+	chunk = spare ? spare : new_chunk();
+	spare = NULL;
 	if (!chunk)
 		return NULL;
-	chunk->base = (char *)chunk + PAGE;
-	chunk->next = chunks;
-	chunks = chunk;
+	if (chunk->words && chunk->words != words)
+		memset(chunk->clean, 0, sizeof chunk->clean);
+	chunk->words = words;
+	link_chunk(chunk);
 	return chunk;
+}
+
+/* In a chunk that has one. */
+static uint32_t free_place(const struct chunk *chunk)
+{
+	uint32_t i = 0;
+
+	while (!~chunk->taken[i])
+		i++;
+	return i * MAP_BITS + (uint32_t)__builtin_ctzll(~chunk->taken[i]);
 }
 
 /* Relaxed throughout: nobody counts here now.  A page that is as it should be stays untouched. */
@@ -115,41 +156,41 @@ static void clean(char *base, uint32_t words)
 
 static char *take(uint32_t words)
 {
-	size_t nr = words * WORD / UNIT, unit = UNITS;
-	struct chunk *chunk;
+	struct chunk *chunk = chunk_with_room(words);
+	uint64_t bit;
+	uint32_t place;
+	char *base;
 
-	for (chunk = chunks; chunk; chunk = chunk->next) {
-		unit = find_place(chunk, nr);
-		if (unit != UNITS)
-			break;
-	}
-	if (!chunk) {
-		chunk = new_chunk();
-		unit = 0;
-	}
 	if (!chunk)
 		return NULL;
-	mark(chunk, unit, nr);
-	chunk->used += (uint32_t)nr;
-	clean(chunk->base + unit * UNIT, words);
-	return chunk->base + unit * UNIT;
+	place = free_place(chunk);
+	bit = 1ull << place % MAP_BITS;
+	chunk->taken[place / MAP_BITS] |= bit;
+	if (++chunk->used == places(chunk))
+		unlink_chunk(chunk);
+	base = (char *)chunk + PAGE + place * words * WORD;
+	if (!(chunk->clean[place / MAP_BITS] & bit))
+		clean(base, words);
+	chunk->clean[place / MAP_BITS] &= ~bit;
+	return base;
 }
 
-static void give_back(char *base, uint32_t words)
+static void give_back(const char *base)
 {
-	size_t nr = words * WORD / UNIT;
+	size_t at = (uintptr_t)base % SET_BYTES;
+	struct chunk *chunk = (struct chunk *)(void *)(uintptr_t)((uintptr_t)base - at - PAGE);
+	uint32_t place = (uint32_t)(at / (chunk->words * WORD));
 
-	for (struct chunk **at = &chunks, *chunk; (chunk = *at); at = &chunk->next) {
-		if (base < chunk->base || base >= chunk->base + SET_BYTES)
-			continue;
-		mark(chunk, (size_t)(base - chunk->base) / UNIT, nr);
-		chunk->used -= (uint32_t)nr;
-		if (!chunk->used) {
-			*at = chunk->next;
-			platform_pages_put(chunk, chunk_bytes());
-		}
+	chunk->taken[place / MAP_BITS] &= ~(1ull << place % MAP_BITS);
+	if (chunk->used-- == places(chunk))
+		link_chunk(chunk);
+	if (chunk->used)
 		return;
-	}
+	unlink_chunk(chunk);
+	if (spare)
+		platform_pages_release(chunk, chunk_bytes());
+	else
+		spare = chunk;
 }
 
 /* ---- objects ---- */
@@ -166,20 +207,15 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 	quiesce__lock(&lock);
 	choose();
 	base = quiesce_load_relaxed(&percpu->base); /* Relaxed: written under the lock. */
-	if (!base && (base = take(words))) {
-		percpu->id = quiesce_shazptr_v1.id;
-		percpu->limit = nr_ids << QUIESCE_PERCPU_SHIFT;
-		/* PC1: release, pairs with PC1 in quiesce__percpu_add() and quiesce__percpu_inside() */
+	if (!base && (base = take(words)))
+		/* PC1: release, pairs with PC1 in quiesce__percpu_add(), quiesce__percpu_inside() and quiesce__percpu_open_word() */
 		quiesce_store_release(PC1, &percpu->base, base);
-		/* PC1: release, pairs with PC1 in quiesce__percpu_add() */
-		quiesce_store_release(PC1, &percpu->rseq, sequences);
-	}
 	quiesce__unlock(&lock);
 	platform_signals_restore(&mask);
 	return base ? 0 : -ENOMEM;
 }
 
-void quiesce__percpu_close(struct quiesce_percpu *percpu, uint32_t words)
+void quiesce__percpu_close(struct quiesce_percpu *percpu)
 {
 	struct platform_sigmask mask;
 
@@ -187,7 +223,7 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu, uint32_t words)
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
 	if (percpu->base)
-		give_back(percpu->base, words);
+		give_back(percpu->base);
 	quiesce__unlock(&lock);
 	platform_signals_restore(&mask);
 	*percpu = (struct quiesce_percpu){ .base = NULL };
@@ -201,16 +237,28 @@ static size_t set_of_thread(void)
 	return id >= 0 ? (size_t)id % nr_ids : ((uintptr_t)quiesce__self() >> 12) % nr_ids;
 }
 
-void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index)
+static void add_locked(uint64_t *word)
+{
+	/* PC2: full, pairs with PC2 in sum() */
+	quiesce_fetch_add(PC2, word, (uint64_t)1);
+}
+
+bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index)
 {
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	char *base = quiesce_load_acquire(PC1, &percpu->base);
-	uint64_t *word = shared + index;
 
-	if (base && !sequences)
-		word = (uint64_t *)(void *)(base + (set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index;
-	/* PC2: full, pairs with PC2 in sum() */
-	quiesce_fetch_add(PC2, word, (uint64_t)1);
+	if (!base) {
+		add_locked(shared + index);
+	} else if (!quiesce__percpu_sequences()) {
+		add_locked((uint64_t *)(void *)(base + (set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index);
+	/* PC2: release, pairs with PC2 in sum() */
+	} else if (quiesce_count_release_always(PC2, percpu, index * WORD)) {
+		return false;
+	} else {
+		add_locked(shared + index);
+	}
+	return true;
 }
 
 static uint64_t sum_shared(const uint64_t *shared, uint32_t index)

@@ -3,9 +3,8 @@
 #ifndef QUIESCE_SRC_PERCPU_H
 #define QUIESCE_SRC_PERCPU_H
 
-#include <quiesce/percpu.h>
-
 #include "core.h"
+#include "count.h"
 
 /* Words start here: where the library is tested they overflow at once. */
 #if defined(QUIESCE_SIM) || defined(QUIESCE_PERTURB) || defined(QUIESCE_DEBUG_WRAP)
@@ -18,11 +17,13 @@
  * signal handler.  0 or -ENOMEM; the object works without, as a set that all share. */
 int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words);
 /* Give them back; nobody counts there any more. */
-void quiesce__percpu_close(struct quiesce_percpu *percpu, uint32_t words);
+void quiesce__percpu_close(struct quiesce_percpu *percpu);
+/* For a word "open": where programs may count now; 0: they cannot, or the sets are not there. */
+uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu);
 
-/* Add one to word @index, where quiesce_count_*() would not: in a set by a locked instruction, or in
- * @shared, the object's own set, if others count in the sets without one.  A full fence before and after. */
-void quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index);
+/* Add one to word @index: in a set, in a sequence or by a locked instruction; in @shared, the object's own set, if there
+ * are none, or none for the thread's id.  A release; true: and a full fence. */
+bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index);
 
 /* How many have counted in word @entered and not in word @left.  Those who left are summed first: whoever is
  * among them is then among those who entered, so zero means that all who were there before the call have left,
@@ -35,10 +36,9 @@ void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, u
 /* How many have counted in word @index, ever; less than that if some do now. */
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
 
-/* Does any thread of this process count in restartable sequences?  Of an object that has counters. */
+/* Does any thread of this process count in restartable sequences?  Known when there are counters. */
 bool quiesce__percpu_sequences(void);
 
-void quiesce__percpu_init(void);
 void quiesce__percpu_fork_prepare(void);
 void quiesce__percpu_fork_parent(void);
 void quiesce__percpu_fork_child(void);

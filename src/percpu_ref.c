@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* percpu_ref.c - reference counts per CPU: the shared count, and the change of modes.
  *
- * Per CPU, a get or put looks at the state and adds one to a word of its id, in one restartable sequence.  The
- * change to atomic writes the state and then begins every sequence anew.  Whoever had counted is visible then,
+ * Per CPU, a get or put looks at the state, or at @open, which is 0 unless the state is, and adds one to a word of its id, in
+ * one restartable sequence.  The change to atomic writes both and then begins every sequence anew.  Whoever had counted is visible then,
  * everybody else finds the state changed: so the words stand still, and their sum can be moved to the count.
  *
  *   references = count / 2 - (biased ? BIAS / 2 : 0) + (biased ? got - put since the base : 0)
@@ -60,17 +60,29 @@ static QUIESCE_COLD void misused(struct percpu_ref *ref, const char *what)
 
 /* ---- the shared count ---- */
 
+/* One reference, as inline code does it, where that does not know the thread's id. */
+static bool count_by_call(const struct percpu_ref *ref, size_t offset, uint64_t nr)
+{
+	/* Relaxed: a hint. */
+	if (nr != 1 || quiesce_load_relaxed(&ref->state))
+		return false;
+	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
+	return quiesce_count_unless(PR1, &ref->percpu, offset, &ref->state);
+}
+
 /* In any mode: the bias is in it where it must not be the whole truth. */
 void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr)
 {
+	if (count_by_call(ref, QUIESCE_REF_GOT, nr))
+		return;
 	/* Relaxed: the caller has a reference; whoever gets these gets them from him. */
 	if (quiesce_unlikely(has_none(quiesce_fetch_add_relaxed(&ref->count, nr * QUIESCE_REF_ONE))))
 		misused(ref, "percpu_ref_get()");
 }
 
-void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
+static void put_shared(struct percpu_ref *ref, uint64_t nr)
 {
-	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() and end_atomic() and percpu_ref_is_zero() */
+	/* PR2: full, pairs with PR2 in put_shared() and end_atomic() and percpu_ref_is_zero() */
 	uint64_t before = quiesce_fetch_add(PR2, &ref->count, 0 - nr * QUIESCE_REF_ONE), now = before - nr * QUIESCE_REF_ONE;
 
 	if (quiesce_unlikely(has_none(before) || zone_of(now) == BELOW))
@@ -79,10 +91,19 @@ void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
 		ref->release(ref);
 }
 
+void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr)
+{
+	if (!count_by_call(ref, QUIESCE_REF_PUT, nr))
+		put_shared(ref, nr);
+}
+
 bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool live)
 {
-	uint64_t count = quiesce_load_relaxed(&ref->count); /* Relaxed: the exchange decides. */
+	uint64_t count;
 
+	if (count_by_call(ref, QUIESCE_REF_GOT, nr))
+		return true;
+	count = quiesce_load_relaxed(&ref->count); /* Relaxed: the exchange decides. */
 	if (QUIESCE_MUTANT(ref_live_apart) && live && percpu_ref_is_dying(ref))
 		return false;
 	do {
@@ -202,7 +223,9 @@ static uint64_t words_now(const struct percpu_ref *ref)
 /* All count in ref->count once the fence is over.  False: they did before. */
 static bool begin_atomic(struct percpu_ref *ref, uint64_t state)
 {
-	quiesce_store_relaxed(&ref->state, state | QUIESCE_REF_ATOMIC); /* Relaxed: the fence follows. */
+	/* Relaxed: the fence follows. */
+	quiesce_store_relaxed(&ref->state, state | QUIESCE_REF_ATOMIC);
+	quiesce_store_relaxed(&ref->open, (uint64_t)0);
 	return is_biased(quiesce_load_relaxed(&ref->count));            /* Relaxed: I3. */
 }
 
@@ -226,7 +249,7 @@ static void end_atomic(struct percpu_ref *ref, uint64_t sum, uint64_t more)
 		else
 			more -= QUIESCE_REF_BIAS;
 	}
-	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_put_slow() */
+	/* PR2: full, pairs with PR2 in put_shared() */
 	quiesce_fetch_add(PR2, &ref->count, more);
 }
 
@@ -260,15 +283,19 @@ static void to_percpu(struct percpu_ref *ref, uint64_t more)
 	quiesce_fetch_add(PR2, &ref->count, more);
 	/* PR1: release, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
 	quiesce_store_release(PR1, &ref->state, state);
+	if (!state)
+		/* PR1: release, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
+		quiesce_store_release(PR1, &ref->open, quiesce__percpu_open_word(&ref->percpu));
 }
 
 /* ---- calls ---- */
 
-int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
+int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
 {
 	bool dead = flags & PERCPU_REF_INIT_DEAD, atomic = flags & PERCPU_REF_INIT_ATOMIC;
 	int err = 0;
 
+	quiesce__check_layout(layout);
 	quiesce__init();
 	quiesce__fork_check();
 	quiesce__used();
@@ -288,7 +315,8 @@ int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, 
 void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 {
 	quiesce__fork_check();
-	quiesce__percpu_close(&ref->percpu, WORDS);
+	quiesce_store_relaxed(&ref->open, (uint64_t)0); /* Relaxed: nobody uses it. */
+	quiesce__percpu_close(&ref->percpu);
 	ref->no_percpu = true;
 }
 

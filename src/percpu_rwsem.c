@@ -2,14 +2,17 @@
 /* percpu_rwsem.c - the slow side: the queue, writers, and readers that meet them.
  *
  *   reader                                   writer
- *   entered + 1                              rcu_sync_enter(): readers slow, heavy fence     PW1
- *   idle? (acquire)        -> inside         block = 1, or queue until it is handed over
- *   full fence                          PW1  full fence                                      PW1
- *   block == 0? (acquire)  -> inside         sleep until entered == left              PC2, PW4
- *   left + 1, queue                          ... inside ...
- *   ... inside ...                           let the readers at the head of the queue in
- *   left + 1 (release)                       block = 0, or hand it to the next writer        PW3
- *   idle? else full fence, wake who drains   rcu_sync_exit()
+ *   open? (acquire) entered + 1  -> inside   rcu_sync_enter(): not open, sequences anew      PW1
+ *   else entered + 1, full fence        PW1  block = 1, or queue until it is handed over
+ *   block == 0? (acquire)        -> inside   full fence                                      PW1
+ *   left + 1, queue                          sleep until entered == left              PC2, PW4
+ *   ... inside ...                           ... inside ...
+ *   open? left + 1 (release)                 rcu_sync_exit()
+ *   else left + 1, full fence           PW4  let the readers at the head of the queue in
+ *   wake who drains                          block = 0, or hand it to the next writer        PW3
+ *                                            ... and later, open (release)                   PW2
+ *
+ * A look whether it is open and the count after it are one sequence.
  *
  * I1. block is 1 exactly while a writer drains or is inside; it changes under the lock.
  * I2. Whoever queues, or is taken from the queue, does so under the lock; the queue is empty while block is 0.
@@ -18,8 +21,11 @@
  * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
  *     block is the writer's.  The waiter's memory is not touched after it was given; the lock's, by who gives to
  *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.
+ * I5. The lock is open only while the state is idle: both change under the lock of rcu_sync.
  *
- * PW1  reader counted, then idle or block read | readers slow, or block set, then counts read
+ * PW1  open read, then reader counted, in one step | not open, sequences begun anew, then counts read
+ *      reader counted, then block read | block set, then counts read
+ * PW2  what the last writer did, then open | open read, then inside
  * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
  * PW4  reader has left, then drain read | drain set, then counts read
  */
@@ -180,7 +186,9 @@ static void wake_drainer(struct percpu_rw_semaphore *sem)
 
 static void leave(struct percpu_rw_semaphore *sem)
 {
-	quiesce__percpu_add(&sem->percpu, sem->shared, LEFT);
+	if (!quiesce__percpu_add(&sem->percpu, sem->shared, LEFT))
+		/* PW4: full, pairs with PW4 in drain() */
+		quiesce_fence_full(PW4);
 	wake_drainer(sem);
 }
 
@@ -209,55 +217,77 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	return wait_in_queue(sem, &w, deadline);
 }
 
-bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline)
+void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle)
 {
+	struct percpu_rw_semaphore *sem = (struct percpu_rw_semaphore *)(void *)((char *)rss - offsetof(struct percpu_rw_semaphore, rss));
+
+	/* PW2: release, pairs with PW2 in quiesce__percpu_down_read() and quiesce__percpu_down_read_trylock() */
+	quiesce_store_release(PW2, &sem->open, idle ? quiesce__percpu_open_word(&sem->percpu) : 0);
+}
+
+/* A lock that was not initialised by a call has no counters at first, and is open when somebody has seen to that.  In signal
+ * handlers too, so do not wait: another time is as good. */
+static QUIESCE_COLD void open_first(uint32_t layout, struct percpu_rw_semaphore *sem)
+{
+	quiesce__check_layout(layout);
+	if (quiesce__percpu_open(&sem->percpu, WORDS) || !quiesce__trylock(&sem->rss.lock))
+		return;
+	if (rcu_sync_is_idle(&sem->rss))
+		quiesce__rwsem_idle(&sem->rss, true);
+	quiesce__unlock(&sem->rss.lock);
+}
+
+/* Relaxed throughout: hints; who opens looks again. */
+static bool may_open(const struct percpu_rw_semaphore *sem)
+{
+	if (!quiesce_load_relaxed(&sem->percpu.base))
+		return true;
+	return !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
+	       quiesce__percpu_open_word(&sem->percpu);
+}
+
+bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	if (quiesce_unlikely(may_open(sem)))
+		open_first(layout, sem);
+	/* As inline code does it, where that does not know the thread's id. */
+	/* RS1: acquire, pairs with RS1 in set_state() */
+	if (!quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	    quiesce_count_unless(RS1, &sem->percpu, QUIESCE__ENTERED, &sem->rss.gp_state))
+		return true;
 	/* Relaxed: a hint; do not even count, which would keep the writer: its readers' sum might never be zero. */
-	if (!counted && quiesce_load_relaxed(&sem->block) && !QUIESCE_MUTANT(rwsem_timed_counts))
+	if (quiesce_load_relaxed(&sem->block) && !QUIESCE_MUTANT(rwsem_timed_counts))
 		return deadline && queue_reader(sem, deadline);
-	if (counted) {
+	if (!quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED))
 		/* PW1: full, pairs with PW1 in begin_write() */
 		quiesce_fence_full(PW1);
-	} else {
-		/* Relaxed: whether there are sets yet. */
-		if (!quiesce_load_relaxed(&sem->percpu.base))
-			quiesce__percpu_open(&sem->percpu, WORDS);
-		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
-	}
 	if (quiesce_likely(may_enter(sem)))
 		return true;
 	leave(sem);
 	return deadline && queue_reader(sem, deadline);
 }
 
-void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem)
+void quiesce__percpu_down_read_slow(uint32_t layout, struct percpu_rw_semaphore *sem)
 {
-	quiesce__percpu_down_read_until(sem, false, PLATFORM_FOREVER);
-}
-
-void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem)
-{
-	quiesce__percpu_down_read_until(sem, true, PLATFORM_FOREVER);
+	quiesce__percpu_down_read_until(layout, sem, PLATFORM_FOREVER);
 }
 
 bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 	if (quiesce__percpu_down_read_trylock(sem))
 		return true;
-	return timeout_ns && quiesce__percpu_down_read_until(sem, false, deadline_in(timeout_ns));
+	return timeout_ns && quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, deadline_in(timeout_ns));
 }
 
-/* Whoever gets the lock when this reader is counted may free it at once: percpu_free_rwsem() waits for the section. */
 void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 {
-	quiesce__rcu_read_lock();
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_count_release(PC2, &sem->percpu, QUIESCE__LEFT)) {
-		/* PW4: full, pairs with PW4 in drain() */
-		quiesce_fence_full(PW4);
-		wake_drainer(sem);
-	} else {
-		leave(sem);
-	}
+	if (!quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	    quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state))
+		return;
+	/* Whoever gets the lock when this reader is counted may free it at once: percpu_free_rwsem() waits for the section. */
+	quiesce__rcu_read_lock();
+	leave(sem);
 	quiesce__rcu_read_unlock();
 }
 
@@ -298,7 +328,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		uint64_t ns = until(deadline, STALL_LOOK_NS);
 
 		quiesce_store_relaxed(&sem->drain, 1); /* Relaxed: the fence follows. */
-		/* PW4: full, pairs with PW4 in wake_drainer() and quiesce__percpu_up_read_slow() */
+		/* PW4: full, pairs with PW4 in wake_drainer() and leave() */
 		quiesce_fence_full(PW4);
 		/* Once is enough: readers that come, find us and go again may be in the next sum. */
 		done = !inside(sem);
@@ -463,10 +493,16 @@ void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const
 
 /* ---- begin and end ---- */
 
-int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem)
+int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem)
 {
+	int err;
+
+	quiesce__check_layout(layout);
 	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
-	return quiesce__percpu_open(&sem->percpu, WORDS);
+	err = quiesce__percpu_open(&sem->percpu, WORDS);
+	if (!err)
+		quiesce__rwsem_idle(&sem->rss, true);
+	return err;
 }
 
 void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
@@ -478,7 +514,8 @@ void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 	quiesce__percpu_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);
 	quiesce__lock_reset(&sem->lock, false);
 	sem->first = sem->last = NULL;
-	sem->rss = (struct rcu_sync){ .ops = &quiesce_rcu_sync_fence };
+	sem->rss = (struct rcu_sync){ .ops = &quiesce_rwsem_sync };
+	quiesce__rwsem_idle(&sem->rss, true);
 	/* Relaxed: nobody uses it yet. */
 	quiesce_store_relaxed(&sem->owner, NULL);
 	quiesce_store_relaxed(&sem->drain, 0);
@@ -499,80 +536,6 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 	quiesce_rcu_sync_dtor(&sem->rss);
 	if ((sem->written || !quiesce__percpu_sequences()) && !QUIESCE_MUTANT(rwsem_free_no_wait))
 		quiesce_synchronize_rcu(); /* readers that have left and look whether to wake a writer */
-	quiesce__percpu_close(&sem->percpu, WORDS);
+	quiesce__percpu_close(&sem->percpu);
 	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
-}
-
-/* ---- debug builds of programs ---- */
-
-/* Would the wait end?  Told before it begins, because afterwards there is nobody to tell. */
-static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
-{
-	bool write = quiesce__held_by_me(sem, QUIESCE_HELD_WRITE);
-
-	if (write || quiesce__held_by_me(sem, QUIESCE_HELD_READ))
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s", call, (const void *)sem,
-				write ? "writing" : "reading");
-}
-
-void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
-{
-	check_not_held(sem, "percpu_down_read()");
-	quiesce__percpu_down_read(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_READ);
-}
-
-bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
-{
-	bool done = quiesce_percpu_down_read_timeout(sem, timeout_ns);
-
-	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_READ);
-	return done;
-}
-
-void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
-{
-	if (!inside(sem)) {
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() of %p, which nobody holds for reading", (void *)sem);
-		return;
-	}
-	quiesce__held_remove(sem, QUIESCE_HELD_READ);
-	quiesce__percpu_up_read(sem);
-}
-
-void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
-{
-	check_not_held(sem, "percpu_down_write()");
-	quiesce_percpu_down_write(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_WRITE);
-}
-
-void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		check_not_held(sems[i], "percpu_down_write_many()");
-	quiesce_percpu_down_write_many(sems, nr);
-	for (size_t i = 0; i < nr; i++)
-		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE);
-}
-
-bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
-{
-	bool done = quiesce_percpu_down_write_timeout(sem, timeout_ns);
-
-	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_WRITE);
-	return done;
-}
-
-void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
-{
-	quiesce__held_remove(sem, QUIESCE_HELD_WRITE);
-	quiesce_percpu_up_write(sem);
-}
-
-bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write)
-{
-	return quiesce__held_by_me(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ);
 }

@@ -32,7 +32,7 @@ static uint64_t idle_word(void)
 	return quiesce_load_relaxed(&quiesce__light) ? 0 : QUIESCE_RCU_FULL;
 }
 
-static void check_layout(uint32_t layout)
+void quiesce__check_layout(uint32_t layout)
 {
 	if (quiesce_unlikely(layout != QUIESCE_LAYOUT))
 		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
@@ -60,7 +60,7 @@ static bool register_self(struct quiesce_tls_v1 *self)
 
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
 {
-	check_layout(layout);
+	quiesce__check_layout(layout);
 	/* Not inside a section without an entry: it ends without one, too. */
 	return self->reader || (!self->uncounted && register_self(self));
 }
@@ -217,7 +217,7 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	check_layout(layout);
+	quiesce__check_layout(layout);
 	if (!rcu_read_lock_held())
 		self->site = __builtin_return_address(0);
 	quiesce__rcu_read_lock();

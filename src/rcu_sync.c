@@ -45,7 +45,7 @@ static void rcu_wait_for_calls(void *domain, struct rcu_head *head)
 static void fence_wait(void *domain)
 {
 	(void)domain;
-	/* Those of percpu_rwsem.h look, in a sequence, whether readers are slow, and count themselves as left. */
+	/* Those of percpu_rwsem.h look, in a sequence, whether the lock is open, and count. */
 	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_restart(PW1);
@@ -67,9 +67,11 @@ static void fence_barrier(void *domain, struct rcu_head *head)
 	quiesce__later_now(head);
 }
 
-const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls };
-const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls };
-const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier };
+const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls, NULL };
+const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls, NULL };
+const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier, NULL };
+/* Whose readers look at another word, in a sequence. */
+const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_barrier, quiesce__rwsem_idle };
 
 static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
 {
@@ -80,8 +82,13 @@ static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
 
 static void set_state(struct rcu_sync *rss, uint64_t state)
 {
+	bool was_idle = rss->gp_state == RCU_SYNC_IDLE, idle = state == RCU_SYNC_IDLE;
+	const struct rcu_sync_ops *ops = ops_of(rss);
+
 	/* RS1: release, pairs with RS1 in rcu_sync_is_idle() and wait_until_passed() */
 	quiesce_store_release(RS1, &rss->gp_state, state);
+	if (ops->idle && idle != was_idle)
+		ops->idle(rss, idle);
 }
 
 /* After a grace period. */

@@ -11,4 +11,7 @@ void quiesce__rcu_sync_wait(struct rcu_sync *rss);
 /* @first: what the beginning said. */
 void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first);
 
+/* percpu_rwsem.c: may readers count by themselves? */
+void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle);
+
 #endif

@@ -67,16 +67,37 @@ static uint32_t *bed_of(const struct srcu_struct *ssp)
 
 /* ---- readers, slow halves ---- */
 
-int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx)
+/* Let readers count by themselves, if they can.  Anybody may, at any time: a request that this takes back is made again. */
+static void open_domain(struct srcu_struct *ssp)
+{
+	uint64_t word = quiesce__percpu_open_word(&ssp->percpu);
+
+	if (!word)
+		return;
+	for (uint32_t i = 0; i < 2; i++)
+		/* Relaxed: I5, as a request that is missed. */
+		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->attention[i]))
+			quiesce_store_relaxed(&ssp->leave[i], word); /* Relaxed: who leaves has found the sets by entering. */
+	/* PC1: release, pairs with PC1 in srcu_read_lock() */
+	quiesce_store_release(PC1, &ssp->enter, word);
+}
+
+int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
 
-	/* Relaxed: a hint; who opens looks again. */
+	/* Relaxed: hints; who opens looks again. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&ssp->percpu.base)) &&
-	    !quiesce_load_relaxed(&u->no_memory) && /* Relaxed: a rate limit. */
-	    quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
-		quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
-	quiesce__percpu_add(&ssp->percpu, u->shared, (uint32_t)idx);
+	    !quiesce_load_relaxed(&u->no_memory)) { /* Relaxed: a rate limit. */
+		quiesce__check_layout(layout);
+		if (quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
+			quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
+		else
+			open_domain(ssp);
+	}
+	if (!quiesce__percpu_add(&ssp->percpu, u->shared, (uint32_t)idx))
+		/* SR1: full, pairs with SR1 in begin() */
+		quiesce_fence_full(SR1);
 	return (int)idx;
 }
 
@@ -121,7 +142,17 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 	/* Relaxed: I5, a request that is missed costs a timed sleep. */
 	uint64_t attention = quiesce_load_relaxed(&ssp->attention[idx]);
 
-	quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx);
+	if (!attention) {
+		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
+			open_domain(ssp);
+		/* As inline code does it, where that does not know the thread's id. */
+		/* PC2: release, pairs with PC2 in sum() */
+		if (quiesce_count_release_always(PC2, &ssp->percpu, 16 + 8 * idx))
+			return;
+	}
+	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx))
+		/* SR2: full, pairs with SR2 in lie_down() */
+		quiesce_fence_full(SR2);
 	if (quiesce_unlikely(attention))
 		answer(ssp, attention);
 }
@@ -136,6 +167,17 @@ void quiesce__srcu_wake_driver(const struct srcu_struct *ssp)
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
 {
 	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
+}
+
+void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+{
+	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
+
+	/* Relaxed throughout: I5; written by who drives, and readers look at the line all the time. */
+	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
+		quiesce_store_relaxed(&ssp->attention[idx], bits);
+	if (quiesce_load_relaxed(&ssp->leave[idx]) != leave)
+		quiesce_store_relaxed(&ssp->leave[idx], leave);
 }
 
 static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
@@ -156,9 +198,8 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
 	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside);
-	/* Relaxed: readers may see it late. */
-	quiesce_store_relaxed(&ssp->attention[0], 0);
-	quiesce_store_relaxed(&ssp->attention[1], 0);
+	quiesce__srcu_ask_one(ssp, 0, 0);
+	quiesce__srcu_ask_one(ssp, 1, 0);
 	quiesce__srcu_callbacks_fork_child(u);
 }
 
@@ -202,11 +243,17 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
 	return u;
 }
 
-int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name)
+int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const char *name)
 {
+	int err;
+
+	quiesce__check_layout(layout);
 	*ssp = (struct srcu_struct){ .name = name };
 	quiesce__srcu_enter(ssp);
-	return quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
+	err = quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
+	if (!err)
+		open_domain(ssp);
+	return err;
 }
 
 void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
@@ -271,18 +318,11 @@ static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 	return false;
 }
 
-static void ask_one(uint64_t *attention, uint64_t bits)
-{
-	/* Relaxed: written by who drives; readers look at it all the time. */
-	if (quiesce_load_relaxed(attention) != bits)
-		quiesce_store_relaxed(attention, bits); /* Relaxed: I5. */
-}
-
 /* @bits of the readers of index @idx, and of all those of them that are for all. */
 static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
-	ask_one(&ssp->attention[idx], bits);
-	ask_one(&ssp->attention[!idx], bits & ASK_HURRY);
+	quiesce__srcu_ask_one(ssp, idx, bits);
+	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_HURRY);
 }
 
 static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
@@ -527,6 +567,6 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 				(unsigned long long)nr, why);
 		return;
 	}
-	quiesce__percpu_close(&ssp->percpu, QUIESCE_SRCU_WORDS);
+	quiesce__percpu_close(&ssp->percpu);
 	*ssp = (struct srcu_struct){ .name = ssp->name };
 }

@@ -109,6 +109,8 @@ void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed);
 /* A step of a grace period alone, without sleeping, of who holds @running; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
+/* Ask who leaves index @idx for @bits; 0: nothing, and readers leave by themselves. */
+void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
 /* Sections inside of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* @number is over, and so are older ones: tell who waits for them. */

@@ -60,8 +60,7 @@ static uint32_t tell_done(struct quiesce__srcu_update *u)
 static void ask_nothing(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2; i++)
-		if (quiesce_load_relaxed(&ssp->attention[i]))         /* Relaxed: written by who drives. */
-			quiesce_store_relaxed(&ssp->attention[i], 0); /* Relaxed: readers may see it late. */
+		quiesce__srcu_ask_one(ssp, i, 0);
 }
 
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)

@@ -55,7 +55,7 @@ static QUIESCE_COLD void count_slow(uint32_t index)
 void quiesce__srcu_count_run(void)
 {
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release(PC2, &counts.percpu, 8 * RUN)))
+	if (quiesce_unlikely(!quiesce_count_release_always(PC2, &counts.percpu, 8 * RUN)))
 		count_slow(RUN);
 }
 

@@ -13,10 +13,10 @@
 #define QUIESCE_VERSION_MINOR 1
 #define QUIESCE_VERSION "0.1.0"
 
-/* The number that a header shows to the library when a thread registers.  It
- * changes with every change of a structure that inline code touches, and so do
- * the names of the two exported objects below: an old program does not even load. */
-#define QUIESCE_LAYOUT 0x51000001u
+/* The number that a header shows to the library when a thread registers, and where counters of an object are opened.  It
+ * changes with every change of a structure that inline code touches; if that is one of the exported objects, so does
+ * its name: an old program does not even load. */
+#define QUIESCE_LAYOUT 0x51000002u
 
 #if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"

@@ -2,19 +2,31 @@
 /* quiesce/percpu.h - counters of one object, a set for each CPU that the process uses; private, for
  * srcu.h, percpu_rwsem.h and percpu_ref.h.
  *
- * A thread adds one to a word of the set of its id (concurrency id or CPU number) in a restartable
- * sequence: no fence, no locked instruction, no line that another CPU writes.  Words only grow, and
- * only sums over all sets mean anything: a thread may enter on one CPU and leave on another.
+ * A thread adds one to a word of the set of its concurrency id in a restartable sequence: no fence, no
+ * locked instruction, no line that another CPU writes.  Words only grow, and only sums over all sets mean
+ * anything: a thread may enter on one CPU and leave on another.
  * Two words, entered and left, and never one that goes both ways: of a thread that enters on one CPU and
  * leaves on another, a sum might see the second step and not the first, and be zero with a holder inside.
  *
- * Where there is no restartable sequence, or the process runs with full fences, a
- * locked instruction does it, which is a full fence too.
+ * The sequence looks at one word of the object, "open": minus the address of the counters, or 0 while nobody
+ * may count here.  So whoever sets it to 0, and fences so that sequences begin anew, divides those who
+ * have counted from those who will not.  Nothing else is loaded: the concurrency id, and the C library's word where the
+ * kernel keeps it, are at constant places, and there are counters for every id that the kernel can give.
+ *
+ * Who finds 0 calls the library, which counts in the same sets: in a sequence of its own, by CPU number where the kernel
+ * has no concurrency ids (before 6.3), and by a locked instruction where there are no sequences.
  */
 #ifndef QUIESCE_PERCPU_H
 #define QUIESCE_PERCPU_H
 
 #include <quiesce/claim.h> /* compiler and perturbation spellings of restartable sequences */
+
+#if defined(__x86_64__) && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+#define QUIESCE_COUNTS_INLINE 1
+extern const ptrdiff_t __rseq_offset; /* of <sys/rseq.h>: from the thread pointer to the thread's rseq area; compilers know it constant */
+#endif
+#endif
 
 QUIESCE_BEGIN_DECLS
 
@@ -26,107 +38,108 @@ QUIESCE_BEGIN_DECLS
 #endif
 #define QUIESCE_PERCPU_WORDS 4 /* of a set, at most */
 
+/* For the library.  It stays while the word "open" comes and goes. */
 struct quiesce_percpu {
-	char *base;     /* the set of id 0; NULL: not yet allocated */
-	int64_t rseq;   /* from the thread pointer to its rseq area; 0: the slow way */
-	int64_t id;     /* from the thread pointer to its id */
-	uint64_t limit; /* ids that have a set, in bytes */
+	char *base; /* the set of id 0; NULL: not yet allocated */
 };
 
-/* Add one to the word at @offset in the set of this thread's id; false: not done, go the slow way.
- * A plain store, and nothing that the compiler knows passes it.  For x86 a store is a release. */
-#define quiesce_count_relaxed(percpu, offset) quiesce__count_rseq((percpu), (offset), NULL) /* Relaxed: see above. */
-#define quiesce_count_release(label, percpu, offset) quiesce__count_rseq((percpu), (offset), NULL)
-/* The same unless *@closed, a uint64_t, is not zero: one step with looking at it, so a heavy fence that
- * restarts sequences divides those who saw it zero, and have counted, from those who will not.  An acquire of *@closed. */
-#define quiesce_count_unless(label, percpu, offset, closed) quiesce__count_rseq((percpu), (offset), (closed))
-/* The same with a release; the look at *@closed orders nothing. */
-#define quiesce_count_release_unless(label, percpu, offset, closed) quiesce__count_rseq((percpu), (offset), (closed))
+/* Add one to the word at @offset, 0 or 8, in the set of this thread's id, unless *@open is 0: false.  One step with looking at
+ * *@open.  A plain store, and nothing that the compiler knows passes it.
+ * The look is an acquire; or the count a release, and the look orders nothing.  For x86 both are always both. */
+#define quiesce_count_acquire(label, open, offset) QUIESCE__COUNT(offset)(open)
+#define quiesce_count_release(label, open, offset) QUIESCE__COUNT(offset)(open)
+/* The same for the word at 8 * @index, and at 16 + 8 * @index. */
+#define quiesce_count_acquire_at(label, open, index) quiesce__count_at((open), (index))
+#define quiesce_count_release_at(label, open, index) quiesce__count_at_16((open), (index))
+#define QUIESCE__COUNT(offset) QUIESCE__COUNT_OF(offset)
+#define QUIESCE__COUNT_OF(offset) quiesce__count_##offset
 
 #if defined(QUIESCE_SIM)
 
+#undef quiesce_count_acquire
 #undef quiesce_count_release
-#undef quiesce_count_unless
-bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
-			const char *label);
-#define quiesce__count_rseq(percpu, offset, closed) quiesce__count_sim(percpu, offset, closed, false, false, "")
-#define quiesce_count_release(label, percpu, offset) \
-	quiesce__count_sim(percpu, offset, NULL, false, !quiesce_weakened(label, RELEASE), #label)
-#define quiesce_count_unless(label, percpu, offset, closed) \
-	quiesce__count_sim(percpu, offset, closed, !quiesce_weakened(label, ACQUIRE), false, #label)
-#undef quiesce_count_release_unless
-#define quiesce_count_release_unless(label, percpu, offset, closed) \
-	quiesce__count_sim(percpu, offset, closed, false, !quiesce_weakened(label, RELEASE), #label)
+#undef quiesce_count_acquire_at
+#undef quiesce_count_release_at
+bool quiesce__count_sim(const uint64_t *open, size_t offset, bool acquire, bool release, const char *label);
+#define quiesce_count_acquire(label, open, offset) \
+	quiesce__count_sim(open, offset, !quiesce_weakened(label, ACQUIRE), false, #label)
+#define quiesce_count_release(label, open, offset) \
+	quiesce__count_sim(open, offset, false, !quiesce_weakened(label, RELEASE), #label)
+#define quiesce_count_acquire_at(label, open, index) quiesce_count_acquire(label, open, 8 * (index))
+#define quiesce_count_release_at(label, open, index) quiesce_count_release(label, open, 16 + 8 * (index))
 
-#elif defined(__x86_64__) && !QUIESCE_TSAN
+#elif defined(QUIESCE_COUNTS_INLINE)
 
 #if defined(QUIESCE_PERTURB)
-/* In two steps with a stay between them, so that the mutant without protection loses counts.  Neither
- * leaq nor decl touches the carry. */
-#define QUIESCE_COUNT                              \
-	"leaq (%[words], %[at]), %[at]\n"          \
-	"movq (%[at]), %%rdx\n" QUIESCE_RSEQ_STAY  \
-	"leaq 1(%%rdx), %%rdx\n"                   \
-	"movq %%rdx, (%[at])\n"
+/* In two steps with a stay between them, so that the mutant without protection loses counts. */
+#define QUIESCE_COUNT(word)                                 \
+	"leaq " word ", %%rax\n"                            \
+	"movq (%%rax), %%rdx\n" QUIESCE_RSEQ_STAY           \
+	"leaq 1(%%rdx), %%rdx\n"                            \
+	"movq %%rdx, (%%rax)\n"
 #define QUIESCE_COUNT_CLOBBERS , "rdx"
 #else
-#define QUIESCE_COUNT                      \
-	"leaq (%[words], %[at]), %[at]\n"  \
-	"incq (%[at])\n"
+#define QUIESCE_COUNT(word) "incq " word "\n"
 #define QUIESCE_COUNT_CLOBBERS
 #endif
 
-/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a signal.
- * The carry of the comparison with the limit says whether the increment was done, which leaves it alone. */
-#define QUIESCE_COUNT_RSEQ(look, ...)                                                          \
-	__asm__ __volatile__(".pushsection __rseq_cs, \"aw?\"\n"                               \
-			     ".balign 32\n"                                                    \
-			     "3: .long 0, 0\n"                                                 \
-			     ".quad 1f, 2f - 1f, 4f\n"                                         \
-			     ".popsection\n"                                                   \
-			     "0: leaq 3b(%%rip), %[at]\n"                                      \
-			     "movq %[at], %%fs:8(%[area])\n"                                   \
-			     "1:\n" QUIESCE_RSEQ_GUARD look                                    \
-			     "movl %%fs:(%[id]), %k[at]\n"                                     \
-			     "shlq %[shift], %[at]\n"                                          \
-			     "cmpq %[limit], %[at]\n"                                          \
-			     "jae 2f\n" QUIESCE_COUNT                                          \
-			     "2:\n"                                                            \
-			     ".pushsection __rseq_failure, \"ax?\"\n"                          \
-			     ".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */ \
-			     ".long 0x53053053\n"                                              \
-			     "4: jmp 0b\n"                                                     \
-			     ".popsection\n"                                                   \
-			     : [at] "=&r"(at), "=@ccc"(done)                                   \
-			     : [area] "r"(rseq), [id] "r"(percpu->id), [limit] "m"(percpu->limit), \
-			       [words] "r"(percpu->base + offset), [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ \
-			       QUIESCE_RSEQ_INPUTS                                             \
-			     : "memory" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS)
+/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a signal.  24 is the
+ * place of the concurrency id.  Subtracting 0 does not borrow; subtracting minus an address does. */
+#define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
+	__asm__ __volatile__ goto(                                                             \
+		".pushsection __rseq_cs, \"aw?\"\n"                                            \
+		".balign 32\n"                                                                 \
+		"3: .long 0, 0\n"                                                              \
+		".quad 1f, 2f - 1f, 4f\n"                                                      \
+		".popsection\n"                                                                \
+		"0: leaq 3b(%%rip), %%rax\n"                                                   \
+		"movq %%rax, %%fs:8(%[area])\n"                                                \
+		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
+		"movl %%fs:24(%[area]), %%eax\n"                                               \
+		"shlq %[shift], %%rax\n"                                                       \
+		"subq %[open], %%rax\n"                                                        \
+		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \
+		"2:\n"                                                                         \
+		".pushsection __rseq_failure, \"ax?\"\n"                                       \
+		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */            \
+		".long 0x53053053\n"                                                           \
+		"4: jmp 0b\n"                                                                  \
+		".popsection\n"                                                                \
+		:                                                                              \
+		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \
+		  [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ QUIESCE_RSEQ_INPUTS            \
+		: "memory", "cc", "rax" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS           \
+		: call);                                                                       \
+	return true;                                                                           \
+call:                                                                                          \
+	return false
 
-QUIESCE_FAST bool quiesce__count_rseq(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+QUIESCE_FAST bool quiesce__count_0(const uint64_t *open)
 {
-	uintptr_t at;
-	bool done;
+	QUIESCE_COUNT_RSEQ("(%%rax)", );
+}
 
-	int64_t rseq = quiesce_load_acquire(PC1, &percpu->rseq);
+QUIESCE_FAST bool quiesce__count_8(const uint64_t *open)
+{
+	QUIESCE_COUNT_RSEQ("8(%%rax)", );
+}
 
-	if (quiesce_unlikely(!rseq))
-		return false;
-	/* A comparison of something with zero never carries. */
-	if (closed)
-		QUIESCE_COUNT_RSEQ("cmpq $0, %[closed]\njne 2f\n", , [closed] "m"(*closed));
-	else
-		QUIESCE_COUNT_RSEQ("", );
-	return done;
+QUIESCE_FAST bool quiesce__count_at(const uint64_t *open, uint64_t index)
+{
+	QUIESCE_COUNT_RSEQ("(%%rax, %[index], 8)", , [index] "r"(index));
+}
+
+QUIESCE_FAST bool quiesce__count_at_16(const uint64_t *open, uint64_t index)
+{
+	QUIESCE_COUNT_RSEQ("16(%%rax, %[index], 8)", , [index] "r"(index));
 }
 
 #else
 
-QUIESCE_FAST bool quiesce__count_rseq(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
-{
-	(void)percpu, (void)offset, (void)closed;
-	return false;
-}
+#define quiesce__count_0(open) ((void)(open), false)
+#define quiesce__count_8(open) ((void)(open), false)
+#define quiesce__count_at(open, index) ((void)(open), (void)(index), false)
+#define quiesce__count_at_16(open, index) ((void)(open), (void)(index), false)
 
 #endif
 

@@ -66,12 +66,13 @@ typedef void percpu_ref_func_t(struct percpu_ref *ref);
 #define QUIESCE_REF_GOT 0
 #define QUIESCE_REF_PUT 8
 
-/* Private; get and put read the first five words only. */
+/* Private.  Who gets or puts looks at @open, and where that is 0 at what stands beside it; all write @count while it is atomic. */
 struct percpu_ref {
+	uint64_t open; /* not 0: users count by themselves; see percpu.h */
 	struct quiesce_percpu percpu;
 	uint64_t state;
-	uint64_t count;
 	percpu_ref_func_t *release;
+	uint64_t apart[4];
 	uint64_t base;        /* what the words summed up to when they were last begun */
 	const void *switcher; /* the thread that changes the mode */
 	uint32_t lock;        /* generation of forks << 2 | 1 somebody changes the mode, 2 and somebody sleeps */
@@ -79,12 +80,13 @@ struct percpu_ref {
 	uint8_t stays_atomic; /* on request */
 	uint8_t reinit;       /* may be per CPU again */
 	uint8_t reserved;
+	uint64_t count;       /* a line and more after @release, wherever the structure begins */
 };
 
 QUIESCE_API void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr);
 QUIESCE_API void quiesce__percpu_ref_put_slow(struct percpu_ref *ref, uint64_t nr);
 QUIESCE_API bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool live);
-QUIESCE_API int quiesce_percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags);
+QUIESCE_API int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags);
 QUIESCE_API void quiesce_percpu_ref_exit(struct percpu_ref *ref);
 QUIESCE_API void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm);
 QUIESCE_API void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr);
@@ -102,7 +104,7 @@ QUIESCE_API void quiesce_percpu_ref_resurrect(struct percpu_ref *ref);
  * Return: 0; -ENOMEM: no memory for words of each CPU: @ref works all the same and stays atomic. */
 static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
 {
-	return quiesce_percpu_ref_init(ref, release, flags);
+	return quiesce_percpu_ref_init(QUIESCE_LAYOUT, ref, release, flags);
 }
 
 /** percpu_ref_exit - give back what percpu_ref_init() allocated.
@@ -123,7 +125,7 @@ static inline void percpu_ref_exit(struct percpu_ref *ref)
 QUIESCE_FAST void percpu_ref_get(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
-	if (quiesce_unlikely(!quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)))
+	if (quiesce_unlikely(!quiesce_count_acquire(PR1, &ref->open, QUIESCE_REF_GOT)))
 		quiesce__percpu_ref_get_slow(ref, 1);
 }
 
@@ -145,7 +147,7 @@ static inline void percpu_ref_get_many(struct percpu_ref *ref, unsigned long nr)
 QUIESCE_FAST void percpu_ref_put(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
-	if (quiesce_unlikely(!quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_PUT, &ref->state)))
+	if (quiesce_unlikely(!quiesce_count_acquire(PR1, &ref->open, QUIESCE_REF_PUT)))
 		quiesce__percpu_ref_put_slow(ref, 1);
 }
 
@@ -166,7 +168,7 @@ static inline void percpu_ref_put_many(struct percpu_ref *ref, unsigned long nr)
 QUIESCE_FAST bool percpu_ref_tryget(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
-	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
+	return quiesce_likely(quiesce_count_acquire(PR1, &ref->open, QUIESCE_REF_GOT)) ||
 	       quiesce__percpu_ref_tryget_slow(ref, 1, false);
 }
 
@@ -186,7 +188,7 @@ static inline bool percpu_ref_tryget_many(struct percpu_ref *ref, unsigned long 
 QUIESCE_FAST bool percpu_ref_tryget_live(struct percpu_ref *ref)
 {
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
-	return quiesce_likely(quiesce_count_unless(PR1, &ref->percpu, QUIESCE_REF_GOT, &ref->state)) ||
+	return quiesce_likely(quiesce_count_acquire(PR1, &ref->open, QUIESCE_REF_GOT)) ||
 	       quiesce__percpu_ref_tryget_slow(ref, 1, true);
 }
 
@@ -275,7 +277,7 @@ QUIESCE_FAST bool percpu_ref_is_dying(const struct percpu_ref *ref)
  * Context: any.  Orders: if yes, acquire of what was done through all references. */
 QUIESCE_FAST bool percpu_ref_is_zero(const struct percpu_ref *ref)
 {
-	/* PR2: acquire, pairs with PR2 in quiesce__percpu_ref_put_slow() */
+	/* PR2: acquire, pairs with PR2 in put_shared() */
 	return quiesce_load_acquire(PR2, &ref->count) < QUIESCE_REF_ONE;
 }
 

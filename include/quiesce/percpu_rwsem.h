@@ -35,8 +35,8 @@
  * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
  * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
  *
- * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers count first
- * and look then, counts never go down (percpu.h), and nobody overtakes the queue.
+ * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers look
+ * and count in one step that a writer can let begin anew, counts never go down (percpu.h), and nobody overtakes the queue.
  */
 #ifndef QUIESCE_PERCPU_RWSEM_H
 #define QUIESCE_PERCPU_RWSEM_H
@@ -50,8 +50,12 @@ struct quiesce__rwsem_waiter; /* on the stack of who waits; private */
 
 /* Private, but for its size. */
 struct percpu_rw_semaphore {
+	/* What readers look at; it changes with the first writer of a burst, and when the burst is over. */
+	uint64_t open;                /* not 0: readers count by themselves; see percpu.h */
 	struct quiesce_percpu percpu; /* words: entered, left */
-	struct rcu_sync rss;          /* by fences */
+	uint64_t apart[6];
+	/* What writers write. */
+	struct rcu_sync rss;          /* quiesce_rwsem_sync */
 	uint64_t shared[2];           /* the same words, for who cannot count in the sets */
 	const void *owner;            /* the writer inside; for assertions */
 	struct quiesce__rwsem_waiter *first, *last; /* the queue */
@@ -63,12 +67,11 @@ struct percpu_rw_semaphore {
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
-#define QUIESCE__NO_SETS { nullptr, 0, 0, 0 }
-#define QUIESCE__BY_FENCES { 0, 0, 0, { 0 }, &quiesce_rcu_sync_fence, nullptr, { nullptr, nullptr } }
-#define PERCPU_RWSEM_INIT { QUIESCE__NO_SETS, QUIESCE__BY_FENCES, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0, 0 }
+#define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
+#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
-#define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rcu_sync_fence } }
+#define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rwsem_sync } }
 #endif
 #define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 #define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
@@ -76,12 +79,11 @@ struct percpu_rw_semaphore {
 #define QUIESCE__ENTERED 0 /* offsets of the words */
 #define QUIESCE__LEFT 8
 
-QUIESCE_API int quiesce_percpu_init_rwsem(struct percpu_rw_semaphore *sem);
+QUIESCE_API int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_down_read_slow(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_down_read_counted(struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce__percpu_down_read_until(struct percpu_rw_semaphore *sem, bool counted, uint64_t deadline);
+QUIESCE_API void quiesce__percpu_down_read_slow(uint32_t layout, struct percpu_rw_semaphore *sem);
+QUIESCE_API bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore *sem, uint64_t deadline);
 QUIESCE_API void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem);
 QUIESCE_API bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
@@ -101,44 +103,33 @@ QUIESCE_API bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore
 QUIESCE_API bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where);
 
-/* The reader announces itself, and then looks: so whoever makes readers slow, and fences, either sees the
- * count or is seen.  (To look first is only right where nothing can get between the two.) */
+/* Looking and counting are one step, and whoever makes readers slow lets it begin anew: so it either sees the
+ * count or is seen. */
 QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
 {
-	if (QUIESCE_MUTANT(rwsem_check_first) && rcu_sync_is_idle(&sem->rss) &&
-	    quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)) /* Relaxed: a planted bug. */
-		return;
-	/* Relaxed: announced; the heavy fence of who makes readers slow is the other half (PW1). */
-	if (quiesce_unlikely(!quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)))
-		quiesce__percpu_down_read_slow(sem);
-	else if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
-		quiesce__percpu_down_read_counted(sem);
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
+		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
 }
 
 QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
 {
-	/* Look first too: attempts that fail shall not keep the writer waiting. */
-	if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
-		return quiesce__percpu_down_read_until(sem, false, 0);
-	/* Relaxed: as above. */
-	if (quiesce_unlikely(!quiesce_count_relaxed(&sem->percpu, QUIESCE__ENTERED)))
-		return quiesce__percpu_down_read_until(sem, false, 0);
-	if (quiesce_unlikely(!rcu_sync_is_idle(&sem->rss)))
-		return quiesce__percpu_down_read_until(sem, true, 0);
-	return true;
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
+	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
 }
 
 QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 {
 	/* In one step with looking for writers, because the lock may be gone as soon as its last reader has left. */
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state)))
+	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
 		quiesce__percpu_up_read_slow(sem);
 }
 
 /** percpu_init_rwsem - initialise a lock.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
-static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(sem); }
+static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
 
 /** percpu_rwsem_after_fork_child - in a child of fork(): nobody holds the lock or waits for it, whoever did in the parent.
  *
@@ -157,8 +148,8 @@ static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_
  *
  * Context: may sleep, if a writer is inside or queued; not in a signal handler (percpu_down_read_trylock() is for those);
  *   not recursive.
- * Cost: while readers are fast: a restartable sequence of seven instructions, and two tests; in a burst of writes a
- *   call and a locked instruction more; full fences: a call and a locked instruction.
+ * Cost: while readers are fast: a restartable sequence of seven instructions; in a burst of writes a
+ *   call, a sequence and a locked instruction; full fences: a call and a locked instruction.
  * Orders: what was done under the lock by writers before happens before what follows.
  */
 #ifdef QUIESCE_DEBUG

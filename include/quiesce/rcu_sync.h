@@ -44,12 +44,16 @@ QUIESCE_BEGIN_DECLS
 
 enum rcu_sync_state { RCU_SYNC_IDLE, RCU_SYNC_ENTER, RCU_SYNC_PASSED, RCU_SYNC_EXIT, RCU_SYNC_REPLAY };
 
+struct rcu_sync;
+
 /* A kind of grace period: how to wait for one, and how to be called after one. */
 struct rcu_sync_ops {
 	void (*wait)(void *domain);
 	void (*call)(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head));
 	/* Until @head, which was given to @call, has been called, or at least everything before it.  May call it itself. */
 	void (*barrier)(void *domain, struct rcu_head *head);
+	/* NULL, or to be told that @rss becomes idle, or is so no longer; after the state has changed, under its lock. */
+	void (*idle)(struct rcu_sync *rss, bool idle);
 };
 
 /* Private, but for its size. */
@@ -70,6 +74,7 @@ struct rcu_sync {
 /* synchronize_rcu() and call_rcu(); the same, made to hurry; heavy fences alone: for readers that need
  * no section because they announce themselves before they ask, as those of percpu_rwsem.h do. */
 extern QUIESCE_DATA const struct rcu_sync_ops quiesce_rcu_sync_rcu, quiesce_rcu_sync_rcu_expedited, quiesce_rcu_sync_fence;
+extern QUIESCE_DATA const struct rcu_sync_ops quiesce_rwsem_sync; /* private: of a percpu_rwsem */
 
 QUIESCE_API void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
 QUIESCE_API void quiesce_rcu_sync_enter(struct rcu_sync *rss);

@@ -57,9 +57,11 @@ QUIESCE_BEGIN_DECLS
 
 /* A domain.  The first line is what readers look at; it changes only with grace periods. */
 struct srcu_struct {
-	struct quiesce_percpu percpu; /* entered and left, of either index */
+	uint64_t enter;               /* not 0: readers count by themselves; see percpu.h */
+	uint64_t leave[2];            /* the same for those who leave an index; 0 too while somebody is to be told */
 	uint64_t idx;                 /* 0 or 1: where new sections count; written by who drives a grace period */
-	uint64_t attention[2];        /* not 0: who leaves that index does it by quiesce__srcu_unlock_slow(); as @idx */
+	struct quiesce_percpu percpu; /* entered and left, of either index */
+	uint64_t attention[2];        /* not 0: who leaves that index answers; as @idx */
 	const char *name;             /* for reports */
 	uint64_t apart[8];            /* wherever the structure begins, what follows has lines of its own */
 	struct quiesce__srcu_space {
@@ -68,7 +70,7 @@ struct srcu_struct {
 };
 
 #if defined(__cplusplus)
-#define QUIESCE_SRCU_INIT(name) { { NULL, 0, 0, 0 }, 0, { 0, 0 }, #name, { 0 }, { { 0 } } }
+#define QUIESCE_SRCU_INIT(name) { 0, { 0, 0 }, 0, { NULL }, { 0, 0 }, #name, { 0 }, { { 0 } } }
 #else
 #define QUIESCE_SRCU_INIT(text) { .name = #text }
 #endif
@@ -78,7 +80,7 @@ struct srcu_struct {
 #define DEFINE_SRCU(name) struct srcu_struct name = QUIESCE_SRCU_INIT(name)
 #define DEFINE_STATIC_SRCU(name) static struct srcu_struct name = QUIESCE_SRCU_INIT(name)
 
-QUIESCE_API int quiesce_init_srcu_struct(struct srcu_struct *ssp, const char *name);
+QUIESCE_API int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const char *name);
 QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
 QUIESCE_API void quiesce_srcu_after_fork_child(struct srcu_struct *ssp);
 
@@ -88,7 +90,7 @@ QUIESCE_API void quiesce_srcu_after_fork_child(struct srcu_struct *ssp);
  * Context: any thread; not in a signal handler.
  * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.  The domain is usable
  *   either way. */
-#define init_srcu_struct(ssp) quiesce_init_srcu_struct((ssp), #ssp)
+#define init_srcu_struct(ssp) quiesce_init_srcu_struct(QUIESCE_LAYOUT, (ssp), #ssp)
 
 /** cleanup_srcu_struct - give back what the domain has allocated.
  * @ssp: may be reused or freed afterwards.
@@ -112,7 +114,7 @@ static inline void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu
 /* ---- readers ---- */
 
 /* Where there are no restartable sequences, or no counters yet; in full-fence mode always. */
-QUIESCE_API int quiesce__srcu_lock_slow(struct srcu_struct *ssp, uint64_t idx);
+QUIESCE_API int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API int quiesce__srcu_lock_debug(struct srcu_struct *ssp);
 QUIESCE_API void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx);
@@ -123,9 +125,10 @@ QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
 	/* Relaxed: an old index only makes an updater wait for us in vain. */
 	uint64_t idx = quiesce_load_relaxed(&ssp->idx);
 
-	/* Relaxed: the fence follows.  The slow way is a full fence. */
-	if (quiesce_unlikely(!quiesce_count_relaxed(&ssp->percpu, 8 * idx)))
-		return quiesce__srcu_lock_slow(ssp, idx);
+	/* The slow way is a full fence. */
+	/* PC1: acquire, pairs with PC1 in open_domain() */
+	if (quiesce_unlikely(!quiesce_count_acquire_at(PC1, &ssp->enter, idx)))
+		return quiesce__srcu_lock_slow(QUIESCE_LAYOUT, ssp, idx);
 	/* SR1: pairs with SR1 in begin() */
 	quiesce_fence_light(SR1);
 	return (int)idx;
@@ -137,7 +140,7 @@ QUIESCE_FAST void quiesce__srcu_read_unlock(struct srcu_struct *ssp, int index)
 	uint64_t idx = (unsigned int)index;
 
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release_unless(PC2, &ssp->percpu, 16 + 8 * idx, &ssp->attention[idx])))
+	if (quiesce_unlikely(!quiesce_count_release_at(PC2, &ssp->leave[idx], idx)))
 		quiesce__srcu_unlock_slow(ssp, idx);
 }
 

@@ -94,6 +94,9 @@ int platform_commit(void *start, size_t bytes);
 /* Fresh zeroed pages, and their return. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);
+/* @bytes of addresses, of which the first @there are pages of zeros; NULL: no memory. */
+void *platform_pages_reserve(size_t bytes, size_t there);
+void platform_pages_release(void *start, size_t bytes);
 /* Memory from the heap, not cleared, and its return. */
 void *platform_block_get(size_t bytes);
 void platform_block_put(void *start, size_t bytes);
@@ -114,6 +117,9 @@ void platform_die(void) __attribute__((noreturn));
 /* ---- topology and restartable sequences ---- */
 
 int platform_nr_possible_cpus(void);
+/* More than any number that the kernel gives to a CPU, or to a thread as its concurrency id, as it says itself; *@ret_max:
+ * than it can possibly give.  Not reentrant. */
+size_t platform_nr_ids(size_t *ret_max);
 
 /* The CPU of the caller, 0 when unknown. */
 uint32_t platform_cpu(void);

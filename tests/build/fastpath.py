@@ -37,7 +37,10 @@ HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set
                 "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
 # tryget of percpu_ref.  Where there are no sequences there is a call.
-COUNTED_LIMITS = {"x86": (17, 17, 39, 16, 20, 40, 16, 17, 17), "x86-got": (17, 17, 39, 16, 20, 40, 16, 17, 17), "arm64": None}
+COUNTED_LIMITS = {"x86": (8, 8, 20, 10, 9, 22, 8, 8, 9), "x86-got": (9, 9, 22, 11, 10, 24, 9, 9, 10), "arm64": None}
+# And of these, those that have a memory operand: the C library's word where the rseq area is, once in each function; in each sequence
+# its description stored, the id, the object's word, and the counter; and what the caller loads.
+COUNTED_OPERANDS = {"x86": (5, 5, 11, 6, 5, 12, 5, 5, 5), "x86-got": (6, 6, 13, 7, 6, 14, 6, 6, 6)}
 COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_percpu_rwsem_section": 2, "fast_srcu_read_lock": 1,
                  "fast_srcu_read_unlock": 1, "fast_srcu_section": 2, "fast_percpu_ref_get": 1, "fast_percpu_ref_put": 1,
                  "fast_percpu_ref_tryget_live": 1}
@@ -58,7 +61,8 @@ X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
     "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
-    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+\(%r\w+\)"),
+    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+"),
+    "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
@@ -190,14 +194,16 @@ def examine_hazptr(functions, arch, limits):
         yield refused, f"{name} is refused", [] if refused else best[1]
 
 
-def examine_counted(functions, arch, limits):
-    for (name, counts), limit in zip(COUNTED_NEEDS.items(), limits):
+def examine_counted(functions, arch, limits, operands):
+    for (name, counts), limit, most in zip(COUNTED_NEEDS.items(), limits, operands):
         best = shortest(functions[name], arch, ("count",) * counts, True)
         if best is None:
             yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
         else:
-            good = best[0] <= limit
-            yield good, f"{name}: {best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+            memory = sum(bool(arch["memory"].match(text)) for text in best[1])
+            good = best[0] <= limit and memory <= most
+            yield good, f"{name}: {best[0]} instructions, {memory} operands in memory" + \
+                ("" if good else f": more than {limit} or {most}"), [] if good else best[1]
     for name in ("planted_count_fence", "planted_count_call", "planted_count_long"):
         best = shortest(functions[name], arch, ("count",), True)
         refused = best is None or best[0] > limits[list(COUNTED_NEEDS).index("fast_percpu_ref_get")]
@@ -275,7 +281,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
     yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
     yield from examine_tables(functions, arch, TABLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:
-        yield from examine_counted(functions, arch, COUNTED_LIMITS[limits])
+        yield from examine_counted(functions, arch, COUNTED_LIMITS[limits], COUNTED_OPERANDS[limits])
     if CALL_LIMITS[limits] and "-fPIC" in flags:
         flags += [f"-I{opt.library}", "-D_GNU_SOURCE"]
         functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazptr_retire.c", tmp)

@@ -10,6 +10,8 @@
 
 #include <quiesce/srcu.h>
 
+#include <sys/rseq.h>
+
 #include <ucontext.h>
 
 #if !defined(__x86_64__)
@@ -167,9 +169,10 @@ static void fresh(void)
 
 /* ---- steps ---- */
 
+/* Does the kernel restart them?  Readers enter one to find that they may not count there, with full fences too. */
 static bool sequences(void)
 {
-	return counts_in_sequences(&sem);
+	return __rseq_size != 0;
 }
 
 /* Readers are slow while an updater is inside rcu_sync and none in the lock. */
@@ -184,7 +187,7 @@ static void enter_place(enum place place)
 	if (place == WRITE_LOCKED)
 		percpu_down_write(&sem);
 	if (place == ATTENDED) /* as if somebody slept until readers leave */
-		domain.attention[0] = domain.attention[1] = 1;
+		domain.attention[0] = domain.attention[1] = 1, domain.leave[0] = domain.leave[1] = 0;
 	idx = srcu_read_lock(&domain);
 }
 

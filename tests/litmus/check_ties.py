@@ -29,8 +29,9 @@ import csource  # noqa: E402
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
               "quiesce_fence_heavy": ("quiesce_fence_heavy_shared", "quiesce_fence_restart"),
-              "quiesce_load_acquire": ("quiesce_claim", "quiesce_count_unless"),
-              "quiesce_store_release": ("quiesce_claim", "quiesce_count_release", "quiesce_count_release_unless")}
+              "quiesce_load_acquire": ("quiesce_claim", "quiesce_count_unless", "quiesce_count_acquire", "quiesce_count_acquire_at"),
+              "quiesce_store_release": ("quiesce_claim", "quiesce_count_release", "quiesce_count_release_unless", "quiesce_count_release_at",
+                                        "quiesce_count_release_always")}
 # What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
 RMW_FULL = [("include/quiesce/atomic.h", "quiesce__after_rmw", ["(result)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)"])]
 RMW_FULL += [("include/quiesce/atomic.h", op, ["quiesce__after_rmw(__atomic_"])

@@ -55,7 +55,7 @@ RUNS = [
     ("rcu_sync", "NU=2 NLOOP=2 NREAD=2", [("NO_GP", ""), ("TRUSTS", "sync_no_wait"), ("COUNT_IGNORED", "sync_count_ignored"),
                                           ("NO_REPLAY", "sync_no_replay"), ("QUEUES_TWICE", ""), ("QUEUES_NEVER", ""),
                                           ("TURN_KEPT", ""), ("DTOR_EARLY", "")]),
-    ("rwsem", "", [("NO_HEAVY", "PW1:heavy"), ("NO_FENCE", "PW1:full"), ("CHECK_FIRST", "rwsem_check_first"),
+    ("rwsem", "", [("NO_HEAVY", "PW1:heavy"), ("NO_FENCE", "PW1:full"), ("LOOKS_FIRST", "count_looks_first"),
                    ("PLAIN_FENCE", "rwsem_plain_fence"), ("NO_DRAIN", "rwsem_no_drain"), ("WAKE_LOST", "rwsem_wake_lost"),
                    ("BACKS_OUT", ""), ("SLEEPS", ""), ("CLEARS_BLOCK", ""), ("UNCOUNTED", "rwsem_grant_uncounted")]),
     ("rwsem", "TIMEOUT", [("KEEPS_BLOCK", "rwsem_keeps_block"), ("GIVES_UP", "")]),

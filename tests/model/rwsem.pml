@@ -16,7 +16,7 @@
  * Wrong forms, each of which must fail (label or guard of src/mutants.h):
  *   NO_HEAVY         PW1:heavy
  *   NO_FENCE         PW1:full, the reader's
- *   CHECK_FIRST      rwsem_check_first
+ *   LOOKS_FIRST      count_looks_first, of who enters
  *   PLAIN_FENCE      rwsem_plain_fence
  *   NO_DRAIN         rwsem_no_drain
  *   WAKE_LOST        rwsem_wake_lost
@@ -175,16 +175,20 @@ inline queue_reader(i, got)
 inline down_read(i, got)
 {
 	got = false;
-#ifdef CHECK_FIRST
+#if defined(LOOKS_FIRST) || defined(PLAIN_FENCE)
 	got = (state == IDLE);
-	put(i, ENTERED);
+	if
+	:: got -> put(i, ENTERED)
+	:: else
+	fi;
 #else
-	put(i, ENTERED);
-	got = (state == IDLE);
+	/* Looked and counted in one restartable sequence. */
+	atomic { got = (state == IDLE); if :: got -> put(i, ENTERED) :: else fi };
 #endif
 	if
 	:: got
 	:: else ->
+		put(i, ENTERED);
 #ifndef NO_FENCE
 		drive_out(i);
 #endif

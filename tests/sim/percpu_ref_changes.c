@@ -84,6 +84,7 @@ static void setup_freeze_wide(void)
 
 static void setup_freeze_holes(void)
 {
+	world_by_cpu = true;
 	setup_freeze();
 	world_users(1, world_trader, "trader");
 	sim_config()->id_hook = world_holes;
@@ -105,6 +106,7 @@ static void setup_switch(void)
 
 static void setup_switch_holes(void)
 {
+	world_by_cpu = true;
 	setup_switch();
 	sim_config()->id_hook = world_holes;
 }
@@ -173,6 +175,7 @@ static void setup_fork(void)
 
 static void setup_fork_kill(void)
 {
+	world_by_cpu = true;
 	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
 	world_get(); /* the forker's */
 	sim_spawn(forker, NULL, "forker");

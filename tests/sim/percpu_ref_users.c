@@ -104,12 +104,13 @@ static void setup_wide(void)
 
 static void setup_cpu_id(void)
 {
+	world_by_cpu = true;
 	setup_basic();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_CPU_ID;
 }
 
 static void setup_holes(void)
 {
+	world_by_cpu = true;
 	setup_basic();
 	sim_config()->id_hook = world_holes;
 }
@@ -161,6 +162,7 @@ static void setup_fall(void)
 
 static void setup_fall_holes(void)
 {
+	world_by_cpu = true;
 	setup_fall();
 	sim_config()->id_hook = world_holes;
 }
@@ -189,6 +191,7 @@ static void setup_trade(void)
 
 static void setup_trade_holes(void)
 {
+	world_by_cpu = true;
 	setup_trade();
 	sim_config()->id_hook = world_holes;
 }

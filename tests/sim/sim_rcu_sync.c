@@ -257,7 +257,7 @@ static void gp_barrier(void *domain, struct rcu_head *head)
 	sim_point("no callback");
 }
 
-static const struct rcu_sync_ops own_ops = { gp_wait, gp_call, gp_barrier };
+static const struct rcu_sync_ops own_ops = { gp_wait, gp_call, gp_barrier, NULL };
 
 static void call_back(void)
 {

@@ -68,8 +68,8 @@ static void configure(enum world_mode mode)
 	case NO_RESTART: config->membarrier = SIM_MEMBARRIER_NO_RESTART; break;
 	case NO_RSEQ: config->rseq_kind = PLATFORM_RSEQ_NONE; break;
 	case CPU_ID: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; break;
-	case FEW_SETS: config->possible_cpus = 1; break;
-	case HOLES: config->id_hook = every_third_is_far; break;
+	case FEW_SETS: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->possible_cpus = 1; break;
+	case HOLES: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->id_hook = every_third_is_far; break;
 	default: break;
 	}
 }

@@ -414,7 +414,7 @@ static void unlocks_when_asked(void *domain)
 	int idx = srcu_read_lock(ssp);
 
 	world_add(&asked);
-	while (!(quiesce_load_relaxed(&ssp->attention[idx]) & wanted_attention))
+	while (!(quiesce_load_relaxed(&ssp->attention[idx]) & wanted_attention) || quiesce_load_relaxed(&ssp->leave[idx]))
 		platform_yield();
 	srcu_read_unlock(ssp, idx);
 }

@@ -96,8 +96,8 @@ static void configure(enum world_mode mode)
 	case NO_RESTART: config->membarrier = SIM_MEMBARRIER_NO_RESTART; break;
 	case NO_RSEQ: config->rseq_kind = PLATFORM_RSEQ_NONE; break;
 	case CPU_ID: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; break;
-	case FEW_SETS: config->possible_cpus = 1; break;
-	case HOLES: config->id_hook = every_third_is_far; break;
+	case FEW_SETS: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->possible_cpus = 1; break;
+	case HOLES: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->id_hook = every_third_is_far; break;
 	default: break;
 	}
 }
@@ -107,7 +107,7 @@ static void domains_begin(void)
 	for (int i = 0; i < NR_DOMAINS; i++) {
 		world_domain[i]->name = "a";
 		if (sim_random(4))
-			sim_assert(quiesce_init_srcu_struct(world_domain[i], i ? "b" : "a") == 0);
+			sim_assert(quiesce_init_srcu_struct(QUIESCE_LAYOUT, world_domain[i], i ? "b" : "a") == 0);
 		current[i] = world_new(i);
 	}
 }

@@ -176,7 +176,7 @@ static inline void lock_works(struct percpu_rw_semaphore *sem)
 /* Do threads count in restartable sequences here? */
 static inline bool counts_in_sequences(const struct percpu_rw_semaphore *sem)
 {
-	return sem->percpu.rseq != 0;
+	return sem->open != 0;
 }
 
 #endif

@@ -57,7 +57,7 @@ static void hand_barrier(void *domain, struct rcu_head *head)
 	hand_over(h);
 }
 
-static const struct rcu_sync_ops by_hand = { hand_wait, hand_call, hand_barrier };
+static const struct rcu_sync_ops by_hand = { hand_wait, hand_call, hand_barrier, NULL };
 
 static void fresh(void)
 {
@@ -370,7 +370,7 @@ static void srcu_wait_for_calls(void *of, struct rcu_head *head) { (void)head, s
 
 static void a_domain_is_as_good(void **state)
 {
-	static const struct rcu_sync_ops by_srcu = { srcu_wait, srcu_call, srcu_wait_for_calls };
+	static const struct rcu_sync_ops by_srcu = { srcu_wait, srcu_call, srcu_wait_for_calls, NULL };
 	struct updater u;
 	int idx;
 

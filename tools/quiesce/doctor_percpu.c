@@ -49,7 +49,7 @@ static void find_counters(struct findings *f)
 	if (percpu_init_rwsem(&rwsem))
 		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line",
 			"locked instruction, one word for all: no memory");
-	else if (rwsem.percpu.rseq)
+	else if (rwsem.open)
 		finding(f, topic, NULL, "restartable sequence, in the set of the thread's %s",
 			quiesce_slots() == QUIESCE_SLOTS_MM_CID ? "concurrency id" : "CPU");
 	else

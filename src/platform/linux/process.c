@@ -121,6 +121,22 @@ void platform_pages_put(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
+void *platform_pages_reserve(size_t bytes, size_t there)
+{
+	void *start = map(bytes, PROT_NONE, MAP_NORESERVE);
+
+	if (start && platform_commit(start, there)) {
+		platform_pages_release(start, bytes);
+		return NULL;
+	}
+	return start;
+}
+
+void platform_pages_release(void *start, size_t bytes)
+{
+	munmap(start, bytes);
+}
+
 /* From here on fresh pages are cheaper than zeroing, and huge ones save a miss of the TLB for each lookup. */
 #define LINES_PAGES ((size_t)128 << 10)
 #define LINES_HUGE ((size_t)4 << 20)

@@ -3,8 +3,12 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -27,6 +31,55 @@ int platform_nr_possible_cpus(void)
 
 	return n > 0 ? (int)n : 1;
 }
+
+/* ---- ids ---- */
+
+#define MOST_IDS 65536u
+#define IDS_UNKNOWN 8192u /* as many as distributions' kernels are built for */
+
+/* The kernel's masks of CPUs have a bit for each number that it was built for, and the call says how long they are. */
+static size_t nr_ids_of_masks(void)
+{
+	static unsigned char mask[MOST_IDS / 8];
+	long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+
+	return bytes > 0 ? 8 * (size_t)bytes : IDS_UNKNOWN;
+}
+
+/* What the kernel prints of such a mask has a digit for every four numbers that this machine can have; 0: not known.  Not
+ * what /sys says, which containers replace. */
+static size_t nr_ids_of_status(void)
+{
+	static char text[16384];
+	static const char name[] = "\nCpus_allowed:";
+	size_t used = 0, digits = 0;
+	const char *at;
+	ssize_t n;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	while ((n = syscall(SYS_read, fd, text + used, sizeof text - 1 - used)) > 0)
+		used += (size_t)n;
+	syscall(SYS_close, fd);
+	text[used] = '\0';
+	at = strstr(text, name);
+	for (at = at ? at + strlen(name) : ""; *at && *at != '\n'; at++)
+		digits += (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f');
+	return 4 * digits;
+}
+
+size_t platform_nr_ids(size_t *ret_max)
+{
+	int saved = errno;
+	size_t max = nr_ids_of_masks(), nr = nr_ids_of_status();
+
+	errno = saved;
+	*ret_max = max;
+	return nr && nr < max ? nr : max;
+}
+
+/* ---- rseq ---- */
 
 /* glibc registers the rseq area of every thread and tells where; other libcs do not,
  * and then the area is nobody's or somebody else's: we leave it alone. */

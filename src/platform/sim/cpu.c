@@ -8,10 +8,9 @@
  * lowest that no running thread has; who gets it knows what its last owner knew,
  * because the kernel hands ids over by atomic operations.
  */
+#include "count.h"
 #include "machine.h"
 #include "platform/platform.h"
-
-#include <quiesce/percpu.h>
 
 #include <errno.h>
 #include <string.h>
@@ -88,6 +87,11 @@ int platform_nr_possible_cpus(void)
 	return M->config.nr_cpus ? M->config.nr_cpus : SIM_MAX_THREADS;
 }
 
+size_t platform_nr_ids(size_t *ret_max)
+{
+	return *ret_max = (size_t)platform_nr_possible_cpus();
+}
+
 enum platform_rseq_kind platform_rseq_kind(void)
 {
 	return M->config.rseq_kind;
@@ -95,6 +99,7 @@ enum platform_rseq_kind platform_rseq_kind(void)
 
 /* The library's; the machine's own tests have only this one. */
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((weak)) = { .nr_ids = SIM_MAX_THREADS };
+struct quiesce__sequences quiesce__sequences __attribute__((weak));
 
 /* Offsets mean nothing here, but that there is something. */
 int64_t platform_rseq_area(void)
@@ -181,47 +186,92 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value
 
 /* ---- counters of the id ---- */
 
-/* 1 counted, 0 there is no such set, or @closed; -EAGAIN. */
-static int counting(struct thread *t, const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed,
-		    enum sim_order look, enum sim_order order, const struct sim_site *site)
+struct count {
+	const uint64_t *open;                /* of who counts inline */
+	const struct quiesce_percpu *percpu; /* of who calls: no open, but */
+	const uint64_t *closed;              /* this, or nothing */
+	size_t offset;
+	enum sim_order look, order;
+	struct sim_site site;
+};
+
+/* The set of id 0; 0: none. */
+static uint64_t base_seen(const struct count *c)
 {
-	uint64_t *word, found;
+	if (c->open)
+		return 0 - sim__load(c->open, 8, c->look, &c->site);
+	if (c->closed && sim__load(c->closed, 8, c->look, &c->site))
+		return 0;
+	return (uintptr_t)c->percpu->base;
+}
+
+/* 1 counted, 0 there is no such set, or it is closed; -EAGAIN. */
+static int counting(struct thread *t, const struct count *c)
+{
+	uint64_t base = 0, *word, found;
 	int64_t id;
 
 	sim__held_release(t);
+	if (QUIESCE_LOOKS_FIRST) {
+		base = base_seen(c);
+		sim__point();
+	}
 	t->rseq_aborted = false;
 	sim__point();
-	if (closed && sim__load(closed, 8, look, site))
+	if (!QUIESCE_LOOKS_FIRST)
+		base = base_seen(c);
+	if (!base)
 		return 0;
 	if (aborted(t))
 		return -EAGAIN;
 	id = id_now();
-	if ((uint64_t)id >= percpu->limit >> QUIESCE_PERCPU_SHIFT)
+	if ((uint64_t)id >= (uint64_t)platform_nr_possible_cpus()) {
+		if (c->open)
+			sim_fail("concurrency id %lld has no counters", (long long)id);
 		return 0;
-	word = (uint64_t *)(void *)(percpu->base + ((size_t)id << QUIESCE_PERCPU_SHIFT) + offset);
-	found = sim__load(word, 8, SIM_RELAXED, site);
+	}
+	word = (uint64_t *)(uintptr_t)(base + ((size_t)id << QUIESCE_PERCPU_SHIFT) + c->offset);
+	found = sim__load(word, 8, SIM_RELAXED, &c->site);
 	if (aborted(t))
 		return -EAGAIN;
 	sim__point();
 	if (aborted(t))
 		return -EAGAIN;
-	sim__commit_now(t, word, found + 1, order, site);
+	sim__commit_now(t, word, found + 1, c->order, &c->site);
 	return 1;
 }
 
-bool quiesce__count_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
-			const char *label)
+static bool count(const struct count *c)
 {
-	const struct sim_site site = { "quiesce_count", label, 0 };
 	struct thread *t = sim__current();
 	int result;
 
-	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
-	if (!t || !quiesce_load_acquire(PC1, &percpu->rseq))
+	if (!t)
 		return false;
 	do
-		result = counting(t, percpu, offset, closed, acquire ? SIM_ACQUIRE : SIM_RELAXED,
-				  release ? SIM_RELEASE : SIM_RELAXED, &site);
+		result = counting(t, c);
 	while (result == -EAGAIN);
 	return result;
+}
+
+bool quiesce__count_sim(const uint64_t *open, size_t offset, bool acquire, bool release, const char *label)
+{
+	struct count c = { .open = open, .offset = offset, .site = { "quiesce_count", label, 0 } };
+
+	c.look = acquire ? SIM_ACQUIRE : SIM_RELAXED;
+	c.order = release ? SIM_RELEASE : SIM_RELAXED;
+	return count(&c);
+}
+
+bool quiesce__count_call_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
+			     const char *label)
+{
+	struct count c = { .percpu = percpu, .closed = closed, .offset = offset, .site = { "quiesce_count", label, 0 } };
+
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	if (M->config.rseq_kind == PLATFORM_RSEQ_NONE || !quiesce__sequences.area || !quiesce_load_acquire(PC1, &percpu->base))
+		return false;
+	c.look = acquire ? SIM_ACQUIRE : SIM_RELAXED;
+	c.order = release ? SIM_RELEASE : SIM_RELAXED;
+	return count(&c);
 }

@@ -349,6 +349,17 @@ void platform_pages_put(void *start, size_t bytes)
 	sim_forget(start, bytes);
 }
 
+void *platform_pages_reserve(size_t bytes, size_t there)
+{
+	(void)there;
+	return platform_pages_get(bytes);
+}
+
+void platform_pages_release(void *start, size_t bytes)
+{
+	platform_pages_put(start, bytes);
+}
+
 /* As pages: never given out twice. */
 void *platform_block_get(size_t bytes)
 {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* count.c - see count.h. */
+#include "count.h"
+
+struct quiesce__sequences quiesce__sequences;
+
+#if !defined(QUIESCE_SIM)
+
+#if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
+
+#if defined(QUIESCE_PERTURB)
+/* In two steps, as in quiesce/percpu.h.  Neither leaq nor decl touches the carry. */
+#define COUNT                                         \
+	"movq (%[at]), %%rdx\n" QUIESCE_RSEQ_STAY     \
+	"leaq 1(%%rdx), %%rdx\n"                      \
+	"movq %%rdx, (%[at])\n"
+#define CLOBBERS , "rdx"
+#else
+#define COUNT "incq (%[at])\n"
+#define CLOBBERS
+#endif
+
+/* The carry of the comparison with the limit says whether it was done, which the increment leaves alone; a comparison of
+ * something with zero never carries. */
+bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+{
+	static const uint64_t open;
+	uintptr_t at;
+	bool done;
+
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+
+	if (quiesce_unlikely(!base))
+		return false;
+	if (!closed)
+		closed = &open;
+	__asm__ __volatile__(".pushsection __rseq_cs, \"aw?\"\n"
+			     ".balign 32\n"
+			     "3: .long 0, 0\n"
+			     ".quad 1f, 2f - 1f, 4f\n"
+			     ".popsection\n"
+			     "0: leaq 3b(%%rip), %[at]\n"
+			     "movq %[at], %%fs:8(%[area])\n"
+			     "1:\n" QUIESCE_RSEQ_GUARD
+			     "cmpq $0, (%[closed])\n"
+			     "jne 2f\n"
+			     "movl %%fs:(%[id]), %k[at]\n"
+			     "shlq %[shift], %[at]\n"
+			     "cmpq %[limit], %[at]\n"
+			     "jae 2f\n"
+			     "leaq (%[words], %[at]), %[at]\n" COUNT
+			     "2:\n"
+			     ".pushsection __rseq_failure, \"ax?\"\n"
+			     ".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
+			     ".long 0x53053053\n"
+			     "4: jmp 0b\n"
+			     ".popsection\n"
+			     : [at] "=&r"(at), "=@ccc"(done)
+			     : [area] "r"(quiesce__sequences.area), [id] "r"(quiesce__sequences.id), [limit] "m"(quiesce__sequences.limit),
+			       [closed] "r"(closed), [words] "r"(base + offset), [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS
+			     : "memory" QUIESCE_RSEQ_CLOBBERS CLOBBERS);
+	return done;
+}
+
+#else
+
+bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+{
+	(void)percpu, (void)offset, (void)closed;
+	return false;
+}
+
+#endif
+
+#endif
