@@ -99,7 +99,7 @@ enum platform_rseq_kind platform_rseq_kind(void)
 
 /* The library's; the machine's own tests have only this one. */
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((weak)) = { .nr_ids = SIM_MAX_THREADS };
-struct quiesce__sequences quiesce__sequences __attribute__((weak));
+struct quiesce__sequences quiesce__sequences;
 
 /* Offsets mean nothing here, but that there is something. */
 int64_t platform_rseq_area(void)

@@ -15,95 +15,60 @@
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
-#define CPU_ID 4  /* where in the rseq area */
-#define MM_CID 24 /* the same, since kernel 6.3 */
+#define MM_CID 24 /* in the rseq area, since kernel 6.3 */
+#define MAX_IDS 4096
+#define PER_ID 16 /* words: two lines, against the prefetcher of pairs */
 
-#define PER_CPU 16 /* words: two lines, against the prefetcher of pairs */
-
-static uint64_t *entered, *left;
-
-static int raw_rseq_init(enum op_fence fence)
+/* Only what nobody can do without: no object, nobody who may close it, one place for all ids. */
+static int init(enum op_fence fence)
 {
-	size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
-
 	(void)fence;
-	if (__rseq_size == 0)
+	if (__rseq_size == 0 || getauxval(AT_RSEQ_FEATURE_SIZE) < MM_CID + sizeof(uint32_t))
 		return -ENOSYS;
-	entered = aligned_alloc(128, cpus * PER_CPU * sizeof(*entered));
-	left = aligned_alloc(128, cpus * PER_CPU * sizeof(*left));
-	if (!entered || !left)
-		return -ENOMEM;
-	for (size_t i = 0; i < cpus * PER_CPU; i++)
-		entered[i] = left[i] = 0;
-	return 0;
+	return sysconf(_SC_NPROCESSORS_CONF) > MAX_IDS ? -E2BIG : 0;
 }
 
-/* Add one to this CPU's counter unless interrupted between asking where we are and doing it. */
-static inline __attribute__((always_inline)) void count(uint64_t *counters)
-{
-again:
-	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"
-		     ".balign 32\n"
-		     "3:\n\t"
-		     ".long 0, 0\n\t"
-		     ".quad 1f, 2f - 1f, 4f\n\t"
-		     ".popsection\n\t"
-		     "leaq 3b(%%rip), %%rax\n\t"
-		     "movq %%rax, %%fs:8(%[area])\n"
-		     "1:\n\t"
-		     "movl %%fs:4(%[area]), %%eax\n\t"
-		     "shlq $7, %%rax\n\t"
-		     "incq (%[counters], %%rax)\n"
-		     "2:\n\t"
-		     ".pushsection __rseq_failure, \"ax\"\n\t"
-		     ".byte 0x0f, 0xb9, 0x3d\n\t"
-		     ".long 0x53053053\n"
-		     "4:\n\t"
-		     "jmp %l[again]\n\t"
-		     ".popsection"
-		     :
-		     : [area] "r"(__rseq_offset), [counters] "r"(counters)
-		     : "memory", "cc", "rax"
-		     : again);
-}
+/* ---- a pair of counters of the concurrency id ---- */
 
-OP_READ(raw_rseq_counter, count(entered), OP_LOAD, count(left));
+static uint64_t counters[MAX_IDS][PER_ID] __attribute__((aligned(128)));
+
+/* Add one to word @which unless interrupted between asking for the id and doing it. */
+#define COUNT(which)                                                                               \
+	__asm__ __volatile__(".pushsection __rseq_cs, \"aw\"\n\t"                              \
+			     ".balign 32\n"                                                       \
+			     "3: .long 0, 0\n\t"                                                 \
+			     ".quad 1f, 2f - 1f, 4f\n\t"                                         \
+			     ".popsection\n"                                                      \
+			     "5: leaq 3b(%%rip), %%rax\n\t"                                      \
+			     "movq %%rax, %%fs:8(%[area])\n"                                      \
+			     "1: movl %%fs:24(%[area]), %%eax\n\t"                               \
+			     "shlq $7, %%rax\n\t"                                                \
+			     "incq " which "(%[counters], %%rax)\n"                               \
+			     "2:\n\t"                                                            \
+			     ".pushsection __rseq_failure, \"ax\"\n\t"                         \
+			     ".byte 0x0f, 0xb9, 0x3d\n\t"                                        \
+			     ".long 0x53053053\n"                                                 \
+			     "4: jmp 5b\n\t"                                                     \
+			     ".popsection"                                                         \
+			     :                                                                     \
+			     : [area] "r"(__rseq_offset), [counters] "r"(counters)                 \
+			     : "memory", "cc", "rax")
+
+OP_READ(raw_rseq_counter, COUNT("0"), OP_LOAD, COUNT("8"));
 
 const struct op op_raw_rseq_counter = {
 	.name = "raw_rseq_counter",
-	.what = "floor: count in and out on this CPU under rseq",
+	.what = "floor: two counters of this concurrency id under rseq",
 	.read = &raw_rseq_counter_read,
-	.init = raw_rseq_init,
+	.init = init,
 };
 
 /* ---- a hazard slot of the concurrency id, one for each; of the thread where that is taken ---- */
 
-static uintptr_t *slots;
-static ptrdiff_t id_at; /* of the id, from the thread pointer */
+static uintptr_t slots[MAX_IDS][PER_ID] __attribute__((aligned(128)));
 static uint64_t wake __attribute__((aligned(64)));
 static __thread uintptr_t own __attribute__((tls_model("initial-exec"), aligned(64)));
 static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
-
-static bool has_mm_cid(void)
-{
-	return getauxval(AT_RSEQ_FEATURE_SIZE) >= MM_CID + sizeof(uint32_t);
-}
-
-static int raw_rseq_slot_init(enum op_fence fence)
-{
-	size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
-
-	(void)fence;
-	if (__rseq_size == 0)
-		return -ENOSYS;
-	id_at = __rseq_offset + (has_mm_cid() ? MM_CID : CPU_ID);
-	slots = aligned_alloc(128, cpus * PER_CPU * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < cpus * PER_CPU; i++)
-		slots[i] = 0;
-	return 0;
-}
 
 /* Find the slot of this id empty and fill it, in one step; NULL: taken. */
 static inline __attribute__((always_inline)) uintptr_t *claim(uintptr_t value)
@@ -120,7 +85,7 @@ static inline __attribute__((always_inline)) uintptr_t *claim(uintptr_t value)
 			 "leaq 3b(%%rip), %[slot]\n\t"
 			 "movq %[slot], %%fs:8(%[area])\n"
 			 "1:\n\t"
-			 "movl %%fs:(%[id]), %k[slot]\n\t"
+			 "movl %%fs:24(%[area]), %k[slot]\n\t"
 			 "shlq $7, %[slot]\n\t"
 			 "addq %[slots], %[slot]\n\t"
 			 "cmpq $0, (%[slot])\n\t"
@@ -137,7 +102,7 @@ static inline __attribute__((always_inline)) uintptr_t *claim(uintptr_t value)
 			 "jmp 2b\n\t"
 			 ".popsection"
 			 : [slot] "=&r"(slot)
-			 : [area] "r"(__rseq_offset), [id] "r"(id_at), [slots] "r"(slots), [value] "r"(value)
+			 : [area] "r"(__rseq_offset), [slots] "r"(slots), [value] "r"(value)
 			 : "memory", "cc");
 	return slot;
 }
@@ -199,7 +164,7 @@ static const char *slot_kind(void)
 	protect(&op_target.ptr, &slot);
 	mine = slot == &own;
 	clear(slot);
-	return mine ? "thread" : has_mm_cid() ? "mm_cid" : "cpu_id";
+	return mine ? "thread" : "mm_cid";
 }
 
 OP_READ_OPS(raw_rseq_slot, slot_lock, slot_unlock);
@@ -208,6 +173,6 @@ const struct op op_raw_rseq_slot = {
 	.name = "raw_rseq_slot",
 	.what = "floor: a hazard pointer in the slot of this concurrency id, claimed under rseq",
 	.read = &raw_rseq_slot_read,
-	.init = raw_rseq_slot_init,
+	.init = init,
 	.slot_kind = slot_kind,
 };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* count.c - see count.h. */
-#include "count.h"
+/* count.c - counting in a restartable sequence, by a call. */
+#include "../../count.h"
 
 struct quiesce__sequences quiesce__sequences;
-
-#if !defined(QUIESCE_SIM)
 
 #if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
 
@@ -70,7 +68,5 @@ bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, c
 	(void)percpu, (void)offset, (void)closed;
 	return false;
 }
-
-#endif
 
 #endif
