@@ -32,6 +32,7 @@
 
 struct chunk {
 	struct chunk *next, **at; /* of those with room */
+	size_t bytes;             /* of addresses */
 	uint32_t words;           /* of a place */
 	uint32_t used;            /* places */
 	uint64_t taken[MAP_WORDS]; /* a bit for each place */
@@ -101,17 +102,15 @@ static void unlink_chunk(struct chunk *chunk)
 		chunk->next->at = chunk->at;
 }
 
-static size_t chunk_bytes(void)
-{
-	return PAGE + max_ids * SET_BYTES;
-}
-
 static struct chunk *new_chunk(void)
 {
-	struct chunk *chunk = platform_pages_reserve(chunk_bytes(), PAGE + nr_ids * SET_BYTES);
+	size_t bytes = PAGE + max_ids * SET_BYTES;
+	struct chunk *chunk = platform_pages_reserve(&bytes, PAGE + nr_ids * SET_BYTES);
 
-	if (chunk)
-		memset(chunk->clean, QUIESCE_PERCPU_START ? 0 : 0xff, sizeof chunk->clean);
+	if (!chunk)
+		return NULL;
+	chunk->bytes = bytes;
+	memset(chunk->clean, QUIESCE_PERCPU_START ? 0 : 0xff, sizeof chunk->clean);
 	return chunk;
 }
 
@@ -188,7 +187,7 @@ static void give_back(const char *base)
 		return;
 	unlink_chunk(chunk);
 	if (spare)
-		platform_pages_release(chunk, chunk_bytes());
+		platform_pages_release(chunk, chunk->bytes);
 	else
 		spare = chunk;
 }

@@ -121,12 +121,16 @@ void platform_pages_put(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
-void *platform_pages_reserve(size_t bytes, size_t there)
+void *platform_pages_reserve(size_t *bytes, size_t there)
 {
-	void *start = map(bytes, PROT_NONE, MAP_NORESERVE);
+	void *start = *bytes > there ? map(*bytes, PROT_NONE, MAP_NORESERVE) : NULL;
 
-	if (start && platform_commit(start, there)) {
-		platform_pages_release(start, bytes);
+	if (!start) {
+		*bytes = there;
+		return map(there, PROT_READ | PROT_WRITE, 0);
+	}
+	if (platform_commit(start, there)) {
+		platform_pages_release(start, *bytes);
 		return NULL;
 	}
 	return start;

@@ -349,10 +349,10 @@ void platform_pages_put(void *start, size_t bytes)
 	sim_forget(start, bytes);
 }
 
-void *platform_pages_reserve(size_t bytes, size_t there)
+void *platform_pages_reserve(size_t *bytes, size_t there)
 {
 	(void)there;
-	return platform_pages_get(bytes);
+	return platform_pages_get(*bytes);
 }
 
 void platform_pages_release(void *start, size_t bytes)

@@ -19,7 +19,6 @@
 #define MAX_IDS 4096
 #define PER_ID 16 /* words: two lines, against the prefetcher of pairs */
 
-/* Only what nobody can do without: no object, nobody who may close it, one place for all ids. */
 static int init(enum op_fence fence)
 {
 	(void)fence;
@@ -31,35 +30,75 @@ static int init(enum op_fence fence)
 /* ---- a pair of counters of the concurrency id ---- */
 
 static uint64_t counters[MAX_IDS][PER_ID] __attribute__((aligned(128)));
+/* They, or 0 while nobody may count here. */
+static uint64_t open __attribute__((aligned(64)));
 
-/* Add one to word @which unless interrupted between asking for the id and doing it. */
-#define COUNT(which)                                                                               \
-	__asm__ __volatile__(".pushsection __rseq_cs, \"aw\"\n\t"                              \
-			     ".balign 32\n"                                                       \
-			     "3: .long 0, 0\n\t"                                                 \
-			     ".quad 1f, 2f - 1f, 4f\n\t"                                         \
-			     ".popsection\n"                                                      \
-			     "5: leaq 3b(%%rip), %%rax\n\t"                                      \
-			     "movq %%rax, %%fs:8(%[area])\n"                                      \
-			     "1: movl %%fs:24(%[area]), %%eax\n\t"                               \
-			     "shlq $7, %%rax\n\t"                                                \
-			     "incq " which "(%[counters], %%rax)\n"                               \
-			     "2:\n\t"                                                            \
-			     ".pushsection __rseq_failure, \"ax\"\n\t"                         \
-			     ".byte 0x0f, 0xb9, 0x3d\n\t"                                        \
-			     ".long 0x53053053\n"                                                 \
-			     "4: jmp 5b\n\t"                                                     \
-			     ".popsection"                                                         \
-			     :                                                                     \
-			     : [area] "r"(__rseq_offset), [counters] "r"(counters)                 \
-			     : "memory", "cc", "rax")
+static int counter_init(enum op_fence fence)
+{
+	open = (uintptr_t)counters;
+	return init(fence);
+}
+
+#define SEQUENCE(body)                                    \
+	".pushsection __rseq_cs, \"aw\"\n"             \
+	".balign 32\n"                                   \
+	"3: .long 0, 0\n"                                \
+	".quad 1f, 2f - 1f, 4f\n"                        \
+	".popsection\n"                                  \
+	"5: leaq 3b(%%rip), %%rax\n"                     \
+	"movq %%rax, %%fs:8(%[area])\n"                  \
+	"1: " body                                        \
+	"2:\n"                                           \
+	".pushsection __rseq_failure, \"ax\"\n"        \
+	".byte 0x0f, 0xb9, 0x3d\n"                       \
+	".long 0x53053053\n"                             \
+	"4: jmp 5b\n"                                    \
+	".popsection"
+
+/* Add one to word @which of this id, unless nobody may. */
+#define COUNT(which)                                                                                       \
+	({                                                                                                 \
+		__label__ closed;                                                                          \
+		__asm__ goto(SEQUENCE("movq %[open], %%rdx\n"                                             \
+				      "testq %%rdx, %%rdx\n"                                              \
+				      "je %l[closed]\n"                                                   \
+				      "movl %%fs:24(%[area]), %%eax\n"                                    \
+				      "shlq $7, %%rax\n"                                                  \
+				      "incq " which "(%%rdx, %%rax)\n")                                   \
+			     :                                                                             \
+			     : [area] "r"(__rseq_offset), [open] "m"(open)                                 \
+			     : "memory", "cc", "rax", "rdx"                                                \
+			     : closed);                                                                    \
+		if (0) {                                                                                   \
+closed:                                                                                                    \
+			abort();                                                                           \
+		}                                                                                          \
+	})
 
 OP_READ(raw_rseq_counter, COUNT("0"), OP_LOAD, COUNT("8"));
 
 const struct op op_raw_rseq_counter = {
 	.name = "raw_rseq_counter",
-	.what = "floor: two counters of this concurrency id under rseq",
+	.what = "floor: count in and out for this concurrency id under rseq, unless a word forbids it",
 	.read = &raw_rseq_counter_read,
+	.init = counter_init,
+};
+
+/* The same where nobody ever can forbid it. */
+#define BARE(which)                                                                              \
+	__asm__ __volatile__(SEQUENCE("movl %%fs:24(%[area]), %%eax\n"                          \
+				      "shlq $7, %%rax\n"                                        \
+				      "incq " which "(%[counters], %%rax)\n")                   \
+			     :                                                                   \
+			     : [area] "r"(__rseq_offset), [counters] "r"(counters)               \
+			     : "memory", "cc", "rax")
+
+OP_READ(raw_rseq_bare, BARE("0"), OP_LOAD, BARE("8"));
+
+const struct op op_raw_rseq_bare = {
+	.name = "raw_rseq_bare",
+	.what = "floor: the same, which nobody can forbid",
+	.read = &raw_rseq_bare_read,
 	.init = init,
 };
 

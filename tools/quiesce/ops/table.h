@@ -12,7 +12,7 @@
 #endif
 
 #ifdef HAVE_RSEQ
-#define OP_RSEQ(X) X(raw_rseq_counter) X(raw_rseq_slot)
+#define OP_RSEQ(X) X(raw_rseq_counter) X(raw_rseq_bare) X(raw_rseq_slot)
 #else
 #define OP_RSEQ(X)
 #endif
