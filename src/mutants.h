@@ -47,9 +47,9 @@
 	X(PW1) /* reader counted, then block read | not open or block set, then counts read */ \
 	X(PW2) /* what a writer did, then open | open, then inside */ \
 	X(PW3) /* the lock given, or block cleared | seen by who gets in */   \
-	X(PW4) /* reader has left, then drain read | drain set, then counts read */ \
 	X(SR1) /* reader counted, then its accesses | unlink, then counts read */ \
-	X(SR2) /* left counted, then the bed taken | asked, asleep set, then counts read */ \
+	X(SR2) /* asked to poke, then counts read | left counted, then the helper poked */ \
+	X(WQ1) /* left counted, then the word read | word made odd, then counts read */ \
 	X(SR3) /* grace period of a domain complete | poll says so */         \
 	X(SR4) /* cookie taken | grace period of the domain begins */         \
 	X(SR5) /* wait for a domain over | the waiter returns */              \
@@ -158,7 +158,6 @@
 	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
 	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \
 	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
-	X(rwsem_free_no_wait, "a lock is freed while a reader that has left looks for writers") \
 	X(later_now_no_wait, "who wants a call now does not wait if the helper is about to make it") \
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
 	X(helper_job_dropped, "a job that is started when no thread can be had is forgotten") \

@@ -5,10 +5,10 @@
  *   open? (acquire) entered + 1  -> inside   rcu_sync_enter(): not open, sequences anew      PW1
  *   else entered + 1, full fence        PW1  block = 1, or queue until it is handed over
  *   block == 0? (acquire)        -> inside   full fence                                      PW1
- *   left + 1, queue                          sleep until entered == left              PC2, PW4
+ *   left + 1, queue                          sleep until entered == left              PC2, WQ1
  *   ... inside ...                           ... inside ...
  *   open? left + 1 (release)                 rcu_sync_exit()
- *   else left + 1, full fence           PW4  let the readers at the head of the queue in
+ *   else left + 1, full fence           WQ1  let the readers at the head of the queue in
  *   wake who drains                          block = 0, or hand it to the next writer        PW3
  *                                            ... and later, open (release)                   PW2
  *
@@ -20,14 +20,15 @@
  *     rcu_sync first.
  * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
  *     block is the writer's.  The waiter's memory is not touched after it was given; the lock's, by who gives to
- *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.
+ *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.  A reader touches nothing of the lock after
+ *     it has counted as left, only the word where the writer sleeps, which is not the lock's.
  * I5. The lock is open only while the state is idle: both change under the lock of rcu_sync.
  *
  * PW1  open read, then reader counted, in one step | not open, sequences begun anew, then counts read
  *      reader counted, then block read | block set, then counts read
  * PW2  what the last writer did, then open | open read, then inside
  * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
- * PW4  reader has left, then drain read | drain set, then counts read
+ * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
  */
 #include <quiesce/percpu_rwsem.h>
 
@@ -35,6 +36,7 @@
 #include "patience.h"
 #include "percpu.h"
 #include "rcu_sync.h"
+#include "waitq.h"
 
 #include <errno.h>
 
@@ -173,23 +175,16 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 
 /* ---- readers ---- */
 
-/* A reader has counted itself as left: does a writer sleep until then?  After a full fence. */
-static void wake_drainer(struct percpu_rw_semaphore *sem)
-{
-	if (QUIESCE_MUTANT(rwsem_wake_lost))
-		return;
-	/* Relaxed: PW4; the exchange takes the request. */
-	/* PW4: full, pairs with PW4 in drain() */
-	if (quiesce_load_relaxed(&sem->drain) && quiesce_xchg(PW4, &sem->drain, 0))
-		platform_futex_wake(&sem->drain, 1);
-}
-
+/* Whoever gets the lock when this reader is counted may free it at once: afterwards it is only an address. */
 static void leave(struct percpu_rw_semaphore *sem)
 {
+	uint32_t *word = quiesce__waitq_of(sem);
+
 	if (!quiesce__percpu_add(&sem->percpu, sem->shared, LEFT))
-		/* PW4: full, pairs with PW4 in drain() */
-		quiesce_fence_full(PW4);
-	wake_drainer(sem);
+		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
+		quiesce_fence_full(WQ1);
+	if (!QUIESCE_MUTANT(rwsem_wake_lost))
+		quiesce__waitq_wake(word);
 }
 
 /* The reader is counted.  Is it inside?  After a full fence. */
@@ -285,10 +280,7 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 	if (!quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state))
 		return;
-	/* Whoever gets the lock when this reader is counted may free it at once: percpu_free_rwsem() waits for the section. */
-	quiesce__rcu_read_lock();
 	leave(sem);
-	quiesce__rcu_read_unlock();
 }
 
 /* ---- writers ---- */
@@ -319,27 +311,24 @@ static bool drained_soon(const struct percpu_rw_semaphore *sem)
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__patience p = { .start = 0 };
-	bool done;
+	uint32_t *word = quiesce__waitq_of(sem);
 
 	if (QUIESCE_MUTANT(rwsem_no_drain) || drained_soon(sem))
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {
 		uint64_t ns = until(deadline, STALL_LOOK_NS);
+		uint32_t value = quiesce__waitq_prepare(word);
 
-		quiesce_store_relaxed(&sem->drain, 1); /* Relaxed: the fence follows. */
-		/* PW4: full, pairs with PW4 in wake_drainer() and leave() */
-		quiesce_fence_full(PW4);
 		/* Once is enough: readers that come, find us and go again may be in the next sum. */
-		done = !inside(sem);
-		if (done || !ns)
-			break;
-		platform_futex_wait(&sem->drain, 1, ns);
+		if (!inside(sem))
+			return true;
+		if (!ns)
+			return false;
+		platform_futex_wait(word, value, ns);
 		if (quiesce__patience_stalled(&p, platform_now_ns()))
 			say_stalled(sem, &p);
 	}
-	quiesce_store_relaxed(&sem->drain, 0); /* Relaxed: a wake-up too many does no harm. */
-	return done;
 }
 
 /* Block is ours from now on, true; or queue for it. */
@@ -408,8 +397,6 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	/* Who does not want to wait does not make readers slow for nothing. */
 	if (!deadline && inside(sem))
 		return false;
-	/* Relaxed: for who frees the lock, after us. */
-	quiesce_store_relaxed(&sem->written, 1);
 	quiesce_rcu_sync_enter(&sem->rss);
 	return write_until(sem, deadline);
 }
@@ -426,8 +413,6 @@ static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 	struct percpu_rw_semaphore *any = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
-		/* Relaxed: for who frees the lock, after us. */
-		quiesce_store_relaxed(&sems[i]->written, 1);
 		first[i] = quiesce__rcu_sync_enter_begin(&sems[i]->rss);
 		any = first[i] ? sems[i] : any;
 	}
@@ -518,7 +503,6 @@ void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 	quiesce__rwsem_idle(&sem->rss, true);
 	/* Relaxed: nobody uses it yet. */
 	quiesce_store_relaxed(&sem->owner, NULL);
-	quiesce_store_relaxed(&sem->drain, 0);
 	quiesce_store_relaxed(&sem->block, 0);
 }
 
@@ -534,8 +518,6 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 		return;
 	}
 	quiesce_rcu_sync_dtor(&sem->rss);
-	if ((sem->written || !quiesce__percpu_sequences()) && !QUIESCE_MUTANT(rwsem_free_no_wait))
-		quiesce_synchronize_rcu(); /* readers that have left and look whether to wake a writer */
 	quiesce__percpu_close(&sem->percpu);
 	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
 }

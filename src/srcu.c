@@ -16,15 +16,16 @@
  *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are told, and go, under the lock.
  * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
  * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
- *     before that, in the same restartable sequence, and the word on which who drives sleeps, its bed, is
- *     not the domain's: a few beds are everybody's, chosen by address.
+ *     before that, in the same restartable sequence, and the word on which who drives sleeps is
+ *     not the domain's: see waitq.h.
  *     A request that comes between the look and the count is lost; so each sleep is timed.
  * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
  * I7. Sections that the child finds open may be of threads that it does not have.  Nobody can know until a grace period
  *     is over (@inherited); until then quiesce_shutdown() does not wait for ever.
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
- * SR2  left counted, then the bed's number read   | asked, laid down, then counts read
+ * SR2  asked to poke, then counts read            | left counted, then the helper poked
+ * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
  * SR5  the wait is over                           | the waiter returns
@@ -35,14 +36,14 @@
 
 #include "garbage.h"
 #include "patience.h"
+#include "waitq.h"
 
 #define SPIN_PAUSES 8u
 #define PATIENCE_NS 50000u
 #define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
-#define NR_BEDS 32u
 
 /* Bits of attention. */
-#define ASK_WAKE 1ull  /* wake who sleeps in the domain's bed */
+#define ASK_WAKE 1ull  /* wake who waits for the domain */
 #define ASK_POKE 2ull  /* let the helper look */
 #define ASK_HURRY 4ull /* give up the CPU */
 
@@ -54,16 +55,6 @@ struct wait {
 	uint64_t inside; /* readers in the way, when asked last */
 	struct quiesce__patience patience;
 };
-
-/* A bed's number is odd while somebody sleeps there, and never the same again after that one was woken. */
-static struct {
-	uint32_t number;
-} __attribute__((aligned(QUIESCE_CACHELINE))) beds[NR_BEDS];
-
-static uint32_t *bed_of(const struct srcu_struct *ssp)
-{
-	return &beds[((uintptr_t)ssp >> 6 ^ (uintptr_t)ssp >> 12) % NR_BEDS].number;
-}
 
 /* ---- readers, slow halves ---- */
 
@@ -101,36 +92,11 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 	return (int)idx;
 }
 
-/* Full fence before, by having counted.  Everybody is woken, because the bed may be shared. */
-static void wake(uint32_t *bed)
-{
-	uint32_t number = quiesce_load_relaxed(bed); /* Relaxed: the exchange decides. */
-
-	while (number & 1)
-		/* SR2: full, pairs with SR2 in lie_down() */
-		if (quiesce_cmpxchg(SR2, bed, &number, number + 1)) {
-			quiesce__count(wakeups);
-			platform_futex_wake(bed, INT32_MAX);
-			return;
-		}
-}
-
-/* Full fence, also if another domain's waiter lies there. */
-static uint32_t lie_down(uint32_t *bed)
-{
-	uint32_t number = quiesce_load_relaxed(bed); /* Relaxed: the exchange decides. */
-
-	/* SR2: full, pairs with SR2 in wake() */
-	while (!quiesce_cmpxchg(SR2, bed, &number, number | 1))
-		;
-	return number | 1;
-}
-
 /* @ssp is only an address here. */
 static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
 {
 	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
-		wake(bed_of(ssp));
+		quiesce__waitq_wake(quiesce__waitq_of(ssp));
 	if (attention & ASK_POKE)
 		quiesce__helper_poke();
 	if (attention & ASK_HURRY)
@@ -151,8 +117,9 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 			return;
 	}
 	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx))
-		/* SR2: full, pairs with SR2 in lie_down() */
-		quiesce_fence_full(SR2);
+		/* SR2: pairs with SR2 in look_after_asking() */
+		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
+		quiesce_fence_full(WQ1);
 	if (quiesce_unlikely(attention))
 		answer(ssp, attention);
 }
@@ -368,7 +335,7 @@ static bool nap(struct wait *w)
 	w->patience.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a wish. */
 	quiesce__patience_step(&w->patience, now);
 	ask(w->ssp, idx, w->patience.hurried_at ? ASK_WAKE | ASK_HURRY : ASK_WAKE);
-	number = lie_down(bed_of(w->ssp));
+	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (look(w->ssp, w->u))
 		return true;
 	if (awaited(w->ssp, w->u) != idx)
@@ -377,7 +344,7 @@ static bool nap(struct wait *w)
 	quiesce__count(sleeps);
 	ns = quiesce__patience_sleep(&w->patience, now);
 	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
-	platform_futex_wait(bed_of(w->ssp), number, ns);
+	platform_futex_wait(quiesce__waitq_of(w->ssp), number, ns);
 	return look(w->ssp, w->u);
 }
 
@@ -478,7 +445,7 @@ static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	uint64_t now;
 
 	ask(ssp, awaited(ssp, u), quiesce__srcu_hurry_for_garbage(u) ? ASK_POKE | ASK_HURRY : ASK_POKE);
-	/* SR2: full, pairs with SR2 in wake() */
+	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))
 		return true;

@@ -61,14 +61,12 @@ struct percpu_rw_semaphore {
 	struct quiesce__rwsem_waiter *first, *last; /* the queue */
 	struct quiesce__lock lock;    /* of the queue and of @block */
 	uint32_t block;               /* a writer is inside, or next */
-	uint32_t drain;               /* that writer sleeps until readers have left */
-	uint32_t written;             /* readers were ever slow */
 	uint32_t turn;                /* readers in the queue sleep here; changes when some get in */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
-#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0, 0 }
+#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
 #define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rwsem_sync } }
@@ -140,7 +138,7 @@ static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return qu
 static inline void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem) { quiesce_percpu_rwsem_after_fork_child(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
- * Context: may sleep, for a grace period of RCU if the lock was ever written; in callbacks too.
+ * Context: may sleep, for readers to become fast again if writers came lately; in callbacks too.
  * Misuse: while somebody holds it or waits for it: reported, and the lock stays as it is. */
 static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 

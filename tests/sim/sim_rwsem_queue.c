@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_rwsem_queue.c - scenarios: who waits for a percpu_rwsem gets it in turn, is woken, or gives up in time. */
 #include "sim_rwsem.h"
+#include "waitq.h"
 
 /* ---- first come, first served: readers together, a writer, readers, a writer, a reader ---- */
 
@@ -352,7 +353,7 @@ static void leaves_late(void *unused)
 	world_stay(2 + sim_random(2) * sim_random(200));
 	world_look();
 	world_reader_out();
-	if (*(volatile uint32_t *)&world_sem->drain) /* raw: no step of the machine */
+	if (*(volatile uint32_t *)quiesce__waitq_of(world_sem) & 1) /* raw: no step of the machine */
 		sim_saw();
 	percpu_up_read(world_sem);
 }
