@@ -61,11 +61,6 @@ static void choose(void)
 	chosen = true;
 }
 
-bool quiesce__percpu_sequences(void)
-{
-	return quiesce__sequences.area != 0;
-}
-
 /* Programs know one kind of id. */
 uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
 {
@@ -233,7 +228,9 @@ static size_t set_of_thread(void)
 {
 	int64_t id = quiesce__claim_id();
 
-	return id >= 0 ? (size_t)id % nr_ids : ((uintptr_t)quiesce__self() >> 12) % nr_ids;
+	if (quiesce_likely((uint64_t)id < nr_ids))
+		return (size_t)id;
+	return (id >= 0 ? (size_t)id : (uintptr_t)quiesce__self() >> 12) % nr_ids;
 }
 
 static void add_locked(uint64_t *word)

@@ -37,7 +37,10 @@ void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, u
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
 
 /* Does any thread of this process count in restartable sequences?  Known when there are counters. */
-bool quiesce__percpu_sequences(void);
+static inline bool quiesce__percpu_sequences(void)
+{
+	return quiesce__sequences.area != 0;
+}
 
 void quiesce__percpu_fork_prepare(void);
 void quiesce__percpu_fork_parent(void);

@@ -237,7 +237,7 @@ static bool may_open(const struct percpu_rw_semaphore *sem)
 {
 	if (!quiesce_load_relaxed(&sem->percpu.base))
 		return true;
-	return !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
+	return quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
 	       quiesce__percpu_open_word(&sem->percpu);
 }
 
@@ -247,7 +247,7 @@ bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore
 		open_first(layout, sem);
 	/* As inline code does it, where that does not know the thread's id. */
 	/* RS1: acquire, pairs with RS1 in set_state() */
-	if (!quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_unless(RS1, &sem->percpu, QUIESCE__ENTERED, &sem->rss.gp_state))
 		return true;
 	/* Relaxed: a hint; do not even count, which would keep the writer: its readers' sum might never be zero. */
@@ -277,7 +277,7 @@ bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t 
 void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 {
 	/* PC2: release, pairs with PC2 in sum() */
-	if (!quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state))
 		return;
 	leave(sem);

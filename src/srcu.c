@@ -108,7 +108,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 	/* Relaxed: I5, a request that is missed costs a timed sleep. */
 	uint64_t attention = quiesce_load_relaxed(&ssp->attention[idx]);
 
-	if (!attention) {
+	if (!attention && quiesce__percpu_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
 			open_domain(ssp);
 		/* As inline code does it, where that does not know the thread's id. */
