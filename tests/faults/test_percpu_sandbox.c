@@ -302,6 +302,34 @@ static void all_works_without_memory(void **state)
 	succeeds(no_memory_ever);
 }
 
+/* The last chunk of counters is kept, for objects of either size. */
+static void loops_map_nothing(void)
+{
+	lock_is_exact(&sem);
+	domain_works(&domain);
+	must(quiesce_shutdown(0) == 0);
+	percpu_free_rwsem(&sem);
+	cleanup_srcu_struct(&domain);
+	filter_now("mmap=ENOMEM");
+	for (int i = 0; i < 1000; i++) {
+		must(percpu_init_rwsem(&sem) == 0);
+		percpu_down_read(&sem);
+		must(percpu_is_read_locked(&sem));
+		percpu_up_read(&sem);
+		must(!percpu_is_read_locked(&sem));
+		percpu_free_rwsem(&sem);
+		must(init_srcu_struct(&domain) == 0);
+		srcu_read_unlock(&domain, srcu_read_lock(&domain));
+		cleanup_srcu_struct(&domain);
+	}
+}
+
+static void a_chunk_is_kept(void **state)
+{
+	(void)state;
+	succeeds(loops_map_nothing);
+}
+
 static struct rlimit enough;
 
 static void memory(int there)
@@ -451,6 +479,7 @@ int main(int argc, char **argv)
 		TEST(the_helper_starts_when_it_can),
 		TEST(nobody_waits_for_a_start),
 		TEST(all_works_without_memory),
+		TEST(a_chunk_is_kept),
 		TEST(counters_come_when_there_is_memory),
 		TEST(all_works_without_sequences),
 		TEST(losing_membarrier_is_fatal_and_said),

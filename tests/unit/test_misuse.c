@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_misuse.c - every detected misuse, with a hook and with the default: one line, then abort. */
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/srcu.h>
+
 #include "testing.h"
 
 #include <sys/syscall.h>
@@ -287,6 +291,50 @@ static void a_foreign_layout_aborts(void **state)
 	aborts(layout_thread, "layout");
 }
 
+static struct percpu_rw_semaphore foreign_sem = PERCPU_RWSEM_INIT;
+static struct srcu_struct foreign_domain;
+static struct percpu_ref foreign_ref;
+
+static void never(struct percpu_ref *ref)
+{
+	(void)ref;
+}
+
+static void init_lock(void)
+{
+	quiesce_percpu_init_rwsem(QUIESCE_LAYOUT + 1, &foreign_sem);
+}
+
+static void use_lock(void)
+{
+	quiesce__percpu_down_read_slow(QUIESCE_LAYOUT + 1, &foreign_sem);
+}
+
+static void init_domain(void)
+{
+	quiesce_init_srcu_struct(QUIESCE_LAYOUT + 1, &foreign_domain, "foreign");
+}
+
+static void use_domain(void)
+{
+	quiesce__srcu_lock_slow(QUIESCE_LAYOUT + 1, &foreign_domain, 0);
+}
+
+static void init_ref(void)
+{
+	quiesce_percpu_ref_init(QUIESCE_LAYOUT + 1, &foreign_ref, never, 0);
+}
+
+/* Also where they are opened by who uses them first. */
+static void counters_of_a_foreign_layout_abort(void **state)
+{
+	static void (*const how[])(void) = { init_lock, use_lock, init_domain, use_domain, init_ref };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+		aborts(how[i], "layout");
+}
+
 /* ---- a thread ends inside a section ---- */
 
 static sem_t inside;
@@ -477,6 +525,7 @@ int main(int argc, char **argv)
 		TEST(nesting),
 		TEST(null_objects),
 		TEST(a_foreign_layout_aborts),
+		TEST(counters_of_a_foreign_layout_abort),
 		TEST(exit_in_a_section),
 		TEST(exit_in_a_section_of_a_destructor),
 		TEST(a_vanished_thread_does_not_hang_updaters),

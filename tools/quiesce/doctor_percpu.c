@@ -24,15 +24,17 @@ DEFINE_STATIC_PERCPU_RWSEM(rwsem);
 DEFINE_STATIC_SRCU(domain);
 
 /* A heavy fence that also restarts the sequences that it interrupts: kernel 5.10. */
-static void find_restart(struct findings *f)
+static bool find_restart(struct findings *f)
 {
 	const char *topic = "membarrier restarts sequences", *otherwise = "counters per CPU go by locked instructions";
 
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) ||
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0))
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0)) {
 		finding(f, topic, otherwise, "refused: %s", strerror(errno));
-	else
-		finding(f, topic, NULL, "yes");
+		return false;
+	}
+	finding(f, topic, NULL, "yes");
+	return true;
 }
 
 static const char *why_locked(void)
@@ -42,16 +44,19 @@ static const char *why_locked(void)
 	return "no restartable sequences, or membarrier cannot restart them";
 }
 
-static void find_counters(struct findings *f)
+static void find_counters(struct findings *f, bool restarts)
 {
 	const char *topic = "counters per CPU";
+	bool by_cpu = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() == QUIESCE_SLOTS_CPU_ID && restarts;
 
 	if (percpu_init_rwsem(&rwsem))
 		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line",
 			"locked instruction, one word for all: no memory");
 	else if (rwsem.open)
-		finding(f, topic, NULL, "restartable sequence, in the set of the thread's %s",
-			quiesce_slots() == QUIESCE_SLOTS_MM_CID ? "concurrency id" : "CPU");
+		finding(f, topic, NULL, "restartable sequence, in the set of the thread's concurrency id");
+	else if (by_cpu)
+		finding(f, topic, "a call for each count: kernels have concurrency ids since 6.3",
+			"restartable sequence, in the set of the thread's CPU");
 	else
 		finding(f, topic, why_locked(), "locked instruction");
 }
@@ -123,8 +128,7 @@ static void find_back(struct findings *f)
 
 void doctor_percpu(struct findings *f)
 {
-	find_restart(f);
-	find_counters(f);
+	find_counters(f, find_restart(f));
 	try_counters(f);
 	find_helper(f);
 	find_back(f);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* test_counters.c - memory of counters: each object has its own, and ids that nobody has cost nothing. */
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/srcu.h>
+
+#include "testing.h"
+
+#define NR 700 /* of each size; more than fit one chunk */
+#define PAGE 4096u
+
+static struct percpu_rw_semaphore sems[NR];
+static struct srcu_struct domains[NR];
+static int idx[NR];
+
+static void begin(int i)
+{
+	assert_int_equal(percpu_init_rwsem(&sems[i]), 0);
+	assert_int_equal(init_srcu_struct(&domains[i]), 0);
+}
+
+static void end(int i)
+{
+	percpu_free_rwsem(&sems[i]);
+	cleanup_srcu_struct(&domains[i]);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Two words, and four. */
+static void places_do_not_overlap(void)
+{
+	static const char *at[2 * NR];
+
+	for (int i = 0; i < NR; i++) {
+		at[2 * i] = sems[i].percpu.base;
+		at[2 * i + 1] = domains[i].percpu.base;
+		assert_int_equal((uintptr_t)at[2 * i] % 16, 0);
+		assert_int_equal((uintptr_t)at[2 * i + 1] % 32, 0);
+	}
+	qsort(at, 2 * NR, sizeof *at, by_address);
+	for (int i = 1; i < 2 * NR; i++)
+		assert_true(at[i] - at[i - 1] >= 16);
+	for (int i = 0; i < NR; i++)
+		for (int k = 0; k < 2 * NR; k++)
+			assert_true(at[k] <= domains[i].percpu.base || at[k] >= domains[i].percpu.base + 32);
+}
+
+/* Every third one is held: nobody else is. */
+static void counts_are_apart(void)
+{
+	for (int i = 0; i < NR; i += 3) {
+		percpu_down_read(&sems[i]);
+		idx[i] = srcu_read_lock(&domains[i]);
+	}
+	for (int i = 0; i < NR; i++) {
+		assert_int_equal(percpu_is_read_locked(&sems[i]), i % 3 == 0);
+		if (i % 3)
+			synchronize_srcu(&domains[i]);
+	}
+	for (int i = 0; i < NR; i += 3) {
+		percpu_up_read(&sems[i]);
+		srcu_read_unlock(&domains[i], idx[i]);
+	}
+	for (int i = 0; i < NR; i++)
+		assert_false(percpu_is_read_locked(&sems[i]));
+}
+
+static void objects_have_their_own(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NR; i++)
+		begin(i);
+	places_do_not_overlap();
+	counts_are_apart();
+	/* Holes, in every chunk, and whole chunks. */
+	for (int i = 0; i < NR; i++)
+		if (i % 2 || i > NR / 2)
+			end(i);
+	for (int i = NR - 1; i >= 0; i--)
+		if (i % 2 || i > NR / 2)
+			begin(i);
+	places_do_not_overlap();
+	counts_are_apart();
+	for (int i = 0; i < NR; i++)
+		end(i);
+}
+
+/* Bytes of the chunk of @at that were written; -1: not known, because the kernel has joined its mapping to another one. */
+static long written(const char *at)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long from = 0, to = 0;
+	long kib = -1;
+	char line[512];
+
+	assert_non_null(f);
+	while (kib < 0 && fgets(line, sizeof line, f))
+		if (sscanf(line, "%lx-%lx ", &from, &to) < 2 && (uintptr_t)at / PAGE * PAGE == from + PAGE && (uintptr_t)at < to)
+			sscanf(line, "Anonymous: %ld kB", &kib);
+	fclose(f);
+	return kib < 0 ? -1 : kib * 1024;
+}
+
+/* One thread has one id at a time; it may have had two here.  Sums read the pages of all. */
+static void unused_ids_cost_nothing(void **state)
+{
+	static struct percpu_rw_semaphore sem;
+	long bytes;
+
+	(void)state;
+	assert_int_equal(percpu_init_rwsem(&sem), 0);
+	if (!sem.open || *(uint64_t *)(void *)(sem.percpu.base + 3 * PAGE)) /* counts begin elsewhere in this build */
+		return;
+	for (int i = 0; i < 1000; i++) {
+		percpu_down_read(&sem);
+		assert_true(percpu_is_read_locked(&sem));
+		percpu_up_read(&sem);
+	}
+	bytes = written(sem.percpu.base);
+	if (bytes >= 0)
+		assert_in_range(bytes, 2 * PAGE, 4 * PAGE); /* the description, and one or two ids */
+	percpu_free_rwsem(&sem);
+	assert_int_equal(percpu_init_rwsem(&sem), 0); /* clean, and used before */
+	assert_int_equal(written(sem.percpu.base), bytes);
+	percpu_free_rwsem(&sem);
+}
+
+/* What users write does not lie beside what they look at. */
+static void lines_are_apart(void **state)
+{
+	(void)state;
+	assert_true(offsetof(struct percpu_ref, count) - offsetof(struct percpu_ref, release) >= QUIESCE_CACHELINE);
+	assert_true(offsetof(struct percpu_rw_semaphore, rss) - offsetof(struct percpu_rw_semaphore, percpu) >= QUIESCE_CACHELINE - 8);
+	assert_int_equal(offsetof(struct percpu_rw_semaphore, rss) % QUIESCE_CACHELINE, 0);
+	assert_true(offsetof(struct srcu_struct, space) - offsetof(struct srcu_struct, name) >= QUIESCE_CACHELINE);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(objects_have_their_own),
+		TEST(unused_ids_cost_nothing),
+		TEST(lines_are_apart),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
