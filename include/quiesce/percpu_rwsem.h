@@ -189,7 +189,8 @@ QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__per
  *
  * Context: may sleep; not in a signal handler, not while the thread holds the lock (a deadlock; the debug build
  *   reports it).  In a section of RCU it delays every updater of RCU.
- * Cost: the first in some 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs; else the sum.
+ * Cost: the first in some 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs, a line of each read
+ *   twice; else the sum.
  *   Sleeps while readers are inside.
  * Orders: everything done under the lock before happens before what follows. */
 static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
