@@ -42,6 +42,10 @@ _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
 static struct quiesce__lock lock; /* signals are blocked while it is held */
 static struct chunk *with_room[NR_SIZES], *spare;
+static struct {
+	void *start;
+	size_t bytes;
+} reserved; /* addresses for the next chunk */
 static size_t nr_ids;   /* in sums */
 static size_t max_ids;  /* that have addresses */
 static bool chosen;
@@ -97,14 +101,25 @@ static void unlink_chunk(struct chunk *chunk)
 		chunk->next->at = chunk->at;
 }
 
+static bool reserve(size_t nr)
+{
+	reserved.bytes = PAGE + nr * SET_BYTES;
+	reserved.start = platform_reserve(reserved.bytes);
+	return reserved.start != NULL;
+}
+
+/* Addresses without memory are kept for the next time. */
 static struct chunk *new_chunk(void)
 {
-	size_t bytes = PAGE + max_ids * SET_BYTES;
-	struct chunk *chunk = platform_pages_reserve(&bytes, PAGE + nr_ids * SET_BYTES);
+	struct chunk *chunk;
 
-	if (!chunk)
+	if (!reserved.start && !reserve(max_ids) && !reserve(nr_ids))
 		return NULL;
-	chunk->bytes = bytes;
+	if (platform_commit(reserved.start, PAGE + nr_ids * SET_BYTES))
+		return NULL;
+	chunk = reserved.start;
+	chunk->bytes = reserved.bytes;
+	reserved.start = NULL;
 	memset(chunk->clean, QUIESCE_PERCPU_START ? 0 : 0xff, sizeof chunk->clean);
 	return chunk;
 }
@@ -182,7 +197,7 @@ static void give_back(const char *base)
 		return;
 	unlink_chunk(chunk);
 	if (spare)
-		platform_pages_release(chunk, chunk->bytes);
+		platform_release(chunk, chunk->bytes);
 	else
 		spare = chunk;
 }

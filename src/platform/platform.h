@@ -91,13 +91,10 @@ uint32_t *platform_fork_canary(void);
 /* Reserve @bytes of address space that cost no memory until committed; NULL on failure. */
 void *platform_reserve(size_t bytes);
 int platform_commit(void *start, size_t bytes);
+void platform_release(void *start, size_t bytes);
 /* Fresh zeroed pages, and their return. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);
-/* *@bytes of addresses, of which the first @there are pages of zeros; where addresses are rationed only these, and *@bytes
- * is changed.  NULL: no memory. */
-void *platform_pages_reserve(size_t *bytes, size_t there);
-void platform_pages_release(void *start, size_t bytes);
 /* Memory from the heap, not cleared, and its return. */
 void *platform_block_get(size_t bytes);
 void platform_block_put(void *start, size_t bytes);

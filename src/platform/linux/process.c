@@ -101,6 +101,11 @@ int platform_commit(void *start, size_t bytes)
 	return err;
 }
 
+void platform_release(void *start, size_t bytes)
+{
+	munmap(start, bytes);
+}
+
 /* There if the program is built with LeakSanitizer: what is in a queue of ours is not lost. */
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
 void __lsan_unregister_root_region(const void *start, size_t bytes) __attribute__((weak));
@@ -118,26 +123,6 @@ void platform_pages_put(void *start, size_t bytes)
 {
 	if (__lsan_unregister_root_region)
 		__lsan_unregister_root_region(start, bytes);
-	munmap(start, bytes);
-}
-
-void *platform_pages_reserve(size_t *bytes, size_t there)
-{
-	void *start = *bytes > there ? map(*bytes, PROT_NONE, MAP_NORESERVE) : NULL;
-
-	if (!start) {
-		*bytes = there;
-		return map(there, PROT_READ | PROT_WRITE, 0);
-	}
-	if (platform_commit(start, there)) {
-		platform_pages_release(start, *bytes);
-		return NULL;
-	}
-	return start;
-}
-
-void platform_pages_release(void *start, size_t bytes)
-{
 	munmap(start, bytes);
 }
 

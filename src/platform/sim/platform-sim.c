@@ -328,8 +328,7 @@ void *platform_reserve(size_t bytes)
 
 int platform_commit(void *start, size_t bytes)
 {
-	(void)start;
-	(void)bytes;
+	sim_forget(start, bytes);
 	return 0;
 }
 
@@ -349,13 +348,7 @@ void platform_pages_put(void *start, size_t bytes)
 	sim_forget(start, bytes);
 }
 
-void *platform_pages_reserve(size_t *bytes, size_t there)
-{
-	(void)there;
-	return platform_pages_get(*bytes);
-}
-
-void platform_pages_release(void *start, size_t bytes)
+void platform_release(void *start, size_t bytes)
 {
 	platform_pages_put(start, bytes);
 }
