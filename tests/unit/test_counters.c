@@ -131,6 +131,32 @@ static void unused_ids_cost_nothing(void **state)
 	percpu_free_rwsem(&sem);
 }
 
+/* While readers are slow, too, each counts on a line of its own, if sequences can be had. */
+static void slow_readers_share_no_word(void **state)
+{
+	static struct percpu_rw_semaphore sem;
+	bool sequences;
+
+	(void)state;
+	assert_int_equal(percpu_init_rwsem(&sem), 0);
+	sequences = sem.open != 0;
+	rcu_sync_enter(&sem.rss);
+	assert_true(sem.open == 0);
+	for (int i = 0; i < 100; i++) {
+		percpu_down_read(&sem);
+		assert_true(percpu_is_read_locked(&sem));
+		percpu_up_read(&sem);
+	}
+	assert_int_equal(sem.shared[0], 0);
+	assert_int_equal(sem.shared[1], 0);
+	assert_false(percpu_is_read_locked(&sem));
+	rcu_sync_exit(&sem.rss);
+	wait_until(rcu_sync_is_idle(&sem.rss));
+	wait_until(!sequences || quiesce_load_relaxed(&sem.open)); /* the next word that is written */
+	percpu_free_rwsem(&sem);
+	assert_true(sem.open == 0);
+}
+
 /* What users write does not lie beside what they look at. */
 static void lines_are_apart(void **state)
 {
@@ -146,6 +172,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(objects_have_their_own),
 		TEST(unused_ids_cost_nothing),
+		TEST(slow_readers_share_no_word),
 		TEST(lines_are_apart),
 	};
 
