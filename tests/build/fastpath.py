@@ -28,11 +28,15 @@ BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protecto
 # Instructions in lock, unlock, whole section.  A compiler that reaches an external
 # variable through the GOT (clang; gcc with -fPIC) needs one more for quiesce_rcu_v1.
 LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
+# Of these, those that have an operand in memory, for x86.
+OPERANDS = {"x86": (4, 3, 8), "x86-got": (5, 3, 9)}
 # In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
 SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
+SHAZPTR_OPERANDS = {"x86": (4, 2, 9, 10, 15), "x86-got": (4, 3, 10, 11, 16)}
 # Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
 # own and a context's.
 HAZPTR_LIMITS = {"x86": (9, 9, 11, 26, 27), "x86-got": (10, 10, 12, 27, 28), "arm64": (13, 12, 14, 30, 27)}
+HAZPTR_OPERANDS = {"x86": (4, 4, 6, 11, 10), "x86-got": (5, 5, 7, 12, 11)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
                 "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
@@ -160,34 +164,41 @@ def shortest(function, arch, needed, sequence):
     return min(found, default=None)
 
 
-def examine_shazptr(functions, arch, limits):
+def judged(name, limit, operands, count, path, arch):
+    """The result for a function whose way has @count instructions: (good, text, what to print)."""
+    memory = sum(bool(arch["memory"].match(text)) for text in path) if "memory" in arch else None
+    good = count <= limit and (memory is None or operands is None or memory <= operands)
+    text = f"{name}: {count} instructions" + ("" if memory is None else f", {memory} operands in memory")
+    return good, text + ("" if good else f": more than {limit} or {operands}"), [] if good else path
+
+
+def examine_shazptr(functions, arch, limits, operands):
     needs = {"fast_shazptr_acquire": ("set",), "fast_shazptr_clear": ("clear",), "fast_shazptr_section": ("set", "clear")}
-    own = dict(zip(SHAZPTR_NAMES, limits))
-    near = dict(zip(("fast_shazptr_acquire", "fast_shazptr_section"), limits[3:]))
+    operands = operands or [None] * len(limits)
+    own = dict(zip(SHAZPTR_NAMES, zip(limits, operands)))
+    near = dict(zip(("fast_shazptr_acquire", "fast_shazptr_section"), zip(limits[3:], operands[3:])))
     for sequence, table in ((False, own), (True, near if arch is X86 else {})):
-        for name, limit in table.items():
+        for name, (limit, most) in table.items():
             best = shortest(functions[name], arch, needs[name], sequence)
             title = f"{name}, {'by a sequence' if sequence else 'own line'}: "
             if best is None:
                 yield False, title + "only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
             else:
-                good = best[0] <= limit
-                yield good, title + f"{best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+                yield judged(title[:-2], limit, most, *best, arch)
     for name, needed, limit in (("planted_shazptr_fence", ("clear",), 0), ("planted_shazptr_call", ("set",), 0),
-                                ("planted_shazptr_long", ("set",), own["fast_shazptr_acquire"])):
+                                ("planted_shazptr_long", ("set",), own["fast_shazptr_acquire"][0])):
         best = shortest(functions[name], arch, needed, False)
         refused = best is None or (limit and best[0] > limit)
         yield bool(refused), f"{name} is refused", [] if refused else best[1]
 
 
-def examine_hazptr(functions, arch, limits):
-    for (name, needed), limit in zip(HAZPTR_NEEDS.items(), limits):
+def examine_hazptr(functions, arch, limits, operands):
+    for (name, needed), limit, most in zip(HAZPTR_NEEDS.items(), limits, operands or [None] * len(limits)):
         best = shortest(functions[name], arch, needed, False)
         if best is None:
             yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
         else:
-            good = best[0] <= limit
-            yield good, f"{name}: {best[0]} instructions" + ("" if good else f": more than {limit}"), [] if good else best[1]
+            yield judged(name, limit, most, *best, arch)
     for name in ("planted_hazptr_fence", "planted_hazptr_call", "planted_hazptr_long"):
         best = shortest(functions[name], arch, ("set",), False)
         refused = best is None or best[0] > limits[0]
@@ -200,10 +211,7 @@ def examine_counted(functions, arch, limits, operands):
         if best is None:
             yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
         else:
-            memory = sum(bool(arch["memory"].match(text)) for text in best[1])
-            good = best[0] <= limit and memory <= most
-            yield good, f"{name}: {best[0]} instructions, {memory} operands in memory" + \
-                ("" if good else f": more than {limit} or {most}"), [] if good else best[1]
+            yield judged(name, limit, most, *best, arch)
     for name in ("planted_count_fence", "planted_count_call", "planted_count_long"):
         best = shortest(functions[name], arch, ("count",), True)
         refused = best is None or best[0] > limits[list(COUNTED_NEEDS).index("fast_percpu_ref_get")]
@@ -267,17 +275,18 @@ def compile_one(compiler, flags, objdump, source, tmp):
 def examine(compiler, flags, objdump, arch, limits, opt, tmp):
     flags = [*flags, f"-I{opt.include}"]
     functions = compile_one(compiler, flags, objdump, opt.source, tmp)
-    for name, limit in zip(NAMES, LIMITS[limits]):
+    for name, limit, most in zip(NAMES, LIMITS[limits], OPERANDS.get(limits, [None] * len(NAMES))):
         count, wrong, path = walk(functions[name], arch)
-        if not wrong and count > limit:
-            wrong = f"more than {limit} instructions"
-        yield wrong is None, f"{name}: {count} instructions" + (f": {wrong}" if wrong else ""), path if wrong else []
+        if wrong:
+            yield False, f"{name}: {count} instructions: {wrong}", path
+        else:
+            yield judged(name, limit, most, count, path, arch)
     for name in ("planted_fence", "planted_call", "planted_long"):
         count, wrong, path = walk(functions[name], arch)
         refused = wrong or count > LIMITS[limits][0]
         yield bool(refused), f"{name} is refused", [] if refused else path
-    yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits])
-    yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits])
+    yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits], SHAZPTR_OPERANDS.get(limits))
+    yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits], HAZPTR_OPERANDS.get(limits))
     yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
     yield from examine_tables(functions, arch, TABLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:

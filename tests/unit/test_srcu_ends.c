@@ -394,12 +394,23 @@ static void *stays_inside(void *leave)
 	return NULL;
 }
 
+static void *waits_for_it(void *unused)
+{
+	synchronize_srcu(&domain);
+	return unused;
+}
+
+static bool was_open;
+
 static void forgets_sections(void)
 {
 	static struct rcu_head head;
 
 	alarm(20);
 	srcu_after_fork_child(&domain);
+	/* Nobody is asked for anything: readers enter and leave by themselves as before. */
+	if (was_open && (!domain.enter || domain.leave[0] != domain.enter || domain.leave[1] != domain.enter))
+		_exit(4);
 	synchronize_srcu(&domain);
 	call_srcu(&domain, &head, run);
 	srcu_barrier(&domain);
@@ -411,21 +422,25 @@ static void forgets_sections(void)
 static void a_child_may_end_sections_that_it_does_not_have(void **state)
 {
 	struct outcome o;
-	pthread_t reader;
+	pthread_t reader, waiter;
 	int leave = 0;
 
 	(void)state;
 	nr_run = 0;
 	fresh();
+	was_open = domain.enter != 0;
 	sem_init(&reached, 0, 0);
 	thread_must(pthread_create(&reader, NULL, stays_inside, &leave));
 	sem_wait(&reached);
+	thread_must(pthread_create(&waiter, NULL, waits_for_it, NULL));
+	wait_until(quiesce_load_relaxed(&domain.attention[0]) || quiesce_load_relaxed(&domain.attention[1]));
 	in_child(forgets_sections, &o);
 	assert_string_equal(o.text, "");
 	assert_int_equal(o.status, 0);
 	TOLD(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
 	flag_set(&leave);
 	pthread_join(reader, NULL);
+	pthread_join(waiter, NULL);
 	cleanup_srcu_struct(&domain);
 }
 #endif
