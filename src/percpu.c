@@ -10,7 +10,7 @@
  * I1. There are addresses for every id that the kernel can give, and memory for every id that it says it can: a count is
  *     in a set that sums see, or the thread is told by SIGSEGV.  The page of an id that nobody has is read, and not written.
  * I2. Whether threads count in sequences, and by which id, does not change once there are counters: all do the same.
- * I3. A chunk has places of one size.  In a list are those that have room.  The last one that becomes empty is kept.
+ * I3. A chunk has places of one size.  In a list are those that have room.  Of each size one that is empty is kept.
  *
  * PC1  sets there, then the object says so | the object says so, then count there
  * PC2  the accesses of who leaves, then counted | sum of who left, then of who entered
@@ -41,7 +41,7 @@ struct chunk {
 _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
 static struct quiesce__lock lock; /* signals are blocked while it is held */
-static struct chunk *with_room[NR_SIZES], *spare;
+static struct chunk *with_room[NR_SIZES], *spare[NR_SIZES];
 static struct {
 	void *start;
 	size_t bytes;
@@ -78,6 +78,11 @@ uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
 
 /* ---- places in chunks; under the lock ---- */
 
+static uint32_t size_of(uint32_t words)
+{
+	return words == 4;
+}
+
 static uint32_t places(const struct chunk *chunk)
 {
 	return (uint32_t)(SET_BYTES / WORD) / chunk->words;
@@ -85,7 +90,7 @@ static uint32_t places(const struct chunk *chunk)
 
 static void link_chunk(struct chunk *chunk)
 {
-	struct chunk **list = &with_room[chunk->words == 4];
+	struct chunk **list = &with_room[size_of(chunk->words)];
 
 	chunk->next = *list;
 	chunk->at = list;
@@ -124,14 +129,23 @@ static struct chunk *new_chunk(void)
 	return chunk;
 }
 
+/* An empty chunk, of the same size if there is one. */
+static struct chunk *empty_chunk(uint32_t size)
+{
+	uint32_t from = spare[size] ? size : !size;
+	struct chunk *chunk = spare[from];
+
+	spare[from] = NULL;
+	return chunk ? chunk : new_chunk();
+}
+
 static struct chunk *chunk_with_room(uint32_t words)
 {
-	struct chunk *chunk = with_room[words == 4];
+	struct chunk *chunk = with_room[size_of(words)];
 
 	if (chunk)
 		return chunk;
-	chunk = spare ? spare : new_chunk();
-	spare = NULL;
+	chunk = empty_chunk(size_of(words));
 	if (!chunk)
 		return NULL;
 	if (chunk->words && chunk->words != words)
@@ -196,10 +210,10 @@ static void give_back(const char *base)
 	if (chunk->used)
 		return;
 	unlink_chunk(chunk);
-	if (spare)
+	if (spare[size_of(chunk->words)])
 		platform_release(chunk, chunk->bytes);
 	else
-		spare = chunk;
+		spare[size_of(chunk->words)] = chunk;
 }
 
 /* ---- objects ---- */

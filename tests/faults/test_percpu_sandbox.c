@@ -302,7 +302,7 @@ static void all_works_without_memory(void **state)
 	succeeds(no_memory_ever);
 }
 
-/* The last chunk of counters is kept, for objects of either size. */
+/* A chunk of counters is kept for objects of each size. */
 static void loops_map_nothing(void)
 {
 	lock_is_exact(&sem);
@@ -317,9 +317,9 @@ static void loops_map_nothing(void)
 		must(percpu_is_read_locked(&sem));
 		percpu_up_read(&sem);
 		must(!percpu_is_read_locked(&sem));
-		percpu_free_rwsem(&sem);
 		must(init_srcu_struct(&domain) == 0);
 		srcu_read_unlock(&domain, srcu_read_lock(&domain));
+		percpu_free_rwsem(&sem);
 		cleanup_srcu_struct(&domain);
 	}
 }

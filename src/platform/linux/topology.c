@@ -46,8 +46,7 @@ static size_t nr_ids_of_masks(void)
 	return bytes > 0 ? 8 * (size_t)bytes : IDS_UNKNOWN;
 }
 
-/* What the kernel prints of such a mask has a digit for every four numbers that this machine can have; 0: not known.  Not
- * what /sys says, which containers replace. */
+/* What the kernel prints of such a mask has a digit for every four numbers that this machine can have; 0: not known. */
 static size_t nr_ids_of_status(void)
 {
 	static char text[16384];
@@ -69,11 +68,27 @@ static size_t nr_ids_of_status(void)
 	return 4 * digits;
 }
 
+/* If /proc is not there: containers replace it less often than this. */
+static size_t nr_ids_possible(void)
+{
+	static struct platform_cpus cpus;
+	size_t nr = 0;
+
+	if (!platform_cpus_of_list("cpu/possible", &cpus))
+		return 0;
+	for (size_t i = 0; i < 8 * sizeof cpus; i++)
+		if (cpus.bits[i / PLATFORM_CPUS_PER_WORD] >> i % PLATFORM_CPUS_PER_WORD & 1)
+			nr = i + 1;
+	return nr;
+}
+
 size_t platform_nr_ids(size_t *ret_max)
 {
 	int saved = errno;
 	size_t max = nr_ids_of_masks(), nr = nr_ids_of_status();
 
+	if (!nr)
+		nr = nr_ids_possible();
 	errno = saved;
 	*ret_max = max;
 	return nr && nr < max ? nr : max;
