@@ -248,7 +248,7 @@ static void attend(hazptr_t *slot, uintptr_t old)
 
 	if (asked & QUIESCE_SLOTS_WAIT)
 		answer(slot, old);
-	if (asked & QUIESCE_SLOTS_HURRY)
+	if (asked & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }
 

@@ -21,7 +21,7 @@ void quiesce__hazptr_fork_child(void);
 /* The calling thread exits: it claims in no line of its own any more. */
 void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
-/* Bits of quiesce_shazptr_v1.hazptr, next to QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_HURRY. */
+/* Bits of quiesce_shazptr_v1.hazptr, next to QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
 #define QUIESCE_HAZPTR_FULL 4ull /* full fences */
 
 /* hazptr_retire.c: objects, in lists linked by their heads */

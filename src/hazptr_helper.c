@@ -127,7 +127,7 @@ static uint64_t sweep(void)
 
 static uint64_t sweep_if_free(void)
 {
-	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a wish. */
+	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a hint. */
 		return MAKE_WAY_NS;
 	if (!quiesce__sweep_try_begin())
 		return PAUSE_NS;

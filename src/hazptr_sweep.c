@@ -50,7 +50,7 @@ bool quiesce__sweep_begin(uint64_t deadline)
 {
 	bool locked;
 
-	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, 1u); /* Relaxed: a wish. */
+	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, 1u); /* Relaxed: a hint. */
 	locked = lock_until(&quiesce__sweep.sweeping, deadline);
 	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, (uint32_t)-1); /* Relaxed: as above. */
 	if (locked)

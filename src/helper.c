@@ -2,7 +2,7 @@
 /* helper.c - the helper: a thread that takes steps of jobs, and others while a callback blocks.
  *
  *   leads:    take the next job's step; sleep while there is none
- *   watches:  sleep; lead instead of who leads, if that has been running callbacks for PATIENCE_NS
+ *   watches:  sleep; lead instead of who leads, if that has been running callbacks for FORCE_NORMAL_NS
  *   neither:  in a step that blocks; when it is over: watch, or end
  *
  * I1. One leads, or no thread is there, or the first is being started.  It alone takes jobs, and sleeps on @asleep, which it
@@ -22,11 +22,11 @@
 #include "thread.h"
 
 #define STOP_STEP_NS 1000000u
-#define PATIENCE_NS 10000000u
+#define FORCE_NORMAL_NS 10000000u
 #if defined(QUIESCE_SIM)
-#define WATCH_NS (2 * PATIENCE_NS)
+#define WATCH_NS (2 * FORCE_NORMAL_NS)
 #else
-#define WATCH_NS (100ull * PATIENCE_NS) /* so long it watches although there is no need to */
+#define WATCH_NS (100ull * FORCE_NORMAL_NS) /* so long it watches although there is no need to */
 #endif
 
 struct quiesce__helper quiesce__helper = { .ready_end = &quiesce__helper.ready, .next_due = PLATFORM_FOREVER };
@@ -38,7 +38,7 @@ static void change_started(uint32_t state)
 	platform_futex_wake(&h->started, INT32_MAX);
 }
 
-static void wish_to_stop(bool stop)
+static void set_stop_requested(bool stop)
 {
 	quiesce_store_relaxed(&h->stop, stop); /* Relaxed: under the lock; who waits for it looks again. */
 }
@@ -75,21 +75,21 @@ static void look_if_poked(void)
 	quiesce__jobs_make_ready(0, true);
 }
 
-/* Nothing is ready.  What is patient is always over soon; if something else needs a thread, it is this one. */
+/* Nothing is ready.  What is deferred is always done soon; if something else needs a thread, it is this one. */
 static bool may_stop(void)
 {
-	bool patient = false;
+	bool deferred = false;
 
 	if (!quiesce_load_relaxed(&h->stop)) /* Relaxed: under the lock. */
 		return false;
 	for (struct quiesce__job *job = h->timed; job; job = job->next) {
-		patient |= job->patient;
-		if (!job->optional && !job->patient) {
-			wish_to_stop(false);
+		deferred |= job->deferred;
+		if (!job->optional && !job->deferred) {
+			set_stop_requested(false);
 			return false;
 		}
 	}
-	return !patient && ((h->nr == 1 && !h->coming) || QUIESCE_MUTANT(helper_stops_first));
+	return !deferred && ((h->nr == 1 && !h->coming) || QUIESCE_MUTANT(helper_stops_first));
 }
 
 /* Until another one leads, or, then @me ends, there is nothing to do. */
@@ -127,7 +127,7 @@ static void nap(void)
 	uint32_t watch = h->watch;
 
 	quiesce__unlock(&h->lock);
-	platform_futex_wait(&h->watch, watch, PATIENCE_NS);
+	platform_futex_wait(&h->watch, watch, FORCE_NORMAL_NS);
 	quiesce__lock(&h->lock);
 }
 
@@ -140,7 +140,7 @@ static bool watch(struct quiesce__runner *me)
 	for (; h->leader; now = platform_now_ns()) {
 		if (watch_needed()) {
 			until = now + WATCH_NS;
-			if (now - h->leader->callbacks_since >= PATIENCE_NS) {
+			if (now - h->leader->callbacks_since >= FORCE_NORMAL_NS) {
 				h->leader = me;
 				break;
 			}
@@ -230,7 +230,7 @@ static bool start_first(void)
 	while (h->started == QUIESCE_HELPER_NONE) {
 		bool started;
 
-		wish_to_stop(false);
+		set_stop_requested(false);
 		h->starter = quiesce__self();
 		change_started(QUIESCE_HELPER_STARTING);
 		started = start_thread();
@@ -245,7 +245,7 @@ static bool start_first(void)
 
 bool quiesce__helper_ensure_locked(void)
 {
-	wish_to_stop(false);
+	set_stop_requested(false);
 	return h->started != QUIESCE_HELPER_NONE || (quiesce__thread_may_start(QUIESCE_THREAD_HELPER) && start_first());
 }
 
@@ -307,7 +307,7 @@ bool quiesce__helper_ensure(void)
 static void ask_to_stop(void)
 {
 	quiesce__lock(&h->lock);
-	wish_to_stop(true);
+	set_stop_requested(true);
 	quiesce__jobs_make_ready(0, true); /* what can be over soon, shall be */
 	quiesce__helper_rouse();
 	quiesce_store_relaxed(&h->watch, h->watch + 1); /* Relaxed: under the lock. */
@@ -315,7 +315,7 @@ static void ask_to_stop(void)
 	quiesce__unlock(&h->lock);
 }
 
-/* If the wish is taken back somebody needs the thread: leave it to them. */
+/* If the request is taken back somebody needs the thread: leave it to them. */
 void quiesce__helper_stop(uint64_t deadline)
 {
 	uint32_t state;

@@ -20,7 +20,7 @@ struct quiesce__job {
 	uint64_t (*step)(struct quiesce__job *job);
 	uint64_t due;
 	bool listed, in_step, optional, own_gate;
-	bool patient; /* it is not hurried by a poke, nor by the end of the helper, which waits for it */
+	bool deferred; /* it is not made ready by a wake-up of the helper, nor by the end of the helper, which waits for it */
 };
 
 /* Let the helper take a step of @job now.  Any thread, also inside a step; not in a signal handler.  Takes no step, and

@@ -72,7 +72,7 @@ void quiesce__jobs_make_ready(uint64_t now, bool all)
 	h->next_due = PLATFORM_FOREVER;
 	for (struct quiesce__job *job = h->timed; job; job = next) {
 		next = job->next;
-		if (job->due <= now || (all && !job->patient))
+		if (job->due <= now || (all && !job->deferred))
 			list_job(job, 0);
 		else if (job->due < h->next_due)
 			h->next_due = job->due;

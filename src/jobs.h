@@ -25,7 +25,7 @@ struct quiesce__helper {
 	struct quiesce__lock lock;
 	uint32_t asleep; /* 1: who leads sleeps, or is about to */
 	uint32_t poked;  /* 1: take a step of every job; without the lock, too */
-	uint32_t stop;   /* a wish; whoever lists a job takes it back */
+	uint32_t stop;   /* asked to stop; whoever lists a job takes it back */
 	/* Jobs. */
 	uint32_t nr_listed;
 	struct quiesce__job *ready, **ready_end; /* to be taken, the first one first; their @due is 0 */
@@ -48,7 +48,7 @@ enum { QUIESCE_HELPER_NONE, QUIESCE_HELPER_STARTING, QUIESCE_HELPER_RUNNING };
 extern struct quiesce__helper quiesce__helper;
 
 /* jobs.c; under the lock */
-/* Make ready those whose time has come, and all if @all but those that are patient. */
+/* Make ready those whose time has come, and all if @all but those that are deferred. */
 void quiesce__jobs_make_ready(uint64_t now, bool all);
 /* The first that is ready and of which nobody takes a step. */
 struct quiesce__job *quiesce__jobs_next(void);

@@ -19,7 +19,7 @@ static struct {
 	struct quiesce__lock lock;
 	struct rcu_head *fresh, *aging, *calling;
 	struct quiesce__job job;
-} later = { .job = { .step = step, .patient = true } };
+} later = { .job = { .step = step, .deferred = true } };
 
 static struct rcu_head *pop(struct rcu_head **list)
 {

@@ -459,17 +459,17 @@ static bool under_pressure(void)
 }
 
 /* Who only queued does not wait for the pass: then readers are left alone, as long as there is room. */
-static enum quiesce__haste haste(bool pressure)
+static enum quiesce__urgency urgency(bool pressure)
 {
 	if (pressure)
 		return QUIESCE_EXPEDITED;
-	return quiesce__pass_wanted() || quiesce__gp_wanted() || !(quiesce__self()->state & QUIESCE_TLS_WORKER) ? QUIESCE_PLAIN
-														 : QUIESCE_PATIENT;
+	return quiesce__pass_wanted() || quiesce__gp_wanted() || !(quiesce__self()->state & QUIESCE_TLS_WORKER) ? QUIESCE_NORMAL
+														 : QUIESCE_DEFERRED;
 }
 
 static void wait_for_readers(bool pressure)
 {
-	enum quiesce__haste how = haste(pressure);
+	enum quiesce__urgency how = urgency(pressure);
 
 	quiesce_store_relaxed(&quiesce__worker.urgent, 0); /* Relaxed: a best-effort hint. */
 	quiesce_store_relaxed(&quiesce__worker.filled, 0); /* Relaxed: as above. */

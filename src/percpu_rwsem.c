@@ -33,7 +33,7 @@
 #include <quiesce/percpu_rwsem.h>
 
 #include "held.h"
-#include "patience.h"
+#include "wait_policy.h"
 #include "percpu.h"
 #include "rcu_sync.h"
 #include "waitq.h"
@@ -285,7 +285,7 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 
 /* ---- writers ---- */
 
-static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quiesce__patience *p)
+static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quiesce__wait_policy *p)
 {
 	quiesce__say("a writer of percpu_rw_semaphore %p has waited %llu ms for %llu readers inside", (const void *)sem,
 		     (unsigned long long)((platform_now_ns() - p->start) / 1000000), (unsigned long long)inside(sem));
@@ -310,7 +310,7 @@ static bool drained_soon(const struct percpu_rw_semaphore *sem)
 /* block is ours: sleep until the readers that got in before have left; false: @deadline came first. */
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
-	struct quiesce__patience p = { .start = 0 };
+	struct quiesce__wait_policy p = { .start = 0 };
 	uint32_t *word = quiesce__waitq_of(sem);
 
 	if (QUIESCE_MUTANT(rwsem_no_drain) || drained_soon(sem))
@@ -326,7 +326,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		if (!ns)
 			return false;
 		platform_futex_wait(word, value, ns);
-		if (quiesce__patience_stalled(&p, platform_now_ns()))
+		if (quiesce__wait_policy_stalled(&p, platform_now_ns()))
 			say_stalled(sem, &p);
 	}
 }

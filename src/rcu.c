@@ -258,7 +258,7 @@ void quiesce_synchronize_rcu(void)
 {
 	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
 		return;
-	quiesce__rcu_wait(QUIESCE_PLAIN);
+	quiesce__rcu_wait(QUIESCE_NORMAL);
 	quiesce__free_here();
 }
 

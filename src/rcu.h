@@ -8,7 +8,7 @@
 /* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
 extern struct quiesce__yield quiesce__rcu_yield;
 /* Wait for a grace period that begins after this call. */
-void quiesce__rcu_wait(enum quiesce__haste haste);
+void quiesce__rcu_wait(enum quiesce__urgency urgency);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);

@@ -55,7 +55,7 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 struct side {
 	uint32_t waiting;
 	uint32_t word;  /* futex that changes when they are to look */
-	uint32_t haste; /* of the hastiest */
+	uint32_t urgency; /* of the most urgent */
 };
 
 static struct {
@@ -104,7 +104,7 @@ static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
 	return false;
 }
 
-static void hurry_readers(bool on)
+static void force_readers(bool on)
 {
 	/* Relaxed: the exchange decides, and readers may see the bit late. */
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
@@ -125,7 +125,7 @@ struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELIN
 static const struct quiesce__scan_ops rcu_scan = {
 	.blocks = quiesce__rcu_blocks,
 	.ask = ask_for_slow_unlock,
-	.hurry = hurry_readers,
+	.force_yield = force_readers,
 	.yield = &quiesce__rcu_yield,
 	.look_by = look_by,
 	.name = "RCU grace period",
@@ -208,17 +208,17 @@ static void hand_over(uint64_t number)
 		wake(&gp.side[number & 1], INT32_MAX);
 }
 
-/* The haste of those for whom @number is. */
-static void hurry_for(enum quiesce__haste haste, uint64_t number)
+/* The urgency of those for whom @number is. */
+static void set_urgency(enum quiesce__urgency urgency, uint64_t number)
 {
 	struct side *side = &gp.side[number & 1];
-	uint32_t theirs = quiesce_load_relaxed(&side->haste); /* Relaxed: a wish. */
+	uint32_t theirs = quiesce_load_relaxed(&side->urgency); /* Relaxed: a hint. */
 
 	if (theirs) {
-		quiesce_store_relaxed(&side->haste, 0); /* Relaxed: as above. */
-		haste = theirs > haste ? theirs : haste;
+		quiesce_store_relaxed(&side->urgency, 0); /* Relaxed: as above. */
+		urgency = theirs > urgency ? theirs : urgency;
 	}
-	quiesce__scan_haste(haste);
+	quiesce__scan_set_urgency(urgency);
 }
 
 static uint64_t lead_number(void)
@@ -228,14 +228,14 @@ static uint64_t lead_number(void)
 	return gp.tried;
 }
 
-static void gp_lead(enum quiesce__haste haste)
+static void gp_lead(enum quiesce__urgency urgency)
 {
 	uint64_t number;
 
 	quiesce__scan_calm();
 	look_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
 	number = lead_number();
-	hurry_for(haste, number);
+	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
 	quiesce__scan_wait(&rcu_scan, number);
@@ -303,7 +303,7 @@ static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
 }
 
 /* Until the grace period is over, or nobody leads. */
-static void follow(uint64_t cookie, enum quiesce__haste haste)
+static void follow(uint64_t cookie, enum quiesce__urgency urgency)
 {
 	struct side *side = &gp.side[cookie & 1];
 	struct watch w = { .sleep_ns = 0 };
@@ -316,9 +316,9 @@ static void follow(uint64_t cookie, enum quiesce__haste haste)
 
 		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1. */
 			break;
-		if (quiesce_load_relaxed(&side->haste) < (uint32_t)haste) /* Relaxed: a wish. */
-			quiesce_store_relaxed(&side->haste, (uint32_t)haste); /* Relaxed: as above. */
-		quiesce__scan_press(haste); /* who leads is in our way */
+		if (quiesce_load_relaxed(&side->urgency) < (uint32_t)urgency) /* Relaxed: a hint. */
+			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
+		quiesce__scan_raise_urgency(urgency); /* who leads is in our way */
 		if (watch_or_sleep(&w, side, word)) {
 			gp_alone(cookie);
 			break;
@@ -327,7 +327,7 @@ static void follow(uint64_t cookie, enum quiesce__haste haste)
 	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: who wakes nobody loses nothing. */
 }
 
-void quiesce__rcu_wait(enum quiesce__haste haste)
+void quiesce__rcu_wait(enum quiesce__urgency urgency)
 {
 	uint64_t cookie;
 
@@ -338,9 +338,9 @@ void quiesce__rcu_wait(enum quiesce__haste haste)
 		cookie--;
 	while (!quiesce__rcu_cookie_done(cookie))
 		if (take_lead())
-			gp_lead(haste);
+			gp_lead(urgency);
 		else
-			follow(cookie, haste);
+			follow(cookie, urgency);
 	/* RU5: full, pairs with the caller */
 	quiesce_fence_full(RU5);
 }
@@ -385,5 +385,5 @@ void quiesce__rcu_fork_child(void)
 	gp.led = 0;
 	gp.due = 0;
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
-	hurry_readers(false);
+	force_readers(false);
 }

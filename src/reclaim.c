@@ -30,7 +30,7 @@
 #define FILLED (4 * QUIESCE_WELL_FILLED) /* the worker, which adapts to what comes, is to be woken */
 
 /* Above the ceiling: expedite. */
-static void hurry(void)
+static void expedite(void)
 {
 	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
 	if (quiesce__worker_ensure())
@@ -48,7 +48,7 @@ static void tell(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 	quiesce__queue_tell(queue);
 	if (!quiesce__garbage_above_ceiling())
 		return;
-	hurry();
+	expedite();
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && quiesce__may_sleep(self)) /* Relaxed: a setting. */
 		quiesce__throttle(PLATFORM_FOREVER, false);
 }
@@ -141,7 +141,7 @@ static QUIESCE_COLD void spill_anywhere(const struct quiesce_tls_v1 *self, struc
 	quiesce__spill_push(&shard->spill, head);
 	wake_if_asleep();
 	if (quiesce__garbage_above_ceiling())
-		hurry();
+		expedite();
 }
 
 /* ---- calls ---- */

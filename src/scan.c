@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.c - find who is in the way, make them hurry, sleep until nobody is.
+/* scan.c - find who is in the way, force them to yield, sleep until nobody is.
  *
  *   updater                                   reader in the way
  *   notify = 1, pending++          (RU7)
@@ -24,13 +24,13 @@
  */
 #include "scan.h"
 
-#include "patience.h"
+#include "wait_policy.h"
 
 #define SPINS 16u
 #define SPIN_PAUSES 8u
 #define REAP_NS 50000000u
-#define PATIENCE_NS 50000u
-#define PATIENT_NS 10000000u /* some time slices of others */
+#define FORCE_NORMAL_NS 50000u
+#define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
 #define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
 #define PROBE_MAX_NS 8000000u
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
@@ -55,13 +55,13 @@ struct wait {
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* of the first of them */
 	struct probe probe;
-	struct quiesce__patience patience;
+	struct quiesce__wait_policy policy;
 	bool reaped;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-static uint32_t pressed[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that haste */
-static uint64_t hurry_not_before; /* written by the one waiter */
+static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that urgency */
+static uint64_t force_not_before; /* written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
 static bool look(struct wait *w)
@@ -170,7 +170,7 @@ void quiesce__scan_notify(struct quiesce__reader *r)
 static void probe_begin(struct wait *w, uint32_t tid, uint64_t now)
 {
 	w->probe = (struct probe){
-		.tid = tid, .stuck = w->patience.hurried_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
+		.tid = tid, .stuck = w->policy.forced_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
 		.interval = PROBE_MIN_NS, .since = now,
 	};
 }
@@ -195,14 +195,14 @@ static bool is_stuck(void *arg, uint64_t now)
 	struct wait *w = arg;
 	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a guess. */
 
-	w->patience.look_at = now + PROBE_MAX_NS;
+	w->policy.look_at = now + PROBE_MAX_NS;
 	if (!tid)
 		return false;
 	if (tid != w->probe.tid)
 		probe_begin(w, tid, now);
 	else if (now - w->probe.at >= w->probe.interval)
 		probe_again(&w->probe, now);
-	w->patience.look_at = w->probe.at + w->probe.interval;
+	w->policy.look_at = w->probe.at + w->probe.interval;
 	return w->probe.stuck;
 }
 
@@ -215,7 +215,7 @@ static uint64_t aim(const struct wait *w, uint64_t now)
 static void report_stall(struct wait *w, uint64_t now)
 {
 	struct quiesce__reader *r = &quiesce__readers.entry[w->at];
-	unsigned long long ms = (now - w->patience.start) / 1000000;
+	unsigned long long ms = (now - w->policy.start) / 1000000;
 	char name[16];
 
 	if (w->at >= w->nr) {
@@ -228,21 +228,21 @@ static void report_stall(struct wait *w, uint64_t now)
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (!w->reaped && now - w->patience.start >= REAP_NS) {
+	if (!w->reaped && now - w->policy.start >= REAP_NS) {
 		w->reaped = true;
 		quiesce__readers_reap(); /* somebody may have died inside */
 	}
-	if (quiesce__patience_stalled(&w->patience, now))
+	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
 }
 
-static void hurry(struct wait *w, uint64_t now)
+static void apply_policy(struct wait *w, uint64_t now)
 {
-	/* Relaxed: a wish, not a hand-over. */
-	w->patience.expedited |= quiesce_load_relaxed(&pressed[QUIESCE_EXPEDITED]) != 0;
-	w->patience.patience_ns = quiesce_load_relaxed(&pressed[QUIESCE_PLAIN]) ? PATIENCE_NS : PATIENT_NS; /* Relaxed: as above. */
+	/* Relaxed: hints, not a hand-over. */
+	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
+	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
 	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w, now)); /* Relaxed: a request that comes a little late. */
-	quiesce__patience_step(&w->patience, now);
+	quiesce__wait_policy_step(&w->policy, now);
 }
 
 static void sleep_once(struct wait *w)
@@ -250,13 +250,13 @@ static void sleep_once(struct wait *w)
 	uint64_t now = platform_now_ns(), ns;
 	uint32_t left;
 
-	hurry(w, now);
+	apply_policy(w, now);
 	check_stall(w, now);
 	left = quiesce_load_relaxed(&pending); /* Relaxed: I2, the marks decide. */
 	if (!left)
 		return;
 	quiesce__count(sleeps);
-	ns = quiesce__patience_sleep(&w->patience, now);
+	ns = quiesce__wait_policy_sleep(&w->policy, now);
 	w->ops->look_by(now + ns);
 	platform_futex_wait(&pending, left, ns);
 }
@@ -264,8 +264,8 @@ static void sleep_once(struct wait *w)
 static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg)
 {
 	*w = (struct wait){ .ops = ops, .arg = arg };
-	w->patience = (struct quiesce__patience){
-		.yield = ops->yield, .hurry = ops->hurry, .stuck = is_stuck, .arg = w, .not_before = &hurry_not_before,
+	w->policy = (struct quiesce__wait_policy){
+		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
 	w->nr = quiesce__readers_nr();
@@ -280,12 +280,12 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
-		if (!w->patience.start)
-			w->patience.start = now;
-		hurry(w, now);
+		if (!w->policy.start)
+			w->policy.start = now;
+		apply_policy(w, now);
 		check_stall(w, now);
-		w->ops->look_by(now + PATIENCE_NS);
-		platform_futex_wait(&never, 0, PATIENCE_NS);
+		w->ops->look_by(now + FORCE_NORMAL_NS);
+		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
 	}
 }
 
@@ -313,11 +313,11 @@ static bool look_until_stuck(struct wait *w)
 {
 	uint64_t now = platform_now_ns();
 
-	/* Relaxed: a wish, not a hand-over. */
-	if (!quiesce_load_relaxed(&pressed[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
+	/* Relaxed: a hint, not a hand-over. */
+	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
 		return false;
 	is_stuck(w, now);
-	while (now < w->patience.look_at) {
+	while (now < w->policy.look_at) {
 		if (look_for_a_while(w))
 			return true;
 		now = platform_now_ns();
@@ -327,7 +327,7 @@ static bool look_until_stuck(struct wait *w)
 
 static void wait_for_readers(struct wait *w)
 {
-	w->patience.start = platform_now_ns();
+	w->policy.start = platform_now_ns();
 	ask_all(w);
 	if (!look_until_stuck(w))
 		while (!look(w)) {
@@ -347,7 +347,7 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
 	if (!look_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_uncounted(&w);
-	quiesce__patience_end(&w.patience);
+	quiesce__wait_policy_end(&w.policy);
 }
 
 /* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */
@@ -379,13 +379,13 @@ bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool
 	struct wait w;
 
 	wait_begin(&w, ops, arg);
-	w.patience.start = platform_now_ns();
+	w.policy.start = platform_now_ns();
 	while (!look(&w) || !uncounted_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than))
 			return false;
-		ops->hurry(false); /* what was begun by somebody who does not run, nobody else ends */
+		ops->force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
 		ops->look_by(now + ns);
 		quiesce__count(sleeps);
@@ -397,22 +397,22 @@ bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool
 
 void quiesce__scan_calm(void)
 {
-	quiesce_store_relaxed(&pressed[QUIESCE_PLAIN], 0);     /* Relaxed: the wait that they are for has not begun. */
-	quiesce_store_relaxed(&pressed[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
+	quiesce_store_relaxed(&raised[QUIESCE_NORMAL], 0);     /* Relaxed: the wait that they are for has not begun. */
+	quiesce_store_relaxed(&raised[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
 }
 
-void quiesce__scan_haste(enum quiesce__haste how)
+void quiesce__scan_set_urgency(enum quiesce__urgency how)
 {
-	if (how != QUIESCE_PATIENT)
-		quiesce_store_relaxed(&pressed[how], 1); /* Relaxed: the caller's own wait. */
+	if (how != QUIESCE_DEFERRED)
+		quiesce_store_relaxed(&raised[how], 1); /* Relaxed: the caller's own wait. */
 }
 
-void quiesce__scan_press(enum quiesce__haste how)
+void quiesce__scan_raise_urgency(enum quiesce__urgency how)
 {
-	/* Relaxed: a wish, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
-	if (how == QUIESCE_PATIENT || quiesce_load_relaxed(&pressed[how]))
+	/* Relaxed: a hint, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
+	if (how == QUIESCE_DEFERRED || quiesce_load_relaxed(&raised[how]))
 		return;
-	quiesce_store_relaxed(&pressed[how], 1); /* Relaxed: as above. */
+	quiesce_store_relaxed(&raised[how], 1); /* Relaxed: as above. */
 	platform_futex_wake(&pending, 1);
 }
 
@@ -420,5 +420,5 @@ void quiesce__scan_fork_child(void)
 {
 	pending = 0;
 	quiesce__scan_calm();
-	hurry_not_before = 0;
+	force_not_before = 0;
 }

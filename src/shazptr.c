@@ -63,10 +63,10 @@ bool quiesce__shazptr_thread_running(void)
 	return quiesce_load_relaxed(&quiesce__scan.running) != 0; /* Relaxed: a hint. */
 }
 
-/* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers in a hurry? */
+/* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers yielding? */
 static bool anything_to_lead(void)
 {
-	return quiesce__scan.queue || quiesce__scan.list || quiesce__scan.patience.hurried_at;
+	return quiesce__scan.queue || quiesce__scan.list || quiesce__scan.policy.forced_at;
 }
 
 /* Is anybody left waiting?  If not, the caller leads no more. */
@@ -193,10 +193,10 @@ static bool have_thread(void)
 /* ---- callers ---- */
 
 /* Who leads has not looked when it should have: look in its place.  True: nobody leads any more, so the caller does. */
-static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__patience *stalls)
+static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
 	quiesce__scan_look_if_late(looks, now + ns);
-	if (quiesce__patience_stalled(stalls, now))
+	if (quiesce__wait_policy_stalled(stalls, now))
 		quiesce__scan_report_stall(now);
 	return lead_who_is_left();
 }
@@ -204,7 +204,7 @@ static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quies
 /* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */
 static uint32_t wait_to_be_told(struct quiesce__waiter *me)
 {
-	struct quiesce__patience stalls = { .start = me->start };
+	struct quiesce__wait_policy stalls = { .start = me->start };
 	struct quiesce__late late = { .since = 0 };
 	uint64_t ns = QUIESCE_LATE_NS;
 	uint32_t state = QUIESCE_WAITS;

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 
-#include "patience.h"
+#include "wait_policy.h"
 #include "slots.h"
 
 #define QUIESCE_SCAN_BUCKETS 64u
@@ -56,8 +56,8 @@ struct quiesce__scan {
 
 	/* the leader's */
 	uint32_t nr_blocking_before, nr_done_before;
-	struct quiesce__patience patience;
-	uint64_t hurry_not_before;
+	struct quiesce__wait_policy policy;
+	uint64_t force_not_before;
 };
 extern struct quiesce__scan quiesce__scan;
 

@@ -325,15 +325,15 @@ bool quiesce__scan_look(void)
 
 void quiesce__scan_rest(void)
 {
-	quiesce__patience_end(&quiesce__scan.patience);
-	quiesce__scan.patience = (struct quiesce__patience){ .start = 0 };
+	quiesce__wait_policy_end(&quiesce__scan.policy);
+	quiesce__scan.policy = (struct quiesce__wait_policy){ .start = 0 };
 }
 
 /* ---- sleeping ---- */
 
-static void hurry_readers(bool on)
+static void force_readers(bool on)
 {
-	ask(on ? QUIESCE_SLOTS_HURRY : -QUIESCE_SLOTS_HURRY);
+	ask(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
 }
 
 /* Has anything become better since the last time? */
@@ -383,26 +383,26 @@ void quiesce__scan_report_stall(uint64_t now)
 		     (unsigned long long)((now - oldest.start) / 1000000), (void *)oldest.address, where, who);
 }
 
-/* Make readers hurry, or complain, if it is time to; returns what time it is. */
-static uint64_t be_patient(void)
+/* Make readers force_yield, or complain, if it is time to; returns what time it is. */
+static uint64_t apply_policy(void)
 {
-	struct quiesce__patience *p = &quiesce__scan.patience;
+	struct quiesce__wait_policy *p = &quiesce__scan.policy;
 	uint64_t now = platform_now_ns();                               /* after the look, so that no waiter is younger */
 	uint64_t oldest = quiesce_load_relaxed(&quiesce__scan.oldest); /* Relaxed: nobody, if it has just ended. */
 
 	p->yield = &quiesce__slots_yield;
-	p->hurry = hurry_readers;
+	p->force_yield = force_readers;
 	p->helped = progress;
 	p->pause = PAUSE;
-	p->not_before = &quiesce__scan.hurry_not_before;
+	p->not_before = &quiesce__scan.force_not_before;
 	if (oldest > now)
 		return now;
 	if (oldest != p->start) {
 		p->start = oldest;
 		p->stall_at = 0;
 	}
-	quiesce__patience_step(p, now);
-	if (quiesce__patience_stalled(p, now))
+	quiesce__wait_policy_step(p, now);
+	if (quiesce__wait_policy_stalled(p, now))
 		quiesce__scan_report_stall(now);
 	return now;
 }
@@ -419,7 +419,7 @@ static void nap(const struct quiesce__waiter *me)
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	quiesce_xchg(SH7, &quiesce__scan.asleep, 1);
 	if (!quiesce__scan_look() && !is_done(me)) {
-		uint64_t now = be_patient(), ns = quiesce__patience_sleep(&quiesce__scan.patience, now);
+		uint64_t now = apply_policy(), ns = quiesce__wait_policy_sleep(&quiesce__scan.policy, now);
 
 		quiesce_store_relaxed(&quiesce__scan.due, now + ns); /* Relaxed: a hint. */
 		platform_futex_wait(&quiesce__scan.asleep, 1, ns);
@@ -452,5 +452,5 @@ void quiesce__scan_lead_for_a_while(void)
 			quiesce_cpu_relax();
 	}
 	/* At once: the thread may need it to get a CPU. */
-	be_patient();
+	apply_policy();
 }

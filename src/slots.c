@@ -406,7 +406,7 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	if (value & QUIESCE_SLOT_TAG)
 		quiesce__shazptr_notify();
 	/* Relaxed: a request that comes a little late or goes a little late. */
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_HURRY)
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }
 

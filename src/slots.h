@@ -11,7 +11,7 @@
 #include "yield.h"
 
 /* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of anonymous guards. */
-#define QUIESCE_SLOTS_HURRY 2ull
+#define QUIESCE_SLOTS_YIELD 2ull
 #define QUIESCE_ANON_SHIFT 8
 #define QUIESCE_ANON_BITS 28
 

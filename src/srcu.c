@@ -35,17 +35,17 @@
 #include "srcu.h"
 
 #include "garbage.h"
-#include "patience.h"
+#include "wait_policy.h"
 #include "waitq.h"
 
 #define SPIN_PAUSES 8u
-#define PATIENCE_NS 50000u
+#define FORCE_NORMAL_NS 50000u
 #define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
 
 /* Bits of attention. */
 #define ASK_WAKE 1ull  /* wake who waits for the domain */
 #define ASK_POKE 2ull  /* let the helper look */
-#define ASK_HURRY 4ull /* give up the CPU */
+#define ASK_YIELD 4ull /* give up the CPU */
 
 struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
@@ -53,7 +53,7 @@ struct wait {
 	struct srcu_struct *ssp;
 	struct quiesce__srcu_update *u;
 	uint64_t inside; /* readers in the way, when asked last */
-	struct quiesce__patience patience;
+	struct quiesce__wait_policy policy;
 };
 
 /* ---- readers, slow halves ---- */
@@ -99,7 +99,7 @@ static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attentio
 		quiesce__waitq_wake(quiesce__waitq_of(ssp));
 	if (attention & ASK_POKE)
 		quiesce__helper_poke();
-	if (attention & ASK_HURRY)
+	if (attention & ASK_YIELD)
 		quiesce__yield(&quiesce__srcu_yield);
 }
 
@@ -161,7 +161,7 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	quiesce_store_relaxed(&u->expedite, 0);
 	quiesce_store_relaxed(&u->no_memory, 0);
 	u->seen = 0;
-	u->hurry_not_before = 0;
+	u->force_not_before = 0;
 	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
 	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside);
@@ -289,7 +289,7 @@ static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	quiesce__srcu_ask_one(ssp, idx, bits);
-	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_HURRY);
+	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_YIELD);
 }
 
 static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
@@ -300,8 +300,8 @@ static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 
 /* ---- sleeping ---- */
 
-/* The patience only keeps the time: nap() does what it says. */
-static void hurry(bool on)
+/* The policy only keeps the time: nap() does what it says. */
+static void force_yield(bool on)
 {
 	(void)on;
 }
@@ -316,11 +316,11 @@ static bool progress(void *arg)
 	return w->inside < before;
 }
 
-static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__patience *p, uint64_t now)
+static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__wait_policy *p, uint64_t now)
 {
 	uint32_t idx = awaited(ssp, u);
 
-	if (quiesce__patience_stalled(p, now))
+	if (quiesce__wait_policy_stalled(p, now))
 		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
 			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)quiesce__srcu_inside(ssp, idx),
 			     quiesce__srcu_name(ssp), idx);
@@ -332,17 +332,17 @@ static bool nap(struct wait *w)
 	uint32_t idx = awaited(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns(), ns;
 
-	w->patience.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a wish. */
-	quiesce__patience_step(&w->patience, now);
-	ask(w->ssp, idx, w->patience.hurried_at ? ASK_WAKE | ASK_HURRY : ASK_WAKE);
+	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
+	quiesce__wait_policy_step(&w->policy, now);
+	ask(w->ssp, idx, w->policy.forced_at ? ASK_WAKE | ASK_YIELD : ASK_WAKE);
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (look(w->ssp, w->u))
 		return true;
 	if (awaited(w->ssp, w->u) != idx)
 		return false;
-	check_stall(w->ssp, w->u, &w->patience, now);
+	check_stall(w->ssp, w->u, &w->policy, now);
 	quiesce__count(sleeps);
-	ns = quiesce__patience_sleep(&w->patience, now);
+	ns = quiesce__wait_policy_sleep(&w->policy, now);
 	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
 	platform_futex_wait(quiesce__waitq_of(w->ssp), number, ns);
 	return look(w->ssp, w->u);
@@ -367,14 +367,15 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 {
 	struct wait w = { .ssp = ssp, .u = u };
 
-	w.patience = (struct quiesce__patience){
-		.yield = &quiesce__srcu_yield, .hurry = hurry, .helped = progress, .arg = &w, .not_before = &u->hurry_not_before,
-		.pause = PAUSE, .patience_ns = PATIENCE_NS, .expedited = expedited, .start = platform_now_ns(),
+	w.policy = (struct quiesce__wait_policy){
+		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = progress, .arg = &w,
+		.not_before = &u->force_not_before,
+		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
 	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
 	while (!nap(&w))
 		;
-	quiesce__patience_end(&w.patience);
+	quiesce__wait_policy_end(&w.policy);
 }
 
 /* ---- callers ---- */
@@ -441,10 +442,10 @@ static bool may_drive(struct quiesce__srcu_update *u)
 /* Ask the readers in the way to poke the helper, and look whether they have left meanwhile. */
 static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
-	struct quiesce__patience p;
+	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), quiesce__srcu_hurry_for_garbage(u) ? ASK_POKE | ASK_HURRY : ASK_POKE);
+	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_POKE | ASK_YIELD : ASK_POKE);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))
@@ -452,7 +453,7 @@ static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	now = platform_now_ns();
 	if (!u->stuck_at)
 		u->stuck_at = now;
-	p = (struct quiesce__patience){ .start = u->stuck_at, .stall_at = u->stall_at };
+	p = (struct quiesce__wait_policy){ .start = u->stuck_at, .stall_at = u->stall_at };
 	check_stall(ssp, u, &p, now);
 	u->stall_at = p.stall_at;
 	return false;

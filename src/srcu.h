@@ -7,7 +7,7 @@
 
 #include "helper.h"
 #include "late.h"
-#include "patience.h"
+#include "wait_policy.h"
 #include "percpu.h"
 #include "yield.h"
 
@@ -39,13 +39,13 @@ struct quiesce__srcu_update {
 	uint64_t alone_until;      /* when another waiter may go on alone */
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of who has no set */
 	uint32_t no_memory;        /* for sets; until the next grace period */
-	uint32_t expedite;         /* somebody wants the grace period to hurry */
+	uint32_t expedite;         /* somebody wants the grace period expedited */
 	/* Of who drives. */
 	uint64_t number;           /* of its grace period */
 	bool fenced;               /* the heavy fence of that is over */
 	uint32_t inherited;        /* I7 of srcu.c: sections may be in the way whose threads this process does not have */
 	uint32_t seen;             /* bit i: index i was seen empty since */
-	uint64_t hurry_not_before;
+	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at; /* who tries found readers in the way; complains next */
 	/* Callbacks; see srcu_callbacks.c. */
 	struct rcu_head *list;     /* pushed by anybody, the newest first */
@@ -148,7 +148,7 @@ void quiesce__srcu_start(struct quiesce__srcu_update *u);
 /* srcu_garbage.c: what waits, of all domains.  A callback of @bytes is about to be queued; true: there is too much. */
 bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
 /* Shall readers yield, because there is too much?  If so, for some of the time. */
-bool quiesce__srcu_hurry_for_garbage(struct quiesce__srcu_update *u);
+bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u);
 /* A callback has returned. */
 void quiesce__srcu_count_run(void);
 /* Under @running: tell the sum all bytes of the domain that it does not know. */

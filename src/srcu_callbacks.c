@@ -23,7 +23,7 @@
 #include "garbage.h"
 
 #define CHUNK 64u /* callbacks between two visits of the fork gate */
-#define HURRY_NS 250000u
+#define RETRY_URGENT_NS 250000u
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
 #define THROTTLE_NS 20000000u
@@ -100,7 +100,7 @@ static void run_some(struct quiesce__srcu_update *u)
 
 static bool wanted_done(const struct quiesce__srcu_update *u)
 {
-	return quiesce__srcu_done(u, quiesce_load_relaxed(&u->wanted)); /* Relaxed: a wish. */
+	return quiesce__srcu_done(u, quiesce_load_relaxed(&u->wanted)); /* Relaxed: a hint. */
 }
 
 /* How far it goes without sleeping; true if nothing is left that a grace period would help. */
@@ -114,7 +114,7 @@ static bool advance(struct quiesce__srcu_update *u, bool ask)
 			return false;
 		run_some(u);
 	}
-	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a wish. */
+	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a hint. */
 }
 
 static bool anything_left(const struct quiesce__srcu_update *u)
@@ -129,7 +129,7 @@ static uint64_t retry_ns(struct quiesce__srcu_update *u)
 
 	quiesce__srcu_tell_bytes(u);
 	if (quiesce__garbage_above_ceiling())
-		return HURRY_NS;
+		return RETRY_URGENT_NS;
 	u->delay_ns = ns < RETRY_MAX_NS ? 2 * ns : ns;
 	return ns;
 }
@@ -177,11 +177,11 @@ static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 }
 
 /* The process has too much garbage. */
-static QUIESCE_COLD void hurry(struct quiesce__srcu_update *u)
+static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 {
 	const struct quiesce_tls_v1 *self = quiesce__self();
 
-	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
+	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
 	quiesce__srcu_start(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
@@ -204,7 +204,7 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 	else if (quiesce_unlikely(!quiesce__helper_running()))
 		quiesce__helper_ensure();
 	if (quiesce_unlikely(above))
-		hurry(u);
+		expedite(u);
 }
 
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
@@ -267,7 +267,7 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 	/* SR8: full, pairs with SR8 in tell_barriers() */
 	quiesce_fetch_add(SR8, &u->waiting, 1u);
 	wait_until_run(ssp, u, queued);
-	quiesce_fetch_add_relaxed(&u->waiting, (uint32_t)-1); /* Relaxed: a wish withdrawn. */
+	quiesce_fetch_add_relaxed(&u->waiting, (uint32_t)-1); /* Relaxed: a hint withdrawn. */
 }
 
 /* ---- polling ---- */

@@ -52,7 +52,7 @@ static uint32_t tell_done(struct quiesce__srcu_update *u)
 		*at = w->next;
 		sides |= tell(u, w, QUIESCE_SRCU_TOLD);
 	}
-	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a wish. */
+	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a hint. */
 	return sides;
 }
 
@@ -146,7 +146,7 @@ static bool is_driven(struct quiesce__srcu_update *u)
 	return driven;
 }
 
-static void report_stall(struct srcu_struct *ssp, const struct quiesce__patience *p, uint64_t now)
+static void report_stall(struct srcu_struct *ssp, const struct quiesce__wait_policy *p, uint64_t now)
 {
 	quiesce__say("synchronize_srcu: waiting for %llu ms for readers of %s, beside a thread that does not run",
 		     (unsigned long long)((now - p->start) / 1000000), quiesce__srcu_name(ssp));
@@ -154,7 +154,7 @@ static void report_stall(struct srcu_struct *ssp, const struct quiesce__patience
 
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed)
 {
-	struct quiesce__patience p = { .start = platform_now_ns() };
+	struct quiesce__wait_policy p = { .start = platform_now_ns() };
 	struct quiesce__srcu_alone a;
 	uint32_t never = 0;
 	uint64_t ns = LOOK_MIN_NS;
@@ -165,7 +165,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 
 		if (quiesce__srcu_done(u, needed) || !is_driven(u))
 			return;
-		if (quiesce__patience_stalled(&p, now))
+		if (quiesce__wait_policy_stalled(&p, now))
 			report_stall(ssp, &p, now);
 		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_LATE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);
@@ -256,7 +256,7 @@ uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update
 	me->next = u->waiters;
 	u->waiters = me;
 	if (me->expedited)
-		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a wish. */
+		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
 	quiesce__unlock(&u->lock);
 	return sleep_until_told(ssp, u, me);
 }

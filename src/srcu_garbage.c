@@ -214,16 +214,16 @@ void quiesce__srcu_fork_child(void)
 	quiesce__jobs_sum_locked(make_fit);
 }
 
-bool quiesce__srcu_hurry_for_garbage(struct quiesce__srcu_update *u)
+bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u)
 {
 	uint64_t now;
 
 	if (!quiesce__garbage_above_ceiling())
 		return false;
 	now = platform_now_ns();
-	if (now >= u->hurry_not_before) {
+	if (now >= u->force_not_before) {
 		quiesce_store_relaxed(&quiesce__srcu_yield.until, now + TOO_MUCH_NS); /* Relaxed: readers may see it late. */
-		u->hurry_not_before = now + 2 * TOO_MUCH_NS;
+		u->force_not_before = now + 2 * TOO_MUCH_NS;
 	}
 	return true;
 }

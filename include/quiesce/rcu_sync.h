@@ -71,7 +71,7 @@ struct rcu_sync {
 #define RCU_SYNC_INIT { 0, 0, 0, { 0 }, NULL, NULL, { NULL, NULL } }
 #define DEFINE_RCU_SYNC(name) struct rcu_sync name = RCU_SYNC_INIT
 
-/* synchronize_rcu() and call_rcu(); the same, made to hurry; heavy fences alone: for readers that need
+/* synchronize_rcu() and call_rcu(); the same, expedited; heavy fences alone: for readers that need
  * no section because they announce themselves before they ask, as those of percpu_rwsem.h do. */
 extern QUIESCE_DATA const struct rcu_sync_ops quiesce_rcu_sync_rcu, quiesce_rcu_sync_rcu_expedited, quiesce_rcu_sync_fence;
 extern QUIESCE_DATA const struct rcu_sync_ops quiesce_rwsem_sync; /* private: of a percpu_rwsem */

@@ -319,7 +319,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 int quiesce__first_array(struct quiesce__table *table)
 {
 	struct quiesce__buckets *none = NULL;
-	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	struct quiesce__buckets *fresh = quiesce__array_new(table, lines);
 
 	if (!fresh && lines > 1)
@@ -347,7 +347,7 @@ static bool wants_tidying(const struct quiesce__table *table, const struct quies
 /* Look at the whole: is it time for more lines or less? */
 static void settle(struct quiesce__table *table, struct quiesce__buckets *array)
 {
-	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
 
 	while (quiesce__room_of(table, wanted) < sum)
@@ -368,7 +368,7 @@ static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *
 	bool large = lines > GROUP_LINES;
 
 	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
-		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a wish. */
+		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a hint. */
 				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
 		settle(table, array);
 }
@@ -413,7 +413,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 
 int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 {
-	uint64_t lines = 1, before = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a wish. */
+	uint64_t lines = 1, before = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	uint32_t turn = 0;
 	int result;
 
@@ -423,12 +423,12 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 		lines *= 2;
 	if (lines > MAX_LINES)
 		return -ENOMEM;
-	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a wish. */
-	do /* Relaxed: as above.  Who wishes last is heard: otherwise one would make it smaller and the other larger, for ever. */
+	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a hint. */
+	do /* Relaxed: as above.  The last request counts: otherwise one would make it smaller and the other larger, for ever. */
 		result = reserve_step(table, lines, &turn);
 	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
 	quiesce__free_here();
-	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines) /* Relaxed: what could not be had is no wish any more. */
+	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines) /* Relaxed: what could not be had is not wanted any more. */
 		quiesce_store_relaxed(&table->min_lines, before);           /* Relaxed: as above. */
 	return result < 0 ? result : 0;
 }

@@ -301,7 +301,7 @@ static void put(struct idr *idr, struct idr_nodes *hand, uint64_t id, void *ptr)
 		set_root(idr, root, root_shift);
 }
 
-struct wish {
+struct request {
 	void *ptr;
 	uint32_t *id; /* where to write it */
 	uint32_t from;
@@ -310,37 +310,37 @@ struct wish {
 };
 
 /* Under the lock.  0, -ENOSPC, or how many nodes have to be in hand. */
-static int try_alloc(struct idr *idr, struct idr_nodes *hand, const struct wish *wish)
+static int try_alloc(struct idr *idr, struct idr_nodes *hand, const struct request *request)
 {
-	uint32_t next = wish->cyclic ? idr_get_cursor(idr) : 0;
-	uint64_t id = choose(idr, next > wish->from ? next : wish->from);
+	uint32_t next = request->cyclic ? idr_get_cursor(idr) : 0;
+	uint64_t id = choose(idr, next > request->from ? next : request->from);
 	unsigned int nr;
 
-	if (id > wish->max && next > wish->from)
-		id = choose(idr, wish->from);
-	if (id > wish->max)
+	if (id > request->max && next > request->from)
+		id = choose(idr, request->from);
+	if (id > request->max)
 		return -ENOSPC;
 	nr = nodes_for(idr, id);
 	if (nr > hand->nr)
 		return nr;
-	if (wish->cyclic)
+	if (request->cyclic)
 		idr_set_cursor(idr, (uint32_t)id + 1);
-	*wish->id = (uint32_t)id;
+	*request->id = (uint32_t)id;
 	idr->nr_nodes += nr;
 	add_to_count(idr, 1);
-	put(idr, hand, id, wish->ptr);
+	put(idr, hand, id, request->ptr);
 	return 0;
 }
 
 /* @preload, or NULL: allocate. */
-static int alloc(struct idr *idr, struct idr_nodes *preload, const struct wish *wish)
+static int alloc(struct idr *idr, struct idr_nodes *preload, const struct request *request)
 {
 	struct idr_nodes own = IDR_NODES_INIT, *hand = preload ? preload : &own;
 	int result;
 
 	for (;;) {
 		quiesce__lock(&idr->lock);
-		result = try_alloc(idr, hand, wish);
+		result = try_alloc(idr, hand, request);
 		quiesce__unlock(&idr->lock);
 		if (result <= 0)
 			break;
@@ -356,8 +356,8 @@ static int alloc(struct idr *idr, struct idr_nodes *preload, const struct wish *
 static int alloc_int(struct idr *idr, void *ptr, int start, int end, bool cyclic, struct idr_nodes *preload)
 {
 	uint32_t id;
-	struct wish wish = { .ptr = ptr, .id = &id, .from = start, .max = end > 0 ? end - 1 : INT_MAX, .cyclic = cyclic };
-	int result = start < 0 ? -EINVAL : alloc(idr, preload, &wish);
+	struct request request = { .ptr = ptr, .id = &id, .from = start, .max = end > 0 ? end - 1 : INT_MAX, .cyclic = cyclic };
+	int result = start < 0 ? -EINVAL : alloc(idr, preload, &request);
 
 	return result ? result : (int)id;
 }
@@ -374,9 +374,9 @@ int quiesce_idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int end)
 
 int quiesce_idr_alloc_u32(struct idr *idr, void *ptr, uint32_t *nextid, unsigned long max)
 {
-	struct wish wish = { .ptr = ptr, .id = nextid, .from = *nextid, .max = max < UINT32_MAX ? max : UINT32_MAX };
+	struct request request = { .ptr = ptr, .id = nextid, .from = *nextid, .max = max < UINT32_MAX ? max : UINT32_MAX };
 
-	return alloc(idr, NULL, &wish);
+	return alloc(idr, NULL, &request);
 }
 
 int quiesce_idr_preload(struct idr_nodes *preload)

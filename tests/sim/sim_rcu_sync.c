@@ -105,7 +105,7 @@ static void with_readers(const struct rcu_sync_ops *ops, int nr_updaters)
 
 static void setup_sync(void) { with_readers(NULL, 1); }
 static void setup_sync_two(void) { with_readers(NULL, 2); }
-static void setup_sync_hurry(void) { with_readers(&quiesce_rcu_sync_rcu_expedited, 2); }
+static void setup_sync_expedited(void) { with_readers(&quiesce_rcu_sync_rcu_expedited, 2); }
 
 /* An updater leaves for another one. */
 static uint32_t between;
@@ -359,7 +359,7 @@ static void finish_sync(void)
 const struct sim_scenario rcu_sync_scenarios[] = {
 	FAST(sync, "rcu_sync: an updater, and readers in sections of RCU"),
 	FAST(sync_two, "... two updaters"),
-	FAST(sync_hurry, "... expedited"),
+	FAST(sync_expedited, "... expedited"),
 	FAST(sync_handed, "... entered by one thread, left by another"),
 	SYNC(sync_free, "... freed while its callback is on the way"),
 	SYNC(sync_free_fence, "... by fences"),

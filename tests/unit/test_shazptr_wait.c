@@ -280,7 +280,7 @@ static void touch(void)
 	shazptr_clear(shazptr_acquire(q));
 }
 
-static void clears_yield_while_a_wait_is_in_a_hurry(void **state)
+static void clears_yield_while_a_wait_forces_them_to(void **state)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);
 	uint64_t before = stats_now().yields;
@@ -507,7 +507,7 @@ int main(int argc, char **argv)
 		TEST(a_short_structure_gets_the_first_counters),
 		TEST(many_guards_take_lines_once),
 		TEST(a_clear_wakes_the_scan),
-		TEST(clears_yield_while_a_wait_is_in_a_hurry),
+		TEST(clears_yield_while_a_wait_forces_them_to),
 		TEST(clears_do_not_yield_if_that_is_switched_off),
 		TEST(guards_are_where_the_kernel_lets_them),
 	};

@@ -132,7 +132,7 @@ static void what_waits_is_counted(void **state)
 }
 
 /* Above the ceiling readers make way, whichever index they are in. */
-static void too_much_makes_readers_hurry(void **state)
+static void too_much_makes_readers_yield(void **state)
 {
 	static struct rcu_head head;
 	uint64_t yields = stats_now().yields;
@@ -452,7 +452,7 @@ int main(int argc, char **argv)
 		TEST(pending_callbacks_are_told),
 		TEST(nothing_is_no_callback),
 		TEST(what_waits_is_counted),
-		TEST(too_much_makes_readers_hurry),
+		TEST(too_much_makes_readers_yield),
 		TEST(shutdown_tells_the_truth),
 		TEST(a_domain_ends_and_begins),
 		TEST(who_has_waited_frees_it),

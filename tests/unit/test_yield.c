@@ -109,7 +109,7 @@ static int yields_in_a_section(void)
 }
 
 /* A wait that a reader keeps from ending, and that has begun to make others yield. */
-static void begin_hurried_wait(struct in_the_way *r, pthread_t *updater, void *(*wait)(void *))
+static void begin_urgent_wait(struct in_the_way *r, pthread_t *updater, void *(*wait)(void *))
 {
 	uint64_t before = stats_now().expedited;
 
@@ -125,7 +125,7 @@ static void readers_yield_while(void *(*wait)(void *))
 	pthread_t updater;
 	int yields;
 
-	begin_hurried_wait(&r, &updater, wait);
+	begin_urgent_wait(&r, &updater, wait);
 	wait_until((yields = yields_in_a_section()) != 0);
 	assert_int_equal(yields, 1);
 	in_the_way_end(&r);
@@ -150,7 +150,7 @@ static void nobody_yields_when_the_wait_is_over(void **state)
 	pthread_t updater;
 
 	(void)state;
-	begin_hurried_wait(&r, &updater, wait_expedited);
+	begin_urgent_wait(&r, &updater, wait_expedited);
 	in_the_way_end(&r);
 	pthread_join(updater, NULL);
 	assert_int_equal(yields_in_a_section(), 0);
@@ -229,7 +229,7 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 		struct in_the_way r;
 		pthread_t updater;
 
-		begin_hurried_wait(&r, &updater, wait_expedited);
+		begin_urgent_wait(&r, &updater, wait_expedited);
 		do
 			if (yields_in_a_section())
 				assert_in_range(now_ns() - begun, 2000000, UINT64_MAX);
@@ -264,7 +264,7 @@ static void readers_yield_half_of_the_time_or_a_fifth(void **state)
 }
 
 /* A plain wait that may not make readers yield does so once an expedited caller follows it. */
-static void an_expedited_caller_hurries_the_wait_before_it(void **state)
+static void an_expedited_caller_raises_the_urgency_of_the_wait_before_it(void **state)
 {
 	uint64_t before, sleeps;
 	struct in_the_way r;
@@ -288,7 +288,7 @@ static void an_expedited_caller_hurries_the_wait_before_it(void **state)
 
 /* ---- what the worker waits for ---- */
 
-#define PATIENT_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
+#define DEFERRED_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
 #define TIMES 10
 #define TRIES 200
 static void do_nothing(struct rcu_head *head)
@@ -314,7 +314,7 @@ static void *wait_for_callbacks(void *arg)
 }
 
 /* From call_rcu() until readers are made to yield, with one in the way; @other begins when the worker waits. */
-static uint64_t ns_until_hurried(void *(*other)(void *))
+static uint64_t ns_until_forced(void *(*other)(void *))
 {
 	static struct rcu_head head;
 	struct quiesce_stats before;
@@ -343,14 +343,14 @@ static void nobody_yields_soon_for_garbage_alone(void **state)
 {
 	(void)state;
 	for (int i = 0; i < TIMES; i++)
-		assert_in_range(ns_until_hurried(NULL), PATIENT_NS, UINT64_MAX);
+		assert_in_range(ns_until_forced(NULL), DEFERRED_NS, UINT64_MAX);
 }
 
-/* One time is enough: the worker alone never hurries anybody so early, and a machine with much else to do makes it later. */
+/* One time is enough: the worker alone never forces anybody so early, and a machine with much else to do makes it later. */
 static void readers_yield_sooner_where(void *(*other)(void *))
 {
 	for (int i = 0; i < TRIES; i++)
-		if (ns_until_hurried(other) < PATIENT_NS)
+		if (ns_until_forced(other) < DEFERRED_NS)
 			return;
 	fail_msg("readers were left alone in %d of %d grace periods", TRIES, TRIES);
 }
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
 		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
 		TEST(readers_on_other_cpus_do_not_yield_at_first),
 		TEST(readers_yield_half_of_the_time_or_a_fifth),
-		TEST(an_expedited_caller_hurries_the_wait_before_it),
+		TEST(an_expedited_caller_raises_the_urgency_of_the_wait_before_it),
 		TEST(nobody_yields_soon_for_garbage_alone),
 		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),
 		TEST(readers_yield_sooner_where_somebody_waits_for_the_next_grace_period),

@@ -43,7 +43,7 @@ int platform_membarrier_init(void)
 }
 
 /* Kernels for very many CPUs allocate for the command, and may be out of memory just now. */
-static int membarrier_patient(int cmd)
+static int membarrier_retry(int cmd)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
 	int err = membarrier(cmd, 0);
@@ -57,12 +57,12 @@ static int membarrier_patient(int cmd)
 
 int platform_membarrier(void)
 {
-	return membarrier_patient(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	return membarrier_retry(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 int platform_membarrier_restart(void)
 {
-	int err = membarrier_patient(CMD_PRIVATE_EXPEDITED_RSEQ);
+	int err = membarrier_retry(CMD_PRIVATE_EXPEDITED_RSEQ);
 
 	if (err != -EPERM)
 		return err == -EINVAL ? -ENOSYS : err;
@@ -70,5 +70,5 @@ int platform_membarrier_restart(void)
 	err = membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0);
 	if (err)
 		return err == -EINVAL ? -ENOSYS : err;
-	return membarrier_patient(CMD_PRIVATE_EXPEDITED_RSEQ);
+	return membarrier_retry(CMD_PRIVATE_EXPEDITED_RSEQ);
 }

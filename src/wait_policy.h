@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* patience.h - how long a wait sleeps, when it makes readers yield, and when it complains. */
-#ifndef QUIESCE_PATIENCE_H
-#define QUIESCE_PATIENCE_H
+/* wait_policy.h - how long a wait sleeps, when it makes readers yield, and when it complains. */
+#ifndef QUIESCE_WAIT_POLICY_H
+#define QUIESCE_WAIT_POLICY_H
 
 #include "yield.h"
 
@@ -12,35 +12,35 @@
 #define QUIESCE_SPIN_NS 4000u
 #endif
 
-struct quiesce__patience {
+struct quiesce__wait_policy {
 	struct quiesce__yield *yield; /* of the primitive: which readers, until when */
 	/* Let readers look at @yield when they leave, or stop that. */
-	void (*hurry)(bool on);
+	void (*force_yield)(bool on);
 	/* Is the first reader in the way kept from a CPU?  Sets @look_at.  NULL: nobody can tell. */
 	bool (*stuck)(void *arg, uint64_t now);
 	/* Where nobody can tell: have any readers left since the last time?  Asked after each stretch. */
 	bool (*helped)(void *arg);
 	void *arg;
 	uint64_t *not_before; /* of the primitive: when the next stretch may begin */
-	uint64_t patience_ns; /* how long readers are left alone */
+	uint64_t force_after_ns; /* readers are forced to yield after so long */
 	bool expedited;       /* no time at all */
 	uint32_t pause;       /* after a stretch of a wait that is not expedited; times its length */
 	uint64_t start;       /* of the wait */
 	uint64_t look_at;     /* when to ask @stuck again */
-	uint64_t hurried_at;  /* 0: not now */
-	uint64_t rest_until;
-	uint64_t rest_ns;     /* where it did not help, readers are left alone for so long, doubled each time */
+	uint64_t forced_at;  /* 0: not now */
+	uint64_t backoff_until;
+	uint64_t backoff_ns;     /* where it did not help, they are not forced for so long, doubled each time */
 	uint64_t sleep_ns;
 	uint64_t stall_at;
 };
 
-/* To be called before each sleep: begin or end the hurry. */
-void quiesce__patience_step(struct quiesce__patience *p, uint64_t now);
+/* To be called before each sleep: begin to force readers to yield, or stop that. */
+void quiesce__wait_policy_step(struct quiesce__wait_policy *p, uint64_t now);
 /* How long to sleep: until there is something to do, else longer each time, at most 8 ms. */
-uint64_t quiesce__patience_sleep(struct quiesce__patience *p, uint64_t now);
+uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now);
 /* Is it time for a stall report? */
-bool quiesce__patience_stalled(struct quiesce__patience *p, uint64_t now);
+bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now);
 /* The wait is over. */
-void quiesce__patience_end(struct quiesce__patience *p);
+void quiesce__wait_policy_end(struct quiesce__wait_policy *p);
 
 #endif
