@@ -168,7 +168,7 @@ static void urge_worker(bool safe_point)
 		quiesce__worker_wake_for_sure();
 	else
 		quiesce__pass_yourself(safe_point);
-	quiesce__helper_poke();
+	quiesce__helper_wake();
 	if (safe_point)
 		quiesce__jobs_take_steps();
 }

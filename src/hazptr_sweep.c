@@ -392,6 +392,6 @@ bool quiesce__hazptr_all_done(uint64_t deadline)
 	}
 	quiesce__sweep_end();
 	if (done)
-		quiesce__helper_poke();
+		quiesce__helper_wake();
 	return done;
 }

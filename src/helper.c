@@ -7,14 +7,14 @@
  *
  * I1. One leads, or no thread is there, or the first is being started.  It alone takes jobs, and sleeps on @asleep, which it
  *     sets, and whoever lists a job clears, under the lock.
- *     Only quiesce__helper_poke() does it without, because it may run in a signal handler.
+ *     Only quiesce__helper_wake() does it without, because it may run in a signal handler.
  * I2. If who leads runs callbacks of the program's, and a job waits, then somebody watches, or is coming to, or as many
  *     threads are there as may be, or none can be had.  Three see to that: who begins to run callbacks, who lists a job, and
  *     whoever comes back from a step that was left alone.
  * I3. Nobody waits for a thread that another one starts: jobs are listed before, and the thread looks at the list first.
  * I4. Who leads ends as the last of them, and only while nobody is coming.
  *
- * HL1  asleep set, then poked read | poked set, then asleep taken
+ * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
  */
 #include "jobs.h"
 #include "later.h"
@@ -44,7 +44,7 @@ static void set_stop_requested(bool stop)
 }
 
 /* Under the lock: who has taken the request to wake, and does not run, would keep the helper asleep. */
-void quiesce__helper_rouse(void)
+void quiesce__helper_wake_locked(void)
 {
 	if (!quiesce_load_relaxed(&h->asleep)) /* Relaxed: a wake-up too many does no harm. */
 		return;
@@ -57,21 +57,21 @@ void quiesce__helper_rouse(void)
 /* Holds the lock, and lets go of it meanwhile. */
 static void sleep_until(uint64_t due, uint64_t now)
 {
-	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
+	/* HL1: full, pairs with HL1 in quiesce__helper_wake() */
 	quiesce_xchg(HL1, &h->asleep, 1u);
 	quiesce__unlock(&h->lock);
-	if (!quiesce_load_relaxed(&h->poked) || QUIESCE_MUTANT(helper_sleep_unchecked)) /* Relaxed: HL1. */
+	if (!quiesce_load_relaxed(&h->wake_wanted) || QUIESCE_MUTANT(helper_sleep_unchecked)) /* Relaxed: HL1. */
 		platform_futex_wait(&h->asleep, 1, due == PLATFORM_FOREVER ? due : due - now);
 	quiesce__lock(&h->lock);
 	quiesce_store_relaxed(&h->asleep, 0); /* Relaxed: as above. */
 }
 
-static void look_if_poked(void)
+static void take_wake_request(void)
 {
-	if (!quiesce_load_relaxed(&h->poked)) /* Relaxed: HL1, or looked at again. */
+	if (!quiesce_load_relaxed(&h->wake_wanted)) /* Relaxed: HL1, or looked at again. */
 		return;
-	/* HL1: full, pairs with HL1 in quiesce__helper_poke() */
-	quiesce_xchg(HL1, &h->poked, 0u);
+	/* HL1: full, pairs with HL1 in quiesce__helper_wake() */
+	quiesce_xchg(HL1, &h->wake_wanted, 0u);
 	quiesce__jobs_make_ready(0, true);
 }
 
@@ -99,7 +99,7 @@ static bool lead(struct quiesce__runner *me)
 		struct quiesce__job *job;
 		uint64_t now;
 
-		look_if_poked();
+		take_wake_request();
 		now = platform_now_ns();
 		if (now >= h->next_due)
 			quiesce__jobs_make_ready(now, false);
@@ -204,7 +204,7 @@ static void helper_main(void *unused)
 	me = arrive(self);
 	if (me)
 		serve(me);
-	quiesce__helper_rouse(); /* I4 */
+	quiesce__helper_wake_locked(); /* I4 */
 	quiesce__unlock(&h->lock);
 }
 
@@ -220,7 +220,7 @@ static bool start_thread(void)
 	if (started)
 		return true;
 	h->coming--;
-	quiesce__helper_rouse(); /* I4 */
+	quiesce__helper_wake_locked(); /* I4 */
 	return false;
 }
 
@@ -270,10 +270,10 @@ void quiesce__helper_runs_callbacks(void)
 	quiesce__unlock(&h->lock);
 }
 
-void quiesce__helper_poke(void)
+void quiesce__helper_wake(void)
 {
-	/* HL1: full, pairs with HL1 in look_if_poked() */
-	quiesce_xchg(HL1, &h->poked, 1u);
+	/* HL1: full, pairs with HL1 in take_wake_request() */
+	quiesce_xchg(HL1, &h->wake_wanted, 1u);
 	/* HL1: full, pairs with HL1 in sleep_until() */
 	if (quiesce_xchg(HL1, &h->asleep, 0u))
 		platform_futex_wake(&h->asleep, 1);
@@ -309,7 +309,7 @@ static void ask_to_stop(void)
 	quiesce__lock(&h->lock);
 	set_stop_requested(true);
 	quiesce__jobs_make_ready(0, true); /* what can be over soon, shall be */
-	quiesce__helper_rouse();
+	quiesce__helper_wake_locked();
 	quiesce_store_relaxed(&h->watch, h->watch + 1); /* Relaxed: under the lock. */
 	platform_futex_wake(&h->watch, 1);
 	quiesce__unlock(&h->lock);
@@ -365,6 +365,6 @@ void quiesce__helper_fork_child(void)
 	h->watcher = NULL;
 	h->nr = mine != NULL;
 	h->started = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;
-	h->asleep = h->poked = h->coming = 0;
+	h->asleep = h->wake_wanted = h->coming = 0;
 	quiesce__laters_fork_child();
 }

@@ -43,7 +43,7 @@ uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job));
 /* Sleep until a step is over, at most @ns. */
 void quiesce__helper_await_step(uint64_t ns);
 /* Let the helper, if there is one, take a step of every job that is listed.  Signal-safe. */
-void quiesce__helper_poke(void);
+void quiesce__helper_wake(void);
 /* Nobody takes a step of @job any more: it is not listed, and a step that was being taken is over.
  * Not in a step of @job. */
 void quiesce__job_cancel(struct quiesce__job *job);

@@ -147,7 +147,7 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 	}
 	/* Whoever leads meanwhile may sleep: it did not see this one, or longer than to its time. */
 	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_untold))
-		quiesce__helper_rouse();
+		quiesce__helper_wake_locked();
 	tell_who_waits();
 }
 
@@ -177,7 +177,7 @@ bool quiesce__job_start(struct quiesce__job *job)
 	there = quiesce__helper_ensure_locked();
 	if (!there && QUIESCE_MUTANT(helper_job_dropped))
 		unlist_job(job);
-	quiesce__helper_rouse();
+	quiesce__helper_wake_locked();
 	if (!QUIESCE_MUTANT(helper_start_unwatched))
 		quiesce__helper_ensure_watcher();
 	quiesce__unlock(&h->lock);
@@ -193,7 +193,7 @@ bool quiesce__job_start_after(struct quiesce__job *job, uint64_t ns)
 	there = quiesce__helper_ensure_locked() && h->started == QUIESCE_HELPER_RUNNING;
 	if (there && !job->listed)
 		list_job(job, platform_now_ns() + ns);
-	quiesce__helper_rouse();
+	quiesce__helper_wake_locked();
 	quiesce__helper_ensure_watcher();
 	quiesce__unlock(&h->lock);
 	return there;

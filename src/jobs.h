@@ -24,7 +24,7 @@ struct quiesce__runner {
 struct quiesce__helper {
 	struct quiesce__lock lock;
 	uint32_t asleep; /* 1: who leads sleeps, or is about to */
-	uint32_t poked;  /* 1: take a step of every job; without the lock, too */
+	uint32_t wake_wanted;  /* 1: take a step of every job; without the lock, too */
 	uint32_t stop;   /* asked to stop; whoever lists a job takes it back */
 	/* Jobs. */
 	uint32_t nr_listed;
@@ -64,6 +64,6 @@ bool quiesce__helper_ensure_locked(void);
 /* If who leads runs callbacks, and something is to be done: see that somebody watches.  The same. */
 void quiesce__helper_ensure_watcher(void);
 /* Wake who leads. */
-void quiesce__helper_rouse(void);
+void quiesce__helper_wake_locked(void);
 
 #endif

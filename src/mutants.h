@@ -42,18 +42,18 @@
 	X(CP1) /* used through a reference, then put | the last put, then retired */ \
 	X(PC1) /* sets of counters there | object says so, then counted there */ \
 	X(PC2) /* last access, then left counted | sum of who left, then of who entered */ \
-	X(HL1) /* asleep set, then poked read | poked set, then asleep taken */ \
+	X(HL1) /* asleep set, then wake_wanted read | wake_wanted set, then asleep taken */ \
 	X(RS1) /* updates, then idle | idle seen, then the fast path */       \
 	X(PW1) /* reader counted, then block read | not open or block set, then counts read */ \
 	X(PW2) /* what a writer did, then open | open, then inside */ \
 	X(PW3) /* the lock given, or block cleared | seen by who gets in */   \
 	X(SR1) /* reader counted, then its accesses | unlink, then counts read */ \
-	X(SR2) /* asked to poke, then counts read | left counted, then the helper poked */ \
+	X(SR2) /* asked to wake the helper, then counts read | left counted, then the helper woken */ \
 	X(WQ1) /* left counted, then the word read | word made odd, then counts read */ \
 	X(SR3) /* grace period of a domain complete | poll says so */         \
 	X(SR4) /* cookie taken | grace period of the domain begins */         \
 	X(SR5) /* wait for a domain over | the waiter returns */              \
-	X(SR6) /* domain made fit for this process | used */                  \
+	X(SR6) /* domain reinitialised after a fork | used */                  \
 	X(SR7) /* object pushed to a domain | its list taken */               \
 	X(SR8) /* callbacks of a domain have run | srcu_barrier returns */    \
 	X(SR9) /* a section left, then a load | the caller's */               \
@@ -168,7 +168,7 @@
 	X(helper_start_unwatched, "who lists a job beside callbacks that run does not see that somebody watches") \
 	X(helper_child_blocked, "in a child, who takes the place of a thread whose callback blocked is taken to block") \
 	X(helper_stops_first, "who leads ends before who watches") \
-	X(helper_sleep_unchecked, "the helper does not see that it was poked before it sleeps") \
+	X(helper_sleep_unchecked, "the helper does not see that it is to wake before it sleeps") \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
 	X(srcu_trusts_driver, "a waiter waits for one that drives and does not run")  \

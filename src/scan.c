@@ -100,7 +100,7 @@ static bool look_for_a_while(struct wait *w)
 }
 
 /* Take back the request at @r if its owner has not answered it. */
-static void unask(struct quiesce__reader *r)
+static void cancel_request(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 0))
@@ -114,7 +114,7 @@ static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
 	if (!w->ops->ask(tls, w->arg))
-		unask(r);
+		cancel_request(r);
 }
 
 static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
@@ -144,14 +144,14 @@ static void ask_all(struct wait *w)
 }
 
 /* Requests that were answered by time, not by their reader. */
-static void unask_all(struct wait *w)
+static void cancel_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	for (uint32_t i = 0; i < w->nr; i++)
-		/* Relaxed: unask() decides. */
+		/* Relaxed: cancel_request() decides. */
 		if (quiesce_load_relaxed(&rs->entry[i].notify))
-			unask(&rs->entry[i]);
+			cancel_request(&rs->entry[i]);
 }
 
 void quiesce__scan_notify(struct quiesce__reader *r)
@@ -336,7 +336,7 @@ static void wait_for_readers(struct wait *w)
 				break;
 			ask_all(w);
 		}
-	unask_all(w);
+	cancel_requests(w);
 }
 
 void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)

@@ -103,7 +103,7 @@ static void thread_step(void)
 }
 
 /* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
-static void rouse_thread(void)
+static void wake_thread(void)
 {
 	quiesce__lock(&quiesce__scan.lock);
 	if (quiesce_load_relaxed(&quiesce__scan.idle)) { /* Relaxed: under the lock. */
@@ -144,7 +144,7 @@ static void pass_on(void)
 	if (next)
 		quiesce__scan_wake(&told);
 	else
-		rouse_thread();
+		wake_thread();
 }
 
 /* Stop leading.  The thread may end just when it is trusted: it looks, under the lock, after it
@@ -162,7 +162,7 @@ static void stop_leading(void)
 static void thread_main(void *unused)
 {
 	(void)unused;
-	while (!quiesce_load_relaxed(&quiesce__scan.stop)) /* Relaxed: roused after it was set. */
+	while (!quiesce_load_relaxed(&quiesce__scan.stop)) /* Relaxed: woken after it was set. */
 		thread_step();
 	quiesce_store_relaxed(&quiesce__scan.running, 0); /* Relaxed: the lock orders it before the look. */
 	/* Somebody may have begun to wait, trusting in this thread. */
@@ -257,7 +257,7 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 		quiesce__scan_lead_for_a_while();
 		stop_leading();
 	} else {
-		rouse_thread();
+		wake_thread();
 		quiesce__shazptr_notify(); /* who leads may be asleep */
 		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
 			stop_leading();
@@ -310,12 +310,12 @@ void quiesce__shazptr_stop_thread(uint64_t deadline)
 {
 	uint32_t running;
 
-	quiesce_store_relaxed(&quiesce__scan.stop, 1); /* Relaxed: the lock in rouse_thread() orders it. */
+	quiesce_store_relaxed(&quiesce__scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
 	while ((running = quiesce_load_relaxed(&quiesce__scan.running)) && /* Relaxed: the thread is done with everything else. */
 	       quiesce_load_relaxed(&quiesce__scan.stop)) { /* Relaxed: else somebody has started another. */
 		if (deadline && platform_now_ns() >= deadline)
 			return; /* it will end when nobody waits */
-		rouse_thread();
+		wake_thread();
 		platform_futex_wait(&quiesce__scan.running, running, STOP_STEP_NS);
 	}
 }

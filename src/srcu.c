@@ -24,12 +24,12 @@
  *     is over (@inherited); until then quiesce_shutdown() does not wait for ever.
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
- * SR2  asked to poke, then counts read            | left counted, then the helper poked
+ * SR2  asked for the helper, then counts read     | left counted, then the helper woken
  * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
  * SR5  the wait is over                           | the waiter returns
- * SR6  a domain made fit for this process         | used
+ * SR6  a domain reinitialised after a fork          | used
  * PC2  see percpu.c
  */
 #include "srcu.h"
@@ -44,7 +44,7 @@
 
 /* Bits of attention. */
 #define ASK_WAKE 1ull  /* wake who waits for the domain */
-#define ASK_POKE 2ull  /* let the helper look */
+#define ASK_HELPER 2ull  /* let the helper look */
 #define ASK_YIELD 4ull /* give up the CPU */
 
 struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
@@ -97,8 +97,8 @@ static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attentio
 {
 	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
 		quiesce__waitq_wake(quiesce__waitq_of(ssp));
-	if (attention & ASK_POKE)
-		quiesce__helper_poke();
+	if (attention & ASK_HELPER)
+		quiesce__helper_wake();
 	if (attention & ASK_YIELD)
 		quiesce__yield(&quiesce__srcu_yield);
 }
@@ -177,22 +177,22 @@ static uint32_t generation_now(void)
 }
 
 /* Of all domains: it is held once for each of them, in each process. */
-static struct quiesce__lock fit_lock;
+static struct quiesce__lock reinit_lock;
 
-QUIESCE_COLD void quiesce__srcu_make_fit(struct quiesce__srcu_update *u)
+QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_update *u)
 {
-	quiesce__lock(&fit_lock);
+	quiesce__lock(&reinit_lock);
 	if (quiesce_load_relaxed(&u->generation) != generation_now()) { /* Relaxed: under the lock. */
 		forget_parent(quiesce__srcu_domain(u), u);
 		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
 		quiesce_store_release(SR6, &u->generation, generation_now());
 	}
-	quiesce__unlock(&fit_lock);
+	quiesce__unlock(&reinit_lock);
 }
 
-void quiesce__srcu_fork_fit(void)
+void quiesce__srcu_fork_reinit(void)
 {
-	quiesce__lock_reset(&fit_lock, false);
+	quiesce__lock_reset(&reinit_lock, false);
 }
 
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
@@ -202,10 +202,10 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
 	quiesce__init();
 	quiesce__fork_check();
 	quiesce__used();
-	/* SR6: acquire, pairs with SR6 in quiesce__srcu_make_fit() */
+	/* SR6: acquire, pairs with SR6 in quiesce__srcu_reinit() */
 	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now())) {
-		quiesce__srcu_make_fit(u);
-		quiesce__srcu_kick(u); /* who pushed may not have got so far as to list the job */
+		quiesce__srcu_reinit(u);
+		quiesce__srcu_schedule(u); /* who pushed may not have got so far as to list the job */
 	}
 	return u;
 }
@@ -399,7 +399,7 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 
 	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
 		quiesce__srcu_wait_alone(ssp, u, me.needed);
-		quiesce__srcu_kick(u);
+		quiesce__srcu_schedule(u);
 		if (quiesce__srcu_done(u, me.needed))
 			return;
 	}
@@ -407,7 +407,7 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 		return;
 	drive(ssp, u, me.needed, expedited);
 	quiesce__srcu_hand_over(u);
-	quiesce__srcu_kick(u);
+	quiesce__srcu_schedule(u);
 }
 
 static void synchronize(struct srcu_struct *ssp, const char *what, bool expedited)
@@ -439,13 +439,13 @@ static bool may_drive(struct quiesce__srcu_update *u)
 	return may;
 }
 
-/* Ask the readers in the way to poke the helper, and look whether they have left meanwhile. */
+/* Ask the readers in the way to wake the helper, and look whether they have left meanwhile. */
 static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_POKE | ASK_YIELD : ASK_POKE);
+	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (look(ssp, u))

@@ -94,10 +94,10 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
 void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
 /* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
 bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
-/* Make it fit for this process, unless it is. */
-void quiesce__srcu_make_fit(struct quiesce__srcu_update *u);
-/* In a child: whoever of the parent was making a domain fit will not go on. */
-void quiesce__srcu_fork_fit(void);
+/* Reinitialise what a child of fork() cannot go on with, unless that was done. */
+void quiesce__srcu_reinit(struct quiesce__srcu_update *u);
+/* In a child: whoever of the parent was reinitialising a domain will not go on. */
+void quiesce__srcu_fork_reinit(void);
 /* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */
 enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_TOLD, QUIESCE_SRCU_ALONE };
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
@@ -118,7 +118,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
 /* A cookie for the grace period that would begin now; is it over? */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
-/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them poke the helper. */
+/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
 /* srcu_callbacks.c */
@@ -136,7 +136,7 @@ static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_update *u)
 	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the next grace period changes it. */
 }
 /* A grace period is over: is there anything for the helper to do? */
-void quiesce__srcu_kick(struct quiesce__srcu_update *u);
+void quiesce__srcu_schedule(struct quiesce__srcu_update *u);
 /* Callbacks that have not run, or are running. */
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u);
 /* Nobody takes a step any more, until somebody queues again. */

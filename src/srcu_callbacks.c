@@ -142,7 +142,7 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
 	if (!quiesce__trylock(&u->running))
 		return RETRY_NS;
-	/* Readers poke the helper, if there is one. */
+	/* Readers wake the helper, if there is one. */
 	if (!advance(u, quiesce__helper_running())) {
 		ns = retry_ns(u);
 		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
@@ -215,7 +215,7 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
 	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: what the caller knows of is in it. */
 }
 
-void quiesce__srcu_kick(struct quiesce__srcu_update *u)
+void quiesce__srcu_schedule(struct quiesce__srcu_update *u)
 {
 	if (quiesce__srcu_pending(u) || !wanted_done(u))
 		quiesce__srcu_start(u);
@@ -301,7 +301,7 @@ int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_s
 
 	if (!done && !quiesce__helper_running()) {
 		done = quiesce__srcu_try(ssp, seq.value, false);
-		quiesce__srcu_kick(u);
+		quiesce__srcu_schedule(u);
 	}
 	if (done)
 		/* SR3: full, pairs with the caller */

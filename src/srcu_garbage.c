@@ -11,7 +11,7 @@
  *     @running whatever is then wrong, also downwards: it may know a part of what callers tell later.  When the last
  *     callback is taken nobody tells any more, so @bytes_told is @bytes_in then, and @bytes_out when it has run.
  * I3. A callback's own size is not kept: one of a batch counts as the batch's average, and the last one as what is left.
- * I4. In a forked child both sums begin with nothing, and each domain adds what it has when it is made fit: those that
+ * I4. In a forked child both sums begin with nothing, and each domain adds what it has when it is reinitialised: those that
  *     have a job at once.
  *
  * PC2  a callback has run, then counted | counts read, then quiesce_shutdown() returns
@@ -161,7 +161,7 @@ bool quiesce__srcu_drain_until(uint64_t deadline)
 {
 	uint64_t now = platform_now_ns(), since = now, ns = NAP_MIN_NS, run = nr_run(), before;
 
-	for (quiesce__helper_poke(); nr_pending(); now = platform_now_ns()) {
+	for (quiesce__helper_wake(); nr_pending(); now = platform_now_ns()) {
 		if (deadline ? now >= deadline : now - since >= FAIR_TRY_NS && all_are_stuck())
 			return false;
 		before = run;
@@ -196,22 +196,22 @@ void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t p
 	quiesce_fetch_add_relaxed(&counts.shared[RUN], -pending); /* Relaxed: a count. */
 }
 
-static uint64_t make_fit(struct quiesce__job *job)
+static uint64_t reinit(struct quiesce__job *job)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
 
 	if (u)
-		quiesce__srcu_make_fit(u);
+		quiesce__srcu_reinit(u);
 	return 0;
 }
 
 /* I4 */
 void quiesce__srcu_fork_child(void)
 {
-	quiesce__srcu_fork_fit();
+	quiesce__srcu_fork_reinit();
 	quiesce__garbage_srcu = 0;
 	counts.shared[RUN] += nr_pending();
-	quiesce__jobs_sum_locked(make_fit);
+	quiesce__jobs_sum_locked(reinit);
 }
 
 bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u)

@@ -146,13 +146,13 @@ inline ask(i)
 	count_request(i);
 #endif
 	if
-	:: !still -> unask(i)
+	:: !still -> cancel_request(i)
 	:: else
 	fi;
 	atomic { mine = false; still = false }
 }
 
-inline unask(i)
+inline cancel_request(i)
 {
 	d_step { mine = notify[i]; notify[i] = false };
 	if
@@ -211,7 +211,7 @@ active proctype updater()
 	od;
 	k = 0;
 	do
-	:: k < NR -> unask(k); k++
+	:: k < NR -> cancel_request(k); k++
 	:: else -> break
 	od
 }

@@ -40,7 +40,7 @@ static uint64_t take_all(struct quiesce__job *job)
 	return sim_random(2) ? QUIESCE_JOB_DONE : PLATFORM_FOREVER;
 }
 
-/* Waits as those do who wait for readers: comes again after some time, or when it is poked. */
+/* Waits as those do who wait for readers: comes again after some time, or when it is woken. */
 static uint64_t look_for_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -205,7 +205,7 @@ static void setup_jobs_cancelled(void)
 		sim_spawn(cancels, work[i], "owner");
 }
 
-/* ---- poked ---- */
+/* ---- woken ---- */
 
 static uint32_t nr_started;
 
@@ -218,36 +218,36 @@ static void waits(void *mine)
 	world_await(&w->over, 1);
 }
 
-static void poke(struct work *w)
+static void wake_helper(struct work *w)
 {
 	quiesce_store_release(RU3, &w->flag, 1);
-	quiesce__helper_poke();
+	quiesce__helper_wake();
 }
 
-static void pokes(void *mine)
+static void wakes_helper(void *mine)
 {
 	world_await(&nr_started, 2);
 	world_stay(40);
-	poke(mine);
+	wake_helper(mine);
 }
 
-static void setup_poked(void)
+static void setup_woken(void)
 {
 	begin(look_for_flag, 0);
 	world_no_idling();
 	for (int i = 0; i < NR_JOBS; i++) {
 		sim_spawn(waits, work[i], "waiter");
-		sim_spawn(pokes, work[i], "poker");
+		sim_spawn(wakes_helper, work[i], "waker");
 	}
 }
 
 /* By a signal handler, wherever. */
-static int nr_poked;
+static int nr_woken;
 
 static void poking_handler(void)
 {
-	if (nr_poked < NR_JOBS)
-		poke(work[nr_poked++]);
+	if (nr_woken < NR_JOBS)
+		wake_helper(work[nr_woken++]);
 }
 
 static void interrupted(void *unused)
@@ -256,13 +256,13 @@ static void interrupted(void *unused)
 	for (int i = 0; i < NR_JOBS; i++)
 		quiesce__job_start(&work[i]->job);
 	(void)unused;
-	while (nr_poked < NR_JOBS)
+	while (nr_woken < NR_JOBS)
 		sim_point("until interrupted");
 	for (int i = 0; i < NR_JOBS; i++)
 		world_await(&work[i]->over, 1);
 }
 
-static void setup_poked_by_signal(void)
+static void setup_woken_by_signal(void)
 {
 	begin(look_for_flag, 0);
 	world_no_idling();
@@ -397,8 +397,8 @@ const struct sim_scenario helper_scenarios[] = {
 	{ .name = "jobs_alone", .what = "... and none can be had", .setup = setup_jobs_alone },
 	{ .name = "stopped_listed", .what = "the helper is stopped beside jobs that need no thread", .setup = setup_stopped_listed },
 	{ .name = "jobs_cancelled", .what = "... and cancelled, and freed", .setup = setup_jobs_cancelled },
-	JOBS(poked, "a poke wakes the helper"),
-	JOBS(poked_by_signal, "... by a signal handler"),
+	JOBS(woken, "a wake_helper wakes the helper"),
+	JOBS(woken_by_signal, "... by a signal handler"),
 	LATER(later, "called later, or now"),
 	LATER(later_alone, "... without a helper"),
 	LATER(later_failing, "... and the first threads cannot be had"),

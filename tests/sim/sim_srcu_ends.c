@@ -118,7 +118,7 @@ static void setup_cleanup_barrier(void)
 	sim_spawn(queues_and_cleans, (void *)1, "cleaner");
 }
 
-/* A reader that leaves pokes the helper, which may be anywhere. */
+/* A reader that leaves wakes_helper the helper, which may be anywhere. */
 static void queues_beside_readers(void *unused)
 {
 	(void)unused;
@@ -128,7 +128,7 @@ static void queues_beside_readers(void *unused)
 	cleanup(0);
 }
 
-static void setup_cleanup_poked(void)
+static void setup_cleanup_woken(void)
 {
 	world_begin(ANY);
 	sim_spawn(last_reader, NULL, "reader");
@@ -563,7 +563,7 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	SCENARIO(full_cleanup, "... without membarrier"),
 	SCENARIO(cleanup_told, "... known without a grace period"),
 	SCENARIO(cleanup_barrier, "... after srcu_barrier()"),
-	SCENARIO(cleanup_poked, "... beside readers"),
+	SCENARIO(cleanup_woken, "... beside readers"),
 	SCENARIO(cleanup_polled, "... after a poll"),
 	SCENARIO(again, "... and is another one"),
 	SCENARIO(busy_reader, "cleaned up with a reader inside"),

@@ -475,17 +475,17 @@ static void queues_and_waits(void *unused)
 	world_await(&done, 1);
 }
 
-static void pokes(enum world_mode mode)
+static void wakes_helper(enum world_mode mode)
 {
 	world_begin(mode);
 	world_no_idling();
-	wanted_attention = 2; /* ASK_POKE */
+	wanted_attention = 2; /* ASK_HELPER */
 	sim_spawn(unlocks_when_asked, NULL, "reader");
 	sim_spawn(queues_and_waits, NULL, "queuer");
 }
 
-static void setup_pokes(void) { pokes(LIGHT); }
-static void setup_full_pokes(void) { pokes(FULL); }
+static void setup_wakes_helper(void) { wakes_helper(LIGHT); }
+static void setup_full_wakes_helper(void) { wakes_helper(FULL); }
 
 /* Handed from the helper to who waits: told, or made to drive. */
 static void setup_helper_and_waiters(void)
@@ -529,8 +529,8 @@ const struct sim_scenario srcu_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	{ .name = "wakes_shared", .what = "... in a bed that two share", .setup = setup_wakes_shared, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	SCENARIO(pokes, "an unlock wakes the helper"),
-	SCENARIO(full_pokes, "... without membarrier"),
+	SCENARIO(wakes_helper, "an unlock wakes the helper"),
+	SCENARIO(full_wakes_helper, "... without membarrier"),
 	SCENARIO(helper_and_waiters, "the helper hands over to those who wait"),
 	{ .name = NULL },
 };
