@@ -8,7 +8,7 @@
 #include "queue.h"
 #include "reclaim.h"
 
-#define FORK_PATIENCE_NS 100000000u
+#define FORK_WAIT_MAX_NS 100000000u
 #define FORK_STEP_NS 50000u
 
 static uint32_t closed; /* forks that are being prepared */
@@ -59,7 +59,7 @@ void quiesce__reclaim_fork_prepare(void)
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS)) {
 		/* FK1: full, pairs with FK1 in quiesce__gate_enter() */
 		quiesce_fetch_add(FK1, &closed, 1u);
-		end = platform_now_ns() + FORK_PATIENCE_NS;
+		end = platform_now_ns() + FORK_WAIT_MAX_NS;
 		/* A callback that waits for a lock of this thread must not hang fork() for ever;
 		 * it then counts as done in the child. */
 		while (!callbacks_paused() && platform_now_ns() < end)

@@ -12,7 +12,7 @@
  *     else: so a slot may be freed by any thread at any time.
  * I3. In a forked child the lines are the same, because slots are in use there: the child may
  *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
- *     made, protect nothing there, and are not let again while a slot in them is taken.
+ *     made, protect nothing there, and are not given out again while a slot in them is taken.
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
@@ -55,11 +55,11 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 	return (hazptr_t *)(line + k);
 }
 
-uintptr_t *quiesce__hazptr_take_line(uint64_t tenant)
+uintptr_t *quiesce__hazptr_take_line(uint64_t owner)
 {
-	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, tenant, UINT32_MAX);
+	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
 
-	/* Relaxed: as the last tenant left it. */
+	/* Relaxed: as the last owner left it. */
 	if (!line || quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]))
 		return line;
 	quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
@@ -70,7 +70,7 @@ uintptr_t *quiesce__hazptr_take_line(uint64_t tenant)
 }
 
 /* The calling thread's own line; NULL: it has none and gets none, because it exits or there is no memory. */
-static QUIESCE_COLD uintptr_t *settle(struct quiesce_tls_v1 *self, uint32_t layout)
+static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	struct platform_sigmask mask;
 	uintptr_t *line;
@@ -80,7 +80,7 @@ static QUIESCE_COLD uintptr_t *settle(struct quiesce_tls_v1 *self, uint32_t layo
 		return NULL;
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked. */
-	line = self->hazptr ? self->hazptr : quiesce__hazptr_take_line(quiesce__new_tenant());
+	line = self->hazptr ? self->hazptr : quiesce__hazptr_take_line(quiesce__new_owner());
 	self->hazptr = line;
 	platform_signals_restore(&mask);
 	return line;
@@ -134,7 +134,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 
 	if (ctx)
 		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
-	line = self->hazptr ? self->hazptr : settle(self, layout);
+	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slot = line ? alloc_in_line(line) : NULL;
 	return slot ? slot : quiesce__hazptr_pool_alloc();
 }
@@ -169,13 +169,13 @@ static const hazptr_t *held_in(uintptr_t *line)
 	return NULL;
 }
 
-/* A line with all of its slots free.  One where something is held that an earlier tenant handed over
+/* A line with all of its slots free.  One where something is held that an earlier owner handed over
  * goes to the pool. */
 static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
 
-	while ((line = quiesce__hazptr_take_line(QUIESCE_TENANT_CONTEXT | platform_tid())) && held_in(line))
+	while ((line = quiesce__hazptr_take_line(QUIESCE_OWNER_CONTEXT | platform_tid())) && held_in(line))
 		quiesce__hazptr_pool_add(line);
 	return line;
 }
@@ -218,8 +218,8 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	}
 	if (!self->hazptr_spare && self->reader) {
 		self->hazptr_spare = line;
-		/* Relaxed: the line is the thread's, and stays let. */
-		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_CONTEXT | platform_tid());
+		/* Relaxed: the line is the thread's, and stays so. */
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | platform_tid());
 		return;
 	}
 	quiesce__leave_line(&quiesce__hazptr_lines, line);
@@ -316,10 +316,10 @@ static void end_protections(uintptr_t *line)
 			quiesce_store_relaxed(line + k, (uintptr_t)0);
 			taken = true;
 		}
-	if (quiesce_load_relaxed(quiesce__tenant_of(line)) & QUIESCE_TENANT_CONTEXT)
+	if (quiesce_load_relaxed(quiesce__line_owner(line)) & QUIESCE_OWNER_CONTEXT)
 		return;
 	if (taken)
-		quiesce_store_relaxed(quiesce__tenant_of(line), QUIESCE_TENANT_CONTEXT);
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT);
 	else
 		quiesce__leave_line(&quiesce__hazptr_lines, line);
 }
@@ -335,14 +335,14 @@ void quiesce__hazptr_fork_child(void)
 	quiesce__hazptr_choose(); /* the parent's requests are not ours */
 	for (uint32_t i = 0; i < nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
-		uint64_t *tenant = quiesce__tenant_of(line), found = quiesce_load_relaxed(tenant);
+		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner);
 
-		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || quiesce__tenant_is_all(found))
+		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || quiesce__owner_is_all(found))
 			continue;
 		if (line == self->hazptr)
-			quiesce_store_relaxed(tenant, quiesce__new_tenant());
-		else if ((found & QUIESCE_TENANT_CONTEXT) && parent && (uint32_t)found == parent)
-			quiesce_store_relaxed(tenant, QUIESCE_TENANT_CONTEXT | platform_tid());
+			quiesce_store_relaxed(owner, quiesce__new_owner());
+		else if ((found & QUIESCE_OWNER_CONTEXT) && parent && (uint32_t)found == parent)
+			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | platform_tid());
 		else
 			end_protections(line);
 	}

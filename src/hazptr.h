@@ -9,8 +9,8 @@
 
 /* hazptr.c: slots */
 extern struct quiesce__lines quiesce__hazptr_lines;
-/* A line for @tenant, all of its slots counted; NULL: there is no memory. */
-uintptr_t *quiesce__hazptr_take_line(uint64_t tenant);
+/* A line for @owner, all of its slots counted; NULL: there is no memory. */
+uintptr_t *quiesce__hazptr_take_line(uint64_t owner);
 /* hazptr_pool.c: a slot that is nobody's; NULL: there is no memory. */
 hazptr_t *quiesce__hazptr_pool_alloc(void);
 /* @line, which is the caller's, becomes everybody's; slots that are taken in it stay taken. */

@@ -5,7 +5,7 @@
  *          |
  *   ... line --> line --> line --> line --> (the first)
  *
- * I1. A line that has come into the ring stays.  Its tenant word has the number of the next one.
+ * I1. A line that has come into the ring stays.  Its owner word has the number of the next one.
  * I2. The hand passes a line only if no slot was free in it, and a new line comes behind the hand: so the hand goes round.
  * I3. A line is added only if no slot was free in as many lines as earlier calls have paid for: each pays for EARNS.
  *     Let F of the ring's N lines be full for a whole turn.  The turn passes N lines, finds N - F slots at least, and so
@@ -55,7 +55,7 @@ static hazptr_t *search(uint32_t most, uint32_t *ret_passed)
 
 	while (at && !(slot = alloc_in(line_of(at))) && passed < most) {
 		/* SH4: pairs with SH4 in quiesce__hazptr_pool_add() */
-		at = (uint32_t)quiesce_load_consume(SH4, quiesce__tenant_of(line_of(at)));
+		at = (uint32_t)quiesce_load_consume(SH4, quiesce__line_owner(line_of(at)));
 		passed++;
 	}
 	if (passed)
@@ -67,18 +67,18 @@ static hazptr_t *search(uint32_t most, uint32_t *ret_passed)
 void quiesce__hazptr_pool_add(uintptr_t *line)
 {
 	uint32_t me = number_of(line), at = quiesce_load_relaxed(&pool.hand); /* Relaxed: any will do. */
-	uint64_t *mine = quiesce__tenant_of(line), linked;
+	uint64_t *mine = quiesce__line_owner(line), linked;
 
 	quiesce_fetch_add_relaxed(&pool.nr, 1u); /* Relaxed: a guess. */
-	quiesce_store_relaxed(mine, QUIESCE_TENANT_ALL | me); /* Relaxed: the exchange publishes it. */
+	quiesce_store_relaxed(mine, QUIESCE_OWNER_ALL | me); /* Relaxed: the exchange publishes it. */
 	/* SH4: full, pairs with SH4 in search() */
 	if (!at && quiesce_cmpxchg(SH4, &pool.hand, &at, me))
 		return;
-	linked = quiesce_load_relaxed(quiesce__tenant_of(line_of(at))); /* Relaxed: the exchange decides. */
+	linked = quiesce_load_relaxed(quiesce__line_owner(line_of(at))); /* Relaxed: the exchange decides. */
 	do
 		quiesce_store_relaxed(mine, linked); /* Relaxed: as above. */
 	/* SH4: full, pairs with SH4 in search() */
-	while (!quiesce_cmpxchg(SH4, quiesce__tenant_of(line_of(at)), &linked, QUIESCE_TENANT_ALL | me));
+	while (!quiesce_cmpxchg(SH4, quiesce__line_owner(line_of(at)), &linked, QUIESCE_OWNER_ALL | me));
 }
 
 static void pay(uint32_t paid, uint32_t passed)
@@ -98,7 +98,7 @@ hazptr_t *quiesce__hazptr_pool_alloc(void)
 	uintptr_t *line;
 
 	pay(paid, passed);
-	while (!slot && (line = quiesce__hazptr_take_line(QUIESCE_TENANT_ALL))) {
+	while (!slot && (line = quiesce__hazptr_take_line(QUIESCE_OWNER_ALL))) {
 		slot = alloc_in(line);
 		quiesce__hazptr_pool_add(line);
 	}

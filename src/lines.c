@@ -6,7 +6,7 @@
  *
  * I2. @nr_free counts every line that was left, a little late; so it is looked for.
  *
- * SH4  the line as its tenant leaves it, then let go | taken, then claimed in
+ * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  * SH6  group and slot counted, then claimed          | fence, counts read
  */
 #include "lines.h"
@@ -61,12 +61,12 @@ static void evict_the_dead(struct quiesce__lines *lines)
 	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: a sweep. */
 
 	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t *tenant = quiesce__tenant_of(quiesce__line(lines, i));
-		uint64_t found = quiesce_load_relaxed(tenant); /* Relaxed: as below. */
+		uint64_t *owner = quiesce__line_owner(quiesce__line(lines, i));
+		uint64_t found = quiesce_load_relaxed(owner); /* Relaxed: as below. */
 
-		if (quiesce__tenant_is_thread(found) && !platform_thread_alive((uint32_t)found))
+		if (quiesce__owner_is_thread(found) && !platform_thread_alive((uint32_t)found))
 			/* SH4: full, pairs with SH4 in take() */
-			if (quiesce_cmpxchg(SH4, tenant, &found, (uint64_t)0))
+			if (quiesce_cmpxchg(SH4, owner, &found, (uint64_t)0))
 				quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: a hint. */
 	}
 }
@@ -88,28 +88,28 @@ static bool add_line(struct quiesce__lines *lines, uint32_t nr)
 	return true;
 }
 
-uint64_t quiesce__new_tenant(void)
+uint64_t quiesce__new_owner(void)
 {
-	static uint32_t tenants;
+	static uint32_t owners;
 
 	/* Relaxed: a number. */
-	return (uint64_t)(quiesce_fetch_add_relaxed(&tenants, 1u) & INT32_MAX) << 32 | platform_tid();
+	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & INT32_MAX) << 32 | platform_tid();
 }
 
-static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t tenant)
+static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
 {
 	uintptr_t *line = quiesce__line(lines, i);
 	uint64_t none = 0;
 
 	/* Relaxed: the exchange decides. */
-	if (quiesce_load_relaxed(quiesce__tenant_of(line)))
+	if (quiesce_load_relaxed(quiesce__line_owner(line)))
 		return NULL;
 	/* SH4: full, pairs with SH4 in quiesce__leave_line() */
-	return quiesce_cmpxchg(SH4, quiesce__tenant_of(line), &none, tenant) ? line : NULL;
+	return quiesce_cmpxchg(SH4, quiesce__line_owner(line), &none, owner) ? line : NULL;
 }
 
 /* One that was left, from the hint on and then from the beginning. */
-static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
+static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
 {
 	/* Relaxed throughout: take() decides. */
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->hint);
@@ -119,7 +119,7 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint3
 		nr = limit;
 	for (uint32_t n = 0; n < nr && !line; n++, at++) {
 		at = at < nr ? at : 0;
-		line = take(lines, at, tenant);
+		line = take(lines, at, owner);
 	}
 	if (!line)
 		return NULL;
@@ -128,17 +128,17 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t tenant, uint3
 	return line;
 }
 
-uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uint32_t limit)
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
 {
 	/* Relaxed: a hint; a line that is not counted is found when there is no room for another. */
-	uintptr_t *line = quiesce_load_relaxed(&lines->nr_free) ? take_left(lines, tenant, limit) : NULL;
+	uintptr_t *line = quiesce_load_relaxed(&lines->nr_free) ? take_left(lines, owner, limit) : NULL;
 	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: take() decides. */
 
 	for (; !line && i < limit; i++) {
 		/* At the end the dead may have been evicted. */
 		if (i >= quiesce_load_relaxed(&lines->nr) && !add_line(lines, i)) /* Relaxed: quiesce__raise_to() decides. */
-			return take_left(lines, tenant, limit);
-		line = take(lines, i, tenant);
+			return take_left(lines, owner, limit);
+		line = take(lines, i, owner);
 	}
 	return line;
 }
@@ -146,17 +146,17 @@ uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t tenant, uin
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 {
 	/* SH4: release, pairs with SH4 in take() */
-	quiesce_store_release(SH4, quiesce__tenant_of(line), (uint64_t)0);
+	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
 	/* Relaxed: hints. */
 	quiesce_store_relaxed(&lines->hint, (uint32_t)quiesce__line_index(lines, line));
 	quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: as above. */
 }
 
-uint64_t quiesce__tenant_at(struct quiesce__lines *lines, const uintptr_t *slot)
+uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot)
 {
 	size_t line = quiesce__line_index(lines, slot);
 
 	if (line >= quiesce_load_relaxed(&lines->nr)) /* Relaxed: a report. */
 		return 0;
-	return quiesce_load_relaxed(quiesce__tenant_of(quiesce__line(lines, line))); /* Relaxed: as above. */
+	return quiesce_load_relaxed(quiesce__line_owner(quiesce__line(lines, line))); /* Relaxed: as above. */
 }

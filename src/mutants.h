@@ -28,7 +28,7 @@
 	X(SH1) /* slot set, then the object found | unlink, then slots read */ \
 	X(SH2) /* last access, then slot cleared | slot read, then free */    \
 	X(SH3) /* initialise, then publish | fetch again, then use */         \
-	X(SH4) /* a line of slots left, then let | taken, then claimed in */  \
+	X(SH4) /* a line of slots left, then free | taken, then claimed in */  \
 	X(SH5) /* the wait is over | the waiter returns */                    \
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \

@@ -12,7 +12,7 @@
 #if !defined(QUIESCE_SIM)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
 	.rcu_word = QUIESCE_RCU_UNREG,
-	.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
+	.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
 };
 #endif
 
@@ -20,7 +20,7 @@ void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
 	*tls = (struct quiesce_tls_v1){
 		.rcu_word = QUIESCE_RCU_UNREG,
-		.shazptr_near = { &quiesce__slot_elsewhere, UINT64_MAX },
+		.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
 	};
 }
 

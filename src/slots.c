@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots, and claims where the first choice is taken.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | lines, let to threads or shared, ... up to nr_lines, reserved |
+ *   array:    | blocks of ids: concurrency ids or CPUs | lines, of threads or shared, ... up to nr_lines, reserved |
  *   a block:  | 63 slots, count | the scan's words |
- *   a line:   | 7 slots, count | the scan's words, tenant |
+ *   a line:   | 7 slots, count | the scan's words, owner |
  *
  *   fences  kind      first choice                                        by
  *   light   any       the line of one of the first threads                load and store
@@ -25,7 +25,7 @@
  *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
  *     and its signal handlers, which clear before they return.
  * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
- *     line stays held when the line is let to the next thread.
+ *     line stays held when the next thread owns the line.
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
  *     time, so a scan whose heavy fence came before may do without it.
  * I5. After a fork the child has a new array: clearing a guard of the parent's does no harm there.
@@ -33,7 +33,7 @@
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  anonymous guard counted, then its reads; and then count lowered | fence, count read; then free
- * SH4  the line as its tenant leaves it, then let go | taken, then claimed in
+ * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
 #include "slots.h"
 
@@ -61,7 +61,7 @@
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
 
-uintptr_t quiesce__slot_elsewhere = QUIESCE_SLOT_TAG;
+uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 
 /* Anonymous guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
 static uintptr_t anonymous[4];
@@ -142,28 +142,28 @@ static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 	if (self->shazptr_own)
 		return self->shazptr_own;
 	/* With full fences, and no ids, it is there. */
-	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_near.slot != &quiesce__slot_elsewhere)
-		return self->shazptr_near.slot;
+	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_cached.slot != &quiesce__no_slot)
+		return self->shazptr_cached.slot;
 	return NULL;
 }
 
 /* From now on @self claims in @slot while it has @id.  A handler may come at any time: it must not find
  * the slot of one id with another, and what it changes itself must not be mixed with this. */
-static void go_near(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
+static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
 {
 	/* Relaxed: the thread's own. */
 	if (!QUIESCE_MUTANT(near_torn))
-		quiesce_store_relaxed(&self->shazptr_near.id, CHANGING);
-	/* SH1: pairs with SH1 in go_near() */
+		quiesce_store_relaxed(&self->shazptr_cached.id, CHANGING);
+	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
-	quiesce_store_relaxed(&self->shazptr_near.slot, slot); /* Relaxed: as above. */
-	/* SH1: pairs with SH1 in go_near() */
+	quiesce_store_relaxed(&self->shazptr_cached.slot, slot); /* Relaxed: as above. */
+	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
-	quiesce_store_relaxed(&self->shazptr_near.id, id); /* Relaxed: as above. */
+	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
 }
 
 /* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
-static void settle(struct quiesce_tls_v1 *self, uint32_t limit)
+static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 {
 	struct platform_sigmask mask;
 	uintptr_t *line = NULL;
@@ -173,14 +173,14 @@ static void settle(struct quiesce_tls_v1 *self, uint32_t limit)
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked. */
 	if (!own_line(self))
-		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_tenant(), limit);
+		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), limit);
 	if (line)
 		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
 	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
 	if (line && quiesce_load_relaxed(&quiesce__light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
 	else if (line)
-		go_near(self, line, NO_ID);
+		cache_slot(self, line, NO_ID);
 	platform_signals_restore(&mask);
 }
 
@@ -190,14 +190,14 @@ void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
 
 	/* Relaxed: the thread's own. */
 	quiesce_store_relaxed(&self->shazptr_own, NULL);
-	go_near(self, &quiesce__slot_elsewhere, NO_ID);
+	cache_slot(self, &quiesce__no_slot, NO_ID);
 	self->shazptr_hint = NULL;
 	if (line)
 		quiesce__leave_line(&quiesce__slots.lines, line);
 }
 
 /* The first claim of a thread decides where it claims from now on. */
-static QUIESCE_COLD void settle_first(struct quiesce_tls_v1 *self, uint32_t layout)
+static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	bool ids;
 
@@ -205,7 +205,7 @@ static QUIESCE_COLD void settle_first(struct quiesce_tls_v1 *self, uint32_t layo
 	ids = quiesce_shazptr_v1.nr_ids != 0;
 	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
 	if (!ids || quiesce_load_relaxed(&quiesce__light))
-		settle(self, ids ? FIRST_THREADS : UINT32_MAX);
+		assign_group(self, ids ? FIRST_THREADS : UINT32_MAX);
 }
 
 /* ---- claims, the slow way ---- */
@@ -240,8 +240,8 @@ static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
 	uint32_t k = 0;
 
-	if (self->shazptr_near.slot != &quiesce__slot_elsewhere)
-		k = (uint32_t)((size_t)(self->shazptr_near.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
+	if (self->shazptr_cached.slot != &quiesce__no_slot)
+		k = (uint32_t)((size_t)(self->shazptr_cached.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
 	if (open_slot(id, k))
 		return k;
 	for (k = 0; k < ID_SLOTS; k++)
@@ -255,7 +255,7 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
 		uint64_t id = (uint64_t)quiesce__claim_id();
-		struct quiesce__near near;
+		struct quiesce__cached_slot cached;
 		uint32_t k;
 
 		if (id >= quiesce_shazptr_v1.nr_ids)
@@ -263,13 +263,13 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 		k = find_place(self, id);
 		if (k == ID_SLOTS)
 			return NULL;
-		near = (struct quiesce__near){ quiesce__block_of_id(id) + k, id };
-		if (!quiesce__shazptr_claim_near(&near, value))
+		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };
+		if (!quiesce__shazptr_claim_cached(&cached, value))
 			continue; /* moved, or a handler was quicker */
-		/* Relaxed: the thread's own.  In a handler that interrupted go_near(): leave it alone. */
-		if (quiesce_load_relaxed(&self->shazptr_near.id) != CHANGING)
-			go_near(self, near.slot, id);
-		return near.slot;
+		/* Relaxed: the thread's own.  In a handler that interrupted cache_slot(): leave it alone. */
+		if (quiesce_load_relaxed(&self->shazptr_cached.id) != CHANGING)
+			cache_slot(self, cached.slot, id);
+		return cached.slot;
 	}
 	return NULL;
 }
@@ -294,10 +294,10 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	/* Relaxed: a line that comes meanwhile is not needed. */
 	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.lines.nr); i < nr && !slot; i++) {
 		line = quiesce__line(&quiesce__slots.lines, i);
-		if (quiesce_load_relaxed(quiesce__tenant_of(line)) == QUIESCE_TENANT_ALL) /* Relaxed: it stays everybody's. */
+		if (quiesce_load_relaxed(quiesce__line_owner(line)) == QUIESCE_OWNER_ALL) /* Relaxed: it stays everybody's. */
 			slot = claim_in_line_of_all(line, value);
 	}
-	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_TENANT_ALL, UINT32_MAX)))
+	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_OWNER_ALL, UINT32_MAX)))
 		slot = claim_in_line_of_all(line, value);
 	if (slot)
 		self->shazptr_hint = slot;
@@ -329,10 +329,10 @@ uint32_t quiesce__slots_anon(uint32_t index)
 	return (uint32_t)(attention >> (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS)) & ((1u << QUIESCE_ANON_BITS) - 1);
 }
 
-static void settle_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
+static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
 {
-	if (quiesce_unlikely(self->shazptr_near.slot == &quiesce__slot_elsewhere) && !own_line(self))
-		settle_first(self, layout);
+	if (quiesce_unlikely(self->shazptr_cached.slot == &quiesce__no_slot) && !own_line(self))
+		assign_first(self, layout);
 }
 
 static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
@@ -348,15 +348,15 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 	uintptr_t *own, *slot = NULL;
 
 	if (quiesce_unlikely(!value))
-		return &quiesce__slot_elsewhere; /* nothing is claimed and nothing will be cleared */
-	settle_if_new(self, layout);
+		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
+	assign_if_new(self, layout);
 	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
 		if (slot)
 			return slot;
 		quiesce__count(overflows);
 		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
-			settle(self, UINT32_MAX);
+			assign_group(self, UINT32_MAX);
 	}
 	own = own_line(self); /* once: a handler may fork, and then the child has none */
 	if (own)
@@ -366,12 +366,12 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 
 struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 {
-	struct shazptr_guard guard = { &quiesce__slot_elsewhere, (void *)(uintptr_t)ptr };
+	struct shazptr_guard guard = { &quiesce__no_slot, (void *)(uintptr_t)ptr };
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	if (!ptr)
 		return guard;
-	settle_if_new(self, QUIESCE_LAYOUT);
+	assign_if_new(self, QUIESCE_LAYOUT);
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
@@ -437,5 +437,5 @@ void quiesce__slots_fork_child(void)
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 	self->shazptr_hint = NULL;
 	self->shazptr_own = NULL;
-	go_near(self, &quiesce__slot_elsewhere, NO_ID);
+	cache_slot(self, &quiesce__no_slot, NO_ID);
 }

@@ -16,7 +16,7 @@
 #define QUIESCE_ANON_BITS 28
 
 /* A group of slots is as many words, of which the last one is a count; then the scan's words
- * beside them, of which the last one is the tenant. */
+ * beside them, of which the last one is the owner. */
 #define QUIESCE_ID_WORDS (QUIESCE_BLOCK_WORDS / 2)
 
 struct quiesce__slots {
@@ -28,7 +28,7 @@ struct quiesce__slots {
 extern struct quiesce__slots quiesce__slots;
 extern struct quiesce__yield quiesce__slots_yield;
 /* What threads find that have no place yet: never empty. */
-extern uintptr_t quiesce__slot_elsewhere;
+extern uintptr_t quiesce__no_slot;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
 void quiesce__slots_init(void);

@@ -34,7 +34,7 @@ enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
 {
 	if (in_block_of_id(guard.slot))
 		return quiesce__slots.kind;
-	if (quiesce__tenant_is_thread(quiesce__tenant_at(&quiesce__slots.lines, guard.slot)))
+	if (quiesce__owner_is_thread(quiesce__owner_at(&quiesce__slots.lines, guard.slot)))
 		return QUIESCE_SLOTS_THREAD;
 	return QUIESCE_SLOTS_SHARED;
 }
@@ -42,7 +42,7 @@ enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
 void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
 {
 	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
-	uint64_t tenant;
+	uint64_t owner;
 	char name[16];
 	bool context;
 
@@ -51,14 +51,14 @@ void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
 			 (size_t)(slot - quiesce__block_of_id(0)) / QUIESCE_BLOCK_WORDS);
 		return;
 	}
-	tenant = quiesce__tenant_at(&quiesce__slots.lines, slot);
-	if (!tenant)
-		tenant = quiesce__tenant_at(&quiesce__hazptr_lines, slot);
-	if (!tenant || quiesce__tenant_is_all(tenant)) {
+	owner = quiesce__owner_at(&quiesce__slots.lines, slot);
+	if (!owner)
+		owner = quiesce__owner_at(&quiesce__hazptr_lines, slot);
+	if (!owner || quiesce__owner_is_all(owner)) {
 		snprintf(text, size, "in a shared slot");
 		return;
 	}
-	platform_thread_name((uint32_t)tenant, name);
-	context = !quiesce__tenant_is_thread(tenant);
-	snprintf(text, size, "in a slot of %sthread %u (%s)", context ? "a context of " : "", (uint32_t)tenant, name);
+	platform_thread_name((uint32_t)owner, name);
+	context = !quiesce__owner_is_thread(owner);
+	snprintf(text, size, "in a slot of %sthread %u (%s)", context ? "a context of " : "", (uint32_t)owner, name);
 }

@@ -52,13 +52,13 @@ extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 #define QUIESCE_TSAN 0
 #endif
 
-/* The slot of @near if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
+/* The slot of @cached if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
  * empty slot, release of the value. */
-#define quiesce_claim(label, near, value) quiesce__claim_rseq((near), (value))
+#define quiesce_claim(label, cached, value) quiesce__claim_rseq((cached), (value))
 #if defined(QUIESCE_SIM)
 
 #define QUIESCE_HAVE_RSEQ 1
-uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value);
+uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value);
 int64_t quiesce__claim_id(void);
 
 #else
@@ -82,7 +82,7 @@ int64_t quiesce__claim_id(void);
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": some compilers lose its labels when they instrument code. */
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	uintptr_t *slot;
 
@@ -96,9 +96,9 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, ui
 		"movq %[slot], %%fs:8(%[area])\n"
 		"1:\n" QUIESCE_RSEQ_GUARD
 		"movl %%fs:(%[id]), %k[slot]\n"
-		"cmpq %[near_id], %[slot]\n"
+		"cmpq %[cached_id], %[slot]\n"
 		"jne 8f\n"
-		"movq %[near_slot], %[slot]\n" /* in here, so that both are of one time */
+		"movq %[cached_slot], %[slot]\n" /* in here, so that both are of one time */
 		"cmpq $0, (%[slot])\n"
 		"jne 8f\n" QUIESCE_RSEQ_STAY
 		"movq %[value], (%[slot])\n"
@@ -111,7 +111,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, ui
 		"jmp 2b\n"
 		".popsection\n"
 		: [slot] "=&r"(slot)
-		: [near_slot] "m"(near->slot), [near_id] "m"(near->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
+		: [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
 		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
 		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
 #if QUIESCE_TSAN
@@ -124,9 +124,9 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, ui
 }
 #else
 #define QUIESCE_HAVE_RSEQ 0
-QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
-	(void)near, (void)value;
+	(void)cached, (void)value;
 	return NULL;
 }
 #endif

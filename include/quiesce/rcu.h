@@ -40,7 +40,7 @@ struct quiesce__queue;  /* queue of retired objects, private */
 struct quiesce__retired; /* the same of hazard pointers, private */
 
 /* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
-struct quiesce__near {
+struct quiesce__cached_slot {
 	uintptr_t *slot;
 	uint64_t id; /* all ones: none */
 };
@@ -55,7 +55,7 @@ struct quiesce_tls_v1 {
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
 	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
-	struct quiesce__near shazptr_near; /* else this slot, while the thread has this id */
+	struct quiesce__cached_slot shazptr_cached; /* else this slot, while the thread has this id */
 	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
 	uintptr_t *hazptr;              /* the first slot of this thread's line for hazptr.h; NULL: it has none */
 	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */

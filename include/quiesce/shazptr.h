@@ -60,19 +60,19 @@ QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /* Where the thread has no line of its own; NULL: by the slow way. */
-QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_near(const struct quiesce__near *near, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	uintptr_t *slot;
 
 	/* A plain load, once for this test and for the sequence: fixed before first use. */
 	if (quiesce_likely(quiesce_shazptr_v1.rseq))
 		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
-		return quiesce_claim(SH2, near, value);
+		return quiesce_claim(SH2, cached, value);
 	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
-	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&near->id)))
+	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&cached->id)))
 		return NULL;
-	slot = quiesce_load_relaxed(&near->slot); /* Relaxed: as above. */
-	/* SH1: pairs with SH1 in go_near() */
+	slot = quiesce_load_relaxed(&cached->slot); /* Relaxed: as above. */
+	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
 	/* A handler may have been the library's first user, and now sequences claim there.  Relaxed: fixed since. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
@@ -87,7 +87,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 	uintptr_t *slot = quiesce_load_relaxed(&self->shazptr_own);
 
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(!quiesce__claim_own(slot, value))) {
-		slot = quiesce__shazptr_claim_near(&self->shazptr_near, value);
+		slot = quiesce__shazptr_claim_cached(&self->shazptr_cached, value);
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}

@@ -22,6 +22,7 @@ FAULTS = [
     ("style", "src/lock.c", None, "void f(void)\n{\n" + "\tg();\n" * 101 + "}\n", "at most 100"),
     ("style", "src/lock.c", None, "/* TO" + "DO: planted */\n", "TO" + "DO"),
     ("style", "src/lock.c", None, "/* */\n" * 600, "at most 600"),
+    ("words", "src/lock.c", None, "int quiesce__helper_" + "poke;\n", "write wake"),
     ("barriers", "src/lock.c", "LK1: acquire, pairs", "acquire, pairs", "has no comment"),
     ("barriers", "src/lock.c", "LK1 in quiesce__unlock()", "LK1 in nowhere()", "does not exist"),
     ("barriers", "src/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock_reset()", "has no operation"),

@@ -15,7 +15,7 @@
  *   TRUSTS      who passes leading on to a thread does not look whether it is still there (with STOP)
  *   LEAVES      the thread does not look, when it has said that it ends, for those left (with STOP)
  *   SKIP_TRUSTS who queues without leading does not look whether the thread is still there (with SKIP, STOP)
- *   NO_ROUSE    who passes on to the thread does not rouse it
+ *   NO_WAKE    who passes on to the thread does not wake it
  *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
  *   TOLD_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
  *   KEEPS       who stops leading looks for those left before it takes the lock
@@ -74,7 +74,7 @@ inline look()
 
 inline rouse()
 {
-#ifdef NO_ROUSE
+#ifdef NO_WAKE
 	skip
 #else
 	idle = false

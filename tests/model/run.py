@@ -42,7 +42,7 @@ RUNS = [
     ("tags", "NLOOP=1 OWN ONE", [("KEEPS", "")]),
     ("tags", "LIVE ONE", [("NO_TAGS", "")]),
     ("tags", "LIVE SHARED", []),
-    ("lead", "", [("NO_ROUSE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
+    ("lead", "", [("NO_WAKE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),
     ("lead", "SKIP FAILS LATE", [("TOLD_LEADS", "scan_told_leads")]),

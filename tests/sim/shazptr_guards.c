@@ -97,7 +97,7 @@ static void setup_full_leave(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nothing but the line itself orders its two tenants: no system call, no word that the newcomer reads. */
+/* Nothing but the line itself orders its two owners: no system call, no word that the newcomer reads. */
 static void quiet_leaver(void *unused)
 {
 	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
@@ -279,7 +279,7 @@ static void moved(void *unused)
 {
 	sim_set_signal(handler, 8);
 	for (int i = 0; i < 4; i++) {
-		const struct quiesce__near *near = &quiesce__self()->shazptr_near;
+		const struct quiesce__cached_slot *near = &quiesce__self()->shazptr_cached;
 
 		world_read(i & 1);
 		/* The slot that is kept is in the block of the id beside it. */

@@ -293,7 +293,7 @@ static void claimer(void *self)
 {
 	for (int i = 0; i < 3; i++) {
 		uint64_t id = (uint64_t)quiesce__claim_id();
-		struct quiesce__near near = { blocks[id], id };
+		struct quiesce__cached_slot near = { blocks[id], id };
 		uintptr_t *slot = quiesce__claim_rseq(&near, (uintptr_t)self);
 
 		if (!slot)
@@ -321,7 +321,7 @@ static void setup_rseq_broken(void)
 }
 
 /* A handler inside the sequence takes the slot: then the sequence must begin anew and find it taken. */
-static const struct quiesce__near near_0 = { blocks[0], 0 };
+static const struct quiesce__cached_slot near_0 = { blocks[0], 0 };
 
 static void claiming_handler(void)
 {
@@ -360,7 +360,7 @@ static int odd_id(int id)
 
 static void odd_claimer(void *unused)
 {
-	struct quiesce__near near = { blocks[0], SIM_MAX_THREADS - 1 };
+	struct quiesce__cached_slot near = { blocks[0], SIM_MAX_THREADS - 1 };
 	uintptr_t *slot = quiesce__claim_rseq(&near, 1);
 
 	(void)unused;

@@ -224,7 +224,7 @@ static inline pid_t my_tid(void)
 
 /* The library lets a fork wait so long for callbacks that run; later one may be cut in two.  On a busy machine that
  * happens, so only who was forked in time is asked. */
-#define FORK_PATIENCE_NS 100000000u
+#define FORK_WAIT_MAX_NS 100000000u
 
 static inline uint64_t now_ns(void)
 {
@@ -236,7 +236,7 @@ static inline uint64_t now_ns(void)
 
 static inline int in_time(uint64_t begun)
 {
-	return now_ns() - begun < FORK_PATIENCE_NS;
+	return now_ns() - begun < FORK_WAIT_MAX_NS;
 }
 
 /* ---- a reader that stays inside until told to leave ---- */

@@ -141,7 +141,7 @@ static bool aborted(const struct thread *t)
 /* The critical section: every step may find itself aborted, up to the store that commits.  Its id
  * changes only with an abort, so reading it is no step of its own.
  * 1 claimed, 0 taken, -EAGAIN. */
-static int critical_section(struct thread *t, const struct quiesce__near *near, uintptr_t value, uintptr_t **ret_slot)
+static int critical_section(struct thread *t, const struct quiesce__cached_slot *cached, uintptr_t value, uintptr_t **ret_slot)
 {
 	static const struct sim_site site = { "quiesce__claim_rseq", "SH2", 0 };
 	uintptr_t *slot;
@@ -152,9 +152,9 @@ static int critical_section(struct thread *t, const struct quiesce__near *near, 
 	t->rseq_aborted = false;
 	sim__point();
 	id = id_now();
-	if ((uint64_t)id != near->id)
+	if ((uint64_t)id != cached->id)
 		return 0;
-	slot = near->slot;
+	slot = cached->slot;
 	if (aborted(t))
 		return -EAGAIN;
 	found = sim__load(slot, 8, SIM_ORDER(SH2, ACQUIRE, SIM_ACQUIRE), &site);
@@ -170,7 +170,7 @@ static int critical_section(struct thread *t, const struct quiesce__near *near, 
 	return 1;
 }
 
-uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value)
+uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	struct thread *t = sim__current();
 	uintptr_t *slot = NULL;
@@ -179,7 +179,7 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__near *near, uintptr_t value
 	if (!t)
 		return NULL;
 	do
-		result = critical_section(t, near, value, &slot);
+		result = critical_section(t, cached, value, &slot);
 	while (result == -EAGAIN);
 	return slot;
 }

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Words that the library does not use any more do not come back.
+
+The list says what to write instead.  A word counts also as a part of an identifier (go_near, quiesce__helper_poke),
+in code, comments and documentation.  A line that has to name one, because somebody else does, says so with a word of ALLOWED.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+RETIRED = {  # a regular expression for the word: what to write
+    r"patience": "wait policy", r"hast(?:e|y|iest)": "urgency", r"hurr(?:y|ied|ies)": "force readers to yield; expedite",
+    r"wish(?:es)?": "hint; request", r"pok(?:e|es|ed)": "wake", r"rous(?:e|ed|es)": "wake", r"kicks?": "schedule; wake",
+    r"make_fit": "reinitialise", r"unask": "cancel", r"tenants?": "owner", r"beds?": "hashed wait queue", r"lie_down": "prepare to wait",
+    r"go_near": "cache the slot", r"slot_elsewhere": "no slot",
+}
+ALLOWED = ("call_rcu_hurry",)
+WHERE = ("src/", "include/", "docs/", "README.md", "CHANGELOG.md")
+
+
+def problems(root):
+    retired = re.compile("|".join(f"(?P<w{i}>(?<![A-Za-z]){word}(?![A-Za-z]))" for i, word in enumerate(RETIRED)), re.I)
+    instead = list(RETIRED.values())
+    files = subprocess.run(["git", "-C", root, "ls-files", *WHERE], capture_output=True, text=True, check=False).stdout.split()
+    if not files:  # an archive without a history
+        files = [str(p.relative_to(root)) for w in WHERE for p in sorted((root / w).rglob("*") if w.endswith("/") else [root / w])]
+    for name in files:
+        path = root / name
+        if not path.is_file():
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            found = retired.search(line)
+            if found and not any(word in line for word in ALLOWED):
+                yield f"{name}:{number}: '{found.group()}': write {instead[int(found.lastgroup[1:])]}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    bad = list(problems(root))
+    print("\n".join(bad + [f"check-words: {len(bad)} problems"]))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
