@@ -7,7 +7,7 @@
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
 # packages are named and the exit status is 1.  Optional ones (peers to compare
-# with, further compilers) cost a row or a rung, not the build.
+# with, further compilers) cost a row or a stage, not the build.
 set -u
 
 level=${1:-run}

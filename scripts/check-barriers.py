@@ -150,7 +150,7 @@ def check_list(root, sites, guards, bad):
         fields = line.split("\t")
         listed[fields[0]] = f"tests/mutants.list:{number}"
         if len(fields) != 3 or not fields[2].strip():
-            bad.append(f"tests/mutants.list:{number}: want mutant<TAB>rung<TAB>command or reason")
+            bad.append(f"tests/mutants.list:{number}: want mutant<TAB>stage<TAB>command or reason")
         elif fields[1] == "equivalent" and len(fields[2]) < 40:
             bad.append(f"tests/mutants.list:{number}: 'equivalent' needs a reason in a sentence")
     used = {f"{s.label}:{kind}": s.where for s in sites for kind in s.kinds}

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Run every mutant of tests/mutants.list on its killer; last line: N mutants, N killed.
 
-Each line: mutant<TAB>rung<TAB>command, run in the build directory, with {src} for
+Each line: mutant<TAB>stage<TAB>command, run in the build directory, with {src} for
 the source directory.  Two kinds of command:
   - one that gets the mutant as an argument (--mutant NAME).  It must exit 1
     (found wrong) with the mutant, or 0 with --expect-fail; the same command
     without the mutant must exit 0, or it would fail on anything.
-  - rung "litmus" or "model": a twin that lacks the order; it exits 0 when the
+  - stage "litmus" or "model": a negative control, which lacks the order; it exits 0 when the
     tool finds the outcome that the order forbids.
 A crash under the mutant is a failure found, too.  A usage error or a timeout kills
 nothing.  A killer that cannot run here (exit 77: no herd7) leaves its mutants "not
@@ -53,10 +53,10 @@ class Runner:
             self.controls[tuple(plain)] = self.run(plain)
         return self.controls[tuple(plain)][0]
 
-    def judge(self, mutant, rung, command):
+    def judge(self, mutant, stage, command):
         """(verdict, seconds, why)"""
         argv = shlex.split(command.replace("{src}", str(self.root)))
-        twin = rung in ("litmus", "model")
+        negative = stage in ("litmus", "model")
         if not any(word in (mutant, "--mutant=" + mutant) for word in argv):
             return SURVIVED, 0, "the command does not name the mutant"
         start = time.monotonic()
@@ -64,11 +64,11 @@ class Runner:
         seconds = time.monotonic() - start
         if status == 77:
             return NOT_RUN, seconds, out.strip()[-100:]
-        wanted = 0 if twin or "--expect-fail" in argv else 1
-        crashed = not twin and status in CRASHES
+        wanted = 0 if negative or "--expect-fail" in argv else 1
+        crashed = not negative and status in CRASHES
         if status != wanted and not crashed:
             return SURVIVED, seconds, f"exit {status}, want {wanted}: {out.strip()[-200:]}"
-        if not twin and self.control(argv) != 0:
+        if not negative and self.control(argv) != 0:
             return SURVIVED, seconds, f"the command fails without the mutant too (exit {self.control(argv)})"
         return KILLED, seconds, "by a crash" if crashed else ""
 
@@ -79,7 +79,7 @@ def read_list(path):
         if line.strip() and not line.startswith("#"):
             fields = line.split("\t")
             if len(fields) != 3:
-                sys.exit(f"{path}:{number}: want mutant<TAB>rung<TAB>command")
+                sys.exit(f"{path}:{number}: want mutant<TAB>stage<TAB>command")
             rows.append(fields)
     return rows
 

@@ -45,7 +45,7 @@ bool quiesce__is_child(const char *call);
 #define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
 
 /* Bits of quiesce_tls_v1.state. */
-#define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are uncounted from now on */
+#define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are unregistered from now on */
 #define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
 #define QUIESCE_TLS_WORKER 4u      /* the worker thread */
 #define QUIESCE_TLS_IN_HAZPTR 8u   /* running callbacks of call_hazptr() */

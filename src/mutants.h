@@ -109,7 +109,7 @@
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \
 	X(gp_no_wait, "the grace period does not wait for the readers it found")       \
 	X(gp_blocks_current, "a reader of the present grace period counts as old")     \
-	X(gp_ignores_uncounted, "sections without registry entry are not waited for")  \
+	X(gp_ignores_unregistered, "sections without registry entry are not waited for")  \
 	X(gp_shares_running, "a caller is content with a grace period already running") \
 	X(gp_completes_older, "completed goes back to the number of a slower one")     \
 	X(gp_trusts_leader, "followers wait for a leader whatever it does")            \

@@ -3,7 +3,7 @@
  *
  * Grace periods, with the reader's half of the protocol beside the updater's: rcu_gp.c.
  *
- * RU8  uncounted++ then reads; accesses then uncounted-- | unlink, then count read; then free
+ * RU8  unregistered++ then reads; accesses then unregistered-- | unlink, then count read; then free
  */
 #include "rcu.h"
 #include "reclaim.h"
@@ -62,44 +62,44 @@ bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	quiesce__check_layout(layout);
 	/* Not inside a section without an entry: it ends without one, too. */
-	return self->reader || (!self->uncounted && register_self(self));
+	return self->reader || (!self->unregistered && register_self(self));
 }
 
-/* Sections without an entry.  self->uncounted is depth * 2 + index of the count, 0 outside:
+/* Sections without an entry.  self->unregistered is depth * 2 + index of the count, 0 outside:
  * one word, stored after counting, so that a signal handler that finds it set finds it counted. */
 
-static void uncounted_lock(struct quiesce_tls_v1 *self)
+static void unregistered_lock(struct quiesce_tls_v1 *self)
 {
 	uint32_t index;
 
-	if (self->uncounted) {
-		self->uncounted += 2;
+	if (self->unregistered) {
+		self->unregistered += 2;
 		return;
 	}
 	/* Relaxed: the wrong one of the two delays an updater, no more. */
 	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
 	/* RU8: full, pairs with RU8 in wait_for_count() */
-	quiesce_fetch_add(RU8, &quiesce__readers.uncounted[index], (uint64_t)1);
-	self->uncounted = 2 + index;
+	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)1);
+	self->unregistered = 2 + index;
 }
 
-void quiesce__uncounted_leave(struct quiesce_tls_v1 *self)
+void quiesce__unregistered_leave(struct quiesce_tls_v1 *self)
 {
-	uint32_t index = self->uncounted & 1;
+	uint32_t index = self->unregistered & 1;
 
-	if (!self->uncounted)
+	if (!self->unregistered)
 		return;
-	self->uncounted = 0;
+	self->unregistered = 0;
 	/* RU8: full, pairs with RU8 in wait_for_count() */
-	quiesce_fetch_add(RU8, &quiesce__readers.uncounted[index], (uint64_t)-1);
+	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)-1);
 }
 
-static void uncounted_unlock(struct quiesce_tls_v1 *self)
+static void unregistered_unlock(struct quiesce_tls_v1 *self)
 {
-	if (self->uncounted < 4)
-		quiesce__uncounted_leave(self);
+	if (self->unregistered < 4)
+		quiesce__unregistered_leave(self);
 	else
-		self->uncounted -= 2;
+		self->unregistered -= 2;
 }
 
 /* A mark that is set but not yet fenced, in full-fence mode; no nesting gets as deep. */
@@ -161,10 +161,10 @@ static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, u
 				(unsigned int)QUIESCE_RCU_DEPTH - 1);
 		platform_die();
 	}
-	if (!self->uncounted && quiesce__reader_ensure(self, layout))
+	if (!self->unregistered && quiesce__reader_ensure(self, layout))
 		counted_lock(self);
 	else
-		uncounted_lock(self);
+		unregistered_lock(self);
 }
 
 void quiesce__rcu_lock_slow(uint32_t layout)
@@ -191,8 +191,8 @@ static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 /* Not in a section, or not in one that the mark knows of. */
 static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self)
 {
-	if (self->uncounted)
-		uncounted_unlock(self);
+	if (self->unregistered)
+		unregistered_unlock(self);
 	else
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
 }

@@ -20,6 +20,6 @@ void quiesce__rcu_fork_child(void);
 /* Register the calling thread unless it is; false if that cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);
 /* End the calling thread's section without an entry, if it is in one. */
-void quiesce__uncounted_leave(struct quiesce_tls_v1 *self);
+void quiesce__unregistered_leave(struct quiesce_tls_v1 *self);
 
 #endif

@@ -63,7 +63,7 @@ static struct {
 	uint64_t completed; /* the newest whose grace period is over */
 	uint64_t due;       /* when whoever scans looks next, at the latest */
 	uint64_t tried;     /* the leader's: the newest number that was fenced and published in the lead, */
-	uint32_t empty;     /* and which counts of uncounted sections have been seen empty since */
+	uint32_t empty;     /* and which counts of unregistered sections have been seen empty since */
 	uint32_t led;       /* somebody leads */
 	uint32_t claims;    /* of followers, to go on alone */
 	struct side side[2];

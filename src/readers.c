@@ -162,7 +162,7 @@ void quiesce__thread_exit(void)
 	self->reader = NULL;
 	quiesce__slots_thread_end(self);
 	quiesce__hazptr_thread_end(self);
-	quiesce__uncounted_leave(self);
+	quiesce__unregistered_leave(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 	if (r && !QUIESCE_MUTANT(exit_keeps_entry)) {
@@ -212,8 +212,8 @@ void quiesce__readers_fork_child(void)
 		else if (r->tls)
 			give_back(r);
 	}
-	quiesce_store_relaxed(&rs->uncounted[0], self->uncounted == 2);
-	quiesce_store_relaxed(&rs->uncounted[1], self->uncounted == 3);
+	quiesce_store_relaxed(&rs->unregistered[0], self->unregistered == 2);
+	quiesce_store_relaxed(&rs->unregistered[1], self->unregistered == 3);
 }
 
 uint32_t quiesce__readers_live(void)

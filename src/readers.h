@@ -20,7 +20,7 @@ struct quiesce__readers {
 	struct quiesce__lock lock; /* holds threads back from exiting while their mark is read */
 	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
 	 * new sections take the one that @phase names, so that an updater can empty the other. */
-	uint64_t uncounted[2] __attribute__((aligned(QUIESCE_CACHELINE)));
+	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t phase; /* written by the updater */
 };
 extern struct quiesce__readers quiesce__readers;

@@ -20,7 +20,7 @@
  * I4. Nothing is polled without bound: SPINS looks, then sleep.
  *
  * RU7  notify set, then mark read | mark cleared, then notify taken
- * RU8  uncounted sections: see rcu.c
+ * RU8  unregistered sections: see rcu.c
  */
 #include "scan.h"
 
@@ -276,7 +276,7 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 {
 	uint32_t never = 0;
 
-	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
+	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
 	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
@@ -292,19 +292,19 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 /* Empty the count that new sections do not take, turn them to it, empty the other: so
  * each is waited for only while nobody new joins it.  A section that chose before the
  * turn and counts after it is newer than the fence, and needs no waiting for. */
-static void wait_for_uncounted(struct wait *w)
+static void wait_for_unregistered(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t phase = quiesce_load_relaxed(&rs->phase) & 1; /* Relaxed: the updater's own. */
 
-	if (QUIESCE_MUTANT(gp_ignores_uncounted))
+	if (QUIESCE_MUTANT(gp_ignores_unregistered))
 		return;
-	wait_for_count(w, &rs->uncounted[!phase]);
-	/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
-	if (!quiesce_load_acquire(RU8, &rs->uncounted[phase]))
+	wait_for_count(w, &rs->unregistered[!phase]);
+	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
+	if (!quiesce_load_acquire(RU8, &rs->unregistered[phase]))
 		return;
 	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: late is as good. */
-	wait_for_count(w, &rs->uncounted[phase]);
+	wait_for_count(w, &rs->unregistered[phase]);
 }
 
 /* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
@@ -346,22 +346,22 @@ void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
 	wait_begin(&w, ops, arg);
 	if (!look_for_a_while(&w))
 		wait_for_readers(&w);
-	wait_for_uncounted(&w);
+	wait_for_unregistered(&w);
 	quiesce__wait_policy_end(&w.policy);
 }
 
 /* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */
-static bool uncounted_ended(uint32_t *empty)
+static bool unregistered_ended(uint32_t *empty)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	for (uint32_t i = 0; i < 2; i++)
-		/* RU8: acquire, pairs with RU8 in quiesce__uncounted_leave() */
-		if (!quiesce_load_acquire(RU8, &rs->uncounted[i]))
+		/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
+		if (!quiesce_load_acquire(RU8, &rs->unregistered[i]))
 			*empty |= 1u << i;
 	if (*empty == 1 || *empty == 2)
 		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: late is as good. */
-	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_uncounted);
+	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 
 bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty)
@@ -369,7 +369,7 @@ bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32
 	struct wait w;
 
 	wait_begin(&w, ops, arg);
-	return uncounted_ended(empty) && look(&w);
+	return unregistered_ended(empty) && look(&w);
 }
 
 bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
@@ -380,7 +380,7 @@ bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool
 
 	wait_begin(&w, ops, arg);
 	w.policy.start = platform_now_ns();
-	while (!look(&w) || !uncounted_ended(&empty)) {
+	while (!look(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than))

@@ -51,7 +51,7 @@ struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
 	struct quiesce__queue *queue;   /* NULL until the first call_rcu() */
-	uint32_t uncounted;             /* nesting of a section without a registry entry; private form */
+	uint32_t unregistered;          /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
 	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
@@ -162,7 +162,7 @@ QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 QUIESCE_FAST int rcu_read_lock_held(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->uncounted != 0;
+	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->unregistered != 0;
 }
 
 /** rcu_dereference - fetch a pointer that an updater may replace.

@@ -14,7 +14,7 @@ count_tap() {
 	skipped=$((skipped + $(grep -c 'SKIP' "$out")))
 	failed=$((failed + $(grep -c '^not ok' "$out")))
 	[ "$rc" -eq 0 ] || grep -q '^not ok' "$out" || failed=$((failed + 1))
-	grep -q '^1\.\.' "$out" || { echo "$rung: FAILED: $* ended early"; failed=$((failed + 1)); }
+	grep -q '^1\.\.' "$out" || { echo "$stage: FAILED: $* ended early"; failed=$((failed + 1)); }
 	rm -f "$out"
 }
 

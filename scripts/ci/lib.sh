@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# lib.sh - counting, for the rungs of .ci/run.  Source it, then call the functions below.
+# lib.sh - counting, for the stages of .ci/run.  Source it, then call the functions below.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 CI_BUILD=${CI_BUILD:-$PWD/build-ci}
 mkdir -p "$CI_BUILD"
-rung=$(basename "$0" .sh)
+stage=$(basename "$0" .sh)
 passed=0 failed=0 skipped=0
 
 # step NAME COMMAND...: one step that passes (0), skips (77) or fails.
@@ -15,15 +15,15 @@ step() {
 	rc=$?
 	case $rc in
 	0) passed=$((passed + 1)) ;;
-	77) skipped=$((skipped + 1)); echo "$rung: skipped: $name" ;;
-	*) failed=$((failed + 1)); echo "$rung: FAILED: $name (exit $rc)" ;;
+	77) skipped=$((skipped + 1)); echo "$stage: skipped: $name" ;;
+	*) failed=$((failed + 1)); echo "$stage: FAILED: $name (exit $rc)" ;;
 	esac
 	return $rc
 }
 
 skip() {
 	skipped=$((skipped + 1))
-	echo "$rung: skipped: $*"
+	echo "$stage: skipped: $*"
 }
 
 # count_meson DIR ARGS...: run meson test and add its counts to ours.
@@ -37,15 +37,15 @@ count_meson() {
 	passed=$((passed + n))
 	n=$(meson_count 'Fail|Unexpected Pass|Timeout' "$out")
 	if [ "$n" -gt 0 ]; then
-		python3 scripts/ci/failures.py "$dir" | sed "s/^/$rung: FAILED: /"
+		python3 scripts/ci/failures.py "$dir" | sed "s/^/$stage: FAILED: /"
 	elif [ "$rc" -ne 0 ]; then
 		n=1
-		echo "$rung: FAILED: meson test in $dir (exit $rc)"
+		echo "$stage: FAILED: meson test in $dir (exit $rc)"
 	fi
 	failed=$((failed + n))
 	n=$(meson_count Skipped "$out")
 	skipped=$((skipped + n))
-	grep -E ' SKIP( |$)' "$out" | sed "s/^/$rung: skipped: /"
+	grep -E ' SKIP( |$)' "$out" | sed "s/^/$stage: skipped: /"
 	rm -f "$out"
 	return "$rc"
 }
@@ -64,7 +64,7 @@ setup() {
 	return 1
 }
 
-# The build of the first rung, made here if it is not there.
+# The build of the first stage, made here if it is not there.
 plain=$CI_BUILD/gcc
 plain_build() {
 	[ -f "$plain/build.ninja" ] || { setup "$plain" --werror; return; }
@@ -74,7 +74,7 @@ plain_build() {
 }
 
 finish() {
-	echo "$rung: $passed passed, $failed failed, $skipped skipped"
+	echo "$stage: $passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
 	exit
 }

@@ -208,7 +208,7 @@ static void setup_generations(void)
 }
 
 /* More threads than registry entries: sections without an entry. */
-static void setup_uncounted(void)
+static void setup_unregistered(void)
 {
 	world_begin();
 	world_readers(6);
@@ -289,10 +289,10 @@ static void setup_full_signal(void)
 	setup_signal();
 }
 
-static void setup_full_uncounted(void)
+static void setup_full_unregistered(void)
 {
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-	setup_uncounted();
+	setup_unregistered();
 }
 
 static void setup_full_guarantee(void)
@@ -460,17 +460,17 @@ static void setup_full_poll_assign(void)
 	setup_poll_assign();
 }
 
-static void uncounted_reader(void *unused)
+static void unregistered_reader(void *unused)
 {
 	quiesce__thread_exit();
 	world_reader(unused);
 }
 
-static void setup_poll_uncounted(void)
+static void setup_poll_unregistered(void)
 {
 	world_begin();
 	for (int i = 0; i < 3; i++)
-		sim_spawn(uncounted_reader, NULL, "reader");
+		sim_spawn(unregistered_reader, NULL, "reader");
 	sim_spawn(cookie_taker, NULL, "taker");
 	sim_spawn(poller, NULL, "poller");
 	sim_spawn(waiter, (void *)2, "waiter");
@@ -541,13 +541,13 @@ const struct sim_scenario rcu_wait_scenarios[] = {
 	  .finish = finish_wakes, .must_see = "a wake-up by an unlock" },
 	{ .name = "generations", .what = "registry entries are given back", .setup = setup_generations,
 	  .finish = finish_generations },
-	{ .name = "uncounted", .what = "more threads than registry entries", .setup = setup_uncounted },
+	{ .name = "unregistered", .what = "more threads than registry entries", .setup = setup_unregistered },
 	{ .name = "late_section", .what = "sections after the exit hook", .setup = setup_late_section },
 	{ .name = "killed", .what = "threads die without a word", .setup = setup_killed },
 	{ .name = "signal", .what = "handlers read, also during registration", .setup = setup_signal },
 	{ .name = "full_fence", .what = "no membarrier", .setup = setup_full_fence },
 	{ .name = "full_signal", .what = "no membarrier, handlers read", .setup = setup_full_signal },
-	{ .name = "full_uncounted", .what = "no membarrier, no entries", .setup = setup_full_uncounted },
+	{ .name = "full_unregistered", .what = "no membarrier, no entries", .setup = setup_full_unregistered },
 	{ .name = "full_guarantee", .what = "no membarrier, see guarantee", .setup = setup_full_guarantee },
 	{ .name = "late_reader", .what = "a new section does not delay a grace period", .setup = setup_late_reader },
 	{ .name = "poll", .what = "a cookie polled by another thread", .setup = setup_poll },
@@ -558,7 +558,7 @@ const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "poll_alone", .what = "the same, without a worker", .setup = setup_poll_alone },
 	{ .name = "poll_assign", .what = "a cookie after publication by a store", .setup = setup_poll_assign },
 	{ .name = "full_poll_assign", .what = "... without membarrier", .setup = setup_full_poll_assign },
-	{ .name = "poll_uncounted", .what = "a cookie, and readers without entries", .setup = setup_poll_uncounted },
+	{ .name = "poll_unregistered", .what = "a cookie, and readers without entries", .setup = setup_poll_unregistered },
 	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,
 	  .finish = finish_poll_fence },
 	{ .name = "cond", .what = "cond_synchronize_rcu()", .setup = setup_cond },
