@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* heavy.c - heavy fences of many callers at once.
  *
- * A membarrier interrupts each CPU that runs a thread of the process, and kernels let one of a process run at a time.  So a
- * crowd of callers shares turns: one waits until others have come, executes the membarrier, and whoever came before it began needs
- * none.  A few callers take turns if a membarrier interrupts nobody while they sleep, which makes it twenty times cheaper; where
- * others run anyway they execute one each, because to sleep and be woken takes longer.
+ * A membarrier interrupts each CPU that runs a thread of the process, and kernels let one of a process run at a time.  So many
+ * callers share one in batches: a leader waits until others have come and executes the membarrier; whoever came before it began
+ * needs none.  A few callers share too if a membarrier interrupts nobody while they sleep, which makes it twenty times cheaper;
+ * where others run anyway they execute one each, because to sleep and be woken takes longer.
  *
- *   caller                              who runs a turn
+ *   caller                              who runs a batch
  *   stores                              number = ++started            HF1
  *   needed = started + 1          HF1   membarrier
  *   completed not older?          HF1   completed = number, unless it is newer
  *
  * I1. A number newer than what a caller read was taken after that, so the membarrier is as good as the caller's own.
- * I2. Turns may overlap: completed is a maximum.
- * I3. Nobody depends on a thread that does not run.  Of those who find the turn late, one runs another beside it; who finds it
+ * I2. Batches may overlap: completed is a maximum.
+ * I3. Nobody depends on a thread that does not run.  Of those who find the batch late, one runs another beside it; who finds it
  *     late twice does in any case.  Sleeps are timed, so wake-ups may get lost.
  *
  * HF1  caller's stores, then started read; number taken, then the membarrier; that over, then completed | completed
@@ -21,11 +21,11 @@
  */
 #include "core.h"
 
-#define CROWD 8u              /* callers, divided by CPUs */
-#define CROWDED_NS 1000000u   /* they share for so long at least: those who have been served are about to come again */
-#define DEAR_NS 3000u         /* a membarrier that interrupts nobody takes less */
+#define CONTENDED_CALLERS 8u              /* callers, divided by CPUs */
+#define CONTENDED_NS 1000000u   /* they share for so long at least: those who have been served are about to come again */
+#define CHEAP_NS 3000u         /* a membarrier that interrupts nobody takes less */
 #define PERIOD_NS (1u << 24)  /* how often a few callers find out whether it does, */
-#define TRIAL_NS (1u << 20)   /* by taking turns for so long */
+#define TRIAL_NS (1u << 20)   /* by sharing for so long */
 #define GATHER_NS 50000u      /* who leads sleeps so long for others to come, at the most */
 #define LATE_MIN_NS 100000u   /* two membarriers take longer where CPUs are many; then so much is late */
 #define LATE_MAX_NS 2000000u
@@ -45,19 +45,19 @@ struct heavy {
 	uint32_t started;   /* the newest number taken */
 	uint32_t completed; /* the newest whose membarrier is over */
 	uint32_t led;       /* FREE, LED, HANDED */
-	uint32_t arrived;   /* callers since the last turn began */
+	uint32_t arrived;   /* callers since the last batch began */
 	uint32_t gathering; /* futex: 1: who leads waits for others */
 	uint32_t claims;    /* of those who found it late */
-	uint32_t cost_ns;   /* of the last turn */
+	uint32_t cost_ns;   /* of the last batch */
 	uint32_t cheapest_ns; /* of this period */
 	uint32_t period;      /* its number */
-	uint64_t crowded_until;
+	uint64_t contended_until;
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 static struct heavy plain = { .membarrier = quiesce__membarrier };
 static struct heavy restart = { .membarrier = quiesce__membarrier_restart };
-static uint32_t crowd; /* so many share; fixed at initialisation */
+static uint32_t contended_callers; /* so many share; fixed at initialisation */
 
 static bool older(uint32_t a, uint32_t b)
 {
@@ -102,7 +102,7 @@ static void hand_over(struct heavy *h, uint32_t number)
 {
 	struct side *side = &h->side[~number & 1];
 
-	if (!quiesce_load_relaxed(&h->crowded_until)) {
+	if (!quiesce_load_relaxed(&h->contended_until)) {
 		quiesce_store_relaxed(&h->led, FREE);
 		wake_all(side);
 		return;
@@ -126,7 +126,7 @@ static void note_cost(struct heavy *h, uint64_t begin, uint64_t end)
 }
 
 /* Those who needed it are done; one of those who came meanwhile may lead. */
-static void run_turn(struct heavy *h, bool leads)
+static void run_batch(struct heavy *h, bool leads)
 {
 	/* HF1: full, pairs with HF1 in share() */
 	uint32_t number = quiesce_fetch_add(HF1, &h->started, 1u) + 1;
@@ -179,19 +179,19 @@ static bool sleep_or_claim(struct heavy *h, uint32_t needed, uint64_t begin)
 	return false;
 }
 
-/* Where CPUs are few, those who were served come one by one: wait for some, or each turn would be for one or two. */
+/* Where CPUs are few, those who were served come one by one: wait for some, or each batch would be of one or two. */
 static bool are_enough(const struct heavy *h)
 {
 	/* Relaxed throughout: a policy. */
 	uint32_t half = quiesce_load_relaxed(&h->inside) / 2;
 
-	return quiesce_load_relaxed(&h->arrived) >= (half > crowd ? half : crowd);
+	return quiesce_load_relaxed(&h->arrived) >= (half > contended_callers ? half : contended_callers);
 }
 
 static void gather(struct heavy *h)
 {
 	/* Relaxed throughout: a policy, and the sleep is timed. */
-	if (!quiesce_load_relaxed(&h->crowded_until))
+	if (!quiesce_load_relaxed(&h->contended_until))
 		return;
 	quiesce_store_relaxed(&h->gathering, 1);
 	if (!are_enough(h))
@@ -209,14 +209,14 @@ static void arrive(struct heavy *h)
 	platform_futex_wake(&h->gathering, 1);
 }
 
-/* Until a turn is over that began after the call. */
+/* Until a batch is over that began after the call. */
 static QUIESCE_COLD void share(struct heavy *h)
 {
 	uint64_t begin = platform_now_ns();
 	uint32_t needed;
 	bool leads = false, slept = false;
 
-	/* HF1: full, pairs with HF1 in run_turn() */
+	/* HF1: full, pairs with HF1 in run_batch() */
 	quiesce_fence_full(HF1);
 	/* Relaxed: the fence. */
 	needed = quiesce_load_relaxed(&h->started) + !QUIESCE_MUTANT(heavy_shares_running);
@@ -226,7 +226,7 @@ static QUIESCE_COLD void share(struct heavy *h)
 		if (leads || sleep_or_claim(h, needed, begin)) {
 			if (leads)
 				gather(h);
-			run_turn(h, leads);
+			run_batch(h, leads);
 			break;
 		}
 		slept = true;
@@ -234,25 +234,25 @@ static QUIESCE_COLD void share(struct heavy *h)
 }
 
 /* Relaxed throughout: a policy. */
-static bool is_crowded(struct heavy *h, uint32_t callers, uint64_t now)
+static bool is_contended(struct heavy *h, uint32_t callers, uint64_t now)
 {
-	uint64_t until = quiesce_load_relaxed(&h->crowded_until);
+	uint64_t until = quiesce_load_relaxed(&h->contended_until);
 
-	if (callers >= crowd)
-		quiesce_store_relaxed(&h->crowded_until, now + CROWDED_NS);
+	if (callers >= contended_callers)
+		quiesce_store_relaxed(&h->contended_until, now + CONTENDED_NS);
 	else if (until && now >= until)
-		quiesce_store_relaxed(&h->crowded_until, (uint64_t)0);
-	return callers >= crowd || now < until;
+		quiesce_store_relaxed(&h->contended_until, (uint64_t)0);
+	return callers >= contended_callers || now < until;
 }
 
-/* Would a turn of few callers interrupt others?  Relaxed: a policy. */
-static bool is_dear(const struct heavy *h, uint64_t now)
+/* Would the membarrier of a batch of few callers interrupt others?  Relaxed: a policy. */
+static bool interrupts_others(const struct heavy *h, uint64_t now)
 {
-	return now % PERIOD_NS >= TRIAL_NS && quiesce_load_relaxed(&h->cheapest_ns) > DEAR_NS;
+	return now % PERIOD_NS >= TRIAL_NS && quiesce_load_relaxed(&h->cheapest_ns) > CHEAP_NS;
 }
 
-/* Whoever comes meanwhile takes it for a turn.  Relaxed throughout: a policy, and sleeps are timed. */
-static void alone(struct heavy *h)
+/* Whoever comes meanwhile takes it for a batch.  Relaxed throughout: a policy, and sleeps are timed. */
+static void unshared(struct heavy *h)
 {
 	quiesce_store_relaxed(&h->led, LED);
 	h->membarrier();
@@ -267,7 +267,7 @@ static void beside_others(struct heavy *h, uint32_t callers)
 {
 	uint64_t now = platform_now_ns();
 
-	if (is_crowded(h, callers, now) || !is_dear(h, now))
+	if (is_contended(h, callers, now) || !interrupts_others(h, now))
 		share(h);
 	else
 		h->membarrier();
@@ -278,8 +278,8 @@ static void fence(struct heavy *h)
 	/* Relaxed: a policy. */
 	uint32_t callers = quiesce_fetch_add_relaxed(&h->inside, 1u);
 
-	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->crowded_until))) /* Relaxed: as above. */
-		alone(h);
+	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->contended_until))) /* Relaxed: as above. */
+		unshared(h);
 	else
 		beside_others(h, callers);
 	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: as above. */
@@ -297,9 +297,9 @@ void quiesce__heavy_restart(void)
 
 void quiesce__heavy_init(void)
 {
-	crowd = CROWD / (uint32_t)platform_nr_possible_cpus();
-	if (!crowd)
-		crowd = 1;
+	contended_callers = CONTENDED_CALLERS / (uint32_t)platform_nr_possible_cpus();
+	if (!contended_callers)
+		contended_callers = 1;
 }
 
 static void forget_callers(struct heavy *h)

@@ -33,7 +33,7 @@
 
 #define FREE 0u
 #define HELD 1u
-#define CROWDED 2u
+#define CONTENDED 2u
 
 enum zone { EXACT, BIASED, BIASED_ABOVE, BELOW };
 
@@ -152,11 +152,11 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 					"%s in a confirm function of the same object waits for itself", what);
 			return false;
 		}
-		mine = CROWDED;
+		mine = CONTENDED;
 		/* PR3: full, pairs with PR3 in end_change() */
-		if ((word & 3) == HELD && !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | CROWDED))
+		if ((word & 3) == HELD && !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | CONTENDED))
 			continue;
-		platform_futex_wait(&ref->lock, generation() | CROWDED, PLATFORM_FOREVER);
+		platform_futex_wait(&ref->lock, generation() | CONTENDED, PLATFORM_FOREVER);
 		word = quiesce_load_relaxed(&ref->lock); /* Relaxed: as above. */
 	}
 }
@@ -177,7 +177,7 @@ static void end_change(struct percpu_ref *ref)
 {
 	quiesce_store_relaxed(&ref->switcher, NULL); /* Relaxed: as above. */
 	/* PR3: full, pairs with PR3 in begin_change() */
-	if ((quiesce_xchg(PR3, &ref->lock, generation() | FREE) & 3) == CROWDED)
+	if ((quiesce_xchg(PR3, &ref->lock, generation() | FREE) & 3) == CONTENDED)
 		platform_futex_wake(&ref->lock, 1);
 }
 
