@@ -219,7 +219,7 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->shazptr_blocked = quiesce_load_relaxed(&c->shazptr_blocked);
 	stats->scans = quiesce_load_relaxed(&c->scans);
 	stats->overflows = quiesce_load_relaxed(&c->overflows);
-	stats->anonymous = quiesce_load_relaxed(&c->anonymous);
+	stats->fallback_guards = quiesce_load_relaxed(&c->fallback_guards);
 	stats->slots_lines = quiesce__slots_lines();
 	stats->scan_thread_running = quiesce__shazptr_thread_running();
 	quiesce__hazptr_stats(stats);

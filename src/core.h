@@ -32,7 +32,7 @@ struct quiesce__counters {
 	uint64_t shazptr_blocked;
 	uint64_t scans;
 	uint64_t overflows;
-	uint64_t anonymous;
+	uint64_t fallback_guards;
 	uint64_t hazptr_scans;
 	uint64_t hazptr_swept;
 	uint64_t hazptr_queues_visited;

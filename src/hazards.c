@@ -86,12 +86,12 @@ void quiesce__hazards_begin(struct quiesce__hazards *set, uintptr_t *table, uint
 	set->in = set->group = set->slot = 0;
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
-	/* SH8: pairs with SH8 in claim_anonymous() */
+	/* SH8: pairs with SH8 in claim_fallback() */
 	/* HP4: pairs with HP4 in queue() */
 	/* HP1: pairs with HP1 in quiesce__hazptr_set() and quiesce__hazptr_set_slow() */
 	quiesce_fence_heavy_shared(HP1);
 	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
-	set->everything = quiesce__slots_anon(0) || quiesce__slots_anon(1);
+	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 	quiesce__slots_ranges(set->range);
 	quiesce__count(hazptr_scans);
 	look(set);

@@ -32,7 +32,7 @@
 	X(SH5) /* the wait is over | the waiter returns */                    \
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
-	X(SH8) /* anonymous guard counted | fence, counts read */             \
+	X(SH8) /* fallback guard counted | fence, counts read */             \
 	X(HP1) /* slot set, then the pointer loaded again | unlink, then slots read */ \
 	X(HP2) /* object queued | who sweeps other threads' queues */         \
 	X(HP3) /* object pushed to a list | who takes the list */             \
@@ -138,7 +138,7 @@
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \
 	X(scan_skips_last_line, "the scan does not look at the last line of a range")  \
 	X(scan_forgets_epoch, "a tag of a later scan blocks earlier waiters")          \
-	X(scan_ignores_anonymous, "anonymous guards block nobody")                     \
+	X(scan_ignores_fallback, "fallback guards block nobody")                     \
 	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
 	X(scan_fences_late, "a fence of the scan is for those too who came after it began")  \

@@ -53,7 +53,7 @@ static bool held_now(uintptr_t address)
 		for (uint32_t n = 0; n < range[i].nr; n++)
 			if (group_blocks(range[i].first + n * 2 * range[i].words, range[i].words, address))
 				return true;
-	return quiesce__slots_anon(0) || quiesce__slots_anon(1);
+	return quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 }
 
 /* ---- the thread ---- */
@@ -293,7 +293,7 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	if (!skip) {
 		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 		/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
-		/* SH8: pairs with SH8 in claim_anonymous() */
+		/* SH8: pairs with SH8 in claim_fallback() */
 		quiesce_fence_heavy_shared(SH1);
 		if (quiesce_likely(!held_now(me.address)))
 			return;

@@ -15,12 +15,12 @@ struct quiesce__waiter {
 	uintptr_t address;
 	uint64_t epoch;       /* scan of its first look */
 	uint64_t start;
-	uint64_t anon_until;  /* blocked by anonymous guards before that many turns */
+	uint64_t fallback_until;  /* blocked by fallback guards before that many turns */
 	uint32_t state;
 	uint64_t fences;      /* those that began before it came */
 	bool fenced;          /* its heavy fence has been executed */
 	bool blocked;         /* in this look */
-	const uintptr_t *by;  /* the last slot that blocked; NULL: anonymous guards */
+	const uintptr_t *by;  /* the last slot that blocked; NULL: fallback guards */
 };
 
 #define QUIESCE_SCAN_WAKE_MOST 32u /* with one hold of the lock */
@@ -42,7 +42,7 @@ struct quiesce__scan {
 	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
 	uint64_t epoch;
 	uint64_t fences;      /* so many have begun, for those who came without */
-	uint64_t anon_turns;
+	uint64_t fallback_turns;
 	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
 	uint32_t nr_blocking; /* slots that blocked in this look */
 	uint32_t nr_done;
@@ -82,7 +82,7 @@ void quiesce__scan_report_stall(uint64_t now);
 void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_told *told);
 void quiesce__scan_wake(const struct quiesce__scan_told *told);
 
-/* A slot with a tag, or an anonymous guard, has been cleared. */
+/* A slot with a tag, or a fallback guard, has been cleared. */
 void quiesce__shazptr_notify(void);
 bool quiesce__shazptr_thread_running(void);
 /* Let the scan thread end once nobody waits; return then, or at @deadline. */

@@ -11,7 +11,7 @@
  *     No reader has to help for that, however often it protects the same address again.
  * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
  *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
- * I6. An anonymous guard blocks everybody.  New ones count in one of two; the scan empties the other,
+ * I6. A fallback guard blocks everybody.  New ones count in one of two; the scan empties the other,
  *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
  * I7. A look begins and ends under the lock.  So it matters to nobody whether the next one is by the same thread, and
  *     if who leads does not run, one who waits looks.
@@ -145,21 +145,21 @@ static void look_at_slots(bool first)
 }
 
 /* I6 */
-static void look_at_anonymous(void)
+static void look_at_fallback(void)
 {
-	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1; /* Relaxed: under the lock. */
-	uint32_t old = quiesce__slots_anon(!phase), now = quiesce__slots_anon(phase);
+	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1; /* Relaxed: under the lock. */
+	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
 
 	if (!old && !now)
-		quiesce__scan.anon_turns += 2; /* nobody at all: as good as two turns */
+		quiesce__scan.fallback_turns += 2; /* nobody at all: as good as two turns */
 	if (!old) {
-		quiesce_store_relaxed(&quiesce__slots.anon_phase, !phase); /* Relaxed: late is as good. */
-		quiesce__scan.anon_turns++;
+		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase); /* Relaxed: late is as good. */
+		quiesce__scan.fallback_turns++;
 	}
-	if (QUIESCE_MUTANT(scan_ignores_anonymous))
+	if (QUIESCE_MUTANT(scan_ignores_fallback))
 		return;
 	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
-		if (quiesce__scan.anon_turns < w->anon_until && !w->blocked) {
+		if (quiesce__scan.fallback_turns < w->fallback_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
 		}
@@ -214,7 +214,7 @@ static bool take_queue(void)
 		next = w->next;
 		any |= w->fenced;
 		w->epoch = quiesce__scan.epoch;
-		w->anon_until = quiesce__scan.anon_turns + 2;
+		w->fallback_until = quiesce__scan.fallback_turns + 2;
 		w->next = *to;
 		*to = w;
 	}
@@ -298,7 +298,7 @@ static bool look(void)
 	sort_waiters();
 	quiesce_store_relaxed(&quiesce__scan.nr_blocking, 0); /* Relaxed: under the lock. */
 	look_at_slots(first);
-	look_at_anonymous();
+	look_at_fallback();
 	quiesce__count(scans);
 	return finish_look();
 }
@@ -370,7 +370,7 @@ static bool find_oldest(struct quiesce__waiter *ret_copy)
 
 void quiesce__scan_report_stall(uint64_t now)
 {
-	char where[64] = "in anonymous guards: memory for slots is exhausted", who[160] = "";
+	char where[64] = "in fallback guards: memory for slots is exhausted", who[160] = "";
 	struct quiesce__waiter oldest;
 
 	if (!find_oldest(&oldest))

@@ -12,7 +12,7 @@
  *           thread    an own line                                         load and store
  *   full    the ids   a slot in the block of the id                       compare-and-exchange
  *           thread    an own line                                         compare-and-exchange
- *   then: another slot there; an own line; a shared slot, by compare-and-exchange; an anonymous guard
+ *   then: another slot there; an own line; a shared slot, by compare-and-exchange; a fallback guard
  *
  * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
  * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
@@ -32,7 +32,7 @@
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH6  group and slot counted, then claimed          | fence, counts read
- * SH8  anonymous guard counted, then its reads; and then count lowered | fence, count read; then free
+ * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
 #include "slots.h"
@@ -51,7 +51,7 @@
 #define ID_SLOTS 2u
 #else
 #define FIRST_THREADS 16u     /* have a line at once: the shortest claim */
-#define MAX_LINES (1u << 17) /* nearly a million guards at once, then anonymous ones */
+#define MAX_LINES (1u << 17) /* nearly a million guards at once, then fallback guards */
 #define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
 #define NO_ID UINT64_MAX
@@ -63,9 +63,9 @@ struct quiesce__slots quiesce__slots;
 
 uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 
-/* Anonymous guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
-static uintptr_t anonymous[4];
-static uintptr_t *anon = anonymous;
+/* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
+static uintptr_t fallback_words[4];
+static uintptr_t *fallback_now = fallback_words;
 
 /* ---- the array ---- */
 
@@ -304,29 +304,29 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	return slot;
 }
 
-static uint64_t anon_one(uint32_t index)
+static uint64_t fallback_one(uint32_t index)
 {
-	return 1ull << (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS);
+	return 1ull << (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS);
 }
 
 /* No slot can be had: a guard that blocks everybody. */
-static QUIESCE_COLD uintptr_t *claim_anonymous(void)
+static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
 	/* Relaxed: the wrong one of the two delays an updater, no more. */
-	uint32_t index = quiesce_load_relaxed(&quiesce__slots.anon_phase) & 1;
+	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
 
-	/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
-	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, anon_one(index));
-	quiesce__count(anonymous);
-	return &anon[index];
+	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, fallback_one(index));
+	quiesce__count(fallback_guards);
+	return &fallback_now[index];
 }
 
-uint32_t quiesce__slots_anon(uint32_t index)
+uint32_t quiesce__slots_fallback(uint32_t index)
 {
-	/* SH8: acquire, pairs with SH8 in clear_anonymous() */
+	/* SH8: acquire, pairs with SH8 in clear_fallback() */
 	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
 
-	return (uint32_t)(attention >> (QUIESCE_ANON_SHIFT + index * QUIESCE_ANON_BITS)) & ((1u << QUIESCE_ANON_BITS) - 1);
+	return (uint32_t)(attention >> (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS)) & ((1u << QUIESCE_FALLBACK_BITS) - 1);
 }
 
 static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
@@ -339,7 +339,7 @@ static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	uintptr_t *slot = claim_shared(self, value);
 
-	return slot ? slot : claim_anonymous();
+	return slot ? slot : claim_fallback();
 }
 
 uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
@@ -383,11 +383,11 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 /* ---- clears while somebody waits ---- */
 
 /* One that is not counted was another process's, two forks ago. */
-static QUIESCE_COLD void clear_anonymous(uint32_t index)
+static QUIESCE_COLD void clear_fallback(uint32_t index)
 {
-	if (quiesce__slots_anon(index))
-		/* SH8: full, pairs with SH8 in quiesce__slots_anon() */
-		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -anon_one(index));
+	if (quiesce__slots_fallback(index))
+		/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -fallback_one(index));
 	quiesce__shazptr_notify();
 }
 
@@ -395,8 +395,8 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 {
 	uintptr_t value;
 
-	if (quiesce_unlikely(slot == &anon[0] || slot == &anon[1])) {
-		clear_anonymous(slot == &anon[1]);
+	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
+		clear_fallback(slot == &fallback_now[1]);
 		return;
 	}
 	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
@@ -431,9 +431,9 @@ void quiesce__slots_fork_child(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	anon = anon == anonymous ? anonymous + 2 : anonymous;
+	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
 	quiesce_shazptr_v1.attention = 0;
-	quiesce__slots.anon_phase = 0;
+	quiesce__slots.fallback_phase = 0;
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 	self->shazptr_hint = NULL;
 	self->shazptr_own = NULL;

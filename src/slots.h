@@ -10,10 +10,10 @@
 #include "readers.h"
 #include "yield.h"
 
-/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of anonymous guards. */
+/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of fallback guards. */
 #define QUIESCE_SLOTS_YIELD 2ull
-#define QUIESCE_ANON_SHIFT 8
-#define QUIESCE_ANON_BITS 28
+#define QUIESCE_FALLBACK_SHIFT 8
+#define QUIESCE_FALLBACK_BITS 28
 
 /* A group of slots is as many words, of which the last one is a count; then the scan's words
  * beside them, of which the last one is the owner. */
@@ -23,7 +23,7 @@ struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
 	uint32_t ids_used; /* ids whose block was ever used: below this */
 	struct quiesce__lines lines; /* after the blocks of the ids */
-	uint32_t anon_phase; /* which of the two counts new anonymous guards take; written by the scan */
+	uint32_t fallback_phase; /* which of the two counts new fallback guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
 extern struct quiesce__yield quiesce__slots_yield;
@@ -47,8 +47,8 @@ struct quiesce__slot_range {
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 /* How many lines a look at everything takes. */
 uint32_t quiesce__slots_lines(void);
-/* Anonymous guards alive of count @index; they block everybody. */
-uint32_t quiesce__slots_anon(uint32_t index);
+/* Fallback guards alive of count @index; they block everybody. */
+uint32_t quiesce__slots_fallback(uint32_t index);
 
 /* Where the groups are. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)

@@ -150,7 +150,7 @@ struct quiesce_stats {
 	uint64_t shazptr_blocked;      /* of them, those that found a guard in the way or skipped the self-scan */
 	uint64_t scans;                /* looks at all slots for those */
 	uint64_t overflows;            /* guards that found the slots of their thread and CPU taken */
-	uint64_t anonymous;            /* guards without a slot, which block everybody: memory is exhausted */
+	uint64_t fallback_guards;      /* without a slot, which block everybody: memory is exhausted */
 	uint32_t slots_lines;          /* lines of eight slots that a self-scan looks at, now */
 	uint32_t scan_thread_running;
 	uint64_t hazptr_retired;       /* objects given to call_hazptr() and cohorts */

@@ -171,13 +171,13 @@ static void fork_while_callers_lead(void **state)
 static struct shazptr_guard guards[MANY];
 static int nr_guards;
 
-/* From here on there is no memory: claim until so many guards are anonymous. */
-static void exhaust(int nr_anonymous)
+/* From here on there is no memory: claim until so many guards are fallback. */
+static void exhaust(int nr_fallback)
 {
 	guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
 	nr_guards++;
 	filter_now("mprotect=ENOMEM");
-	while (stats_now().anonymous < (uint64_t)nr_anonymous) {
+	while (stats_now().fallback_guards < (uint64_t)nr_fallback) {
 		must(nr_guards < MANY);
 		guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
 		nr_guards++;
@@ -212,7 +212,7 @@ static void early_waiter_goes(void)
 	wait_until(flag_get(&early.tid) != 0);
 }
 
-static void anonymous_guards_block(void)
+static void fallback_guards_block(void)
 {
 	early_waiter();
 	quiesce_set_skip_self_scan(1);
@@ -229,16 +229,16 @@ static void anonymous_guards_block(void)
 	clear_all();
 	must(is_free(SHAZPTR_WILDCARD));
 	must(use_everything());
-	must(stats_now().anonymous == 2); /* slots are free again */
+	must(stats_now().fallback_guards == 2); /* slots are free again */
 }
 
 static void guards_without_slots_block_everybody(void **state)
 {
 	(void)state;
-	succeeds(anonymous_guards_block);
+	succeeds(fallback_guards_block);
 }
 
-/* One of two anonymous guards is always there: a wait is for some of them, not for all. */
+/* One of two fallback guards is always there: a wait is for some of them, not for all. */
 static int newest, relay_over;
 
 static void *relay(void *first)
@@ -255,7 +255,7 @@ static void *relay(void *first)
 	return NULL;
 }
 
-static void relay_of_anonymous_guards(void)
+static void relay_of_fallback_guards(void)
 {
 	static int first[2] = { 1, 2 };
 	pthread_t thread[2];
@@ -273,7 +273,7 @@ static void relay_of_anonymous_guards(void)
 		quiesce_set_skip_self_scan(i % 2);
 		must(is_free(&object[MANY]));
 	}
-	must(stats_now().anonymous > 4); /* the relay's, too */
+	must(stats_now().fallback_guards > 4); /* the relay's, too */
 	flag_set(&relay_over);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
@@ -289,7 +289,7 @@ static void overlapping_guards_without_slots_do_not_starve(void **state)
 	succeeds(become_one_with_lines_only);
 }
 
-/* The child has slots of its own, and no anonymous guard of the parent's counts in it. */
+/* The child has slots of its own, and no fallback guard of the parent's counts in it. */
 static void fork_when_exhausted(void)
 {
 	int status;
@@ -335,7 +335,7 @@ static void more_guards_than_lines(void)
 		guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
 		nr_guards++;
 	}
-	must(stats_now().anonymous > 0);
+	must(stats_now().fallback_guards > 0);
 	clear_all();
 	must(is_free(SHAZPTR_WILDCARD));
 	for (int i = 0; i < 50; i++)
@@ -411,7 +411,7 @@ static void losing_membarrier_is_fatal_and_said(void **state)
 static int play(const char *name)
 {
 	if (!strcmp(name, "relay"))
-		relay_of_anonymous_guards();
+		relay_of_fallback_guards();
 	else if (!strcmp(name, "lines"))
 		more_guards_than_lines();
 	else if (!strcmp(name, "fork"))

@@ -418,7 +418,7 @@ static void setup_wildcard(void)
 }
 
 /* No slots for guards: they are only counted. */
-static void setup_anonymous(void)
+static void setup_fallback(void)
 {
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
@@ -429,7 +429,7 @@ static void setup_anonymous(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_anonymous(void)
+static void setup_full_fallback(void)
 {
 	world_begin();
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
@@ -472,7 +472,7 @@ const struct sim_scenario hazptr_slot_scenarios[] = {
 	SCENARIO(guards, "guards of shazptr.h"),
 	SCENARIO(full_guards, "... without membarrier"),
 	SCENARIO(wildcard, "... of every address"),
-	SCENARIO(anonymous, "... without slots"),
-	SCENARIO(full_anonymous, "... and without membarrier"),
+	SCENARIO(fallback, "... without slots"),
+	SCENARIO(full_fallback, "... and without membarrier"),
 	{ .name = NULL },
 };

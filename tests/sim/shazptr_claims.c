@@ -236,7 +236,7 @@ static void finish_storm(void)
 	struct quiesce_stats stats;
 
 	quiesce_get_stats(&stats, sizeof stats);
-	if (stats.anonymous)
+	if (stats.fallback_guards)
 		sim_saw();
 }
 
@@ -249,7 +249,7 @@ static void setup_storm(void)
 	world_updaters(1);
 }
 
-static void setup_anonymous(void)
+static void setup_fallback(void)
 {
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
@@ -258,7 +258,7 @@ static void setup_anonymous(void)
 	world_updaters(1);
 }
 
-static void setup_full_anonymous(void)
+static void setup_full_fallback(void)
 {
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
@@ -269,7 +269,7 @@ static void setup_full_anonymous(void)
 }
 
 /* Publication by a store, full fences: only the count's own order is left. */
-static void setup_full_anonymous_assign(void)
+static void setup_full_fallback_assign(void)
 {
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
@@ -379,17 +379,17 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_full_nested },
 	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested_no_rseq },
 	{ .name = "storm", .what = "more guards than slots", .setup = setup_storm, .finish = finish_storm,
-	  .must_see = "an anonymous guard" },
-	{ .name = "anonymous", .what = "no slots at all", .setup = setup_anonymous, .finish = finish_storm,
-	  .must_see = "an anonymous guard" },
-	{ .name = "full_anonymous", .what = "... without membarrier", .setup = setup_full_anonymous, .finish = finish_storm,
-	  .must_see = "an anonymous guard" },
-	{ .name = "full_anon_assign", .what = "... publication by a store", .setup = setup_full_anonymous_assign,
-	  .finish = finish_storm, .must_see = "an anonymous guard" },
+	  .must_see = "a fallback guard" },
+	{ .name = "fallback", .what = "no slots at all", .setup = setup_fallback, .finish = finish_storm,
+	  .must_see = "a fallback guard" },
+	{ .name = "full_fallback", .what = "... without membarrier", .setup = setup_full_fallback, .finish = finish_storm,
+	  .must_see = "a fallback guard" },
+	{ .name = "full_fallback_assign_again", .what = "... publication by a store", .setup = setup_full_fallback_assign,
+	  .finish = finish_storm, .must_see = "a fallback guard" },
 	{ .name = "shared", .what = "threads that get no line of their own", .setup = setup_shared },
 	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_full_shared },
 	{ .name = "hoard", .what = "ten guards each", .setup = setup_hoard, .finish = finish_storm,
-	  .must_see = "an anonymous guard" },
+	  .must_see = "a fallback guard" },
 	{ .name = "rcu", .what = "sections of RCU and guards", .setup = setup_rcu },
 	{ .name = NULL },
 };

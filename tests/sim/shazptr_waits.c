@@ -172,7 +172,7 @@ static void finish_wakes(void)
 		sim_saw();
 }
 
-static void anonymous_holder(void *unused)
+static void fallback_holder(void *unused)
 {
 	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
 
@@ -183,14 +183,14 @@ static void anonymous_holder(void *unused)
 	shazptr_clear(guard);
 }
 
-static void setup_wakes_anonymous(void)
+static void setup_wakes_fallback(void)
 {
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->idle_limit_ns = 1;
 	quiesce_slots();
 	quiesce__slots.lines.capacity = 0;
-	sim_spawn(anonymous_holder, NULL, "holder");
+	sim_spawn(fallback_holder, NULL, "holder");
 	sim_spawn(waits_for_holder, NULL, "updater");
 }
 
@@ -372,7 +372,7 @@ static void setup_hot_wild(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-static void setup_hot_anonymous(void)
+static void setup_hot_fallback(void)
 {
 	hot(hot_chain, NULL, 2);
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
@@ -482,7 +482,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "wakes_many", .what = "... with several who wait", .setup = setup_wakes_many },
 	{ .name = "skip_wakes_many", .what = "... without the self-scan", .setup = setup_skip_wakes_many },
 	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_alone_wakes_many, .finish = finish_alone },
-	{ .name = "wakes_anonymous", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_anonymous,
+	{ .name = "wakes_fallback", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_fallback,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
 	{ .name = "alone", .what = "no thread can be started", .setup = setup_alone, .finish = finish_alone },
 	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_alone_sharing, .finish = finish_alone },
@@ -500,7 +500,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "hot_skip", .what = "... without the self-scan", .setup = setup_hot_skip },
 	{ .name = "hot_alone", .what = "... without a thread", .setup = setup_hot_alone, .finish = finish_alone },
 	{ .name = "hot_wild", .what = "... of every address", .setup = setup_hot_wild },
-	{ .name = "hot_anonymous", .what = "... without slots", .setup = setup_hot_anonymous },
+	{ .name = "hot_fallback", .what = "... without slots", .setup = setup_hot_fallback },
 	{ .name = "later_tag", .what = "a later waiter's tag is none of an earlier one's", .setup = setup_later_tag },
 	{ .name = "visible", .what = "what the holder wrote is seen", .setup = setup_visible },
 	{ .name = "skip_visible", .what = "... without the self-scan", .setup = setup_skip_visible },

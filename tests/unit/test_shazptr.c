@@ -340,7 +340,7 @@ static void many_guards_of_one_thread(void **state)
 	each_blocks_its_own();
 	actor_end(&actor);
 	settlers_end(settler, nr_settlers);
-	assert_int_equal(stats_now().anonymous, 0);
+	assert_int_equal(stats_now().fallback_guards, 0);
 }
 
 static void many_guards_of_many_threads(void **state)
@@ -356,7 +356,7 @@ static void many_guards_of_many_threads(void **state)
 	each_blocks_its_own();
 	for (int i = 0; i < NR_ACTORS; i++)
 		actor_end(&actor[i]);
-	assert_int_equal(stats_now().anonymous, 0);
+	assert_int_equal(stats_now().fallback_guards, 0);
 }
 
 /* ---- hand-over ---- */

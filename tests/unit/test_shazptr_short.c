@@ -36,32 +36,32 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return err;
 }
 
-/* ---- anonymous guards ---- */
+/* ---- fallback guards ---- */
 
 #define MAX_GUARDS 20000
 
 static struct shazptr_guard filler[MAX_GUARDS];
 static int nr_fillers;
-static uintptr_t *anonymous_slot; /* one of the two that all anonymous guards are in, side by side */
+static uintptr_t *fallback_slot; /* one of the two that all fallback guards are in, side by side */
 
-static int is_anonymous(struct shazptr_guard guard)
+static int is_fallback(struct shazptr_guard guard)
 {
-	return guard.slot - anonymous_slot <= 1 && anonymous_slot - guard.slot <= 1;
+	return guard.slot - fallback_slot <= 1 && fallback_slot - guard.slot <= 1;
 }
 
 /* Hold guards of nothing in particular until there are slots for no more. */
 static void run_short(void)
 {
-	uint64_t anonymous = stats_now().anonymous;
+	uint64_t fallback = stats_now().fallback_guards;
 
 	flag_set(&no_memory);
 	for (nr_fillers = 0; nr_fillers < MAX_GUARDS; nr_fillers++) {
 		filler[nr_fillers] = shazptr_acquire(&r_object);
-		if (stats_now().anonymous > anonymous)
+		if (stats_now().fallback_guards > fallback)
 			break;
 	}
 	assert_true(nr_fillers < MAX_GUARDS);
-	anonymous_slot = filler[nr_fillers].slot;
+	fallback_slot = filler[nr_fillers].slot;
 	shazptr_clear(filler[nr_fillers]);
 }
 
@@ -70,11 +70,11 @@ static struct shazptr_guard acquire_short(const void *ptr)
 {
 	struct shazptr_guard guard;
 
-	while (!is_anonymous(guard = shazptr_acquire(ptr))) {
+	while (!is_fallback(guard = shazptr_acquire(ptr))) {
 		shazptr_clear(guard);
 		assert_true(nr_fillers < MAX_GUARDS);
 		guard = shazptr_acquire(&r_object);
-		if (is_anonymous(guard))
+		if (is_fallback(guard))
 			shazptr_clear(guard);
 		else
 			filler[nr_fillers++] = guard;
@@ -89,7 +89,7 @@ static void have_enough(void)
 		shazptr_clear(filler[nr_fillers]);
 }
 
-static void an_anonymous_guard_blocks_everybody(void **state)
+static void a_fallback_guard_blocks_everybody(void **state)
 {
 	struct shazptr_guard guard;
 	struct waiter w[3];
@@ -116,7 +116,7 @@ static void an_anonymous_guard_blocks_everybody(void **state)
 	synchronize_shazptr(SHAZPTR_WILDCARD);
 }
 
-static void anonymous_guards_may_be_cleared_in_any_order_by_anybody(void **state)
+static void fallback_guards_may_be_cleared_in_any_order_by_anybody(void **state)
 {
 	struct take t[3] = { { .ptr = p }, { .ptr = p }, { .ptr = q } };
 	struct actor actor;
@@ -160,27 +160,27 @@ static uint64_t nr_protected;
 
 #define NR_OWN 4096 /* more than the blocks of many ids and a line have */
 
-/* An anonymous guard; what it finds before, in the blocks of other ids, it keeps. */
-static struct shazptr_guard acquire_anonymous(struct shazptr_guard own[NR_OWN], int *nr_own)
+/* A fallback guard; what it finds before, in the blocks of other ids, it keeps. */
+static struct shazptr_guard acquire_fallback(struct shazptr_guard own[NR_OWN], int *nr_own)
 {
 	struct shazptr_guard guard;
 
-	while (!is_anonymous(guard = shazptr_acquire(p)) && *nr_own < NR_OWN)
+	while (!is_fallback(guard = shazptr_acquire(p)) && *nr_own < NR_OWN)
 		own[(*nr_own)++] = guard;
 	return guard;
 }
 
-/* Always has an anonymous guard: the next one is there before the last one goes. */
+/* Always has a fallback guard: the next one is there before the last one goes. */
 static void *protect_for_ever(void *unused)
 {
 	struct shazptr_guard own[NR_OWN], guard, next;
 	int nr_own = 0;
 
 	(void)unused;
-	guard = acquire_anonymous(own, &nr_own);
+	guard = acquire_fallback(own, &nr_own);
 	count_up(&nr_protected);
 	while (!flag_get(&stop)) {
-		next = acquire_anonymous(own, &nr_own);
+		next = acquire_fallback(own, &nr_own);
 		shazptr_clear(guard);
 		guard = next;
 	}
@@ -190,7 +190,7 @@ static void *protect_for_ever(void *unused)
 	return NULL;
 }
 
-static void endless_anonymous_guards_starve_nobody(void **state)
+static void endless_fallback_guards_starve_nobody(void **state)
 {
 	pthread_t reader[2];
 	uint64_t blocked;
@@ -213,19 +213,19 @@ static void endless_anonymous_guards_starve_nobody(void **state)
 static void slots_are_used_again_when_they_are_free(void **state)
 {
 	struct shazptr_guard guard;
-	uint64_t anonymous;
+	uint64_t fallback;
 
 	(void)state;
 	run_short();
-	anonymous = stats_now().anonymous;
+	fallback = stats_now().fallback_guards;
 	shazptr_clear(filler[--nr_fillers]);
 	guard = shazptr_acquire(p);
-	assert_int_equal(stats_now().anonymous, anonymous);
+	assert_int_equal(stats_now().fallback_guards, fallback);
 	synchronize_shazptr(q);
 	shazptr_clear(guard);
 	have_enough();
 	guard = shazptr_acquire(p);
-	assert_int_equal(stats_now().anonymous, anonymous);
+	assert_int_equal(stats_now().fallback_guards, fallback);
 	shazptr_clear(guard);
 	synchronize_shazptr(SHAZPTR_WILDCARD);
 }
@@ -346,10 +346,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_guard_of_a_handler_counts_even_before_the_first_of_its_thread),
 		TEST(a_child_waits_for_its_own_guards),
-		TEST(an_anonymous_guard_blocks_everybody),
-		TEST(anonymous_guards_may_be_cleared_in_any_order_by_anybody),
+		TEST(a_fallback_guard_blocks_everybody),
+		TEST(fallback_guards_may_be_cleared_in_any_order_by_anybody),
 		TEST(empty_guards_are_not_counted),
-		TEST(endless_anonymous_guards_starve_nobody),
+		TEST(endless_fallback_guards_starve_nobody),
 		TEST(slots_are_used_again_when_they_are_free),
 	};
 
