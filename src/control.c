@@ -183,7 +183,7 @@ void quiesce_set_garbage_ceiling(uint64_t bytes)
 {
 	quiesce__init();
 	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
-	quiesce__tell_bytes_changed();
+	quiesce__report_bytes_changed();
 }
 
 void quiesce_set_throttle(int on)

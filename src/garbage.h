@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/* Bytes told by who queued less bytes told by who reclaimed: both tell in steps, so the sum lags a little, and may
+/* Bytes reported by who queued less bytes reported by who reclaimed: both report in steps, so the sum lags a little, and may
  * dip below zero. */
 extern int64_t quiesce__garbage;
 /* The same of SRCU; apart because a forked child counts it anew. */

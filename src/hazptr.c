@@ -262,7 +262,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 		(void)quiesce_xchg(HP1, &slot->value, value);
 		return;
 	}
-	/* Relaxed: the caller's own.  If the old protection is still there its waiter is told after it has gone. */
+	/* Relaxed: the caller's own.  If the old protection is still there its waiter is completed after it has gone. */
 	old = quiesce_load_relaxed(&slot->value);
 	if (!old)
 		attend(slot, 0);

@@ -167,10 +167,10 @@ static bool poll_until(uint64_t deadline)
 }
 
 /* Objects may have come while their queue was drained. */
-static void tell_if_left(void)
+static void schedule_if_left(void)
 {
 	if (quiesce__hazptr_left())
-		quiesce__sweep_tell(QUIESCE_SWEEPS_LATER);
+		quiesce__sweep_schedule(QUIESCE_SWEEPS_LATER);
 }
 
 bool quiesce__hazptr_barrier_until(uint64_t deadline)
@@ -181,7 +181,7 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 		done = poll_until(deadline);
 	else
 		barrier();
-	tell_if_left();
+	schedule_if_left();
 	return done;
 }
 
@@ -209,7 +209,7 @@ bool quiesce_hazptr_try_barrier(void)
 	if (barrier_is_misuse("hazptr_try_barrier"))
 		return false;
 	done = sweep_once(0, &ran);
-	tell_if_left();
+	schedule_if_left();
 	return done;
 }
 

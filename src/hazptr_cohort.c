@@ -24,13 +24,13 @@ static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
 }
 
 /* Who sleeps looks again.  Under the lock, because who waits may destroy the cohort as soon as it gets it. */
-static void tell(struct hazptr_cohort *cohort)
+static void wake_waiters(struct hazptr_cohort *cohort)
 {
 	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
 	platform_futex_wake(&cohort->gone, INT32_MAX);
 }
 
-/* Let go of the lock, and sleep until told. */
+/* Let go of the lock, and sleep until woken. */
 static void unlock_and_sleep(struct hazptr_cohort *cohort)
 {
 	uint32_t gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
@@ -105,7 +105,7 @@ static void reclaim_some(struct hazptr_cohort *cohort)
 	quiesce__hazptr_push_list(back, parts[0].kept);
 	quiesce__hazptr_push_list(back, parts[1].kept);
 	cohort->inside[side]--;
-	tell(cohort);
+	wake_waiters(cohort);
 	quiesce__unlock(lock_of(cohort));
 }
 
@@ -197,7 +197,7 @@ static void end_wait(struct hazptr_cohort *cohort)
 {
 	quiesce__lock(lock_of(cohort));
 	cohort->waiter = 0;
-	tell(cohort);
+	wake_waiters(cohort);
 	quiesce__unlock(lock_of(cohort));
 }
 

@@ -26,7 +26,7 @@ static uint64_t visit_at, visit_ns; /* 0: nothing to visit */
 
 /* ---- whoever leaves something ---- */
 
-void quiesce__sweep_tell(enum quiesce__sweeps when)
+void quiesce__sweep_schedule(enum quiesce__sweeps when)
 {
 	uint32_t found;
 
@@ -99,7 +99,7 @@ static bool anything_left(uint64_t ns)
 static uint64_t rest(uint64_t ns)
 {
 	say(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
-	/* HP5: pairs with HP5 in quiesce__sweep_tell() */
+	/* HP5: pairs with HP5 in quiesce__sweep_schedule() */
 	quiesce_fence_full(HP5);
 	if (!anything_left(ns))
 		return ns;

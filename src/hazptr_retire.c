@@ -322,7 +322,7 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 		return;
 	when = visit(self, r);
 	quiesce__unlock(&r->lock);
-	quiesce__sweep_tell(when); /* also where it is listed already: in a forked child nobody may have been told */
+	quiesce__sweep_schedule(when); /* also where it is listed already: in a forked child nobody may have been told */
 }
 
 static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uintptr_t item, size_t bytes)
@@ -380,7 +380,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	}
 	quiesce__hazptr_count_pushed();
 	quiesce__hazptr_push(&shard_of(self, self->retired)->left, head);
-	quiesce__sweep_tell(QUIESCE_SWEEPS_SOON);
+	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
 static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)

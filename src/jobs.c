@@ -119,7 +119,7 @@ static uint64_t step_without_lock(struct quiesce__runner *me, struct quiesce__jo
 	return ns;
 }
 
-static void tell_who_waits(void)
+static void wake_waiters(void)
 {
 	if (!h->waiting)
 		return;
@@ -146,9 +146,9 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
 	}
 	/* Whoever leads meanwhile may sleep: it did not see this one, or longer than to its time. */
-	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_untold))
+	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
 		quiesce__helper_wake_locked();
-	tell_who_waits();
+	wake_waiters();
 }
 
 /* Holds the lock, and lets go of it meanwhile. */

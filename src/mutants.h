@@ -116,7 +116,7 @@
 	X(gp_completed_early, "completed is published before the scan")               \
 	X(nest_ignored, "an inner unlock ends the section")                            \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
-	X(exit_no_notify, "a thread that exits does not tell who waits for it")        \
+	X(exit_no_notify, "a thread that exits does not wake who waits for it")        \
 	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \
 	X(cookie_now, "a cookie stands for the grace period already running")          \
 	X(cb_no_gp, "callbacks run without a grace period")                            \
@@ -139,10 +139,10 @@
 	X(scan_skips_last_line, "the scan does not look at the last line of a range")  \
 	X(scan_forgets_epoch, "a tag of a later scan blocks earlier waiters")          \
 	X(scan_ignores_fallback, "fallback guards block nobody")                     \
-	X(scan_no_wait, "a waiter is told at the first look of the scan")              \
+	X(scan_no_wait, "a waiter is completed at the first look of the scan")              \
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
 	X(scan_fences_late, "a fence of the scan is for those too who came after it began")  \
-	X(scan_told_leads, "who was told to lead, and then that the wait is over, leads")    \
+	X(scan_completed_leads, "who was chosen to lead, and then completed, leads")    \
 	X(scan_trusts_leader, "who waits never looks in place of who leads")           \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
@@ -162,7 +162,7 @@
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
 	X(helper_job_dropped, "a job that is started when no thread can be had is forgotten") \
 	X(helper_step_twice, "a thread takes a step of a job of which another one takes one") \
-	X(helper_back_untold, "who leads sleeps on beside a job whose step has come back") \
+	X(helper_back_unwoken, "who leads sleeps on beside a job whose step has come back") \
 	X(helper_back_unwatched, "a thread that comes back from a step never watches") \
 	X(helper_blocks_unwatched, "who begins to run callbacks does not see that somebody watches") \
 	X(helper_start_unwatched, "who lists a job beside callbacks that run does not see that somebody watches") \

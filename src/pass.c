@@ -295,7 +295,7 @@ static void free_all_ready(struct quiesce__queue *queue)
 		quiesce__free_ready(queue, FREE_CHUNK);
 		quiesce__gate_leave(&quiesce__pass.running);
 	}
-	quiesce__queue_tell_freed(queue);
+	quiesce__queue_report_freed(queue);
 }
 
 /* If @wait, after the owner is through with those that it is just freeing. */
@@ -545,9 +545,9 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
-	queue->told = quiesce__queue_bytes(queue);
-	queue->told_freed = queue->freeing.bytes_out;
-	quiesce__garbage_add((int64_t)(queue->told - queue->told_freed - queue->running.bytes_out));
+	queue->reported = quiesce__queue_bytes(queue);
+	queue->reported_freed = queue->freeing.bytes_out;
+	quiesce__garbage_add((int64_t)(queue->reported - queue->reported_freed - queue->running.bytes_out));
 	quiesce__queue_list(queue);
 }
 

@@ -4,27 +4,27 @@
 
 #include "reclaim.h"
 
-#define TELL_MIN 1024u
-#define TELL_MAX 65536u
+#define REPORT_MIN 1024u
+#define REPORT_MAX 65536u
 #define PREFETCH 8u
 
-struct quiesce__queues quiesce__queues = { .tell_bytes = TELL_MAX };
+struct quiesce__queues quiesce__queues = { .report_bytes = REPORT_MAX };
 
-/* What all threads together have not told is to be a small part of the ceiling.  Under the lock. */
-static void choose_tell_bytes(void)
+/* What all threads together have not reported is to be a small part of the ceiling.  Under the lock. */
+static void choose_report_bytes(void)
 {
 	struct quiesce__queues *q = &quiesce__queues;
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
-	uint64_t bytes = ceiling && q->nr ? ceiling / 4 / q->nr : TELL_MAX;
+	uint64_t bytes = ceiling && q->nr ? ceiling / 4 / q->nr : REPORT_MAX;
 
-	bytes = bytes < TELL_MIN ? TELL_MIN : bytes > TELL_MAX ? TELL_MAX : bytes;
-	quiesce_store_relaxed(&q->tell_bytes, (uint32_t)bytes); /* Relaxed: a policy. */
+	bytes = bytes < REPORT_MIN ? REPORT_MIN : bytes > REPORT_MAX ? REPORT_MAX : bytes;
+	quiesce_store_relaxed(&q->report_bytes, (uint32_t)bytes); /* Relaxed: a policy. */
 }
 
-void quiesce__tell_bytes_changed(void)
+void quiesce__report_bytes_changed(void)
 {
 	quiesce__lock(&quiesce__queues.lock);
-	choose_tell_bytes();
+	choose_report_bytes();
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
@@ -39,7 +39,7 @@ static void add_to_all(struct quiesce__queue *queue)
 		q->all->prev = queue;
 	q->all = queue;
 	quiesce_store_relaxed(&q->nr, q->nr + 1); /* Relaxed: others read a statistic. */
-	choose_tell_bytes();
+	choose_report_bytes();
 }
 
 QUIESCE_COLD struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *self)
@@ -70,7 +70,7 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 	if (queue->next)
 		queue->next->prev = queue->prev;
 	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: as above. */
-	choose_tell_bytes();
+	choose_report_bytes();
 	q->gone_run += queue->run + queue->freeing.taken;
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
@@ -146,11 +146,11 @@ static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint3
 	}
 }
 
-void quiesce__queue_tell_freed(struct quiesce__queue *queue)
+void quiesce__queue_report_freed(struct quiesce__queue *queue)
 {
-	uint64_t bytes = queue->freeing.bytes_out - queue->told_freed;
+	uint64_t bytes = queue->freeing.bytes_out - queue->reported_freed;
 
-	queue->told_freed += bytes;
+	queue->reported_freed += bytes;
 	quiesce__garbage_add(-(int64_t)bytes);
 }
 
@@ -173,8 +173,8 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */
 	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
 	/* Relaxed: a policy. */
-	if (from->bytes_out - queue->told_freed >= quiesce_load_relaxed(&quiesce__queues.tell_bytes))
-		quiesce__queue_tell_freed(queue);
+	if (from->bytes_out - queue->reported_freed >= quiesce_load_relaxed(&quiesce__queues.report_bytes))
+		quiesce__queue_report_freed(queue);
 }
 
 /* ---- the end of an owner ---- */

@@ -35,7 +35,7 @@ enum {
 struct quiesce__queue {
 	/* The owner's. */
 	struct quiesce__append callbacks, frees;
-	uint64_t told;       /* of the bytes of both, what the process-wide sum knows */
+	uint64_t reported;       /* of the bytes of both, what the process-wide sum knows */
 	struct rcu_head *spill; /* without memory for a segment: linked by their heads; taken whole by a pass */
 	uint64_t spilled;    /* objects, ever */
 	uint64_t full_at;    /* so many retired: enough to be worth a pass */
@@ -49,7 +49,7 @@ struct quiesce__queue {
 	/* Of who holds @lock: the owner for a few objects, or a pass. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct quiesce__consume freeing;
-	uint64_t told_freed; /* bytes of what was freed that the process-wide sum knows */
+	uint64_t reported_freed; /* bytes of what was freed that the process-wide sum knows */
 	/* Of who makes a pass. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint64_t run;        /* callbacks that have returned */
@@ -75,7 +75,7 @@ struct quiesce__queues {
 	struct quiesce__queue *all;
 	uint32_t nr;         /* of them, and */
 	uint32_t nr_ever;    /* ever */
-	uint32_t tell_bytes; /* a thread tells the process-wide sum in steps of this */
+	uint32_t report_bytes; /* a thread tells the process-wide sum in steps of this */
 	uint64_t gone_queued, gone_run, gone_spilled; /* of queues that are gone */
 	struct quiesce__shard shard[QUIESCE_NR_SHARDS];
 };
@@ -103,18 +103,18 @@ static inline uint64_t quiesce__queue_bytes(const struct quiesce__queue *queue)
 }
 
 /* Tell the process-wide sum what the owner has queued; by the owner, or without one. */
-static inline void quiesce__queue_tell(struct quiesce__queue *queue)
+static inline void quiesce__queue_report(struct quiesce__queue *queue)
 {
-	uint64_t bytes = quiesce__queue_bytes(queue) - queue->told;
+	uint64_t bytes = quiesce__queue_bytes(queue) - queue->reported;
 
-	queue->told += bytes;
+	queue->reported += bytes;
 	quiesce__garbage_add((int64_t)bytes);
 }
 
 /* Free at most @nr objects that are ready; under the lock. */
 void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr);
 /* Tell the process-wide sum what was freed; under the lock. */
-void quiesce__queue_tell_freed(struct quiesce__queue *queue);
+void quiesce__queue_report_freed(struct quiesce__queue *queue);
 
 /* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */
 static inline bool quiesce__may_have_queue(const struct quiesce_tls_v1 *self)

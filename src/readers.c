@@ -122,7 +122,7 @@ bool quiesce__reader_register(struct quiesce_tls_v1 *self)
 	return claim_any(self) || (quiesce__readers_reap() && claim_any(self));
 }
 
-/* Under readers.lock: take @r out, and tell who waits for it. */
+/* Under readers.lock: take @r out, and wake who waits for it. */
 static void give_back(struct quiesce__reader *r)
 {
 	/* Relaxed: I1, the lock orders both.  No tid is left behind: quiesce__readers_reap()

@@ -2,7 +2,7 @@
 /* reclaim.c - deferred callbacks, the callers' side: queueing, and the owner's share of freeing.
  *
  *   call_rcu(), kfree_rcu():  append to the own queue -> is it listed? if not, list it and wake the worker if it sleeps
- *                             -> each 16 times: free up to 32 objects whose grace period is over, tell the garbage
+ *                             -> each 16 times: free up to 32 objects whose grace period is over, report the garbage
  *
  * I1. Nobody here waits for a reader, a callback, the worker, or another thread's turn in a queue, and no callback runs
  *     here: callers hold locks that readers and callbacks take.  Only the setting of quiesce_set_throttle() makes
@@ -40,12 +40,12 @@ static void expedite(void)
 }
 
 /* Tell the process-wide sum what this thread has queued, if it is a step. */
-static void tell(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	/* Relaxed: a policy. */
-	if (quiesce__queue_bytes(queue) - queue->told < quiesce_load_relaxed(&quiesce__queues.tell_bytes))
+	if (quiesce__queue_bytes(queue) - queue->reported < quiesce_load_relaxed(&quiesce__queues.report_bytes))
 		return;
-	quiesce__queue_tell(queue);
+	quiesce__queue_report(queue);
 	if (!quiesce__garbage_above_ceiling())
 		return;
 	expedite();
@@ -54,7 +54,7 @@ static void tell(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 }
 
 /* The worker need not wait for more. */
-static void tell_filled(struct quiesce__queue *queue)
+static void wake_if_filled(struct quiesce__queue *queue)
 {
 	uint64_t nr = queue->callbacks.queued + queue->frees.queued;
 
@@ -80,8 +80,8 @@ static QUIESCE_COLD void look(struct quiesce_tls_v1 *self, struct quiesce__queue
 {
 	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
 	free_some(queue);
-	tell_filled(queue);
-	tell(self, queue);
+	wake_if_filled(queue);
+	report(self, queue);
 }
 
 /* Something is listed, or spilled: somebody has to make a pass. */
@@ -209,7 +209,7 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 	if (!queue)
 		return;
 	self->queue = NULL;
-	quiesce__queue_tell(queue);
+	quiesce__queue_report(queue);
 	if (quiesce__queue_end(queue))
 		wake_if_asleep();
 }

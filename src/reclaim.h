@@ -17,8 +17,8 @@ bool quiesce__nothing_queued(void);
 /* Would a wait for callbacks be one for oneself?  Then it is reported. */
 bool quiesce__barrier_is_misuse(void);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
-/* The ceiling has changed: so do the steps in which threads tell their garbage. */
-void quiesce__tell_bytes_changed(void);
+/* The ceiling has changed: so do the steps in which threads report their garbage. */
+void quiesce__report_bytes_changed(void);
 void quiesce__reclaim_stats(struct quiesce_stats *stats);
 /* Before fork(): hold callbacks between two of them.  After: let them go on. */
 void quiesce__reclaim_fork_prepare(void);

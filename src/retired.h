@@ -146,7 +146,7 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
 /* What came back in the last turn is gathered; from now on it is looked what comes back in this one. */
 void quiesce__sweep_new_turn(void);
 /* hazptr_helper.c: something was left that nobody may come back for: see that it is swept by @when, at the latest. */
-void quiesce__sweep_tell(enum quiesce__sweeps when);
+void quiesce__sweep_schedule(enum quiesce__sweeps when);
 /* Was anything pushed, was any queue listed? */
 bool quiesce__sweep_any_left(void);
 bool quiesce__sweep_any_listed(void);

@@ -10,13 +10,13 @@
  * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
  *     found the object unlinked.  So each slot needs to be seen without an older guard once.
  * I5. One leads, looks again and again, and may ask readers to yield; leading passes on under the lock.
- * I8. Waiters are told under the lock, and who is told sleeps no longer than it takes to find a leader late: so nobody
+ * I8. Waiters are completed under the lock, and who is completed sleeps no longer than it takes to find a leader late: so nobody
  *     depends on one that does not run, whether it is about to look, to wake or to pass on.
  * I2 to I4, I6 and I7, of the looks, are in shazptr_scan.c.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  the wait is over, told under the lock | the waiter returns
+ * SH5  the wait is over, completed under the lock | the waiter returns
  */
 #include "shazptr.h"
 #include "late.h"
@@ -130,7 +130,7 @@ static bool lead_who_is_left(void)
 /* Leave it to the thread, or if there is none to another waiter. */
 static void pass_on(void)
 {
-	struct quiesce__scan_told told = { .nr = 0 };
+	struct quiesce__scan_completed completed = { .nr = 0 };
 	struct quiesce__waiter *next = NULL;
 	bool thread = have_thread();
 
@@ -139,10 +139,10 @@ static void pass_on(void)
 		next = quiesce__scan.list ? quiesce__scan.list : quiesce__scan.queue;
 	quiesce__scan.leading = next != NULL;
 	if (next)
-		quiesce__scan_tell(next, QUIESCE_LEADS, &told);
+		quiesce__scan_complete(next, QUIESCE_LEADS, &completed);
 	quiesce__unlock(&quiesce__scan.lock);
 	if (next)
-		quiesce__scan_wake(&told);
+		quiesce__scan_wake(&completed);
 	else
 		wake_thread();
 }
@@ -202,23 +202,23 @@ static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quies
 }
 
 /* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */
-static uint32_t wait_to_be_told(struct quiesce__waiter *me)
+static uint32_t wait_for_completion(struct quiesce__waiter *me)
 {
 	struct quiesce__wait_policy stalls = { .start = me->start };
 	struct quiesce__late late = { .since = 0 };
 	uint64_t ns = QUIESCE_LATE_NS;
 	uint32_t state = QUIESCE_WAITS;
 
-	/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
+	/* SH5: full, pairs with SH5 in quiesce__scan_complete() */
 	quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP);
 	for (;;) {
 		uint64_t now, at;
 
-		/* SH5: acquire, pairs with SH5 in quiesce__scan_tell() */
+		/* SH5: acquire, pairs with SH5 in quiesce__scan_complete() */
 		state = quiesce_load_acquire(SH5, &me->state);
-		if (state == QUIESCE_TOLD)
+		if (state == QUIESCE_COMPLETED)
 			return state;
-		/* SH5: full, pairs with SH5 in quiesce__scan_tell() */
+		/* SH5: full, pairs with SH5 in quiesce__scan_complete() */
 		if (state == QUIESCE_LEADS && quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS))
 			return QUIESCE_LEADS;
 		now = platform_now_ns();
@@ -262,7 +262,7 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
 			stop_leading();
 	}
-	while (wait_to_be_told(me) == QUIESCE_LEADS) {
+	while (wait_for_completion(me) == QUIESCE_LEADS) {
 		quiesce__scan_lead(me);
 		stop_leading();
 	}

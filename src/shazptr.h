@@ -8,7 +8,7 @@
 
 #define QUIESCE_SCAN_BUCKETS 64u
 
-enum quiesce__told { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_TOLD };
+enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_COMPLETED };
 
 struct quiesce__waiter {
 	struct quiesce__waiter *next, *same; /* in the queue or the list; in the bucket */
@@ -25,8 +25,8 @@ struct quiesce__waiter {
 
 #define QUIESCE_SCAN_WAKE_MOST 32u /* with one hold of the lock */
 
-/* Who sleeps, of those that have been told. */
-struct quiesce__scan_told {
+/* Who sleeps, of those that have been completed. */
+struct quiesce__scan_completed {
 	uint32_t *asleep[QUIESCE_SCAN_WAKE_MOST];
 	uint32_t nr;
 };
@@ -79,8 +79,8 @@ void quiesce__scan_look_if_late(uint64_t looks, uint64_t due);
 void quiesce__scan_report_stall(uint64_t now);
 
 /* Tell @w, under the lock; it may be gone right after.  Then wake, without the lock. */
-void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_told *told);
-void quiesce__scan_wake(const struct quiesce__scan_told *told);
+void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_completed *completed);
+void quiesce__scan_wake(const struct quiesce__scan_completed *completed);
 
 /* A slot with a tag, or a fallback guard, has been cleared. */
 void quiesce__shazptr_notify(void);

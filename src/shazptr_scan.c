@@ -17,8 +17,8 @@
  *     if who leads does not run, one who waits looks.
  *
  * SH1  slot set, then the object found     | queue taken, then slots read
- * SH2  the guard's accesses, then cleared  | slot read, then told
- * SH5  the wait is over, told under the lock | the waiter returns
+ * SH2  the guard's accesses, then cleared  | slot read, then completed
+ * SH5  the wait is over, completed under the lock | the waiter returns
  * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */
 #include "shazptr.h"
@@ -221,31 +221,31 @@ static bool take_queue(void)
 	return any;
 }
 
-void quiesce__scan_tell(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_told *told)
+void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_completed *completed)
 {
-	/* SH5: full, pairs with SH5 in wait_to_be_told() */
+	/* SH5: full, pairs with SH5 in wait_for_completion() */
 	uint32_t was = quiesce_xchg(SH5, &w->state, state);
 
 	if (was == QUIESCE_WAITS_ASLEEP)
-		told->asleep[told->nr++] = &w->state;
-	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_told_leads))
+		completed->asleep[completed->nr++] = &w->state;
+	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_completed_leads))
 		quiesce__scan.leading = false; /* it would have */
 }
 
 /* Whom an address belonged to may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
-void quiesce__scan_wake(const struct quiesce__scan_told *told)
+void quiesce__scan_wake(const struct quiesce__scan_completed *completed)
 {
-	for (uint32_t i = 0; i < told->nr; i++)
-		platform_futex_wake(told->asleep[i], 1);
+	for (uint32_t i = 0; i < completed->nr; i++)
+		platform_futex_wake(completed->asleep[i], 1);
 }
 
-/* Tell those who are not blocked, and find out who is the oldest of the others; false: some are not told yet. */
-static bool tell_some(struct quiesce__scan_told *told)
+/* Complete those who are not blocked, and find out who is the oldest of the others; false: some are not completed yet. */
+static bool complete_some(struct quiesce__scan_completed *completed)
 {
 	struct quiesce__waiter **at = &quiesce__scan.list, *w;
 	uint64_t oldest = UINT64_MAX;
 
-	told->nr = 0;
+	completed->nr = 0;
 	while ((w = *at)) {
 		if (w->blocked && !QUIESCE_MUTANT(scan_no_wait)) {
 			if (w->start < oldest)
@@ -253,11 +253,11 @@ static bool tell_some(struct quiesce__scan_told *told)
 			at = &w->next;
 			continue;
 		}
-		if (told->nr == QUIESCE_SCAN_WAKE_MOST)
+		if (completed->nr == QUIESCE_SCAN_WAKE_MOST)
 			return false;
 		*at = w->next;
 		quiesce_store_relaxed(&quiesce__scan.nr_done, quiesce__scan.nr_done + 1); /* Relaxed: under the lock. */
-		quiesce__scan_tell(w, QUIESCE_TOLD, told);
+		quiesce__scan_complete(w, QUIESCE_COMPLETED, completed);
 	}
 	quiesce_store_relaxed(&quiesce__scan.oldest, oldest); /* Relaxed: as above. */
 	return true;
@@ -266,17 +266,17 @@ static bool tell_some(struct quiesce__scan_told *told)
 /* Who is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
 static bool finish_look(void)
 {
-	struct quiesce__scan_told told;
+	struct quiesce__scan_completed completed;
 	bool all, left;
 
 	quiesce_store_relaxed(&quiesce__scan.looks, quiesce__scan.looks + 1); /* Relaxed: under the lock. */
 	do {
-		all = tell_some(&told);
+		all = complete_some(&completed);
 		left = quiesce__scan.list != NULL;
 		if (!left)
 			ask_for_wakes(false);
 		quiesce__unlock(&quiesce__scan.lock);
-		quiesce__scan_wake(&told);
+		quiesce__scan_wake(&completed);
 		if (!all)
 			quiesce__lock(&quiesce__scan.lock);
 	} while (!all);
@@ -410,7 +410,7 @@ static uint64_t apply_policy(void)
 /* Is this waiter's own wait over?  NULL: the thread, which waits for nothing itself. */
 static bool is_done(const struct quiesce__waiter *me)
 {
-	return me && quiesce_load_relaxed(&me->state) == QUIESCE_TOLD; /* Relaxed: wait_to_be_told() follows. */
+	return me && quiesce_load_relaxed(&me->state) == QUIESCE_COMPLETED; /* Relaxed: wait_for_completion() follows. */
 }
 
 /* Sleep until a clear wakes us, or it is time to look again. */

@@ -13,7 +13,7 @@
  *     Only who read the index before and counts after it joins the old one then, once: it becomes empty.
  * I3. One drives at a time (@driven): a caller that waits, and sleeps, or one that tries, and does not; the
  *     state of a grace period that is not over outlives who began it.  The lock is never held over a fence or a sleep.
- *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are told, and go, under the lock.
+ *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are completed, and go, under the lock.
  * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
  * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
  *     before that, in the same restartable sequence, and the word on which who drives sleeps is
@@ -403,7 +403,7 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
 		if (quiesce__srcu_done(u, me.needed))
 			return;
 	}
-	if (how == QUIESCE_SRCU_TOLD)
+	if (how == QUIESCE_SRCU_COMPLETED)
 		return;
 	drive(ssp, u, me.needed, expedited);
 	quiesce__srcu_hand_over(u);

@@ -30,11 +30,11 @@ struct quiesce__srcu_alone {
 struct quiesce__srcu_update {
 	/* Grace periods. */
 	struct quiesce__lock lock; /* guards @driven, @waiters and the step of @begun; no other is taken inside */
-	bool driven;               /* somebody drives, or has been told to */
+	bool driven;               /* somebody drives, or has been chosen to */
 	uint32_t generation;       /* I6; 0: not yet used */
 	struct quiesce__srcu_waiter *waiters; /* the newest first */
 	uint64_t begun, completed; /* numbers; the newest taken, and the newest that is over */
-	uint32_t turn[2];          /* futex: changes when one of the waiters for an even number, or an odd one, is told */
+	uint32_t turn[2];          /* futex: changes when one of the waiters for an even number, or an odd one, is completed */
 	uint64_t due;              /* who drives looks next, at the latest; 0: it does not sleep */
 	uint64_t alone_until;      /* when another waiter may go on alone */
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of who has no set */
@@ -51,7 +51,7 @@ struct quiesce__srcu_update {
 	struct rcu_head *list;     /* pushed by anybody, the newest first */
 	uint64_t queued, run;      /* callbacks, ever */
 	uint64_t bytes_in;         /* of them, ever; see srcu_garbage.c */
-	uint64_t bytes_told;       /* of @bytes_in, what the process-wide sum knows */
+	uint64_t bytes_reported;       /* of @bytes_in, what the process-wide sum knows */
 	uint64_t bytes_taken;      /* @bytes_in when @taken was taken */
 	uint64_t bytes_out;        /* taken off the sum again */
 	struct quiesce__lock running; /* held by who takes a step, callbacks included */
@@ -99,7 +99,7 @@ void quiesce__srcu_reinit(struct quiesce__srcu_update *u);
 /* In a child: whoever of the parent was reinitialising a domain will not go on. */
 void quiesce__srcu_fork_reinit(void);
 /* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */
-enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_TOLD, QUIESCE_SRCU_ALONE };
+enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_COMPLETED, QUIESCE_SRCU_ALONE };
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
 /* Stop driving; the oldest waiter, if there is one, goes on. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
@@ -113,7 +113,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
 /* Sections inside of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
-/* @number is over, and so are older ones: tell who waits for them. */
+/* @number is over, and so are older ones: complete who waits for them. */
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
 /* A cookie for the grace period that would begin now; is it over? */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
@@ -151,8 +151,8 @@ bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
 bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u);
 /* A callback has returned. */
 void quiesce__srcu_count_run(void);
-/* Under @running: tell the sum all bytes of the domain that it does not know. */
-void quiesce__srcu_tell_bytes(struct quiesce__srcu_update *u);
+/* Under @running: report to the sum all bytes of the domain that it does not know. */
+void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u);
 /* The same: @nr callbacks were taken; @nr of them have run, which may be the last ones. */
 void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr);
 void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr);

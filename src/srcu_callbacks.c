@@ -79,7 +79,7 @@ static void run_one(struct quiesce__srcu_update *u, uint32_t nr)
 	quiesce_store_release(SR8, &u->run, run + !QUIESCE_MUTANT(srcu_barrier_early));
 }
 
-static void tell_barriers(struct quiesce__srcu_update *u)
+static void wake_barriers(struct quiesce__srcu_update *u)
 {
 	/* SR8: full, pairs with SR8 in quiesce_srcu_barrier() */
 	quiesce_fetch_add(SR8, &u->done_word, 1u);
@@ -94,7 +94,7 @@ static void run_some(struct quiesce__srcu_update *u)
 	for (uint32_t nr = 1; nr <= CHUNK && u->taken; nr++)
 		run_one(u, nr);
 	quiesce_store_relaxed(&u->runner, NULL); /* Relaxed: as above. */
-	tell_barriers(u);
+	wake_barriers(u);
 	quiesce__throttle_wake();
 }
 
@@ -127,7 +127,7 @@ static uint64_t retry_ns(struct quiesce__srcu_update *u)
 {
 	uint64_t ns = u->delay_ns ? u->delay_ns : RETRY_NS;
 
-	quiesce__srcu_tell_bytes(u);
+	quiesce__srcu_report_bytes(u);
 	if (quiesce__garbage_above_ceiling())
 		return RETRY_URGENT_NS;
 	u->delay_ns = ns < RETRY_MAX_NS ? 2 * ns : ns;
@@ -243,7 +243,7 @@ static bool barrier_is_misuse(const struct srcu_struct *ssp, const struct quiesc
 static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t queued)
 {
 	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < LOOK_AGAIN_MAX_NS / 2 ? 2 * ns : LOOK_AGAIN_MAX_NS) {
-		/* SR8: acquire, pairs with SR8 in tell_barriers() */
+		/* SR8: acquire, pairs with SR8 in wake_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
 
 		quiesce__srcu_start(u);
@@ -264,7 +264,7 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 
 	if (barrier_is_misuse(ssp, u) || ran(u, queued))
 		return;
-	/* SR8: full, pairs with SR8 in tell_barriers() */
+	/* SR8: full, pairs with SR8 in wake_barriers() */
 	quiesce_fetch_add(SR8, &u->waiting, 1u);
 	wait_until_run(ssp, u, queued);
 	quiesce_fetch_add_relaxed(&u->waiting, (uint32_t)-1); /* Relaxed: a hint withdrawn. */

@@ -6,7 +6,7 @@
  * I2. Sections are turned to the other index by who drives, if it runs: two who turn them could keep each other waiting.
  *     One goes on alone at a time, or nearly so; who does says until when others leave it to him.
  * I3. It asks readers for nothing: requests are of who drives.
- * I4. Waiters are told, and withdraw, under the lock: so nobody depends on who is about to tell them.
+ * I4. Waiters are completed, and withdraw, under the lock: so nobody depends on who is about to complete them.
  *
  * SR3, SR4, SR5: see srcu.c
  */
@@ -16,21 +16,21 @@
 #define LOOK_MAX_NS 8000000u
 #define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who drives is late */
 
-/* ---- who is told ---- */
+/* ---- completion ---- */
 
 /* Under the lock: @w may be gone after that.  Returns a bit for whom to wake. */
-static uint32_t tell(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *w, uint32_t state)
+static uint32_t complete_waiter(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *w, uint32_t state)
 {
 	uint32_t side = w->needed & 1;
 
-	/* SR5: release, pairs with SR5 in sleep_until_told() */
+	/* SR5: release, pairs with SR5 in sleep_until_completed() */
 	quiesce_store_release(SR5, &w->state, state);
-	/* SR5: release, pairs with SR5 in sleep_until_told() */
+	/* SR5: release, pairs with SR5 in sleep_until_completed() */
 	quiesce_store_release(SR5, &u->turn[side], u->turn[side] + 1);
 	return 1u << side;
 }
 
-static void wake_told(struct quiesce__srcu_update *u, uint32_t sides)
+static void wake_completed(struct quiesce__srcu_update *u, uint32_t sides)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (sides & 1u << i)
@@ -38,7 +38,7 @@ static void wake_told(struct quiesce__srcu_update *u, uint32_t sides)
 }
 
 /* Under the lock: those who have what they need. */
-static uint32_t tell_done(struct quiesce__srcu_update *u)
+static uint32_t complete_done(struct quiesce__srcu_update *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *w;
 	uint32_t expedite = 0, sides = 0;
@@ -50,7 +50,7 @@ static uint32_t tell_done(struct quiesce__srcu_update *u)
 			continue;
 		}
 		*at = w->next;
-		sides |= tell(u, w, QUIESCE_SRCU_TOLD);
+		sides |= complete_waiter(u, w, QUIESCE_SRCU_COMPLETED);
 	}
 	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a hint. */
 	return sides;
@@ -74,10 +74,10 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 		quiesce_store_release(SR3, &u->completed, number);
 	if (!u->driven)
 		ask_nothing(quiesce__srcu_domain(u));
-	sides = tell_done(u);
+	sides = complete_done(u);
 	quiesce__unlock(&u->lock);
 	quiesce__count(srcu_grace_periods);
-	wake_told(u, sides);
+	wake_completed(u, sides);
 }
 
 /* Stop driving; the oldest waiter, if there is one, goes on. */
@@ -93,11 +93,11 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 	*at = NULL;
 	u->driven = next != NULL;
 	if (next)
-		sides = tell(u, next, QUIESCE_SRCU_LEADS);
+		sides = complete_waiter(u, next, QUIESCE_SRCU_LEADS);
 	else if ((int64_t)(u->completed - u->number) >= 0)
 		ask_nothing(quiesce__srcu_domain(u));
 	quiesce__unlock(&u->lock);
-	wake_told(u, sides);
+	wake_completed(u, sides);
 }
 
 /* ---- alone ---- */
@@ -191,7 +191,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 
 /* ---- followers ---- */
 
-/* Take @me back, and go on alone; false: it has been told, or another one goes on alone. */
+/* Take @me back, and go on alone; false: it has been completed, or another one goes on alone. */
 static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me, uint64_t now)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters;
@@ -213,7 +213,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 }
 
 /* Another drives: sleep until told, or until that one is late: QUIESCE_SRCU_ALONE. */
-static uint32_t sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	struct quiesce__late late = { .since = 0 };
 	uint64_t most = QUIESCE_LATE_NS;
@@ -221,9 +221,9 @@ static uint32_t sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_u
 	if (me->expedited)
 		quiesce__srcu_wake_driver(ssp);
 	for (;;) {
-		/* SR5: acquire, pairs with SR5 in tell() */
+		/* SR5: acquire, pairs with SR5 in complete_waiter() */
 		uint32_t turn = quiesce_load_acquire(SR5, &u->turn[me->needed & 1]);
-		/* SR5: acquire, pairs with SR5 in tell() */
+		/* SR5: acquire, pairs with SR5 in complete_waiter() */
 		uint32_t state = quiesce_load_acquire(SR5, &me->state);
 		uint64_t now, at;
 
@@ -239,7 +239,7 @@ static uint32_t sleep_until_told(struct srcu_struct *ssp, struct quiesce__srcu_u
 	}
 }
 
-/* QUIESCE_SRCU_TOLD: its grace period is over; QUIESCE_SRCU_LEADS: the caller drives now; or QUIESCE_SRCU_ALONE. */
+/* QUIESCE_SRCU_COMPLETED: its grace period is over; QUIESCE_SRCU_LEADS: the caller drives now; or QUIESCE_SRCU_ALONE. */
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	quiesce__lock(&u->lock);
@@ -258,5 +258,5 @@ uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update
 	if (me->expedited)
 		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
 	quiesce__unlock(&u->lock);
-	return sleep_until_told(ssp, u, me);
+	return sleep_until_completed(ssp, u, me);
 }

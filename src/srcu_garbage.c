@@ -7,9 +7,9 @@
  * I1. A callback is counted as queued before it is pushed, and as run after it has returned and before its domain
  *     counts it.  So when the difference is 0, all that the caller can know of have run, and whoever has waited
  *     for a domain finds its callbacks counted.
- * I2. What the sum knows of a domain is @bytes_told less @bytes_out.  A caller tells before it pushes, who holds
+ * I2. What the sum knows of a domain is @bytes_reported less @bytes_out.  A caller tells before it pushes, who holds
  *     @running whatever is then wrong, also downwards: it may know a part of what callers tell later.  When the last
- *     callback is taken nobody tells any more, so @bytes_told is @bytes_in then, and @bytes_out when it has run.
+ *     callback is taken nobody tells any more, so @bytes_reported is @bytes_in then, and @bytes_out when it has run.
  * I3. A callback's own size is not kept: one of a batch counts as the batch's average, and the last one as what is left.
  * I4. In a forked child both sums begin with nothing, and each domain adds what it has when it is reinitialised: those that
  *     have a job at once.
@@ -22,9 +22,9 @@
 #include "srcu.h"
 
 #if defined(QUIESCE_SIM)
-#define TELL_BYTES 128u
+#define REPORT_BYTES 128u
 #else
-#define TELL_BYTES 65536u
+#define REPORT_BYTES 65536u
 #endif
 #define NAP_MIN_NS 1000000u
 #define NAP_MAX_NS 8000000u
@@ -82,9 +82,9 @@ void quiesce__srcu_stats(struct quiesce_stats *stats)
 
 /* ---- bytes ---- */
 
-static void tell(struct quiesce__srcu_update *u, int64_t bytes)
+static void report(struct quiesce__srcu_update *u, int64_t bytes)
 {
-	quiesce_fetch_add_relaxed(&u->bytes_told, (uint64_t)bytes); /* Relaxed: a sum. */
+	quiesce_fetch_add_relaxed(&u->bytes_reported, (uint64_t)bytes); /* Relaxed: a sum. */
 	quiesce__garbage_add_srcu(bytes);
 }
 
@@ -97,19 +97,19 @@ bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes)
 		count_slow(QUEUED);
 	before = quiesce_fetch_add_relaxed(&u->bytes_in, (uint64_t)bytes); /* Relaxed: as above. */
 	after = before + bytes;
-	if (quiesce_likely(before / TELL_BYTES == after / TELL_BYTES))
+	if (quiesce_likely(before / REPORT_BYTES == after / REPORT_BYTES))
 		return false;
-	tell(u, (int64_t)((after / TELL_BYTES - before / TELL_BYTES) * TELL_BYTES));
+	report(u, (int64_t)((after / REPORT_BYTES - before / REPORT_BYTES) * REPORT_BYTES));
 	return quiesce__garbage_above_ceiling();
 }
 
-void quiesce__srcu_tell_bytes(struct quiesce__srcu_update *u)
+void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u)
 {
 	/* Relaxed: sums. */
-	int64_t bytes = (int64_t)(quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_told));
+	int64_t bytes = (int64_t)(quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_reported));
 
 	if (bytes)
-		tell(u, bytes);
+		report(u, bytes);
 }
 
 void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
@@ -117,7 +117,7 @@ void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
 	u->nr_taken = nr;
 	/* Relaxed: the list was taken before; at least the bytes of that. */
 	u->bytes_taken = quiesce_load_relaxed(&u->bytes_in);
-	quiesce__srcu_tell_bytes(u);
+	quiesce__srcu_report_bytes(u);
 }
 
 void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
@@ -189,7 +189,7 @@ void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t p
 		u->bytes_out = bytes_in;
 	if (!quiesce_load_relaxed(&u->list)) /* Relaxed: as above. */
 		u->bytes_taken = bytes_in; /* also of who was about to push */
-	quiesce_store_relaxed(&u->bytes_told, bytes_in); /* Relaxed: as above. */
+	quiesce_store_relaxed(&u->bytes_reported, bytes_in); /* Relaxed: as above. */
 	if (!pending)
 		return;
 	quiesce__garbage_add_srcu((int64_t)(bytes_in - u->bytes_out));

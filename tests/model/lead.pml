@@ -17,7 +17,7 @@
  *   SKIP_TRUSTS who queues without leading does not look whether the thread is still there (with SKIP, STOP)
  *   NO_WAKE    who passes on to the thread does not wake it
  *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
- *   TOLD_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
+ *   COMPLETED_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
  *   KEEPS       who stops leading looks for those left before it takes the lock
  */
 #ifndef NW
@@ -43,7 +43,7 @@ bool looked_instead = true;
 #define any_left (queued[0] || queued[1] || queued[2] || listed[0] || listed[1] || listed[2])
 #endif
 
-#ifdef TOLD_LEADS
+#ifdef COMPLETED_LEADS
 #define stays_leading(w) leading
 #else
 #define stays_leading(w) (leading && state[w] != LEADS)

@@ -45,7 +45,7 @@ RUNS = [
     ("lead", "", [("NO_WAKE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),
-    ("lead", "SKIP FAILS LATE", [("TOLD_LEADS", "scan_told_leads")]),
+    ("lead", "SKIP FAILS LATE", [("COMPLETED_LEADS", "scan_completed_leads")]),
     ("lead", "LATE", []),
     ("lead", "SKIP STOP", []),
     ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("LOOKS_ONCE", "hazptr_look_once"),

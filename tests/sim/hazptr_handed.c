@@ -71,7 +71,7 @@ static void setup_sized(void)
 #define SOON_NS 50000000u
 static uint32_t nr_run;
 
-static void run_and_tell(struct hazptr_head *head)
+static void run_and_report(struct hazptr_head *head)
 {
 	run_by_helper(head);
 	quiesce_fetch_add(RU3, &nr_run, 1u);
@@ -84,8 +84,8 @@ static void hands_over_then_waits(void *place)
 		uint32_t found = quiesce_load_acquire(RU3, &nr_run);
 		uint64_t begun = platform_now_ns();
 
-		world_retire(world_replace((intptr_t)place), run_and_tell);
-		world_retire(world_replace((intptr_t)place), run_and_tell);
+		world_retire(world_replace((intptr_t)place), run_and_report);
+		world_retire(world_replace((intptr_t)place), run_and_report);
 		while (quiesce_load_acquire(RU3, &nr_run) == found)
 			platform_futex_wait(&nr_run, found, PLATFORM_FOREVER);
 		sim_assert(platform_now_ns() - begun < SOON_NS);

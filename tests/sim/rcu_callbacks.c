@@ -90,7 +90,7 @@ static void setup_barrier(void)
 /* The callbacks of another thread, queued before in a way that the waiter can know of. */
 static uint64_t has_queued;
 
-static void queue_and_tell(void *unused)
+static void queue_and_report(void *unused)
 {
 	(void)unused;
 	queue_one();
@@ -110,7 +110,7 @@ static void setup_barrier_others(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(queue_and_tell, NULL, "queuer");
+	sim_spawn(queue_and_report, NULL, "queuer");
 	sim_spawn(wait_for_others, NULL, "waiter");
 	sim_spawn(world_reader, NULL, "reader");
 }

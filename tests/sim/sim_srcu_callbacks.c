@@ -127,7 +127,7 @@ static void setup_barrier_no_idling(void)
 }
 
 /* The callbacks of another thread, queued before in a way that the waiter can know of. */
-static void queue_and_tell(void *unused)
+static void queue_and_report(void *unused)
 {
 	(void)unused;
 	world_queue(0);
@@ -147,7 +147,7 @@ static void setup_barrier_others(void)
 {
 	world_begin(ANY);
 	world_readers(driver_readers);
-	sim_spawn(queue_and_tell, NULL, "queuer");
+	sim_spawn(queue_and_report, NULL, "queuer");
 	sim_spawn(wait_for_others, NULL, "waiter");
 	sim_spawn(world_queuer, NULL, "queuer");
 }

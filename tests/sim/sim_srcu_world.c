@@ -273,7 +273,7 @@ static void check_domain(struct srcu_struct *ssp)
 	}
 	sim_assert(!u->driven && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
 	sim_assert(!u->list && !u->taken && u->queued == u->run);
-	sim_assert(u->bytes_in == u->bytes_told && u->bytes_in == u->bytes_out);
+	sim_assert(u->bytes_in == u->bytes_reported && u->bytes_in == u->bytes_out);
 }
 
 void world_nothing_is_garbage(void)
