@@ -33,11 +33,14 @@ bool quiesce__count_call_sim(const struct quiesce_percpu *percpu, size_t offset,
 	quiesce__count_call_sim(percpu, offset, closed, false, !quiesce_weakened(label, RELEASE), #label)
 #else
 bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed);
-#define quiesce__count_call(percpu, offset, closed) (quiesce__sequences.area && quiesce__count_call(percpu, offset, closed))
-#define quiesce_count_relaxed(percpu, offset) quiesce__count_call((percpu), (offset), NULL) /* Relaxed: x86 stores are releases. */
-#define quiesce_count_release_always(label, percpu, offset) quiesce__count_call((percpu), (offset), NULL)
-#define quiesce_count_unless(label, percpu, offset, closed) quiesce__count_call((percpu), (offset), (closed))
-#define quiesce_count_release_unless(label, percpu, offset, closed) quiesce__count_call((percpu), (offset), (closed))
+static inline bool quiesce__count_if_any(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+{
+	return quiesce__sequences.area && quiesce__count_call(percpu, offset, closed);
+}
+#define quiesce_count_relaxed(percpu, offset) quiesce__count_if_any((percpu), (offset), NULL) /* Relaxed: x86 stores are releases. */
+#define quiesce_count_release_always(label, percpu, offset) quiesce__count_if_any((percpu), (offset), NULL)
+#define quiesce_count_unless(label, percpu, offset, closed) quiesce__count_if_any((percpu), (offset), (closed))
+#define quiesce_count_release_unless(label, percpu, offset, closed) quiesce__count_if_any((percpu), (offset), (closed))
 #endif
 
 #endif

@@ -29,7 +29,7 @@
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
  * SR5  the wait is over                           | the waiter returns
- * SR6  a domain reinitialised after a fork          | used
+ * SR6  a domain reinitialised after a fork        | used
  * PC2  see percpu.c
  */
 #include "srcu.h"

@@ -81,7 +81,7 @@ int64_t quiesce__claim_id(void);
 
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
- * acquire and release on x86.  Not "asm goto": some compilers lose its labels when they instrument code. */
+ * acquire and release on x86.  Not "asm goto": it has a result, and some compilers lose labels then when they instrument code. */
 QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	uintptr_t *slot;

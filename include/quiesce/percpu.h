@@ -36,7 +36,6 @@ QUIESCE_BEGIN_DECLS
 #else
 #define QUIESCE_PERCPU_SHIFT 12
 #endif
-#define QUIESCE_PERCPU_WORDS 4 /* of a set, at most */
 
 /* For the library.  It stays while the word "open" comes and goes. */
 struct quiesce_percpu {

@@ -91,6 +91,31 @@ static void objects_have_their_own(void **state)
 		end(i);
 }
 
+static void never(struct percpu_ref *ref)
+{
+	(void)ref;
+}
+
+/* A count that ends with references leaves words that differ: whoever has the place next does not find them. */
+static void places_come_clean(void **state)
+{
+	static struct percpu_ref ref;
+	static struct percpu_rw_semaphore sem;
+	const char *base;
+
+	(void)state;
+	assert_int_equal(percpu_ref_init(&ref, never, 0), 0);
+	base = ref.percpu.base;
+	for (int i = 0; i < 3; i++)
+		percpu_ref_get(&ref);
+	percpu_ref_exit(&ref);
+	assert_int_equal(percpu_init_rwsem(&sem), 0);
+	if (base)
+		assert_ptr_equal(sem.percpu.base, base);
+	assert_false(percpu_is_read_locked(&sem));
+	percpu_free_rwsem(&sem);
+}
+
 /* Bytes of the chunk of @at that were written; -1: not known, because the kernel has joined its mapping to another one. */
 static long written(const char *at)
 {
@@ -171,6 +196,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(objects_have_their_own),
+		TEST(places_come_clean),
 		TEST(unused_ids_cost_nothing),
 		TEST(slow_readers_share_no_word),
 		TEST(lines_are_apart),

@@ -20,7 +20,7 @@ struct quiesce__sequences quiesce__sequences;
 
 /* The carry of the comparison with the limit says whether it was done, which the increment leaves alone; a comparison of
  * something with zero never carries. */
-bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
 {
 	static const uint64_t open;
 	uintptr_t at;
@@ -63,7 +63,7 @@ bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, c
 
 #else
 
-bool (quiesce__count_call)(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
+bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
 {
 	(void)percpu, (void)offset, (void)closed;
 	return false;

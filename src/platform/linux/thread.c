@@ -2,6 +2,7 @@
 /* thread.c - threads: starting ours, noticing the end of others. */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,9 +63,7 @@ bool platform_thread_alive(uint32_t tid)
 	return alive;
 }
 
-/* Read up to @size - 1 bytes of a file; by syscall(), because none of
- * this may be a cancellation point.  Returns how many, and ends them with a NUL. */
-static size_t read_file(const char *path, char *text, size_t size)
+size_t platform_read_file(const char *path, char *text, size_t size)
 {
 	ssize_t n = 0;
 	int fd, saved = errno;
@@ -85,7 +84,7 @@ static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t 
 	char path[48];
 
 	snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
-	return read_file(path, text, size);
+	return platform_read_file(path, text, size);
 }
 
 void platform_thread_name(uint32_t tid, char name[16])
@@ -184,7 +183,7 @@ bool platform_cpus_of_list(const char *file, struct platform_cpus *ret)
 
 	memset(ret, 0, sizeof *ret);
 	snprintf(path, sizeof path, "/sys/devices/system/%s", file);
-	if (!read_file(path, text, sizeof text))
+	if (!platform_read_file(path, text, sizeof text))
 		return false;
 	parse_list(text, ret);
 	return true;

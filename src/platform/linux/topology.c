@@ -2,9 +2,9 @@
 /* topology.c - how many CPUs there can be, and which of them this thread may call its own. */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -51,17 +51,10 @@ static size_t nr_ids_of_status(void)
 {
 	static char text[16384];
 	static const char name[] = "\nCpus_allowed:";
-	size_t used = 0, digits = 0;
+	size_t digits = 0;
 	const char *at;
-	ssize_t n;
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return 0;
-	while ((n = syscall(SYS_read, fd, text + used, sizeof text - 1 - used)) > 0)
-		used += (size_t)n;
-	syscall(SYS_close, fd);
-	text[used] = '\0';
+	platform_read_file("/proc/self/status", text, sizeof text);
 	at = strstr(text, name);
 	for (at = at ? at + strlen(name) : ""; *at && *at != '\n'; at++)
 		digits += (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f');
