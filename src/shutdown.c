@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* shutdown.c - run everything that is queued, of each kind, then stop the library's threads. */
-#include "hazptr.h"
-#include "helper.h"
-#include "reclaim.h"
-#include "shazptr.h"
-#include "srcu_all.h"
+#include "hazard/hazptr.h"
+#include "runtime/helper.h"
+#include "rcu/reclaim.h"
+#include "hazard/shazptr.h"
+#include "percpu/srcu_all.h"
 
 #include <errno.h>
 

@@ -65,7 +65,7 @@
 #define quiesce_fence_full(label) __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
-/* A guard condition that a mutant may switch off; see src/mutants.h. */
+/* A guard condition that a mutant may switch off; see src/platform/mutants.h. */
 #define QUIESCE_MUTANT(name) 0
 
 #endif

@@ -32,8 +32,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../core.h"
-#include "../reclaim.h"
+#include "runtime/core.h"
+#include "rcu/reclaim.h"
 
 #define MIN_EXTRA_LINES 64 /* an array with less has none for full buckets; */
 #define PAGES_LINES 2048   /* one with more gets pages, which cost nothing until they are used */

@@ -5,7 +5,7 @@
 
 #include <quiesce/ds/buckets.h>
 
-#include "../core.h"
+#include "runtime/core.h"
 
 /* A line from the heap. */
 struct quiesce__extra {

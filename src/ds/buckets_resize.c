@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "../core.h"
-#include "../reclaim.h"
+#include "runtime/core.h"
+#include "rcu/reclaim.h"
 
 #define MIN_EXTRA_USED 8 /* so many do no harm */
 #define HELP_LINES 4     /* moved by an update */

@@ -19,7 +19,7 @@
 
 #include <errno.h>
 
-#include "../platform/platform.h"
+#include "platform/platform.h"
 
 #define HASHMAP_FILL 2
 #define HASHMAP_EXTRA_SHIFT 2

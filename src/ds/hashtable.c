@@ -16,7 +16,7 @@
 
 #include <errno.h>
 
-#include "../platform/platform.h"
+#include "platform/platform.h"
 
 #define HASHTABLE_SLOTS 7
 #define HASHTABLE_FILL 4

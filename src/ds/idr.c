@@ -21,9 +21,9 @@
  * ID1  node or object initialised, then the slot; removed, then the slot | slot, then what it leads to
  * ID2  tree above a new root, then the root | root, then what is below
  */
-#include "lock.h"
+#include "runtime/lock.h"
 #include "platform/platform.h"
-#include "reclaim.h"
+#include "rcu/reclaim.h"
 
 #include <quiesce/ds/idr.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* perturb.c - how a torture build holds threads up: a few pauses, many, a yield, or a short sleep. */
-#include "platform/perturb.h"
+#include "perturb.h"
 
 #include <sched.h>
 #include <stdint.h>

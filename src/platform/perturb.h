@@ -3,13 +3,13 @@
  *
  * The operations are the native ones; before each of them the thread may be held
  * up for a random while, so that rare interleavings become common, and each
- * labelled operation may be weakened at run time (src/mutants.h).
+ * labelled operation may be weakened at run time (src/platform/mutants.h).
  * With quiesce_perturb_rate 0 the price is one load and one branch.
  */
 #ifndef QUIESCE_PERTURB_H
 #define QUIESCE_PERTURB_H
 
-#include "mutants.h"
+#include "platform/mutants.h"
 
 /* Of 65536 operations so many are held up, on average.  Set before threads start, or any time: it orders nothing. */
 extern unsigned int quiesce_perturb_rate;

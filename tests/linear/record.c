@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #ifdef QUIESCE_PERTURB
-#include "mutants.h"
+#include "platform/mutants.h"
 #endif
 
 #define ROUND 20000 /* events; the judge's memory grows with the square of those of one key */

@@ -10,7 +10,7 @@ for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a sha
 one and for one that restarts sequences, an acquire load and a release store for
 quiesce_claim and for those that count.  So an order that
 changes in the source breaks this test until the litmus file is looked at again.
-What Weakened and Guard lines name must be in src/mutants.h.
+What Weakened and Guard lines name must be in src/platform/mutants.h.
 
 And the ledger of docs/ordering.md: each function that has an operation with a label is named in that
 label's row, and each one named there has the label."""
@@ -97,10 +97,10 @@ def unclaimed(program, claims):
 def unknown_mutants(text, mutants):
     for label, kind in re.findall(r"^ \* Weakened: (\w+):(\w+) ", text, re.M):
         if not re.search(r"\bX\(%s\)" % label, mutants):
-            yield "src/mutants.h has no label " + label
+            yield "src/platform/mutants.h has no label " + label
     for guard in re.findall(r"^ \* Guard: (\w+)$", text, re.M):
         if not re.search(r"\bX\(%s, " % guard, mutants):
-            yield "src/mutants.h has no guard " + guard
+            yield "src/platform/mutants.h has no guard " + guard
 
 
 def check(path, mutants):
@@ -124,7 +124,7 @@ def labels_by_function():
     """{label: functions with an operation of it}, {label: functions that mention it}"""
     sites, mentions = {}, {}
     for name in csource.c_files(pathlib.Path(TOP), "src/", "include/"):
-        if name.startswith(("src/platform/", "src/mutants.", "src/fence.h", "include/quiesce/atomic.h")):
+        if name.startswith(("src/platform/", "src/runtime/fence.h", "include/quiesce/atomic.h")):
             continue
         lines, code = csource.read(TOP, name)
         for function, first, last in csource.functions(code):
@@ -152,7 +152,7 @@ def check_ledger(labels):
 
 def main():
     files = sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")))
-    mutants = read(os.path.join(TOP, "src", "mutants.h"))
+    mutants = read(os.path.join(TOP, "src", "platform", "mutants.h"))
     labels = re.findall(r"X\(([A-Z]{2}\d+)\)", mutants)
     bad = 0
     for path in files:

@@ -28,8 +28,8 @@ TOOK_PLACE = r"0:X9=1 /\ 1:X9=1"
 RCU_H = "include/quiesce/rcu.h"
 LOCK_SOURCE = RCU_H + " quiesce__rcu_read_lock quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp)) ; quiesce_fence_light(RU1)"
 UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_unlock quiesce_store_release(RU2, &self->rcu_word, 0)"
-ADVANCE_SOURCE = "src/rcu_gp.c gp_advance quiesce_fence_heavy(RU1) ; publish(number)"
-SCAN_SOURCE = "src/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
+ADVANCE_SOURCE = "src/rcu/rcu_gp.c gp_advance quiesce_fence_heavy(RU1) ; publish(number)"
+SCAN_SOURCE = "src/rcu/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
 SH_H = "include/quiesce/shazptr.h"
 CLAIM = [["LDAR W5,[X11]"], ["MOV W1,#1", "STLR W1,[X11]"]]
 AGAIN = [["LDAR W3,[X12]"]]
@@ -37,8 +37,8 @@ CLAIM_SOURCE = SH_H + " quiesce__shazptr_claim quiesce__claim_own( ; quiesce_fen
 OWN_SOURCE = "include/quiesce/claim.h quiesce__claim_own quiesce_load_acquire(SH2, slot) ; quiesce_store_release(SH2, slot, value)"
 AGAIN_SOURCE = SH_H + " quiesce__shazptr_attempt quiesce__shazptr_claim( ; quiesce_load_acquire(SH3, where)"
 CLEAR_SOURCE = SH_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot, (uintptr_t)0)"
-LOOK_SOURCE = "src/slots.h quiesce__slots_look quiesce_load_acquire(SH2, slot)"
-WAIT_SOURCE = "src/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
+LOOK_SOURCE = "src/hazard/slots.h quiesce__slots_look quiesce_load_acquire(SH2, slot)"
+WAIT_SOURCE = "src/hazard/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
 GUARD_SOURCES = [CLAIM_SOURCE, OWN_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
 HP_H = "include/quiesce/hazptr.h"
 FIRST = [["LDR W1,[X12]"]]
@@ -52,7 +52,7 @@ STALE = r"0:X1=1 /\ 0:X3=1 /\ 0:X4=1 /\ 1:X6=1 /\ " + TOOK_PLACE
 SLOT_SOURCES = [HP_H + " quiesce__hazptr_attempt quiesce_load_relaxed(where) ; quiesce__hazptr_set( ; quiesce_load_acquire(SH3, where)",
                 HP_H + " quiesce__hazptr_set quiesce_store_release(SH2, &slot->value, value) ; quiesce_fence_light(HP1)",
                 HP_H + " hazptr_clear quiesce_store_release(SH2, &slot->value, (uintptr_t)0)",
-                "src/hazards.c quiesce__hazards_begin quiesce_fence_heavy_shared(HP1) ; look(set)", LOOK_SOURCE]
+                "src/hazard/hazptr_scan.c quiesce__hazards_begin quiesce_fence_heavy_shared(HP1) ; look(set)", LOOK_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 
 
@@ -67,7 +67,7 @@ FAMILIES = [
      r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GP_SOURCES),
     ("gp-advance-first", "The number advances before the fence: too short.",
      "NNNSNN", LOCK + FETCH + USE + UNLOCK, [UNLINK + ADVANCE + HEAVY + SCAN + FREE],
-     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, "src/rcu_gp.c gp_advance QUIESCE_MUTANT(gp_advance_before_fence) ; publish(number) ; quiesce_fence_heavy(RU1)"]),
+     r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, "src/rcu/rcu_gp.c gp_advance QUIESCE_MUTANT(gp_advance_before_fence) ; publish(number) ; quiesce_fence_heavy(RU1)"]),
     ("gp-late", "The fence before the unlinking: too short.",
      "SSNNNN", LOCK + FETCH + USE + UNLOCK, [HEAVY + UNLINK + ADVANCE + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, [LOCK_SOURCE, ADVANCE_SOURCE]),
@@ -94,33 +94,33 @@ FAMILIES = [
      "NNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["DMB SY", "LDR W3,[X16]"]],
      r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
-     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
-      "src/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &gp.started ; quiesce_fence_heavy(RU1)"]),
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
+      "src/rcu/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &gp.started ; quiesce_fence_heavy(RU1)"]),
     ("cookie-no-fence", "The same without the cookie's fence.",
      "SNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["LDR W3,[X16]"]],
      r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
-     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)"]),
+     [LOCK_SOURCE, SCAN_SOURCE, "src/rcu/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)"]),
     ("sb", "The bare fence pair without an interrupt: nothing orders the reader.",
      "S", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
      r"0:X3=1 /\ 1:X2=0", [LOCK_SOURCE, SCAN_SOURCE]),
     ("sb-full", "Full-fence mode.",
      "N", [["MOV W1,#1", "STR W1,[X11]", "DMB SY"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c fenced_lock quiesce_store_relaxed(&self->rcu_word ; quiesce_fence_full(RU1)", SCAN_SOURCE]),
+     r"0:X3=1 /\ 1:X2=0", ["src/rcu/rcu.c fenced_lock quiesce_store_relaxed(&self->rcu_word ; quiesce_fence_full(RU1)", SCAN_SOURCE]),
     ("rmw-llsc", "A read-modify-write of two instructions is no fence for a load after it: why atomic.h adds one.",
      "S", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
     ("rmw-llsc-fence", "With the fence.",
      "N", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]", "DMB SY"]] + FETCH,
      [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
     ("rmw-llsc-acquire", "Without it, but the load an acquire load, as rcu_dereference() is.",
      "N", [["MOV W5,#1", "LDAXR W6,[X11]", "STLXR W7,W5,[X11]", "LDAR W3,[X12]"]],
      [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
+     r"0:X7=0 /\ 0:X3=1 /\ 1:X2=0", ["src/rcu/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
     ("rmw-lse", "One instruction (Armv8.1): it is a fence.",
      "N", [["MOV W5,#1", "SWPAL W5,W6,[X11]"]] + FETCH, [UNLINK + ["DMB SY", "LDAR W2,[X11]"]],
-     r"0:X3=1 /\ 1:X2=0", ["src/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
+     r"0:X3=1 /\ 1:X2=0", ["src/rcu/rcu.c unregistered_lock quiesce_fetch_add(RU8"]),
     ("guard", "A whole guard against a whole wait: claim, find the object again, use, clear; unlink, fence, look, free.",
      "NNNNNN", CLAIM + AGAIN + USE + UNLOCK, [UNLINK + HEAVY + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ " + TOOK_PLACE, GUARD_SOURCES),
@@ -134,7 +134,7 @@ FAMILIES = [
      "NNNNNN", CLAIM + AGAIN + USE + UNLOCK,
      [UNLINK + HEAVY + ["MOV W2,#1", "STLR W2,[X16]"], ["LDAR W5,[X16]", "CBZ W5,L0"] + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ 2:X5=1 /\ " + TOOK_PLACE,
-     GUARD_SOURCES + ["src/shazptr.c enter_queue quiesce__lock( ; quiesce__scan.queue = me ; quiesce__unlock("]),
+     GUARD_SOURCES + ["src/hazard/shazptr.c enter_queue quiesce__lock( ; quiesce__scan.queue = me ; quiesce__unlock("]),
     ("guard-again", "The look sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],

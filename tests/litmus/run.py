@@ -6,7 +6,7 @@ A file in our dialect (C, the operations of atomic.h with their labels) holds in
 its comment block
     Result: Never | Sometimes      what herd must say of the file as it stands
     Weakened: LABEL:kind VERDICT   ... and with the operations of that label and kind
-                                   made relaxed (fences: removed), as src/mutants.h does it
+                                   made relaxed (fences: removed), as src/platform/mutants.h does it
     Rmw: full                      the verdicts need the full fence that atomic.h puts after
                                    read-modify-writes; without this line they are only
                                    acquire and release

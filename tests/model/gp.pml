@@ -4,7 +4,7 @@
  * Readers have a store buffer of two entries for their mark, and may take an
  * early look at a pointer (a load before an earlier load).  A membarrier drains
  * the buffers and forgets the early looks one reader after the other, not all
- * at once.  Updaters share grace periods by their numbers, as in src/rcu_gp.c:
+ * at once.  Updaters share grace periods by their numbers, as in src/rcu/rcu_gp.c:
  * one leads, and each of the others may go on alone; the last reader registers
  * while grace periods run.  -DPOLL: updater 1 takes a cookie and polls instead
  * of waiting.  -DSTOP: another leader, which stops for good.
@@ -12,7 +12,7 @@
  * Oracle: a reader inside a section never holds a generation of an object that has
  * been freed.  spin also reports a grace period that does not end (invalid end state).
  *
- * Wrong forms, each of which must fail (label or guard of src/mutants.h):
+ * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_HEAVY         RU1:heavy
  *   ADVANCE_FIRST    gp_advance_before_fence
  *   SHARES_RUNNING   gp_shares_running

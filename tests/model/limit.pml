@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* limit.pml - retired objects: is each reclaimed once nobody protects it, and none before?
  *
- * As in src/hazptr_retire.c, src/hazptr_sweep.c and src/hazptr_helper.c: an owner unlinks objects and pushes them to
+ * As in src/hazard/hazptr_retire.c, src/hazard/hazptr_sweep.c and src/hazard/hazptr_helper.c: an owner unlinks objects and pushes them to
  * its queue (its store goes through a store buffer), reads its limit, and at the limit tries the lock.  If it gets it,
  * and there is a batch, it reclaims or hands over; it sets the next limit, 0 if the queue is empty, lists the queue
  * if it is not, and looks whether a sweep is scheduled.  The helper takes what was handed over, drains the queue if it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_sync.pml - updaters that make readers slow, and a callback that makes them fast again.
  *
- * As in src/rcu_sync.c.  Whatever happens under the lock is one step.  The reader is one of RCU's: it
+ * As in src/percpu/rcu_sync.c.  Whatever happens under the lock is one step.  The reader is one of RCU's: it
  * looks at the state in a section, and a grace period is the end of the section that was open when it
  * began.  A callback comes after a grace period.  Updaters enter and exit once or twice.  When all have
  * done so, rcu_sync_dtor() is called, in whatever state the machine is.
@@ -11,7 +11,7 @@
  * after dtor nothing is left.  A wait that does not end is an invalid end state.
  * Each row of the table in rcu_sync.h has a row(), which the search must reach.
  *
- * Wrong forms, each of which must fail (label or guard of src/mutants.h):
+ * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_GP          the first enter does not wait for a grace period
  *   TRUSTS         sync_no_wait
  *   COUNT_IGNORED  sync_count_ignored

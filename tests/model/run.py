@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_STATES = 2000000
 QUICK = ("rcu_sync", "rwsem", "srcu")  # to search these takes less time than to compile with -O1
 
-# model, settings of the correct form, then (wrong form, name in src/mutants.h or "") with the same settings
+# model, settings of the correct form, then (wrong form, name in src/platform/mutants.h or "") with the same settings
 RUNS = [
     ("gp", "NU=1 NUPD=2", [("NO_HEAVY", "RU1:heavy"), ("ADVANCE_FIRST", "gp_advance_before_fence"),
                            ("SKIPS_LAST", "gp_skips_last_reader"), ("NO_WAIT", "gp_no_wait"), ("REG_LATE", "reg_late")]),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rwsem.pml - a reader-writer lock whose readers count on their own CPU: exclusion, wake-ups, turns.
  *
- * As in src/percpu_rwsem.c.  A reader's count stays in the store buffer of its CPU until it comes out by itself, or a
+ * As in src/percpu/percpu_rwsem.c.  A reader's count stays in the store buffer of its CPU until it comes out by itself, or a
  * fence drives it out; a heavy fence does that to one CPU after the other.  A sum reads who left, and
  * then who entered.  What happens under the lock of the queue is one step.  rcu_sync is taken as rcu_sync.pml
  * shows it to be: the first writer makes readers slow and fences, others wait for that, and some time after
@@ -13,7 +13,7 @@
  *
  * Settings: NR readers and NW writers, NLOOP times each; TIMEOUT: the waits of
  * the first reader and of the first writer may end without the lock.
- * Wrong forms, each of which must fail (label or guard of src/mutants.h):
+ * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_HEAVY         PW1:heavy
  *   NO_FENCE         PW1:full, the reader's
  *   LOOKS_FIRST      count_looks_first, of who enters

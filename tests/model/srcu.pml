@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* srcu.pml - grace periods of a domain: are they long enough, do they end?
  *
- * As in src/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drives them
+ * As in src/percpu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drives them
  * out, one CPU after the other.  A sum reads who left, and then who entered, in two steps.  Counts are kept by 4: no more
  * sections are open at once.  Updaters share grace periods: one drives, others wait until told.
  *
  * Oracle: a section never holds a generation of an object that has been freed.  Every call returns (invalid end
  * state).  LIVE: also where a reader begins its next section before its last one ends, for ever.
  *
- * Wrong forms, each of which must fail (label or guard of src/mutants.h):
+ * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_HEAVY        SR1:heavy
  *   ONE_INDEX       srcu_one_index
  *   ENTERED_FIRST   percpu_entered_first

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wake.pml - a grace period that sleeps for readers: is every sleep ended?
  *
- * As in src/scan.c: the updater counts a request in pending, sets notify, then the
+ * As in src/rcu/holdouts.c: the updater counts a request in pending, sets notify, then the
  * SLOW bit in the reader's mark by compare-and-exchange, looks at the mark again
  * and sleeps while pending is not zero.  A reader whose outermost unlock sees SLOW
  * clears its mark, takes notify, and whoever lowers pending to zero wakes.

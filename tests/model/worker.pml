@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* worker.pml - queues are listed when they have something, and the worker sleeps without a time limit: is every object taken?
  *
- * CB3, CB9 and CB6, as in src/reclaim.c, src/pass.c and src/worker.c.  A producer appends to its queue (its store goes
+ * CB3, CB9 and CB6, as in src/rcu/reclaim.c, src/rcu/pass.c and src/rcu/worker.c.  A producer appends to its queue (its store goes
  * through a store buffer), keeps only the compiler in order, and reads whether its queue is listed.  If not it lists it
  * (read-modify-writes), and wakes the worker if that sleeps.  The worker takes the lists; it marks each queue as not
  * listed, takes a snapshot, executes the heavy fence of a grace period, takes what the snapshot covers, and lists the

@@ -149,7 +149,7 @@ static void usage(FILE *out)
 	      "  --seconds S          ... but no longer than this for each\n"
 	      "  --first SEED         --length STEPS (of a run, for pct; default: learned)   --change-points N (3)\n"
 	      "  --readers N          (2)\n"
-	      "  --mutant NAME        weaken this; see src/mutants.h\n"
+	      "  --mutant NAME        weaken this; see src/platform/mutants.h\n"
 	      "  --compiler           let relaxed stores sink below later loads\n"
 	      "  --strict-relseq      release sequences as in C++20\n"
 	      "  --rmw-acqrel           read-modify-write operations are no full fences in the weak model\n"

@@ -2,7 +2,7 @@
 /* hazptr_ends.c - scenarios: cohorts, quiesce_shutdown(), and the child of a fork. */
 #include "hazptr_world.h"
 
-#include "core.h"
+#include "runtime/core.h"
 
 static uint32_t holding;
 

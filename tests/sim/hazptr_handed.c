@@ -2,8 +2,8 @@
 /* hazptr_handed.c - scenarios: what call_hazptr() hands over to the helper, and whom it never waits for. */
 #include "hazptr_world.h"
 
-#include "helper.h"
-#include "retired.h"
+#include "runtime/helper.h"
+#include "hazard/hazptr_retired.h"
 
 /* ---- the helper runs it, whatever else goes on ---- */
 

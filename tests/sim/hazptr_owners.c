@@ -2,7 +2,7 @@
 /* hazptr_owners.c - scenarios: whose a slot is: contexts, slots handed over, signal handlers, threads that come and go. */
 #include "hazptr_world.h"
 
-#include "hazptr.h"
+#include "hazard/hazptr.h"
 
 /* ---- contexts ---- */
 

@@ -2,7 +2,7 @@
 /* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and what is left behind. */
 #include "hazptr_world.h"
 
-#include "retired.h"
+#include "hazard/hazptr_retired.h"
 
 static void two_updates(void *place)
 {

@@ -2,7 +2,7 @@
 /* hazptr_slots.c - scenarios: readers protect, a look finds them; many slots, several rounds, addresses that return. */
 #include "hazptr_world.h"
 
-#include "hazptr.h"
+#include "hazard/hazptr.h"
 
 static void setup_basic(void)
 {

@@ -2,7 +2,7 @@
 /* hazptr_waits.c - scenarios: hazptr_barrier(), synchronize_hazptr(); every wait ends, and not too early. */
 #include "hazptr_world.h"
 
-#include "hazptr.h"
+#include "hazard/hazptr.h"
 
 /* ---- hazptr_barrier(): what was retired before it has run when it returns ---- */
 

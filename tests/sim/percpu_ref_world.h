@@ -11,7 +11,7 @@
 #include "driver.h"
 #include "platform/platform.h"
 
-#include "core.h"
+#include "runtime/core.h"
 
 #include <quiesce/percpu_ref.h>
 

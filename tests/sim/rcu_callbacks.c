@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_callbacks.c - scenarios: deferred reclamation, with and without its worker. */
-#include "reclaim.h"
+#include "rcu/reclaim.h"
 #include "rcu_retired.h"
-#include "thread.h"
+#include "runtime/thread.h"
 
 /* With pauses, so that the worker goes to sleep in between. */
 static void slow_queuer(void *unused)

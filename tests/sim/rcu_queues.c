@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_queues.c - scenarios: queues that are long, that get no memory, that are bounded; locks of callers; plain frees. */
-#include "lock.h"
+#include "runtime/lock.h"
 #include "rcu_retired.h"
 
 /* ---- queues that are full ---- */

@@ -2,7 +2,7 @@
 /* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
-#include "slots.h"
+#include "hazard/slots.h"
 
 static void setup_basic(void)
 {

@@ -2,8 +2,8 @@
 /* shazptr_waits.c - scenarios: many who wait, the scan thread, and that every wait ends. */
 #include "shazptr_world.h"
 
-#include "shazptr.h"
-#include "slots.h"
+#include "hazard/shazptr.h"
+#include "hazard/slots.h"
 
 static void setup_sharing(void)
 {

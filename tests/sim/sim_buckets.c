@@ -2,7 +2,7 @@
 /* sim_buckets.c - tables that become larger and smaller under their readers and updaters, on the simulated machine. */
 #include "sim_buckets.h"
 
-#include "core.h"
+#include "runtime/core.h"
 
 #include <errno.h>
 

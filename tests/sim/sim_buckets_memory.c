@@ -2,7 +2,7 @@
 /* sim_buckets_memory.c - the library's memory for tables, in this program: each block a page, which nobody can touch once it is freed. */
 #include "sim_buckets.h"
 
-#include "queue.h"
+#include "rcu/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* sim_rcu_sync_helper.c - scenarios: the helper thread, its jobs, and what is to be called later. */
 #include "sim_rwsem.h"
 
-#include "helper.h"
-#include "later.h"
+#include "runtime/helper.h"
+#include "runtime/later.h"
 
 #define NR_JOBS 2
 

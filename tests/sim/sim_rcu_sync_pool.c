@@ -2,7 +2,7 @@
 /* sim_rcu_sync_pool.c - scenarios: callbacks that block the helper, and the threads that go on in its place. */
 #include "sim_rwsem.h"
 
-#include "jobs.h"
+#include "runtime/jobs.h"
 
 enum { A, B, C, NR };
 

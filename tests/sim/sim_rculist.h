@@ -4,7 +4,7 @@
 #define QUIESCE_TESTS_SIM_RCULIST_H
 
 #include "driver.h"
-#include "lock.h"
+#include "runtime/lock.h"
 #include "platform/platform.h"
 
 #include <quiesce/ds/rculist.h>

@@ -11,8 +11,8 @@
 #include "driver.h"
 #include "platform/platform.h"
 
-#include "core.h"
-#include "percpu.h"
+#include "runtime/core.h"
+#include "percpu/percpu.h"
 
 #include <quiesce/percpu_rwsem.h>
 

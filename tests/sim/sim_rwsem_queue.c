@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_rwsem_queue.c - scenarios: who waits for a percpu_rwsem gets it in turn, is woken, or gives up in time. */
 #include "sim_rwsem.h"
-#include "waitq.h"
+#include "runtime/waitq.h"
 
 /* ---- first come, first served: readers together, a writer, readers, a writer, a reader ---- */
 

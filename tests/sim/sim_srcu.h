@@ -9,7 +9,7 @@
 #include "driver.h"
 #include "platform/platform.h"
 
-#include "srcu.h"
+#include "percpu/srcu.h"
 
 #define NR_DOMAINS 2
 #define NR_ITEMS 100

@@ -4,7 +4,7 @@
 
 #include <quiesce/control.h>
 
-#include "core.h"
+#include "runtime/core.h"
 
 #include <errno.h>
 

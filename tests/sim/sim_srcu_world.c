@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim_srcu.h"
 
-#include "garbage.h"
-#include "srcu_all.h"
+#include "rcu/garbage.h"
+#include "percpu/srcu_all.h"
 
 #include <signal.h>
 #include <stdlib.h>

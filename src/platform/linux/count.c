@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* count.c - counting in a restartable sequence, by a call. */
-#include "../../count.h"
+#include "platform/count.h"
 
 struct quiesce__sequences quiesce__sequences;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* futex.c - sleeping, yielding, time. */
-#include "../platform.h"
+#include "platform/platform.h"
 
 #include <errno.h>
 #include <linux/futex.h>

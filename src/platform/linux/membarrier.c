@@ -7,7 +7,7 @@
  * cannot be told apart quickly; `quiesce doctor` tries, QUIESCE_FENCE=full helps.)
  */
 #define _GNU_SOURCE
-#include "../platform.h"
+#include "platform/platform.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* process.c - memory, environment, fork, and how many of us there are. */
 #define _GNU_SOURCE
-#include "../platform.h"
+#include "platform/platform.h"
 
 #include <elf.h>
 #include <errno.h>

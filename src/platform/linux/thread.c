@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* thread.c - threads: starting ours, noticing the end of others. */
 #define _GNU_SOURCE
-#include "../platform.h"
+#include "platform/platform.h"
 #include "file.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* topology.c - how many CPUs there can be, and which of them this thread may call its own. */
 #define _GNU_SOURCE
-#include "../platform.h"
+#include "platform/platform.h"
 #include "file.h"
 
 #include <errno.h>

@@ -3,12 +3,12 @@
  *
  * Every operation is a scheduling point followed by one access of the memory
  * model (memory.c).  The order of a labelled operation is decided at run time,
- * so that one binary holds every barrier mutant of src/mutants.h.
+ * so that one binary holds every barrier mutant of src/platform/mutants.h.
  */
 #ifndef QUIESCE_ATOMIC_SIM_H
 #define QUIESCE_ATOMIC_SIM_H
 
-#include "mutants.h"
+#include "platform/mutants.h"
 
 #include <stdbool.h>
 

@@ -8,7 +8,7 @@
  * lowest that no running thread has; who gets it knows what its last owner knew,
  * because the kernel hands ids over by atomic operations.
  */
-#include "count.h"
+#include "platform/count.h"
 #include "machine.h"
 #include "platform/platform.h"
 

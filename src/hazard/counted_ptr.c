@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* counted_ptr.c - reference counts of objects that are found by hazard pointer: the ends, and misuse.
+ *
+ * I1. A pointer that readers find owns a reference.  So when the count is 0, readers find the object no more:
+ *     that is what call_hazptr() asks for.
+ * I2. A count that is 0 stays so: references come from one that there is, or from a count above 0.
+ * I3. A count that was misused is far below 0 and stays there: such an object is lost, not freed under somebody.
+ *
+ * CP1  what was done through a reference, then its put | the last put, then retired
+ */
+#include "runtime/core.h"
+
+#include <quiesce/counted_ptr.h>
+#include <quiesce/shazptr.h>
+
+#define LOST (INT64_MIN / 2)
+
+static void release(struct hazptr_head *head)
+{
+	struct counted *counted = (struct counted *)(void *)((char *)head - offsetof(struct counted, hazptr));
+
+	counted->release(counted);
+}
+
+static QUIESCE_COLD void misused(struct counted *counted, int64_t refs, const char *what)
+{
+	quiesce_store_relaxed(&counted->refs, LOST); /* Relaxed: I3, as well as can be. */
+	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of an object at %p with %lld references: it is not released",
+			what, (const void *)counted, (long long)refs);
+}
+
+bool quiesce__counted_put_slow(struct counted *counted, int64_t refs)
+{
+	if (quiesce_likely(refs == 1)) {
+		quiesce_call_hazptr(&counted->hazptr, release, QUIESCE_OBJECT_BYTES);
+		return true;
+	}
+	misused(counted, refs, "counted_put()");
+	return false;
+}
+
+void quiesce__counted_get_slow(struct counted *counted, int64_t refs)
+{
+	misused(counted, refs, "counted_get()");
+}
+
+/* counted_load() found @counted without a reference.  True if @where still leads there, which is wrong (I1), and
+ * whoever asked would ask for ever.  The caller's slot protects it, so it is not another object at the same address. */
+bool quiesce__counted_lost(struct counted *counted, void **where, const void *found)
+{
+	/* CP1: acquire, pairs with CP1 in counted_put() */
+	int64_t refs = quiesce_load_acquire(CP1, &counted->refs);
+
+	if (quiesce_load_relaxed(where) != found) /* Relaxed: CP1. */
+		return false;
+	misused(counted, refs, "counted_load()");
+	return true;
+}
+
+/* There are no slots: a guard does it, which cannot fail. */
+void *quiesce__counted_load_slow(void **where, size_t offset)
+{
+	struct shazptr_guard guard;
+	struct counted *counted;
+	uintptr_t first;
+	void *object;
+	bool found;
+
+	do {
+		first = (uintptr_t)quiesce_load_relaxed(where); /* Relaxed: only the second load is used. */
+		counted = first ? (struct counted *)(first + offset) : NULL;
+		guard = shazptr_acquire(counted);
+		/* SH3: acquire, pairs with the caller */
+		object = quiesce_load_acquire(SH3, where);
+		found = (uintptr_t)object == first;
+		if (found && object && !counted_tryget(counted)) {
+			found = quiesce__counted_lost(counted, where, object);
+			object = NULL;
+		}
+		shazptr_clear(guard);
+	} while (!found);
+	return object;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr.c - hazard pointers: the slots that readers own.
+ *
+ *   first choice: the thread's own line, by load and store; then the pool (hazptr_pool.c), by compare-and-exchange
+ *   a context:    a line of its own
+ *   a slot:       the tag alone: free | 0 taken, protects nothing | an address, and the scan's tag
+ *
+ * I1. A free slot is taken by whose line it is in only (its signal handlers give back what they take), or
+ *     in the pool by compare-and-exchange.  A taken slot is written by whoever owns it, and the scan may
+ *     add a tag to an address.
+ * I2. Lines are never freed, and what is taken in a line stays taken when the line goes to somebody
+ *     else: so a slot may be freed by any thread at any time.
+ * I3. In a forked child the lines are the same, because slots are in use there: the child may
+ *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
+ *     made, protect nothing there, and are not given out again while a slot in them is taken.
+ *
+ * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
+ * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
+ */
+#include "hazptr.h"
+
+#include "rcu/rcu.h"
+#include "shazptr.h"
+
+#include <errno.h>
+#include <string.h>
+
+#if defined(QUIESCE_SIM)
+#define MAX_LINES 4u
+#else
+#define MAX_LINES (1u << 17)
+#endif
+/* Used when not even address space can be reserved. */
+#define FALLBACK_LINES 16u
+static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+
+struct quiesce__lines quiesce__hazptr_lines;
+
+void quiesce__hazptr_init(void)
+{
+	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
+		quiesce__hazptr_lines = (struct quiesce__lines){ .first = fallback[0], .capacity = FALLBACK_LINES };
+	quiesce__hazptr_choose();
+}
+
+void quiesce__hazptr_choose(void)
+{
+	quiesce_shazptr_v1.hazptr = quiesce__light ? 0 : QUIESCE_HAZPTR_FULL;
+}
+
+/* ---- lines ---- */
+
+static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
+{
+	return (hazptr_t *)(line + k);
+}
+
+uintptr_t *quiesce__hazptr_take_line(uint64_t owner)
+{
+	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
+
+	/* Relaxed: as the last owner left it. */
+	if (!line || quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]))
+		return line;
+	quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+		quiesce_store_release(SH2, line + k, QUIESCE_HAZPTR_FREE);
+	return line;
+}
+
+/* The calling thread's own line; NULL: it has none and gets none, because it exits or there is no memory. */
+static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	struct platform_sigmask mask;
+	uintptr_t *line;
+
+	quiesce__reader_ensure(self, layout);
+	if (!self->reader)
+		return NULL;
+	platform_signals_block(&mask);
+	/* A handler may have settled, just before the signals were blocked. */
+	line = self->hazptr ? self->hazptr : quiesce__hazptr_take_line(quiesce__new_owner());
+	self->hazptr = line;
+	platform_signals_restore(&mask);
+	return line;
+}
+
+void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self)
+{
+	uintptr_t *line = self->hazptr, *spare = self->hazptr_spare;
+
+	self->hazptr = self->hazptr_spare = NULL;
+	if (line)
+		quiesce__leave_line(&quiesce__hazptr_lines, line);
+	if (spare)
+		quiesce__leave_line(&quiesce__hazptr_lines, spare);
+}
+
+/* ---- slots ---- */
+
+/* In a line that nobody else takes from. */
+static bool take_free(hazptr_t *slot)
+{
+	/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
+	if (quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE)
+		return false;
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
+	return true;
+}
+
+static hazptr_t *alloc_in_line(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		if (take_free(slot_at(line, k)))
+			return slot_at(line, k);
+	return NULL;
+}
+
+hazptr_t *quiesce_hazptr_alloc_detached(void)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	return quiesce__hazptr_pool_alloc();
+}
+
+hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line;
+	hazptr_t *slot;
+
+	if (ctx)
+		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
+	line = self->hazptr ? self->hazptr : assign_line(self, layout);
+	slot = line ? alloc_in_line(line) : NULL;
+	return slot ? slot : quiesce__hazptr_pool_alloc();
+}
+
+static void free_slot(hazptr_t *slot)
+{
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+}
+
+bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ret_slots[i] = hazptr_alloc(ctx);
+		if (ret_slots[i])
+			continue;
+		while (i--)
+			free_slot(ret_slots[i]);
+		return false;
+	}
+	return true;
+}
+
+/* ---- contexts ---- */
+
+static const hazptr_t *held_in(uintptr_t *line)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
+		if (quiesce_load_acquire(SH2, line + k) != QUIESCE_HAZPTR_FREE)
+			return slot_at(line, k);
+	return NULL;
+}
+
+/* A line with all of its slots free.  One where something is held that an earlier owner handed over
+ * goes to the pool. */
+static uintptr_t *take_empty_line(void)
+{
+	uintptr_t *line;
+
+	while ((line = quiesce__hazptr_take_line(QUIESCE_OWNER_CONTEXT | platform_tid())) && held_in(line))
+		quiesce__hazptr_pool_add(line);
+	return line;
+}
+
+int quiesce_init_hazptr_context(struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line = self->hazptr_spare;
+
+	if (line) {
+		self->hazptr_spare = NULL;
+	} else {
+		quiesce__init();
+		quiesce__fork_check();
+		quiesce__used();
+		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
+		line = take_empty_line();
+	}
+	ctx->slots = line ? slot_at(line, 0) : NULL;
+	return line ? 0 : -ENOMEM;
+}
+
+void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	const hazptr_t *held;
+	uintptr_t *line;
+
+	if (!ctx->slots)
+		return;
+	line = &ctx->slots->value;
+	ctx->slots = NULL;
+	held = held_in(line);
+	if (quiesce_unlikely(held != NULL)) {
+		/* The line stays the context's that is no more: nobody is let in, and the slots go on protecting. */
+		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
+				"cleanup_hazptr_context() at %p of a context with slot %p not freed (it protects %p)",
+				__builtin_return_address(0), (const void *)held, (void *)held->value);
+		return;
+	}
+	if (!self->hazptr_spare && self->reader) {
+		self->hazptr_spare = line;
+		/* Relaxed: the line is the thread's, and stays so. */
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | platform_tid());
+		return;
+	}
+	quiesce__leave_line(&quiesce__hazptr_lines, line);
+}
+
+/* ---- while somebody waits, or with full fences ---- */
+
+/* Wake the scan if it waits for @old, which @slot held; once for each tag.  (The tag may be gone, and the
+ * word beside the slot may come after it.) */
+static void answer(hazptr_t *slot, uintptr_t old)
+{
+	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
+
+	/* Relaxed: a tag that comes late is answered at the next call; and what the scan makes of
+	 * a word that is lost is a tag of old, which waits for no less. */
+	if (old > QUIESCE_SLOT_TAG || quiesce_load_relaxed(tagged)) {
+		quiesce_store_relaxed(tagged, 0); /* Relaxed: as above. */
+		quiesce__shazptr_notify();
+	}
+}
+
+static void attend(hazptr_t *slot, uintptr_t old)
+{
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
+
+	if (asked & QUIESCE_SLOTS_WAIT)
+		answer(slot, old);
+	if (asked & QUIESCE_SLOTS_YIELD)
+		quiesce__yield(&quiesce__slots_yield);
+}
+
+void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
+{
+	uintptr_t old;
+
+	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
+	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
+		/* HP1: full, pairs with HP1 in quiesce__hazards_begin() */
+		(void)quiesce_xchg(HP1, &slot->value, value);
+		return;
+	}
+	/* Relaxed: the caller's own.  If the old protection is still there its waiter is completed after it has gone. */
+	old = quiesce_load_relaxed(&slot->value);
+	if (!old)
+		attend(slot, 0);
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	quiesce_store_release(SH2, &slot->value, value);
+	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
+	quiesce_fence_mode(HP1);
+	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
+		answer(slot, old);
+}
+
+void quiesce__hazptr_free_slow(hazptr_t *slot)
+{
+	uintptr_t old = quiesce_load_relaxed(&slot->value); /* Relaxed: the caller's own, and its tag. */
+
+	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+	attend(slot, old);
+}
+
+void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ret_ptrs[i] = quiesce_load_relaxed(where[i]); /* Relaxed: only the second load is used. */
+		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
+	}
+	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
+	quiesce_fence_mode(HP1);
+	for (size_t i = 0; i < nr; i++) {
+		/* SH3: acquire, pairs with the caller */
+		void *again = quiesce_load_acquire(SH3, where[i]);
+
+		if ((uintptr_t)again != (uintptr_t)ret_ptrs[i])
+			again = quiesce__hazptr_protect(slots[i], where[i], 0);
+		ret_ptrs[i] = again;
+	}
+}
+
+/* ---- fork ---- */
+
+/* I3.  Relaxed throughout: the child has one thread. */
+static void end_protections(uintptr_t *line)
+{
+	bool taken = false;
+
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		if (quiesce_load_relaxed(line + k) != QUIESCE_HAZPTR_FREE) {
+			quiesce_store_relaxed(line + k, (uintptr_t)0);
+			taken = true;
+		}
+	if (quiesce_load_relaxed(quiesce__line_owner(line)) & QUIESCE_OWNER_CONTEXT)
+		return;
+	if (taken)
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT);
+	else
+		quiesce__leave_line(&quiesce__hazptr_lines, line);
+}
+
+/* Before the registry learns the thread's new number.  Relaxed throughout: as above. */
+void quiesce__hazptr_fork_child(void)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uint32_t nr = quiesce_load_relaxed(&lines->nr);
+	uint32_t parent = self->reader ? quiesce_load_relaxed(&self->reader->tid) : 0;
+
+	quiesce__hazptr_choose(); /* the parent's requests are not ours */
+	for (uint32_t i = 0; i < nr; i++) {
+		uintptr_t *line = quiesce__line(lines, i);
+		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner);
+
+		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || quiesce__owner_is_all(found))
+			continue;
+		if (line == self->hazptr)
+			quiesce_store_relaxed(owner, quiesce__new_owner());
+		else if ((found & QUIESCE_OWNER_CONTEXT) && parent && (uint32_t)found == parent)
+			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | platform_tid());
+		else
+			end_protections(line);
+	}
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_barrier.c - waiting until what was retired has been reclaimed.
+ *
+ *   under the sweeper's lock: gather everything, look, run what nobody protects; take the rest along, and a number
+ *   without it: wait for who protects the first, run it, look again; then wait for barriers of lower numbers
+ *
+ * I1. Each object that was retired before is run by this thread, or by a sweep or an owner whose lock it has
+ *     waited for, or is in the list of a barrier with a lower number.
+ * I2. Nobody holds a lock while it waits for a reader, so one that stays delays who waits for it, and no sweeps.
+ * I3. A wait for an address proves that its object may be reclaimed, also where wildcards never end.
+ */
+#include "hazptr_retired.h"
+
+#define POLL_NS 1000000u
+
+/* Take along what is protected; under the sweeper's lock. */
+static void begin(struct quiesce__barrier *b)
+{
+	b->by = quiesce__self();
+	quiesce__lock(&quiesce__sweep.lock);
+	b->number = ++quiesce__sweep.nr_barriers;
+	b->list = quiesce__sweep.kept;
+	quiesce__sweep.kept = NULL;
+	b->next = quiesce__sweep.barriers;
+	quiesce__sweep.barriers = b;
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+static void end(struct quiesce__barrier *b)
+{
+	struct quiesce__barrier **at = &quiesce__sweep.barriers;
+	bool others;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	others = quiesce__sweep.barriers != NULL;
+	/* Relaxed: under the lock. */
+	quiesce_store_relaxed(&quiesce__sweep.barriers_gone, quiesce_load_relaxed(&quiesce__sweep.barriers_gone) + 1);
+	quiesce__unlock(&quiesce__sweep.lock);
+	if (others)
+		platform_futex_wake(&quiesce__sweep.barriers_gone, INT32_MAX);
+}
+
+static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t nr)
+{
+	quiesce__gate_enter(&b->running);
+	quiesce__hazptr_run_list(list, nr);
+	quiesce__gate_leave(&b->running);
+}
+
+/* The wait was misuse, and was told of. */
+static void give_back(struct quiesce__barrier *b)
+{
+	quiesce__gate_enter(&b->running);
+	quiesce__hazptr_push_list(&quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left, b->list);
+	b->list = NULL;
+	quiesce__gate_leave(&b->running);
+}
+
+static void run_as_they_get_free(struct quiesce__barrier *b)
+{
+	while (b->list) {
+		struct quiesce__reclaim parts;
+
+		if (!quiesce__hazptr_wait_for(b->list)) {
+			give_back(b);
+			return;
+		}
+		run(b, &b->list, 1); /* I3 */
+		if (!b->list)
+			break;
+		quiesce__gate_enter(&b->running);
+		quiesce__hazptr_part(b->list, &parts);
+		b->list = parts.kept;
+		b->ready = parts.ready;
+		quiesce__gate_leave(&b->running);
+		while (b->ready)
+			run(b, &b->ready, QUIESCE_SWEEP_CHUNK);
+	}
+}
+
+static void wait_for_earlier(uint64_t number)
+{
+	for (;;) {
+		const struct quiesce__barrier *b;
+		uint32_t gone;
+
+		quiesce__lock(&quiesce__sweep.lock);
+		gone = quiesce_load_relaxed(&quiesce__sweep.barriers_gone); /* Relaxed: under the lock. */
+		for (b = quiesce__sweep.barriers; b && b->number >= number; b = b->next)
+			;
+		quiesce__unlock(&quiesce__sweep.lock);
+		if (!b)
+			return;
+		platform_futex_wait(&quiesce__sweep.barriers_gone, gone, PLATFORM_FOREVER);
+	}
+}
+
+/* Everything that was retired before is looked at, and run if nobody protects it.  False at @deadline. */
+static bool sweep_all(uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	bool gathered;
+
+	quiesce__sweep_new_turn();
+	gathered = quiesce__sweep_visit(true, deadline);
+	quiesce__sweep_gather(); /* then: owners may have handed over what was in their queues */
+	while (quiesce__sweep_look() || s->ready)
+		quiesce__sweep_run(PLATFORM_FOREVER);
+	return gathered;
+}
+
+static void barrier(void)
+{
+	struct quiesce__barrier b = { .number = 0 };
+
+	quiesce__sweep_begin(0);
+	sweep_all(0);
+	begin(&b);
+	quiesce__sweep_end();
+	run_as_they_get_free(&b);
+	wait_for_earlier(b.number);
+	end(&b);
+}
+
+static bool any_barriers(void)
+{
+	bool any;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	any = quiesce__sweep.barriers != NULL;
+	quiesce__unlock(&quiesce__sweep.lock);
+	return any;
+}
+
+/* One sweep of everything, also of what callbacks retire.  True: nothing is left; false at @deadline, too. */
+static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
+{
+	bool done;
+
+	*ret_ran = 0;
+	if (!quiesce__sweep_begin(deadline))
+		return false;
+	*ret_ran = quiesce__sweep.ran;
+	done = sweep_all(deadline) && !quiesce__sweep.kept;
+	*ret_ran = quiesce__sweep.ran - *ret_ran;
+	quiesce__sweep_end();
+	return done && !any_barriers();
+}
+
+/* For a wait that ends. */
+static bool poll_until(uint64_t deadline)
+{
+	for (;;) {
+		uint32_t never = 0;
+		uint64_t ran;
+
+		if (sweep_once(deadline, &ran))
+			return true;
+		if (platform_now_ns() >= deadline)
+			return false;
+		if (!ran)
+			platform_futex_wait(&never, 0, POLL_NS);
+	}
+}
+
+/* Objects may have come while their queue was drained. */
+static void schedule_if_left(void)
+{
+	if (quiesce__hazptr_left())
+		quiesce__sweep_schedule(QUIESCE_SWEEPS_LATER);
+}
+
+bool quiesce__hazptr_barrier_until(uint64_t deadline)
+{
+	bool done = true;
+
+	if (deadline)
+		done = poll_until(deadline);
+	else
+		barrier();
+	schedule_if_left();
+	return done;
+}
+
+static bool barrier_is_misuse(const char *call)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
+		return false;
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s() inside a callback would wait for itself", call);
+	return true;
+}
+
+void quiesce_hazptr_barrier(void)
+{
+	if (!barrier_is_misuse("hazptr_barrier"))
+		quiesce__hazptr_barrier_until(0);
+}
+
+bool quiesce_hazptr_try_barrier(void)
+{
+	uint64_t ran;
+	bool done;
+
+	if (barrier_is_misuse("hazptr_try_barrier"))
+		return false;
+	done = sweep_once(0, &ran);
+	schedule_if_left();
+	return done;
+}
+
+/* Under the list's lock: the lists of barriers that are the parent's are left behind.  In a forked child. */
+void quiesce__barriers_fork_child(void)
+{
+	struct quiesce__barrier **at = &quiesce__sweep.barriers, *b;
+
+	while ((b = *at)) {
+		if (b->by == quiesce__self()) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		quiesce__sweep.run += b->running; /* and was not paused: it is in a callback */
+		quiesce__sweep_add(&quiesce__sweep.fresh, b->list);
+		quiesce__sweep_add(&quiesce__sweep.fresh, b->ready);
+	}
+}

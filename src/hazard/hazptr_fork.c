@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_fork.c - retired objects in the child of a fork; and how many there are.
+ *
+ * I1. In the child no queue is listed but those that are not empty, nothing is scheduled, and each queue has the limit
+ *     0: so whoever retires next has everything swept.
+ */
+#include "hazptr_retired.h"
+
+/* ---- statistics; relaxed throughout ---- */
+
+void quiesce__hazptr_stats(struct quiesce_stats *stats)
+{
+	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run);   /* Relaxed: as above. */
+	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: as above. */
+
+	quiesce__lock(&quiesce__sweep.lock);
+	run += quiesce__sweep.gone_run;
+	in += quiesce__sweep.gone_queued;
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
+		run += quiesce_load_relaxed(&r->run); /* Relaxed: first, so that no object is missed in the difference. */
+		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: as above. */
+		in += quiesce_load_relaxed(&r->queued); /* Relaxed: as above. */
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
+	stats->hazptr_retired = in;
+	stats->hazptr_reclaimed = run;
+}
+
+/* ---- fork ---- */
+
+bool quiesce__retired_paused(void)
+{
+	bool paused;
+
+	quiesce__lock(&quiesce__sweep.lock);
+	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+	paused = !quiesce_load_acquire(FK1, &quiesce__sweep.running);
+	for (struct quiesce__retired *r = quiesce__sweep.rings; r && paused; r = r->next)
+		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+		paused = !quiesce_load_acquire(FK1, &r->running);
+	for (struct quiesce__barrier *b = quiesce__sweep.barriers; b && paused; b = b->next)
+		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+		paused = !quiesce_load_acquire(FK1, &b->running);
+	quiesce__unlock(&quiesce__sweep.lock);
+	return paused;
+}
+
+void quiesce__retired_fork_prepare(void)
+{
+	quiesce__lock(&quiesce__sweep.lock);
+}
+
+void quiesce__retired_fork_parent(void)
+{
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+/* Its owner has gone, and what it was running counts as done. */
+static void orphan(struct quiesce__retired *r)
+{
+	quiesce__lock_reset(&r->lock, false);
+	r->running = r->consuming = 0;
+	r->run = r->taken - r->again - r->swept; /* with what was running */
+	r->owner_gone = 1;
+	r->next_orphan = quiesce__sweep.orphans;
+	quiesce__sweep.orphans = r;
+}
+
+static void settle(struct quiesce__retired *r, const struct quiesce_tls_v1 *self)
+{
+	if (r != self->retired)
+		orphan(r);
+	else if (!r->consuming)
+		quiesce__lock_reset(&r->lock, false); /* a sweeper held it */
+	r->visited = false;
+	r->limit = 0;
+	r->listed = quiesce__retired_waiting(r) != 0;
+	if (!r->listed)
+		return;
+	r->next_listed = quiesce__sweep.visits;
+	quiesce__sweep.visits = r;
+}
+
+/* What others were about to run is left behind; what they were running counts as done. */
+void quiesce__retired_fork_child(void)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	quiesce__lock_reset(&s->lock, false);
+	quiesce__lock_reset(&s->sweeping, s->sweeper == quiesce__self());
+	if (s->sweeper != quiesce__self()) {
+		s->sweeper = NULL;
+		s->run += s->running; /* and was not paused: it is in a callback */
+		s->running = 0;
+	}
+	s->wanted = s->scheduled = 0;
+	quiesce__barriers_fork_child();
+	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
+		s->shard[i].listed = NULL;
+	s->visits = s->visited = s->orphans = NULL;
+	for (struct quiesce__retired *r = s->rings; r; r = r->next)
+		settle(r, quiesce__self());
+	s->keeps = s->fresh || s->ready || s->kept || s->came_back || s->visits;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_helper.c - the helper thread sweeps: when, and for how long.
+ *
+ * I1. The helper's step says when the next comes, then looks once more whether anything was left; who leaves something
+ *     looks, after that, whether a step comes soon enough, and else starts one.
+ * I2. A turn takes what others have handed over, and goes on with what its callbacks retire, for a bounded time: other
+ *     jobs of the helper come in between.  What comes back in a turn waits for the next one, after a pause.
+ * I3. Queues are visited now and then, not when something is handed over.
+ *
+ * HP5  something left, then is a sweep scheduled | said when the next comes, then is anything left
+ */
+#include "hazptr_retired.h"
+
+#define SWEEP_NS 100000000u
+#define SWEEP_MAX_NS 1600000000u
+#define PAUSE_NS 1000000u      /* of objects that retire themselves again; of who finds another at it */
+#define MAKE_WAY_NS 100000u
+#define TURN_NS 2000000u
+#define AT_ONCE_NS 1u
+
+static uint64_t step(struct quiesce__job *job);
+
+static struct quiesce__job sweep_job = { .step = step, .own_gate = true };
+/* Of the step. */
+static uint64_t visit_at, visit_ns; /* 0: nothing to visit */
+
+/* ---- whoever leaves something ---- */
+
+void quiesce__sweep_schedule(enum quiesce__sweeps when)
+{
+	uint32_t found;
+
+	/* HP5: pairs with HP5 in rest() */
+	quiesce_fence_full(HP5);
+	found = quiesce_load_relaxed(&quiesce__sweep.scheduled); /* Relaxed: HP5. */
+	while (found < when)
+		/* HP5: full, pairs with HP5 in rest() */
+		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
+			if (!quiesce__job_start(&sweep_job))
+				/* Relaxed: who comes next tries again; too low does no harm. */
+				quiesce_store_relaxed(&quiesce__sweep.scheduled, QUIESCE_SWEEPS_NEVER);
+			return;
+		}
+}
+
+/* ---- the helper ---- */
+
+static void say(enum quiesce__sweeps when)
+{
+	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a look at everything. */
+}
+
+/* Until nothing is left, or for TURN_NS; the first time with visits, if it is time.  True: there is more. */
+static bool turn(uint64_t now, bool visits)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	uint64_t end = now + TURN_NS;
+	bool some = true;
+
+	quiesce__sweep_new_turn();
+	if (visits) {
+		quiesce__sweep_visit(false, 0);
+		quiesce__sweep_look();
+	}
+	while (quiesce__sweep_run(end) && some && platform_now_ns() < end) {
+		quiesce__sweep_gather();
+		some = quiesce__sweep_look();
+	}
+	return s->ready || s->fresh || some;
+}
+
+/* Whatever is protected for long is looked at less often. */
+static void plan_visits(uint64_t now, bool visited, bool helped)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	if (!s->visits && !s->visited && !s->kept && !quiesce__sweep_any_listed()) {
+		visit_at = 0;
+		return;
+	}
+	if (visited)
+		visit_ns = helped || s->any_busy ? SWEEP_NS : visit_ns < SWEEP_MAX_NS ? 2 * visit_ns : visit_ns;
+	else if (!visit_at || quiesce__sweep_any_listed())
+		visit_ns = SWEEP_NS;
+	if (visited || !visit_at || visit_at > now + visit_ns)
+		visit_at = now + visit_ns;
+}
+
+/* Has anything been left that is not looked at within @ns?  By a barrier, too. */
+static bool anything_left(uint64_t ns)
+{
+	if (QUIESCE_MUTANT(hazptr_rest_unchecked))
+		return false;
+	return quiesce__sweep_any_left() || (ns > SWEEP_NS && quiesce__sweep_any_listed()) ||
+	       (ns == PLATFORM_FOREVER && quiesce_load_relaxed(&quiesce__sweep.keeps)); /* Relaxed: HP5. */
+}
+
+/* I1.  After @ns, for reasons of ours. */
+static uint64_t rest(uint64_t ns)
+{
+	say(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
+	/* HP5: pairs with HP5 in quiesce__sweep_schedule() */
+	quiesce_fence_full(HP5);
+	if (!anything_left(ns))
+		return ns;
+	say(QUIESCE_SWEEPS_SOON);
+	return AT_ONCE_NS;
+}
+
+static uint64_t sweep(void)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	uint64_t now = platform_now_ns(), ran = s->ran;
+	bool visits = visit_at && now >= visit_at, more, again;
+
+	more = turn(now, visits);
+	plan_visits(platform_now_ns(), visits, s->ran != ran);
+	again = s->came_back != NULL;
+	quiesce__sweep_end();
+	if (again)
+		return rest(PAUSE_NS);
+	if (more)
+		return AT_ONCE_NS;
+	now = platform_now_ns();
+	return rest(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
+}
+
+static uint64_t sweep_if_free(void)
+{
+	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a hint. */
+		return MAKE_WAY_NS;
+	if (!quiesce__sweep_try_begin())
+		return PAUSE_NS;
+	return sweep();
+}
+
+static uint64_t step(struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	(void)job;
+	say(QUIESCE_SWEEPS_SOON);
+	ns = sweep_if_free();
+	if (!quiesce__helper_running()) /* a step at a safe point: nobody comes by himself */
+		say(QUIESCE_SWEEPS_NEVER);
+	return ns;
+}

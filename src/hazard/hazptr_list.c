@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_list.c - retired objects in lists, linked by their heads: of who sweeps, and of cohorts.
+ *
+ * HP3  object pushed to a list | list taken
+ */
+#include "hazptr_retired.h"
+#include "shazptr.h"
+
+void quiesce__hazptr_push_chain(struct hazptr_head **list, struct hazptr_head *first, struct hazptr_head *last)
+{
+	struct hazptr_head *old = quiesce_load_relaxed(list); /* Relaxed: the exchange decides. */
+
+	do
+		last->next = old;
+	/* HP3: full, pairs with HP3 in quiesce__hazptr_take() */
+	while (!quiesce_cmpxchg(HP3, list, &old, first));
+}
+
+void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head)
+{
+	quiesce__hazptr_push_chain(list, head, head);
+}
+
+void quiesce__hazptr_push_list(struct hazptr_head **list, struct hazptr_head *heads)
+{
+	struct hazptr_head *last = heads;
+
+	if (!heads)
+		return;
+	while (last->next)
+		last = last->next;
+	quiesce__hazptr_push_chain(list, heads, last);
+}
+
+struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
+{
+	/* Relaxed: the exchange decides. */
+	if (!quiesce_load_relaxed(list) || QUIESCE_MUTANT(hazptr_list_lost))
+		return NULL;
+	/* HP3: full, pairs with HP3 in quiesce__hazptr_push_chain() */
+	return quiesce_xchg(HP3, list, NULL);
+}
+
+/* Move from @from to @to what @set has. */
+static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazards *set)
+{
+	struct hazptr_head *head;
+
+	while ((head = *from)) {
+		if (!quiesce__hazards_has(set, (uintptr_t)head) || QUIESCE_MUTANT(hazptr_no_look)) {
+			from = &head->next;
+			continue;
+		}
+		*from = head->next;
+		head->next = *to;
+		*to = head;
+	}
+}
+
+void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
+{
+	struct quiesce__retired *r = quiesce__self()->retired;
+	struct quiesce__hazards set;
+	bool many;
+
+	*ret_parts = (struct quiesce__reclaim){ .ready = list };
+	quiesce__hazards_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
+	many = quiesce__hazards_more(&set);
+	do
+		keep(&ret_parts->ready, &ret_parts->kept, &set);
+	while (quiesce__hazards_next(&set));
+	if (many && !r)
+		r = quiesce__retired_new(quiesce__self());
+	if (r)
+		quiesce__retired_fit_table(r, &set, many);
+}
+
+uint64_t quiesce__hazptr_count_pushed(void)
+{
+	return quiesce_fetch_add_relaxed(&quiesce__sweep.pushed, (uint64_t)1) + 1; /* Relaxed: a statistic. */
+}
+
+uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct hazptr_head *head;
+	uint32_t nested = self->state & QUIESCE_TLS_IN_HAZPTR; /* a callback that waits for a cohort */
+	uint64_t ran = 0;
+
+	self->state |= QUIESCE_TLS_IN_HAZPTR;
+	while (ran < nr && (head = *ready)) {
+		*ready = head->next;
+		__builtin_prefetch(head->next);
+		quiesce__hazptr_run(head);
+		ran++;
+		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+	}
+	self->state = (self->state & ~QUIESCE_TLS_IN_HAZPTR) | nested;
+	return ran;
+}
+
+bool quiesce__hazptr_wait_for(const struct hazptr_head *kept)
+{
+	/* Known in the debug build only; then the call reports it, and does not wait. */
+	bool mine = quiesce__shazptr_held_by_me((uintptr_t)kept);
+
+	if (!QUIESCE_MUTANT(hazptr_barrier_early))
+		quiesce_synchronize_shazptr(kept);
+	return !mine;
+}

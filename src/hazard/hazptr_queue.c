@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_queue.c - queues of retired objects: whose they are, and how who sweeps finds those that are not empty.
+ *
+ * I1. A queue is listed once: in the list of its shard, or of who sweeps.  That changes under the queue's lock.
+ * I2. The queue of a thread that has gone is an orphan, with what is in it, until another thread that retires adopts
+ *     it, or who sweeps finds it empty and not listed, and frees it.
+ *
+ * HP3  queue listed | list taken
+ */
+#include "hazptr_retired.h"
+
+static struct quiesce__retired *adopt(void)
+{
+	struct quiesce__retired *r;
+
+	if (!quiesce_load_relaxed(&quiesce__sweep.orphans)) /* Relaxed: a hint. */
+		return NULL;
+	quiesce__lock(&quiesce__sweep.lock);
+	r = quiesce__sweep.orphans;
+	if (r) {
+		quiesce_store_relaxed(&quiesce__sweep.orphans, r->next_orphan); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&r->owner_gone, 0); /* Relaxed: as above. */
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
+	return r;
+}
+
+static void add_ring(struct quiesce__retired *r)
+{
+	quiesce__lock(&quiesce__sweep.lock);
+	r->shard = quiesce__sweep.nr_made++ % QUIESCE_NR_SWEEP_SHARDS;
+	r->next = quiesce__sweep.rings;
+	if (r->next)
+		r->next->at = &r->next;
+	r->at = &quiesce__sweep.rings;
+	quiesce__sweep.rings = r;
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__retired *r;
+
+	if (!quiesce__may_have_queue(self))
+		return NULL;
+	r = adopt();
+	if (!r) {
+		r = platform_pages_get(sizeof *r);
+		if (!r)
+			return NULL;
+		r->batch = QUIESCE_HAZPTR_BATCH;
+		r->room = QUIESCE_RETIRED_SLOTS;
+		add_ring(r);
+	}
+	self->retired = r;
+	return r;
+}
+
+void quiesce__retired_list(struct quiesce__retired *r)
+{
+	struct quiesce__sweep_shard *shard = &quiesce__sweep.shard[r->shard];
+	struct quiesce__retired *old = quiesce_load_relaxed(&shard->listed); /* Relaxed: the exchange decides. */
+
+	r->listed = true;
+	do
+		r->next_listed = old;
+	/* HP3: full, pairs with HP3 in take_listed() */
+	while (!quiesce_cmpxchg(HP3, &shard->listed, &old, r));
+}
+
+struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list)
+{
+	uint64_t nr = quiesce__retired_waiting(r);
+
+	r->swept += nr;
+	if (nr && !QUIESCE_MUTANT(hazptr_drain_unmarked))
+		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: HP4's fence follows, before anybody relies on it. */
+	for (; nr; nr--) {
+		/* Relaxed: HP2, and the lock's. */
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken));
+		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
+
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
+		head->next = list;
+		list = head;
+	}
+	return list;
+}
+
+static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
+{
+	uint32_t size = r->table ? r->table_size : 2 * QUIESCE_HAZARDS_SMALL;
+
+	if (r->table)
+		platform_pages_put(r->table, r->table_size * sizeof *r->table);
+	size *= 4;
+	r->table = platform_pages_get(size * sizeof *r->table);
+	r->table_size = r->table_look = r->table ? size : 0;
+}
+
+/* A large table takes long to clear: use as much of it as the next look needs, if it finds as much as this one. */
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many)
+{
+	uint32_t wanted = 4 * set->nr;
+
+	if (many && r->table_look == r->table_size) {
+		grow_table(r);
+		return;
+	}
+	if (many)
+		wanted = r->table_size;
+	for (r->table_look = r->table_size; r->table_look / 2 >= wanted && r->table_look > 2 * QUIESCE_HAZARDS_SMALL;)
+		r->table_look /= 2;
+}
+
+/* What is in it is listed already, or who sweeps is about to list it. */
+void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__retired *r = self->retired;
+
+	if (!r)
+		return;
+	self->retired = NULL;
+	quiesce__lock(&quiesce__sweep.lock);
+	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
+	r->next_orphan = quiesce__sweep.orphans;
+	quiesce_store_relaxed(&quiesce__sweep.orphans, r); /* Relaxed: as above. */
+	quiesce__unlock(&quiesce__sweep.lock);
+}
+
+/* Under the list's lock. */
+static void remove_ring(struct quiesce__retired *r)
+{
+	*r->at = r->next;
+	if (r->next)
+		r->next->at = r->at;
+	quiesce__sweep.gone_queued += r->queued - r->again;
+	quiesce__sweep.gone_run += r->run;
+}
+
+void quiesce__retired_free_orphans(void)
+{
+	struct quiesce__retired **at = &quiesce__sweep.orphans, *r, *gone = NULL;
+
+	if (!quiesce_load_relaxed(at)) /* Relaxed: a hint. */
+		return;
+	quiesce__lock(&quiesce__sweep.lock);
+	while ((r = *at)) {
+		if (r->listed || r->visited || quiesce__retired_waiting(r)) {
+			at = &r->next_orphan;
+			continue;
+		}
+		quiesce_store_relaxed(at, r->next_orphan); /* Relaxed: under the lock. */
+		remove_ring(r);
+		r->next_orphan = gone;
+		gone = r;
+	}
+	quiesce__unlock(&quiesce__sweep.lock);
+	while ((r = gone)) {
+		gone = r->next_orphan;
+		if (r->table)
+			platform_pages_put(r->table, r->table_size * sizeof *r->table);
+		platform_pages_put(r, sizeof *r);
+	}
+}

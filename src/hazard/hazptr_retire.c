@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, as its owner sees it.
+ *
+ *   owner:   push to own queue -> at the limit: hand over what only the helper may run; of the rest, if there is a
+ *            batch: fence, look at all slots, run what nobody protects, push what somebody does again
+ *   sweeper: (the helper, or hazptr_barrier()) take what was handed over, drain queues whose owners do not come
+ *            back -> fence, look -> run what nobody protects, keep the rest
+ *
+ *        taken                    queued     limit     room
+ *          |                        |          |        |
+ *   ...    v                        v          v        v
+ *   [run ][ waiting                ][ free ... look here
+ *
+ * I1. What is reclaimed was queued before the fence that comes before the look.
+ * I2. @taken, @limit, @base and what lies between @taken and @queued belong to who holds the queue's lock; only the
+ *     owner pushes, and never at @room, which it sets under the lock.
+ * I3. An object is taken from its queue or list before its callback runs, and chunks of callbacks run
+ *     inside the gate (worker.c), so after a fork nothing runs twice.
+ * I4. A queue that is not empty is listed, or has a limit above what is queued only until who sweeps, and drains it,
+ *     has looked at it once more.  An empty one has the limit 0: its next object makes the owner list it.
+ * I5. Callbacks do not reclaim: what they retire is queued, or if there is no room pushed to a list.
+ * I6. The owner waits for nobody: where the lock is taken who sweeps has it, and looks again when it has let go;
+ *     where the fork gate is closed, or no room is left, the objects wait in the queue, or go to a list.
+ *
+ * HP2  object queued                                 | queue drained
+ * HP4  object queued, then limit read                | limit 0, fence, then queued read
+ * HP6  object queued, then the lock found taken      | the lock let go, fence, then queued read
+ */
+#include "hazptr_retired.h"
+
+#define CHUNK 64u            /* callbacks between two visits of the fork gate */
+#define PREFETCH 8u
+#define ROUNDS 16u
+#define FEW 8u               /* so many objects may be moved to the front of the array */
+#if defined(QUIESCE_SIM)
+#define BATCH_DEAR QUIESCE_HAZPTR_BATCH
+#else
+#define BATCH_DEAR (4 * QUIESCE_HAZPTR_BATCH) /* where a heavy fence interrupts others */
+#endif
+#define DEAR_NS 3000u        /* one that interrupts nobody takes less */
+
+static void push(struct quiesce__retired *r, uintptr_t item)
+{
+	uint64_t queued = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
+
+	quiesce_store_relaxed(quiesce__retired_entry(r, queued), item); /* Relaxed: HP2 publishes it. */
+	/* HP2: release, pairs with HP2 in quiesce__retired_waiting() */
+	quiesce_store_release(HP2, &r->queued, queued + 1);
+}
+
+static void push_again(struct quiesce__retired *r, uintptr_t item)
+{
+	push(r, item);
+	quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
+}
+
+/* ---- the owner reclaims ---- */
+
+/* One round of several: mark what is protected. */
+static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
+{
+	for (uint64_t i = r->taken; i != end; i++) {
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
+
+		if (quiesce__hazards_has(set, item & ~QUIESCE_RETIRED_BITS))
+			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: as above. */
+	}
+}
+
+/* The marks are those of one look. */
+static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
+{
+	for (uint64_t i = r->taken; i != end; i++) {
+		uintptr_t *entry = quiesce__retired_entry(r, i);
+
+		quiesce_store_relaxed(entry, quiesce_load_relaxed(entry) & ~QUIESCE_RETIRED_MARK); /* Relaxed: the lock's. */
+	}
+}
+
+static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazards *set)
+{
+	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
+	uintptr_t address = item & ~QUIESCE_RETIRED_BITS;
+
+	/* Relaxed: a hint. */
+	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
+	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
+	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazards_has(set, address)) && !QUIESCE_MUTANT(hazptr_no_look)) {
+		push_again(r, item & ~QUIESCE_RETIRED_MARK);
+	} else {
+		quiesce__hazptr_run((struct hazptr_head *)address);
+		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
+	}
+}
+
+/* Inside the gate already?  In a callback, unless it is one of a cohort. */
+static bool in_gate(const struct quiesce_tls_v1 *self)
+{
+	return (self->state & QUIESCE_TLS_CALLBACKS) && !(self->state & QUIESCE_TLS_UNGATED);
+}
+
+/* False: it is closed, which nobody waits for here. */
+static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	if (QUIESCE_MUTANT(hazptr_waits_for_gate) && !in_gate(self)) {
+		quiesce__gate_enter(&r->running);
+		return true;
+	}
+	return in_gate(self) || quiesce__gate_try_enter(&r->running);
+}
+
+static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	if (!in_gate(self))
+		quiesce__gate_leave(&r->running);
+}
+
+static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazards *set)
+{
+	r->consuming = 1;
+	self->state |= QUIESCE_TLS_IN_HAZPTR;
+	while (r->taken != stop)
+		run_one(r, r->taken, set);
+	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	r->consuming = 0;
+}
+
+/* False: a fork is being prepared, and the rest is for the next time. */
+static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
+{
+	while (r->taken != end) {
+		if (!enter_gate(self, r)) {
+			unmark(r, end);
+			return false;
+		}
+		run_chunk(self, r, end - r->taken < CHUNK ? end : r->taken + CHUNK, set);
+		leave_gate(self, r);
+	}
+	return true;
+}
+
+/* A heavy fence that interrupts others is to serve more objects. */
+static void adapt(struct quiesce__retired *r, uint32_t fence_ns)
+{
+	if (fence_ns > DEAR_NS && r->batch < BATCH_DEAR)
+		r->batch *= 2;
+	else if (fence_ns <= DEAR_NS && r->batch > QUIESCE_HAZPTR_BATCH)
+		r->batch /= 2;
+}
+
+/* Under the lock, by the owner, not in a callback.  All that is queued now may be run here. */
+static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
+	struct quiesce__hazards set;
+	bool many, done;
+
+	quiesce__hazards_begin(&set, r->table, r->table_look);
+	many = quiesce__hazards_more(&set);
+	while (quiesce__hazards_more(&set)) {
+		mark(r, end, &set);
+		quiesce__hazards_next(&set);
+	}
+	done = run_until(self, r, end, &set);
+	adapt(r, set.fence_ns);
+	quiesce__retired_fit_table(r, &set, many);
+	return done;
+}
+
+/* ---- the owner hands over ---- */
+
+static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, const struct quiesce__retired *r)
+{
+	return &quiesce__sweep.shard[r ? r->shard : quiesce__hash_address((uintptr_t)self) % QUIESCE_NR_SWEEP_SHARDS];
+}
+
+/* Is there anything that the owner may not run? */
+static bool any_for_helper(struct quiesce__retired *r)
+{
+	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
+
+	for (uint64_t i = r->taken; i != end; i++)
+		if (!(quiesce_load_relaxed(quiesce__retired_entry(r, i)) & QUIESCE_RETIRED_HERE)) /* Relaxed: the lock's. */
+			return true;
+	return false;
+}
+
+/* Push to the shard's list what the owner may not run, or @all there is.  Under the lock, inside the gate. */
+static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
+{
+	uint64_t end = quiesce_load_relaxed(&r->queued), nr = 0; /* Relaxed: the owner's own. */
+	struct hazptr_head *first = NULL, *last = NULL;
+
+	while (r->taken != end) {
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: the lock's. */
+		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
+
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
+		if ((item & QUIESCE_RETIRED_HERE) && !all) {
+			push_again(r, item);
+			continue;
+		}
+		head->next = first;
+		first = head;
+		last = last ? last : head;
+		nr++;
+	}
+	r->swept += nr;
+	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, nr); /* Relaxed: a statistic. */
+	quiesce__hazptr_push_chain(&shard_of(self, r)->left, first, last);
+}
+
+static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
+{
+	if (!enter_gate(self, r))
+		return false;
+	hand_over(self, r, all);
+	leave_gate(self, r);
+	return true;
+}
+
+/* ---- at the limit ---- */
+
+/* I2, I4: the next visit, when @target objects wait. */
+static void set_limit(struct quiesce__retired *r, uint64_t target)
+{
+	r->room = r->taken + QUIESCE_RETIRED_SLOTS;
+	if (target > QUIESCE_RETIRED_SLOTS - 1)
+		target = QUIESCE_RETIRED_SLOTS - 1;
+	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
+}
+
+/* A queue that is often empty uses the first page of its array and no more. */
+static void start_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	uint64_t nr = quiesce__retired_waiting(r);
+	uintptr_t item[FEW];
+
+	if (nr > FEW || r->base == r->taken || !enter_gate(self, r))
+		return;
+	for (uint64_t i = 0; i < nr; i++)
+		item[i] = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken + i)); /* Relaxed: the lock's. */
+	r->base = r->taken;
+	for (uint64_t i = 0; i < nr; i++)
+		quiesce_store_relaxed(quiesce__retired_entry(r, r->taken + i), item[i]); /* Relaxed: as above. */
+	leave_gate(self, r);
+}
+
+/* Until no batch is left, because callbacks may have retired another; but not for ever. */
+static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint64_t run = r->run, again = r->again;
+
+		if (!reclaim_own(self, r) || r->run == run || quiesce__retired_waiting(r) - (r->again - again) < r->batch ||
+		    any_for_helper(r))
+			return;
+	}
+}
+
+/* There is a batch, of either kind, or @large: fewer objects with as many bytes.  True: something was handed over. */
+static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool large)
+{
+	bool handed = any_for_helper(r);
+
+	if (handed && !try_hand_over(self, r, false))
+		return false;
+	if (quiesce__retired_waiting(r) >= (large ? 1 : r->batch))
+		reclaim_batches(self, r);
+	/* As many are protected, or callbacks retire them. */
+	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
+		handed |= try_hand_over(self, r, true);
+	return handed;
+}
+
+/* So many bytes are a batch, however few objects they are. */
+static inline bool is_large(const struct quiesce__retired *r)
+{
+	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
+}
+
+/* Holds the lock.  Returns whom to tell how soon. */
+static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	uint64_t target = r->batch;
+	bool handed = false, large = is_large(r);
+
+	r->bytes = 0;
+	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
+		target = QUIESCE_RETIRED_SLOTS; /* I5 */
+	} else if (quiesce__retired_waiting(r) >= target || large) {
+		handed = reclaim_or_hand_over(self, r, large);
+		target = quiesce__retired_waiting(r) + r->batch;
+	}
+	start_over(self, r);
+	set_limit(r, target);
+	if (quiesce__retired_waiting(r) && !r->listed)
+		quiesce__retired_list(r);
+	return handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
+}
+
+/* I6.  False: who has it looks at this queue once more. */
+static bool lock_own(struct quiesce__retired *r)
+{
+	if (quiesce__trylock(&r->lock))
+		return true;
+	/* HP6: pairs with HP6 in look_again() */
+	quiesce_fence_full(HP6);
+	return quiesce__trylock(&r->lock);
+}
+
+static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+{
+	enum quiesce__sweeps when;
+
+	if (r->consuming) { /* the lock is ours */
+		r->room = r->taken + QUIESCE_RETIRED_SLOTS;
+		quiesce_store_relaxed(&r->limit, r->room); /* Relaxed: the lock's. */
+		return;
+	}
+	if (!lock_own(r))
+		return;
+	when = visit(self, r);
+	quiesce__unlock(&r->lock);
+	quiesce__sweep_schedule(when); /* also where it is listed already: in a forked child nobody may have been told */
+}
+
+static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uintptr_t item, size_t bytes)
+{
+	r->bytes += bytes;
+	push(r, item);
+	/* HP4: pairs with HP4 in quiesce__hazards_begin() */
+	quiesce_fence_mode(HP4);
+	/* Relaxed: HP4. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)) || quiesce_unlikely(is_large(r)))
+		at_limit(self, r);
+}
+
+/* ---- the calls ---- */
+
+static inline bool full(const struct quiesce__retired *r)
+{
+	return quiesce_load_relaxed(&r->queued) >= r->room; /* Relaxed: the owner's own. */
+}
+
+/* The calling thread's queue with room for one more, or NULL. */
+static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
+
+	if (r && full(r))
+		at_limit(self, r);
+	return r && !full(r) ? r : NULL;
+}
+
+/* free() is no callback of the user's. */
+static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uintptr_t here)
+{
+	bool free = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX || QUIESCE_MUTANT(hazptr_runs_in_caller);
+
+	return free ? QUIESCE_RETIRED_HERE : here;
+}
+
+/* The first of a thread or of a forked child; no room; or wrong. */
+static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__retired *r;
+
+	if (!head || !func) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr() with a NULL %s", head ? "function" : "hazptr_head");
+		return;
+	}
+	quiesce__fork_check();
+	head->func = func;
+	r = queue_with_room(self);
+	if (r) {
+		queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
+		return;
+	}
+	quiesce__hazptr_count_pushed();
+	quiesce__hazptr_push(&shard_of(self, self->retired)->left, head);
+	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
+}
+
+static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__retired *r = self->retired;
+
+	/* Relaxed: as in quiesce__fork_check(). */
+	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || full(r))) {
+		call_slowly(head, func, bytes, here);
+		return;
+	}
+	head->func = func;
+	queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
+}
+
+void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	call(head, func, bytes, 0);
+}
+
+void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	call(head, func, bytes, QUIESCE_RETIRED_HERE);
+}

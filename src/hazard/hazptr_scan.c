@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_scan.c - gathering what is protected.
+ *
+ *   reader                               who reclaims
+ *   slot = address   (light fence)       unlink                            (whoever retired the object)
+ *   load the pointer again: same?        heavy fence                  HP1
+ *   ... use it ...                       look at every slot in use    SH2
+ *   slot = 0 or another  (release)       what no slot holds is reclaimed
+ *
+ * I1. Every object was retired before the fence, and every slot is looked at after it.
+ * I2. A set is made anew for each reclaim, so it has nothing that a slot held before.
+ * I3. An address that is copied to another slot is no protection of its own, so each slot is looked at once.
+ *
+ * HP1  slot set, then the pointer loaded again | unlinked, then slots read
+ */
+#include "hazptr_scan.h"
+
+#include <string.h>
+
+static void add(struct quiesce__hazards *set, uintptr_t address)
+{
+	uint32_t hash = quiesce__hash_address(address), i = hash & set->mask;
+
+	if (!set->nr)
+		memset(set->table, 0, ((size_t)set->mask + 1) * sizeof *set->table);
+	set->filter[hash >> 29] |= 1ull << (hash >> 23 & 63);
+	while (set->table[i] && set->table[i] != address)
+		i = (i + 1) & set->mask;
+	set->table[i] = address;
+	set->nr++;
+}
+
+static void look_at_slot(struct quiesce__hazards *set, const uintptr_t *slot)
+{
+	uintptr_t address = quiesce__slots_look(slot) & ~QUIESCE_SLOT_TAG;
+
+	if (quiesce_likely(!address))
+		return;
+	if (quiesce_unlikely(address == (uintptr_t)SHAZPTR_WILDCARD))
+		set->everything = true;
+	else
+		add(set, address);
+}
+
+/* From slot @set->slot on; false: the table is full. */
+static bool look_at_group(struct quiesce__hazards *set, const uintptr_t *group, uint32_t words)
+{
+	uint32_t used = quiesce__slots_used(group, words);
+
+	for (; set->slot < used; set->slot++) {
+		if (set->nr == set->room)
+			return false;
+		look_at_slot(set, group + set->slot);
+	}
+	set->slot = 0;
+	return true;
+}
+
+static uint32_t nr_groups(const struct quiesce__hazards *set)
+{
+	uint32_t nr = set->range[set->in].nr;
+
+	return QUIESCE_MUTANT(hazards_skip_last_line) && nr ? nr - 1 : nr;
+}
+
+static void look(struct quiesce__hazards *set)
+{
+	memset(set->filter, 0, sizeof set->filter);
+	set->nr = 0;
+	for (; set->in < QUIESCE_NR_RANGES; set->in++, set->group = 0)
+		for (; set->group < nr_groups(set); set->group++) {
+			uint32_t words = set->range[set->in].words;
+
+			if (!look_at_group(set, set->range[set->in].first + (size_t)set->group * 2 * words, words))
+				return;
+		}
+}
+
+void quiesce__hazards_begin(struct quiesce__hazards *set, uintptr_t *table, uint32_t size)
+{
+	uint64_t begin = platform_now_ns();
+
+	set->table = table ? table : set->small;
+	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
+	set->room = (set->mask + 1) / 2;
+	set->in = set->group = set->slot = 0;
+	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
+	/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
+	/* SH8: pairs with SH8 in claim_fallback() */
+	/* HP4: pairs with HP4 in queue() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_set() and quiesce__hazptr_set_slow() */
+	quiesce_fence_heavy_shared(HP1);
+	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
+	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
+	quiesce__slots_ranges(set->range);
+	quiesce__count(hazptr_scans);
+	look(set);
+}
+
+bool quiesce__hazards_more(const struct quiesce__hazards *set)
+{
+	return set->in < QUIESCE_NR_RANGES;
+}
+
+bool quiesce__hazards_next(struct quiesce__hazards *set)
+{
+	if (!quiesce__hazards_more(set))
+		return false;
+	look(set);
+	return true;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_sweep.c - what is left: handed over, queued by threads that retire no more, or protected when it was looked at.
+ *
+ * I1. One sweeps at a time, and holds the lock while callbacks run: so who waits for that lock, and for the lock of
+ *     each queue that is listed, has waited for the callbacks that run now.
+ * I2. What was gathered is in @fresh, @ready, @kept or @came_back, and what was taken out counts as run: a fork waits
+ *     until it is so.
+ * I3. A queue that was drained is looked at once more after the fence of the look, and listed if it is not empty.
+ * I4. Only queues that are listed are visited.  A round without visits, for what callbacks retire, looks at the lists
+ *     of the shards, and at the queue of who sweeps.
+ *
+ * HP4  object queued, then limit read           | limit 0, fence, then queued read
+ * HP6  object queued, then the lock found taken | the lock let go, fence, then queued read
+ */
+#include "hazptr_retired.h"
+
+#include <string.h>
+
+#define POLL_NS 1000000u
+#if defined(QUIESCE_SIM)
+#define LOOK_MOST 4u
+#define NR_SEEN 4u
+#else
+#define LOOK_MOST 4096u /* objects of one look: so many stay in a cache until they are run */
+#define NR_SEEN 256u
+#endif
+
+struct quiesce__sweep quiesce__sweep;
+
+/* ---- one sweeps ---- */
+
+static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
+{
+	if (!deadline) {
+		quiesce__lock(lock);
+		return true;
+	}
+	while (!quiesce__trylock(lock)) {
+		uint32_t never = 0;
+
+		if (platform_now_ns() >= deadline)
+			return false;
+		platform_futex_wait(&never, 0, POLL_NS);
+	}
+	return true;
+}
+
+/* The helper makes way for who waits. */
+bool quiesce__sweep_begin(uint64_t deadline)
+{
+	bool locked;
+
+	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, 1u); /* Relaxed: a hint. */
+	locked = lock_until(&quiesce__sweep.sweeping, deadline);
+	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, (uint32_t)-1); /* Relaxed: as above. */
+	if (locked)
+		quiesce__sweep.sweeper = quiesce__self();
+	return locked;
+}
+
+bool quiesce__sweep_try_begin(void)
+{
+	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+		return false;
+	quiesce__sweep.sweeper = quiesce__self();
+	return true;
+}
+
+void quiesce__sweep_end(void)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	quiesce_store_relaxed(&s->keeps, s->fresh || s->ready || s->kept || s->came_back || s->visits || s->visited); /* Relaxed: a hint. */
+	s->sweeper = NULL;
+	quiesce__retired_free_orphans();
+	quiesce__unlock(&s->sweeping);
+}
+
+bool quiesce__sweep_any_left(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS && !any; i++)
+		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].left) != NULL; /* Relaxed: HP5 orders it, or a hint. */
+	return any;
+}
+
+bool quiesce__sweep_any_listed(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS && !any; i++)
+		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].listed) != NULL; /* Relaxed: as above. */
+	return any;
+}
+
+bool quiesce__hazptr_left(void)
+{
+	/* Relaxed: hints.  Who sweeps now has some, and may leave some. */
+	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.keeps) ||
+	       quiesce__sweep_any_left() || quiesce__sweep_any_listed();
+}
+
+void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
+{
+	struct hazptr_head *next;
+
+	if (!*to) {
+		*to = list;
+		return;
+	}
+	for (; list; list = next) {
+		next = list->next;
+		list->next = *to;
+		*to = list;
+	}
+}
+
+/* What was set aside is fresh again. */
+static void look_anew(struct hazptr_head **list)
+{
+	quiesce__gate_enter(&quiesce__sweep.running);
+	quiesce__sweep_add(&quiesce__sweep.fresh, *list);
+	*list = NULL;
+	quiesce__gate_leave(&quiesce__sweep.running);
+}
+
+/* ---- what callbacks retire again and again ---- */
+
+/* Addresses of what came through the queue of who sweeps, in this turn; a later one replaces an earlier one. */
+static uintptr_t seen[NR_SEEN];
+static bool any_seen;
+
+void quiesce__sweep_new_turn(void)
+{
+	if (any_seen)
+		memset(seen, 0, sizeof seen);
+	any_seen = false;
+	if (quiesce__sweep.came_back)
+		look_anew(&quiesce__sweep.came_back);
+}
+
+static bool seen_before(uintptr_t address)
+{
+	uintptr_t *entry = &seen[quiesce__hash_address(address) % NR_SEEN];
+	bool before = *entry == address;
+
+	*entry = address;
+	any_seen = true;
+	return before;
+}
+
+/* ---- gathering ---- */
+
+/* What callbacks of this very thread have retired. */
+static void gather_own(struct quiesce__retired *r)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	if (!r || !quiesce__retired_waiting(r) || !quiesce__trylock(&r->lock))
+		return;
+	quiesce__gate_enter(&s->running);
+	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: the owner's, too. */
+	while (quiesce__retired_waiting(r)) {
+		/* Relaxed: the lock's. */
+		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
+		struct hazptr_head *head = (struct hazptr_head *)address, **to = seen_before(address) ? &s->came_back : &s->fresh;
+
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: as above. */
+		r->swept++;
+		head->next = *to;
+		*to = head;
+	}
+	quiesce__gate_leave(&s->running);
+	quiesce__unlock(&r->lock);
+}
+
+void quiesce__sweep_gather(void)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	gather_own(quiesce__self()->retired);
+	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
+		if (!quiesce_load_relaxed(&s->shard[i].left)) /* Relaxed: whoever pushes tells the helper. */
+			continue;
+		quiesce__gate_enter(&s->running);
+		quiesce__sweep_add(&s->fresh, quiesce__hazptr_take(&s->shard[i].left));
+		quiesce__gate_leave(&s->running);
+	}
+}
+
+static void visit_later(struct quiesce__retired *r)
+{
+	r->next_listed = quiesce__sweep.visits;
+	quiesce__sweep.visits = r;
+}
+
+static void take_listed(void)
+{
+	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
+		struct quiesce__sweep_shard *shard = &quiesce__sweep.shard[i];
+		struct quiesce__retired *r, *next;
+
+		if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: whoever lists tells the helper. */
+			continue;
+		/* HP3: full, pairs with HP3 in quiesce__retired_list() */
+		for (r = quiesce_xchg(HP3, &shard->listed, NULL); r; r = next) {
+			next = r->next_listed;
+			visit_later(r);
+		}
+	}
+}
+
+/* Has its owner reclaimed since the last visit?  Then it is left alone. */
+static bool is_busy(struct quiesce__retired *r)
+{
+	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
+	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
+
+	r->taken_swept = taken;
+	quiesce__sweep.any_busy |= busy;
+	return busy;
+}
+
+static void drain(struct quiesce__retired *r)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	uint64_t taken = r->taken;
+
+	quiesce__gate_enter(&s->running);
+	quiesce__sweep_add(&s->fresh, quiesce__retired_drain(r, NULL));
+	quiesce__gate_leave(&s->running);
+	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, r->taken - taken); /* Relaxed: a statistic. */
+	r->taken_swept = r->taken;
+	r->listed = false;
+	if (r->visited)
+		return;
+	r->visited = true;
+	r->next_visited = s->visited;
+	s->visited = r;
+}
+
+/* What is waiting in @r; if @all, after its owner is through with its callbacks.  False at @deadline. */
+static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
+{
+	if (!all && (is_busy(r) || !quiesce__trylock(&r->lock))) {
+		visit_later(r);
+		return true;
+	}
+	if (all && !lock_until(&r->lock, deadline)) {
+		visit_later(r);
+		return false;
+	}
+	drain(r);
+	quiesce__unlock(&r->lock);
+	return true;
+}
+
+/* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it has the
+ * lock now it is about to list the queue, but has not yet: so it is looked at again. */
+static void look_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	r->visited = false;
+	if (!quiesce__retired_waiting(r))
+		return;
+	if (wait ? !lock_until(&r->lock, deadline) : !quiesce__trylock(&r->lock)) {
+		r->visited = true;
+		r->next_visited = s->visited;
+		s->visited = r;
+		return;
+	}
+	if (!r->listed) {
+		r->listed = true;
+		visit_later(r);
+	}
+	quiesce__unlock(&r->lock);
+}
+
+static void look_again(bool wait, uint64_t deadline)
+{
+	struct quiesce__retired *r = quiesce__sweep.visited, *next;
+
+	quiesce__sweep.visited = NULL;
+	if (!r || QUIESCE_MUTANT(hazptr_look_once))
+		return;
+	/* HP6: pairs with HP6 in lock_own() */
+	quiesce_fence_full(HP6);
+	for (; r; r = next) {
+		next = r->next_visited;
+		look_again_at(r, wait, deadline);
+	}
+}
+
+bool quiesce__sweep_visit(bool all, uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	struct quiesce__retired *r, *next;
+	bool visited = true;
+
+	if (s->kept)
+		look_anew(&s->kept);
+	s->any_busy = false;
+	look_again(all, deadline);
+	take_listed();
+	r = s->visits;
+	s->visits = NULL;
+	for (; r; r = next) {
+		next = r->next_listed;
+		visited = visit(r, all, visited ? deadline : 1) && visited;
+		quiesce__count(hazptr_queues_visited);
+	}
+	return visited;
+}
+
+/* ---- looking ---- */
+
+/* Some of what is fresh. */
+static struct hazptr_head *cut(void)
+{
+	struct hazptr_head *first = quiesce__sweep.fresh, *last = first;
+
+	for (uint32_t n = 1; last && n < LOOK_MOST; n++)
+		last = last->next;
+	quiesce__sweep.fresh = NULL;
+	if (last) {
+		quiesce__sweep.fresh = last->next;
+		last->next = NULL;
+	}
+	return first;
+}
+
+bool quiesce__sweep_look(void)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	struct quiesce__reclaim parts;
+	bool some = s->fresh != NULL;
+
+	if (some) {
+		quiesce__gate_enter(&s->running);
+		quiesce__hazptr_part(cut(), &parts);
+		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate sees no object twice */
+		quiesce__sweep_add(&s->ready, parts.ready);
+		quiesce__gate_leave(&s->running);
+	}
+	look_again(false, 0);
+	return some;
+}
+
+bool quiesce__sweep_run(uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+
+	if (s->ready)
+		quiesce__helper_runs_callbacks();
+	while (s->ready) {
+		quiesce__gate_enter(&s->running);
+		s->ran += quiesce__hazptr_run_list(&s->ready, QUIESCE_SWEEP_CHUNK);
+		quiesce__gate_leave(&s->running);
+		if (s->ready && platform_now_ns() >= deadline)
+			return false;
+	}
+	return true;
+}
+
+/* Is nothing in any queue, and is each owner outside of its callbacks?  By who sweeps. */
+static bool queues_done(void)
+{
+	bool done = true;
+
+	take_listed();
+	for (struct quiesce__retired *r = quiesce__sweep.visits; r && done; r = r->next_listed)
+		done = !quiesce__retired_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
+	return done;
+}
+
+bool quiesce__hazptr_all_done(uint64_t deadline)
+{
+	struct quiesce__sweep *s = &quiesce__sweep;
+	bool done;
+
+	if (!quiesce__sweep_begin(deadline))
+		return false;
+	done = queues_done() && !quiesce__sweep_any_left() && !s->visited && !s->kept && !s->fresh && !s->ready && !s->came_back;
+	quiesce__lock(&s->lock);
+	done = done && !s->barriers;
+	quiesce__unlock(&s->lock);
+	if (done) { /* and nothing to visit, either; unless something has come just now */
+		quiesce__sweep_visit(true, 1);
+		done = !quiesce__sweep_look();
+	}
+	quiesce__sweep_end();
+	if (done)
+		quiesce__helper_wake();
+	return done;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* shazptr.h - what the ground floor asks of simple hazard pointers. */
+#ifndef QUIESCE_SRC_SHAZPTR_H
+#define QUIESCE_SRC_SHAZPTR_H
+
+#include "runtime/wait_policy.h"
+#include "slots.h"
+
+#define QUIESCE_SCAN_BUCKETS 64u
+
+enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_COMPLETED };
+
+struct quiesce__waiter {
+	struct quiesce__waiter *next, *same; /* in the queue or the list; in the bucket */
+	uintptr_t address;
+	uint64_t epoch;       /* scan of its first look */
+	uint64_t start;
+	uint64_t fallback_until;  /* blocked by fallback guards before that many turns */
+	uint32_t state;
+	uint64_t fences;      /* those that began before it came */
+	bool fenced;          /* its heavy fence has been executed */
+	bool blocked;         /* in this look */
+	const uintptr_t *by;  /* the last slot that blocked; NULL: fallback guards */
+};
+
+#define QUIESCE_SCAN_WAKE_MOST 32u /* with one hold of the lock */
+
+/* Who sleeps, of those that have been completed. */
+struct quiesce__scan_completed {
+	uint32_t *asleep[QUIESCE_SCAN_WAKE_MOST];
+	uint32_t nr;
+};
+
+struct quiesce__scan {
+	struct quiesce__lock lock;
+	/* under the lock, written at least */
+	struct quiesce__waiter *queue;
+	bool leading;
+	bool asked;       /* holders of tags wake */
+	uint32_t idle;    /* futex: the thread has nothing to do */
+	struct quiesce__waiter *list;
+	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
+	uint64_t epoch;
+	uint64_t fences;      /* so many have begun, for those who came without */
+	uint64_t fallback_turns;
+	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
+	uint32_t nr_blocking; /* slots that blocked in this look */
+	uint32_t nr_done;
+	uint64_t looks;       /* so many were finished */
+	uint64_t oldest;      /* when who waits longest began to */
+
+	uint32_t asleep;  /* futex: the leader waits for a clear */
+	uint32_t running; /* futex: there is a thread */
+	uint32_t stop;
+	uint64_t due;     /* when the next look will be, as far as is known */
+
+	/* the leader's */
+	uint32_t nr_blocking_before, nr_done_before;
+	struct quiesce__wait_policy policy;
+	uint64_t force_not_before;
+};
+extern struct quiesce__scan quiesce__scan;
+
+/* Are two words the same address, whatever their tags? */
+static inline bool quiesce__same_address(uintptr_t a, uintptr_t b)
+{
+	return (a ^ b) << 1 == 0;
+}
+
+/* shazptr_scan.c, for whoever leads: one look at all slots for everybody; true if nobody is left waiting. */
+bool quiesce__scan_look(void);
+/* Look and sleep until nobody waits, or @me does not; or only look a few times. */
+void quiesce__scan_lead(const struct quiesce__waiter *me);
+void quiesce__scan_lead_for_a_while(void);
+/* Nobody waits any more. */
+void quiesce__scan_rest(void);
+/* For others: one look, unless somebody has looked since @looks; the next one is at @due. */
+void quiesce__scan_look_if_late(uint64_t looks, uint64_t due);
+void quiesce__scan_report_stall(uint64_t now);
+
+/* Tell @w, under the lock; it may be gone right after.  Then wake, without the lock. */
+void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_completed *completed);
+void quiesce__scan_wake(const struct quiesce__scan_completed *completed);
+
+/* A slot with a tag, or a fallback guard, has been cleared. */
+void quiesce__shazptr_notify(void);
+bool quiesce__shazptr_thread_running(void);
+/* Let the scan thread end once nobody waits; return then, or at @deadline. */
+void quiesce__shazptr_stop_thread(uint64_t deadline);
+void quiesce__shazptr_fork_prepare(void);
+void quiesce__shazptr_fork_parent(void);
+void quiesce__shazptr_fork_child(void);
+
+/* shazptr_debug.c: does the calling thread hold @address, as far as the debug build knows? */
+bool quiesce__shazptr_held_by_me(uintptr_t address);
+/* Append who holds @slot, since when and where acquired, if that is known. */
+void quiesce__shazptr_describe_owner(const uintptr_t *slot, uint64_t now, char *text, size_t size);
+void quiesce__shazptr_debug_fork_child(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* slot_groups.h - lines of hazard slots, owned by threads and contexts, or shared; never freed.
+ *
+ *   a line:  | 7 slots, how many were ever used | the scan's words, owner |
+ *
+ * The owner word says whose a line is.  What is still held in it when its owner goes stays held: the
+ * next owner finds those slots taken.  So a protection may outlive its thread.
+ */
+#ifndef QUIESCE_SLOT_GROUPS_H
+#define QUIESCE_SLOT_GROUPS_H
+
+#include "runtime/core.h"
+
+#define QUIESCE_LINE_WORDS 8u
+#define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
+#define QUIESCE_LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
+
+/* Owners: 0 none; a thread's number in the low half, below a count; or: */
+#define QUIESCE_OWNER_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
+/* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in hazptr_pool.c. */
+#define QUIESCE_OWNER_ALL ((uint64_t)3 << 62)
+
+struct quiesce__lines {
+	uintptr_t *first;
+	uint32_t capacity;
+	uint32_t nr;        /* lines that were ever owned; grows only */
+	uint32_t nr_free;   /* of them free, about */
+	uint32_t hint;      /* where to look for one first */
+	const void *commit; /* memory from here on is committed in steps as lines are added; NULL: it all is */
+};
+
+static inline uintptr_t *quiesce__line(const struct quiesce__lines *lines, size_t index)
+{
+	return lines->first + index * 2 * QUIESCE_LINE_WORDS;
+}
+
+/* Of the line that @word is in; a huge number if @word is none of theirs. */
+static inline size_t quiesce__line_index(const struct quiesce__lines *lines, const void *word)
+{
+	return (uintptr_t)((const char *)word - (const char *)lines->first) / QUIESCE_LINE_BYTES;
+}
+
+static inline uint64_t *quiesce__line_owner(uintptr_t *line)
+{
+	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
+}
+
+/* Reserve room for @max lines, fewer if need be, after @before bytes; nothing of it is in use.
+ * Returns where those bytes are; NULL: not even address space can be had. */
+void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max);
+/* Count @nr in, at least. */
+void quiesce__raise_to(uint32_t *count, uint32_t nr);
+/* Slot @k of a group of @words is about to be used. */
+void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k);
+/* A line below @limit that is free, for @owner; NULL: there is none, or no memory. */
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit);
+/* For the calling thread.  Thread numbers come again; owners do not. */
+uint64_t quiesce__new_owner(void);
+void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);
+/* The owner of the line that @slot is in; 0: none, or not in these lines. */
+uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot);
+
+static inline bool quiesce__owner_is_all(uint64_t owner)
+{
+	return (owner & QUIESCE_OWNER_ALL) == QUIESCE_OWNER_ALL;
+}
+
+static inline bool quiesce__owner_is_thread(uint64_t owner)
+{
+	return owner && !(owner & QUIESCE_OWNER_CONTEXT);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* slots.h - the array of hazard slots near CPUs and threads: who may claim which, and looking through them. */
+#ifndef QUIESCE_SLOTS_H
+#define QUIESCE_SLOTS_H
+
+#include <quiesce/hazptr.h>
+#include <quiesce/shazptr.h>
+
+#include "slot_groups.h"
+#include "runtime/readers.h"
+#include "runtime/yield.h"
+
+/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of fallback guards. */
+#define QUIESCE_SLOTS_YIELD 2ull
+#define QUIESCE_FALLBACK_SHIFT 8
+#define QUIESCE_FALLBACK_BITS 28
+
+/* A group of slots is as many words, of which the last one is a count; then the scan's words
+ * beside them, of which the last one is the owner. */
+#define QUIESCE_ID_WORDS (QUIESCE_BLOCK_WORDS / 2)
+
+struct quiesce__slots {
+	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
+	uint32_t ids_used; /* ids whose block was ever used: below this */
+	struct quiesce__lines lines; /* after the blocks of the ids */
+	uint32_t fallback_phase; /* which of the two counts new fallback guards take; written by the scan */
+};
+extern struct quiesce__slots quiesce__slots;
+extern struct quiesce__yield quiesce__slots_yield;
+/* What threads find that have no place yet: never empty. */
+extern uintptr_t quiesce__no_slot;
+
+/* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
+void quiesce__slots_init(void);
+void quiesce__slots_choose(void);
+void quiesce__slots_fork_child(void);
+/* The calling thread exits: it claims in no line of its own any more. */
+void quiesce__slots_thread_end(struct quiesce_tls_v1 *self);
+
+/* The groups that are in use: blocks of ids, lines, and lines of hazptr.h. */
+#define QUIESCE_NR_RANGES 3
+struct quiesce__slot_range {
+	uintptr_t *first;
+	uint32_t nr;
+	uint32_t words; /* of each group; the next one begins twice as many further */
+};
+void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
+/* How many lines a look at everything takes. */
+uint32_t quiesce__slots_lines(void);
+/* Fallback guards alive of count @index; they block everybody. */
+uint32_t quiesce__slots_fallback(uint32_t index);
+
+/* Where the groups are. */
+static inline uintptr_t *quiesce__block_of_id(size_t id)
+{
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+}
+
+/* How many slots of a group a look must take: those that were ever used. */
+static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)
+{
+	/* SH6: acquire, pairs with SH6 in quiesce__raise_used() */
+	return (uint32_t)quiesce_load_acquire(SH6, &group[words - 1]);
+}
+
+/* What @slot holds, tag included; everything that ended with an earlier clear is visible. */
+static inline uintptr_t quiesce__slots_look(const uintptr_t *slot)
+{
+	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
+	return quiesce_load_acquire(SH2, slot);
+}
+
+/* Describe @slot for a report. */
+void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size);
+
+#endif

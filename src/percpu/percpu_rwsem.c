@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_rwsem.c - the slow side: the queue, writers, and readers that meet them.
+ *
+ *   reader                                   writer
+ *   open? (acquire) entered + 1  -> inside   rcu_sync_enter(): not open, sequences anew      PW1
+ *   else entered + 1, full fence        PW1  block = 1, or queue until it is handed over
+ *   block == 0? (acquire)        -> inside   full fence                                      PW1
+ *   left + 1, queue                          sleep until entered == left              PC2, WQ1
+ *   ... inside ...                           ... inside ...
+ *   open? left + 1 (release)                 rcu_sync_exit()
+ *   else left + 1, full fence           WQ1  let the readers at the head of the queue in
+ *   wake who drains                          block = 0, or hand it to the next writer        PW3
+ *                                            ... and later, open (release)                   PW2
+ *
+ * A look whether it is open and the count after it are one sequence.
+ *
+ * I1. block is 1 exactly while a writer drains or is inside; it changes under the lock.
+ * I2. Whoever queues, or is taken from the queue, does so under the lock; the queue is empty while block is 0.
+ * I3. Readers are slow while anybody waits for the write side, or has it and has not finished: each writer enters
+ *     rcu_sync first.
+ * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
+ *     block is the writer's.  The waiter's memory is not touched after it was given; the lock's, by who gives to
+ *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.  A reader touches nothing of the lock after
+ *     it has counted as left, only the word where the writer sleeps, which is not the lock's.
+ * I5. The lock is open only while the state is idle: both change under the lock of rcu_sync.
+ *
+ * PW1  open read, then reader counted, in one step | not open, sequences begun anew, then counts read
+ *      reader counted, then block read | block set, then counts read
+ * PW2  what the last writer did, then open | open read, then inside
+ * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
+ * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
+ */
+#include <quiesce/percpu_rwsem.h>
+
+#include "runtime/held.h"
+#include "runtime/wait_policy.h"
+#include "percpu.h"
+#include "rcu_sync.h"
+#include "runtime/waitq.h"
+
+#include <errno.h>
+
+#define WORDS 2u
+#define STALL_LOOK_NS 100000000u /* while nobody wakes us */
+#define SPIN_PAUSES 4u
+#define BATCH 1024u /* locks that pay for one fence */
+enum { ENTERED, LEFT };
+
+enum { WAITING, GRANTED };
+
+struct quiesce__rwsem_waiter {
+	struct quiesce__rwsem_waiter *next;
+	uint32_t state;
+	bool writer;
+};
+
+static uint64_t deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now = platform_now_ns();
+
+	return timeout_ns < PLATFORM_FOREVER - now ? now + timeout_ns : PLATFORM_FOREVER;
+}
+
+/* How long to sleep now, at most @most. */
+static uint64_t until(uint64_t deadline, uint64_t most)
+{
+	uint64_t now = platform_now_ns();
+
+	if (deadline == PLATFORM_FOREVER)
+		return most;
+	return deadline <= now ? 0 : deadline - now < most ? deadline - now : most;
+}
+
+static uint64_t inside(const struct percpu_rw_semaphore *sem)
+{
+	return quiesce__percpu_inside(&sem->percpu, sem->shared, ENTERED, LEFT);
+}
+
+/* ---- the queue; under the lock ---- */
+
+static void enqueue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
+{
+	if (sem->first)
+		sem->last->next = w;
+	else
+		sem->first = w;
+	sem->last = w;
+}
+
+static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
+{
+	struct quiesce__rwsem_waiter **at = &sem->first, *before = NULL;
+
+	while (*at != w) {
+		before = *at;
+		at = &before->next;
+	}
+	*at = w->next;
+	if (sem->last == w)
+		sem->last = before;
+}
+
+static void give(struct quiesce__rwsem_waiter *w)
+{
+	/* PW3: release, pairs with PW3 in wait_in_queue() */
+	quiesce_store_release(PW3, &w->state, GRANTED);
+}
+
+/* Let the readers at the head of the queue in, all at once; true if there are any.  They may have left when the lock
+ * is let go of, but nobody can have freed it. */
+static bool let_readers_in(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *w, *next;
+	bool any = false;
+
+	for (w = sem->first; w && !w->writer; w = next) {
+		next = w->next;
+		if (!QUIESCE_MUTANT(rwsem_grant_uncounted))
+			quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+		give(w);
+		any = true;
+	}
+	sem->first = w;
+	if (any)
+		/* PW3: release, pairs with PW3 in wait_in_queue() */
+		quiesce_store_release(PW3, &sem->turn, sem->turn + 1);
+	return any;
+}
+
+/* The writer at the head of the queue is next: block is its; NULL: there is none, and block is nobody's. */
+static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *w = sem->first;
+
+	if (w)
+		sem->first = w->next;
+	else
+		/* PW3: release, pairs with PW3 in may_enter() */
+		quiesce_store_release(PW3, &sem->block, 0);
+	return w;
+}
+
+/* Sleep until the lock is ours; false: @deadline came first.  Readers sleep together, so that one
+ * call wakes them: who is woken at once takes the CPU from who wakes. */
+static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
+{
+	uint32_t *word = w->writer ? &w->state : &sem->turn;
+	bool granted;
+
+	for (;;) {
+		/* PW3: acquire, pairs with PW3 in let_readers_in() */
+		uint32_t seen = quiesce_load_acquire(PW3, word);
+		uint64_t ns;
+
+		/* PW3: acquire, pairs with PW3 in give() */
+		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
+			return true;
+		ns = until(deadline, PLATFORM_FOREVER);
+		if (ns) {
+			platform_futex_wait(word, seen, ns);
+			continue;
+		}
+		quiesce__lock(&sem->lock);
+		granted = true;
+		for (struct quiesce__rwsem_waiter *q = sem->first; q; q = q->next)
+			granted = granted && q != w;
+		if (!granted)
+			dequeue(sem, w);
+		quiesce__unlock(&sem->lock);
+		if (!granted)
+			return false;
+		deadline = PLATFORM_FOREVER; /* who took us from the queue gives, or has given */
+	}
+}
+
+/* ---- readers ---- */
+
+/* Whoever gets the lock when this reader is counted may free it at once: afterwards it is only an address. */
+static void leave(struct percpu_rw_semaphore *sem)
+{
+	uint32_t *word = quiesce__waitq_of(sem);
+
+	if (!quiesce__percpu_add(&sem->percpu, sem->shared, LEFT))
+		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
+		quiesce_fence_full(WQ1);
+	if (!QUIESCE_MUTANT(rwsem_wake_lost))
+		quiesce__waitq_wake(word);
+}
+
+/* The reader is counted.  Is it inside?  After a full fence. */
+static bool may_enter(const struct percpu_rw_semaphore *sem)
+{
+	if (rcu_sync_is_idle(&sem->rss))
+		return true;
+	/* PW3: acquire, pairs with PW3 in take_writer() */
+	return !quiesce_load_acquire(PW3, &sem->block);
+}
+
+static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__rwsem_waiter w = { .state = WAITING };
+
+	quiesce__lock(&sem->lock);
+	if (!sem->block) {
+		/* Who sets block next does it under the lock, and sees this. */
+		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
+		quiesce__unlock(&sem->lock);
+		return true;
+	}
+	enqueue(sem, &w);
+	quiesce__unlock(&sem->lock);
+	return wait_in_queue(sem, &w, deadline);
+}
+
+void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle)
+{
+	struct percpu_rw_semaphore *sem = (struct percpu_rw_semaphore *)(void *)((char *)rss - offsetof(struct percpu_rw_semaphore, rss));
+
+	/* PW2: release, pairs with PW2 in quiesce__percpu_down_read() and quiesce__percpu_down_read_trylock() */
+	quiesce_store_release(PW2, &sem->open, idle ? quiesce__percpu_open_word(&sem->percpu) : 0);
+}
+
+/* A lock that was not initialised by a call has no counters at first, and is open when somebody has seen to that.  In signal
+ * handlers too, so do not wait: another time is as good. */
+static QUIESCE_COLD void open_first(uint32_t layout, struct percpu_rw_semaphore *sem)
+{
+	quiesce__check_layout(layout);
+	if (quiesce__percpu_open(&sem->percpu, WORDS) || !quiesce__trylock(&sem->rss.lock))
+		return;
+	if (rcu_sync_is_idle(&sem->rss))
+		quiesce__rwsem_idle(&sem->rss, true);
+	quiesce__unlock(&sem->rss.lock);
+}
+
+/* Relaxed throughout: hints; who opens looks again. */
+static bool may_open(const struct percpu_rw_semaphore *sem)
+{
+	if (!quiesce_load_relaxed(&sem->percpu.base))
+		return true;
+	return quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
+	       quiesce__percpu_open_word(&sem->percpu);
+}
+
+bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	if (quiesce_unlikely(may_open(sem)))
+		open_first(layout, sem);
+	/* As inline code does it, where that does not know the thread's id. */
+	/* RS1: acquire, pairs with RS1 in set_state() */
+	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	    quiesce_count_unless(RS1, &sem->percpu, QUIESCE__ENTERED, &sem->rss.gp_state))
+		return true;
+	/* Relaxed: a hint; do not even count, which would keep the writer: its readers' sum might never be zero. */
+	if (quiesce_load_relaxed(&sem->block) && !QUIESCE_MUTANT(rwsem_timed_counts))
+		return deadline && queue_reader(sem, deadline);
+	if (!quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED))
+		/* PW1: full, pairs with PW1 in begin_write() */
+		quiesce_fence_full(PW1);
+	if (quiesce_likely(may_enter(sem)))
+		return true;
+	leave(sem);
+	return deadline && queue_reader(sem, deadline);
+}
+
+void quiesce__percpu_down_read_slow(uint32_t layout, struct percpu_rw_semaphore *sem)
+{
+	quiesce__percpu_down_read_until(layout, sem, PLATFORM_FOREVER);
+}
+
+bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	if (quiesce__percpu_down_read_trylock(sem))
+		return true;
+	return timeout_ns && quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, deadline_in(timeout_ns));
+}
+
+void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
+{
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	    quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state))
+		return;
+	leave(sem);
+}
+
+/* ---- writers ---- */
+
+static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quiesce__wait_policy *p)
+{
+	quiesce__say("a writer of percpu_rw_semaphore %p has waited %llu ms for %llu readers inside", (const void *)sem,
+		     (unsigned long long)((platform_now_ns() - p->start) / 1000000), (unsigned long long)inside(sem));
+}
+
+/* Most sections are short: look for a few microseconds before sleeping. */
+static bool drained_soon(const struct percpu_rw_semaphore *sem)
+{
+	uint64_t end = 0;
+
+	do {
+		if (!inside(sem))
+			return true;
+		if (!end)
+			end = platform_now_ns() + QUIESCE_SPIN_NS;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	} while (platform_now_ns() < end);
+	return false;
+}
+
+/* block is ours: sleep until the readers that got in before have left; false: @deadline came first. */
+static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__wait_policy p = { .start = 0 };
+	uint32_t *word = quiesce__waitq_of(sem);
+
+	if (QUIESCE_MUTANT(rwsem_no_drain) || drained_soon(sem))
+		return true;
+	p.start = platform_now_ns();
+	for (;;) {
+		uint64_t ns = until(deadline, STALL_LOOK_NS);
+		uint32_t value = quiesce__waitq_prepare(word);
+
+		/* Once is enough: readers that come, find us and go again may be in the next sum. */
+		if (!inside(sem))
+			return true;
+		if (!ns)
+			return false;
+		platform_futex_wait(word, value, ns);
+		if (quiesce__wait_policy_stalled(&p, platform_now_ns()))
+			say_stalled(sem, &p);
+	}
+}
+
+/* Block is ours from now on, true; or queue for it. */
+static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	struct quiesce__rwsem_waiter w = { .state = WAITING, .writer = true };
+	bool ours;
+
+	quiesce__lock(&sem->lock);
+	ours = !sem->block;
+	if (ours)
+		quiesce_store_relaxed(&sem->block, 1); /* Relaxed: the fence follows. */
+	else if (deadline)
+		enqueue(sem, &w);
+	quiesce__unlock(&sem->lock);
+	if (!ours && (!deadline || !wait_in_queue(sem, &w, deadline)))
+		return false;
+	/* PW1: full, pairs with PW1 in quiesce__percpu_down_read_until() */
+	quiesce_fence_full(PW1);
+	return true;
+}
+
+/* Out of rcu_sync first: the lock may be gone as soon as somebody else has it. */
+static void end_write(struct percpu_rw_semaphore *sem)
+{
+	struct quiesce__rwsem_waiter *writer;
+	bool readers;
+
+	if (!QUIESCE_MUTANT(rwsem_gate_early))
+		quiesce_rcu_sync_exit(&sem->rss);
+	quiesce__lock(&sem->lock);
+	readers = let_readers_in(sem);
+	writer = take_writer(sem);
+	quiesce__unlock(&sem->lock);
+	/* Wake-ups are of addresses only: the lock, and the waiters, may be gone. */
+	if (readers)
+		platform_futex_wake(&sem->turn, INT32_MAX);
+	if (writer) {
+		give(writer);
+		platform_futex_wake(&writer->state, 1);
+	}
+	if (QUIESCE_MUTANT(rwsem_gate_early))
+		quiesce_rcu_sync_exit(&sem->rss);
+}
+
+/* Readers are slow. */
+static bool write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	if (!begin_write(sem, deadline)) {
+		quiesce_rcu_sync_exit(&sem->rss);
+		return false;
+	}
+	if (!drain(sem, deadline)) {
+		if (QUIESCE_MUTANT(rwsem_keeps_block))
+			quiesce_rcu_sync_exit(&sem->rss);
+		else
+			end_write(sem);
+		return false;
+	}
+	quiesce_store_relaxed(&sem->owner, quiesce__self()); /* Relaxed: for questions. */
+	return true;
+}
+
+static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+{
+	/* Who does not want to wait does not make readers slow for nothing. */
+	if (!deadline && inside(sem))
+		return false;
+	quiesce_rcu_sync_enter(&sem->rss);
+	return write_until(sem, deadline);
+}
+
+void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
+{
+	down_write_until(sem, PLATFORM_FOREVER);
+}
+
+/* One fence for all whose readers are fast. */
+static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	bool first[BATCH];
+	struct percpu_rw_semaphore *any = NULL;
+
+	for (size_t i = 0; i < nr; i++) {
+		first[i] = quiesce__rcu_sync_enter_begin(&sems[i]->rss);
+		any = first[i] ? sems[i] : any;
+	}
+	if (any)
+		quiesce__rcu_sync_wait(&any->rss);
+	/* Before anything is waited for: others may wait for these. */
+	for (size_t i = 0; i < nr; i++)
+		if (first[i])
+			quiesce__rcu_sync_enter_end(&sems[i]->rss, true);
+	for (size_t i = 0; i < nr; i++)
+		if (!first[i])
+			quiesce__rcu_sync_enter_end(&sems[i]->rss, false);
+}
+
+void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	for (size_t i = 0; i < nr; i += BATCH)
+		make_slow(sems + i, nr - i < BATCH ? nr - i : BATCH);
+	for (size_t i = 0; i < nr; i++)
+		write_until(sems[i], PLATFORM_FOREVER);
+}
+
+bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	return down_write_until(sem, timeout_ns ? deadline_in(timeout_ns) : 0);
+}
+
+void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed: it does not change while we hold it. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->block))) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() of a lock that no writer holds");
+		return;
+	}
+	quiesce_store_relaxed(&sem->owner, NULL); /* Relaxed: for questions. */
+	end_write(sem);
+}
+
+/* ---- questions ---- */
+
+bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem)
+{
+	return inside(sem) != 0;
+}
+
+bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem)
+{
+	return quiesce_load_relaxed(&sem->block) != 0; /* Relaxed: a snapshot. */
+}
+
+bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed: only this thread writes its own name there. */
+	return quiesce_load_relaxed(&sem->owner) == (const void *)quiesce__self();
+}
+
+void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where)
+{
+	quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "percpu_rw_semaphore %p is not held for %s by this thread", (const void *)sem, where);
+}
+
+/* ---- begin and end ---- */
+
+int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem)
+{
+	int err;
+
+	quiesce__check_layout(layout);
+	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
+	err = quiesce__percpu_open(&sem->percpu, WORDS);
+	if (!err)
+		quiesce__rwsem_idle(&sem->rss, true);
+	return err;
+}
+
+void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (quiesce_unlikely(!quiesce__is_child("percpu_rwsem_after_fork_child()")))
+		return;
+	quiesce__percpu_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);
+	quiesce__lock_reset(&sem->lock, false);
+	sem->first = sem->last = NULL;
+	sem->rss = (struct rcu_sync){ .ops = &quiesce_rwsem_sync };
+	quiesce__rwsem_idle(&sem->rss, true);
+	/* Relaxed: nobody uses it yet. */
+	quiesce_store_relaxed(&sem->owner, NULL);
+	quiesce_store_relaxed(&sem->block, 0);
+}
+
+void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
+{
+	bool used;
+
+	quiesce__lock(&sem->lock);
+	used = sem->block || sem->rss.gp_count || inside(sem);
+	quiesce__unlock(&sem->lock);
+	if (quiesce_unlikely(used)) {
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem() of %p, which is held or waited for", (void *)sem);
+		return;
+	}
+	quiesce_rcu_sync_dtor(&sem->rss);
+	quiesce__percpu_close(&sem->percpu);
+	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
+}

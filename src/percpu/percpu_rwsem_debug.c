@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* percpu_rwsem_debug.c - the calls of programs that are built with QUIESCE_DEBUG. */
+#include <quiesce/percpu_rwsem.h>
+
+#include "runtime/core.h"
+#include "runtime/held.h"
+
+/* Would the wait end?  Told before it begins, because afterwards there is nobody to tell. */
+static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
+{
+	bool write = quiesce__held_by_me(sem, QUIESCE_HELD_WRITE);
+
+	if (write || quiesce__held_by_me(sem, QUIESCE_HELD_READ))
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s", call, (const void *)sem,
+				write ? "writing" : "reading");
+}
+
+void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
+{
+	check_not_held(sem, "percpu_down_read()");
+	quiesce__percpu_down_read(sem);
+	quiesce__held_add(sem, QUIESCE_HELD_READ);
+}
+
+bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	bool done = quiesce_percpu_down_read_timeout(sem, timeout_ns);
+
+	if (done)
+		quiesce__held_add(sem, QUIESCE_HELD_READ);
+	return done;
+}
+
+void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
+{
+	if (!percpu_is_read_locked(sem)) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() of %p, which nobody holds for reading", (void *)sem);
+		return;
+	}
+	quiesce__held_remove(sem, QUIESCE_HELD_READ);
+	quiesce__percpu_up_read(sem);
+}
+
+void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
+{
+	check_not_held(sem, "percpu_down_write()");
+	quiesce_percpu_down_write(sem);
+	quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+}
+
+void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		check_not_held(sems[i], "percpu_down_write_many()");
+	quiesce_percpu_down_write_many(sems, nr);
+	for (size_t i = 0; i < nr; i++)
+		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE);
+}
+
+bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+{
+	bool done = quiesce_percpu_down_write_timeout(sem, timeout_ns);
+
+	if (done)
+		quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+	return done;
+}
+
+void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
+{
+	quiesce__held_remove(sem, QUIESCE_HELD_WRITE);
+	quiesce_percpu_up_write(sem);
+}
+
+bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write)
+{
+	return quiesce__held_by_me(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ);
+}

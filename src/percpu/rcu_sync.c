@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_sync.c - the state machine; its table is in rcu_sync.h.
+ *
+ * I1. The state changes under the lock.
+ * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is under way: the one that the enter
+ *     calls itself, or the one that is queued.
+ * I3. Who holds a count and has got past ENTER keeps the state from IDLE: the callback looks at the count.
+ *
+ * RS1  what updaters did, then idle | idle seen, then the fast path; the grace period over, then PASSED | seen
+ *      by another enter
+ */
+#include <quiesce/rcu_sync.h>
+
+#include "runtime/core.h"
+#include "runtime/later.h"
+#include "percpu.h"
+#include "rcu_sync.h"
+
+/* ---- kinds ---- */
+
+static void rcu_wait(void *domain)
+{
+	(void)domain;
+	quiesce_synchronize_rcu();
+}
+
+static void rcu_wait_expedited(void *domain)
+{
+	(void)domain;
+	quiesce_synchronize_rcu_expedited();
+}
+
+static void rcu_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	(void)domain;
+	call_rcu(head, func);
+}
+
+static void rcu_wait_for_calls(void *domain, struct rcu_head *head)
+{
+	(void)domain, (void)head;
+	quiesce_rcu_barrier();
+}
+
+static void fence_wait(void *domain)
+{
+	(void)domain;
+	/* Those of percpu_rwsem.h look, in a sequence, whether the lock is open, and count. */
+	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
+		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
+		quiesce_fence_restart(PW1);
+	else
+		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
+		quiesce_fence_heavy_shared(PW1);
+}
+
+/* A reader that sees "idle" loads it with acquire: there is nothing to wait for, except a burst's end. */
+static void fence_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	(void)domain;
+	quiesce__later(head, func);
+}
+
+static void fence_barrier(void *domain, struct rcu_head *head)
+{
+	(void)domain;
+	quiesce__later_now(head);
+}
+
+const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls, NULL };
+const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls, NULL };
+const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier, NULL };
+/* Whose readers look at another word, in a sequence. */
+const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_barrier, quiesce__rwsem_idle };
+
+static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
+{
+	return rss->ops ? rss->ops : &quiesce_rcu_sync_rcu;
+}
+
+/* ---- the machine ---- */
+
+static void set_state(struct rcu_sync *rss, uint64_t state)
+{
+	bool was_idle = rss->gp_state == RCU_SYNC_IDLE, idle = state == RCU_SYNC_IDLE;
+	const struct rcu_sync_ops *ops = ops_of(rss);
+
+	/* RS1: release, pairs with RS1 in rcu_sync_is_idle() and wait_until_passed() */
+	quiesce_store_release(RS1, &rss->gp_state, state);
+	if (ops->idle && idle != was_idle)
+		ops->idle(rss, idle);
+}
+
+/* After a grace period. */
+static void quiesce__rcu_sync_func(struct rcu_head *head)
+{
+	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
+	const struct rcu_sync_ops *ops = ops_of(rss);
+	void *domain = rss->domain;
+	uint64_t state;
+
+	quiesce__lock(&rss->lock);
+	if (rss->gp_count && !QUIESCE_MUTANT(sync_count_ignored))
+		state = RCU_SYNC_PASSED;
+	else if (rss->gp_state == RCU_SYNC_REPLAY && !QUIESCE_MUTANT(sync_no_replay))
+		state = RCU_SYNC_EXIT;
+	else
+		state = RCU_SYNC_IDLE;
+	set_state(rss, state);
+	if (state == RCU_SYNC_PASSED)
+		/* RS1: release, pairs with RS1 in wait_until_passed() */
+		quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
+	quiesce__unlock(&rss->lock);
+	/* From here on, if it is idle, it may be gone. */
+	if (state == RCU_SYNC_PASSED)
+		platform_futex_wake(&rss->turn, INT32_MAX);
+	else if (state == RCU_SYNC_EXIT)
+		ops->call(domain, &rss->head, quiesce__rcu_sync_func);
+}
+
+/* If a thread that the child does not have held the lock, the child may only initialise it anew. */
+void quiesce__later_fork_child(struct rcu_head *head)
+{
+	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
+
+	if (!quiesce_load_relaxed(&rss->lock.word)) /* Relaxed: the child has one thread. */
+		set_state(rss, rss->gp_count ? RCU_SYNC_PASSED : RCU_SYNC_IDLE);
+}
+
+void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+{
+	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
+}
+
+/* Not before readers are slow, which they are in EXIT and REPLAY too. */
+static void wait_until_passed(struct rcu_sync *rss)
+{
+	for (;;) {
+		/* RS1: acquire, pairs with RS1 in quiesce__rcu_sync_func() */
+		uint32_t turn = quiesce_load_acquire(RS1, &rss->turn);
+
+		/* RS1: acquire, pairs with RS1 in set_state() */
+		if (quiesce_load_acquire(RS1, &rss->gp_state) != RCU_SYNC_ENTER)
+			return;
+		platform_futex_wait(&rss->turn, turn, PLATFORM_FOREVER);
+	}
+}
+
+bool quiesce__rcu_sync_enter_begin(struct rcu_sync *rss)
+{
+	uint64_t state;
+
+	quiesce__lock(&rss->lock);
+	state = rss->gp_state;
+	if (state == RCU_SYNC_IDLE)
+		set_state(rss, RCU_SYNC_ENTER);
+	quiesce_store_relaxed(&rss->gp_count, rss->gp_count + 1); /* Relaxed: under the lock. */
+	quiesce__unlock(&rss->lock);
+	return state == RCU_SYNC_IDLE;
+}
+
+void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first)
+{
+	if (first)
+		quiesce__rcu_sync_func(&rss->head);
+	else if (!QUIESCE_MUTANT(sync_no_wait))
+		wait_until_passed(rss);
+}
+
+void quiesce__rcu_sync_wait(struct rcu_sync *rss)
+{
+	ops_of(rss)->wait(rss->domain);
+}
+
+void quiesce_rcu_sync_enter(struct rcu_sync *rss)
+{
+	bool first;
+
+	quiesce__init();
+	quiesce__fork_check();
+	first = quiesce__rcu_sync_enter_begin(rss);
+	if (first)
+		quiesce__rcu_sync_wait(rss);
+	quiesce__rcu_sync_enter_end(rss, first);
+}
+
+void quiesce_rcu_sync_exit(struct rcu_sync *rss)
+{
+	bool unbalanced, queue = false;
+	uint32_t count;
+
+	quiesce__fork_check();
+	quiesce__lock(&rss->lock);
+	count = quiesce_load_relaxed(&rss->gp_count); /* Relaxed: under the lock. */
+	unbalanced = !count;
+	if (!unbalanced)
+		quiesce_store_relaxed(&rss->gp_count, count - 1); /* Relaxed: as above. */
+	if (count == 1) {
+		queue = rss->gp_state == RCU_SYNC_PASSED;
+		set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY);
+	}
+	quiesce__unlock(&rss->lock);
+	if (quiesce_unlikely(unbalanced))
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_sync_exit() without rcu_sync_enter()");
+	if (queue)
+		ops_of(rss)->call(rss->domain, &rss->head, quiesce__rcu_sync_func);
+}
+
+void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
+{
+	bool inside, idle;
+
+	quiesce__fork_check();
+	for (;;) {
+		quiesce__lock(&rss->lock);
+		inside = rss->gp_count != 0;
+		if (rss->gp_state == RCU_SYNC_REPLAY && !inside)
+			set_state(rss, RCU_SYNC_EXIT);
+		idle = rss->gp_state == RCU_SYNC_IDLE;
+		quiesce__unlock(&rss->lock);
+		if (idle)
+			return;
+		if (quiesce_unlikely(inside)) {
+			quiesce__misuse(QUIESCE_MISUSE_IN_USE, "rcu_sync_dtor() while an updater is between enter and exit");
+			return;
+		}
+		/* Once more if the callback was just queueing itself again. */
+		ops_of(rss)->barrier(rss->domain, &rss->head);
+	}
+}

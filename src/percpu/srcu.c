@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu.c - grace periods of a domain, and the slow halves of the reader's two calls.
+ *
+ *   reader                                updater
+ *   entered[idx]++     (light fence)      unlink                              (the caller)
+ *   ... section ...                       heavy fence                         SR1
+ *   left[idx]++        (release)          for both indexes, at some time each:
+ *                                            left summed, then entered: equal  (acquire, PC2)
+ *
+ * I1. An index that was seen empty after the fence has no section of before the fence, and never will.
+ *     Each needs to be seen empty once, in any order; who counts late only delays.  The fence is not repeated.
+ * I2. An index in use may never be empty.  So when the other one has been seen empty, sections are turned to that.
+ *     Only who read the index before and counts after it joins the old one then, once: it becomes empty.
+ * I3. One drives at a time (@driven): a caller that waits, and sleeps, or one that tries, and does not; the
+ *     state of a grace period that is not over outlives who began it.  The lock is never held over a fence or a sleep.
+ *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are completed, and go, under the lock.
+ * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
+ * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
+ *     before that, in the same restartable sequence, and the word on which who drives sleeps is
+ *     not the domain's: see waitq.h.
+ *     A request that comes between the look and the count is lost; so each sleep is timed.
+ * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
+ * I7. Sections that the child finds open may be of threads that it does not have.  Nobody can know until a grace period
+ *     is over (@inherited); until then quiesce_shutdown() does not wait for ever.
+ *
+ * SR1  reader counted, then its accesses          | unlinked, then counts read
+ * SR2  asked for the helper, then counts read     | left counted, then the helper woken
+ * WQ1  see waitq.h
+ * SR3  grace period over, then completed          | completed read, then the caller frees
+ * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
+ * SR5  the wait is over                           | the waiter returns
+ * SR6  a domain reinitialised after a fork        | used
+ * PC2  see percpu.c
+ */
+#include "srcu.h"
+
+#include "rcu/garbage.h"
+#include "runtime/wait_policy.h"
+#include "runtime/waitq.h"
+
+#define SPIN_PAUSES 8u
+#define FORCE_NORMAL_NS 50000u
+#define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
+
+/* Bits of attention. */
+#define ASK_WAKE 1ull  /* wake who waits for the domain */
+#define ASK_HELPER 2ull  /* let the helper look */
+#define ASK_YIELD 4ull /* give up the CPU */
+
+struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
+
+struct wait {
+	struct srcu_struct *ssp;
+	struct quiesce__srcu_update *u;
+	uint64_t inside; /* readers in the way, when asked last */
+	struct quiesce__wait_policy policy;
+};
+
+/* ---- readers, slow halves ---- */
+
+/* Let readers count by themselves, if they can.  Anybody may, at any time: a request that this takes back is made again. */
+static void open_domain(struct srcu_struct *ssp)
+{
+	uint64_t word = quiesce__percpu_open_word(&ssp->percpu);
+
+	if (!word)
+		return;
+	for (uint32_t i = 0; i < 2; i++)
+		/* Relaxed: I5, as a request that is missed. */
+		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->attention[i]))
+			quiesce_store_relaxed(&ssp->leave[i], word); /* Relaxed: who leaves has found the sets by entering. */
+	/* PC1: release, pairs with PC1 in srcu_read_lock() */
+	quiesce_store_release(PC1, &ssp->enter, word);
+}
+
+int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	/* Relaxed: hints; who opens looks again. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&ssp->percpu.base)) &&
+	    !quiesce_load_relaxed(&u->no_memory)) { /* Relaxed: a rate limit. */
+		quiesce__check_layout(layout);
+		if (quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
+			quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
+		else
+			open_domain(ssp);
+	}
+	if (!quiesce__percpu_add(&ssp->percpu, u->shared, (uint32_t)idx))
+		/* SR1: full, pairs with SR1 in begin() */
+		quiesce_fence_full(SR1);
+	return (int)idx;
+}
+
+/* @ssp is only an address here. */
+static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
+{
+	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
+		quiesce__waitq_wake(quiesce__waitq_of(ssp));
+	if (attention & ASK_HELPER)
+		quiesce__helper_wake();
+	if (attention & ASK_YIELD)
+		quiesce__yield(&quiesce__srcu_yield);
+}
+
+void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
+{
+	/* Relaxed: I5, a request that is missed costs a timed sleep. */
+	uint64_t attention = quiesce_load_relaxed(&ssp->attention[idx]);
+
+	if (!attention && quiesce__percpu_sequences()) {
+		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
+			open_domain(ssp);
+		/* As inline code does it, where that does not know the thread's id. */
+		/* PC2: release, pairs with PC2 in sum() */
+		if (quiesce_count_release_always(PC2, &ssp->percpu, 16 + 8 * idx))
+			return;
+	}
+	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx))
+		/* SR2: pairs with SR2 in look_after_asking() */
+		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
+		quiesce_fence_full(WQ1);
+	if (quiesce_unlikely(attention))
+		answer(ssp, attention);
+}
+
+void quiesce__srcu_wake_driver(const struct srcu_struct *ssp)
+{
+	answer(ssp, ASK_WAKE);
+}
+
+/* ---- domains ---- */
+
+uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
+{
+	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
+}
+
+void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+{
+	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
+
+	/* Relaxed throughout: I5; written by who drives, and readers look at the line all the time. */
+	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
+		quiesce_store_relaxed(&ssp->attention[idx], bits);
+	if (quiesce_load_relaxed(&ssp->leave[idx]) != leave)
+		quiesce_store_relaxed(&ssp->leave[idx], leave);
+}
+
+static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	uint64_t inside;
+
+	quiesce__lock_reset(&u->lock, false);
+	u->driven = u->fenced = false;
+	u->waiters = NULL;
+	u->number = u->completed;
+	u->alone.number = 0;
+	u->late.since = u->due = u->alone_until = 0;
+	/* Relaxed: hints. */
+	quiesce_store_relaxed(&u->expedite, 0);
+	quiesce_store_relaxed(&u->no_memory, 0);
+	u->seen = 0;
+	u->force_not_before = 0;
+	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
+	/* Relaxed: a hint. */
+	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside);
+	quiesce__srcu_ask_one(ssp, 0, 0);
+	quiesce__srcu_ask_one(ssp, 1, 0);
+	quiesce__srcu_callbacks_fork_child(u);
+}
+
+/* What @generation is in this process; never 0, which is that of a domain not yet used. */
+static uint32_t generation_now(void)
+{
+	return quiesce_load_relaxed(&quiesce__fork_generation) + 1; /* Relaxed: changes in a child with one thread. */
+}
+
+/* Of all domains: it is held once for each of them, in each process. */
+static struct quiesce__lock reinit_lock;
+
+QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_update *u)
+{
+	quiesce__lock(&reinit_lock);
+	if (quiesce_load_relaxed(&u->generation) != generation_now()) { /* Relaxed: under the lock. */
+		forget_parent(quiesce__srcu_domain(u), u);
+		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
+		quiesce_store_release(SR6, &u->generation, generation_now());
+	}
+	quiesce__unlock(&reinit_lock);
+}
+
+void quiesce__srcu_fork_reinit(void)
+{
+	quiesce__lock_reset(&reinit_lock, false);
+}
+
+struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	/* SR6: acquire, pairs with SR6 in quiesce__srcu_reinit() */
+	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now())) {
+		quiesce__srcu_reinit(u);
+		quiesce__srcu_schedule(u); /* who pushed may not have got so far as to list the job */
+	}
+	return u;
+}
+
+int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const char *name)
+{
+	int err;
+
+	quiesce__check_layout(layout);
+	*ssp = (struct srcu_struct){ .name = name };
+	quiesce__srcu_enter(ssp);
+	err = quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
+	if (!err)
+		open_domain(ssp);
+	return err;
+}
+
+void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+
+	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
+		return;
+	for (uint32_t i = 0; i < 2; i++)
+		quiesce__percpu_all_left(&ssp->percpu, u->shared, i, 2 + i);
+	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
+	quiesce__srcu_wake_driver(ssp);
+}
+
+/* ---- grace periods; the functions of who drives ---- */
+
+/* Take up the grace period that is not over, or the next one. */
+static void begin(struct quiesce__srcu_update *u)
+{
+	quiesce__lock(&u->lock);
+	if ((int64_t)(u->completed - u->number) >= 0) {
+		u->number = u->begun + 1;
+		quiesce_store_relaxed(&u->begun, u->number); /* Relaxed: the fence follows. */
+		u->fenced = false;
+		u->seen = 0;
+		u->stuck_at = u->stall_at = 0;
+	}
+	quiesce__unlock(&u->lock);
+	if (u->fenced)
+		return;
+	/* Relaxed: readers try again to allocate, now and then. */
+	quiesce_store_relaxed(&u->no_memory, 0);
+	/* SR1: pairs with SR1 in srcu_read_lock() */
+	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
+	quiesce_fence_heavy_shared(SR1);
+	u->fenced = true;
+}
+
+/* Where sections count now. */
+static uint32_t active(const struct srcu_struct *ssp)
+{
+	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by who drives. */
+}
+
+/* The index whose readers are in the way. */
+static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+{
+	return u->seen ? u->seen & 1 : !active(ssp);
+}
+
+/* One look at the counts; true if the grace period is over. */
+static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
+			u->seen |= 1u << i;
+	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
+		return true;
+	/* I2 */
+	if (u->seen == 1u << !active(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
+		quiesce_store_relaxed(&ssp->idx, !active(ssp)); /* Relaxed: late is as good. */
+	return false;
+}
+
+/* @bits of the readers of index @idx, and of all those of them that are for all. */
+static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+{
+	quiesce__srcu_ask_one(ssp, idx, bits);
+	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_YIELD);
+}
+
+static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	ask(ssp, 0, 0);
+	quiesce__srcu_publish(u, u->number);
+}
+
+/* ---- sleeping ---- */
+
+/* The policy only keeps the time: nap() does what it says. */
+static void force_yield(bool on)
+{
+	(void)on;
+}
+
+/* Has any reader left since the last time? */
+static bool progress(void *arg)
+{
+	struct wait *w = arg;
+	uint64_t before = w->inside;
+
+	w->inside = quiesce__srcu_inside(w->ssp, awaited(w->ssp, w->u));
+	return w->inside < before;
+}
+
+static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__wait_policy *p, uint64_t now)
+{
+	uint32_t idx = awaited(ssp, u);
+
+	if (quiesce__wait_policy_stalled(p, now))
+		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
+			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)quiesce__srcu_inside(ssp, idx),
+			     quiesce__srcu_name(ssp), idx);
+}
+
+/* Ask, look, sleep; true if the grace period is over. */
+static bool nap(struct wait *w)
+{
+	uint32_t idx = awaited(w->ssp, w->u), number;
+	uint64_t now = platform_now_ns(), ns;
+
+	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
+	quiesce__wait_policy_step(&w->policy, now);
+	ask(w->ssp, idx, w->policy.forced_at ? ASK_WAKE | ASK_YIELD : ASK_WAKE);
+	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
+	if (look(w->ssp, w->u))
+		return true;
+	if (awaited(w->ssp, w->u) != idx)
+		return false;
+	check_stall(w->ssp, w->u, &w->policy, now);
+	quiesce__count(sleeps);
+	ns = quiesce__wait_policy_sleep(&w->policy, now);
+	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
+	platform_futex_wait(quiesce__waitq_of(w->ssp), number, ns);
+	return look(w->ssp, w->u);
+}
+
+static bool look_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	uint64_t end = 0;
+
+	do {
+		if (look(ssp, u))
+			return true;
+		if (!end)
+			end = platform_now_ns() + QUIESCE_SPIN_NS;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	} while (platform_now_ns() < end);
+	return false;
+}
+
+static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u, bool expedited)
+{
+	struct wait w = { .ssp = ssp, .u = u };
+
+	w.policy = (struct quiesce__wait_policy){
+		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = progress, .arg = &w,
+		.not_before = &u->force_not_before,
+		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
+	};
+	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
+	while (!nap(&w))
+		;
+	quiesce__wait_policy_end(&w.policy);
+}
+
+/* ---- callers ---- */
+
+/* Until @number is over. */
+static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, bool expedited)
+{
+	while (!quiesce__srcu_done(u, number)) {
+		begin(u);
+		if (!look_for_a_while(ssp, u))
+			wait_for_readers(ssp, u, expedited);
+		complete(ssp, u);
+	}
+}
+
+void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
+{
+	struct quiesce__srcu_waiter me = { .expedited = expedited };
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	uint32_t how;
+
+	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
+		quiesce__srcu_wait_alone(ssp, u, me.needed);
+		quiesce__srcu_schedule(u);
+		if (quiesce__srcu_done(u, me.needed))
+			return;
+	}
+	if (how == QUIESCE_SRCU_COMPLETED)
+		return;
+	drive(ssp, u, me.needed, expedited);
+	quiesce__srcu_hand_over(u);
+	quiesce__srcu_schedule(u);
+}
+
+static void synchronize(struct srcu_struct *ssp, const char *what, bool expedited)
+{
+	if (quiesce__srcu_wait_is_misuse(ssp, what))
+		return;
+	quiesce__srcu_wait(ssp, expedited);
+	quiesce__jobs_take_steps();
+}
+
+void quiesce_synchronize_srcu(struct srcu_struct *ssp)
+{
+	synchronize(ssp, "synchronize_srcu", false);
+}
+
+void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp)
+{
+	synchronize(ssp, "synchronize_srcu_expedited", true);
+}
+
+static bool may_drive(struct quiesce__srcu_update *u)
+{
+	bool may;
+
+	quiesce__lock(&u->lock);
+	may = !u->driven;
+	u->driven = true;
+	quiesce__unlock(&u->lock);
+	return may;
+}
+
+/* Ask the readers in the way to wake the helper, and look whether they have left meanwhile. */
+static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+{
+	struct quiesce__wait_policy p;
+	uint64_t now;
+
+	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
+	quiesce_fence_full(SR2);
+	if (look(ssp, u))
+		return true;
+	now = platform_now_ns();
+	if (!u->stuck_at)
+		u->stuck_at = now;
+	p = (struct quiesce__wait_policy){ .start = u->stuck_at, .stall_at = u->stall_at };
+	check_stall(ssp, u, &p, now);
+	u->stall_at = p.stall_at;
+	return false;
+}
+
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_readers)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+
+	if (quiesce__srcu_done(u, cookie))
+		return true;
+	if (!may_drive(u))
+		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
+	while (!quiesce__srcu_done(u, cookie)) {
+		begin(u);
+		if (!look(ssp, u) && !(ask_readers && look_after_asking(ssp, u)))
+			break;
+		complete(ssp, u);
+	}
+	quiesce__srcu_hand_over(u);
+	return quiesce__srcu_done(u, cookie);
+}
+
+/* ---- cookies ---- */
+
+uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u)
+{
+	uint64_t begun;
+
+	/* SR4: full, pairs with SR4 in begin() */
+	quiesce_fence_full(SR4);
+	begun = quiesce_load_relaxed(&u->begun); /* Relaxed: SR4 orders it. */
+	return QUIESCE_MUTANT(srcu_cookie_now) ? begun : begun + 1;
+}
+
+bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie)
+{
+	/* SR3: acquire, pairs with SR3 in quiesce__srcu_publish() */
+	uint64_t completed = quiesce_load_acquire(SR3, &u->completed);
+
+	return (int64_t)(completed - cookie) >= 0;
+}
+
+unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
+{
+	return quiesce_load_relaxed(&quiesce__srcu_enter(ssp)->completed); /* Relaxed: no order is promised. */
+}
+
+/* ---- the end of a domain ---- */
+
+/* Nothing may go on in it; the helper may be about to return from its last step. */
+static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t *ret_nr)
+{
+	bool driven;
+
+	if ((*ret_nr = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1)))
+		return "readers inside";
+	if ((*ret_nr = quiesce__srcu_pending(u)))
+		return "callbacks pending";
+	quiesce__srcu_callbacks_stop(u);
+	quiesce__lock(&u->lock);
+	driven = u->driven;
+	quiesce__unlock(&u->lock);
+	*ret_nr = driven;
+	return driven ? "wait in progress" : NULL;
+}
+
+void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	const char *why;
+	uint64_t nr;
+
+	/* SR1: pairs with SR1 in srcu_read_lock() */
+	quiesce_fence_heavy_shared(SR1);
+	why = why_in_use(ssp, u, &nr);
+	if (why) {
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", quiesce__srcu_name(ssp),
+				(unsigned long long)nr, why);
+		return;
+	}
+	quiesce__percpu_close(&ssp->percpu);
+	*ssp = (struct srcu_struct){ .name = ssp->name };
+}

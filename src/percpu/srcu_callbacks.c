@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu_callbacks.c - call_srcu(), srcu_barrier(), and polling: what the helper does for a domain.
+ *
+ *   call_srcu():  queued++, push to the list, and who finds it empty starts the job
+ *   a step:       take the list -> a cookie -> try the grace period -> run, oldest first -> run++ each
+ *   without a helper the job stays listed, and steps are taken by who may wait: see quiesce__jobs_take_steps()
+ *
+ * I1. A callback is taken off before it runs and counted after it returned.  Whoever is to run next is
+ *     in @taken alone, so after a fork nothing runs twice.
+ * I2. One takes a step at a time (@running).  The list is empty, or the job is listed, or a step of it is being taken, or
+ *     whoever found the list empty is about to list it.  In call_srcu() nobody waits, and no callback runs.
+ * I3. srcu_barrier() waits until @run has come to what @queued was.  That is enough, although a callback is
+ *     counted before it is pushed: let C be pushed before the call.  What has run is either all counted before the
+ *     call, and as many as those, so C is among it.  Or it has a D that was counted after; then
+ *     D was pushed after C, and what is pushed later runs later, so C has run as well.
+ * I4. The cookie is taken after the list: what the list holds was unlinked before.
+ *
+ * SR7  object written, then pushed         | list taken, then read
+ * SR8  a callback has run, then counted    | srcu_barrier() returns
+ */
+#include "srcu.h"
+
+#include "rcu/garbage.h"
+
+#define CHUNK 64u /* callbacks between two visits of the fork gate */
+#define RETRY_URGENT_NS 250000u
+#define RETRY_NS 1000000u
+#define RETRY_MAX_NS 8000000u
+#define THROTTLE_NS 20000000u
+#define LOOK_AGAIN_MAX_NS 100000000u
+
+/* ---- steps; under the lock @running ---- */
+
+static struct rcu_head *reversed(struct rcu_head *list, uint64_t *ret_nr)
+{
+	struct rcu_head *out = NULL, *next;
+
+	for (*ret_nr = 0; list; list = next, ++*ret_nr) {
+		next = list->next;
+		list->next = out;
+		out = list;
+	}
+	return out;
+}
+
+/* Relaxed throughout: under the lock; others only ask whether there is anything. */
+static void take(struct quiesce__srcu_update *u)
+{
+	struct rcu_head *list;
+	uint64_t nr;
+
+	if (u->taken || !quiesce_load_relaxed(&u->list))
+		return;
+	/* SR7: full, pairs with SR7 in push() */
+	list = quiesce_xchg(SR7, &u->list, NULL);
+	u->cookie = quiesce__srcu_cookie(u);
+	u->taken = reversed(list, &nr);
+	quiesce__srcu_bytes_taken(u, nr);
+}
+
+/* The @nr'th of a chunk. */
+static void run_one(struct quiesce__srcu_update *u, uint32_t nr)
+{
+	struct rcu_head *head = u->taken;
+	uint64_t run;
+
+	u->taken = head->next;
+	if (QUIESCE_MUTANT(srcu_barrier_early))
+		quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->run) + 1); /* Relaxed: a planted bug. */
+	head->func(head);
+	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
+	 * whoever does so takes us to be in the function. */
+	quiesce__srcu_enter(quiesce__srcu_domain(u));
+	if (!u->taken || nr == CHUNK)
+		quiesce__srcu_bytes_run(u, nr);
+	quiesce__srcu_count_run();
+	run = quiesce_load_relaxed(&u->run); /* Relaxed: written under the lock. */
+	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
+	quiesce_store_release(SR8, &u->run, run + !QUIESCE_MUTANT(srcu_barrier_early));
+}
+
+static void wake_barriers(struct quiesce__srcu_update *u)
+{
+	/* SR8: full, pairs with SR8 in quiesce_srcu_barrier() */
+	quiesce_fetch_add(SR8, &u->done_word, 1u);
+	if (quiesce_load_relaxed(&u->waiting)) /* Relaxed: SR8. */
+		platform_futex_wake(&u->done_word, INT32_MAX);
+}
+
+static void run_some(struct quiesce__srcu_update *u)
+{
+	quiesce__helper_runs_callbacks();
+	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: for this thread to find. */
+	for (uint32_t nr = 1; nr <= CHUNK && u->taken; nr++)
+		run_one(u, nr);
+	quiesce_store_relaxed(&u->runner, NULL); /* Relaxed: as above. */
+	wake_barriers(u);
+	quiesce__throttle_wake();
+}
+
+static bool wanted_done(const struct quiesce__srcu_update *u)
+{
+	return quiesce__srcu_done(u, quiesce_load_relaxed(&u->wanted)); /* Relaxed: a hint. */
+}
+
+/* How far it goes without sleeping; true if nothing is left that a grace period would help. */
+static bool advance(struct quiesce__srcu_update *u, bool ask)
+{
+	struct srcu_struct *ssp = quiesce__srcu_domain(u);
+
+	take(u);
+	if (u->taken) {
+		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, ask))
+			return false;
+		run_some(u);
+	}
+	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a hint. */
+}
+
+static bool anything_left(const struct quiesce__srcu_update *u)
+{
+	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: who pushes next, starts the job. */
+}
+
+/* Each time later, as long as readers are in the way; not if there is too much garbage. */
+static uint64_t retry_ns(struct quiesce__srcu_update *u)
+{
+	uint64_t ns = u->delay_ns ? u->delay_ns : RETRY_NS;
+
+	quiesce__srcu_report_bytes(u);
+	if (quiesce__garbage_above_ceiling())
+		return RETRY_URGENT_NS;
+	u->delay_ns = ns < RETRY_MAX_NS ? 2 * ns : ns;
+	return ns;
+}
+
+uint64_t quiesce__srcu_step(struct quiesce__job *job)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+	uint64_t ns;
+
+	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
+	if (!quiesce__trylock(&u->running))
+		return RETRY_NS;
+	/* Readers wake the helper, if there is one. */
+	if (!advance(u, quiesce__helper_running())) {
+		ns = retry_ns(u);
+		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
+			ns |= QUIESCE_JOB_OPTIONAL;
+	} else {
+		u->delay_ns = 0;
+		ns = anything_left(u) ? QUIESCE_JOB_AT_ONCE : QUIESCE_JOB_DONE;
+	}
+	quiesce__unlock(&u->running);
+	return ns;
+}
+
+/* ---- callers ---- */
+
+void quiesce__srcu_start(struct quiesce__srcu_update *u)
+{
+	quiesce__job_start(&u->job);
+}
+
+/* True: the list was empty. */
+static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
+{
+	struct rcu_head *old = quiesce_load_relaxed(&u->list); /* Relaxed: the exchange decides. */
+
+	/* Relaxed: the exchange follows; I3. */
+	quiesce_fetch_add_relaxed(&u->queued, (uint64_t)1);
+	do
+		head->next = old;
+	/* SR7: full, pairs with SR7 in take() */
+	while (!quiesce_cmpxchg(SR7, &u->list, &old, head));
+	return !old;
+}
+
+/* The process has too much garbage. */
+static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
+{
+	const struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
+	quiesce__srcu_start(u);
+	/* The caller may be in a section of this domain.  Relaxed: a setting. */
+	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
+		quiesce__throttle(THROTTLE_NS, false);
+}
+
+void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	bool above;
+
+	if (quiesce_unlikely(!head || !func)) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_srcu() with a NULL %s", head ? "function" : "rcu_head");
+		return;
+	}
+	head->func = func;
+	above = quiesce__srcu_count_queued(u, bytes);
+	if (push(u, head))
+		quiesce__srcu_start(u);
+	else if (quiesce_unlikely(!quiesce__helper_running()))
+		quiesce__helper_ensure();
+	if (quiesce_unlikely(above))
+		expedite(u);
+}
+
+uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
+{
+	/* SR8: acquire, pairs with SR8 in run_one() */
+	uint64_t run = quiesce_load_acquire(SR8, &u->run);
+
+	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: what the caller knows of is in it. */
+}
+
+void quiesce__srcu_schedule(struct quiesce__srcu_update *u)
+{
+	if (quiesce__srcu_pending(u) || !wanted_done(u))
+		quiesce__srcu_start(u);
+}
+
+static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
+{
+	/* SR8: acquire, pairs with SR8 in run_one() */
+	return (int64_t)(quiesce_load_acquire(SR8, &u->run) - queued) >= 0;
+}
+
+static bool barrier_is_misuse(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+{
+	/* Relaxed: only this thread sets it to itself. */
+	if (quiesce__srcu_wait_is_misuse(ssp, "srcu_barrier"))
+		return true;
+	if (!quiesce__in_helper() && quiesce_load_relaxed(&u->runner) != quiesce__self())
+		return false;
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "srcu_barrier(%s) inside a callback would wait for itself",
+			quiesce__srcu_name(ssp));
+	return true;
+}
+
+/* Readers are asked by the wait, so the grace period is as short as it can be. */
+static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t queued)
+{
+	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < LOOK_AGAIN_MAX_NS / 2 ? 2 * ns : LOOK_AGAIN_MAX_NS) {
+		/* SR8: acquire, pairs with SR8 in wake_barriers() */
+		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
+
+		quiesce__srcu_start(u);
+		quiesce__jobs_take_steps();
+		if (ran(u, queued))
+			return;
+		quiesce__srcu_wait(ssp, false); /* and it starts the job */
+		quiesce__jobs_take_steps();
+		if (!ran(u, queued))
+			platform_futex_wait(&u->done_word, word, ns);
+	}
+}
+
+void quiesce_srcu_barrier(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	uint64_t queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
+
+	if (barrier_is_misuse(ssp, u) || ran(u, queued))
+		return;
+	/* SR8: full, pairs with SR8 in wake_barriers() */
+	quiesce_fetch_add(SR8, &u->waiting, 1u);
+	wait_until_run(ssp, u, queued);
+	quiesce_fetch_add_relaxed(&u->waiting, (uint32_t)-1); /* Relaxed: a hint withdrawn. */
+}
+
+/* ---- polling ---- */
+
+struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp)
+{
+	struct rcu_gp_seq seq = { quiesce__srcu_cookie(quiesce__srcu_enter(ssp)) };
+
+	return seq;
+}
+
+struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	struct rcu_gp_seq seq = { quiesce__srcu_cookie(u) };
+	uint64_t old = quiesce_load_relaxed(&u->wanted); /* Relaxed: the exchange decides. */
+
+	/* The latest cookie covers the earlier ones. */
+	while ((int64_t)(seq.value - old) > 0)
+		/* SR7: full, pairs with SR7 in push() */
+		if (quiesce_cmpxchg(SR7, &u->wanted, &old, seq.value))
+			break;
+	quiesce__srcu_start(u);
+	return seq;
+}
+
+int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	bool done = !seq.value || quiesce__srcu_done(u, seq.value);
+
+	if (!done && !quiesce__helper_running()) {
+		done = quiesce__srcu_try(ssp, seq.value, false);
+		quiesce__srcu_schedule(u);
+	}
+	if (done)
+		/* SR3: full, pairs with the caller */
+		quiesce_fence_full(SR3);
+	return done;
+}
+
+/* ---- ends and beginnings ---- */
+
+void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u)
+{
+	quiesce__job_cancel(&u->job);
+}
+
+static uint64_t length(const struct rcu_head *list)
+{
+	uint64_t nr = 0;
+
+	for (; list; list = list->next)
+		nr++;
+	return nr;
+}
+
+/* What is in no list has run, or was running or being queued in a thread that the child does not have. */
+void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
+{
+	/* fork() was called by a callback, which goes on. */
+	bool mine = u->runner && u->runner == quiesce__fork_survivor;
+
+	quiesce__lock_reset(&u->running, mine);
+	if (!mine)
+		u->runner = NULL;
+	u->waiting = 0;
+	/* Relaxed: only this thread knows the domain. */
+	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - length(quiesce_load_relaxed(&u->list)) - length(u->taken) - mine);
+	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));
+	if (u->taken)
+		u->cookie = u->begun + 1;
+	if (!u->job.step)
+		u->job.step = quiesce__srcu_step;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* srcu_garbage.c - callbacks of all domains: how many there are, of how many bytes, and a wait until there are none.
+ *
+ *   call_srcu():  queued++, in a set of this id; bytes_in += bytes, in the domain; past a multiple of 64 KiB tell the sum
+ *   a step:       takes callbacks, and tells the rest; after some of them have run takes their share off the sum
+ *
+ * I1. A callback is counted as queued before it is pushed, and as run after it has returned and before its domain
+ *     counts it.  So when the difference is 0, all that the caller can know of have run, and whoever has waited
+ *     for a domain finds its callbacks counted.
+ * I2. What the sum knows of a domain is @bytes_reported less @bytes_out.  A caller tells before it pushes, who holds
+ *     @running whatever is then wrong, also downwards: it may know a part of what callers tell later.  When the last
+ *     callback is taken nobody tells any more, so @bytes_reported is @bytes_in then, and @bytes_out when it has run.
+ * I3. A callback's own size is not kept: one of a batch counts as the batch's average, and the last one as what is left.
+ * I4. In a forked child both sums begin with nothing, and each domain adds what it has when it is reinitialised: those that
+ *     have a job at once.
+ *
+ * PC2  a callback has run, then counted | counts read, then quiesce_shutdown() returns
+ */
+#include "srcu_all.h"
+
+#include "rcu/garbage.h"
+#include "srcu.h"
+
+#if defined(QUIESCE_SIM)
+#define REPORT_BYTES 128u
+#else
+#define REPORT_BYTES 65536u
+#endif
+#define NAP_MIN_NS 1000000u
+#define NAP_MAX_NS 8000000u
+#define FAIR_TRY_NS 100000000u
+#define TOO_MUCH_NS 1000000u /* readers yield for so long above the ceiling, and at most half of the time */
+
+int64_t quiesce__garbage_srcu;
+
+enum { QUEUED, RUN, NR_COUNTS };
+
+static struct {
+	struct quiesce_percpu percpu;
+	uint64_t shared[NR_COUNTS];
+	uint32_t no_memory;
+} counts;
+
+/* ---- counts ---- */
+
+static QUIESCE_COLD void count_slow(uint32_t index)
+{
+	/* Relaxed: hints; who opens looks again. */
+	if (!quiesce_load_relaxed(&counts.percpu.base) && !quiesce_load_relaxed(&counts.no_memory) &&
+	    quiesce__percpu_open(&counts.percpu, NR_COUNTS))
+		quiesce_store_relaxed(&counts.no_memory, 1); /* Relaxed: as above. */
+	quiesce__percpu_add(&counts.percpu, counts.shared, index);
+}
+
+void quiesce__srcu_count_run(void)
+{
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_unlikely(!quiesce_count_release_always(PC2, &counts.percpu, 8 * RUN)))
+		count_slow(RUN);
+}
+
+static uint64_t nr_pending(void)
+{
+	return quiesce__percpu_inside(&counts.percpu, counts.shared, QUEUED, RUN);
+}
+
+static uint64_t nr_run(void)
+{
+	return quiesce__percpu_total(&counts.percpu, counts.shared, RUN);
+}
+
+void quiesce__srcu_stats(struct quiesce_stats *stats)
+{
+	int64_t bytes = quiesce_load_relaxed(&quiesce__garbage_srcu); /* Relaxed: a sum. */
+
+	/* In this order, so that the difference never misses one. */
+	stats->srcu_callbacks_run = nr_run();
+	stats->srcu_callbacks_queued = quiesce__percpu_total(&counts.percpu, counts.shared, QUEUED);
+	stats->garbage_objects += stats->srcu_callbacks_queued - stats->srcu_callbacks_run;
+	stats->garbage_bytes += bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* ---- bytes ---- */
+
+static void report(struct quiesce__srcu_update *u, int64_t bytes)
+{
+	quiesce_fetch_add_relaxed(&u->bytes_reported, (uint64_t)bytes); /* Relaxed: a sum. */
+	quiesce__garbage_add_srcu(bytes);
+}
+
+bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes)
+{
+	uint64_t before, after;
+
+	/* Relaxed: the exchange of push() follows. */
+	if (quiesce_unlikely(!quiesce_count_relaxed(&counts.percpu, 8 * QUEUED)))
+		count_slow(QUEUED);
+	before = quiesce_fetch_add_relaxed(&u->bytes_in, (uint64_t)bytes); /* Relaxed: as above. */
+	after = before + bytes;
+	if (quiesce_likely(before / REPORT_BYTES == after / REPORT_BYTES))
+		return false;
+	report(u, (int64_t)((after / REPORT_BYTES - before / REPORT_BYTES) * REPORT_BYTES));
+	return quiesce__garbage_above_ceiling();
+}
+
+void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u)
+{
+	/* Relaxed: sums. */
+	int64_t bytes = (int64_t)(quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_reported));
+
+	if (bytes)
+		report(u, bytes);
+}
+
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
+{
+	u->nr_taken = nr;
+	/* Relaxed: the list was taken before; at least the bytes of that. */
+	u->bytes_taken = quiesce_load_relaxed(&u->bytes_in);
+	quiesce__srcu_report_bytes(u);
+}
+
+void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
+{
+	uint64_t bytes = u->bytes_taken - u->bytes_out;
+
+	if (u->taken) {
+		bytes = nr < u->nr_taken ? bytes / u->nr_taken * nr : 0;
+		u->nr_taken -= nr < u->nr_taken ? nr : 0;
+	}
+	u->bytes_out += bytes;
+	if (!QUIESCE_MUTANT(srcu_bytes_kept))
+		quiesce__garbage_add_srcu(-(int64_t)bytes);
+}
+
+/* ---- the end ---- */
+
+/* Callbacks that wait for sections which may be nobody's. */
+static uint64_t nr_stuck(struct quiesce__job *job)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+
+	return u && quiesce__srcu_inherits(u) ? quiesce__srcu_pending(u) : 0;
+}
+
+static bool all_are_stuck(void)
+{
+	uint64_t pending = nr_pending();
+
+	/* Relaxed: changes in a child with one thread. */
+	return quiesce_load_relaxed(&quiesce__fork_generation) && quiesce__jobs_sum(nr_stuck) >= pending;
+}
+
+/* Until a step is over, which may have run some. */
+static void nap(uint64_t deadline, uint64_t now, uint64_t ns)
+{
+	quiesce__helper_await_step(deadline && deadline - now < ns ? deadline - now : ns);
+}
+
+bool quiesce__srcu_drain_until(uint64_t deadline)
+{
+	uint64_t now = platform_now_ns(), since = now, ns = NAP_MIN_NS, run = nr_run(), before;
+
+	for (quiesce__helper_wake(); nr_pending(); now = platform_now_ns()) {
+		if (deadline ? now >= deadline : now - since >= FAIR_TRY_NS && all_are_stuck())
+			return false;
+		before = run;
+		if (!quiesce__helper_ensure())
+			quiesce__jobs_take_steps();
+		if ((run = nr_run()) == before) {
+			nap(deadline, now, ns);
+			ns = ns < NAP_MAX_NS ? 2 * ns : ns;
+			continue;
+		}
+		since = now;
+		ns = NAP_MIN_NS;
+	}
+	return true;
+}
+
+/* ---- fork ---- */
+
+void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t pending)
+{
+	/* Relaxed throughout: only this thread knows the domain. */
+	uint64_t bytes_in = quiesce_load_relaxed(&u->bytes_in);
+
+	if (!pending)
+		u->bytes_out = bytes_in;
+	if (!quiesce_load_relaxed(&u->list)) /* Relaxed: as above. */
+		u->bytes_taken = bytes_in; /* also of who was about to push */
+	quiesce_store_relaxed(&u->bytes_reported, bytes_in); /* Relaxed: as above. */
+	if (!pending)
+		return;
+	quiesce__garbage_add_srcu((int64_t)(bytes_in - u->bytes_out));
+	quiesce_fetch_add_relaxed(&counts.shared[RUN], -pending); /* Relaxed: a count. */
+}
+
+static uint64_t reinit(struct quiesce__job *job)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+
+	if (u)
+		quiesce__srcu_reinit(u);
+	return 0;
+}
+
+/* I4 */
+void quiesce__srcu_fork_child(void)
+{
+	quiesce__srcu_fork_reinit();
+	quiesce__garbage_srcu = 0;
+	counts.shared[RUN] += nr_pending();
+	quiesce__jobs_sum_locked(reinit);
+}
+
+bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u)
+{
+	uint64_t now;
+
+	if (!quiesce__garbage_above_ceiling())
+		return false;
+	now = platform_now_ns();
+	if (now >= u->force_not_before) {
+		quiesce_store_relaxed(&quiesce__srcu_yield.until, now + TOO_MUCH_NS); /* Relaxed: readers may see it late. */
+		u->force_not_before = now + 2 * TOO_MUCH_NS;
+	}
+	return true;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* barrier.c - waiting for callbacks: rcu_barrier(), and rcu_throttle() for less garbage; the safe points of callers.
+ *
+ * Who comes here holds no lock that readers or callbacks take.  So where no worker thread can be had, this is where
+ * callbacks run.
+ */
+#include "runtime/helper.h"
+#include "queue.h"
+#include "reclaim.h"
+#include "runtime/thread.h"
+
+#define STEP_NS 2000000u
+#define HERE_PASSES 8u /* without a worker: callbacks may retire more */
+#define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
+
+int64_t quiesce__garbage;
+
+/* ---- a pass ---- */
+
+/* Has pass @number ended? */
+static bool pass_done(uint64_t number)
+{
+	/* CB4: acquire, pairs with CB4 in pass_end() */
+	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.done) - number) >= 0;
+}
+
+/* Has it, or a newer one, run callbacks? */
+static bool pass_ran(uint64_t number)
+{
+	/* CB4: acquire, pairs with CB4 in pass_end() */
+	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.ran) - number) >= 0;
+}
+
+bool quiesce__pass_wanted(void)
+{
+	return !pass_ran(quiesce_load_relaxed(&quiesce__pass.wanted)); /* Relaxed: its waiter wakes the worker. */
+}
+
+static void want_pass(uint64_t number)
+{
+	uint64_t wanted = quiesce_load_relaxed(&quiesce__pass.wanted); /* Relaxed: the exchange decides. */
+
+	while ((int64_t)(number - wanted) > 0)
+		/* CB9: full, pairs with CB9 in worker_sleep() */
+		if (quiesce_cmpxchg(CB9, &quiesce__pass.wanted, &wanted, number))
+			break;
+}
+
+static bool wait_for_pass(uint64_t number, uint64_t deadline)
+{
+	while (!pass_ran(number)) {
+		/* CB4: acquire, pairs with CB4 in pass_end() */
+		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
+		uint64_t now = deadline ? platform_now_ns() : 0;
+
+		if (deadline && now >= deadline)
+			return false;
+		if (!quiesce__worker_ensure()) {
+			quiesce__pass_yourself(true);
+			if (!pass_ran(number))
+				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
+			continue;
+		}
+		quiesce__worker_wake_for_sure();
+		if (!pass_ran(number))
+			platform_futex_wait(&quiesce__pass.done_word, word,
+					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
+	}
+	return true;
+}
+
+bool quiesce__pass_wait(uint64_t deadline)
+{
+	uint64_t number;
+	bool done;
+
+	/* CB4: full, pairs with CB4 in pass_end() */
+	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
+	/* CB7: full, pairs with CB7 in pass_begin() */
+	quiesce_fence_full(CB7);
+	number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
+	if (QUIESCE_MUTANT(cb_barrier_early))
+		number--;
+	want_pass(number);
+	done = wait_for_pass(number, deadline);
+	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
+	return done;
+}
+
+/* Between two looks at the number of the newest pass, which was over: so none was made meanwhile, and what was queued
+ * is in the lists, or ready and left to its owner. */
+bool quiesce__nothing_queued(void)
+{
+	uint64_t begun = quiesce_load_relaxed(&quiesce__pass.begun); /* Relaxed: compared again. */
+
+	if (!pass_done(begun) || quiesce__queues_listed() || quiesce__pass_carries() ||
+	    quiesce__linger_due() != PLATFORM_FOREVER)
+		return false;
+	/* CB7: full, pairs with CB7 in pass_begin() */
+	quiesce_fence_full(CB7);
+	return quiesce_load_relaxed(&quiesce__pass.begun) == begun; /* Relaxed: CB7. */
+}
+
+/* ---- rcu_barrier() ---- */
+
+bool quiesce__barrier_is_misuse(void)
+{
+	if (rcu_read_lock_held()) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+				"rcu_barrier() inside an RCU read-side section would wait for itself");
+		return true;
+	}
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
+				"rcu_barrier() inside a callback would wait for itself");
+		return true;
+	}
+	return false;
+}
+
+void quiesce_rcu_barrier(void)
+{
+	quiesce__init();
+	quiesce__fork_check();
+	if (quiesce__barrier_is_misuse())
+		return;
+	quiesce__jobs_take_steps();
+	if (!quiesce__nothing_queued())
+		quiesce__pass_wait(0);
+}
+
+static void passes_here(void)
+{
+	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
+		quiesce__pass_yourself(true);
+}
+
+void quiesce__free_here(void)
+{
+	/* Without a failure there is a worker. */
+	if (quiesce_likely(!quiesce__thread_failed(QUIESCE_THREAD_WORKER)) || quiesce__reclaim_has_worker())
+		return;
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
+		quiesce__pass_yourself(false);
+}
+
+/* ---- rcu_throttle() ---- */
+
+static struct {
+	uint32_t waiting; /* threads */
+	uint32_t word;    /* futex that changes when garbage has got below the ceiling */
+} throttle;
+
+void quiesce__throttle_wake(void)
+{
+	/* Relaxed: who has just begun to wait looks again soon. */
+	if (quiesce_likely(!quiesce_load_relaxed(&throttle.waiting)) || quiesce__garbage_above_ceiling())
+		return;
+	quiesce_fetch_add_relaxed(&throttle.word, 1u); /* Relaxed: the wake-up is a fence. */
+	platform_futex_wake(&throttle.word, INT32_MAX);
+}
+
+/* The worker makes passes one after the other while it is urgent; so urge it until it is enough. */
+static void urge_worker(bool safe_point)
+{
+	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
+	if (quiesce__worker_ensure())
+		quiesce__worker_wake_for_sure();
+	else
+		quiesce__pass_yourself(safe_point);
+	quiesce__helper_wake();
+	if (safe_point)
+		quiesce__jobs_take_steps();
+}
+
+/* Would callbacks that wait run only in a caller that may run them? */
+static bool nobody_runs_callbacks(void)
+{
+	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
+}
+
+QUIESCE_COLD void quiesce__throttle(uint64_t max_ns, bool safe_point)
+{
+	uint64_t begin = platform_now_ns(), ns = 0;
+
+	quiesce__count(backpressure);
+	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
+	for (; ns < max_ns && quiesce__garbage_above_ceiling(); ns = platform_now_ns() - begin) {
+		uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
+
+		urge_worker(safe_point);
+		if (!safe_point && nobody_runs_callbacks())
+			break;
+		ns = max_ns - ns;
+		if (quiesce__garbage_above_ceiling())
+			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+	}
+	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
+}
+
+void quiesce_rcu_throttle(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce__init();
+	quiesce__fork_check();
+	if (rcu_read_lock_held()) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+				"rcu_throttle() inside an RCU read-side section would wait for itself");
+		return;
+	}
+	if (self->state & QUIESCE_TLS_CALLBACKS)
+		return;
+	if (self->queue)
+		quiesce__queue_report(self->queue);
+	quiesce__jobs_take_steps();
+	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
+		passes_here();
+	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
+		quiesce__throttle(PLATFORM_FOREVER, true);
+}
+
+void quiesce__throttle_fork_child(void)
+{
+	throttle.waiting = 0;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* holdouts.c - find who is in the way, force them to yield, sleep until nobody is.
+ *
+ *   updater                                   reader in the way
+ *   notify = 1, pending++          (RU7)
+ *   set the SLOW bit in its mark
+ *   mark still blocks?
+ *   sleep while pending > 0, timed            unlock: SLOW seen: clear mark
+ *                                             notify taken?  (RU7)  pending--, last one wakes
+ *   look at the marks again <-----------------
+ *
+ * I1. A mark that was seen not to block needs no second look: the sections that set it
+ *     later began after the fence and find the new pointer, whatever number they carry.
+ *     So the scan resumes where it stopped.
+ * I2. pending == notify flags set + decrements under way.  It is only a reason to
+ *     sleep; the end of the wait is decided by the marks alone.
+ * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
+ *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
+ *     each look asks again.  This is the price of a reader without a wake-up test.
+ * I4. Nothing is polled without bound: SPINS looks, then sleep.
+ *
+ * RU7  notify set, then mark read | mark cleared, then notify taken
+ * RU8  unregistered sections: see rcu.c
+ */
+#include "holdouts.h"
+
+#include "runtime/wait_policy.h"
+
+#define SPINS 16u
+#define SPIN_PAUSES 8u
+#define REAP_NS 50000000u
+#define FORCE_NORMAL_NS 50000u
+#define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
+#define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
+#define PROBE_MAX_NS 8000000u
+#define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
+#define AIM_NS 2000000u      /* so long only readers on its CPU, as far as known, yield to it */
+#define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
+#define WATCH_MAX_NS 8000000u /* longer each time */
+
+/* What is known of the first thread in the way. */
+struct probe {
+	uint32_t tid;
+	bool stuck;        /* it wants a CPU, and has used none between two looks */
+	uint64_t at;       /* of the last look */
+	uint64_t cpu_ns;   /* what it had used */
+	uint64_t interval; /* to the next one */
+	uint64_t since;    /* it is stuck */
+};
+
+struct wait {
+	const struct quiesce__scan_ops *ops;
+	uint64_t arg;
+	uint32_t at, nr;      /* entries before @at are clear */
+	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
+	uint64_t first_cpu;   /* of the first of them */
+	struct probe probe;
+	struct quiesce__wait_policy policy;
+	bool reaped;
+};
+
+static uint32_t pending;        /* I2; the futex that waiters sleep on */
+static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that urgency */
+static uint64_t force_not_before; /* written by the one waiter */
+
+/* Move on to the first entry that blocks; true if there is none. */
+static bool look(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t nr = w->nr;
+
+	if (QUIESCE_MUTANT(gp_skips_last_reader) && nr)
+		nr--;
+	if (QUIESCE_MUTANT(gp_no_wait))
+		return true;
+	if (w->at >= nr)
+		return true;
+	quiesce__lock(&rs->lock);
+	for (; w->at < nr; w->at++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[w->at]);
+
+		if (tls && w->ops->blocks(tls, w->arg))
+			break;
+		if (QUIESCE_MUTANT(gp_stops_at_first_idle))
+			w->at = nr - 1;
+	}
+	quiesce__unlock(&rs->lock);
+	return w->at >= nr;
+}
+
+static bool look_for_a_while(struct wait *w)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (look(w))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
+/* Take back the request at @r if its owner has not answered it. */
+static void cancel_request(struct quiesce__reader *r)
+{
+	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	if (quiesce_xchg(RU7, &r->notify, 0))
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2. */
+}
+
+static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
+{
+	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: I2. */
+	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	if (quiesce_xchg(RU7, &r->notify, 1))
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
+	if (!w->ops->ask(tls, w->arg))
+		cancel_request(r);
+}
+
+static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
+{
+	uint32_t cpu = platform_cpu_of((const char *)tls - (const char *)quiesce__self());
+
+	return cpu == PLATFORM_NO_CPU ? QUIESCE_ALL_CPUS : 1ull << cpu % 64;
+}
+
+/* Ask everybody who blocks; take back what is no longer needed. */
+static void ask_all(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+
+	w->cpus = w->first_cpu = 0;
+	quiesce__lock(&rs->lock);
+	for (uint32_t i = w->at; i < w->nr; i++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
+
+		if (!tls || !w->ops->blocks(tls, w->arg))
+			continue;
+		w->cpus |= cpu_of(tls);
+		w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
+		ask(w, &rs->entry[i], tls);
+	}
+	quiesce__unlock(&rs->lock);
+}
+
+/* Requests that were answered by time, not by their reader. */
+static void cancel_requests(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+
+	for (uint32_t i = 0; i < w->nr; i++)
+		/* Relaxed: cancel_request() decides. */
+		if (quiesce_load_relaxed(&rs->entry[i].notify))
+			cancel_request(&rs->entry[i]);
+}
+
+void quiesce__scan_notify(struct quiesce__reader *r)
+{
+	/* RU7: full, pairs with RU7 in ask() */
+	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
+		return;
+	/* Relaxed: I2; the wake-up is a fence. */
+	if (quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) == 1) {
+		quiesce__count(wakeups);
+		platform_futex_wake(&pending, 1);
+	}
+}
+
+/* Another thread is the first in the way.  While readers yield it is taken to be stuck as well. */
+static void probe_begin(struct wait *w, uint32_t tid, uint64_t now)
+{
+	w->probe = (struct probe){
+		.tid = tid, .stuck = w->policy.forced_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
+		.interval = PROBE_MIN_NS, .since = now,
+	};
+}
+
+/* It runs if its clock has advanced; else it sleeps, or waits for a CPU. */
+static void probe_again(struct probe *p, uint64_t now)
+{
+	uint64_t used = platform_thread_cpu_ns(p->tid);
+	bool stuck = used == p->cpu_ns && platform_thread_runnable(p->tid);
+
+	p->at = now;
+	p->cpu_ns = used;
+	if (!stuck)
+		p->interval = p->interval < PROBE_MAX_NS / 2 ? 2 * p->interval : PROBE_MAX_NS;
+	else if (!p->stuck)
+		p->since = now;
+	p->stuck = stuck;
+}
+
+static bool is_stuck(void *arg, uint64_t now)
+{
+	struct wait *w = arg;
+	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a guess. */
+
+	w->policy.look_at = now + PROBE_MAX_NS;
+	if (!tid)
+		return false;
+	if (tid != w->probe.tid)
+		probe_begin(w, tid, now);
+	else if (now - w->probe.at >= w->probe.interval)
+		probe_again(&w->probe, now);
+	w->policy.look_at = w->probe.at + w->probe.interval;
+	return w->probe.stuck;
+}
+
+/* Where it waits is known only from when it ran last, and may have changed. */
+static uint64_t aim(const struct wait *w, uint64_t now)
+{
+	return w->probe.stuck && now - w->probe.since >= AIM_NS ? QUIESCE_ALL_CPUS : w->cpus;
+}
+
+static void report_stall(struct wait *w, uint64_t now)
+{
+	struct quiesce__reader *r = &quiesce__readers.entry[w->at];
+	unsigned long long ms = (now - w->policy.start) / 1000000;
+	char name[16];
+
+	if (w->at >= w->nr) {
+		quiesce__say("%s: waiting for %llu ms for sections of unregistered threads", w->ops->name, ms);
+		return;
+	}
+	platform_thread_name(quiesce_load_relaxed(&r->tid), name); /* Relaxed: a report. */
+	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name, ms, quiesce_load_relaxed(&r->tid), name);
+}
+
+static void check_stall(struct wait *w, uint64_t now)
+{
+	if (!w->reaped && now - w->policy.start >= REAP_NS) {
+		w->reaped = true;
+		quiesce__readers_reap(); /* somebody may have died inside */
+	}
+	if (quiesce__wait_policy_stalled(&w->policy, now))
+		report_stall(w, now);
+}
+
+static void apply_policy(struct wait *w, uint64_t now)
+{
+	/* Relaxed: hints, not a hand-over. */
+	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
+	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
+	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w, now)); /* Relaxed: a request that comes a little late. */
+	quiesce__wait_policy_step(&w->policy, now);
+}
+
+static void sleep_once(struct wait *w)
+{
+	uint64_t now = platform_now_ns(), ns;
+	uint32_t left;
+
+	apply_policy(w, now);
+	check_stall(w, now);
+	left = quiesce_load_relaxed(&pending); /* Relaxed: I2, the marks decide. */
+	if (!left)
+		return;
+	quiesce__count(sleeps);
+	ns = quiesce__wait_policy_sleep(&w->policy, now);
+	w->ops->look_by(now + ns);
+	platform_futex_wait(&pending, left, ns);
+}
+
+static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg)
+{
+	*w = (struct wait){ .ops = ops, .arg = arg };
+	w->policy = (struct quiesce__wait_policy){
+		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
+		.pause = PAUSE,
+	};
+	w->nr = quiesce__readers_nr();
+}
+
+/* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
+static void wait_for_count(struct wait *w, const uint64_t *count)
+{
+	uint32_t never = 0;
+
+	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
+	while (quiesce_load_acquire(RU8, count)) {
+		uint64_t now = platform_now_ns();
+
+		if (!w->policy.start)
+			w->policy.start = now;
+		apply_policy(w, now);
+		check_stall(w, now);
+		w->ops->look_by(now + FORCE_NORMAL_NS);
+		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
+	}
+}
+
+/* Empty the count that new sections do not take, turn them to it, empty the other: so
+ * each is waited for only while nobody new joins it.  A section that chose before the
+ * turn and counts after it is newer than the fence, and needs no waiting for. */
+static void wait_for_unregistered(struct wait *w)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t phase = quiesce_load_relaxed(&rs->phase) & 1; /* Relaxed: the updater's own. */
+
+	if (QUIESCE_MUTANT(gp_ignores_unregistered))
+		return;
+	wait_for_count(w, &rs->unregistered[!phase]);
+	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
+	if (!quiesce_load_acquire(RU8, &rs->unregistered[phase]))
+		return;
+	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: late is as good. */
+	wait_for_count(w, &rs->unregistered[phase]);
+}
+
+/* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
+ * one back for long.  But if that one is on the waiter's own CPU it stands still because of the waiter. */
+static bool look_until_stuck(struct wait *w)
+{
+	uint64_t now = platform_now_ns();
+
+	/* Relaxed: a hint, not a hand-over. */
+	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
+		return false;
+	is_stuck(w, now);
+	while (now < w->policy.look_at) {
+		if (look_for_a_while(w))
+			return true;
+		now = platform_now_ns();
+	}
+	return false;
+}
+
+static void wait_for_readers(struct wait *w)
+{
+	w->policy.start = platform_now_ns();
+	ask_all(w);
+	if (!look_until_stuck(w))
+		while (!look(w)) {
+			sleep_once(w);
+			if (look(w))
+				break;
+			ask_all(w);
+		}
+	cancel_requests(w);
+}
+
+void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
+{
+	struct wait w;
+
+	wait_begin(&w, ops, arg);
+	if (!look_for_a_while(&w))
+		wait_for_readers(&w);
+	wait_for_unregistered(&w);
+	quiesce__wait_policy_end(&w.policy);
+}
+
+/* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */
+static bool unregistered_ended(uint32_t *empty)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+
+	for (uint32_t i = 0; i < 2; i++)
+		/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
+		if (!quiesce_load_acquire(RU8, &rs->unregistered[i]))
+			*empty |= 1u << i;
+	if (*empty == 1 || *empty == 2)
+		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: late is as good. */
+	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
+}
+
+bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty)
+{
+	struct wait w;
+
+	wait_begin(&w, ops, arg);
+	return unregistered_ended(empty) && look(&w);
+}
+
+bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
+{
+	uint32_t never = 0, empty = 0;
+	uint64_t ns = WATCH_MIN_NS;
+	struct wait w;
+
+	wait_begin(&w, ops, arg);
+	w.policy.start = platform_now_ns();
+	while (!look(&w) || !unregistered_ended(&empty)) {
+		uint64_t now = platform_now_ns();
+
+		if (enough(than))
+			return false;
+		ops->force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
+		check_stall(&w, now);
+		ops->look_by(now + ns);
+		quiesce__count(sleeps);
+		platform_futex_wait(&never, 0, ns);
+		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;
+	}
+	return true;
+}
+
+void quiesce__scan_calm(void)
+{
+	quiesce_store_relaxed(&raised[QUIESCE_NORMAL], 0);     /* Relaxed: the wait that they are for has not begun. */
+	quiesce_store_relaxed(&raised[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
+}
+
+void quiesce__scan_set_urgency(enum quiesce__urgency how)
+{
+	if (how != QUIESCE_DEFERRED)
+		quiesce_store_relaxed(&raised[how], 1); /* Relaxed: the caller's own wait. */
+}
+
+void quiesce__scan_raise_urgency(enum quiesce__urgency how)
+{
+	/* Relaxed: a hint, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
+	if (how == QUIESCE_DEFERRED || quiesce_load_relaxed(&raised[how]))
+		return;
+	quiesce_store_relaxed(&raised[how], 1); /* Relaxed: as above. */
+	platform_futex_wake(&pending, 1);
+}
+
+void quiesce__scan_fork_child(void)
+{
+	pending = 0;
+	quiesce__scan_calm();
+	force_not_before = 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu.c - the slow halves of the reader's two calls, and the calls that wait for readers.
+ *
+ * Grace periods, with the reader's half of the protocol beside the updater's: rcu_gp.c.
+ *
+ * RU8  unregistered++ then reads; accesses then unregistered-- | unlink, then count read; then free
+ */
+#include "rcu.h"
+#include "reclaim.h"
+#include "hazard/slots.h"
+
+#if !defined(QUIESCE_SIM)
+__thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
+	.rcu_word = QUIESCE_RCU_UNREG,
+	.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
+};
+#endif
+
+void quiesce__tls_init(struct quiesce_tls_v1 *tls)
+{
+	*tls = (struct quiesce_tls_v1){
+		.rcu_word = QUIESCE_RCU_UNREG,
+		.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
+	};
+}
+
+/* ---- readers, slow halves ---- */
+
+static uint64_t idle_word(void)
+{
+	/* Relaxed: fixed before the first reader registers. */
+	return quiesce_load_relaxed(&quiesce__light) ? 0 : QUIESCE_RCU_FULL;
+}
+
+void quiesce__check_layout(uint32_t layout)
+{
+	if (quiesce_unlikely(layout != QUIESCE_LAYOUT))
+		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
+				"layout stamp of the program is %#x, of the library %#x: rebuild the program", layout,
+				QUIESCE_LAYOUT);
+}
+
+static bool register_self(struct quiesce_tls_v1 *self)
+{
+	struct platform_sigmask mask;
+
+	if (self->state & QUIESCE_TLS_EXITING) {
+		platform_arm_thread_exit(); /* if a destructor forgets to unlock, end its section too */
+		return false;
+	}
+	quiesce__init();
+	quiesce__used();
+	platform_signals_block(&mask);
+	/* A handler may have been first, just before the signals were blocked. */
+	if (!self->reader && platform_arm_thread_exit() == 0 && quiesce__reader_register(self))
+		quiesce_store_relaxed(&self->rcu_word, idle_word()); /* Relaxed: outside. */
+	platform_signals_restore(&mask);
+	return self->reader != NULL;
+}
+
+bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	quiesce__check_layout(layout);
+	/* Not inside a section without an entry: it ends without one, too. */
+	return self->reader || (!self->unregistered && register_self(self));
+}
+
+/* Sections without an entry.  self->unregistered is depth * 2 + index of the count, 0 outside:
+ * one word, stored after counting, so that a signal handler that finds it set finds it counted. */
+
+static void unregistered_lock(struct quiesce_tls_v1 *self)
+{
+	uint32_t index;
+
+	if (self->unregistered) {
+		self->unregistered += 2;
+		return;
+	}
+	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
+	/* RU8: full, pairs with RU8 in wait_for_count() */
+	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)1);
+	self->unregistered = 2 + index;
+}
+
+void quiesce__unregistered_leave(struct quiesce_tls_v1 *self)
+{
+	uint32_t index = self->unregistered & 1;
+
+	if (!self->unregistered)
+		return;
+	self->unregistered = 0;
+	/* RU8: full, pairs with RU8 in wait_for_count() */
+	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)-1);
+}
+
+static void unregistered_unlock(struct quiesce_tls_v1 *self)
+{
+	if (self->unregistered < 4)
+		quiesce__unregistered_leave(self);
+	else
+		self->unregistered -= 2;
+}
+
+/* A mark that is set but not yet fenced, in full-fence mode; no nesting gets as deep. */
+#define ENTERING QUIESCE_RCU_DEPTH
+
+static uint64_t entered(uint64_t word, uint64_t depth)
+{
+	return (word & ~QUIESCE_RCU_DEPTH) | depth;
+}
+
+/* The outermost lock in full-fence mode.  A signal handler may come between the mark and
+ * the fence: it must not take the mark for a protection, so it finds ENTERING there. */
+static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
+{
+	uint64_t word;
+
+	/* Relaxed: the fence follows. */
+	quiesce_store_relaxed(&self->rcu_word, entered(now, ENTERING) | QUIESCE_RCU_FULL);
+	/* RU1: full, pairs with RU1 in gp_advance() */
+	quiesce_fence_full(RU1);
+	word = quiesce_load_relaxed(&self->rcu_word); /* Relaxed: the thread's own word. */
+	/* A handler that comes now leaves what is stored here. */
+	if ((word & QUIESCE_RCU_DEPTH) == ENTERING)
+		quiesce_store_relaxed(&self->rcu_word, entered(word, 1)); /* Relaxed: protected already. */
+}
+
+/* In a handler that interrupted fenced_lock(): fence for both, and nest. */
+static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
+{
+	/* RU1: full, pairs with RU1 in gp_advance() */
+	quiesce_fence_full(RU1);
+	quiesce_store_relaxed(&self->rcu_word, entered(word, 2)); /* Relaxed: protected. */
+}
+
+/* The outermost lock of a registered thread. */
+static void counted_lock(struct quiesce_tls_v1 *self)
+{
+	/* Relaxed: an old number only makes an updater wait for us in vain. */
+	uint64_t now = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
+
+	if (idle_word()) {
+		fenced_lock(self, now);
+		return;
+	}
+	quiesce_store_relaxed(&self->rcu_word, now); /* Relaxed: the fence follows. */
+	/* RU1: pairs with RU1 in gp_advance() */
+	quiesce_fence_light(RU1);
+}
+
+/* Whoever comes here is not registered, or interrupted fenced_lock(), or nests too deep. */
+static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, uint32_t layout)
+{
+	if ((word & QUIESCE_RCU_DEPTH) == ENTERING) {
+		finish_entering(self, word);
+		return;
+	}
+	if ((word & QUIESCE_RCU_DEPTH) != 0) {
+		quiesce__misuse(QUIESCE_MISUSE_NESTING, "RCU read-side sections nested deeper than %u",
+				(unsigned int)QUIESCE_RCU_DEPTH - 1);
+		platform_die();
+	}
+	if (!self->unregistered && quiesce__reader_ensure(self, layout))
+		counted_lock(self);
+	else
+		unregistered_lock(self);
+}
+
+void quiesce__rcu_lock_slow(uint32_t layout)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own word. */
+	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+
+	if (quiesce_likely((uint16_t)word == QUIESCE_RCU_FULL))
+		/* Relaxed: an old number only makes an updater wait for us in vain. */
+		fenced_lock(self, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
+	else
+		rare_lock(self, word, layout);
+}
+
+static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
+{
+	quiesce__scan_notify(self->reader);
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	if (quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW)
+		quiesce__yield(&quiesce__rcu_yield);
+}
+
+/* Not in a section, or not in one that the mark knows of. */
+static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self)
+{
+	if (self->unregistered)
+		unregistered_unlock(self);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
+}
+
+void quiesce__rcu_unlock_slow(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* Relaxed: the thread's own word. */
+	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+
+	if (quiesce_unlikely((word & QUIESCE_RCU_DEPTH) == 0)) {
+		rare_unlock(self);
+		return;
+	}
+	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
+	quiesce_store_release(RU2, &self->rcu_word, word & QUIESCE_RCU_FULL);
+	if (quiesce_unlikely(word & QUIESCE_RCU_SLOW))
+		after_slow_unlock(self);
+}
+
+void quiesce__rcu_lock_debug(uint32_t layout)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce__check_layout(layout);
+	if (!rcu_read_lock_held())
+		self->site = __builtin_return_address(0);
+	quiesce__rcu_read_lock();
+}
+
+void quiesce__rcu_unlock_debug(void)
+{
+	quiesce__rcu_read_unlock();
+	if (!rcu_read_lock_held())
+		quiesce__self()->site = NULL;
+}
+
+void quiesce__rcu_check_debug(int held, const char *what)
+{
+	if (!held)
+		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s: the caller does not hold what it must", what);
+}
+
+/* Reports a wait for oneself.  The debug build knows where the section began. */
+static bool wait_is_misuse(const char *what, const void *caller)
+{
+	const void *site = quiesce__self()->site;
+
+	quiesce__init();
+	if (!rcu_read_lock_held())
+		return false;
+	if (site)
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+				"%s at %p inside an RCU read-side section would wait for itself; the section began near %p",
+				what, caller, site);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+				"%s at %p inside an RCU read-side section would wait for itself", what, caller);
+	return true;
+}
+
+void quiesce_synchronize_rcu(void)
+{
+	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
+		return;
+	quiesce__rcu_wait(QUIESCE_NORMAL);
+	quiesce__free_here();
+}
+
+void quiesce_synchronize_rcu_expedited(void)
+{
+	if (wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
+		return;
+	quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	quiesce__free_here();
+}
+
+/* ---- polling ---- */
+
+struct rcu_gp_seq quiesce_get_state_synchronize_rcu(void)
+{
+	struct rcu_gp_seq seq;
+
+	quiesce__init();
+	seq.value = quiesce__rcu_cookie();
+	return seq;
+}
+
+struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
+{
+	struct rcu_gp_seq seq = quiesce_get_state_synchronize_rcu();
+
+	quiesce__reclaim_request_gp(seq.value);
+	return seq;
+}
+
+int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
+{
+	bool done;
+
+	quiesce__fork_check();
+	done = quiesce__rcu_cookie_done(seq.value);
+	if (!done && !quiesce__reclaim_has_worker() && !rcu_read_lock_held()) {
+		quiesce__rcu_try(seq.value);
+		done = quiesce__rcu_cookie_done(seq.value);
+	}
+	if (done)
+		/* RU5: full, pairs with the caller */
+		quiesce_fence_full(RU5);
+	return done;
+}
+
+void quiesce_cond_synchronize_rcu(struct rcu_gp_seq seq)
+{
+	if (!quiesce_poll_state_synchronize_rcu(seq))
+		quiesce_synchronize_rcu();
+}

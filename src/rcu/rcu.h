@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu.h - what the ground floor asks of RCU. */
+#ifndef QUIESCE_SRC_RCU_H
+#define QUIESCE_SRC_RCU_H
+
+#include "holdouts.h"
+
+/* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
+extern struct quiesce__yield quiesce__rcu_yield;
+/* Wait for a grace period that begins after this call. */
+void quiesce__rcu_wait(enum quiesce__urgency urgency);
+/* A cookie for the grace period that would begin now. */
+uint64_t quiesce__rcu_cookie(void);
+bool quiesce__rcu_cookie_done(uint64_t cookie);
+/* Try to complete @cookie without sleeping. */
+void quiesce__rcu_try(uint64_t cookie);
+/* The initial state of a thread's TLS block; the simulator makes its own blocks. */
+void quiesce__tls_init(struct quiesce_tls_v1 *tls);
+void quiesce__rcu_fork_child(void);
+/* Register the calling thread unless it is; false if that cannot be. */
+bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);
+/* End the calling thread's section without an entry, if it is in one. */
+void quiesce__unregistered_leave(struct quiesce_tls_v1 *self);
+
+#endif

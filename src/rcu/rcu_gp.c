@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_gp.c - grace periods: their numbers, who runs one for all, and who does not wait for a leader that does not run.
+ *
+ *   reader                               updater
+ *   mark = gp            (light fence)   unlink                 (the caller)
+ *   ... section ...                      number = ++started     RU9
+ *   mark = 0             (release)       heavy fence            RU1
+ *                                        gp = number, unless it is newer
+ *                                        every mark: outside, or number not older?  (acquire, RU2)
+ *                                        completed = number, unless it is newer     RU5
+ *
+ * I1. A mark that is inside and older than a number began before gp came to that: wait for it.
+ * I2. A mark that carries the number, or a newer one, was set after the reader's share of that one's heavy fence.
+ *     It took its number after ours was taken, and ours was taken after the unlinking: so the section sees that, and is
+ *     ignored.  This needs gp to advance after the fence.
+ * I3. A mark set before the reader's share of the fence is visible to the scan.
+ * I4. An old number stored late only makes an updater wait in vain.
+ * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
+ *     leads, and the others follow: when it is done, one of those who came meanwhile leads for all of them.
+ * I6. Nobody depends on a thread that does not run.  A leader says when it looks next.  If it is overdue, a follower, one each
+ *     millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
+ *     requests are the leader's.  Grace periods overlap then, so gp and completed are maxima.
+ * I7. Because the unlock is a release and the scan an acquire, no closing fence.
+ *
+ * RU1  mark set, then the section's reads        | unlink, then marks are read
+ * RU2  the section's accesses, then mark cleared | mark read, then the caller frees
+ * RU5  scan over, then completed                 | completed read, then the poller frees
+ * RU6  unlink, then started read (a cookie)      | started set, then marks are read
+ * RU9  unlink, then the number taken             | a newer number taken, then its fence
+ * GP1  completed, led; then waiting read         | waiting raised, then completed, led read
+ * GP2  the leader's last word                    | the next leader's first
+ *
+ * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, for the
+ * idea of a reader without fences; the numbering and the single membarrier are ours and argued in docs/design/rcu.md.
+ */
+#include "rcu.h"
+
+#include "runtime/late.h"
+
+#if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
+#define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
+#else
+#define FIRST_NUMBER 1ull
+#endif
+#define WORD(number) ((number) << 16 | 1)
+#define MARK_NUMBER (~0xffffull)
+#define COOKIE_VALID (1ull << 48) /* tells a cookie from get_completed_synchronize_rcu() */
+
+#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether it is late */
+#define LOOK_NS 1000u           /* a scan takes so long for each reader, at the most */
+
+struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
+
+/* Those who need a grace period of an odd number, or an even one. */
+struct side {
+	uint32_t waiting;
+	uint32_t word;  /* futex that changes when they are to look */
+	uint32_t urgency; /* of the most urgent */
+};
+
+static struct {
+	uint64_t started;   /* the newest number taken */
+	uint64_t completed; /* the newest whose grace period is over */
+	uint64_t due;       /* when whoever scans looks next, at the latest */
+	uint64_t tried;     /* the leader's: the newest number that was fenced and published in the lead, */
+	uint32_t empty;     /* and which counts of unregistered sections have been seen empty since */
+	uint32_t led;       /* somebody leads */
+	uint32_t claims;    /* of followers, to go on alone */
+	struct side side[2];
+} gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER, .tried = FIRST_NUMBER };
+
+/* Numbers of 48 bits, which wrap. */
+static bool older(uint64_t a, uint64_t b)
+{
+	return (int64_t)((a << 16) - (b << 16)) < 0;
+}
+
+/* ---- what the scan asks ---- */
+
+static bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
+{
+	/* RU2: acquire, pairs with RU2 in rcu_read_unlock() */
+	uint64_t word = quiesce_load_acquire(RU2, &tls->rcu_word);
+
+	if (!(word & QUIESCE_RCU_DEPTH))
+		return false;
+	if (QUIESCE_MUTANT(gp_blocks_current))
+		return !older(number, word >> 16);
+	return older(word >> 16, number);
+}
+
+static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
+{
+	while (quiesce__rcu_blocks(tls, number)) {
+		/* Relaxed: the exchange decides. */
+		uint64_t word = quiesce_load_relaxed(&tls->rcu_word);
+
+		if (!(word & QUIESCE_RCU_DEPTH))
+			continue;
+		/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+		if ((word & QUIESCE_RCU_SLOW) || quiesce_cmpxchg(RU7, &tls->rcu_word, &word, word | QUIESCE_RCU_SLOW))
+			return quiesce__rcu_blocks(tls, number);
+	}
+	return false;
+}
+
+static void force_readers(bool on)
+{
+	/* Relaxed: the exchange decides, and readers may see the bit late. */
+	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
+
+	while (on != !!(word & QUIESCE_RCU_SLOW))
+		/* RU9: full, pairs with RU9 in publish() */
+		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, word ^ QUIESCE_RCU_SLOW))
+			break;
+}
+
+static void look_by(uint64_t when)
+{
+	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
+}
+
+struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELINE)));
+
+static const struct quiesce__scan_ops rcu_scan = {
+	.blocks = quiesce__rcu_blocks,
+	.ask = ask_for_slow_unlock,
+	.force_yield = force_readers,
+	.yield = &quiesce__rcu_yield,
+	.look_by = look_by,
+	.name = "RCU grace period",
+};
+
+/* ---- a grace period ---- */
+
+static void publish(uint64_t number)
+{
+	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp); /* Relaxed: the exchange decides. */
+
+	while (older(word >> 16, number))
+		/* I2 needs this after RU1's heavy fence, no more. */
+		/* RU9: full, pairs with RU9 in gp_advance() */
+		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
+			break;
+}
+
+/* Begin the next grace period; returns its number. */
+static uint64_t gp_advance(void)
+{
+	/* RU9: full, pairs with RU9 in gp_advance() */
+	uint64_t number = quiesce_fetch_add(RU9, &gp.started, (uint64_t)1) + 1;
+
+	if (QUIESCE_MUTANT(gp_advance_before_fence))
+		publish(number);
+	/* RU1: pairs with RU1 in rcu_read_lock() */
+	/* RU6: pairs with RU6 in quiesce__rcu_cookie() */
+	quiesce_fence_heavy(RU1);
+	publish(number);
+	return number;
+}
+
+static void wake(struct side *side, uint32_t nr)
+{
+	/* GP1: full, pairs with GP1 in follow() */
+	quiesce_fetch_add(GP1, &side->word, 1u);
+	if (quiesce_load_relaxed(&side->waiting)) /* Relaxed: GP1. */
+		platform_futex_wake(&side->word, nr);
+}
+
+/* Completed comes to @number, unless it is newer.  Whoever needed that one, or one that was skipped, is done. */
+static void gp_complete(uint64_t number)
+{
+	uint64_t before = quiesce_load_relaxed(&gp.completed); /* Relaxed: the exchange decides. */
+
+	quiesce__count(grace_periods);
+	while (older(before, number) || QUIESCE_MUTANT(gp_completes_older)) {
+		/* RU5: full, pairs with RU5 in quiesce__rcu_cookie_done() */
+		if (!quiesce_cmpxchg(RU5, &gp.completed, &before, number))
+			continue;
+		wake(&gp.side[number & 1], INT32_MAX);
+		if (number != before + 1)
+			wake(&gp.side[~number & 1], INT32_MAX);
+		break;
+	}
+}
+
+/* ---- leading ---- */
+
+static bool take_lead(void)
+{
+	uint32_t nobody = 0;
+
+	if (quiesce_load_relaxed(&gp.led)) /* Relaxed: the exchange decides. */
+		return false;
+	/* GP2: full, pairs with GP2 in hand_over() */
+	return quiesce_cmpxchg(GP2, &gp.led, &nobody, 1u);
+}
+
+/* One of those who came while @number ran leads next; or, if others took numbers meanwhile, whoever is first. */
+static void hand_over(uint64_t number)
+{
+	bool alone = quiesce_load_relaxed(&gp.started) == number; /* Relaxed: who misses it, sleeps a little. */
+
+	/* GP2: full, pairs with GP2 in take_lead() */
+	quiesce_xchg(GP2, &gp.led, 0);
+	wake(&gp.side[~number & 1], alone ? 1 : INT32_MAX);
+	if (!alone)
+		wake(&gp.side[number & 1], INT32_MAX);
+}
+
+/* The urgency of those for whom @number is. */
+static void set_urgency(enum quiesce__urgency urgency, uint64_t number)
+{
+	struct side *side = &gp.side[number & 1];
+	uint32_t theirs = quiesce_load_relaxed(&side->urgency); /* Relaxed: a hint. */
+
+	if (theirs) {
+		quiesce_store_relaxed(&side->urgency, 0); /* Relaxed: as above. */
+		urgency = theirs > urgency ? theirs : urgency;
+	}
+	quiesce__scan_set_urgency(urgency);
+}
+
+static uint64_t lead_number(void)
+{
+	gp.tried = gp_advance();
+	gp.empty = 0;
+	return gp.tried;
+}
+
+static void gp_lead(enum quiesce__urgency urgency)
+{
+	uint64_t number;
+
+	quiesce__scan_calm();
+	look_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
+	number = lead_number();
+	set_urgency(urgency, number);
+	if (QUIESCE_MUTANT(gp_completed_early))
+		quiesce_store_relaxed(&gp.completed, number);
+	quiesce__scan_wait(&rcu_scan, number);
+	/* Before the hand-over: who is quick to come back shares the next grace period. */
+	gp_complete(number);
+	hand_over(number);
+}
+
+/* ---- alone ---- */
+
+/* Once the leader has gone it is better to lead: with wake-ups, and with readers that yield. */
+static bool alone_is_enough(uint64_t cookie)
+{
+	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
+}
+
+static void gp_alone(uint64_t cookie)
+{
+	uint64_t number = gp_advance();
+
+	if (quiesce__scan_watch(&rcu_scan, number, alone_is_enough, cookie))
+		gp_complete(number);
+}
+
+/* ---- following ---- */
+
+/* What a follower has seen of those who run grace periods. */
+struct watch {
+	struct quiesce__late late;
+	uint64_t sleep_ns;
+};
+
+/* When whoever scans is late. */
+static uint64_t late_at(struct watch *w, uint64_t now)
+{
+	/* Relaxed throughout: a guess. */
+	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
+
+	return quiesce__late_at(&w->late, now, progress, quiesce_load_relaxed(&gp.due));
+}
+
+/* One of those who find it late at the same time.  Relaxed: if two go on alone, nothing is lost. */
+static bool claim(uint32_t seen, uint64_t now)
+{
+	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
+		return false;
+	look_by(now + QUIESCE_LATE_NS);
+	return true;
+}
+
+/* True: it is up to the caller to go on alone, and others give it some time.  Else sleep, as long as @word is that of @side. */
+static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
+{
+	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
+	uint64_t now = platform_now_ns(), late = late_at(w, now), ns;
+
+	if (now >= late && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
+		return true;
+	ns = late > now ? late - now : QUIESCE_LATE_NS;
+	if (ns < w->sleep_ns)
+		ns = w->sleep_ns;
+	w->sleep_ns = ns < FOLLOW_MAX_NS / 2 ? 2 * ns : FOLLOW_MAX_NS;
+	platform_futex_wait(&side->word, word, ns);
+	return false;
+}
+
+/* Until the grace period is over, or nobody leads. */
+static void follow(uint64_t cookie, enum quiesce__urgency urgency)
+{
+	struct side *side = &gp.side[cookie & 1];
+	struct watch w = { .sleep_ns = 0 };
+
+	/* GP1: full, pairs with GP1 in wake() */
+	quiesce_fetch_add(GP1, &side->waiting, 1u);
+	for (;;) {
+		/* GP1: acquire, pairs with GP1 in wake() */
+		uint32_t word = quiesce_load_acquire(GP1, &side->word);
+
+		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1. */
+			break;
+		if (quiesce_load_relaxed(&side->urgency) < (uint32_t)urgency) /* Relaxed: a hint. */
+			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
+		quiesce__scan_raise_urgency(urgency); /* who leads is in our way */
+		if (watch_or_sleep(&w, side, word)) {
+			gp_alone(cookie);
+			break;
+		}
+	}
+	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: who wakes nobody loses nothing. */
+}
+
+void quiesce__rcu_wait(enum quiesce__urgency urgency)
+{
+	uint64_t cookie;
+
+	quiesce__fork_check();
+	quiesce__used();
+	cookie = quiesce__rcu_cookie();
+	if (QUIESCE_MUTANT(gp_shares_running) && quiesce_load_relaxed(&gp.led)) /* Relaxed: a mutant. */
+		cookie--;
+	while (!quiesce__rcu_cookie_done(cookie))
+		if (take_lead())
+			gp_lead(urgency);
+		else
+			follow(cookie, urgency);
+	/* RU5: full, pairs with the caller */
+	quiesce_fence_full(RU5);
+}
+
+/* ---- cookies ---- */
+
+uint64_t quiesce__rcu_cookie(void)
+{
+	uint64_t started;
+
+	/* RU6: full, pairs with RU6 in gp_advance() */
+	quiesce_fence_full(RU6);
+	started = quiesce_load_relaxed(&gp.started); /* Relaxed: RU6 orders it. */
+	if (QUIESCE_MUTANT(cookie_now))
+		return (started & (COOKIE_VALID - 1)) | COOKIE_VALID;
+	return ((started + 1) & (COOKIE_VALID - 1)) | COOKIE_VALID;
+}
+
+bool quiesce__rcu_cookie_done(uint64_t cookie)
+{
+	/* RU5: acquire, pairs with RU5 in gp_complete() */
+	uint64_t completed = quiesce_load_acquire(RU5, &gp.completed);
+
+	return !cookie || !older(completed, cookie);
+}
+
+/* If nobody leads. */
+void quiesce__rcu_try(uint64_t cookie)
+{
+	if (!take_lead())
+		return;
+	if (older(gp.tried, cookie)) /* the number of an earlier try may do */
+		lead_number();
+	if (quiesce__scan_try(&rcu_scan, gp.tried, &gp.empty))
+		gp_complete(gp.tried);
+	hand_over(gp.tried);
+}
+
+void quiesce__rcu_fork_child(void)
+{
+	/* Whoever ran a grace period is not in the child; its number stays incomplete, a later one covers it. */
+	gp.led = 0;
+	gp.due = 0;
+	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
+	force_readers(false);
+}

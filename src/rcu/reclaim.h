@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* reclaim.h - deferred callbacks: queues, passes, worker, barrier. */
+#ifndef QUIESCE_RECLAIM_H
+#define QUIESCE_RECLAIM_H
+
+#include "runtime/core.h"
+
+/* ---- for other rooms ---- */
+
+/* Let the worker run a grace period that completes @cookie. */
+void quiesce__reclaim_request_gp(uint64_t cookie);
+bool quiesce__reclaim_has_worker(void);
+/* The caller may sleep, but not run callbacks: where no worker could be had, free what needs none. */
+void quiesce__free_here(void);
+/* Has every callback of call_rcu() that this thread can know of run? */
+bool quiesce__nothing_queued(void);
+/* Would a wait for callbacks be one for oneself?  Then it is reported. */
+bool quiesce__barrier_is_misuse(void);
+void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
+/* The ceiling has changed: so do the steps in which threads report their garbage. */
+void quiesce__report_bytes_changed(void);
+void quiesce__reclaim_stats(struct quiesce_stats *stats);
+/* Before fork(): hold callbacks between two of them.  After: let them go on. */
+void quiesce__reclaim_fork_prepare(void);
+void quiesce__reclaim_fork_parent(void);
+void quiesce__reclaim_fork_child(void);
+
+/* Callbacks run between these two, in chunks, so that fork() can wait until none does; @running is the caller's. */
+void quiesce__gate_enter(uint32_t *running);
+void quiesce__gate_leave(uint32_t *running);
+/* False: a fork is being prepared. */
+bool quiesce__gate_try_enter(uint32_t *running);
+
+#if defined(QUIESCE_SIM)
+#define QUIESCE_WELL_FILLED 2u
+#else
+#define QUIESCE_WELL_FILLED 4096u /* so many objects of one thread are worth a pass, and few enough to be in its caches still */
+#endif
+
+/* ---- passes: pass.c ---- */
+
+struct quiesce__pass {
+	struct quiesce__lock lock; /* held for a whole pass, grace period and callbacks included */
+	uint64_t begun, done;
+	uint64_t ran; /* the newest that is done, and ran callbacks */
+	uint64_t wanted;    /* the newest that somebody waits for */
+	uint32_t done_word; /* futex that changes with every pass */
+	uint32_t waiting;   /* callers that wait for a pass */
+	uint32_t again;     /* work came while a caller ran a pass */
+	uint32_t running;   /* a chunk of callbacks runs */
+};
+extern struct quiesce__pass quiesce__pass;
+
+/* Under pass.lock: one pass.  Without @callbacks they stay queued. */
+void quiesce__pass_run(bool callbacks);
+/* When a pass is due to free what owners have not come back for; PLATFORM_FOREVER: nothing is left to them. */
+uint64_t quiesce__linger_due(void);
+/* Does the next pass begin with a queue that need not be listed? */
+bool quiesce__pass_carries(void);
+/* Run a pass here, or see to it that whoever runs one runs another. */
+void quiesce__pass_yourself(bool callbacks);
+/* Take part in a pass that begins after this call; false at @deadline (0: none). */
+bool quiesce__pass_wait(uint64_t deadline_ns);
+/* Is a pass wanted that has not been made? */
+bool quiesce__pass_wanted(void);
+uint64_t quiesce__spills_run(void);
+uint64_t quiesce__spills_bytes_out(void);
+uint64_t quiesce__queues_visited(void);
+/* The most that this pass has taken from one queue. */
+uint64_t quiesce__pass_most(void);
+/* Has a callback of the last pass queued its own object again? */
+bool quiesce__pass_came_back(void);
+void quiesce__pass_fork_child(void);
+void quiesce__throttle_fork_child(void);
+
+/* ---- the worker: worker.c ---- */
+
+/* worker.sleep */
+enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_ASLEEP };
+
+struct quiesce__worker {
+	uint32_t running;   /* a worker thread exists, or is being started */
+	uint32_t sleep;     /* the futex it sleeps on */
+	uint32_t urgent;    /* above the ceiling: do not batch, expedite */
+	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
+	uint32_t stop;
+	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
+};
+extern struct quiesce__worker quiesce__worker;
+
+/* Make sure that there is a worker; false if none can be had now. */
+bool quiesce__worker_ensure(void);
+/* None can be had, and there is too much garbage: say so, once. */
+void quiesce__report_no_worker(void);
+/* Wake the worker, also while it batches. */
+void quiesce__worker_wake(void);
+/* The same, also if somebody has taken the request to wake it and does not run: for who waits. */
+void quiesce__worker_wake_for_sure(void);
+/* Stop it when it has nothing to do; until @deadline, 0: no limit. */
+void quiesce__worker_stop(uint64_t deadline);
+/* Does a polled grace period wait to be run? */
+bool quiesce__gp_wanted(void);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* worker.c - the thread that makes the passes.
+ *
+ * I1. It sleeps only after a fence and one more look at the lists.  Who lists a queue or wants a pass executes a fence, too,
+ *     before it looks whether the worker sleeps; that is rare, so neither of the two need be a heavy one.
+ * I2. It makes a pass if something is listed, or if somebody wants one newer than the last that was made; it does not look
+ *     at whether those that it woke have run.
+ * I3. Small batches wait for more, a millisecond.  But what callbacks retired is gone on with at once, as chains of objects
+ *     of which each retires the next take a pass for each; not where a callback queues its own object again, and for a part of
+ *     the time only, because two may do that for each other.
+ *
+ * CB9  queue listed, then sleep read        | asleep, then lists read
+ * CB4  the thread's last word               | started again
+ *
+ * Of passes, see pass.c.
+ */
+#include "queue.h"
+#include "rcu.h"
+#include "reclaim.h"
+#include "runtime/thread.h"
+
+#define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
+#define BATCH_MIN_NS 50000u
+#define CHAIN_NS 400000u  /* and goes on so long, without, with what callbacks retired */
+#define CHAIN_DEAR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
+#define CHEAP_NS 8000u
+#define STOP_STEP_NS 2000000u
+
+struct quiesce__worker quiesce__worker;
+
+/* The worker's own. */
+static uint64_t chain_left; /* of CHAIN_NS */
+static uint64_t batch_ns;   /* BATCH_MIN_NS to BATCH_NS */
+
+bool quiesce__gp_wanted(void)
+{
+	uint64_t cookie = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: CB9. */
+
+	return cookie && !quiesce__rcu_cookie_done(cookie);
+}
+
+/* Does somebody wait for a pass? */
+static bool somebody_waits(void)
+{
+	/* Relaxed: CB9. */
+	return quiesce__pass_wanted() || quiesce_load_relaxed(&quiesce__worker.stop) || quiesce__gp_wanted();
+}
+
+/* ---- sleeping ---- */
+
+void quiesce__worker_wake(void)
+{
+	/* CB9: full, pairs with CB9 in worker_sleep() */
+	if (quiesce_xchg(CB9, &quiesce__worker.sleep, QUIESCE_AWAKE) != QUIESCE_AWAKE)
+		platform_futex_wake(&quiesce__worker.sleep, 1);
+	else
+		quiesce__scan_raise_urgency(QUIESCE_NORMAL); /* it may be in a grace period */
+}
+
+void quiesce__worker_wake_for_sure(void)
+{
+	quiesce__worker_wake();
+	if (!QUIESCE_MUTANT(cb_trusts_waker))
+		platform_futex_wake(&quiesce__worker.sleep, 1);
+}
+
+static void worker_sleep(uint32_t how, uint64_t ns)
+{
+	bool rest = true;
+
+	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
+	if (how != QUIESCE_BATCHING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
+		/* CB9: full, pairs with CB9 in wake_if_asleep() */
+		quiesce_fence_full(CB9);
+		rest = !quiesce__queues_listed();
+	}
+	if (rest && !somebody_waits())
+		platform_futex_wait(&quiesce__worker.sleep, how, ns);
+	quiesce_store_relaxed(&quiesce__worker.sleep, QUIESCE_AWAKE); /* Relaxed: the worker looks next. */
+}
+
+/* ---- working ---- */
+
+/* Did callbacks of the last pass retire something, other than themselves? */
+static bool chain_goes_on(void)
+{
+	const struct quiesce__queue *own = quiesce__self()->queue;
+
+	if (!own || quiesce__pass_came_back())
+		return false;
+	return quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
+	       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr;       /* Relaxed: the thread's own. */
+}
+
+/* Gather for a while, unless there is a reason not to. */
+static void gather(void)
+{
+	/* Relaxed: best-effort hints. */
+	if (quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || somebody_waits())
+		return;
+	if (chain_left && chain_goes_on())
+		return;
+	chain_left = CHAIN_NS;
+	worker_sleep(QUIESCE_BATCHING, batch_ns);
+}
+
+/* So that the next pass finds queues well filled: by itself, because an owner that wakes the worker pays for it. */
+static void adapt(void)
+{
+	uint64_t most = quiesce__pass_most();
+	uint64_t ns = most ? batch_ns * QUIESCE_WELL_FILLED / most : BATCH_NS;
+
+	if (ns > 2 * batch_ns)
+		ns = 2 * batch_ns;
+	batch_ns = ns < BATCH_MIN_NS ? BATCH_MIN_NS : ns > BATCH_NS ? BATCH_NS : ns;
+}
+
+static void pass(void)
+{
+	uint64_t ns = platform_now_ns();
+
+	quiesce__lock(&quiesce__pass.lock);
+	quiesce__pass_run(true);
+	adapt();
+	quiesce__unlock(&quiesce__pass.lock);
+	ns = platform_now_ns() - ns;
+	if (ns > CHEAP_NS)
+		ns *= CHAIN_DEAR;
+	chain_left -= ns < chain_left ? ns : chain_left;
+}
+
+static void worker_step(void)
+{
+	uint64_t now = platform_now_ns(), due = quiesce__linger_due();
+
+	if (quiesce__queues_listed() || somebody_waits()) {
+		gather();
+		pass();
+	} else if (due <= now) {
+		pass();
+	} else {
+		worker_sleep(QUIESCE_ASLEEP, due == PLATFORM_FOREVER ? due : due - now);
+	}
+}
+
+/* ---- the thread ---- */
+
+static bool worker_start(void);
+
+static void worker_main(void *unused)
+{
+	(void)unused;
+	batch_ns = BATCH_NS;
+	quiesce__self()->state |= QUIESCE_TLS_WORKER;
+	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
+		worker_step();
+	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
+	quiesce_xchg(CB4, &quiesce__worker.running, 0);
+	/* CB9: full, pairs with CB9 in wake_if_asleep() */
+	quiesce_fence_full(CB9);
+	/* Somebody may have queued, or begun to wait, trusting in this thread. */
+	if (quiesce__queues_listed() || quiesce__pass_wanted() || quiesce__gp_wanted() ||
+	    quiesce__linger_due() != PLATFORM_FOREVER)
+		worker_start();
+	platform_futex_wake(&quiesce__worker.running, INT32_MAX);
+}
+
+bool quiesce__reclaim_has_worker(void)
+{
+	return quiesce_load_relaxed(&quiesce__worker.running) != 0; /* Relaxed: it only ever helps. */
+}
+
+static bool worker_start(void)
+{
+	struct quiesce__worker *w = &quiesce__worker;
+	uint32_t none = 0;
+
+	/* CB4: full, pairs with CB4 in worker_main() */
+	if (!quiesce_cmpxchg(CB4, &w->running, &none, 1))
+		return true;
+	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
+	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main))
+		return true;
+	/* Relaxed: whoever trusted in this start looks again soon. */
+	quiesce_store_relaxed(&w->running, 0);
+	return false;
+}
+
+bool quiesce__worker_ensure(void)
+{
+	if (quiesce_likely(quiesce__reclaim_has_worker()))
+		return true;
+	quiesce__init();
+	if (!quiesce__thread_may_start(QUIESCE_THREAD_WORKER))
+		return false;
+	return worker_start();
+}
+
+void quiesce__report_no_worker(void)
+{
+	static uint32_t reported;
+
+	/* Relaxed: only how often matters. */
+	if (!quiesce_load_relaxed(&reported) && !quiesce_fetch_add_relaxed(&reported, 1u))
+		quiesce__say("no worker thread can be started, and garbage is above its ceiling: callbacks wait for "
+			     "rcu_barrier() or rcu_throttle()");
+}
+
+void quiesce__worker_stop(uint64_t deadline)
+{
+	struct quiesce__worker *w = &quiesce__worker;
+	uint32_t running;
+
+	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the wake-up is a fence. */
+	/* CB4: acquire, pairs with CB4 in worker_main() */
+	while ((running = quiesce_load_acquire(CB4, &w->running))) {
+		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
+			return; /* somebody queued meanwhile and has started another: leave it to them */
+		if (deadline && platform_now_ns() >= deadline)
+			return; /* it will end when it can */
+		quiesce__worker_wake();
+		platform_futex_wait(&w->running, running, STOP_STEP_NS);
+	}
+}
+
+void quiesce__reclaim_request_gp(uint64_t cookie)
+{
+	uint64_t old;
+
+	quiesce__fork_check(); /* first: it forgets what the parent wanted */
+	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
+	/* The latest cookie covers the earlier ones. */
+	while (!old || (int64_t)((cookie << 16) - (old << 16)) > 0)
+		/* CB9: full, pairs with CB9 in worker_sleep() */
+		if (quiesce_cmpxchg(CB9, &quiesce__worker.gp_wanted, &old, cookie))
+			break;
+	if (quiesce__worker_ensure())
+		quiesce__worker_wake();
+}

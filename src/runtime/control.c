@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - initialisation, settings, counters, fork.
+ *
+ * Initialisation runs in the constructor, or earlier if another library's
+ * constructor or a signal handler is the first user; with signals blocked, so that
+ * a handler never waits for the code that it interrupted.
+ *
+ * IN1  everything initialised, then state | state read, then use
+ */
+#include "rcu/rcu.h"
+#include "hazard/hazptr.h"
+#include "held.h"
+#include "helper.h"
+#include "percpu/percpu.h"
+#include "rcu/queue.h"
+#include "rcu/reclaim.h"
+#include "hazard/shazptr.h"
+#include "percpu/srcu_all.h"
+#include "thread.h"
+#include "yield.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t quiesce__init_state; /* 0 not yet, 1 under way, 2 done */
+uint32_t quiesce__light;
+uint32_t quiesce__in_use;
+struct quiesce__settings quiesce__settings = {
+	.ceiling = 64u << 20,
+	.stall_ns = 10000000000ull,
+	.yield = 1,
+};
+struct quiesce__counters quiesce__counters;
+
+uint32_t quiesce__fork_generation;
+const struct quiesce_tls_v1 *quiesce__fork_survivor;
+static uint32_t no_canary = 1;
+uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
+
+static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said */
+
+void quiesce__membarrier(void)
+{
+	int err = platform_membarrier();
+
+	quiesce__count(membarriers);
+	if (quiesce_likely(!err))
+		return;
+	quiesce__say("membarrier worked at start-up and now fails (%s): readers without fences cannot be waited for; "
+		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
+		     strerror(-err));
+	platform_die();
+}
+
+/* ---- initialisation ---- */
+
+static void settings_from_environment(void)
+{
+	const char *text;
+
+	if ((text = platform_getenv("QUIESCE_YIELD")))
+		quiesce__settings.yield = *text != '0';
+	if ((text = platform_getenv("QUIESCE_STALL_MS")))
+		quiesce__settings.stall_ns = strtoull(text, NULL, 10) * 1000000;
+	if ((text = platform_getenv("QUIESCE_CEILING")))
+		quiesce__settings.ceiling = strtoull(text, NULL, 10);
+	if ((text = platform_getenv("QUIESCE_THROTTLE")))
+		quiesce__settings.throttle = *text != '0';
+}
+
+static void fence_from_environment(void)
+{
+	const char *text = platform_getenv("QUIESCE_FENCE");
+
+	quiesce__light = membarrier_status == 0;
+	if (!text || !strcmp(text, "auto"))
+		return;
+	if (!strcmp(text, "full"))
+		quiesce__light = 0;
+	else if (strcmp(text, "light"))
+		quiesce__say("QUIESCE_FENCE=%s is none of auto, light, full; using auto", text);
+	else if (!quiesce__light)
+		quiesce__say("QUIESCE_FENCE=light is impossible here (membarrier: %s); using full fences",
+			     strerror(-membarrier_status));
+}
+
+static void init_all(void)
+{
+	quiesce__threads_init();
+	settings_from_environment();
+	membarrier_status = platform_membarrier_init();
+	fence_from_environment();
+	quiesce__readers_init();
+	quiesce__slots_init();
+	quiesce__hazptr_init();
+	quiesce__heavy_init();
+	platform_init();
+	quiesce__fork_canary = platform_fork_canary();
+}
+
+void quiesce__init_slow(void)
+{
+	struct platform_sigmask mask;
+	uint32_t none = 0;
+	int saved = errno;
+
+	platform_signals_block(&mask);
+	/* IN1: full, pairs with IN1 in quiesce__init() */
+	if (quiesce_cmpxchg(IN1, &quiesce__init_state, &none, 1)) {
+		init_all();
+		/* IN1: release, pairs with IN1 in quiesce__init() */
+		quiesce_store_release(IN1, &quiesce__init_state, 2);
+		platform_futex_wake(&quiesce__init_state, INT32_MAX);
+	}
+	/* Not a yield: that one may need the CPU of a caller of high priority. */
+	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
+	while (quiesce_load_acquire(IN1, &quiesce__init_state) != 2)
+		platform_futex_wait(&quiesce__init_state, 1, PLATFORM_FOREVER);
+	platform_signals_restore(&mask);
+	errno = saved;
+}
+
+#if !defined(QUIESCE_SIM)
+static void refuse_copies(void)
+{
+	int copies = platform_count_copies();
+	const char *allowed = platform_getenv("QUIESCE_ALLOW_COPIES");
+
+	if (copies <= 1 || (allowed && *allowed == '1'))
+		return;
+	quiesce__misuse(QUIESCE_MISUSE_COPIES,
+			"%d copies of the library in one process do not see each other's readers; "
+			"link one shared libquiesce, or set QUIESCE_ALLOW_COPIES=1 if they share no data",
+			copies);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	quiesce__init();
+	refuse_copies();
+}
+#endif
+
+/* ---- settings ---- */
+
+int quiesce_set_fence(enum quiesce_fence fence)
+{
+	quiesce__init();
+	if ((unsigned int)fence > QUIESCE_FENCE_FULL)
+		return -EINVAL;
+	if (quiesce_load_relaxed(&quiesce__in_use)) /* Relaxed: a latch. */
+		return -EBUSY;
+	if (fence == QUIESCE_FENCE_LIGHT && membarrier_status)
+		return membarrier_status;
+	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
+			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
+	quiesce__slots_choose();
+	quiesce__hazptr_choose();
+	return 0;
+}
+
+enum quiesce_fence quiesce_fence(void)
+{
+	quiesce__init();
+	/* Relaxed: fixed before first use. */
+	return quiesce_load_relaxed(&quiesce__light) ? QUIESCE_FENCE_LIGHT : QUIESCE_FENCE_FULL;
+}
+
+void quiesce_set_yield(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.yield, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_skip_self_scan(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.skip_self_scan, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_garbage_ceiling(uint64_t bytes)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
+	quiesce__report_bytes_changed();
+}
+
+void quiesce_set_throttle(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
+}
+
+const char *quiesce_version(void)
+{
+	return QUIESCE_VERSION;
+}
+
+/* ---- counters ---- */
+
+static void fill_stats(struct quiesce_stats *stats)
+{
+	struct quiesce__counters *c = &quiesce__counters;
+
+	*stats = (struct quiesce_stats){ .readers = quiesce__readers_live() };
+	quiesce__reclaim_stats(stats);
+	quiesce__srcu_stats(stats);
+	stats->yields = quiesce__yields();
+	/* Relaxed: counters order nothing. */
+	stats->grace_periods = quiesce_load_relaxed(&c->grace_periods);
+	stats->expedited = quiesce_load_relaxed(&c->expedited);
+	stats->membarriers = quiesce_load_relaxed(&c->membarriers);
+	stats->sleeps = quiesce_load_relaxed(&c->sleeps);
+	stats->wakeups = quiesce_load_relaxed(&c->wakeups);
+	stats->stalls = quiesce_load_relaxed(&c->stalls);
+	stats->backpressure = quiesce_load_relaxed(&c->backpressure);
+	stats->shazptr_waits = quiesce_load_relaxed(&c->shazptr_waits);
+	stats->shazptr_blocked = quiesce_load_relaxed(&c->shazptr_blocked);
+	stats->scans = quiesce_load_relaxed(&c->scans);
+	stats->overflows = quiesce_load_relaxed(&c->overflows);
+	stats->fallback_guards = quiesce_load_relaxed(&c->fallback_guards);
+	stats->slots_lines = quiesce__slots_lines();
+	stats->scan_thread_running = quiesce__shazptr_thread_running();
+	quiesce__hazptr_stats(stats);
+	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
+	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
+	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
+	stats->queues = quiesce_load_relaxed(&quiesce__queues.nr);     /* Relaxed: as above. */
+	stats->queues_visited = quiesce__queues_visited();
+	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: as above. */
+}
+
+void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
+{
+	struct quiesce_stats stats;
+
+	quiesce__init();
+	quiesce__fork_check();
+	fill_stats(&stats);
+	memset(ret_stats, 0, size);
+	memcpy(ret_stats, &stats, size < sizeof stats ? size : sizeof stats);
+}
+
+/* ---- fork ---- */
+
+/* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
+ * handlers, which may come between, run with signals blocked too. */
+static struct platform_sigmask mask_before_fork;
+static const struct quiesce_tls_v1 *forking; /* whose mask this is; both under the locks */
+
+void quiesce__fork_prepare(void)
+{
+	struct platform_sigmask mask;
+
+	platform_signals_block(&mask);
+	quiesce__reclaim_fork_prepare();
+	quiesce__retired_fork_prepare();
+	quiesce__shazptr_fork_prepare();
+	quiesce__lock(&quiesce__readers.lock);
+	quiesce__helper_fork_prepare();
+	quiesce__percpu_fork_prepare();
+	mask_before_fork = mask;
+	forking = quiesce__self();
+}
+
+void quiesce__fork_parent(void)
+{
+	struct platform_sigmask mask = mask_before_fork;
+
+	forking = NULL;
+	quiesce__percpu_fork_parent();
+	quiesce__helper_fork_parent();
+	quiesce__unlock(&quiesce__readers.lock);
+	quiesce__shazptr_fork_parent();
+	quiesce__retired_fork_parent();
+	quiesce__reclaim_fork_parent();
+	platform_signals_restore(&mask);
+}
+
+void quiesce__fork_child(void)
+{
+	int saved = errno;
+
+	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
+	quiesce__fork_survivor = quiesce__self();
+	quiesce__self()->tid = 0;
+	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
+	if (platform_membarrier_init() && quiesce__light)
+		quiesce__say("membarrier is not available in this forked child");
+	quiesce__threads_fork_child();
+	quiesce__heavy_fork_child();
+	quiesce__scan_fork_child();
+	quiesce__hazptr_fork_child();
+	quiesce__readers_fork_child();
+	quiesce__percpu_fork_child();
+	quiesce__helper_fork_child();
+	quiesce__srcu_fork_child();
+	quiesce__held_fork_child();
+	quiesce__rcu_fork_child();
+	quiesce__slots_fork_child();
+	quiesce__shazptr_debug_fork_child();
+	quiesce__shazptr_fork_child();
+	quiesce__reclaim_fork_child();
+	quiesce__retired_fork_child();
+	if (forking == quiesce__self()) /* else nobody prepared for this child */
+		platform_signals_restore(&mask_before_fork);
+	forking = NULL;
+	errno = saved;
+}
+
+bool quiesce__is_child(const char *call)
+{
+	bool is_child = quiesce_load_relaxed(&quiesce__fork_generation) != 0; /* Relaxed: changes in a child with one thread. */
+
+	if (quiesce_unlikely(!is_child))
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "%s in a process that is no child of fork()", call);
+	return is_child;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* jobs.c - jobs that are due: the list, and one step of one.
+ *
+ * I1. A job is listed, or a step of it is being taken, or both, or neither; whoever starts it while a step is being taken
+ *     lists it again, so no start is lost.  It stays listed while no thread can be had.
+ * I2. One takes a step of a job at a time; of several jobs, several may.
+ * I3. Everything here is under the lock, except the steps.
+ * I4. The lock is held for a few steps of the machine, except for a walk of the jobs whose time has not come, which
+ *     is made once for all that come due in the same GRAIN_NS.
+ */
+#include "jobs.h"
+
+#include "rcu/reclaim.h"
+
+#define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
+
+static struct quiesce__helper *const h = &quiesce__helper;
+
+/* ---- the list; under the lock ---- */
+
+static void count_listed(uint32_t change)
+{
+	quiesce_store_relaxed(&h->nr_listed, h->nr_listed + change); /* Relaxed: under the lock; a hint elsewhere. */
+}
+
+static void unlist_job(struct quiesce__job *job)
+{
+	if (!job->listed)
+		return;
+	*job->at = job->next;
+	if (job->next)
+		job->next->at = job->at;
+	else if (h->ready_end == &job->next)
+		h->ready_end = job->at;
+	job->listed = false;
+	count_listed((uint32_t)-1);
+}
+
+/* @at: the end of a list, or a place in one. */
+static void link_job(struct quiesce__job *job, struct quiesce__job **at)
+{
+	job->next = *at;
+	if (job->next)
+		job->next->at = &job->next;
+	job->at = at;
+	*at = job;
+	job->listed = true;
+	count_listed(1);
+}
+
+/* @due: 0 now; a job that has its turn already keeps it. */
+static void list_job(struct quiesce__job *job, uint64_t due)
+{
+	if (job->listed && !job->due)
+		return;
+	unlist_job(job);
+	job->due = due;
+	if (due) {
+		link_job(job, &h->timed);
+		if (due < h->next_due)
+			h->next_due = due;
+		return;
+	}
+	link_job(job, h->ready_end);
+	h->ready_end = &job->next;
+}
+
+void quiesce__jobs_make_ready(uint64_t now, bool all)
+{
+	struct quiesce__job *next;
+
+	h->next_due = PLATFORM_FOREVER;
+	for (struct quiesce__job *job = h->timed; job; job = next) {
+		next = job->next;
+		if (job->due <= now || (all && !job->deferred))
+			list_job(job, 0);
+		else if (job->due < h->next_due)
+			h->next_due = job->due;
+	}
+}
+
+/* Before it are at most as many as there are threads. */
+struct quiesce__job *quiesce__jobs_next(void)
+{
+	struct quiesce__job *job = h->ready;
+
+	while (job && job->in_step && !QUIESCE_MUTANT(helper_step_twice))
+		job = job->next;
+	return job;
+}
+
+bool quiesce__jobs_any_waiting(void)
+{
+	uint32_t nr = h->nr_listed;
+
+	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+		nr -= h->runner[i].job && h->runner[i].job->listed;
+	return nr != 0;
+}
+
+/* ---- a step ---- */
+
+static uint64_t due_after(uint64_t ns)
+{
+	return ns == QUIESCE_JOB_AT_ONCE ? 0 : ((platform_now_ns() + ns) | (GRAIN_NS - 1)) + 1;
+}
+
+static uint64_t step_without_lock(struct quiesce__runner *me, struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	quiesce__unlock(&h->lock);
+	if (!job->own_gate)
+		quiesce__gate_enter(&me->in_gate);
+	ns = job->step(job);
+	if (!job->own_gate)
+		quiesce__gate_leave(&me->in_gate);
+	quiesce__lock(&h->lock);
+	return ns;
+}
+
+static void wake_waiters(void)
+{
+	if (!h->waiting)
+		return;
+	h->waiting = 0;
+	quiesce_store_relaxed(&h->steps, h->steps + 1); /* Relaxed: under the lock. */
+	platform_futex_wake(&h->steps, INT32_MAX);
+}
+
+void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job)
+{
+	uint64_t ns;
+
+	unlist_job(job);
+	me->job = job;
+	job->in_step = true;
+	ns = step_without_lock(me, job);
+	job->in_step = false;
+	me->job = NULL;
+	me->callbacks_since = 0;
+	if (QUIESCE_MUTANT(helper_start_lost))
+		unlist_job(job);
+	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed) {
+		job->optional = (ns & QUIESCE_JOB_OPTIONAL) != 0;
+		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
+	}
+	/* Whoever leads meanwhile may sleep: it did not see this one, or longer than to its time. */
+	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
+		quiesce__helper_wake_locked();
+	wake_waiters();
+}
+
+/* Holds the lock, and lets go of it meanwhile. */
+static void wait_for_step(const struct quiesce__job *job)
+{
+	while (job->in_step) {
+		uint32_t steps = h->steps;
+
+		h->waiting = 1;
+		quiesce__unlock(&h->lock);
+		platform_futex_wait(&h->steps, steps, PLATFORM_FOREVER);
+		quiesce__lock(&h->lock);
+	}
+}
+
+/* ---- callers ---- */
+
+bool quiesce__job_start(struct quiesce__job *job)
+{
+	bool there;
+
+	quiesce__fork_check();
+	quiesce__lock(&h->lock);
+	job->optional = false;
+	list_job(job, 0);
+	there = quiesce__helper_ensure_locked();
+	if (!there && QUIESCE_MUTANT(helper_job_dropped))
+		unlist_job(job);
+	quiesce__helper_wake_locked();
+	if (!QUIESCE_MUTANT(helper_start_unwatched))
+		quiesce__helper_ensure_watcher();
+	quiesce__unlock(&h->lock);
+	return there;
+}
+
+bool quiesce__job_start_after(struct quiesce__job *job, uint64_t ns)
+{
+	bool there;
+
+	quiesce__lock(&h->lock);
+	/* One that is being started may fail to. */
+	there = quiesce__helper_ensure_locked() && h->started == QUIESCE_HELPER_RUNNING;
+	if (there && !job->listed)
+		list_job(job, platform_now_ns() + ns);
+	quiesce__helper_wake_locked();
+	quiesce__helper_ensure_watcher();
+	quiesce__unlock(&h->lock);
+	return there;
+}
+
+void quiesce__job_cancel(struct quiesce__job *job)
+{
+	quiesce__lock(&h->lock);
+	unlist_job(job);
+	while (job->in_step) {
+		wait_for_step(job);
+		unlist_job(job);
+	}
+	quiesce__unlock(&h->lock);
+}
+
+void quiesce__job_await_step(struct quiesce__job *job)
+{
+	quiesce__lock(&h->lock);
+	wait_for_step(job);
+	quiesce__unlock(&h->lock);
+}
+
+void quiesce__helper_await_step(uint64_t ns)
+{
+	uint32_t steps;
+
+	quiesce__lock(&h->lock);
+	steps = h->steps;
+	h->waiting = 1;
+	quiesce__unlock(&h->lock);
+	platform_futex_wait(&h->steps, steps, ns);
+}
+
+uint64_t quiesce__jobs_sum_locked(uint64_t (*of)(struct quiesce__job *job))
+{
+	struct quiesce__job *const lists[] = { h->ready, h->timed };
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (struct quiesce__job *job = lists[i]; job; job = job->next)
+			sum += of(job);
+	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+		if (h->runner[i].job && !h->runner[i].job->listed)
+			sum += of(h->runner[i].job);
+	return sum;
+}
+
+uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
+{
+	uint64_t sum;
+
+	quiesce__lock(&h->lock);
+	sum = quiesce__jobs_sum_locked(of);
+	quiesce__unlock(&h->lock);
+	return sum;
+}
+
+/* ---- a caller takes steps ---- */
+
+/* What is started meanwhile is left to the next one. */
+static void step_all(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__runner *me = &h->runner[QUIESCE_NR_HELPERS];
+	struct quiesce__job *job;
+
+	me->by = self;
+	self->state |= QUIESCE_TLS_HELPER;
+	quiesce__jobs_make_ready(0, true);
+	for (uint32_t nr = h->nr_listed; nr && h->started == QUIESCE_HELPER_NONE && (job = quiesce__jobs_next()); nr--)
+		quiesce__job_take_step(me, job);
+	self->state &= ~QUIESCE_TLS_HELPER;
+	me->by = NULL;
+}
+
+bool quiesce__jobs_need_caller(void)
+{
+	return !quiesce__helper_running() && quiesce_load_relaxed(&h->nr_listed); /* Relaxed: a hint. */
+}
+
+void quiesce__jobs_take_steps(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce__fork_check();
+	/* Who has listed a job sees it. */
+	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
+		return;
+	quiesce__lock(&h->lock);
+	if (h->started == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_HELPERS].by)
+		step_all(self);
+	quiesce__unlock(&h->lock);
+}
+
+/* ---- in a forked child ---- */
+
+/* Of a list that somebody may have been about to change: where each job is. */
+static struct quiesce__job **relink(struct quiesce__job **at)
+{
+	for (; *at; at = &(*at)->next)
+		(*at)->at = at;
+	return at;
+}
+
+/* A step that was being taken by a thread that the child does not have is to be taken again. */
+void quiesce__jobs_fork_child(void)
+{
+	h->waiting = 0;
+	h->ready_end = relink(&h->ready);
+	relink(&h->timed);
+	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++) {
+		struct quiesce__runner *runner = &h->runner[i];
+		struct quiesce__job *job = runner->job;
+
+		runner->in_gate = 0;
+		if (runner->by == quiesce__self())
+			continue;
+		*runner = (struct quiesce__runner){ .callbacks_since = QUIESCE_MUTANT(helper_child_blocked) ? runner->callbacks_since : 0 };
+		if (!job)
+			continue;
+		job->in_step = false;
+		list_job(job, 0);
+	}
+}
+
+void quiesce__job_forget(struct quiesce__job *job)
+{
+	unlist_job(job);
+}
