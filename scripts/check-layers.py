@@ -1,27 +1,44 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""#includes point down only: tests -> cases, tools, kernel -> ds -> primitives -> platform."""
+"""Arrows between rooms point down only: #includes, and with objects to look at, calls and variables too.
+
+    check-layers.py [ROOT [OBJECT...]]
+
+A room includes, calls and knows rooms of its own floor or below.  The one thing that points up is the list of subsystems,
+by which the runtime reaches what it does not know: quiesce__subsystems, of src/subsystems.c.
+Only include/quiesce/arch/ and src/platform/ ask which CPU or which system it is.
+"""
 import pathlib
 import re
+import subprocess
 import sys
 
 import csource
 
-FLOORS = [  # the first prefix that fits; a file includes files of its own floor or below
-    (0, ("include/quiesce/base.h", "include/quiesce/atomic.h", "include/quiesce/control.h",
-         "src/platform/")),
-    (2, ("include/quiesce/ds/", "src/ds/")),
-    (1, ("include/quiesce/", "src/")),
-    (3, ("tools/", "cases/", "kernel/")),
-    (4, ("tests/",)),
+FLOORS = [  # the first prefix that fits
+    ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
+                  "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
+    ("runtime", ("src/runtime/", "include/quiesce/control.h")),
+    ("rcu", ("src/rcu/", "include/quiesce/rcu.h")),
+    ("hazard", ("src/hazard/", "include/quiesce/shazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
+    ("percpu", ("src/percpu/", "include/quiesce/srcu", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_")),
+    ("ds", ("src/ds/", "include/quiesce/ds/", "include/quiesce/detail/")),
+    ("library", ("src/", "include/quiesce/")),
+    ("programs", ("tools/", "cases/", "kernel/")),
+    ("tests", ("tests/",)),
 ]
-# The simulator hands out the reader's TLS block, which rcu.h declares.
-ALLOWED = {("src/platform/sim/", "include/quiesce/rcu.h"), ("src/platform/perturb", "include/quiesce/rcu.h"),
-           ("src/platform/count.h", "include/quiesce/percpu.h")}
+ORDER = [name for name, _ in FLOORS]
+POINTS_UP = {"quiesce__subsystems"}
+ASKS = re.compile(r"#.*\b(__(?:x86_64|i386|aarch64|arm|riscv|powerpc64|s390x|SSE\w+|linux|GLIBC|gnu_linux)\w*)\b")
+MAY_ASK = ("src/platform/", "include/quiesce/arch/")
 
 
 def floor(name):
     return next((f for f, prefixes in FLOORS if name.startswith(prefixes)), None)
+
+
+def above(a, b):
+    return ORDER.index(a) > ORDER.index(b)
 
 
 def resolve(root, name, target):
@@ -33,26 +50,63 @@ def resolve(root, name, target):
     return None
 
 
-def problems(root):
+def include_problems(root):
     for name in csource.c_files(str(root)):
-        lines, _ = csource.read(root, name)
+        lines, code = csource.read(root, name)
+        here = floor(name)
         for number, line in enumerate(lines, 1):
+            asks = ASKS.match(code[number - 1].lstrip()) if name.startswith(("src/", "include/")) else None
+            if asks and not name.startswith(MAY_ASK):
+                yield f"{name}:{number}: asks for {asks.group(1)}, which belongs to include/quiesce/arch/ or src/platform/"
             match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
             target = match and resolve(root, name, match.group(1))
-            if not target or floor(name) is None or floor(target) is None:
+            if not target or here is None or floor(target) is None:
                 continue
-            if any(name.startswith(a) and target == b for a, b in ALLOWED):
-                continue
-            if floor(target) > floor(name):
-                yield f"{name}:{number}: includes {target}, which is a floor above"
-            if floor(name) == 3 and target.startswith("src/"):
+            if above(floor(target), here):
+                yield f"{name}:{number}: includes {target}, which is a floor above ({floor(target)})"
+            if here == "programs" and target.startswith("src/"):
                 yield f"{name}:{number}: includes {target}, which is private to the library"
+
+
+def symbols(path):
+    """What an object defines, and what it asks others for."""
+    defined, asked = set(), set()
+    for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        if kind == "U":
+            asked.add(name)
+        elif kind.isupper():
+            defined.add(name)
+    return defined, asked
+
+
+def call_problems(objects):
+    """@objects: {source file: object}"""
+    tables = {name: symbols(path) for name, path in objects.items()}
+    home = {symbol: name for name, (defined, _) in tables.items() for symbol in defined}
+    for name, (_, asked) in sorted(tables.items()):
+        for symbol in sorted(asked - POINTS_UP):
+            other = home.get(symbol)
+            if other and above(floor(other), floor(name)):
+                yield f"{name}: uses {symbol} of {other}, which is a floor above ({floor(other)})"
+
+
+def source_of(root, path):
+    """src/rcu/pass.c of .../rcu_pass.c.o, as Meson names it."""
+    stem = pathlib.Path(path).name.removesuffix(".o")
+    return next((n for n in csource.c_files(str(root), "src/") if n.removeprefix("src/").replace("/", "_") == stem), None)
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    bad = list(problems(root))
-    print("\n".join(bad + [f"check-layers: {len(bad)} problems"]))
+    paths = [str(o) for p in sys.argv[2:] for o in sorted(pathlib.Path(p).glob("*.o"))]
+    objects = {source_of(root, p): p for p in paths}
+    bad = [f"{p}: of no source file" for n, p in objects.items() if n is None]
+    objects.pop(None, None)
+    if sys.argv[2:] and len(objects) < 40:
+        bad.append(f"only {len(objects)} objects")
+    bad += [*include_problems(root), *call_problems(objects)]
+    print("\n".join(bad + [f"check-layers: {len(bad)} problems; {len(objects)} objects"]))
     return 1 if bad else 0
 
 

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TESTS_SANITIZED_H
 #define QUIESCE_TESTS_SANITIZED_H
 
-#include <quiesce/claim.h>
+#include <quiesce/detail/claim.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1

@@ -34,17 +34,7 @@
 /* Read-modify-write operations are full fences, as in the kernel: none of them is on a
  * reader's fast path.  A sequentially consistent builtin is less where it is made of two
  * instructions (arm64 before its atomic extension: a later load may pass the store), so a
- * fence follows it everywhere but on x86; tests/litmus/A64-rmw-llsc*.litmus. */
-#if defined(__x86_64__)
-#define quiesce__after_rmw(result) (result)
-#else
-#define quiesce__after_rmw(result)                                 \
-	__extension__({                                            \
-		__typeof__(result) quiesce__found = (result);      \
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);           \
-		quiesce__found;                                    \
-	})
-#endif
+ * fence follows it where the CPU needs one (quiesce/arch/); tests/litmus/A64-rmw-llsc*.litmus. */
 #define quiesce_xchg(label, p, v) quiesce__after_rmw(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
 #define quiesce_fetch_add(label, p, v) quiesce__after_rmw(__atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST))
 #define quiesce_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
@@ -58,12 +48,7 @@
 /* The reader's half of the asymmetric fence: it only keeps the compiler in order. */
 #define quiesce_fence_light(label) __asm__ __volatile__("" ::: "memory")
 
-#if defined(__x86_64__)
-/* A locked instruction on the own stack is a full fence and a quarter of the price of mfence. */
-#define quiesce_fence_full(label) __asm__ __volatile__("lock; orl $0, -4(%%rsp)" ::: "memory", "cc")
-#else
-#define quiesce_fence_full(label) __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#endif
+#define quiesce_fence_full(label) quiesce__arch_fence_full()
 
 /* A guard condition that a mutant may switch off; see src/platform/mutants.h. */
 #define QUIESCE_MUTANT(name) 0
@@ -73,12 +58,8 @@
 /* A data-dependent pause inside a bounded spin. */
 #if defined(QUIESCE_SIM)
 #define quiesce_cpu_relax() ((void)0)
-#elif defined(__x86_64__)
-#define quiesce_cpu_relax() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define quiesce_cpu_relax() __asm__ __volatile__("isb" ::: "memory")
 #else
-#define quiesce_cpu_relax() __asm__ __volatile__("" ::: "memory")
+#define quiesce_cpu_relax() quiesce__arch_cpu_relax()
 #endif
 
 #endif

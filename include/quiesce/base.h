@@ -65,20 +65,17 @@ struct quiesce__lock {
 /* An inline that must stay inline: it is the reason why people use the library. */
 #define QUIESCE_FAST static inline __attribute__((always_inline, unused))
 
-/* Exported, and called without the detour through the PLT. */
-#if defined(__x86_64__) && !defined(__clang__)
-#define QUIESCE_NOPLT __attribute__((noplt))
-#else
-#define QUIESCE_NOPLT
-#endif
 /* A callback does not throw, so nothing does. */
 #ifdef __cplusplus
 #define QUIESCE_NOTHROW __attribute__((nothrow))
 #else
 #define QUIESCE_NOTHROW
 #endif
+/* Exported, and called without the detour through the PLT where that can be. */
 #define QUIESCE_API __attribute__((visibility("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
 #define QUIESCE_DATA __attribute__((visibility("default")))
 #define QUIESCE_COLD __attribute__((cold, noinline))
+
+#include <quiesce/arch/arch.h>
 
 #endif

@@ -47,8 +47,9 @@
 #ifndef QUIESCE_HAZPTR_H
 #define QUIESCE_HAZPTR_H
 
-#include <quiesce/claim.h>
 #include <quiesce/control.h>
+#include <quiesce/detail/claim.h>
+#include <quiesce/rcu.h>
 
 QUIESCE_BEGIN_DECLS
 

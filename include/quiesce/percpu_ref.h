@@ -43,7 +43,8 @@
 #ifndef QUIESCE_PERCPU_REF_H
 #define QUIESCE_PERCPU_REF_H
 
-#include <quiesce/percpu.h>
+#include <quiesce/detail/percpu.h>
+#include <quiesce/rcu.h>
 
 QUIESCE_BEGIN_DECLS
 

@@ -41,7 +41,7 @@
 #ifndef QUIESCE_PERCPU_RWSEM_H
 #define QUIESCE_PERCPU_RWSEM_H
 
-#include <quiesce/percpu.h>
+#include <quiesce/detail/percpu.h>
 #include <quiesce/rcu_sync.h>
 
 QUIESCE_BEGIN_DECLS

@@ -23,48 +23,10 @@
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
 
-#include <quiesce/atomic.h>
+#include <quiesce/detail/head.h>
+#include <quiesce/detail/tls.h>
 
 QUIESCE_BEGIN_DECLS
-
-/* The reader's word: low 16 bits as below, grace-period number above.  One word,
- * because two words in any store order leave a signal handler, or the code that
- * it interrupts, unprotected. */
-#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: mark set, fence to come */
-#define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
-#define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
-#define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
-
-struct quiesce__reader; /* registry entry, private */
-struct quiesce__queue;  /* queue of retired objects, private */
-struct quiesce__retired; /* the same of hazard pointers, private */
-
-/* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
-struct quiesce__cached_slot {
-	uintptr_t *slot;
-	uint64_t id; /* all ones: none */
-};
-
-/* What the library keeps in each thread.  Written by its thread only, with one
- * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange. */
-struct quiesce_tls_v1 {
-	uint64_t rcu_word;              /* read by updaters */
-	struct quiesce__reader *reader; /* NULL until registered */
-	struct quiesce__queue *queue;   /* NULL until the first call_rcu() */
-	uint32_t unregistered;          /* nesting of a section without a registry entry; private form */
-	uint32_t state;                 /* private */
-	const void *site;               /* debug build: where the outermost section began */
-	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
-	struct quiesce__cached_slot shazptr_cached; /* else this slot, while the thread has this id */
-	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
-	uintptr_t *hazptr;              /* the first slot of this thread's line for hazptr.h; NULL: it has none */
-	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
-	uintptr_t *hazptr_spare;        /* a line for the next context; private */
-	uint32_t tid;                   /* private; 0: not asked yet */
-	uint32_t reserved32;
-	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
-	uint64_t reserved;
-};
 
 /* What readers look at, on a line that changes only with grace periods. */
 struct quiesce_rcu_v1 {
@@ -73,13 +35,9 @@ struct quiesce_rcu_v1 {
 };
 
 #if defined(QUIESCE_SIM)
-#define quiesce__self() quiesce_sim_self()
-struct quiesce_tls_v1 *quiesce_sim_self(void);
 extern struct quiesce_rcu_v1 quiesce_rcu_v1;
 #else
-extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec")));
 extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
-#define quiesce__self() (&quiesce_tls_v1)
 #endif
 
 /* Rare in light mode; the way of every outermost lock and unlock in full-fence mode. */
@@ -300,12 +258,6 @@ static inline struct rcu_gp_seq get_completed_synchronize_rcu(void)
 static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
 
 /* ---- deferred reclamation ---- */
-
-/* To be embedded in the object; the library's from call_rcu() until the callback runs. */
-struct rcu_head {
-	struct rcu_head *next;
-	void (*func)(struct rcu_head *head);
-};
 
 QUIESCE_API void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
 QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);

@@ -36,8 +36,9 @@
 #ifndef QUIESCE_SHAZPTR_H
 #define QUIESCE_SHAZPTR_H
 
-#include <quiesce/claim.h>
 #include <quiesce/control.h>
+#include <quiesce/detail/claim.h>
+#include <quiesce/rcu.h>
 
 QUIESCE_BEGIN_DECLS
 

@@ -51,7 +51,8 @@
 #ifndef QUIESCE_SRCU_H
 #define QUIESCE_SRCU_H
 
-#include <quiesce/percpu.h>
+#include <quiesce/detail/percpu.h>
+#include <quiesce/rcu.h>
 
 QUIESCE_BEGIN_DECLS
 

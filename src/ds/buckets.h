@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets.h - locks, arrays and resizing, for hashtable.c and hashmap.c; see quiesce/ds/buckets.h. */
+/* buckets.h - locks, arrays and resizing, for hashtable.c and hashmap.c; see quiesce/detail/buckets.h. */
 #ifndef QUIESCE_DS_BUCKETS_PRIVATE_H
 #define QUIESCE_DS_BUCKETS_PRIVATE_H
 
-#include <quiesce/ds/buckets.h>
+#include <quiesce/detail/buckets.h>
 
 #include "runtime/core.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_debug.c - slots of programs built with QUIESCE_DEBUG: which thread has taken which. */
-#include <quiesce/claim.h>
+#include <quiesce/detail/claim.h>
 
 #include "runtime/held.h"
 

@@ -61,7 +61,7 @@
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
 
-uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
+
 
 /* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
 static uintptr_t fallback_words[4];

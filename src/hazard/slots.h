@@ -27,8 +27,6 @@ struct quiesce__slots {
 };
 extern struct quiesce__slots quiesce__slots;
 extern struct quiesce__yield quiesce__slots_yield;
-/* What threads find that have no place yet: never empty. */
-extern uintptr_t quiesce__no_slot;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
 void quiesce__slots_init(void);

@@ -183,19 +183,6 @@ static void end_change(struct percpu_ref *ref)
 
 /* ---- the change ---- */
 
-void quiesce__membarrier_restart(void)
-{
-	int err = platform_membarrier_restart();
-
-	quiesce__count(membarriers);
-	if (quiesce_likely(!err))
-		return;
-	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): readers counted per CPU cannot be waited for; "
-		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
-		     strerror(-err));
-	platform_die();
-}
-
 /* Ask once, before the first count depends on it. */
 static bool can_restart(void)
 {

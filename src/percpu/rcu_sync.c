@@ -119,12 +119,17 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 }
 
 /* If a thread that the child does not have held the lock, the child may only initialise it anew. */
-void quiesce__later_fork_child(struct rcu_head *head)
+static void forgotten(struct rcu_head *head)
 {
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
 
 	if (!quiesce_load_relaxed(&rss->lock.word)) /* Relaxed: the child has one thread. */
 		set_state(rss, rss->gp_count ? RCU_SYNC_PASSED : RCU_SYNC_IDLE);
+}
+
+void quiesce__rcu_sync_fork_child(void)
+{
+	quiesce__laters_forget(forgotten);
 }
 
 void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)

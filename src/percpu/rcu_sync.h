@@ -11,6 +11,9 @@ void quiesce__rcu_sync_wait(struct rcu_sync *rss);
 /* @first: what the beginning said. */
 void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first);
 
+/* In the child: those whose grace period will not be waited for end it now. */
+void quiesce__rcu_sync_fork_child(void);
+
 /* percpu_rwsem.c: may readers count by themselves? */
 void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle);
 

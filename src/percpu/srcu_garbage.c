@@ -31,7 +31,6 @@
 #define FAIR_TRY_NS 100000000u
 #define TOO_MUCH_NS 1000000u /* readers yield for so long above the ceiling, and at most half of the time */
 
-int64_t quiesce__garbage_srcu;
 
 enum { QUEUED, RUN, NR_COUNTS };
 

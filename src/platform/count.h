@@ -3,12 +3,12 @@
  *
  * The id is the concurrency id, or the CPU number where the kernel or the program chose that; sequences look at a word of the
  * object, "closed", or at nothing.  false: not counted; there is no sequence, no set for this id, or *closed is not 0.
- * As in quiesce/percpu.h: relaxed, a release, or the look an acquire.
+ * As in quiesce/detail/percpu.h: relaxed, a release, or the look an acquire.
  */
 #ifndef QUIESCE_COUNT_H
 #define QUIESCE_COUNT_H
 
-#include <quiesce/percpu.h>
+#include <quiesce/detail/percpu.h>
 
 /* Offsets from the thread pointer, and what ids have sets, in bytes; fixed before there are counters. */
 struct quiesce__sequences {

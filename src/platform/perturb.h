@@ -87,4 +87,17 @@ int quiesce__perturb_stay(void);
 			QUIESCE_PERTURB_FENCE();      \
 	} while (0)
 
+/* Restartable sequences of quiesce/arch/x86_64_rseq.h: a random stay inside, and the mutant that leaves them without protection. */
+#define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
+#define QUIESCE_RSEQ_GUARD "testl %k[bare], %k[bare]\nje 7f\nmovq $0, %%fs:8(%[area])\n7:\n"
+#define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))
+#define QUIESCE_RSEQ_CLOBBERS , "rcx"
+/* In two steps with a stay between them, so that the mutant without protection loses counts. */
+#define QUIESCE_COUNT(word)                                 \
+	"leaq " word ", %%rax\n"                            \
+	"movq (%%rax), %%rdx\n" QUIESCE_RSEQ_STAY           \
+	"leaq 1(%%rdx), %%rdx\n"                            \
+	"movq %%rdx, (%%rax)\n"
+#define QUIESCE_COUNT_CLOBBERS , "rdx"
+
 #endif

@@ -74,7 +74,7 @@ int platform_thread_start(const struct platform_start *start, const struct platf
 void platform_thread_begin(const char *name, const struct platform_thread *how);
 /* Let thread @tid, 0: none, run like this from now on.  0 or -errno. */
 int platform_thread_change(uint32_t tid, const struct platform_thread *how, const char *name);
-/* Call quiesce__thread_exit() when the calling thread exits.  Signal-safe.
+/* Call hooks.thread_exit() when the calling thread exits.  Signal-safe.
  * -EAGAIN when that cannot be promised. */
 int platform_arm_thread_exit(void);
 /* Block all signals and return a token for platform_signals_restore(). */
@@ -84,8 +84,10 @@ void platform_signals_restore(const struct platform_sigmask *old);
 
 /* ---- process ---- */
 
-/* Install quiesce__fork_prepare/parent/child and the thread-exit key; once. */
-int platform_init(void);
+/* Install these, of which one is called before fork(), one after it in each of the processes, and one when a thread exits that has
+ * asked for it (platform_arm_thread_exit()); once. */
+struct platform_hooks { void (*fork_prepare)(void), (*fork_parent)(void), (*fork_child)(void), (*thread_exit)(void); };
+int platform_init(const struct platform_hooks *hooks);
 /* A word that reads 1 until the process forks by any means and 0 in the child. */
 uint32_t *platform_fork_canary(void);
 /* Reserve @bytes of address space that cost no memory until committed; NULL on failure. */
@@ -135,12 +137,5 @@ enum platform_rseq_kind platform_rseq_kind(void);
 /* From a thread's pointer to its rseq area, and to the id in it; 0 where there is none. */
 int64_t platform_rseq_area(void);
 int64_t platform_rseq_id(bool mm_cid);
-
-/* ---- upcalls that the library provides ---- */
-
-void quiesce__thread_exit(void);
-void quiesce__fork_prepare(void);
-void quiesce__fork_parent(void);
-void quiesce__fork_child(void);
 
 #endif

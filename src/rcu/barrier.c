@@ -14,6 +14,7 @@
 #define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
 
 int64_t quiesce__garbage;
+int64_t quiesce__garbage_srcu;
 
 /* ---- a pass ---- */
 

@@ -49,7 +49,7 @@ struct probe {
 };
 
 struct wait {
-	const struct quiesce__scan_ops *ops;
+	const struct quiesce__holdouts_ops *ops;
 	uint64_t arg;
 	uint32_t at, nr;      /* entries before @at are clear */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
@@ -102,7 +102,7 @@ static bool look_for_a_while(struct wait *w)
 /* Take back the request at @r if its owner has not answered it. */
 static void cancel_request(struct quiesce__reader *r)
 {
-	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 0))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2. */
 }
@@ -110,7 +110,7 @@ static void cancel_request(struct quiesce__reader *r)
 static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
 {
 	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: I2. */
-	/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
 	if (!w->ops->ask(tls, w->arg))
@@ -154,7 +154,7 @@ static void cancel_requests(struct wait *w)
 			cancel_request(&rs->entry[i]);
 }
 
-void quiesce__scan_notify(struct quiesce__reader *r)
+void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in ask() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
@@ -261,7 +261,7 @@ static void sleep_once(struct wait *w)
 	platform_futex_wait(&pending, left, ns);
 }
 
-static void wait_begin(struct wait *w, const struct quiesce__scan_ops *ops, uint64_t arg)
+static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, uint64_t arg)
 {
 	*w = (struct wait){ .ops = ops, .arg = arg };
 	w->policy = (struct quiesce__wait_policy){
@@ -339,7 +339,7 @@ static void wait_for_readers(struct wait *w)
 	cancel_requests(w);
 }
 
-void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg)
+void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg)
 {
 	struct wait w;
 
@@ -364,7 +364,7 @@ static bool unregistered_ended(uint32_t *empty)
 	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 
-bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty)
+bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg, uint32_t *empty)
 {
 	struct wait w;
 
@@ -372,7 +372,7 @@ bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32
 	return unregistered_ended(empty) && look(&w);
 }
 
-bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
+bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
 {
 	uint32_t never = 0, empty = 0;
 	uint64_t ns = WATCH_MIN_NS;
@@ -395,19 +395,19 @@ bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool
 	return true;
 }
 
-void quiesce__scan_calm(void)
+void quiesce__holdouts_calm(void)
 {
 	quiesce_store_relaxed(&raised[QUIESCE_NORMAL], 0);     /* Relaxed: the wait that they are for has not begun. */
 	quiesce_store_relaxed(&raised[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
 }
 
-void quiesce__scan_set_urgency(enum quiesce__urgency how)
+void quiesce__holdouts_set_urgency(enum quiesce__urgency how)
 {
 	if (how != QUIESCE_DEFERRED)
 		quiesce_store_relaxed(&raised[how], 1); /* Relaxed: the caller's own wait. */
 }
 
-void quiesce__scan_raise_urgency(enum quiesce__urgency how)
+void quiesce__holdouts_raise_urgency(enum quiesce__urgency how)
 {
 	/* Relaxed: a hint, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
 	if (how == QUIESCE_DEFERRED || quiesce_load_relaxed(&raised[how]))
@@ -416,9 +416,9 @@ void quiesce__scan_raise_urgency(enum quiesce__urgency how)
 	platform_futex_wake(&pending, 1);
 }
 
-void quiesce__scan_fork_child(void)
+void quiesce__holdouts_fork_child(void)
 {
 	pending = 0;
-	quiesce__scan_calm();
+	quiesce__holdouts_calm();
 	force_not_before = 0;
 }

@@ -7,10 +7,10 @@
 #include "runtime/yield.h"
 
 /* What a primitive tells the scan about its marks. */
-struct quiesce__scan_ops {
+struct quiesce__holdouts_ops {
 	/* Does the mark of @tls block a wait with argument @arg? */
 	bool (*blocks)(struct quiesce_tls_v1 *tls, uint64_t arg);
-	/* Ask the owner of the mark, if it still blocks, to call quiesce__scan_notify()
+	/* Ask the owner of the mark, if it still blocks, to call quiesce__holdouts_notify()
 	 * when it clears it; false if it blocks no longer.  The request may get lost. */
 	bool (*ask)(struct quiesce_tls_v1 *tls, uint64_t arg);
 	/* Let readers look at @yield at each outermost unlock, or stop that. */
@@ -30,21 +30,21 @@ enum quiesce__urgency {
 
 /* Sleep until no registered thread's mark blocks @arg.  One wait at a time per
  * @ops.  The caller has executed its heavy fence. */
-void quiesce__scan_wait(const struct quiesce__scan_ops *ops, uint64_t arg);
+void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg);
 /* The same beside others: look now and then, ask nobody for a wake-up, force nobody to yield.
  * False: @enough(@than) said that it is not needed any more. */
-bool quiesce__scan_watch(const struct quiesce__scan_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than);
+bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than);
 /* Look once, without sleeping: does nobody block @arg?  @empty is 0 at the first look, and kept for the next. */
-bool quiesce__scan_try(const struct quiesce__scan_ops *ops, uint64_t arg, uint32_t *empty);
+bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg, uint32_t *empty);
 /* The calling thread, owner of @r, has cleared a mark that somebody asked for. */
-void quiesce__scan_notify(struct quiesce__reader *r);
+void quiesce__holdouts_notify(struct quiesce__reader *r);
 /* A wait is going to begin; forget who raised the one before. */
-void quiesce__scan_calm(void);
+void quiesce__holdouts_calm(void);
 /* It has at least that urgency. */
-void quiesce__scan_set_urgency(enum quiesce__urgency urgency);
+void quiesce__holdouts_set_urgency(enum quiesce__urgency urgency);
 /* Somebody wants the wait in progress to have at least this urgency. */
-void quiesce__scan_raise_urgency(enum quiesce__urgency urgency);
+void quiesce__holdouts_raise_urgency(enum quiesce__urgency urgency);
 /* In the child: forget the waits of the parent. */
-void quiesce__scan_fork_child(void);
+void quiesce__holdouts_fork_child(void);
 
 #endif

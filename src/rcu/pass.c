@@ -51,6 +51,12 @@ static struct {
 	bool spill_running;
 } pass = { .linger_at = PLATFORM_FOREVER };
 
+bool quiesce__pass_paused(void)
+{
+	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
+	return !quiesce_load_acquire(FK1, &quiesce__pass.running);
+}
+
 uint64_t quiesce__spills_run(void)
 {
 	/* CB4: acquire, pairs with CB4 in run_spill() */

@@ -236,6 +236,8 @@ void quiesce__reclaim_stats(struct quiesce_stats *stats)
 	struct quiesce__queues *q = &quiesce__queues;
 
 	quiesce__lock(&q->lock);
+	stats->queues = q->nr;
+	stats->queues_visited = quiesce__queues_visited();
 	stats->callbacks_run = q->gone_run + quiesce__spills_run();
 	stats->callbacks_queued = q->gone_queued;
 	for (const struct quiesce__queue *queue = q->all; queue; queue = queue->next)

@@ -16,6 +16,8 @@
 #ifndef QUIESCE_QUEUE_H
 #define QUIESCE_QUEUE_H
 
+#include <quiesce/rcu.h>
+
 #include "garbage.h"
 #include "segments.h"
 

@@ -7,22 +7,6 @@
  */
 #include "rcu.h"
 #include "reclaim.h"
-#include "hazard/slots.h"
-
-#if !defined(QUIESCE_SIM)
-__thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = {
-	.rcu_word = QUIESCE_RCU_UNREG,
-	.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
-};
-#endif
-
-void quiesce__tls_init(struct quiesce_tls_v1 *tls)
-{
-	*tls = (struct quiesce_tls_v1){
-		.rcu_word = QUIESCE_RCU_UNREG,
-		.shazptr_cached = { &quiesce__no_slot, UINT64_MAX },
-	};
-}
 
 /* ---- readers, slow halves ---- */
 
@@ -30,14 +14,6 @@ static uint64_t idle_word(void)
 {
 	/* Relaxed: fixed before the first reader registers. */
 	return quiesce_load_relaxed(&quiesce__light) ? 0 : QUIESCE_RCU_FULL;
-}
-
-void quiesce__check_layout(uint32_t layout)
-{
-	if (quiesce_unlikely(layout != QUIESCE_LAYOUT))
-		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
-				"layout stamp of the program is %#x, of the library %#x: rebuild the program", layout,
-				QUIESCE_LAYOUT);
 }
 
 static bool register_self(struct quiesce_tls_v1 *self)
@@ -182,7 +158,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 
 static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 {
-	quiesce__scan_notify(self->reader);
+	quiesce__holdouts_notify(self->reader);
 	/* Relaxed: a request that comes a little late or goes a little late. */
 	if (quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW)
 		quiesce__yield(&quiesce__rcu_yield);

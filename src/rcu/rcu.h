@@ -3,6 +3,8 @@
 #ifndef QUIESCE_SRC_RCU_H
 #define QUIESCE_SRC_RCU_H
 
+#include <quiesce/rcu.h>
+
 #include "holdouts.h"
 
 /* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
@@ -14,8 +16,6 @@ uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
 /* Try to complete @cookie without sleeping. */
 void quiesce__rcu_try(uint64_t cookie);
-/* The initial state of a thread's TLS block; the simulator makes its own blocks. */
-void quiesce__tls_init(struct quiesce_tls_v1 *tls);
 void quiesce__rcu_fork_child(void);
 /* Register the calling thread unless it is; false if that cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);

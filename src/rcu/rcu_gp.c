@@ -97,7 +97,7 @@ static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
 
 		if (!(word & QUIESCE_RCU_DEPTH))
 			continue;
-		/* RU7: full, pairs with RU7 in quiesce__scan_notify() */
+		/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 		if ((word & QUIESCE_RCU_SLOW) || quiesce_cmpxchg(RU7, &tls->rcu_word, &word, word | QUIESCE_RCU_SLOW))
 			return quiesce__rcu_blocks(tls, number);
 	}
@@ -122,7 +122,7 @@ static void look_by(uint64_t when)
 
 struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELINE)));
 
-static const struct quiesce__scan_ops rcu_scan = {
+static const struct quiesce__holdouts_ops rcu_scan = {
 	.blocks = quiesce__rcu_blocks,
 	.ask = ask_for_slow_unlock,
 	.force_yield = force_readers,
@@ -218,7 +218,7 @@ static void set_urgency(enum quiesce__urgency urgency, uint64_t number)
 		quiesce_store_relaxed(&side->urgency, 0); /* Relaxed: as above. */
 		urgency = theirs > urgency ? theirs : urgency;
 	}
-	quiesce__scan_set_urgency(urgency);
+	quiesce__holdouts_set_urgency(urgency);
 }
 
 static uint64_t lead_number(void)
@@ -232,13 +232,13 @@ static void gp_lead(enum quiesce__urgency urgency)
 {
 	uint64_t number;
 
-	quiesce__scan_calm();
+	quiesce__holdouts_calm();
 	look_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
 	number = lead_number();
 	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__scan_wait(&rcu_scan, number);
+	quiesce__holdouts_wait(&rcu_scan, number);
 	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
@@ -256,7 +256,7 @@ static void gp_alone(uint64_t cookie)
 {
 	uint64_t number = gp_advance();
 
-	if (quiesce__scan_watch(&rcu_scan, number, alone_is_enough, cookie))
+	if (quiesce__holdouts_watch(&rcu_scan, number, alone_is_enough, cookie))
 		gp_complete(number);
 }
 
@@ -318,7 +318,7 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency)
 			break;
 		if (quiesce_load_relaxed(&side->urgency) < (uint32_t)urgency) /* Relaxed: a hint. */
 			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
-		quiesce__scan_raise_urgency(urgency); /* who leads is in our way */
+		quiesce__holdouts_raise_urgency(urgency); /* who leads is in our way */
 		if (watch_or_sleep(&w, side, word)) {
 			gp_alone(cookie);
 			break;
@@ -374,7 +374,7 @@ void quiesce__rcu_try(uint64_t cookie)
 		return;
 	if (older(gp.tried, cookie)) /* the number of an earlier try may do */
 		lead_number();
-	if (quiesce__scan_try(&rcu_scan, gp.tried, &gp.empty))
+	if (quiesce__holdouts_try(&rcu_scan, gp.tried, &gp.empty))
 		gp_complete(gp.tried);
 	hand_over(gp.tried);
 }

@@ -3,7 +3,9 @@
 #ifndef QUIESCE_RECLAIM_H
 #define QUIESCE_RECLAIM_H
 
-#include "runtime/core.h"
+#include <quiesce/rcu.h>
+
+#include "runtime/gate.h"
 
 /* ---- for other rooms ---- */
 
@@ -20,16 +22,6 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
 /* The ceiling has changed: so do the steps in which threads report their garbage. */
 void quiesce__report_bytes_changed(void);
 void quiesce__reclaim_stats(struct quiesce_stats *stats);
-/* Before fork(): hold callbacks between two of them.  After: let them go on. */
-void quiesce__reclaim_fork_prepare(void);
-void quiesce__reclaim_fork_parent(void);
-void quiesce__reclaim_fork_child(void);
-
-/* Callbacks run between these two, in chunks, so that fork() can wait until none does; @running is the caller's. */
-void quiesce__gate_enter(uint32_t *running);
-void quiesce__gate_leave(uint32_t *running);
-/* False: a fork is being prepared. */
-bool quiesce__gate_try_enter(uint32_t *running);
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_WELL_FILLED 2u
@@ -70,6 +62,7 @@ uint64_t quiesce__queues_visited(void);
 uint64_t quiesce__pass_most(void);
 /* Has a callback of the last pass queued its own object again? */
 bool quiesce__pass_came_back(void);
+bool quiesce__pass_paused(void); /* no callback runs */
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
 

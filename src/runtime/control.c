@@ -7,15 +7,14 @@
  *
  * IN1  everything initialised, then state | state read, then use
  */
-#include "rcu/rcu.h"
-#include "hazard/hazptr.h"
+#include "core.h"
+
+#include "gate.h"
 #include "held.h"
 #include "helper.h"
-#include "percpu/percpu.h"
-#include "rcu/queue.h"
-#include "rcu/reclaim.h"
-#include "hazard/shazptr.h"
-#include "percpu/srcu_all.h"
+#include "later.h"
+#include "readers.h"
+#include "subsystem.h"
 #include "thread.h"
 #include "yield.h"
 
@@ -39,19 +38,6 @@ static uint32_t no_canary = 1;
 uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
 
 static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said */
-
-void quiesce__membarrier(void)
-{
-	int err = platform_membarrier();
-
-	quiesce__count(membarriers);
-	if (quiesce_likely(!err))
-		return;
-	quiesce__say("membarrier worked at start-up and now fails (%s): readers without fences cannot be waited for; "
-		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
-		     strerror(-err));
-	platform_die();
-}
 
 /* ---- initialisation ---- */
 
@@ -85,6 +71,13 @@ static void fence_from_environment(void)
 			     strerror(-membarrier_status));
 }
 
+static const struct platform_hooks hooks = {
+	.fork_prepare = quiesce__fork_prepare,
+	.fork_parent = quiesce__fork_parent,
+	.fork_child = quiesce__fork_child,
+	.thread_exit = quiesce__thread_exit,
+};
+
 static void init_all(void)
 {
 	quiesce__threads_init();
@@ -92,10 +85,9 @@ static void init_all(void)
 	membarrier_status = platform_membarrier_init();
 	fence_from_environment();
 	quiesce__readers_init();
-	quiesce__slots_init();
-	quiesce__hazptr_init();
+	quiesce__each_subsystem(init);
 	quiesce__heavy_init();
-	platform_init();
+	platform_init(&hooks);
 	quiesce__fork_canary = platform_fork_canary();
 }
 
@@ -155,8 +147,7 @@ int quiesce_set_fence(enum quiesce_fence fence)
 		return membarrier_status;
 	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
 			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
-	quiesce__slots_choose();
-	quiesce__hazptr_choose();
+	quiesce__each_subsystem(fence_chosen);
 	return 0;
 }
 
@@ -183,7 +174,7 @@ void quiesce_set_garbage_ceiling(uint64_t bytes)
 {
 	quiesce__init();
 	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
-	quiesce__report_bytes_changed();
+	quiesce__each_subsystem(settings_changed);
 }
 
 void quiesce_set_throttle(int on)
@@ -204,8 +195,7 @@ static void fill_stats(struct quiesce_stats *stats)
 	struct quiesce__counters *c = &quiesce__counters;
 
 	*stats = (struct quiesce_stats){ .readers = quiesce__readers_live() };
-	quiesce__reclaim_stats(stats);
-	quiesce__srcu_stats(stats);
+	quiesce__each_subsystem(stats, stats);
 	stats->yields = quiesce__yields();
 	/* Relaxed: counters order nothing. */
 	stats->grace_periods = quiesce_load_relaxed(&c->grace_periods);
@@ -220,14 +210,9 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->scans = quiesce_load_relaxed(&c->scans);
 	stats->overflows = quiesce_load_relaxed(&c->overflows);
 	stats->fallback_guards = quiesce_load_relaxed(&c->fallback_guards);
-	stats->slots_lines = quiesce__slots_lines();
-	stats->scan_thread_running = quiesce__shazptr_thread_running();
-	quiesce__hazptr_stats(stats);
 	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
 	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
 	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
-	stats->queues = quiesce_load_relaxed(&quiesce__queues.nr);     /* Relaxed: as above. */
-	stats->queues_visited = quiesce__queues_visited();
 	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: as above. */
 }
 
@@ -244,6 +229,47 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 
 /* ---- fork ---- */
 
+/* The runtime's own locks, among those of the others. */
+static void locks_prepare(void)
+{
+	quiesce__lock(&quiesce__readers.lock);
+	quiesce__laters_fork_prepare();
+	quiesce__helper_fork_prepare();
+}
+
+static void locks_parent(void)
+{
+	quiesce__helper_fork_parent();
+	quiesce__laters_fork_parent();
+	quiesce__unlock(&quiesce__readers.lock);
+}
+
+static void runtime_child(void)
+{
+	quiesce__gate_fork_child();
+	quiesce__threads_fork_child();
+	quiesce__heavy_fork_child();
+	quiesce__readers_fork_child();
+	quiesce__helper_fork_child();
+	quiesce__laters_fork_child();
+	quiesce__held_fork_child();
+}
+
+static void report_held(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	quiesce__held_thread_exit();
+}
+
+extern const struct quiesce__subsystem quiesce__runtime_subsystem;
+const struct quiesce__subsystem quiesce__runtime_subsystem = {
+	.paused = quiesce__helper_paused,
+	.fork_prepare = locks_prepare,
+	.fork_parent = locks_parent,
+	.fork_child = runtime_child,
+	.thread_report = report_held,
+};
+
 /* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
  * handlers, which may come between, run with signals blocked too. */
 static struct platform_sigmask mask_before_fork;
@@ -254,12 +280,8 @@ void quiesce__fork_prepare(void)
 	struct platform_sigmask mask;
 
 	platform_signals_block(&mask);
-	quiesce__reclaim_fork_prepare();
-	quiesce__retired_fork_prepare();
-	quiesce__shazptr_fork_prepare();
-	quiesce__lock(&quiesce__readers.lock);
-	quiesce__helper_fork_prepare();
-	quiesce__percpu_fork_prepare();
+	quiesce__gate_close();
+	quiesce__each_subsystem(fork_prepare);
 	mask_before_fork = mask;
 	forking = quiesce__self();
 }
@@ -267,14 +289,15 @@ void quiesce__fork_prepare(void)
 void quiesce__fork_parent(void)
 {
 	struct platform_sigmask mask = mask_before_fork;
+	size_t nr = 0;
 
 	forking = NULL;
-	quiesce__percpu_fork_parent();
-	quiesce__helper_fork_parent();
-	quiesce__unlock(&quiesce__readers.lock);
-	quiesce__shazptr_fork_parent();
-	quiesce__retired_fork_parent();
-	quiesce__reclaim_fork_parent();
+	while (quiesce__subsystems[nr])
+		nr++;
+	while (nr)
+		if (quiesce__subsystems[--nr]->fork_parent)
+			quiesce__subsystems[nr]->fork_parent();
+	quiesce__gate_open();
 	platform_signals_restore(&mask);
 }
 
@@ -288,21 +311,7 @@ void quiesce__fork_child(void)
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	if (platform_membarrier_init() && quiesce__light)
 		quiesce__say("membarrier is not available in this forked child");
-	quiesce__threads_fork_child();
-	quiesce__heavy_fork_child();
-	quiesce__scan_fork_child();
-	quiesce__hazptr_fork_child();
-	quiesce__readers_fork_child();
-	quiesce__percpu_fork_child();
-	quiesce__helper_fork_child();
-	quiesce__srcu_fork_child();
-	quiesce__held_fork_child();
-	quiesce__rcu_fork_child();
-	quiesce__slots_fork_child();
-	quiesce__shazptr_debug_fork_child();
-	quiesce__shazptr_fork_child();
-	quiesce__reclaim_fork_child();
-	quiesce__retired_fork_child();
+	quiesce__each_subsystem(fork_child);
 	if (forking == quiesce__self()) /* else nobody prepared for this child */
 		platform_signals_restore(&mask_before_fork);
 	forking = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* core.h - process-wide state of the ground floor: settings, counters, misuse. */
+/* core.h - process-wide state: settings, counters, what each thread has, misuse. */
 #ifndef QUIESCE_CORE_H
 #define QUIESCE_CORE_H
 
 #include <quiesce/control.h>
-#include <quiesce/rcu.h>
+#include <quiesce/detail/tls.h>
 
 #include "fence.h"
 #include "lock.h"
@@ -40,9 +40,14 @@ struct quiesce__counters {
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */
+#define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
 /* Is this process a child of fork() that has used the library?  If not that is reported, as a misuse of @call. */
 bool quiesce__is_child(const char *call);
-#define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
+
+/* The initial state of a thread's TLS block; the simulator makes its own blocks. */
+void quiesce__tls_init(struct quiesce_tls_v1 *tls);
+/* What threads find that have no slot yet: never empty. */
+extern uintptr_t quiesce__no_slot;
 
 /* Bits of quiesce_tls_v1.state. */
 #define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are unregistered from now on */
@@ -74,7 +79,11 @@ static inline void quiesce__used(void)
 }
 
 extern uint32_t *quiesce__fork_canary;
+/* Before and after fork(); and when a thread exits. */
+void quiesce__fork_prepare(void);
+void quiesce__fork_parent(void);
 void quiesce__fork_child(void);
+void quiesce__thread_exit(void);
 extern const struct quiesce_tls_v1 *quiesce__fork_survivor; /* whose thread called fork(); NULL: no child */
 extern uint32_t quiesce__fork_generation; /* how often this process is the child of one that used the library */
 

@@ -48,7 +48,6 @@ void quiesce__heavy_fork_child(void);
 
 /* And every restartable sequence that another thread is in begins anew: whoever looks at something in a
  * sequence, and then stores, has stored before the fence, or looks after it.  Light mode only; many may come at once. */
-void quiesce__membarrier_restart(void);
 #define quiesce_fence_restart(label)                                    \
 	do {                                                            \
 		if (!quiesce_weakened(label, HEAVY))                    \

@@ -3,10 +3,9 @@
  *
  * FK1  gate closed, then running read       | running set, then closed read
  */
-#include "hazard/hazptr.h"
-#include "helper.h"
-#include "rcu/queue.h"
-#include "rcu/reclaim.h"
+#include "gate.h"
+
+#include "subsystem.h"
 
 #define FORK_WAIT_MAX_NS 100000000u
 #define FORK_STEP_NS 50000u
@@ -19,7 +18,7 @@ void quiesce__gate_enter(uint32_t *running)
 		uint32_t now_closed;
 
 		quiesce_store_relaxed(running, 1); /* Relaxed: the fence follows. */
-		/* FK1: full, pairs with FK1 in quiesce__reclaim_fork_prepare() */
+		/* FK1: full, pairs with FK1 in quiesce__gate_close() */
 		quiesce_fence_full(FK1);
 		now_closed = quiesce_load_relaxed(&closed); /* Relaxed: FK1. */
 		if (quiesce_likely(!now_closed))
@@ -32,7 +31,7 @@ void quiesce__gate_enter(uint32_t *running)
 bool quiesce__gate_try_enter(uint32_t *running)
 {
 	quiesce_store_relaxed(running, 1); /* Relaxed: the fence follows. */
-	/* FK1: full, pairs with FK1 in quiesce__reclaim_fork_prepare() */
+	/* FK1: full, pairs with FK1 in quiesce__gate_close() */
 	quiesce_fence_full(FK1);
 	if (quiesce_likely(!quiesce_load_relaxed(&closed))) /* Relaxed: FK1. */
 		return true;
@@ -42,50 +41,43 @@ bool quiesce__gate_try_enter(uint32_t *running)
 
 void quiesce__gate_leave(uint32_t *running)
 {
-	/* FK1: release, pairs with FK1 in callbacks_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
+	/* FK1: release, pairs with FK1 in quiesce__pass_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
 	quiesce_store_release(FK1, running, 0);
 }
 
-static bool callbacks_paused(void)
+static bool all_paused(void)
 {
-	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-	return !quiesce_load_acquire(FK1, &quiesce__pass.running) && quiesce__retired_paused() && quiesce__helper_paused();
+	for (const struct quiesce__subsystem *const *each = quiesce__subsystems; *each; each++)
+		if ((*each)->paused && !(*each)->paused())
+			return false;
+	return true;
 }
 
-void quiesce__reclaim_fork_prepare(void)
+void quiesce__gate_close(void)
 {
 	uint64_t end;
 
-	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS)) {
-		/* FK1: full, pairs with FK1 in quiesce__gate_enter() */
-		quiesce_fetch_add(FK1, &closed, 1u);
-		end = platform_now_ns() + FORK_WAIT_MAX_NS;
-		/* A callback that waits for a lock of this thread must not hang fork() for ever;
-		 * it then counts as done in the child. */
-		while (!callbacks_paused() && platform_now_ns() < end)
-			/* Relaxed: a nap. */
-			platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_STEP_NS);
-	}
-	quiesce__lock(&quiesce__queues.lock);
+	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS)
+		return;
+	/* FK1: full, pairs with FK1 in quiesce__gate_enter() */
+	quiesce_fetch_add(FK1, &closed, 1u);
+	end = platform_now_ns() + FORK_WAIT_MAX_NS;
+	/* A callback that waits for a lock of this thread must not hang fork() for ever;
+	 * it then counts as done in the child. */
+	while (!all_paused() && platform_now_ns() < end)
+		/* Relaxed: a nap. */
+		platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_STEP_NS);
 }
 
-void quiesce__reclaim_fork_parent(void)
+void quiesce__gate_open(void)
 {
-	quiesce__unlock(&quiesce__queues.lock);
 	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS)
 		return; /* it has not closed the gate */
 	quiesce_fetch_add_relaxed(&closed, (uint32_t)-1); /* Relaxed: the wake-up is a fence. */
 	platform_futex_wake(&closed, INT32_MAX);
 }
 
-void quiesce__reclaim_fork_child(void)
+void quiesce__gate_fork_child(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-
-	quiesce__lock_reset(&quiesce__queues.lock, false);
 	closed = 0;
-	/* A callback may have called fork(): then the worker is the child's only thread. */
-	quiesce__worker = (struct quiesce__worker){ .running = (self->state & QUIESCE_TLS_WORKER) != 0 };
-	quiesce__throttle_fork_child();
-	quiesce__pass_fork_child();
 }

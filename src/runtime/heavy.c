@@ -21,6 +21,8 @@
  */
 #include "core.h"
 
+#include <string.h>
+
 #define CONTENDED_CALLERS 8u              /* callers, divided by CPUs */
 #define CONTENDED_NS 1000000u   /* they share for so long at least: those who have been served are about to come again */
 #define CHEAP_NS 3000u         /* a membarrier that interrupts nobody takes less */
@@ -55,8 +57,34 @@ struct heavy {
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
+void quiesce__membarrier(void)
+{
+	int err = platform_membarrier();
+
+	quiesce__count(membarriers);
+	if (quiesce_likely(!err))
+		return;
+	quiesce__say("membarrier worked at start-up and now fails (%s): readers without fences cannot be waited for; "
+		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
+		     strerror(-err));
+	platform_die();
+}
+
+static void membarrier_restart(void)
+{
+	int err = platform_membarrier_restart();
+
+	quiesce__count(membarriers);
+	if (quiesce_likely(!err))
+		return;
+	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): readers counted per CPU cannot be waited for; "
+		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
+		     strerror(-err));
+	platform_die();
+}
+
 static struct heavy plain = { .membarrier = quiesce__membarrier };
-static struct heavy restart = { .membarrier = quiesce__membarrier_restart };
+static struct heavy restart = { .membarrier = membarrier_restart };
 static uint32_t contended_callers; /* so many share; fixed at initialisation */
 
 static bool older(uint32_t a, uint32_t b)

@@ -18,7 +18,7 @@
  */
 #include "jobs.h"
 #include "later.h"
-#include "rcu/reclaim.h"
+#include "gate.h"
 #include "thread.h"
 
 #define STOP_STEP_NS 1000000u
@@ -342,14 +342,12 @@ bool quiesce__helper_paused(void)
 
 void quiesce__helper_fork_prepare(void)
 {
-	quiesce__laters_fork_prepare();
 	quiesce__lock(&h->lock);
 }
 
 void quiesce__helper_fork_parent(void)
 {
 	quiesce__unlock(&h->lock);
-	quiesce__laters_fork_parent();
 }
 
 void quiesce__helper_fork_child(void)
@@ -366,5 +364,4 @@ void quiesce__helper_fork_child(void)
 	h->nr = mine != NULL;
 	h->started = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;
 	h->asleep = h->wake_wanted = h->coming = 0;
-	quiesce__laters_fork_child();
 }

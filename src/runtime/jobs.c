@@ -10,7 +10,7 @@
  */
 #include "jobs.h"
 
-#include "rcu/reclaim.h"
+#include "gate.h"
 
 #define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
 

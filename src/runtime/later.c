@@ -116,22 +116,26 @@ void quiesce__laters_fork_parent(void)
 	quiesce__unlock(&later.lock);
 }
 
-static void settle_all(struct rcu_head **list)
+static void forget_all(struct rcu_head **list, void (*forgotten)(struct rcu_head *head))
 {
 	while (*list) {
 		struct rcu_head *head = *list;
 
 		*list = head->next;
-		quiesce__later_fork_child(head);
+		forgotten(head);
 	}
 }
 
 /* They are of locks that nobody may use any more in the child, or that are about to be initialised anew. */
+void quiesce__laters_forget(void (*forgotten)(struct rcu_head *head))
+{
+	forget_all(&later.calling, forgotten);
+	forget_all(&later.aging, forgotten);
+	forget_all(&later.fresh, forgotten);
+}
+
 void quiesce__laters_fork_child(void)
 {
 	quiesce__lock_reset(&later.lock, false);
-	settle_all(&later.calling);
-	settle_all(&later.aging);
-	settle_all(&later.fresh);
 	quiesce__job_forget(&later.job);
 }

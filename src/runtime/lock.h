@@ -11,7 +11,7 @@
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
 
-#include <quiesce/rcu.h>
+#include <quiesce/detail/tls.h>
 
 #include "platform/platform.h"
 

@@ -51,3 +51,11 @@ void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *
 	/* RU3: release, pairs with RU3 in quiesce__misuse() */
 	quiesce_store_release(RU3, &misuse_hook, hook);
 }
+
+void quiesce__check_layout(uint32_t layout)
+{
+	if (quiesce_unlikely(layout != QUIESCE_LAYOUT))
+		quiesce__misuse(QUIESCE_MISUSE_LAYOUT,
+				"layout stamp of the program is %#x, of the library %#x: rebuild the program", layout,
+				QUIESCE_LAYOUT);
+}

@@ -19,9 +19,10 @@
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
  */
+#include "readers.h"
+
 #include "held.h"
-#include "hazard/hazptr.h"
-#include "rcu/rcu.h"
+#include "subsystem.h"
 
 struct quiesce__readers quiesce__readers;
 
@@ -131,18 +132,7 @@ static void give_back(struct quiesce__reader *r)
 	quiesce_store_relaxed(&r->tls, NULL);
 	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: a hint. */
 	if (!QUIESCE_MUTANT(exit_no_notify))
-		quiesce__scan_notify(r);
-}
-
-static void report_exit_in_reader(const struct quiesce_tls_v1 *self)
-{
-	if (self->site)
-		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
-				"thread %u exited inside an RCU read-side section that began near %p; the section is ended",
-				platform_tid(), self->site);
-	else
-		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
-				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
+		quiesce__each_subsystem(reader_gone, r);
 }
 
 void quiesce__thread_exit(void)
@@ -152,19 +142,12 @@ void quiesce__thread_exit(void)
 	struct quiesce__reader *r = self->reader;
 
 	quiesce__fork_check();
-	if (rcu_read_lock_held())
-		report_exit_in_reader(self);
-	quiesce__held_thread_exit();
+	quiesce__each_subsystem(thread_report, self);
 	platform_signals_block(&mask);
-	quiesce__reclaim_thread_exit(self);
-	quiesce__hazptr_thread_exit(self);
+	quiesce__each_subsystem(thread_exit, self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
-	quiesce__slots_thread_end(self);
-	quiesce__hazptr_thread_end(self);
-	quiesce__unregistered_leave(self);
-	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
-	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
+	quiesce__each_subsystem(thread_end, self);
 	if (r && !QUIESCE_MUTANT(exit_keeps_entry)) {
 		quiesce__lock(&quiesce__readers.lock);
 		give_back(r);

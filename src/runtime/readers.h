@@ -50,7 +50,4 @@ static inline struct quiesce_tls_v1 *quiesce__reader_tls(struct quiesce__reader 
 	return quiesce_load_acquire(RG1, &r->tls);
 }
 
-/* reclaim.c: leave the thread's queue to the worker. */
-void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
-
 #endif

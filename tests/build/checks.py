@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The style checks must be able to fail: plant one fault each in a copy of the sources."""
+"""The style checks must be able to fail: plant one fault each in a copy of the sources.
+
+With a directory of the library's objects, and a compiler, an upward call too.
+"""
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -11,7 +15,10 @@ from tap import Tap, execute
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # check, file, what is replaced (None: appended), by what, and what the check says then
 FAULTS = [
-    ("layers", "src/platform/platform.h", None, '#include "rcu.h"\n', "a floor above"),
+    ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a floor above"),
+    ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
+    ("layers", "src/rcu/rcu.c", None, '#include "hazard/slots.h"\n', "a floor above"),
+    ("layers", "src/hazard/slots.c", None, "#if defined(__x86_64__)\n#endif\n", "asks for"),
     ("layers", "include/quiesce/base.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
     ("layers", "tools/quiesce/planted.c", None, '#include "../../src/rcu/rcu.h"\n', "private to the library"),
     ("atomics", "src/runtime/lock.c", None, "int f(int *p);\nint f(int *p) { return __atomic_load_n(p, 5); }\n", "__atomic_load_n"),
@@ -46,8 +53,20 @@ def plant(tree, name, old, new):
     return old in text
 
 
+def upward_call(tap, objects, compiler):
+    with tempfile.TemporaryDirectory() as tmp:
+        copy = shutil.copytree(objects, pathlib.Path(tmp) / "objects")
+        source = pathlib.Path(tmp) / "lock.c"
+        source.write_text("void quiesce_synchronize_rcu(void);\nvoid f(void);\nvoid f(void) { quiesce_synchronize_rcu(); }\n")
+        subprocess.run([*compiler, "-c", source, "-o", copy / "runtime_lock.c.o"], check=True)
+        tap.run("layers: an upward call is found", [sys.executable, ROOT / "scripts/check-layers.py", ROOT, copy], want=1,
+                text="src/runtime/lock.c: uses quiesce_synchronize_rcu of src/rcu/")
+
+
 def main():
     tap = Tap()
+    if len(sys.argv) > 2:
+        upward_call(tap, pathlib.Path(sys.argv[1]), sys.argv[2:])
     for check, name, old, new, said in FAULTS:
         title = f"{check}: a fault in {name} is found: {said}"
         if not (ROOT / name).exists() and old is not None:

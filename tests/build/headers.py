@@ -21,6 +21,7 @@ CXX = ["c++11", "c++17", "c++20"]
 RARE = ["-DQUIESCE_DEBUG", "-fno-exceptions", "-fno-rtti"]
 FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c++26", "-stdlib=libc++"]]}
 FACES["clang++-19"] = FACES["clang++"]
+CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
@@ -120,7 +121,8 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", type=pathlib.Path, required=True)
     include = args.parse_args().include.resolve()
-    headers = sorted(p for p in include.rglob("*") if p.suffix in (".h", ".hpp"))
+    # Files of a CPU are for arch.h and rseq.h, which know whose it is.
+    headers = sorted(p for p in include.rglob("*") if p.suffix in (".h", ".hpp") and p.name not in CPU_FILES)
     work = [*jobs(include, headers), *face_jobs(include, headers)]
     if not headers or not work:
         print("Bail out! no header or no compiler")

@@ -22,7 +22,8 @@ KEEP = ["-g", "-fno-eliminate-unused-debug-types", "-fno-eliminate-unused-debug-
 
 
 def all_of(include, suffix=".h"):
-    return "".join(f"#include <{h.relative_to(include)}>\n" for h in sorted(include.rglob(f"*{suffix}")))
+    return "".join(f"#include <{h.relative_to(include)}>\n" for h in sorted(include.rglob(f"*{suffix}"))
+                   if h.name not in headers.CPU_FILES)
 
 
 def system_only(include):

@@ -33,7 +33,8 @@ STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_store_release": ("quiesce_claim", "quiesce_count_release", "quiesce_count_release_unless", "quiesce_count_release_at",
                                         "quiesce_count_release_always")}
 # What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
-RMW_FULL = [("include/quiesce/atomic.h", "quiesce__after_rmw", ["(result)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)"])]
+RMW_FULL = [("include/quiesce/arch/generic.h", "quiesce__after_rmw", ["__atomic_thread_fence(__ATOMIC_SEQ_CST)"]),
+            ("include/quiesce/arch/x86_64.h", "quiesce__after_rmw", ["(result)"])]
 RMW_FULL += [("include/quiesce/atomic.h", op, ["quiesce__after_rmw(__atomic_"])
              for op in ("quiesce_xchg", "quiesce_fetch_add", "quiesce_cmpxchg")]
 

@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "platform/platform.h"
+#include "runtime/core.h"
 
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>

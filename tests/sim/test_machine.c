@@ -5,7 +5,7 @@
 #include "driver.h"
 #include "platform/platform.h"
 
-#include <quiesce/claim.h>
+#include <quiesce/detail/claim.h>
 
 #include <quiesce/rcu.h>
 

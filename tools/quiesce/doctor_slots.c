@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <quiesce/claim.h>
+#include <quiesce/detail/claim.h>
 #include <quiesce/control.h>
 
 #include "doctor.h"

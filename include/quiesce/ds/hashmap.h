@@ -26,7 +26,7 @@
 #ifndef QUIESCE_DS_HASHMAP_H
 #define QUIESCE_DS_HASHMAP_H
 
-#include <quiesce/ds/buckets.h>
+#include <quiesce/detail/buckets.h>
 #include <quiesce/ds/hash.h>
 
 QUIESCE_BEGIN_DECLS
@@ -100,7 +100,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	const struct quiesce__bucket *line;
 	uint64_t i;
 
-	/* What is rare is not in line: see quiesce/ds/tagged.h. */
+	/* What is rare is not in line: see quiesce/detail/tagged.h. */
 	if (quiesce_unlikely(!array))
 		return quiesce__hashmap_search(array, hash, key);
 	line = quiesce__bucket_look(array, hash, &header);

@@ -31,7 +31,7 @@
 #error "quiesce/ds/hashmap.hpp needs C++20; hashmap.h is for C and for C++11"
 #endif
 
-#include <quiesce/ds/raise.hpp>
+#include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>
 
 #include <bit>

@@ -41,7 +41,7 @@
 #define QUIESCE_DS_HASHTABLE_H
 
 #include <quiesce/ds/hash.h>
-#include <quiesce/ds/tagged.h>
+#include <quiesce/detail/tagged.h>
 
 QUIESCE_BEGIN_DECLS
 

@@ -38,7 +38,7 @@
 #error "quiesce/ds/hashtable.hpp needs C++20; hashtable.h is for C and for C++11"
 #endif
 
-#include <quiesce/ds/raise.hpp>
+#include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>
 
 #include <concepts>

@@ -23,7 +23,7 @@
 #ifndef QUIESCE_DS_RCUHLIST_H
 #define QUIESCE_DS_RCUHLIST_H
 
-#include <quiesce/ds/link.h>
+#include <quiesce/detail/link.h>
 
 #include <stdbool.h>
 

@@ -37,7 +37,7 @@
 #ifndef QUIESCE_DS_RCULIST_H
 #define QUIESCE_DS_RCULIST_H
 
-#include <quiesce/ds/link.h>
+#include <quiesce/detail/link.h>
 #include <quiesce/ds/rcuhlist.h>
 
 #include <stdbool.h>

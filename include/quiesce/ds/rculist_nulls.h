@@ -39,7 +39,7 @@
 #ifndef QUIESCE_DS_RCULIST_NULLS_H
 #define QUIESCE_DS_RCULIST_NULLS_H
 
-#include <quiesce/ds/link.h>
+#include <quiesce/detail/link.h>
 
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@ struct quiesce__sequences quiesce__sequences;
 #if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
 
 #if defined(QUIESCE_PERTURB)
-/* In two steps, as in quiesce/percpu.h.  Neither leaq nor decl touches the carry. */
+/* In two steps, as in quiesce/detail/percpu.h.  Neither leaq nor decl touches the carry. */
 #define COUNT                                         \
 	"movq (%[at]), %%rdx\n" QUIESCE_RSEQ_STAY     \
 	"leaq 1(%%rdx), %%rdx\n"                      \

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int platform_thread_exit_init(void);
+int platform_thread_exit_init(void (*hook)(void));
 
 /* ---- fork ---- */
 
@@ -44,12 +44,12 @@ uint32_t *platform_fork_canary(void)
 	return canary;
 }
 
-int platform_init(void)
+int platform_init(const struct platform_hooks *hooks)
 {
-	int err = platform_thread_exit_init();
+	int err = platform_thread_exit_init(hooks->thread_exit);
 
 	canary_init();
-	return err ? err : -pthread_atfork(quiesce__fork_prepare, quiesce__fork_parent, quiesce__fork_child);
+	return err ? err : -pthread_atfork(hooks->fork_prepare, hooks->fork_parent, hooks->fork_child);
 }
 
 /* ---- memory ---- */

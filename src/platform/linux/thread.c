@@ -19,19 +19,21 @@
 
 static pthread_key_t exit_key;
 static bool exit_key_made;
+static void (*exit_hook)(void);
 
 static void on_thread_exit(void *unused)
 {
 	(void)unused;
-	quiesce__thread_exit();
+	exit_hook();
 }
 
-int platform_thread_exit_init(void);
+int platform_thread_exit_init(void (*hook)(void));
 
-int platform_thread_exit_init(void)
+int platform_thread_exit_init(void (*hook)(void))
 {
 	int err = pthread_key_create(&exit_key, on_thread_exit);
 
+	exit_hook = hook;
 	exit_key_made = err == 0;
 	return -err;
 }

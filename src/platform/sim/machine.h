@@ -5,7 +5,7 @@
 
 #include "sim.h"
 
-#include <quiesce/rcu.h>
+#include <quiesce/detail/tls.h>
 
 #define SIM_LOCATIONS 1024
 #define SIM_TABLE 4096

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include <quiesce/ds/buckets.h>
+#include <quiesce/detail/buckets.h>
 #include <quiesce/rcu.h>
 
 #define HASH_OURS_PAGES (128u << 10) /* arrays from here on are pages, smaller ones from malloc() */

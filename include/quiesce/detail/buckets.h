@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/buckets.h - what lookups of the tables walk; private, for hashtable.h and hashmap.h.
+/* quiesce/detail/buckets.h - what lookups of the tables walk; private, for hashtable.h and hashmap.h.
  *
  * A bucket is a cache line: a header word and seven others, whose meaning is the table's.  When it is
  * full, its last word leads to another line.  A table is an array of buckets, a power of two of them.
@@ -9,8 +9,8 @@
  * next array.  So a key is in one bucket at a time, and a lookup never waits: what it reads in a bucket that moves
  * meanwhile is what was true when it moved.
  */
-#ifndef QUIESCE_DS_BUCKETS_H
-#define QUIESCE_DS_BUCKETS_H
+#ifndef QUIESCE_DETAIL_BUCKETS_H
+#define QUIESCE_DETAIL_BUCKETS_H
 
 #include <quiesce/rcu.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/raise.hpp - private: errors of the containers as exceptions. */
+/* quiesce/detail/raise.hpp - private: errors of the containers as exceptions. */
 #ifndef QUIESCE_DS_RAISE_HPP
 #define QUIESCE_DS_RAISE_HPP
 

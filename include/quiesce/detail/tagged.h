@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/tagged.h - how an object is found in lines of tags and objects; private, for hashtable.h.
+/* quiesce/detail/tagged.h - how an object is found in lines of tags and objects; private, for hashtable.h.
  *
  *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line |
  */
-#ifndef QUIESCE_DS_TAGGED_H
-#define QUIESCE_DS_TAGGED_H
+#ifndef QUIESCE_DETAIL_TAGGED_H
+#define QUIESCE_DETAIL_TAGGED_H
 
-#include <quiesce/ds/buckets.h>
+#include <quiesce/arch/match.h>
+#include <quiesce/detail/buckets.h>
 #include <quiesce/hazptr.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 QUIESCE_BEGIN_DECLS
 
@@ -40,28 +37,9 @@ QUIESCE_FAST uint64_t quiesce__table_tag(uint64_t hash)
 
 /* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
  * looks; a line may have others in, of which it is known by the key. */
-#if defined(__SSE2__)
-typedef uint32_t quiesce__table_match_t;
-
-QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
-{
-	__m128i tags = _mm_cvtsi64_si128((long long)(quiesce__table_tag(hash) * 0x0101010101010101ull));
-
-	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)header), tags)) & 0xfe;
-}
-#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctz(match))
-#else
-typedef uint64_t quiesce__table_match_t;
-
-QUIESCE_FAST quiesce__table_match_t quiesce__table_match(uint64_t header, uint64_t hash)
-{
-	/* A byte that is equal becomes 0, and the upper bit of the lowest such byte is set; it is not where the tag is 0. */
-	uint64_t differ = (header ^ quiesce__table_tag(hash) * 0x0101010101010101ull) | 0xff;
-
-	return (differ - 0x0101010101010101ull) & ~differ & 0x8080808080808080ull;
-}
-#define quiesce__table_word(match) ((size_t)(unsigned int)__builtin_ctzll(match) / 8)
-#endif
+typedef quiesce__match_t quiesce__table_match_t;
+#define quiesce__table_match(header, hash) quiesce__match_bytes((header), quiesce__table_tag(hash))
+#define quiesce__table_word(match) quiesce__match_index(match)
 
 /* Where the object is not the first with its tag: all the others, the lines that continue a bucket, the next array. */
 static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,

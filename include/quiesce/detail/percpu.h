@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/percpu.h - counters of one object, a set for each CPU that the process uses; private, for
+/* quiesce/detail/percpu.h - counters of one object, a set for each CPU that the process uses; private, for
  * srcu.h, percpu_rwsem.h and percpu_ref.h.
  *
  * A thread adds one to a word of the set of its concurrency id in a restartable sequence: no fence, no
@@ -16,16 +16,14 @@
  * Who finds 0 calls the library, which counts in the same sets: in a sequence of its own, by CPU number where the kernel
  * has no concurrency ids (before 6.3), and by a locked instruction where there are no sequences.
  */
-#ifndef QUIESCE_PERCPU_H
-#define QUIESCE_PERCPU_H
+#ifndef QUIESCE_DETAIL_PERCPU_H
+#define QUIESCE_DETAIL_PERCPU_H
 
-#include <quiesce/claim.h> /* compiler and perturbation spellings of restartable sequences */
+#include <quiesce/detail/claim.h> /* compiler and perturbation spellings of restartable sequences */
 
-#if defined(__x86_64__) && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 35)
+#if QUIESCE_RSEQ_OFFSET && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
 #define QUIESCE_COUNTS_INLINE 1
 extern const ptrdiff_t __rseq_offset; /* of <sys/rseq.h>: from the thread pointer to the thread's rseq area; compilers know it constant */
-#endif
 #endif
 
 QUIESCE_BEGIN_DECLS
@@ -69,68 +67,24 @@ bool quiesce__count_sim(const uint64_t *open, size_t offset, bool acquire, bool 
 
 #elif defined(QUIESCE_COUNTS_INLINE)
 
-#if defined(QUIESCE_PERTURB)
-/* In two steps with a stay between them, so that the mutant without protection loses counts. */
-#define QUIESCE_COUNT(word)                                 \
-	"leaq " word ", %%rax\n"                            \
-	"movq (%%rax), %%rdx\n" QUIESCE_RSEQ_STAY           \
-	"leaq 1(%%rdx), %%rdx\n"                            \
-	"movq %%rdx, (%%rax)\n"
-#define QUIESCE_COUNT_CLOBBERS , "rdx"
-#else
-#define QUIESCE_COUNT(word) "incq " word "\n"
-#define QUIESCE_COUNT_CLOBBERS
-#endif
-
-/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a signal.  24 is the
- * place of the concurrency id.  Subtracting 0 does not borrow; subtracting minus an address does. */
-#define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
-	__asm__ __volatile__ goto(                                                             \
-		".pushsection __rseq_cs, \"aw?\"\n"                                            \
-		".balign 32\n"                                                                 \
-		"3: .long 0, 0\n"                                                              \
-		".quad 1f, 2f - 1f, 4f\n"                                                      \
-		".popsection\n"                                                                \
-		"0: leaq 3b(%%rip), %%rax\n"                                                   \
-		"movq %%rax, %%fs:8(%[area])\n"                                                \
-		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
-		"movl %%fs:24(%[area]), %%eax\n"                                               \
-		"shlq %[shift], %%rax\n"                                                       \
-		"subq %[open], %%rax\n"                                                        \
-		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \
-		"2:\n"                                                                         \
-		".pushsection __rseq_failure, \"ax?\"\n"                                       \
-		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */            \
-		".long 0x53053053\n"                                                           \
-		"4: jmp 0b\n"                                                                  \
-		".popsection\n"                                                                \
-		:                                                                              \
-		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \
-		  [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ QUIESCE_RSEQ_INPUTS            \
-		: "memory", "cc", "rax" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS           \
-		: call);                                                                       \
-	return true;                                                                           \
-call:                                                                                          \
-	return false
-
 QUIESCE_FAST bool quiesce__count_0(const uint64_t *open)
 {
-	QUIESCE_COUNT_RSEQ("(%%rax)", );
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(0), );
 }
 
 QUIESCE_FAST bool quiesce__count_8(const uint64_t *open)
 {
-	QUIESCE_COUNT_RSEQ("8(%%rax)", );
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(8), );
 }
 
 QUIESCE_FAST bool quiesce__count_at(const uint64_t *open, uint64_t index)
 {
-	QUIESCE_COUNT_RSEQ("(%%rax, %[index], 8)", , [index] "r"(index));
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(0), , [index] "r"(index));
 }
 
 QUIESCE_FAST bool quiesce__count_at_16(const uint64_t *open, uint64_t index)
 {
-	QUIESCE_COUNT_RSEQ("16(%%rax, %[index], 8)", , [index] "r"(index));
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(16), , [index] "r"(index));
 }
 
 #else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/link.h - private: what the three kinds of lists share, links that readers follow and entries around them.
+/* quiesce/detail/link.h - private: what the three kinds of lists share, links that readers follow and entries around them.
  *
  * A link is a pointer to the next node, in a head or in a node.  Updaters exclude each other; readers follow
  * links inside a section.  Every store to a link that a reader may be at is a release, that of a removal
  * too: see quiesce__link_pass() and docs/design/rculist.md.
  */
-#ifndef QUIESCE_DS_LINK_H
-#define QUIESCE_DS_LINK_H
+#ifndef QUIESCE_DETAIL_LINK_H
+#define QUIESCE_DETAIL_LINK_H
 
 #include <quiesce/rcu.h>
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/arch/generic.h - see arch.h: what a CPU's own file has not defined. */
+#ifndef QUIESCE_ARCH_GENERIC_H
+#define QUIESCE_ARCH_GENERIC_H
+
+#ifndef QUIESCE_NOPLT
+#define QUIESCE_NOPLT
+#endif
+
+#ifndef quiesce__after_rmw
+#define quiesce__after_rmw(result)                                 \
+	__extension__({                                            \
+		__typeof__(result) quiesce__found = (result);      \
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);           \
+		quiesce__found;                                    \
+	})
+#endif
+
+#ifndef quiesce__arch_fence_full
+#define quiesce__arch_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+#ifndef quiesce__arch_cpu_relax
+#define quiesce__arch_cpu_relax() __asm__ __volatile__("" ::: "memory")
+#endif
+
+#ifndef quiesce__thread_pointer
+#define quiesce__thread_pointer() ((char *)__builtin_thread_pointer())
+#endif
+
+#ifndef QUIESCE_HAVE_RSEQ
+#if defined(QUIESCE_SIM) /* whatever it runs on */
+#define QUIESCE_HAVE_RSEQ 1
+#else
+#define QUIESCE_HAVE_RSEQ 0
+#endif
+#endif
+
+#ifndef QUIESCE_RSEQ_OFFSET
+#define QUIESCE_RSEQ_OFFSET 0
+#endif
+
+#endif

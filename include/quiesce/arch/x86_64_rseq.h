@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/arch/x86_64_rseq.h - see rseq.h. */
+#ifndef QUIESCE_ARCH_X86_64_RSEQ_H
+#define QUIESCE_ARCH_X86_64_RSEQ_H
+
+/* The torture build has others of these: a stay inside the sequence, and a way to leave it without protection. */
+#ifndef QUIESCE_RSEQ_STAY
+#define QUIESCE_RSEQ_STAY
+#define QUIESCE_RSEQ_GUARD
+#define QUIESCE_RSEQ_INPUTS
+#define QUIESCE_RSEQ_CLOBBERS
+#define QUIESCE_COUNT(word) "incq " word "\n"
+#define QUIESCE_COUNT_CLOBBERS
+#endif
+
+/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
+ * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
+ * acquire and release on x86.  Not "asm goto": it has a result, and some compilers lose labels then when they instrument code. */
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
+{
+	uintptr_t *slot;
+
+	__asm__ __volatile__(
+		".pushsection __rseq_cs, \"aw?\"\n"
+		".balign 32\n"
+		"3: .long 0, 0\n"
+		".quad 1f, 2f - 1f, 4f\n"
+		".popsection\n"
+		"0: leaq 3b(%%rip), %[slot]\n"
+		"movq %[slot], %%fs:8(%[area])\n"
+		"1:\n" QUIESCE_RSEQ_GUARD
+		"movl %%fs:(%[id]), %k[slot]\n"
+		"cmpq %[cached_id], %[slot]\n"
+		"jne 8f\n"
+		"movq %[cached_slot], %[slot]\n" /* in here, so that both are of one time */
+		"cmpq $0, (%[slot])\n"
+		"jne 8f\n" QUIESCE_RSEQ_STAY
+		"movq %[value], (%[slot])\n"
+		"2:\n"
+		".pushsection __rseq_failure, \"ax?\"\n"
+		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
+		".long 0x53053053\n"
+		"4: jmp 0b\n"
+		"8: xorl %k[slot], %k[slot]\n" /* taken */
+		"jmp 2b\n"
+		".popsection\n"
+		: [slot] "=&r"(slot)
+		: [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
+		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
+		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+#if QUIESCE_TSAN
+	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
+	if (slot)
+		/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
+		(void)quiesce_load_acquire(SH2, slot);
+#endif
+	return slot;
+}
+
+/* The operand of a count: the word at @offset, and the word of @index from there on. */
+#define QUIESCE_COUNT_WORD(offset) #offset "(%%rax)"
+#define QUIESCE_COUNT_WORD_AT(offset) #offset "(%%rax, %[index], 8)"
+
+/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a signal.  24 is the
+ * place of the concurrency id.  Subtracting 0 does not borrow; subtracting minus an address does. */
+#define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
+	__asm__ __volatile__ goto(                                                             \
+		".pushsection __rseq_cs, \"aw?\"\n"                                            \
+		".balign 32\n"                                                                 \
+		"3: .long 0, 0\n"                                                              \
+		".quad 1f, 2f - 1f, 4f\n"                                                      \
+		".popsection\n"                                                                \
+		"0: leaq 3b(%%rip), %%rax\n"                                                   \
+		"movq %%rax, %%fs:8(%[area])\n"                                                \
+		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
+		"movl %%fs:24(%[area]), %%eax\n"                                               \
+		"shlq %[shift], %%rax\n"                                                       \
+		"subq %[open], %%rax\n"                                                        \
+		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \
+		"2:\n"                                                                         \
+		".pushsection __rseq_failure, \"ax?\"\n"                                       \
+		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */            \
+		".long 0x53053053\n"                                                           \
+		"4: jmp 0b\n"                                                                  \
+		".popsection\n"                                                                \
+		:                                                                              \
+		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \
+		  [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ QUIESCE_RSEQ_INPUTS            \
+		: "memory", "cc", "rax" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS           \
+		: call);                                                                       \
+	return true;                                                                           \
+call:                                                                                          \
+	return false
+
+#endif

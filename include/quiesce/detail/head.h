@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/detail/head.h - what an object has to be given to call_rcu(); for rcu.h. */
+#ifndef QUIESCE_DETAIL_HEAD_H
+#define QUIESCE_DETAIL_HEAD_H
+
+/* To be embedded in the object; the library's from call_rcu() until the callback runs. */
+struct rcu_head {
+	struct rcu_head *next;
+	void (*func)(struct rcu_head *head);
+};
+
+#endif

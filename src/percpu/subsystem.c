@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* subsystem.c - what the runtime asks of counters per CPU, and of what is made of them. */
+#include "runtime/subsystem.h"
+
+#include "percpu.h"
+#include "rcu_sync.h"
+#include "srcu_all.h"
+
+static void fork_child(void)
+{
+	quiesce__percpu_fork_child();
+	quiesce__rcu_sync_fork_child();
+	quiesce__srcu_fork_child();
+}
+
+extern const struct quiesce__subsystem quiesce__percpu_subsystem;
+const struct quiesce__subsystem quiesce__percpu_subsystem = {
+	.stats = quiesce__srcu_stats,
+	.fork_prepare = quiesce__percpu_fork_prepare,
+	.fork_parent = quiesce__percpu_fork_parent,
+	.fork_child = fork_child,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* subsystem.c - what the runtime asks of RCU. */
+#include "runtime/subsystem.h"
+
+#include "queue.h"
+#include "rcu.h"
+#include "reclaim.h"
+
+static void fork_prepare(void)
+{
+	quiesce__lock(&quiesce__queues.lock);
+}
+
+static void fork_parent(void)
+{
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+static void fork_child(void)
+{
+	quiesce__holdouts_fork_child();
+	quiesce__rcu_fork_child();
+	quiesce__lock_reset(&quiesce__queues.lock, false);
+	/* A callback may have called fork(): then the worker is the child's only thread. */
+	quiesce__worker = (struct quiesce__worker){ .running = (quiesce__self()->state & QUIESCE_TLS_WORKER) != 0 };
+	quiesce__throttle_fork_child();
+	quiesce__pass_fork_child();
+}
+
+static void thread_report(const struct quiesce_tls_v1 *self)
+{
+	if (!rcu_read_lock_held())
+		return;
+	if (self->site)
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"thread %u exited inside an RCU read-side section that began near %p; the section is ended",
+				platform_tid(), self->site);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
+}
+
+static void reader_end(struct quiesce_tls_v1 *self)
+{
+	quiesce__unregistered_leave(self);
+	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
+	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
+}
+
+extern const struct quiesce__subsystem quiesce__rcu_subsystem;
+const struct quiesce__subsystem quiesce__rcu_subsystem = {
+	.settings_changed = quiesce__report_bytes_changed,
+	.stats = quiesce__reclaim_stats,
+	.paused = quiesce__pass_paused,
+	.fork_prepare = fork_prepare,
+	.fork_parent = fork_parent,
+	.fork_child = fork_child,
+	.thread_report = thread_report,
+	.thread_exit = quiesce__reclaim_thread_exit,
+	.thread_end = reader_end,
+	.reader_gone = quiesce__holdouts_notify,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* subsystem.h - what the runtime asks of those that are built on it, whom it does not know.
+ *
+ * Each has one constant of this kind; src/subsystems.c lists them, in the order in which their locks nest.  A call that is not
+ * there is nothing to do.
+ */
+#ifndef QUIESCE_SUBSYSTEM_H
+#define QUIESCE_SUBSYSTEM_H
+
+#include "core.h"
+
+struct quiesce__reader;
+
+struct quiesce__subsystem {
+	/* Once, before anything else, with signals blocked. */
+	void (*init)(void);
+	/* Before first use: the program has chosen the fences.  Any time: it has changed a setting. */
+	void (*fence_chosen)(void);
+	void (*settings_changed)(void);
+	/* Add to the statistics. */
+	void (*stats)(struct quiesce_stats *stats);
+
+	/* Is no callback running that entered the gate?  Asked after the gate was closed (gate.h). */
+	bool (*paused)(void);
+	/* Before fork(): take the locks, in the order of the list.  After: give them back in the reverse order. */
+	void (*fork_prepare)(void);
+	void (*fork_parent)(void);
+	/* In the child, with one thread, perhaps with no call of fork_prepare() before it: in the order of the list. */
+	void (*fork_child)(void);
+
+	/* A thread exits: report what it holds; with signals blocked, give back what others are to have while it
+	 * may still begin sections; what it may have after that is nobody's, and it is no reader any more. */
+	void (*thread_report)(const struct quiesce_tls_v1 *self);
+	void (*thread_exit)(struct quiesce_tls_v1 *self);
+	void (*thread_end)(struct quiesce_tls_v1 *self);
+	/* An entry of the registry was given back, perhaps of a thread that died; under readers.lock. */
+	void (*reader_gone)(struct quiesce__reader *reader);
+};
+
+/* Ends with NULL. */
+extern const struct quiesce__subsystem *const quiesce__subsystems[];
+
+/* Call @hook, with these arguments, of each that has it. */
+#define quiesce__each_subsystem(hook, ...)                                                                   \
+	do {                                                                                                 \
+		for (const struct quiesce__subsystem *const *each_ = quiesce__subsystems; *each_; each_++)   \
+			if ((*each_)->hook)                                                                  \
+				(*each_)->hook(__VA_ARGS__);                                                 \
+	} while (0)
+
+#endif
