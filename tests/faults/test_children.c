@@ -8,12 +8,6 @@
 
 extern char **environ;
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static pid_t raw_clone(void)
 {
 	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);

@@ -8,12 +8,6 @@
 
 extern char **environ;
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static void child_uses_everything(void)
 {
 	must(use_everything());
@@ -22,20 +16,13 @@ static void child_uses_everything(void)
 	must(stats_now().garbage_objects == 0);
 }
 
-/* The child's story if it failed. */
-static void succeeds(const struct outcome *o)
-{
-	if (!exited_with(o->status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o->status, o->text);
-	assert_int_equal(o->length, 0);
-}
-
 static void in_good_child(void (*fn)(void))
 {
 	struct outcome o;
 
 	in_child(fn, &o);
-	succeeds(&o);
+	expect_success(&o);
+	assert_int_equal(o.length, 0);
 }
 
 static void start_worker(void)

@@ -5,12 +5,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static struct thing object[4000];
 
 static void fresh(void)

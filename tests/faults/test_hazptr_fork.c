@@ -2,12 +2,6 @@
 /* test_hazptr_fork.c - hazard pointers across forks: whose slots protect, what is reclaimed, nothing twice. */
 #include "hazptr_holders.h"
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static void in_good_child(void (*fn)(void))
 {
 	struct outcome o;

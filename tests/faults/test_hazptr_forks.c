@@ -2,12 +2,6 @@
 /* test_hazptr_forks.c - forks at any time: beside threads that retire, in callbacks and handlers, without handlers. */
 #include "hazptr_holders.h"
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 /* Fork by @make; the child does @fn and has to end well. */
 static int child_ends_well(pid_t (*make)(void), void (*fn)(void))
 {

@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hazptr_sandbox.c - hazard pointers when memory, threads or membarrier cannot be had. */
 #include "filter.h"
+#include "no_threads.h"
 #include "hazptr_holders.h"
 
-#include <dlfcn.h>
-
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
-static void succeeds(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (exited_with(o.status, 77))
-		fail_msg("seccomp filters cannot be installed here");
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	alarm(WATCHDOG_SECONDS);
-}
-
-/* ---- this program's pthread_create(), which fails on demand ---- */
-
-static int no_threads, nr_refused, nr_started;
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
-{
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	void *found = dlsym(RTLD_NEXT, "pthread_create");
-
-	if (flag_get(&no_threads)) {
-		count_up(&nr_refused);
-		return EAGAIN;
-	}
-	memcpy(&real, &found, sizeof real);
-	count_up(&nr_started);
-	return real(thread, attr, fn, arg);
-}
 
 /* ---- this program once more ---- */
 

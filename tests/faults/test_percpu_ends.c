@@ -4,12 +4,6 @@
 
 #include <quiesce/srcu.h>
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);
 

@@ -32,12 +32,6 @@ static void before_all_others(void)
 }
 static void (*const begin)(void) __attribute__((section(".preinit_array"), used)) = before_all_others;
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static void in_good_child(void (*fn)(void))
 {
 	struct outcome o;

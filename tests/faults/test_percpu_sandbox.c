@@ -2,50 +2,10 @@
 /* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU when memory, threads, membarrier or sequences cannot be had. */
 #include "../unit/rwsems.h"
 #include "filter.h"
+#include "no_threads.h"
 
 #include <quiesce/srcu.h>
 
-#include <dlfcn.h>
-
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
-static void succeeds(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (exited_with(o.status, 77))
-		fail_msg("seccomp filters cannot be installed here");
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	alarm(WATCHDOG_SECONDS);
-}
-
-/* ---- this program's pthread_create(), which fails on demand ---- */
-
-static int no_threads, nr_refused;
-static int slow_start, starting; /* the next one takes until @slow_start is taken back */
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
-{
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	void *found = dlsym(RTLD_NEXT, "pthread_create");
-
-	if (flag_get(&no_threads)) {
-		count_up(&nr_refused);
-		return EAGAIN;
-	}
-	memcpy(&real, &found, sizeof real);
-	if (flag_get(&slow_start)) {
-		flag_set(&starting);
-		wait_until(!flag_get(&slow_start));
-	}
-	return real(thread, attr, fn, arg);
-}
 
 /* ---- this program once more, from its beginning ---- */
 

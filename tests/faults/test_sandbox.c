@@ -4,23 +4,6 @@
 #include "filter.h"
 #include "use.h"
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
-static void succeeds(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (exited_with(o.status, 77))
-		fail_msg("seccomp filters cannot be installed here");
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-}
-
 /* ---- membarrier ---- */
 
 static void lose_membarrier(void)

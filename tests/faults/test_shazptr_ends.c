@@ -7,19 +7,6 @@
 
 static int object[4000];
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
-static void succeeds(const struct outcome *o)
-{
-	if (!exited_with(o->status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o->status, o->text);
-	alarm(WATCHDOG_SECONDS);
-}
-
 /* ---- this program once more, with another environment ---- */
 
 static const char *role;
@@ -190,7 +177,7 @@ static void who_waits_for_the_vanished_is_told(void **state)
 
 	(void)state;
 	run_as("wait_for_the_vanished", "QUIESCE_STALL_MS", "20", &o);
-	succeeds(&o);
+	expect_success(&o);
 	assert_non_null(strstr(o.text, "synchronize_shazptr: waiting for "));
 	assert_non_null(strstr(o.text, " in a s")); /* slot, or shared slot */
 }
@@ -228,7 +215,7 @@ static void the_line_of_the_vanished_is_let_again(void **state)
 
 	(void)state;
 	run_as("let_the_line_again", "QUIESCE_SLOTS", "thread", &o);
-	succeeds(&o);
+	expect_success(&o);
 }
 
 /* ---- cancellation ---- */
@@ -356,7 +343,7 @@ static void waits_after_main(void **state)
 
 	(void)state;
 	run_as("use_at_exit", "QUIESCE_SLOTS", "auto", &o);
-	succeeds(&o);
+	expect_success(&o);
 	assert_int_equal(o.length, 0);
 }
 
@@ -505,11 +492,11 @@ static void a_wrong_kind_of_slots_is_told(void **state)
 
 	(void)state;
 	run_as("say_slots", "QUIESCE_SLOTS", "nonsense", &o);
-	succeeds(&o);
+	expect_success(&o);
 	assert_non_null(strstr(o.text, "quiesce: QUIESCE_SLOTS=nonsense is none of auto, mm_cid, cpu_id, thread; using "));
 	assert_int_equal(count_lines(o.text), 2);
 	run_as("say_slots", "QUIESCE_SLOTS", "thread", &o);
-	succeeds(&o);
+	expect_success(&o);
 	assert_string_equal(o.text, "kind thread\n");
 }
 

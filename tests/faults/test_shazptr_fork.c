@@ -5,12 +5,6 @@
 
 #include <sched.h>
 
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
 static void in_good_child(void (*fn)(void))
 {
 	struct outcome o;

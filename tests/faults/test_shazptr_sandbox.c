@@ -1,54 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_shazptr_sandbox.c - hazard pointers when memory for slots, the scan thread or membarrier cannot be had. */
 #include "filter.h"
+#include "no_threads.h"
 #include "holders.h"
 #include "use.h"
 
-#include <dlfcn.h>
 
 enum { MANY = 6000 }; /* more than the slots that can be used without another mprotect() */
 static int object[MANY + 100];
-
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
-
-/* ---- this program's pthread_create(), which fails on demand for the scan thread's sake ---- */
-
-static int no_threads, nr_refused;
-static __thread int may_create;
-
-static int real_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
-{
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	void *found = dlsym(RTLD_NEXT, "pthread_create");
-
-	memcpy(&real, &found, sizeof real);
-	return real(thread, attr, fn, arg);
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
-{
-	if (flag_get(&no_threads) && !may_create) {
-		count_up(&nr_refused);
-		return EAGAIN;
-	}
-	return real_create(thread, attr, fn, arg);
-}
-
-static void succeeds(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (exited_with(o.status, 77))
-		fail_msg("seccomp filters cannot be installed here");
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	alarm(WATCHDOG_SECONDS);
-}
 
 /* ---- this program once more ---- */
 

@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tables.c - hash tables where no thread can be had, in forked children, and in signal handlers. */
 #include "../unit/tables.h"
+#include "no_threads.h"
 
-#include <dlfcn.h>
 #include <sched.h>
 
 /* ---- no thread can be had ---- */
-
-static uint32_t refuse_threads, nr_refused;
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main_of)(void *), void *arg)
-{
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-	if (flag_get(&refuse_threads)) {
-		count_up(&nr_refused);
-		return EAGAIN;
-	}
-	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-	return real(thread, attr, main_of, arg);
-}
 
 enum { WAVES = 40, IN_A_WAVE = 5000 };
 
@@ -32,7 +18,7 @@ static void arrays_come_back_without_a_worker(void **state)
 	struct hashmap map;
 
 	(void)state;
-	flag_set(&refuse_threads);
+	flag_set(&no_threads);
 	hashmap_init(&map);
 	hashtable_init(&table, &object_type);
 	for (int wave = 0; wave < WAVES; wave++) {
@@ -57,16 +43,10 @@ static void arrays_come_back_without_a_worker(void **state)
 	hashmap_destroy(&map);
 	hashtable_destroy(&table, NULL, NULL);
 	come_to_rest();
-	quiesce_store_relaxed(&refuse_threads, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&no_threads, 0); /* Relaxed: as the flags. */
 }
 
 /* ---- forks ---- */
-
-static void must(int ok)
-{
-	if (!ok)
-		_exit(3);
-}
 
 enum { FULL = 16384, MORE = 1000, STABLE = 300, LATE = 5, UNDER_WAY = 6 };
 

@@ -331,6 +331,38 @@ static inline void in_child(void (*fn)(void), struct outcome *o)
 	waitpid(pid, &o->status, 0);
 }
 
+/* In a child: say what is not as it must be, and end. */
+#define must(condition) ((condition) ? (void)0 : child_fails(__FILE__, __LINE__, #condition))
+
+static inline void __attribute__((noreturn)) child_fails(const char *file, int line, const char *what)
+{
+	dprintf(STDERR_FILENO, "%s:%d: not so: %s\n", file, line, what);
+	_exit(3);
+}
+
+static inline int exited_with(int status, int code)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+static inline void expect_success(const struct outcome *o)
+{
+	if (exited_with(o->status, 77))
+		fail_msg("seccomp filters cannot be installed here");
+	if (!exited_with(o->status, 0))
+		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o->status, o->text);
+	alarm(WATCHDOG_SECONDS);
+}
+
+/* @fn in a child. */
+static inline void succeeds(void (*fn)(void))
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	expect_success(&o);
+}
+
 static inline int count_lines(const char *text)
 {
 	int lines = 0;
@@ -338,11 +370,6 @@ static inline int count_lines(const char *text)
 	for (; *text; text++)
 		lines += *text == '\n';
 	return lines;
-}
-
-static inline int exited_with(int status, int code)
-{
-	return WIFEXITED(status) && WEXITSTATUS(status) == code;
 }
 
 #endif
