@@ -25,7 +25,7 @@ run: all
 
 test: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
-	@$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
+	@MESON="$(MESON)" scripts/run-tests.py $(BUILD) --no-rebuild --print-errorlogs
 
 test-release:
 	@scripts/test-release.sh

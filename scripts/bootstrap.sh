@@ -47,6 +47,8 @@ ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ci   - lib:aarch64-linux-gnu libc6-dev-arm64-cross
 ci   - cmd:s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 ci   - lib:s390x-linux-gnu libc6-dev-s390x-cross
+ci   - cmd:riscv64-linux-gnu-gcc gcc-riscv64-linux-gnu
+ci   - lib:riscv64-linux-gnu libc6-dev-riscv64-cross
 ci   - cmd:qemu-aarch64-static qemu-user-static
 ci   - cmd:musl-gcc musl-tools
 ci   - file:/usr/include/linux/membarrier.h linux-libc-dev

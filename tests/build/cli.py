@@ -31,7 +31,7 @@ OPTIONS = {
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
-    "run": [],
+    "run": ["markdown"],
 }
 COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]

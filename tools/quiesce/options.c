@@ -14,7 +14,7 @@
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
        KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
-       KEY_JSON, KEY_CSV, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
+       KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
 #define MEASURE OPT_ROUNDS
@@ -49,6 +49,7 @@ static const struct option_row {
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
 	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
 	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
+	{ { "markdown", KEY_MARKDOWN, NULL, 0, "tables in Markdown, for a page", 2 }, OPT_MARKDOWN },
 	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results there instead of to the standard output", 2 }, ANY },
 };
 #define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
@@ -254,6 +255,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
 	case KEY_JSON: o->format = FORMAT_JSON; break;
 	case KEY_CSV: o->format = FORMAT_CSV; break;
+	case KEY_MARKDOWN: o->format = FORMAT_MARKDOWN; break;
 	case KEY_OUTPUT: o->output = arg; break;
 	case KEY_MUTANT: o->mutant = arg; break;
 	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;

@@ -144,8 +144,8 @@ static int run(const struct options *options)
 	mine.runs = ROUNDS;
 	hashscale_emit_plan(&run_hash_plan, command_type(&hashscale_command, "spinlock"));
 	measure_all(&mine, &results);
-	if (options->format == FORMAT_TABLE)
-		run_print(out, &results);
+	if (options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN)
+		run_print(out, options->format == FORMAT_MARKDOWN, &results);
 	else
 		emit_results(out, options, &results);
 	status = emit_close(out, options);
@@ -170,7 +170,7 @@ const struct subcommand run_command = {
 	       "those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of hash tables to a"
 	       " spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's rcu_sync. The "
 	       "subcommands themselves show more.",
-	.accepts = 0,
+	.accepts = OPT_MARKDOWN,
 	.fits = fits,
 	.run = run,
 };

@@ -19,7 +19,8 @@ bool run_listed(const char *const *list, const char *name);
 
 extern const struct hash_plan run_hash_plan;
 
-void run_print(FILE *out, const struct results *results);
-void run_print_bursts(FILE *out, const struct results *results); /* run_bursts.c */
+struct sheet;
+void run_print(FILE *out, bool markdown, const struct results *results);
+void run_print_bursts(struct sheet *s, const struct results *results); /* run_bursts.c */
 
 #endif

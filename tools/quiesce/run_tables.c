@@ -6,6 +6,7 @@
 #include "hashscale.h"
 #include "retirescale.h"
 #include "run.h"
+#include "sheet.h"
 
 /* ---- the document's table ---- */
 
@@ -28,31 +29,48 @@ static const struct cell *document_cell(const struct results *results, const cha
 }
 
 /* A duration with three or four figures. */
-static void print_us(FILE *out, double v)
+static void print_us(struct sheet *s, double v)
 {
-	if (!isfinite(v))
-		fprintf(out, " %9s", "-");
+	if (isfinite(v))
+		sheet_cell(s, 9, "%.*f", v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0, v);
 	else
-		fprintf(out, " %9.*f", v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0, v);
+		sheet_cell(s, 9, "-");
 }
 
-static void print_six(FILE *out, const char *type, const char *where, struct summary s, double rcu_mean)
+static void print_six(struct sheet *s, const char *type, const char *where, struct summary sum, double rcu_mean)
 {
-	const double v[] = { s.mean, s.min, s.p50, s.p90, s.p99, s.max };
+	const double v[] = { sum.mean, sum.min, sum.p50, sum.p90, sum.p99, sum.max };
 
-	fprintf(out, "%-31s %-9s", type, where);
+	sheet_cell(s, -31, "%s", type);
+	sheet_cell(s, -9, "%s", where);
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		print_us(out, v[i]);
+		print_us(s, v[i]);
+	sheet_bar(s);
 	if (isfinite(rcu_mean))
-		fprintf(out, " | %9.*f", rcu_mean / s.mean < 100 ? 2 : 0, rcu_mean / s.mean);
-	fputc('\n', out);
+		sheet_cell(s, 9, "%.*f", rcu_mean / sum.mean < 100 ? 2 : 0, rcu_mean / sum.mean);
+	else
+		sheet_cell(s, 9, "-");
+	sheet_end_row(s);
 }
 
-static void print_document(FILE *out, const struct results *results)
+static void document_head(struct sheet *s)
 {
-	fprintf(out, "\nWaiting, us: %d readers run, each protects a key of its own; one updater waits for a key of its own\n"
-		     "%-31s %-9s %9s %9s %9s %9s %9s %9s | %9s\n", run_document_readers(), "type", "fence", "mean", "min",
-		"p50", "p90", "p99", "max", "rcu/mean");
+	static const char *const column[] = { "mean", "min", "p50", "p90", "p99", "max" };
+
+	sheet_title(s, "Waiting, us: %d readers run, each protects a key of its own; one updater waits for a key of its own",
+		    run_document_readers());
+	sheet_cell(s, -31, "type");
+	sheet_cell(s, -9, "fence");
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+		sheet_cell(s, 9, "%s", column[i]);
+	sheet_bar(s);
+	sheet_cell(s, 9, "rcu/mean");
+	sheet_end_head(s);
+}
+
+static void print_document(struct sheet *s, const struct results *results)
+{
+	document_head(s);
 	for (size_t i = 0; i < sizeof(document) / sizeof(document[0]); i++) {
 		const char *type = document[i].type;
 
@@ -60,17 +78,16 @@ static void print_document(FILE *out, const struct results *results)
 			const struct cell *cell = document_cell(results, type, fence), *rcu = document_cell(results, "rcu", fence);
 
 			if (cell)
-				print_six(out, type, fence_name(fence), cell_summary(cell),
-					  rcu ? cell_summary(rcu).mean : NAN);
+				print_six(s, type, fence_name(fence), cell_summary(cell), rcu ? cell_summary(rcu).mean : NAN);
 		}
-		print_six(out, type, "document", (struct summary){ .mean = document[i].mean, .min = document[i].min,
+		print_six(s, type, "document", (struct summary){ .mean = document[i].mean, .min = document[i].min,
 			  .p50 = document[i].p50, .p90 = document[i].p90, .p99 = document[i].p99, .max = document[i].max },
 			  document[0].mean);
 	}
-	fprintf(out, "document: " DOCUMENT_WHERE ".\n"
-		     "Its rows and ours do not measure the same thing: the kernel's RCU waits for ticks and context switches on\n"
-		     "96 CPUs, RCU here only until its own readers have left; and what a wait costs here is, with light fences,\n"
-		     "a system call that interrupts the CPUs where readers run. Compare shapes and ratios, not microseconds.\n");
+	sheet_note(s, "document: " DOCUMENT_WHERE ".\n"
+		      "Its rows and ours do not measure the same thing: the kernel's RCU waits for ticks and context switches on\n"
+		      "96 CPUs, RCU here only until its own readers have left; and what a wait costs here is, with light fences,\n"
+		      "a system call that interrupts the CPUs where readers run. Compare shapes and ratios, not microseconds.");
 }
 
 /* ---- the others: one figure per cell, and how many times as good as the yardstick ---- */
@@ -127,27 +144,27 @@ static double median_of(const struct results *results, const struct column *c, c
 	return cell ? cell_summary(cell).p50 : NAN;
 }
 
-static void print_value(FILE *out, double v)
+static void print_value(struct sheet *s, double v)
 {
 	if (!isfinite(v))
-		fprintf(out, " %10s", "-");
+		sheet_cell(s, 10, "-");
 	else if (v >= 1e6)
-		fprintf(out, " %9.1fM", v / 1e6);
+		sheet_cell(s, 10, "%.1fM", v / 1e6);
 	else
-		fprintf(out, " %10.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+		sheet_cell(s, 10, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
 }
 
 /* How many times as good as the yardstick. */
-static void print_ratio(FILE *out, double v, double yardstick, bool more_is_better)
+static void print_ratio(struct sheet *s, double v, double yardstick, bool more_is_better)
 {
 	double ratio = more_is_better ? v / yardstick : yardstick / v;
 
 	if (!isfinite(ratio))
-		fprintf(out, " %10s", "-");
+		sheet_cell(s, 10, "-");
 	else if (ratio >= 1e5)
-		fprintf(out, " %8.1fMx", ratio / 1e6);
+		sheet_cell(s, 10, "%.1fMx", ratio / 1e6);
 	else
-		fprintf(out, " %9.*fx", ratio < 0.1 ? 4 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
+		sheet_cell(s, 10, "%.*fx", ratio < 0.1 ? 4 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
 }
 
 static bool has_row(const struct results *results, const struct column *columns, const struct op *op, enum op_fence fence)
@@ -168,22 +185,23 @@ static const char *slots_of(const struct results *results, const struct column *
 	return cell ? cell_slots(cell) : NULL;
 }
 
-static void print_row(FILE *out, const struct results *results, const struct table *table, const struct op *op,
+static void print_row(struct sheet *s, const struct results *results, const struct table *table, const struct op *op,
 		      enum op_fence fence)
 {
 	const struct column *columns = table->columns;
 	const char *slots = slots_of(results, columns, op, fence);
 
-	fprintf(out, "%-22s %-5s", op->name, fence ? fence_name(fence) : "-");
+	sheet_cell(s, -22, "%s", op->name);
+	sheet_cell(s, -5, "%s", fence ? fence_name(fence) : "-");
 	for (const struct column *c = columns; c->title; c++)
-		print_value(out, median_of(results, c, op->name, fence));
-	fprintf(out, " |");
+		print_value(s, median_of(results, c, op->name, fence));
+	sheet_bar(s);
 	for (const struct column *c = columns; c->title; c++)
-		print_ratio(out, median_of(results, c, op->name, fence),
+		print_ratio(s, median_of(results, c, op->name, fence),
 			    median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
-	if (slots)
-		fprintf(out, "  %s", slots);
-	fputc('\n', out);
+	if (table->slots)
+		sheet_cell(s, 0, "%s", slots ? slots : "");
+	sheet_end_row(s);
 }
 
 static bool in_table(const struct table *table, const struct op *op)
@@ -192,10 +210,11 @@ static bool in_table(const struct table *table, const struct op *op)
 }
 
 /* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
-static void print_spread(FILE *out, const struct results *results, const struct table *table)
+static void print_spread(struct sheet *s, const struct results *results, const struct table *table)
 {
 	double worst = 0, sum = 0;
 	size_t samples = 0, disturbed = 0;
+	char others[80] = "";
 	int n = 0;
 
 	for (size_t i = 0; i < results->nr; i++)
@@ -215,36 +234,42 @@ static void print_spread(FILE *out, const struct results *results, const struct 
 			sum += spread;
 			n++;
 		}
-	if (n && worst > 10)
-		fprintf(out, "spread: more than tenfold between rounds: look at rcuscale, and at what else runs here");
-	else if (n)
-		fprintf(out, "spread: %.0f %% on average, %.0f %% at most", 100 * sum / n, 100 * worst);
 	if (disturbed)
-		fprintf(out, "; %zu of %zu samples disturbed by other processes", disturbed, samples);
-	fputc('\n', out);
+		snprintf(others, sizeof(others), "; %zu of %zu samples disturbed by other processes", disturbed, samples);
+	if (n && worst > 10)
+		sheet_note(s, "spread: more than tenfold between rounds: look at the subcommand, and at what else runs here%s", others);
+	else if (n)
+		sheet_note(s, "spread: %.0f %% on average, %.0f %% at most%s", 100 * sum / n, 100 * worst, others);
 }
 
-static void print_table(FILE *out, const struct results *results, struct table table)
+static void table_head(struct sheet *s, const struct table *table)
 {
-	int nr = 0;
-
-	while (table.columns[nr].title)
-		nr++;
-	fprintf(out, "\n%s\n%-*s | times as good as %s\n%-22s %-5s", table.title, 28 + 11 * nr, "", table.yardstick, "type", "fence");
+	sheet_title(s, "%s", table->title);
+	sheet_cell(s, -22, "type");
+	sheet_cell(s, -5, "fence");
 	for (int side = 0; side < 2; side++) {
-		fprintf(out, "%s", side ? " |" : "");
-		for (const struct column *c = table.columns; c->title; c++)
-			fprintf(out, " %10s", c->title);
+		if (side)
+			sheet_bar(s);
+		for (const struct column *c = table->columns; c->title; c++)
+			sheet_cell(s, 10, "%s%s", side && s->markdown ? "x " : "", c->title);
 	}
-	fprintf(out, "%s\n", table.slots ? "  slots of 64" : "");
+	if (table->slots)
+		sheet_cell(s, 0, "slots of 64");
+	sheet_end_head(s);
+}
+
+static void print_table(struct sheet *s, const struct results *results, struct table table)
+{
+	table_head(s, &table);
 	for (const struct op *const *op = table.types; *op; op++)
 		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
 			if (in_table(&table, *op) && has_row(results, table.columns, *op, fence))
-				print_row(out, results, &table, *op, fence);
-	print_spread(out, results, &table);
+				print_row(s, results, &table, *op, fence);
+	sheet_note(s, "x: times as good as %s", table.yardstick);
+	print_spread(s, results, &table);
 }
 
-static void print_retire(FILE *out, const struct results *results)
+static void print_retire(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
 		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true },
@@ -254,12 +279,12 @@ static void print_retire(FILE *out, const struct results *results)
 		LAST_COLUMN,
 	};
 
-	print_table(out, results, (struct table){ "Deferred reclamation: objects allocated, retired and freed per second, while nobody "
+	print_table(s, results, (struct table){ "Deferred reclamation: objects allocated, retired and freed per second, while nobody "
 		    "reads; while one reader stays all the time, and how many are then waiting", RUN_YARDSTICK, columns,
 		    retire_table, NULL, NULL, false });
 }
 
-static void print_lookups(FILE *out, const struct results *results)
+static void print_lookups(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
 		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true },
@@ -269,28 +294,36 @@ static void print_lookups(FILE *out, const struct results *results)
 		LAST_COLUMN,
 	};
 
-	print_table(out, results, (struct table){ "Hash tables: lookups per second of all threads, in tables of 1000 and of 1000000 "
+	print_table(s, results, (struct table){ "Hash tables: lookups per second of all threads, in tables of 1000 and of 1000000 "
 		    "elements of 16 bytes", RUN_LOOKUP_YARDSTICK, columns, hash_types, NULL, NULL, false });
 }
 
-void run_print(FILE *out, const struct results *results)
+void run_print(FILE *out, bool markdown, const struct results *results)
 {
+	struct sheet sheet = { out, markdown, 0 }, *s = &sheet;
+
+	if (markdown)
+		fputs("# Performance\n\n"
+		      "Written by `quiesce run --markdown`; not edited. What each type is: `quiesce refscale --help` and the other\n"
+		      "subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the placement of\n"
+		      "code alone moves figures by tens of percent, and a few cores do not show what 256 do.\n\n"
+		      "Machine: ", out);
 	emit_head(out);
-	print_document(out, results);
-	print_table(out, results, (struct table){ "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms "
+	print_document(s, results);
+	print_table(s, results, (struct table){ "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms "
 		    "each; from the end of one that held it 100 ms, and CPU time of the process meanwhile", RUN_YARDSTICK,
 		    same_columns, op_table, NULL, NULL, false });
-	print_table(out, results, (struct table){ "Waiting beside readers of other objects, median us", RUN_YARDSTICK, others_columns,
+	print_table(s, results, (struct table){ "Waiting beside readers of other objects, median us", RUN_YARDSTICK, others_columns,
 		    op_table, NULL, NULL, false });
-	print_table(out, results, (struct table){ "Read side: CPU ns per section with a pointer load and a field load in it",
+	print_table(s, results, (struct table){ "Read side: CPU ns per section with a pointer load and a field load in it",
 		    RUN_YARDSTICK, read_columns, op_table, NULL, run_no_reads, true });
-	print_table(out, results, (struct table){ "Holding one object: the same, by hazard pointers and counts", "refcnt", read_columns,
+	print_table(s, results, (struct table){ "Holding one object: the same, by hazard pointers and counts", "refcnt", read_columns,
 		    op_table, run_hazard_types, NULL, true });
-	print_table(out, results, (struct table){ "Locks and counts, read side: the same", "pthread_rwlock", read_columns, op_table,
+	print_table(s, results, (struct table){ "Locks and counts, read side: the same", "pthread_rwlock", read_columns, op_table,
 		    run_lock_types, NULL, false });
-	run_print_bursts(out, results);
-	print_retire(out, results);
-	print_lookups(out, results);
+	run_print_bursts(s, results);
+	print_retire(s, results);
+	print_lookups(s, results);
 	for (size_t i = 0; i < results->nr_notes; i++)
-		fprintf(out, "note: %s\n", results->note[i]);
+		sheet_note(s, "note: %s", results->note[i]);
 }

@@ -26,7 +26,7 @@
 #define MIN_BYTES 64 /* of an object of retirescale, */
 #define MAX_BYTES 4096
 
-enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
 struct options {
 	const struct op *types[MAX_TYPES]; /* as asked for; nr_types 0: all that fit */
@@ -66,6 +66,7 @@ struct options {
 #define OPT_RWLOCK 256u
 #define OPT_COSTS 1024u
 #define OPT_HASH 512u
+#define OPT_MARKDOWN 2048u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
