@@ -114,7 +114,7 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
 		slot = quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
 	else
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 	QUIESCE__SLOT_TAKEN(ctx ? NULL : slot);
 	return slot;
@@ -143,7 +143,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
 		quiesce__hazptr_free_slow(slot);
 	else
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() and hazptr_alloc() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() and hazptr_alloc() */
 		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
 }
 
@@ -154,9 +154,9 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr)))
 		quiesce__hazptr_set_slow(slot, value);
 	else
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slot->value, value);
-	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(HP1);
 }
@@ -170,7 +170,7 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
  */
 QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 {
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 }
 

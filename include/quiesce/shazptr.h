@@ -67,7 +67,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(const struct quiesce__cach
 
 	/* A plain load, once for this test and for the sequence: fixed before first use. */
 	if (quiesce_likely(quiesce_shazptr_v1.rseq))
-		/* SH2: pairs with SH2 in quiesce__slots_look() and quiesce__shazptr_release() */
+		/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
 		return quiesce_claim(SH2, cached, value);
 	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
 	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&cached->id)))
@@ -111,7 +111,7 @@ QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)) && quiesce__shazptr_is_asked(slot))
 		quiesce__shazptr_clear_slow(slot);
 	else
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, slot, (uintptr_t)0);
 }
 

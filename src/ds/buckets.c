@@ -81,7 +81,7 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
 {
 	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it is the holder's. */
 
-	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_look() */
+	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_read() */
 	quiesce_store_release(BK1, &line->word[0], (header & ~QUIESCE_BUCKET_LOCKED) | flags);
 }
 
@@ -284,7 +284,7 @@ static void tend(struct quiesce__table *table, const struct quiesce__update *u, 
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
 
-	quiesce__resize_tend(table, array, array == u->array ? change : 0, count);
+	quiesce__resize_maintain(table, array, array == u->array ? change : 0, count);
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
@@ -370,6 +370,6 @@ void quiesce__table_release(struct quiesce__buckets *array)
 	if (next)
 		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, next->bytes);
 	/* Else the callback that is under way gives it back; it does not go on. */
-	if (!next || quiesce__resize_turn(array))
+	if (!next || quiesce__resize_step(array))
 		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, array->bytes);
 }

@@ -100,9 +100,9 @@ static inline uint32_t quiesce__resize_parked(void)
 }
 
 /* May the caller, and nobody else, ask for the callback of @array? */
-bool quiesce__resize_turn(struct quiesce__buckets *array);
+bool quiesce__resize_step(struct quiesce__buckets *array);
 /* An update: move some buckets of @array, if it is being resized; else look whether it should be, after @change elements more. */
-void quiesce__resize_tend(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count);
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count);
 
 /* ---- going over all buckets ---- */
 

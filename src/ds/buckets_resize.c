@@ -216,7 +216,7 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 /* ---- the callback of an old array ---- */
 
 /* May the caller, and nobody else, ask for the callback?  One that was under way in the parent is so in a child, too. */
-bool quiesce__resize_turn(struct quiesce__buckets *array)
+bool quiesce__resize_step(struct quiesce__buckets *array)
 {
 	uint32_t found = quiesce_load_relaxed(&array->queued), mine = quiesce__resize_parked() + 1; /* Relaxed: a hint. */
 
@@ -233,7 +233,7 @@ static bool park_inherited(struct quiesce__buckets *array)
 	uint32_t found = quiesce_load_relaxed(&array->queued); /* Relaxed: the exchange decides. */
 
 	return found != quiesce__resize_parked() + 1 && !QUIESCE_MUTANT(table_locks_inherited) &&
-	       /* BK6: full, pairs with BK6 in quiesce__resize_turn() */
+	       /* BK6: full, pairs with BK6 in quiesce__resize_step() */
 	       quiesce_cmpxchg(BK6, &array->queued, &found, found & ~1u);
 }
 
@@ -252,7 +252,7 @@ static enum rest move_batch(struct quiesce__buckets *array)
 	if (move_some(array->table, array, BATCH_LINES, true) > 0)
 		return REST_MORE;
 	/* Whoever moves the last bucket takes the lock after that, and then asks: after this, or the next batch sees that none is left. */
-	/* BK6: release, pairs with BK6 in quiesce__resize_turn() */
+	/* BK6: release, pairs with BK6 in quiesce__resize_step() */
 	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
 	return REST_PARKED;
 }
@@ -291,7 +291,7 @@ static int help(struct quiesce__table *table, struct quiesce__buckets *array, ui
 {
 	int result = move_some(table, array, nr, false);
 
-	if (!QUIESCE_MUTANT(table_turn_lost) && quiesce__resize_turn(array))
+	if (!QUIESCE_MUTANT(table_turn_lost) && quiesce__resize_step(array))
 		call_rcu(&array->rcu, resize_rest);
 	return result;
 }
@@ -305,7 +305,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 
 	if (!fresh)
 		return -ENOMEM;
-	/* BK2: full, pairs with BK2 in quiesce__resize_tend() and quiesce__table_count() and sum_beside_callback() */
+	/* BK2: full, pairs with BK2 in quiesce__resize_maintain() and quiesce__table_count() and sum_beside_callback() */
 	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
 		quiesce__array_free(fresh);
 		return 0;
@@ -373,7 +373,7 @@ static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *
 		settle(table, array);
 }
 
-void quiesce__resize_tend(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
 {
 	/* BK2: acquire, pairs with BK2 in resize() */
 	if (quiesce_load_consume(BK2, &array->next))

@@ -78,7 +78,7 @@ static void put(struct quiesce__bucket *line, unsigned int i, const void *object
 
 	header = (header & ~(0xffull << shift)) | quiesce__table_tag(hash) << shift;
 	publish(&line->word[i], (uintptr_t)object);
-	/* BK1: release, pairs with BK1 in quiesce__bucket_look() and quiesce__hashtable_search() */
+	/* BK1: release, pairs with BK1 in quiesce__bucket_read() and quiesce__hashtable_search() */
 	quiesce_store_release(BK1, &line->word[0], header);
 }
 

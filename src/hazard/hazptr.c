@@ -64,7 +64,7 @@ uintptr_t *quiesce__hazptr_take_line(uint64_t owner)
 		return line;
 	quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
 	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 		quiesce_store_release(SH2, line + k, QUIESCE_HAZPTR_FREE);
 	return line;
 }
@@ -105,7 +105,7 @@ static bool take_free(hazptr_t *slot)
 	/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
 	if (quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE)
 		return false;
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 	return true;
 }
@@ -141,7 +141,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 
 static void free_slot(hazptr_t *slot)
 {
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
 }
 
@@ -258,7 +258,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 
 	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
-		/* HP1: full, pairs with HP1 in quiesce__hazards_begin() */
+		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
 		(void)quiesce_xchg(HP1, &slot->value, value);
 		return;
 	}
@@ -266,9 +266,9 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	old = quiesce_load_relaxed(&slot->value);
 	if (!old)
 		attend(slot, 0);
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
-	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
 	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
@@ -279,7 +279,7 @@ void quiesce__hazptr_free_slow(hazptr_t *slot)
 {
 	uintptr_t old = quiesce_load_relaxed(&slot->value); /* Relaxed: the caller's own, and its tag. */
 
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() and take_free() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
 	attend(slot, old);
 }
@@ -288,10 +288,10 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 {
 	for (size_t i = 0; i < nr; i++) {
 		ret_ptrs[i] = quiesce_load_relaxed(where[i]); /* Relaxed: only the second load is used. */
-		/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
 	}
-	/* HP1: pairs with HP1 in quiesce__hazards_begin() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
 	for (size_t i = 0; i < nr; i++) {

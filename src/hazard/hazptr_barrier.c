@@ -107,7 +107,7 @@ static bool sweep_all(uint64_t deadline)
 	quiesce__sweep_new_turn();
 	gathered = quiesce__sweep_visit(true, deadline);
 	quiesce__sweep_gather(); /* then: owners may have handed over what was in their queues */
-	while (quiesce__sweep_look() || s->ready)
+	while (quiesce__sweep_scan() || s->ready)
 		quiesce__sweep_run(PLATFORM_FOREVER);
 	return gathered;
 }

@@ -60,11 +60,11 @@ static bool turn(uint64_t now, bool visits)
 	quiesce__sweep_new_turn();
 	if (visits) {
 		quiesce__sweep_visit(false, 0);
-		quiesce__sweep_look();
+		quiesce__sweep_scan();
 	}
 	while (quiesce__sweep_run(end) && some && platform_now_ns() < end) {
 		quiesce__sweep_gather();
-		some = quiesce__sweep_look();
+		some = quiesce__sweep_scan();
 	}
 	return s->ready || s->fresh || some;
 }

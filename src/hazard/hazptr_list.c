@@ -42,12 +42,12 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
 }
 
 /* Move from @from to @to what @set has. */
-static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazards *set)
+static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazptr_scan *set)
 {
 	struct hazptr_head *head;
 
 	while ((head = *from)) {
-		if (!quiesce__hazards_has(set, (uintptr_t)head) || QUIESCE_MUTANT(hazptr_no_look)) {
+		if (!quiesce__hazptr_scan_has(set, (uintptr_t)head) || QUIESCE_MUTANT(hazptr_no_look)) {
 			from = &head->next;
 			continue;
 		}
@@ -60,15 +60,15 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
 {
 	struct quiesce__retired *r = quiesce__self()->retired;
-	struct quiesce__hazards set;
+	struct quiesce__hazptr_scan set;
 	bool many;
 
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
-	quiesce__hazards_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
-	many = quiesce__hazards_more(&set);
+	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
+	many = quiesce__hazptr_scan_more(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);
-	while (quiesce__hazards_next(&set));
+	while (quiesce__hazptr_scan_next(&set));
 	if (many && !r)
 		r = quiesce__retired_new(quiesce__self());
 	if (r)

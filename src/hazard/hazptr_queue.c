@@ -99,7 +99,7 @@ static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
 }
 
 /* A large table takes long to clear: use as much of it as the next look needs, if it finds as much as this one. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many)
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many)
 {
 	uint32_t wanted = 4 * set->nr;
 

@@ -57,12 +57,12 @@ static void push_again(struct quiesce__retired *r, uintptr_t item)
 /* ---- the owner reclaims ---- */
 
 /* One round of several: mark what is protected. */
-static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
+static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
 
-		if (quiesce__hazards_has(set, item & ~QUIESCE_RETIRED_BITS))
+		if (quiesce__hazptr_scan_has(set, item & ~QUIESCE_RETIRED_BITS))
 			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: as above. */
 	}
 }
@@ -77,7 +77,7 @@ static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
 	}
 }
 
-static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazards *set)
+static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set)
 {
 	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
 	uintptr_t address = item & ~QUIESCE_RETIRED_BITS;
@@ -85,7 +85,7 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	/* Relaxed: a hint. */
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
 	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
-	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazards_has(set, address)) && !QUIESCE_MUTANT(hazptr_no_look)) {
+	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, address)) && !QUIESCE_MUTANT(hazptr_no_look)) {
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
 		quiesce__hazptr_run((struct hazptr_head *)address);
@@ -115,7 +115,7 @@ static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retire
 		quiesce__gate_leave(&r->running);
 }
 
-static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazards *set)
+static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazptr_scan *set)
 {
 	r->consuming = 1;
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
@@ -126,7 +126,7 @@ static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 }
 
 /* False: a fork is being prepared, and the rest is for the next time. */
-static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazards *set)
+static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	while (r->taken != end) {
 		if (!enter_gate(self, r)) {
@@ -152,14 +152,14 @@ static void adapt(struct quiesce__retired *r, uint32_t fence_ns)
 static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
-	struct quiesce__hazards set;
+	struct quiesce__hazptr_scan set;
 	bool many, done;
 
-	quiesce__hazards_begin(&set, r->table, r->table_look);
-	many = quiesce__hazards_more(&set);
-	while (quiesce__hazards_more(&set)) {
+	quiesce__hazptr_scan_begin(&set, r->table, r->table_look);
+	many = quiesce__hazptr_scan_more(&set);
+	while (quiesce__hazptr_scan_more(&set)) {
 		mark(r, end, &set);
-		quiesce__hazards_next(&set);
+		quiesce__hazptr_scan_next(&set);
 	}
 	done = run_until(self, r, end, &set);
 	adapt(r, set.fence_ns);
@@ -304,7 +304,7 @@ static bool lock_own(struct quiesce__retired *r)
 {
 	if (quiesce__trylock(&r->lock))
 		return true;
-	/* HP6: pairs with HP6 in look_again() */
+	/* HP6: pairs with HP6 in scan_again() */
 	quiesce_fence_full(HP6);
 	return quiesce__trylock(&r->lock);
 }
@@ -329,7 +329,7 @@ static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r
 {
 	r->bytes += bytes;
 	push(r, item);
-	/* HP4: pairs with HP4 in quiesce__hazards_begin() */
+	/* HP4: pairs with HP4 in quiesce__hazptr_scan_begin() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)) || quiesce_unlikely(is_large(r)))

@@ -125,7 +125,7 @@ void quiesce__retired_list(struct quiesce__retired *r);
 /* Drain @r into @list; under its lock. */
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
 /* Make room for the owner's next look: more if @many slots were in use than there was room for. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazards *set, bool many);
+void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many);
 /* Return to the system the queues of threads that have gone, if they are empty; by who sweeps. */
 void quiesce__retired_free_orphans(void);
 
@@ -139,7 +139,7 @@ void quiesce__sweep_gather(void);
  * False at @deadline. */
 bool quiesce__sweep_visit(bool all, uint64_t deadline);
 /* One look at much of what was gathered, and at the queues that were visited.  False: nothing was gathered. */
-bool quiesce__sweep_look(void);
+bool quiesce__sweep_scan(void);
 /* Run what is ready, until @deadline.  True: all of it. */
 bool quiesce__sweep_run(uint64_t deadline);
 void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);

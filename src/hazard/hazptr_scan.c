@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-static void add(struct quiesce__hazards *set, uintptr_t address)
+static void add(struct quiesce__hazptr_scan *set, uintptr_t address)
 {
 	uint32_t hash = quiesce__hash_address(address), i = hash & set->mask;
 
@@ -30,9 +30,9 @@ static void add(struct quiesce__hazards *set, uintptr_t address)
 	set->nr++;
 }
 
-static void look_at_slot(struct quiesce__hazards *set, const uintptr_t *slot)
+static void check_slot(struct quiesce__hazptr_scan *set, const uintptr_t *slot)
 {
-	uintptr_t address = quiesce__slots_look(slot) & ~QUIESCE_SLOT_TAG;
+	uintptr_t address = quiesce__slot_read(slot) & ~QUIESCE_SLOT_TAG;
 
 	if (quiesce_likely(!address))
 		return;
@@ -43,27 +43,27 @@ static void look_at_slot(struct quiesce__hazards *set, const uintptr_t *slot)
 }
 
 /* From slot @set->slot on; false: the table is full. */
-static bool look_at_group(struct quiesce__hazards *set, const uintptr_t *group, uint32_t words)
+static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group, uint32_t words)
 {
 	uint32_t used = quiesce__slots_used(group, words);
 
 	for (; set->slot < used; set->slot++) {
 		if (set->nr == set->room)
 			return false;
-		look_at_slot(set, group + set->slot);
+		check_slot(set, group + set->slot);
 	}
 	set->slot = 0;
 	return true;
 }
 
-static uint32_t nr_groups(const struct quiesce__hazards *set)
+static uint32_t nr_groups(const struct quiesce__hazptr_scan *set)
 {
 	uint32_t nr = set->range[set->in].nr;
 
-	return QUIESCE_MUTANT(hazards_skip_last_line) && nr ? nr - 1 : nr;
+	return QUIESCE_MUTANT(hazptr_scan_skips_last_line) && nr ? nr - 1 : nr;
 }
 
-static void look(struct quiesce__hazards *set)
+static void look(struct quiesce__hazptr_scan *set)
 {
 	memset(set->filter, 0, sizeof set->filter);
 	set->nr = 0;
@@ -71,12 +71,12 @@ static void look(struct quiesce__hazards *set)
 		for (; set->group < nr_groups(set); set->group++) {
 			uint32_t words = set->range[set->in].words;
 
-			if (!look_at_group(set, set->range[set->in].first + (size_t)set->group * 2 * words, words))
+			if (!scan_group(set, set->range[set->in].first + (size_t)set->group * 2 * words, words))
 				return;
 		}
 }
 
-void quiesce__hazards_begin(struct quiesce__hazards *set, uintptr_t *table, uint32_t size)
+void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *table, uint32_t size)
 {
 	uint64_t begin = platform_now_ns();
 
@@ -97,14 +97,14 @@ void quiesce__hazards_begin(struct quiesce__hazards *set, uintptr_t *table, uint
 	look(set);
 }
 
-bool quiesce__hazards_more(const struct quiesce__hazards *set)
+bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set)
 {
 	return set->in < QUIESCE_NR_RANGES;
 }
 
-bool quiesce__hazards_next(struct quiesce__hazards *set)
+bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set)
 {
-	if (!quiesce__hazards_more(set))
+	if (!quiesce__hazptr_scan_more(set))
 		return false;
 	look(set);
 	return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_scan.h - the set of addresses that are protected, as one look at all slots finds them.
  *
- *	quiesce__hazards_begin(&set, table, size);   // the heavy fence
+ *	quiesce__hazptr_scan_begin(&set, table, size);   // the heavy fence
  *	do                                           // once, unless there are more slots in use than room
  *		for each retired object
- *			if (quiesce__hazards_has(&set, address))
+ *			if (quiesce__hazptr_scan_has(&set, address))
  *				keep it
- *	while (quiesce__hazards_next(&set));
+ *	while (quiesce__hazptr_scan_next(&set));
  *
  * What no round has may be reclaimed.  Nothing is allocated: M slots and N objects take M + N steps if there is a
  * table of twice as many words as slots are in use, and M + N * M / QUIESCE_HAZARDS_SMALL without one.
@@ -22,7 +22,7 @@
 #define QUIESCE_HAZARDS_SMALL 256u
 #endif
 
-struct quiesce__hazards {
+struct quiesce__hazptr_scan {
 	uint64_t filter[8]; /* which hash values may be there */
 	uintptr_t *table;   /* open addressing; 0: empty */
 	uint32_t mask;      /* of its index */
@@ -36,18 +36,18 @@ struct quiesce__hazards {
 };
 
 /* Fence, and look at as many slots as there is room for.  @table: of @size words, a power of two, or NULL. */
-void quiesce__hazards_begin(struct quiesce__hazards *set, uintptr_t *table, uint32_t size);
+void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *table, uint32_t size);
 /* Look at the rest; false: there is none.  The set then has what this look found, and no more. */
-bool quiesce__hazards_next(struct quiesce__hazards *set);
+bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set);
 /* Does a look from here take more rounds? */
-bool quiesce__hazards_more(const struct quiesce__hazards *set);
+bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set);
 
 static inline uint32_t quiesce__hash_address(uintptr_t address)
 {
 	return (uint32_t)((address >> 3) * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-static inline bool quiesce__hazards_has(const struct quiesce__hazards *set, uintptr_t address)
+static inline bool quiesce__hazptr_scan_has(const struct quiesce__hazptr_scan *set, uintptr_t address)
 {
 	uint32_t hash;
 

@@ -117,7 +117,7 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
 }
 
 /* What was set aside is fresh again. */
-static void look_anew(struct hazptr_head **list)
+static void scan_anew(struct hazptr_head **list)
 {
 	quiesce__gate_enter(&quiesce__sweep.running);
 	quiesce__sweep_add(&quiesce__sweep.fresh, *list);
@@ -137,7 +137,7 @@ void quiesce__sweep_new_turn(void)
 		memset(seen, 0, sizeof seen);
 	any_seen = false;
 	if (quiesce__sweep.came_back)
-		look_anew(&quiesce__sweep.came_back);
+		scan_anew(&quiesce__sweep.came_back);
 }
 
 static bool seen_before(uintptr_t address)
@@ -258,7 +258,7 @@ static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
 
 /* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it has the
  * lock now it is about to list the queue, but has not yet: so it is looked at again. */
-static void look_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
+static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
@@ -278,7 +278,7 @@ static void look_again_at(struct quiesce__retired *r, bool wait, uint64_t deadli
 	quiesce__unlock(&r->lock);
 }
 
-static void look_again(bool wait, uint64_t deadline)
+static void scan_again(bool wait, uint64_t deadline)
 {
 	struct quiesce__retired *r = quiesce__sweep.visited, *next;
 
@@ -289,7 +289,7 @@ static void look_again(bool wait, uint64_t deadline)
 	quiesce_fence_full(HP6);
 	for (; r; r = next) {
 		next = r->next_visited;
-		look_again_at(r, wait, deadline);
+		scan_again_at(r, wait, deadline);
 	}
 }
 
@@ -300,9 +300,9 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 	bool visited = true;
 
 	if (s->kept)
-		look_anew(&s->kept);
+		scan_anew(&s->kept);
 	s->any_busy = false;
-	look_again(all, deadline);
+	scan_again(all, deadline);
 	take_listed();
 	r = s->visits;
 	s->visits = NULL;
@@ -331,7 +331,7 @@ static struct hazptr_head *cut(void)
 	return first;
 }
 
-bool quiesce__sweep_look(void)
+bool quiesce__sweep_scan(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	struct quiesce__reclaim parts;
@@ -344,7 +344,7 @@ bool quiesce__sweep_look(void)
 		quiesce__sweep_add(&s->ready, parts.ready);
 		quiesce__gate_leave(&s->running);
 	}
-	look_again(false, 0);
+	scan_again(false, 0);
 	return some;
 }
 
@@ -388,7 +388,7 @@ bool quiesce__hazptr_all_done(uint64_t deadline)
 	quiesce__unlock(&s->lock);
 	if (done) { /* and nothing to visit, either; unless something has come just now */
 		quiesce__sweep_visit(true, 1);
-		done = !quiesce__sweep_look();
+		done = !quiesce__sweep_scan();
 	}
 	quiesce__sweep_end();
 	if (done)

@@ -39,7 +39,7 @@ static bool blocks(uintptr_t value, uintptr_t address)
 static bool group_blocks(const uintptr_t *group, uint32_t words, uintptr_t address)
 {
 	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++)
-		if (quiesce_unlikely(blocks(quiesce__slots_look(group + k), address)))
+		if (quiesce_unlikely(blocks(quiesce__slot_read(group + k), address)))
 			return true;
 	return false;
 }
@@ -60,13 +60,13 @@ static bool held_now(uintptr_t address)
 
 bool quiesce__shazptr_thread_running(void)
 {
-	return quiesce_load_relaxed(&quiesce__scan.running) != 0; /* Relaxed: a hint. */
+	return quiesce_load_relaxed(&quiesce__shazptr_scan.running) != 0; /* Relaxed: a hint. */
 }
 
 /* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers yielding? */
 static bool anything_to_lead(void)
 {
-	return quiesce__scan.queue || quiesce__scan.list || quiesce__scan.policy.forced_at;
+	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.list || quiesce__shazptr_scan.policy.forced_at;
 }
 
 /* Is anybody left waiting?  If not, the caller leads no more. */
@@ -74,12 +74,12 @@ static bool go_on(void)
 {
 	bool left;
 
-	quiesce__lock(&quiesce__scan.lock);
-	left = quiesce__scan.list || quiesce__scan.queue;
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	left = quiesce__shazptr_scan.list || quiesce__shazptr_scan.queue;
 	if (!left)
-		quiesce__scan_rest();
-	quiesce__scan.leading = left;
-	quiesce__unlock(&quiesce__scan.lock);
+		quiesce__shazptr_scan_idle();
+	quiesce__shazptr_scan.leading = left;
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return left;
 }
 
@@ -88,29 +88,29 @@ static void thread_step(void)
 {
 	bool work;
 
-	quiesce__lock(&quiesce__scan.lock);
-	work = !quiesce__scan.leading && anything_to_lead();
-	quiesce__scan.leading |= work;
-	quiesce_store_relaxed(&quiesce__scan.idle, !work); /* Relaxed: under the lock. */
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	work = !quiesce__shazptr_scan.leading && anything_to_lead();
+	quiesce__shazptr_scan.leading |= work;
+	quiesce_store_relaxed(&quiesce__shazptr_scan.idle, !work); /* Relaxed: under the lock. */
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	if (!work) {
-		platform_futex_wait(&quiesce__scan.idle, 1, PLATFORM_FOREVER);
+		platform_futex_wait(&quiesce__shazptr_scan.idle, 1, PLATFORM_FOREVER);
 		return;
 	}
 	do
-		quiesce__scan_lead(NULL);
+		quiesce__shazptr_lead(NULL);
 	while (go_on());
 }
 
 /* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
 static void wake_thread(void)
 {
-	quiesce__lock(&quiesce__scan.lock);
-	if (quiesce_load_relaxed(&quiesce__scan.idle)) { /* Relaxed: under the lock. */
-		quiesce_store_relaxed(&quiesce__scan.idle, 0); /* Relaxed: as above. */
-		platform_futex_wake(&quiesce__scan.idle, 1);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	if (quiesce_load_relaxed(&quiesce__shazptr_scan.idle)) { /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&quiesce__shazptr_scan.idle, 0); /* Relaxed: as above. */
+		platform_futex_wake(&quiesce__shazptr_scan.idle, 1);
 	}
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 }
 
 static bool have_thread(void);
@@ -120,29 +120,29 @@ static bool lead_who_is_left(void)
 {
 	bool lead;
 
-	quiesce__lock(&quiesce__scan.lock);
-	lead = !quiesce__scan.leading && anything_to_lead();
-	quiesce__scan.leading |= lead;
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	lead = !quiesce__shazptr_scan.leading && anything_to_lead();
+	quiesce__shazptr_scan.leading |= lead;
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return lead;
 }
 
 /* Leave it to the thread, or if there is none to another waiter. */
 static void pass_on(void)
 {
-	struct quiesce__scan_completed completed = { .nr = 0 };
+	struct quiesce__shazptr_completed completed = { .nr = 0 };
 	struct quiesce__waiter *next = NULL;
 	bool thread = have_thread();
 
-	quiesce__lock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
 	if (!thread)
-		next = quiesce__scan.list ? quiesce__scan.list : quiesce__scan.queue;
-	quiesce__scan.leading = next != NULL;
+		next = quiesce__shazptr_scan.list ? quiesce__shazptr_scan.list : quiesce__shazptr_scan.queue;
+	quiesce__shazptr_scan.leading = next != NULL;
 	if (next)
-		quiesce__scan_complete(next, QUIESCE_LEADS, &completed);
-	quiesce__unlock(&quiesce__scan.lock);
+		quiesce__shazptr_complete(next, QUIESCE_LEADS, &completed);
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	if (next)
-		quiesce__scan_wake(&completed);
+		quiesce__shazptr_wake(&completed);
 	else
 		wake_thread();
 }
@@ -162,13 +162,13 @@ static void stop_leading(void)
 static void thread_main(void *unused)
 {
 	(void)unused;
-	while (!quiesce_load_relaxed(&quiesce__scan.stop)) /* Relaxed: woken after it was set. */
+	while (!quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) /* Relaxed: woken after it was set. */
 		thread_step();
-	quiesce_store_relaxed(&quiesce__scan.running, 0); /* Relaxed: the lock orders it before the look. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the look. */
 	/* Somebody may have begun to wait, trusting in this thread. */
 	if (lead_who_is_left())
 		stop_leading();
-	platform_futex_wake(&quiesce__scan.running, INT32_MAX);
+	platform_futex_wake(&quiesce__shazptr_scan.running, INT32_MAX);
 }
 
 /* Is there a thread?  Try to start it. */
@@ -181,23 +181,23 @@ static bool have_thread(void)
 	if (!quiesce__thread_may_start(QUIESCE_THREAD_SCAN))
 		return false;
 	/* SH5: full, pairs with SH5 in have_thread() */
-	if (!quiesce_cmpxchg(SH5, &quiesce__scan.running, &none, 1))
+	if (!quiesce_cmpxchg(SH5, &quiesce__shazptr_scan.running, &none, 1))
 		return true;
-	quiesce_store_relaxed(&quiesce__scan.stop, 0); /* Relaxed: before the thread begins. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 0); /* Relaxed: before the thread begins. */
 	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main))
 		return true;
-	quiesce_store_relaxed(&quiesce__scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
 	return false;
 }
 
 /* ---- callers ---- */
 
 /* Who leads has not looked when it should have: look in its place.  True: nobody leads any more, so the caller does. */
-static bool look_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
+static bool scan_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
-	quiesce__scan_look_if_late(looks, now + ns);
+	quiesce__shazptr_scan_if_late(looks, now + ns);
 	if (quiesce__wait_policy_stalled(stalls, now))
-		quiesce__scan_report_stall(now);
+		quiesce__shazptr_report_stall(now);
 	return lead_who_is_left();
 }
 
@@ -209,24 +209,25 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me)
 	uint64_t ns = QUIESCE_LATE_NS;
 	uint32_t state = QUIESCE_WAITS;
 
-	/* SH5: full, pairs with SH5 in quiesce__scan_complete() */
+	/* SH5: full, pairs with SH5 in quiesce__shazptr_complete() */
 	quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP);
 	for (;;) {
 		uint64_t now, at;
 
-		/* SH5: acquire, pairs with SH5 in quiesce__scan_complete() */
+		/* SH5: acquire, pairs with SH5 in quiesce__shazptr_complete() */
 		state = quiesce_load_acquire(SH5, &me->state);
 		if (state == QUIESCE_COMPLETED)
 			return state;
-		/* SH5: full, pairs with SH5 in quiesce__scan_complete() */
+		/* SH5: full, pairs with SH5 in quiesce__shazptr_complete() */
 		if (state == QUIESCE_LEADS && quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS))
 			return QUIESCE_LEADS;
 		now = platform_now_ns();
 		/* Relaxed: a guess. */
-		at = quiesce__late_at(&late, now, quiesce_load_relaxed(&quiesce__scan.looks), quiesce_load_relaxed(&quiesce__scan.due));
+		at = quiesce__late_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
+				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
 			ns = ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;
-			if (look_instead(late.progress, now, ns, &stalls))
+			if (scan_instead(late.progress, now, ns, &stalls))
 				return QUIESCE_LEADS;
 			continue;
 		}
@@ -240,13 +241,13 @@ static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
 {
 	bool leads;
 
-	quiesce__lock(&quiesce__scan.lock);
-	me->fences = quiesce__scan.fences;
-	me->next = quiesce__scan.queue;
-	quiesce__scan.queue = me;
-	leads = may_lead && !quiesce__scan.leading;
-	quiesce__scan.leading |= leads;
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	me->fences = quiesce__shazptr_scan.fences;
+	me->next = quiesce__shazptr_scan.queue;
+	quiesce__shazptr_scan.queue = me;
+	leads = may_lead && !quiesce__shazptr_scan.leading;
+	quiesce__shazptr_scan.leading |= leads;
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return leads;
 }
 
@@ -254,7 +255,7 @@ static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
 static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 {
 	if (enter_queue(me, !thread_only || !have_thread())) {
-		quiesce__scan_lead_for_a_while();
+		quiesce__shazptr_lead_for_a_while();
 		stop_leading();
 	} else {
 		wake_thread();
@@ -263,7 +264,7 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 			stop_leading();
 	}
 	while (wait_for_completion(me) == QUIESCE_LEADS) {
-		quiesce__scan_lead(me);
+		quiesce__shazptr_lead(me);
 		stop_leading();
 	}
 }
@@ -310,13 +311,13 @@ void quiesce__shazptr_stop_thread(uint64_t deadline)
 {
 	uint32_t running;
 
-	quiesce_store_relaxed(&quiesce__scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
-	while ((running = quiesce_load_relaxed(&quiesce__scan.running)) && /* Relaxed: the thread is done with everything else. */
-	       quiesce_load_relaxed(&quiesce__scan.stop)) { /* Relaxed: else somebody has started another. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
+	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running)) && /* Relaxed: the thread is done with everything else. */
+	       quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) { /* Relaxed: else somebody has started another. */
 		if (deadline && platform_now_ns() >= deadline)
 			return; /* it will end when nobody waits */
 		wake_thread();
-		platform_futex_wait(&quiesce__scan.running, running, STOP_STEP_NS);
+		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_STEP_NS);
 	}
 }
 
@@ -324,18 +325,18 @@ void quiesce__shazptr_stop_thread(uint64_t deadline)
 
 void quiesce__shazptr_fork_prepare(void)
 {
-	quiesce__lock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
 }
 
 void quiesce__shazptr_fork_parent(void)
 {
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 }
 
 /* The waiters and the thread are the parent's. */
 void quiesce__shazptr_fork_child(void)
 {
-	uint64_t epoch = quiesce__scan.epoch;
+	uint64_t epoch = quiesce__shazptr_scan.epoch;
 
-	quiesce__scan = (struct quiesce__scan){ .epoch = epoch };
+	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .epoch = epoch };
 }

@@ -6,7 +6,7 @@
 #include "runtime/wait_policy.h"
 #include "slots.h"
 
-#define QUIESCE_SCAN_BUCKETS 64u
+#define QUIESCE_SHAZPTR_BUCKETS 64u
 
 enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_COMPLETED };
 
@@ -23,15 +23,15 @@ struct quiesce__waiter {
 	const uintptr_t *by;  /* the last slot that blocked; NULL: fallback guards */
 };
 
-#define QUIESCE_SCAN_WAKE_MOST 32u /* with one hold of the lock */
+#define QUIESCE_SHAZPTR_WAKE_MOST 32u /* with one hold of the lock */
 
 /* Who sleeps, of those that have been completed. */
-struct quiesce__scan_completed {
-	uint32_t *asleep[QUIESCE_SCAN_WAKE_MOST];
+struct quiesce__shazptr_completed {
+	uint32_t *asleep[QUIESCE_SHAZPTR_WAKE_MOST];
 	uint32_t nr;
 };
 
-struct quiesce__scan {
+struct quiesce__shazptr_scan {
 	struct quiesce__lock lock;
 	/* under the lock, written at least */
 	struct quiesce__waiter *queue;
@@ -39,14 +39,14 @@ struct quiesce__scan {
 	bool asked;       /* holders of tags wake */
 	uint32_t idle;    /* futex: the thread has nothing to do */
 	struct quiesce__waiter *list;
-	struct quiesce__waiter *bucket[QUIESCE_SCAN_BUCKETS], *everybody; /* by address; those who wait for every guard */
+	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS], *everybody; /* by address; those who wait for every guard */
 	uint64_t epoch;
 	uint64_t fences;      /* so many have begun, for those who came without */
 	uint64_t fallback_turns;
 	uint64_t *tagged_in;  /* of the slot that is looked at: the scan that put the tag there */
 	uint32_t nr_blocking; /* slots that blocked in this look */
 	uint32_t nr_done;
-	uint64_t looks;       /* so many were finished */
+	uint64_t scans;       /* so many were finished */
 	uint64_t oldest;      /* when who waits longest began to */
 
 	uint32_t asleep;  /* futex: the leader waits for a clear */
@@ -59,7 +59,7 @@ struct quiesce__scan {
 	struct quiesce__wait_policy policy;
 	uint64_t force_not_before;
 };
-extern struct quiesce__scan quiesce__scan;
+extern struct quiesce__shazptr_scan quiesce__shazptr_scan;
 
 /* Are two words the same address, whatever their tags? */
 static inline bool quiesce__same_address(uintptr_t a, uintptr_t b)
@@ -68,19 +68,19 @@ static inline bool quiesce__same_address(uintptr_t a, uintptr_t b)
 }
 
 /* shazptr_scan.c, for whoever leads: one look at all slots for everybody; true if nobody is left waiting. */
-bool quiesce__scan_look(void);
+bool quiesce__shazptr_scan_once(void);
 /* Look and sleep until nobody waits, or @me does not; or only look a few times. */
-void quiesce__scan_lead(const struct quiesce__waiter *me);
-void quiesce__scan_lead_for_a_while(void);
+void quiesce__shazptr_lead(const struct quiesce__waiter *me);
+void quiesce__shazptr_lead_for_a_while(void);
 /* Nobody waits any more. */
-void quiesce__scan_rest(void);
-/* For others: one look, unless somebody has looked since @looks; the next one is at @due. */
-void quiesce__scan_look_if_late(uint64_t looks, uint64_t due);
-void quiesce__scan_report_stall(uint64_t now);
+void quiesce__shazptr_scan_idle(void);
+/* For others: one scan, unless there was one since @scans; the next one is at @due. */
+void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due);
+void quiesce__shazptr_report_stall(uint64_t now);
 
 /* Tell @w, under the lock; it may be gone right after.  Then wake, without the lock. */
-void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_completed *completed);
-void quiesce__scan_wake(const struct quiesce__scan_completed *completed);
+void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__shazptr_completed *completed);
+void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed);
 
 /* A slot with a tag, or a fallback guard, has been cleared. */
 void quiesce__shazptr_notify(void);

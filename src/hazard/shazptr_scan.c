@@ -29,20 +29,20 @@
 #define SPIN_PAUSES 8u
 #define PAUSE 1u /* readers yield at most half of the time: few waits find a guard in the way */
 
-struct quiesce__scan quiesce__scan;
+struct quiesce__shazptr_scan quiesce__shazptr_scan;
 struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
 /* ---- one look: all of it under the lock ---- */
 
 static struct quiesce__waiter **bucket_of(uintptr_t address)
 {
-	return &quiesce__scan.bucket[(address >> 4 ^ address >> 12) % QUIESCE_SCAN_BUCKETS];
+	return &quiesce__shazptr_scan.bucket[(address >> 4 ^ address >> 12) % QUIESCE_SHAZPTR_BUCKETS];
 }
 
 static void add_waiter(struct quiesce__waiter *w)
 {
 	bool any = quiesce__same_address(w->address, (uintptr_t)SHAZPTR_WILDCARD);
-	struct quiesce__waiter **at = any ? &quiesce__scan.everybody : bucket_of(w->address);
+	struct quiesce__waiter **at = any ? &quiesce__shazptr_scan.everybody : bucket_of(w->address);
 
 	w->same = *at;
 	*at = w;
@@ -51,10 +51,10 @@ static void add_waiter(struct quiesce__waiter *w)
 /* Who is looked for: everybody in the list. */
 static void sort_waiters(void)
 {
-	quiesce__scan.everybody = NULL;
-	for (uint32_t i = 0; i < QUIESCE_SCAN_BUCKETS; i++)
-		quiesce__scan.bucket[i] = NULL;
-	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next) {
+	quiesce__shazptr_scan.everybody = NULL;
+	for (uint32_t i = 0; i < QUIESCE_SHAZPTR_BUCKETS; i++)
+		quiesce__shazptr_scan.bucket[i] = NULL;
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next) {
 		w->blocked = false;
 		add_waiter(w);
 	}
@@ -66,11 +66,11 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 	bool any = false;
 
 	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
-		for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
+		for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
 			any |= fn(w, slot);
 		return any;
 	}
-	for (struct quiesce__waiter *w = quiesce__scan.everybody; w; w = w->same)
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.everybody; w; w = w->same)
 		any |= fn(w, slot);
 	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->same)
 		if (quiesce__same_address(w->address, address))
@@ -81,13 +81,13 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
 {
 	(void)slot;
-	return w->epoch == quiesce__scan.epoch;
+	return w->epoch == quiesce__shazptr_scan.epoch;
 }
 
 static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
 	/* Relaxed: under the lock, but that the owner of a slot sets it to 0, which waits for more. */
-	if (quiesce_load_relaxed(quiesce__scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
+	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
 		return false; /* I3 */
 	w->blocked = true;
 	w->by = slot;
@@ -99,16 +99,16 @@ static bool tag(uintptr_t *slot, uintptr_t value)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG)) {
-		quiesce__slots_look(slot); /* be ordered after the clear */
+		quiesce__slot_read(slot); /* be ordered after the clear */
 		return false;
 	}
-	quiesce_store_relaxed(quiesce__scan.tagged_in, quiesce__scan.epoch); /* Relaxed: as in block(). */
+	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.epoch); /* Relaxed: as in block(). */
 	return true;
 }
 
-static void look_at(uintptr_t *slot, bool first)
+static void scan_slot(uintptr_t *slot, bool first)
 {
-	uintptr_t value = quiesce__slots_look(slot), address = value & ~QUIESCE_SLOT_TAG;
+	uintptr_t value = quiesce__slot_read(slot), address = value & ~QUIESCE_SLOT_TAG;
 
 	if (quiesce_likely(!address))
 		return;
@@ -118,18 +118,19 @@ static void look_at(uintptr_t *slot, bool first)
 			return;
 	}
 	if (for_each_match(address, block, slot))
-		quiesce_store_relaxed(&quiesce__scan.nr_blocking, quiesce__scan.nr_blocking + 1); /* Relaxed: under the lock. */
+		/* Relaxed: under the lock. */
+		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, quiesce__shazptr_scan.nr_blocking + 1);
 }
 
-static void look_at_group(uintptr_t *group, uint32_t words, bool first)
+static void scan_group(uintptr_t *group, uint32_t words, bool first)
 {
 	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++) {
-		quiesce__scan.tagged_in = (uint64_t *)group + words + k;
-		look_at(group + k, first);
+		quiesce__shazptr_scan.tagged_in = (uint64_t *)group + words + k;
+		scan_slot(group + k, first);
 	}
 }
 
-static void look_at_slots(bool first)
+static void scan_slots(bool first)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
 
@@ -140,26 +141,26 @@ static void look_at_slots(bool first)
 		if (QUIESCE_MUTANT(scan_skips_last_line) && nr)
 			nr--;
 		for (uint32_t n = 0; n < nr; n++)
-			look_at_group(range[i].first + n * 2 * range[i].words, range[i].words, first);
+			scan_group(range[i].first + n * 2 * range[i].words, range[i].words, first);
 	}
 }
 
 /* I6 */
-static void look_at_fallback(void)
+static void check_fallback(void)
 {
 	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1; /* Relaxed: under the lock. */
 	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
 
 	if (!old && !now)
-		quiesce__scan.fallback_turns += 2; /* nobody at all: as good as two turns */
+		quiesce__shazptr_scan.fallback_turns += 2; /* nobody at all: as good as two turns */
 	if (!old) {
 		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase); /* Relaxed: late is as good. */
-		quiesce__scan.fallback_turns++;
+		quiesce__shazptr_scan.fallback_turns++;
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))
 		return;
-	for (struct quiesce__waiter *w = quiesce__scan.list; w; w = w->next)
-		if (quiesce__scan.fallback_turns < w->fallback_until && !w->blocked) {
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
+		if (quiesce__shazptr_scan.fallback_turns < w->fallback_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
 		}
@@ -176,52 +177,52 @@ static void ask(uint64_t bit)
 /* Tags are out, or no more. */
 static void ask_for_wakes(bool on)
 {
-	if (on != quiesce__scan.asked)
+	if (on != quiesce__shazptr_scan.asked)
 		ask(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
-	quiesce__scan.asked = on;
+	quiesce__shazptr_scan.asked = on;
 }
 
 /* Execute the fence of those who have not, without the lock. */
 static void fence_for_queue(void)
 {
-	const struct quiesce__waiter *unfenced = quiesce__scan.queue;
+	const struct quiesce__waiter *unfenced = quiesce__shazptr_scan.queue;
 	uint64_t number;
 
 	while (unfenced && unfenced->fenced)
 		unfenced = unfenced->next;
 	if (!unfenced)
 		return;
-	number = ++quiesce__scan.fences; /* who comes from now on has this number, and may be too late */
-	quiesce__unlock(&quiesce__scan.lock);
+	number = ++quiesce__shazptr_scan.fences; /* who comes from now on has this number, and may be too late */
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	quiesce_fence_heavy(SH1);
-	quiesce__lock(&quiesce__scan.lock);
-	for (struct quiesce__waiter *w = quiesce__scan.queue; w; w = w->next)
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.queue; w; w = w->next)
 		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
 }
 
 /* Take the queue into the list, but for those who have not fenced; true if there was anything to take. */
 static bool take_queue(void)
 {
-	struct quiesce__waiter *w = quiesce__scan.queue, *next;
+	struct quiesce__waiter *w = quiesce__shazptr_scan.queue, *next;
 	bool any = false;
 
-	quiesce__scan.queue = NULL;
-	quiesce__scan.epoch++;
+	quiesce__shazptr_scan.queue = NULL;
+	quiesce__shazptr_scan.epoch++;
 	for (; w; w = next) {
-		struct quiesce__waiter **to = w->fenced ? &quiesce__scan.list : &quiesce__scan.queue;
+		struct quiesce__waiter **to = w->fenced ? &quiesce__shazptr_scan.list : &quiesce__shazptr_scan.queue;
 
 		next = w->next;
 		any |= w->fenced;
-		w->epoch = quiesce__scan.epoch;
-		w->fallback_until = quiesce__scan.fallback_turns + 2;
+		w->epoch = quiesce__shazptr_scan.epoch;
+		w->fallback_until = quiesce__shazptr_scan.fallback_turns + 2;
 		w->next = *to;
 		*to = w;
 	}
 	return any;
 }
 
-void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__scan_completed *completed)
+void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__shazptr_completed *completed)
 {
 	/* SH5: full, pairs with SH5 in wait_for_completion() */
 	uint32_t was = quiesce_xchg(SH5, &w->state, state);
@@ -229,20 +230,20 @@ void quiesce__scan_complete(struct quiesce__waiter *w, uint32_t state, struct qu
 	if (was == QUIESCE_WAITS_ASLEEP)
 		completed->asleep[completed->nr++] = &w->state;
 	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_completed_leads))
-		quiesce__scan.leading = false; /* it would have */
+		quiesce__shazptr_scan.leading = false; /* it would have */
 }
 
 /* Whom an address belonged to may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
-void quiesce__scan_wake(const struct quiesce__scan_completed *completed)
+void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed)
 {
 	for (uint32_t i = 0; i < completed->nr; i++)
 		platform_futex_wake(completed->asleep[i], 1);
 }
 
 /* Complete those who are not blocked, and find out who is the oldest of the others; false: some are not completed yet. */
-static bool complete_some(struct quiesce__scan_completed *completed)
+static bool complete_some(struct quiesce__shazptr_completed *completed)
 {
-	struct quiesce__waiter **at = &quiesce__scan.list, *w;
+	struct quiesce__waiter **at = &quiesce__shazptr_scan.list, *w;
 	uint64_t oldest = UINT64_MAX;
 
 	completed->nr = 0;
@@ -253,32 +254,32 @@ static bool complete_some(struct quiesce__scan_completed *completed)
 			at = &w->next;
 			continue;
 		}
-		if (completed->nr == QUIESCE_SCAN_WAKE_MOST)
+		if (completed->nr == QUIESCE_SHAZPTR_WAKE_MOST)
 			return false;
 		*at = w->next;
-		quiesce_store_relaxed(&quiesce__scan.nr_done, quiesce__scan.nr_done + 1); /* Relaxed: under the lock. */
-		quiesce__scan_complete(w, QUIESCE_COMPLETED, completed);
+		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_done, quiesce__shazptr_scan.nr_done + 1); /* Relaxed: under the lock. */
+		quiesce__shazptr_complete(w, QUIESCE_COMPLETED, completed);
 	}
-	quiesce_store_relaxed(&quiesce__scan.oldest, oldest); /* Relaxed: as above. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.oldest, oldest); /* Relaxed: as above. */
 	return true;
 }
 
 /* Who is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
-static bool finish_look(void)
+static bool finish_scan(void)
 {
-	struct quiesce__scan_completed completed;
+	struct quiesce__shazptr_completed completed;
 	bool all, left;
 
-	quiesce_store_relaxed(&quiesce__scan.looks, quiesce__scan.looks + 1); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.scans, quiesce__shazptr_scan.scans + 1); /* Relaxed: under the lock. */
 	do {
 		all = complete_some(&completed);
-		left = quiesce__scan.list != NULL;
+		left = quiesce__shazptr_scan.list != NULL;
 		if (!left)
 			ask_for_wakes(false);
-		quiesce__unlock(&quiesce__scan.lock);
-		quiesce__scan_wake(&completed);
+		quiesce__unlock(&quiesce__shazptr_scan.lock);
+		quiesce__shazptr_wake(&completed);
 		if (!all)
-			quiesce__lock(&quiesce__scan.lock);
+			quiesce__lock(&quiesce__shazptr_scan.lock);
 	} while (!all);
 	return !left;
 }
@@ -290,43 +291,43 @@ static bool look(void)
 
 	fence_for_queue();
 	first = take_queue();
-	if (!quiesce__scan.list) {
-		quiesce__unlock(&quiesce__scan.lock);
+	if (!quiesce__shazptr_scan.list) {
+		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return true;
 	}
 	ask_for_wakes(true);
 	sort_waiters();
-	quiesce_store_relaxed(&quiesce__scan.nr_blocking, 0); /* Relaxed: under the lock. */
-	look_at_slots(first);
-	look_at_fallback();
+	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, 0); /* Relaxed: under the lock. */
+	scan_slots(first);
+	check_fallback();
 	quiesce__count(scans);
-	return finish_look();
+	return finish_scan();
 }
 
-void quiesce__scan_look_if_late(uint64_t looks, uint64_t due)
+void quiesce__shazptr_scan_if_late(uint64_t looks, uint64_t due)
 {
-	quiesce__lock(&quiesce__scan.lock);
-	if (quiesce_load_relaxed(&quiesce__scan.looks) != looks) { /* Relaxed: under the lock. */
-		quiesce__unlock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	if (quiesce_load_relaxed(&quiesce__shazptr_scan.scans) != looks) { /* Relaxed: under the lock. */
+		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return;
 	}
-	quiesce_store_relaxed(&quiesce__scan.due, due); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.due, due); /* Relaxed: a hint. */
 	look();
 }
 
 /* ---- by who leads ---- */
 
 /* One look at all slots for everybody; true if nobody is left waiting. */
-bool quiesce__scan_look(void)
+bool quiesce__shazptr_scan_once(void)
 {
-	quiesce__lock(&quiesce__scan.lock);
+	quiesce__lock(&quiesce__shazptr_scan.lock);
 	return look();
 }
 
-void quiesce__scan_rest(void)
+void quiesce__shazptr_scan_idle(void)
 {
-	quiesce__wait_policy_end(&quiesce__scan.policy);
-	quiesce__scan.policy = (struct quiesce__wait_policy){ .start = 0 };
+	quiesce__wait_policy_end(&quiesce__shazptr_scan.policy);
+	quiesce__shazptr_scan.policy = (struct quiesce__wait_policy){ .start = 0 };
 }
 
 /* ---- sleeping ---- */
@@ -340,12 +341,13 @@ static void force_readers(bool on)
 static bool progress(void *unused)
 {
 	/* Relaxed: another look does no harm. */
-	uint32_t blocking = quiesce_load_relaxed(&quiesce__scan.nr_blocking), done = quiesce_load_relaxed(&quiesce__scan.nr_done);
-	bool better = blocking < quiesce__scan.nr_blocking_before || done != quiesce__scan.nr_done_before;
+	uint32_t blocking = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_blocking);
+	uint32_t done = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_done);
+	bool better = blocking < quiesce__shazptr_scan.nr_blocking_before || done != quiesce__shazptr_scan.nr_done_before;
 
 	(void)unused;
-	quiesce__scan.nr_blocking_before = blocking;
-	quiesce__scan.nr_done_before = done;
+	quiesce__shazptr_scan.nr_blocking_before = blocking;
+	quiesce__shazptr_scan.nr_done_before = done;
 	return better;
 }
 
@@ -354,8 +356,8 @@ static bool find_oldest(struct quiesce__waiter *ret_copy)
 {
 	const struct quiesce__waiter *oldest;
 
-	quiesce__lock(&quiesce__scan.lock);
-	oldest = quiesce__scan.list;
+	quiesce__lock(&quiesce__shazptr_scan.lock);
+	oldest = quiesce__shazptr_scan.list;
 	for (const struct quiesce__waiter *w = oldest; w; w = w->next)
 		if (w->start < oldest->start)
 			oldest = w;
@@ -364,11 +366,11 @@ static bool find_oldest(struct quiesce__waiter *ret_copy)
 		ret_copy->start = oldest->start;
 		ret_copy->by = oldest->by;
 	}
-	quiesce__unlock(&quiesce__scan.lock);
+	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return oldest != NULL;
 }
 
-void quiesce__scan_report_stall(uint64_t now)
+void quiesce__shazptr_report_stall(uint64_t now)
 {
 	char where[64] = "in fallback guards: memory for slots is exhausted", who[160] = "";
 	struct quiesce__waiter oldest;
@@ -386,15 +388,15 @@ void quiesce__scan_report_stall(uint64_t now)
 /* Make readers force_yield, or complain, if it is time to; returns what time it is. */
 static uint64_t apply_policy(void)
 {
-	struct quiesce__wait_policy *p = &quiesce__scan.policy;
+	struct quiesce__wait_policy *p = &quiesce__shazptr_scan.policy;
 	uint64_t now = platform_now_ns();                               /* after the look, so that no waiter is younger */
-	uint64_t oldest = quiesce_load_relaxed(&quiesce__scan.oldest); /* Relaxed: nobody, if it has just ended. */
+	uint64_t oldest = quiesce_load_relaxed(&quiesce__shazptr_scan.oldest); /* Relaxed: nobody, if it has just ended. */
 
 	p->yield = &quiesce__slots_yield;
 	p->force_yield = force_readers;
 	p->helped = progress;
 	p->pause = PAUSE;
-	p->not_before = &quiesce__scan.force_not_before;
+	p->not_before = &quiesce__shazptr_scan.force_not_before;
 	if (oldest > now)
 		return now;
 	if (oldest != p->start) {
@@ -403,7 +405,7 @@ static uint64_t apply_policy(void)
 	}
 	quiesce__wait_policy_step(p, now);
 	if (quiesce__wait_policy_stalled(p, now))
-		quiesce__scan_report_stall(now);
+		quiesce__shazptr_report_stall(now);
 	return now;
 }
 
@@ -417,36 +419,36 @@ static bool is_done(const struct quiesce__waiter *me)
 static void nap(const struct quiesce__waiter *me)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
-	quiesce_xchg(SH7, &quiesce__scan.asleep, 1);
-	if (!quiesce__scan_look() && !is_done(me)) {
-		uint64_t now = apply_policy(), ns = quiesce__wait_policy_sleep(&quiesce__scan.policy, now);
+	quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 1);
+	if (!quiesce__shazptr_scan_once() && !is_done(me)) {
+		uint64_t now = apply_policy(), ns = quiesce__wait_policy_sleep(&quiesce__shazptr_scan.policy, now);
 
-		quiesce_store_relaxed(&quiesce__scan.due, now + ns); /* Relaxed: a hint. */
-		platform_futex_wait(&quiesce__scan.asleep, 1, ns);
+		quiesce_store_relaxed(&quiesce__shazptr_scan.due, now + ns); /* Relaxed: a hint. */
+		platform_futex_wait(&quiesce__shazptr_scan.asleep, 1, ns);
 	}
-	quiesce_store_relaxed(&quiesce__scan.asleep, 0); /* Relaxed: awake. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: awake. */
 }
 
 void quiesce__shazptr_notify(void)
 {
 	/* SH7: full, pairs with SH7 in nap() */
-	if (!quiesce_xchg(SH7, &quiesce__scan.asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
+	if (!quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
 		return;
 	quiesce__count(wakeups);
-	platform_futex_wake(&quiesce__scan.asleep, 1);
+	platform_futex_wake(&quiesce__shazptr_scan.asleep, 1);
 }
 
 /* Until nobody waits, or @me does not. */
-void quiesce__scan_lead(const struct quiesce__waiter *me)
+void quiesce__shazptr_lead(const struct quiesce__waiter *me)
 {
-	while (!quiesce__scan_look() && !is_done(me))
+	while (!quiesce__shazptr_scan_once() && !is_done(me))
 		nap(me);
 }
 
-void quiesce__scan_lead_for_a_while(void)
+void quiesce__shazptr_lead_for_a_while(void)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
-		if (quiesce__scan_look())
+		if (quiesce__shazptr_scan_once())
 			return;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();

@@ -401,7 +401,7 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	}
 	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
 	value = quiesce_load_relaxed(slot);
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, slot, (uintptr_t)0);
 	if (value & QUIESCE_SLOT_TAG)
 		quiesce__shazptr_notify();

@@ -62,7 +62,7 @@ static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t word
 }
 
 /* What @slot holds, tag included; everything that ended with an earlier clear is visible. */
-static inline uintptr_t quiesce__slots_look(const uintptr_t *slot)
+static inline uintptr_t quiesce__slot_read(const uintptr_t *slot)
 {
 	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
 	return quiesce_load_acquire(SH2, slot);

@@ -117,7 +117,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 			return;
 	}
 	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx))
-		/* SR2: pairs with SR2 in look_after_asking() */
+		/* SR2: pairs with SR2 in scan_after_asking() */
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
 	if (quiesce_unlikely(attention))
@@ -348,7 +348,7 @@ static bool nap(struct wait *w)
 	return look(w->ssp, w->u);
 }
 
-static bool look_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	uint64_t end = 0;
 
@@ -385,7 +385,7 @@ static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint6
 {
 	while (!quiesce__srcu_done(u, number)) {
 		begin(u);
-		if (!look_for_a_while(ssp, u))
+		if (!scan_for_a_while(ssp, u))
 			wait_for_readers(ssp, u, expedited);
 		complete(ssp, u);
 	}
@@ -440,7 +440,7 @@ static bool may_drive(struct quiesce__srcu_update *u)
 }
 
 /* Ask the readers in the way to wake the helper, and look whether they have left meanwhile. */
-static bool look_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	struct quiesce__wait_policy p;
 	uint64_t now;
@@ -469,7 +469,7 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_reader
 		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
-		if (!look(ssp, u) && !(ask_readers && look_after_asking(ssp, u)))
+		if (!look(ssp, u) && !(ask_readers && scan_after_asking(ssp, u)))
 			break;
 		complete(ssp, u);
 	}

@@ -64,7 +64,7 @@ static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wai
 static uint64_t force_not_before; /* written by the one waiter */
 
 /* Move on to the first entry that blocks; true if there is none. */
-static bool look(struct wait *w)
+static bool scan(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t nr = w->nr;
@@ -88,10 +88,10 @@ static bool look(struct wait *w)
 	return w->at >= nr;
 }
 
-static bool look_for_a_while(struct wait *w)
+static bool scan_for_a_while(struct wait *w)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
-		if (look(w))
+		if (scan(w))
 			return true;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
@@ -195,14 +195,14 @@ static bool is_stuck(void *arg, uint64_t now)
 	struct wait *w = arg;
 	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a guess. */
 
-	w->policy.look_at = now + PROBE_MAX_NS;
+	w->policy.check_at = now + PROBE_MAX_NS;
 	if (!tid)
 		return false;
 	if (tid != w->probe.tid)
 		probe_begin(w, tid, now);
 	else if (now - w->probe.at >= w->probe.interval)
 		probe_again(&w->probe, now);
-	w->policy.look_at = w->probe.at + w->probe.interval;
+	w->policy.check_at = w->probe.at + w->probe.interval;
 	return w->probe.stuck;
 }
 
@@ -257,7 +257,7 @@ static void sleep_once(struct wait *w)
 		return;
 	quiesce__count(sleeps);
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
-	w->ops->look_by(now + ns);
+	w->ops->scan_by(now + ns);
 	platform_futex_wait(&pending, left, ns);
 }
 
@@ -284,7 +284,7 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 			w->policy.start = now;
 		apply_policy(w, now);
 		check_stall(w, now);
-		w->ops->look_by(now + FORCE_NORMAL_NS);
+		w->ops->scan_by(now + FORCE_NORMAL_NS);
 		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
 	}
 }
@@ -309,7 +309,7 @@ static void wait_for_unregistered(struct wait *w)
 
 /* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
  * one back for long.  But if that one is on the waiter's own CPU it stands still because of the waiter. */
-static bool look_until_stuck(struct wait *w)
+static bool scan_until_stuck(struct wait *w)
 {
 	uint64_t now = platform_now_ns();
 
@@ -317,8 +317,8 @@ static bool look_until_stuck(struct wait *w)
 	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
 		return false;
 	is_stuck(w, now);
-	while (now < w->policy.look_at) {
-		if (look_for_a_while(w))
+	while (now < w->policy.check_at) {
+		if (scan_for_a_while(w))
 			return true;
 		now = platform_now_ns();
 	}
@@ -329,10 +329,10 @@ static void wait_for_readers(struct wait *w)
 {
 	w->policy.start = platform_now_ns();
 	ask_all(w);
-	if (!look_until_stuck(w))
-		while (!look(w)) {
+	if (!scan_until_stuck(w))
+		while (!scan(w)) {
 			sleep_once(w);
-			if (look(w))
+			if (scan(w))
 				break;
 			ask_all(w);
 		}
@@ -344,7 +344,7 @@ void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t ar
 	struct wait w;
 
 	wait_begin(&w, ops, arg);
-	if (!look_for_a_while(&w))
+	if (!scan_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_unregistered(&w);
 	quiesce__wait_policy_end(&w.policy);
@@ -369,7 +369,7 @@ bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg
 	struct wait w;
 
 	wait_begin(&w, ops, arg);
-	return unregistered_ended(empty) && look(&w);
+	return unregistered_ended(empty) && scan(&w);
 }
 
 bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
@@ -380,14 +380,14 @@ bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t a
 
 	wait_begin(&w, ops, arg);
 	w.policy.start = platform_now_ns();
-	while (!look(&w) || !unregistered_ended(&empty)) {
+	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than))
 			return false;
 		ops->force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
-		ops->look_by(now + ns);
+		ops->scan_by(now + ns);
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
 		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;

@@ -17,7 +17,7 @@ struct quiesce__holdouts_ops {
 	void (*force_yield)(bool on);
 	struct quiesce__yield *yield;
 	/* The waiter looks again before @when at the latest, if it runs; it is going to sleep. */
-	void (*look_by)(uint64_t when);
+	void (*scan_by)(uint64_t when);
 	const char *name; /* for reports */
 };
 

@@ -115,7 +115,7 @@ static void force_readers(bool on)
 			break;
 }
 
-static void look_by(uint64_t when)
+static void scan_by(uint64_t when)
 {
 	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
 }
@@ -127,7 +127,7 @@ static const struct quiesce__holdouts_ops rcu_scan = {
 	.ask = ask_for_slow_unlock,
 	.force_yield = force_readers,
 	.yield = &quiesce__rcu_yield,
-	.look_by = look_by,
+	.scan_by = scan_by,
 	.name = "RCU grace period",
 };
 
@@ -233,7 +233,7 @@ static void gp_lead(enum quiesce__urgency urgency)
 	uint64_t number;
 
 	quiesce__holdouts_calm();
-	look_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
+	scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
 	number = lead_number();
 	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
@@ -282,7 +282,7 @@ static bool claim(uint32_t seen, uint64_t now)
 {
 	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
 		return false;
-	look_by(now + QUIESCE_LATE_NS);
+	scan_by(now + QUIESCE_LATE_NS);
 	return true;
 }
 

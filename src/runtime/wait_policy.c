@@ -88,7 +88,7 @@ static uint64_t next_step(const struct quiesce__wait_policy *p)
 {
 	uint64_t at = p->forced_at ? p->forced_at + STRETCH_NS : next_stretch(p);
 
-	return !p->forced_at && p->stuck && p->look_at > at ? p->look_at : at;
+	return !p->forced_at && p->stuck && p->check_at > at ? p->check_at : at;
 }
 
 uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now)

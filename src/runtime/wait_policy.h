@@ -16,7 +16,7 @@ struct quiesce__wait_policy {
 	struct quiesce__yield *yield; /* of the primitive: which readers, until when */
 	/* Let readers look at @yield when they leave, or stop that. */
 	void (*force_yield)(bool on);
-	/* Is the first reader in the way kept from a CPU?  Sets @look_at.  NULL: nobody can tell. */
+	/* Is the first reader in the way kept from a CPU?  Sets @check_at.  NULL: nobody can tell. */
 	bool (*stuck)(void *arg, uint64_t now);
 	/* Where nobody can tell: have any readers left since the last time?  Asked after each stretch. */
 	bool (*helped)(void *arg);
@@ -26,7 +26,7 @@ struct quiesce__wait_policy {
 	bool expedited;       /* no time at all */
 	uint32_t pause;       /* after a stretch of a wait that is not expedited; times its length */
 	uint64_t start;       /* of the wait */
-	uint64_t look_at;     /* when to ask @stuck again */
+	uint64_t check_at;     /* when to ask @stuck again */
 	uint64_t forced_at;  /* 0: not now */
 	uint64_t backoff_until;
 	uint64_t backoff_ns;     /* where it did not help, they are not forced for so long, doubled each time */

@@ -26,7 +26,7 @@
 #define WAITS 0
 #define ASLEEP 1
 #define LEADS 2
-#define TOLD 3
+#define COMPLETED 3
 
 bool queued[NW], listed[NW];
 byte state[NW];
@@ -62,7 +62,7 @@ inline look()
 			:: listed[k] ->
 				listed[k] = false;
 				leading = stays_leading(k);
-				state[k] = TOLD
+				state[k] = COMPLETED
 			:: skip
 			fi;
 			k++
@@ -212,7 +212,7 @@ proctype caller(byte me; bool skips)
 			fi
 		};
 		if
-		:: state[me] == TOLD -> break
+		:: state[me] == COMPLETED -> break
 		:: atomic { state[me] == LEADS -> state[me] = WAITS }; r = true
 		:: atomic { !looked_instead && state[me] == ASLEEP -> looked_instead = true };
 			look();
@@ -223,7 +223,7 @@ proctype caller(byte me; bool skips)
 			do
 			:: look();
 				if
-				:: state[me] == TOLD || !any_left -> break
+				:: state[me] == COMPLETED || !any_left -> break
 				:: else
 				fi
 			od;

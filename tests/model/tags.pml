@@ -192,7 +192,7 @@ inline block()
 	w = 0
 }
 
-inline look_at()
+inline scan_slot()
 {
 	value = slot[k];
 	if
@@ -247,7 +247,7 @@ endlook:
 		take_queue();
 		k = 0;
 		do
-		:: k < NS -> look_at(); k++
+		:: k < NS -> scan_slot(); k++
 		:: else -> break
 		od;
 		k = 0;

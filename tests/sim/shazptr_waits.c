@@ -222,7 +222,7 @@ static void setup_late_thread(void)
 
 static void finish_alone(void)
 {
-	sim_assert(!quiesce__scan.leading);
+	sim_assert(!quiesce__shazptr_scan.leading);
 }
 
 /* ---- the thread is told to end while others begin to wait ---- */

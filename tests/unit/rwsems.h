@@ -142,7 +142,7 @@ static inline void note_misuse(enum quiesce_misuse kind, const char *text)
 }
 
 /* @call is reported once, as @kind and with @word, and returns. */
-#define TOLD(kind, word, call)                                                   \
+#define COMPLETED(kind, word, call)                                                   \
 	do {                                                                     \
 		quiesce_store_relaxed(&nr_told, 0);                              \
 		quiesce_set_misuse_hook(note_misuse);                            \

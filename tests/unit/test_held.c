@@ -20,7 +20,7 @@ static void holds_nothing(void *unused)
 	(void)unused;
 	assert_false(percpu_rwsem_is_held(&sem));
 	assert_false(srcu_read_lock_held(&domain));
-	TOLD(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(&sem));
+	COMPLETED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(&sem));
 }
 
 /* Of readers too it is known which thread they are. */
@@ -166,18 +166,18 @@ static void a_hook_may_go_on(void **state)
 
 	(void)state;
 	percpu_down_read(&sem);
-	TOLD(QUIESCE_MISUSE_WAIT_IN_READER, "for reading", percpu_down_read(&sem)); /* no writer is in the way */
+	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "for reading", percpu_down_read(&sem)); /* no writer is in the way */
 	percpu_up_read(&sem);
 	assert_true(percpu_rwsem_is_held(&sem));
 	percpu_up_read(&sem);
 	assert_false(percpu_rwsem_is_held(&sem));
-	TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read()", percpu_up_read(&sem));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read()", percpu_up_read(&sem));
 	assert_false(percpu_is_read_locked(&sem));
 	idx = srcu_read_lock(&domain);
-	TOLD(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu(", synchronize_srcu(&domain));
-	TOLD(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu_expedited(", synchronize_srcu_expedited(&domain));
-	TOLD(QUIESCE_MISUSE_WAIT_IN_READER, "srcu_barrier(", srcu_barrier(&domain));
-	TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(", srcu_read_unlock(&domain, -1));
+	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu(", synchronize_srcu(&domain));
+	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu_expedited(", synchronize_srcu_expedited(&domain));
+	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "srcu_barrier(", srcu_barrier(&domain));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(", srcu_read_unlock(&domain, -1));
 	srcu_read_unlock(&domain, idx);
 	synchronize_srcu(&domain);
 	lock_works(&sem);

@@ -385,7 +385,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	misuses += strstr(text, "percpu_ref_") != NULL;
 }
 
-#define TOLD(kind, call)                                \
+#define COMPLETED(kind, call)                                \
 	do {                                            \
 		misuses = 0;                            \
 		quiesce_set_misuse_hook(hook);          \
@@ -403,7 +403,7 @@ static void a_second_kill_is_told(void **state)
 	begin(&ref, 0);
 	percpu_ref_get(&ref);
 	percpu_ref_kill(&ref);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
 	assert_int_equal(released, 0);
 	percpu_ref_put(&ref);
 	assert_int_equal(released, 1);
@@ -418,10 +418,10 @@ static void one_put_too_many_is_told(void **state)
 	begin(&ref, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
 	assert_false(percpu_ref_tryget(&ref));
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_get(&ref));
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_get(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
 	assert_false(percpu_ref_is_zero(&ref));
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
@@ -439,7 +439,7 @@ static void a_put_without_get_is_told_by_the_kill(void **state)
 	}
 	begin(&ref, 0);
 	percpu_ref_put(&ref);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
 	assert_int_equal(released, 0);
 	percpu_ref_exit(&ref);
 }
@@ -450,20 +450,20 @@ static void a_reinit_out_of_place_is_told(void **state)
 
 	(void)state;
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
 	percpu_ref_get(&ref);
 	percpu_ref_kill(&ref);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
 	assert_true(percpu_ref_is_dying(&ref));
 	percpu_ref_put(&ref);
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 	begin(&ref, 0);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_switch_to_percpu(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_switch_to_percpu(&ref));
 	percpu_ref_kill(&ref);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 }
@@ -480,7 +480,7 @@ static void a_change_in_a_confirm_function_is_told(void **state)
 
 	(void)state;
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
-	TOLD(QUIESCE_MISUSE_WAIT_IN_CALLBACK, percpu_ref_kill_and_confirm(&ref, confirm_that_reinits));
+	COMPLETED(QUIESCE_MISUSE_WAIT_IN_CALLBACK, percpu_ref_kill_and_confirm(&ref, confirm_that_reinits));
 	assert_int_equal(confirmed, 1);
 	assert_int_equal(released, 1);
 	percpu_ref_reinit(&ref);
@@ -529,7 +529,7 @@ static void twice_in_a_list_is_told(void **state)
 	begin(&ref, 0);
 	begin(&other, 0);
 	percpu_ref_get(&ref);
-	TOLD(QUIESCE_MISUSE_COUNT, percpu_ref_kill_many(list, 3));
+	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill_many(list, 3));
 	assert_int_equal(released, 1);
 	percpu_ref_put(&ref);
 	assert_int_equal(released, 2);

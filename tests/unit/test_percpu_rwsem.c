@@ -196,7 +196,7 @@ static void any_thread_may_release(void **state)
 static void held_by_somebody_else(void *sem)
 {
 	assert_false(percpu_is_write_locked_by_me(sem));
-	TOLD(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+	COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 }
 
 static void assertions_tell_who_is_not_inside(void **state)
@@ -206,12 +206,12 @@ static void assertions_tell_who_is_not_inside(void **state)
 	(void)state;
 	FOR_EACH_LOCK(sem) {
 		assert_false(percpu_rwsem_is_held(sem));
-		TOLD(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(sem));
-		TOLD(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(sem));
+		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 		percpu_down_read(sem);
 		assert_true(percpu_rwsem_is_held(sem));
 		percpu_rwsem_assert_held(sem);
-		TOLD(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 		percpu_up_read(sem);
 		percpu_down_write(sem);
 		assert_true(percpu_rwsem_is_held(sem));
@@ -247,10 +247,10 @@ static void a_release_without_writer_is_told(void **state)
 
 	(void)state;
 	FOR_EACH_LOCK(sem) {
-		TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
+		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
 		percpu_down_write(sem);
 		percpu_up_write(sem);
-		TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
+		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
 		lock_works(sem);
 	}
 }
@@ -263,17 +263,17 @@ static void a_lock_in_use_is_not_freed(void **state)
 	(void)state;
 	FOR_EACH_LOCK(sem) {
 		percpu_down_read(sem);
-		TOLD(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_drains(&w, sem, 0);
-		TOLD(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		percpu_up_read(sem);
 		wait_until(flag_get(&w.inside));
-		TOLD(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_queued(&r, sem, false, 0);
-		TOLD(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_leave(&w);
 		wait_until(flag_get(&r.inside));
-		TOLD(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_leave(&r);
 		lock_works(sem);
 	}
@@ -343,7 +343,7 @@ static void a_child_may_forget_who_holds_a_lock(void **state)
 		in_child(forgets_holders, &o);
 		assert_string_equal(o.text, "");
 		assert_int_equal(o.status, 0);
-		TOLD(QUIESCE_MISUSE_IN_USE, "no child of fork()", percpu_rwsem_after_fork_child(sem));
+		COMPLETED(QUIESCE_MISUSE_IN_USE, "no child of fork()", percpu_rwsem_after_fork_child(sem));
 		user_leave(&reader);
 		user_leave(&writer);
 		user_leave(&queued);

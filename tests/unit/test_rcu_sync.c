@@ -248,7 +248,7 @@ static void note_misuse(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told);
 }
 
-#define TOLD(kind, call)                           \
+#define COMPLETED(kind, call)                           \
 	do {                                       \
 		nr_told = 0;                       \
 		quiesce_set_misuse_hook(note_misuse); \
@@ -262,20 +262,20 @@ static void misuse_is_told_and_changes_nothing(void **state)
 {
 	(void)state;
 	fresh();
-	TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_IDLE, 0, 0);
 	rcu_sync_enter(&rss);
-	TOLD(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
 	is_in(RCU_SYNC_PASSED, 1, 0);
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_EXIT, 1, 1);
-	TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_EXIT, 1, 1);
 	rcu_sync_enter(&rss);
-	TOLD(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_REPLAY, 1, 1);
-	TOLD(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_REPLAY, 1, 1);
 	assert_true(hand_over(&hand));
 	assert_true(hand_over(&hand));

@@ -41,11 +41,11 @@ static void what_goes_on_is_told_and_goes_on(void **state)
 	fresh();
 	nr_run = 0;
 	idx = srcu_read_lock(&domain);
-	TOLD(QUIESCE_MISUSE_IN_USE, "1 readers inside", cleanup_srcu_struct(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "1 readers inside", cleanup_srcu_struct(&domain));
 	call_srcu(&domain, &head, run);
 	thread_must(pthread_create(&updater, NULL, synchronize_main, &done));
 	wait_until(stats_now().sleeps > sleeps);
-	TOLD(QUIESCE_MISUSE_IN_USE, "&domain", cleanup_srcu_struct(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "&domain", cleanup_srcu_struct(&domain));
 	assert_false(flag_get(&done));
 	assert_int_equal(flag_get(&nr_run), 0);
 	srcu_read_unlock(&domain, idx);
@@ -77,7 +77,7 @@ static void pending_callbacks_are_told(void **state)
 	for (int i = 0; i < 3; i++)
 		call_srcu(&domain, &head[i], i ? run : run_slowly);
 	wait_for(&reached);
-	TOLD(QUIESCE_MISUSE_IN_USE, "3 callbacks pending", cleanup_srcu_struct(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "3 callbacks pending", cleanup_srcu_struct(&domain));
 	sem_post(&go_on);
 	srcu_barrier(&domain);
 	assert_int_equal(flag_get(&nr_run), 3);
@@ -91,8 +91,8 @@ static void nothing_is_no_callback(void **state)
 	(void)state;
 	fresh();
 	nr_run = 0;
-	TOLD(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, NULL, run));
-	TOLD(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, &head, NULL));
+	COMPLETED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, NULL, run));
+	COMPLETED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, &head, NULL));
 	srcu_barrier(&domain);
 	assert_int_equal(nr_run, 0);
 	cleanup_srcu_struct(&domain);
@@ -437,7 +437,7 @@ static void a_child_may_end_sections_that_it_does_not_have(void **state)
 	in_child(forgets_sections, &o);
 	assert_string_equal(o.text, "");
 	assert_int_equal(o.status, 0);
-	TOLD(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
 	flag_set(&leave);
 	pthread_join(reader, NULL);
 	pthread_join(waiter, NULL);

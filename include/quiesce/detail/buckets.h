@@ -114,7 +114,7 @@ QUIESCE_FAST const struct quiesce__buckets *quiesce__buckets_of(const struct qui
 }
 
 /* The first line of the bucket of @hash in @array, and its header, which may be MOVED. */
-QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_look(const struct quiesce__buckets *array, uint64_t hash,
+QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_read(const struct quiesce__buckets *array, uint64_t hash,
 								uint64_t *ret_header)
 {
 	const struct quiesce__bucket *line = quiesce__bucket_in(array, hash);
@@ -133,7 +133,7 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct qui
 	*ret_header = 0;
 	if (!array)
 		return NULL;
-	while ((line = quiesce__bucket_look(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
+	while ((line = quiesce__bucket_read(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
 	return line;
 }

@@ -68,7 +68,7 @@ QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
 	if (quiesce_load_acquire(SH2, slot))
 		return false;
-	/* SH2: release, pairs with SH2 in quiesce__slots_look() */
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, slot, value);
 	return true;
 }

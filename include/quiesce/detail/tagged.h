@@ -71,7 +71,7 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const s
 
 /* A lookup as it goes as a rule.  The others go on in a function of their own, and do not come back: a call or a loop in the midst of
  * this makes all lookups slower by a third. */
-struct quiesce__hashtable_way {
+struct quiesce__hashtable_lookup_state {
 	const struct quiesce__buckets *array;
 	uint64_t hash;
 	void *object;
@@ -79,17 +79,17 @@ struct quiesce__hashtable_way {
 
 /* False: the first object with the tag is not the one, a line continues the bucket, or the bucket has moved. */
 QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
-					 struct quiesce__hashtable_way *way)
+					 struct quiesce__hashtable_lookup_state *lookup)
 {
-	uint64_t hash = way->hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
+	uint64_t hash = lookup->hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
 	const struct quiesce__bucket *line;
 	quiesce__table_match_t match;
 	uintptr_t word;
 
-	way->array = quiesce__buckets_of(&ht->table);
-	if (quiesce_unlikely(!way->array))
+	lookup->array = quiesce__buckets_of(&ht->table);
+	if (quiesce_unlikely(!lookup->array))
 		return false;
-	line = quiesce__bucket_look(way->array, hash, &header);
+	line = quiesce__bucket_read(lookup->array, hash, &header);
 	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
 		return false;
 	match = quiesce__table_match(header, hash);
@@ -98,12 +98,12 @@ QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struc
 		word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
 		if (!word)
 			__builtin_unreachable(); /* it has a tag */
-		way->object = (void *)word;
+		lookup->object = (void *)word;
 		return quiesce_likely(!(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key));
 	}
 	/* HT1: acquire, pairs with HT1 in publish() */
 	word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-	way->object = NULL;
+	lookup->object = NULL;
 	return quiesce_likely(!(word & QUIESCE_TABLE_LINK));
 }
 
@@ -136,7 +136,7 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(
 			continue;
 		}
 		quiesce__hazptr_set(slot, word + offset);
-		/* HP1: pairs with HP1 in quiesce__hazards_look() */
+		/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 		/* HT1: acquire, pairs with HT1 in publish() */
 		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word && !QUIESCE_MUTANT(table_search_unchecked))
 			continue; /* another one is there, or none */
@@ -172,7 +172,7 @@ QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, cons
 
 	if (quiesce_unlikely(!array))
 		return false;
-	line = quiesce__bucket_look(array, hash, &header);
+	line = quiesce__bucket_read(array, hash, &header);
 	match = quiesce__table_match(header, hash);
 	if (quiesce_unlikely(!match))
 		return false;
@@ -182,7 +182,7 @@ QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, cons
 	if (quiesce_unlikely(word & QUIESCE_TABLE_LINK))
 		return false;
 	quiesce__hazptr_set(slot, word + offset);
-	/* HP1: pairs with HP1 in quiesce__hazards_look() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* HT1: acquire, pairs with HT1 in publish() */
 	if (quiesce_unlikely(quiesce_load_consume(HT1, place) != word) && !QUIESCE_MUTANT(table_unchecked))
 		return false;

@@ -103,7 +103,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	/* What is rare is not in line: see quiesce/detail/tagged.h. */
 	if (quiesce_unlikely(!array))
 		return quiesce__hashmap_search(array, hash, key);
-	line = quiesce__bucket_look(array, hash, &header);
+	line = quiesce__bucket_read(array, hash, &header);
 	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
 		return quiesce__hashmap_search(array, hash, key);
 	i = quiesce__map_place(line, key);

@@ -57,11 +57,11 @@ struct hashtable_iter {
  * Context: a read-side section; signal handlers.  Wait-free.  Of several with the same key, any. */
 QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
 {
-	struct quiesce__hashtable_way way;
+	struct quiesce__hashtable_lookup_state lookup;
 
-	if (quiesce_likely(quiesce__hashtable_try(ht, type, key, &way)))
-		return way.object;
-	return quiesce__hashtable_search(way.array, way.hash, type, key);
+	if (quiesce_likely(quiesce__hashtable_try(ht, type, key, &lookup)))
+		return lookup.object;
+	return quiesce__hashtable_search(lookup.array, lookup.hash, type, key);
 }
 
 /** hashtable_lookup_hazptr - the same, and the object is protected by a hazard pointer.
@@ -124,11 +124,11 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	static const struct hashtable_type name##_type __attribute__((unused)) = { name##_hash, name##_key, name##_equal }; \
 	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
 	{                                                                                                                  \
-		struct quiesce__hashtable_way way;                                                                         \
-		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &way)))                                   \
-			return QUIESCE_CAST(T *, way.object);                                                                            \
+		struct quiesce__hashtable_lookup_state lookup;                                                                         \
+		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
+			return QUIESCE_CAST(T *, lookup.object); \
 		COPY; /* so that the key itself may stay in a register */                                                  \
-		return QUIESCE_CAST(T *, quiesce__hashtable_search(way.array, way.hash, &name##_type, COPIED));                          \
+		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
 	{                                                                                                                  \

@@ -147,15 +147,15 @@ public:
 	/* The object, or null; inside a section.  Of several, any. */
 	T *find(const query &key) const noexcept
 	{
-		::quiesce__hashtable_way way;
+		::quiesce__hashtable_lookup_state lookup;
 
-		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &way)))
-			return static_cast<T *>(way.object);
+		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &lookup)))
+			return static_cast<T *>(lookup.object);
 		if constexpr (std::is_trivially_copy_constructible_v<query> && sizeof(query) <= 16) {
 			const query copy = key; // so that the key itself may stay in a register
-			return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &copy));
+			return static_cast<T *>(::quiesce__hashtable_search(lookup.array, lookup.hash, &lookups, &copy));
 		} else {
-			return static_cast<T *>(::quiesce__hashtable_search(way.array, way.hash, &lookups, &key));
+			return static_cast<T *>(::quiesce__hashtable_search(lookup.array, lookup.hash, &lookups, &key));
 		}
 	}
 	bool contains(const query &key) const noexcept
