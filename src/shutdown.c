@@ -13,7 +13,7 @@ static uint64_t nr_queued(const struct quiesce_stats *stats, bool srcu)
 	return stats->callbacks_queued + (srcu ? stats->srcu_callbacks_queued : 0);
 }
 
-static void look(struct quiesce_stats *stats)
+static void count_queued(struct quiesce_stats *stats)
 {
 	quiesce__reclaim_stats(stats);
 	quiesce__srcu_stats(stats);
@@ -31,10 +31,10 @@ static bool all_done(uint64_t deadline, bool srcu)
 {
 	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
 
-	look(&before);
+	count_queued(&before);
 	if (anything_queued(&before, srcu) || !quiesce__hazptr_all_done(deadline))
 		return false;
-	look(&after);
+	count_queued(&after);
 	return !anything_queued(&after, srcu) && nr_queued(&after, srcu) == nr_queued(&before, srcu);
 }
 

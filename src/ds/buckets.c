@@ -279,7 +279,7 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 }
 
 /* Do what is to be done about the array before leaving the section. */
-static void tend(struct quiesce__table *table, const struct quiesce__update *u, int change, uint64_t count)
+static void maintain(struct quiesce__table *table, const struct quiesce__update *u, int change, uint64_t count)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
@@ -292,7 +292,7 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0;
 
 	quiesce__bucket_unlock(u->line, 0);
-	tend(table, u, change, count);
+	maintain(table, u, change, count);
 	rcu_read_unlock();
 }
 

@@ -30,7 +30,7 @@ static void failed(struct quiesce__table *table)
 /* ---- moving ---- */
 
 static void resize_rest(struct rcu_head *head);
-static void settle(struct quiesce__table *table, struct quiesce__buckets *array);
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array);
 
 /* All buckets of @array have moved: its successor takes its place. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
@@ -52,7 +52,7 @@ static void resized(struct quiesce__table *table, struct quiesce__buckets *array
 		quiesce__lock(&array->lock);
 	quiesce__lock(&next->lock);
 	table_switch(table, next);
-	settle(table, next);
+	maintain_size(table, next);
 	quiesce__unlock(&next->lock);
 	if (!locked)
 		quiesce__unlock(&array->lock);
@@ -345,7 +345,7 @@ static bool wants_tidying(const struct quiesce__table *table, const struct quies
 }
 
 /* Look at the whole: is it time for more lines or less? */
-static void settle(struct quiesce__table *table, struct quiesce__buckets *array)
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array)
 {
 	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
@@ -370,7 +370,7 @@ static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *
 	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
 		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a hint. */
 				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
-		settle(table, array);
+		maintain_size(table, array);
 }
 
 void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)

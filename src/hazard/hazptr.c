@@ -241,7 +241,7 @@ static void answer(hazptr_t *slot, uintptr_t old)
 	}
 }
 
-static void attend(hazptr_t *slot, uintptr_t old)
+static void answer_requests(hazptr_t *slot, uintptr_t old)
 {
 	/* Relaxed: a request that comes a little late or goes a little late. */
 	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
@@ -256,7 +256,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
 	uintptr_t old;
 
-	/* Full fences, and nobody waits.  Relaxed: as in attend(). */
+	/* Full fences, and nobody waits.  Relaxed: as in answer_requests(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
 		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
 		(void)quiesce_xchg(HP1, &slot->value, value);
@@ -265,13 +265,13 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	/* Relaxed: the caller's own.  If the old protection is still there its waiter is completed after it has gone. */
 	old = quiesce_load_relaxed(&slot->value);
 	if (!old)
-		attend(slot, 0);
+		answer_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
-	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in attend(). */
+	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in answer_requests(). */
 		answer(slot, old);
 }
 
@@ -281,7 +281,7 @@ void quiesce__hazptr_free_slow(hazptr_t *slot)
 
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
-	attend(slot, old);
+	answer_requests(slot, old);
 }
 
 void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)

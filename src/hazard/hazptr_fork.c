@@ -66,7 +66,7 @@ static void orphan(struct quiesce__retired *r)
 	quiesce__sweep.orphans = r;
 }
 
-static void settle(struct quiesce__retired *r, const struct quiesce_tls_v1 *self)
+static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1 *self)
 {
 	if (r != self->retired)
 		orphan(r);
@@ -99,6 +99,6 @@ void quiesce__retired_fork_child(void)
 		s->shard[i].listed = NULL;
 	s->visits = s->visited = s->orphans = NULL;
 	for (struct quiesce__retired *r = s->rings; r; r = r->next)
-		settle(r, quiesce__self());
+		reinit_queue(r, quiesce__self());
 	s->keeps = s->fresh || s->ready || s->kept || s->came_back || s->visits;
 }

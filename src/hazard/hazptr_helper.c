@@ -30,11 +30,11 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 {
 	uint32_t found;
 
-	/* HP5: pairs with HP5 in rest() */
+	/* HP5: pairs with HP5 in come_again_in() */
 	quiesce_fence_full(HP5);
 	found = quiesce_load_relaxed(&quiesce__sweep.scheduled); /* Relaxed: HP5. */
 	while (found < when)
-		/* HP5: full, pairs with HP5 in rest() */
+		/* HP5: full, pairs with HP5 in come_again_in() */
 		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
 			if (!quiesce__job_start(&sweep_job))
 				/* Relaxed: who comes next tries again; too low does no harm. */
@@ -96,7 +96,7 @@ static bool anything_left(uint64_t ns)
 }
 
 /* I1.  After @ns, for reasons of ours. */
-static uint64_t rest(uint64_t ns)
+static uint64_t come_again_in(uint64_t ns)
 {
 	say(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
 	/* HP5: pairs with HP5 in quiesce__sweep_schedule() */
@@ -118,11 +118,11 @@ static uint64_t sweep(void)
 	again = s->came_back != NULL;
 	quiesce__sweep_end();
 	if (again)
-		return rest(PAUSE_NS);
+		return come_again_in(PAUSE_NS);
 	if (more)
 		return AT_ONCE_NS;
 	now = platform_now_ns();
-	return rest(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
+	return come_again_in(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
 }
 
 static uint64_t sweep_if_free(void)

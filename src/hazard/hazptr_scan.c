@@ -63,7 +63,7 @@ static uint32_t nr_groups(const struct quiesce__hazptr_scan *set)
 	return QUIESCE_MUTANT(hazptr_scan_skips_last_line) && nr ? nr - 1 : nr;
 }
 
-static void look(struct quiesce__hazptr_scan *set)
+static void scan_all(struct quiesce__hazptr_scan *set)
 {
 	memset(set->filter, 0, sizeof set->filter);
 	set->nr = 0;
@@ -94,7 +94,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 	quiesce__slots_ranges(set->range);
 	quiesce__count(hazptr_scans);
-	look(set);
+	scan_all(set);
 }
 
 bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set)
@@ -106,6 +106,6 @@ bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set)
 {
 	if (!quiesce__hazptr_scan_more(set))
 		return false;
-	look(set);
+	scan_all(set);
 	return true;
 }

@@ -285,7 +285,7 @@ static bool finish_scan(void)
 }
 
 /* With the lock, which it lets go of. */
-static bool look(void)
+static bool scan_locked(void)
 {
 	bool first;
 
@@ -312,7 +312,7 @@ void quiesce__shazptr_scan_if_late(uint64_t looks, uint64_t due)
 		return;
 	}
 	quiesce_store_relaxed(&quiesce__shazptr_scan.due, due); /* Relaxed: a hint. */
-	look();
+	scan_locked();
 }
 
 /* ---- by who leads ---- */
@@ -321,7 +321,7 @@ void quiesce__shazptr_scan_if_late(uint64_t looks, uint64_t due)
 bool quiesce__shazptr_scan_once(void)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	return look();
+	return scan_locked();
 }
 
 void quiesce__shazptr_scan_idle(void)
@@ -416,7 +416,7 @@ static bool is_done(const struct quiesce__waiter *me)
 }
 
 /* Sleep until a clear wakes us, or it is time to look again. */
-static void nap(const struct quiesce__waiter *me)
+static void sleep_once(const struct quiesce__waiter *me)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 1);
@@ -431,7 +431,7 @@ static void nap(const struct quiesce__waiter *me)
 
 void quiesce__shazptr_notify(void)
 {
-	/* SH7: full, pairs with SH7 in nap() */
+	/* SH7: full, pairs with SH7 in sleep_once() */
 	if (!quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
 		return;
 	quiesce__count(wakeups);
@@ -442,7 +442,7 @@ void quiesce__shazptr_notify(void)
 void quiesce__shazptr_lead(const struct quiesce__waiter *me)
 {
 	while (!quiesce__shazptr_scan_once() && !is_done(me))
-		nap(me);
+		sleep_once(me);
 }
 
 void quiesce__shazptr_lead_for_a_while(void)

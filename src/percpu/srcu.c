@@ -272,7 +272,7 @@ static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__src
 }
 
 /* One look at the counts; true if the grace period is over. */
-static bool look(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
@@ -300,7 +300,7 @@ static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 
 /* ---- sleeping ---- */
 
-/* The policy only keeps the time: nap() does what it says. */
+/* The policy only keeps the time: sleep_once() does what it says. */
 static void force_yield(bool on)
 {
 	(void)on;
@@ -327,7 +327,7 @@ static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u,
 }
 
 /* Ask, look, sleep; true if the grace period is over. */
-static bool nap(struct wait *w)
+static bool sleep_once(struct wait *w)
 {
 	uint32_t idx = awaited(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns(), ns;
@@ -336,7 +336,7 @@ static bool nap(struct wait *w)
 	quiesce__wait_policy_step(&w->policy, now);
 	ask(w->ssp, idx, w->policy.forced_at ? ASK_WAKE | ASK_YIELD : ASK_WAKE);
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
-	if (look(w->ssp, w->u))
+	if (check_readers(w->ssp, w->u))
 		return true;
 	if (awaited(w->ssp, w->u) != idx)
 		return false;
@@ -345,7 +345,7 @@ static bool nap(struct wait *w)
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
 	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
 	platform_futex_wait(quiesce__waitq_of(w->ssp), number, ns);
-	return look(w->ssp, w->u);
+	return check_readers(w->ssp, w->u);
 }
 
 static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
@@ -353,7 +353,7 @@ static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_updat
 	uint64_t end = 0;
 
 	do {
-		if (look(ssp, u))
+		if (check_readers(ssp, u))
 			return true;
 		if (!end)
 			end = platform_now_ns() + QUIESCE_SPIN_NS;
@@ -373,7 +373,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
 	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
-	while (!nap(&w))
+	while (!sleep_once(&w))
 		;
 	quiesce__wait_policy_end(&w.policy);
 }
@@ -448,7 +448,7 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
-	if (look(ssp, u))
+	if (check_readers(ssp, u))
 		return true;
 	now = platform_now_ns();
 	if (!u->stuck_at)
@@ -469,7 +469,7 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_reader
 		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
-		if (!look(ssp, u) && !(ask_readers && scan_after_asking(ssp, u)))
+		if (!check_readers(ssp, u) && !(ask_readers && scan_after_asking(ssp, u)))
 			break;
 		complete(ssp, u);
 	}

@@ -124,7 +124,7 @@ static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
 }
 
 /* True: it is over.  @turn: who drives does not run. */
-static bool look(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
+static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
 {
 	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: late is as good. */
 
@@ -160,7 +160,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	uint64_t ns = LOOK_MIN_NS;
 
 	begin(u, &a);
-	while (!look(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_LATE_NS)) { /* Relaxed: a guess. */
+	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_LATE_NS)) { /* Relaxed: a guess. */
 		uint64_t now = platform_now_ns();
 
 		if (quiesce__srcu_done(u, needed) || !is_driven(u))
@@ -183,7 +183,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 		return false;
 	if (quiesce__srcu_done(u, u->alone.number))
 		begin(u, &u->alone);
-	if (!look(ssp, &u->alone, true))
+	if (!check_readers(ssp, &u->alone, true))
 		return false;
 	quiesce__srcu_publish(u, u->alone.number);
 	return true;

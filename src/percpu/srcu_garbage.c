@@ -26,8 +26,8 @@
 #else
 #define REPORT_BYTES 65536u
 #endif
-#define NAP_MIN_NS 1000000u
-#define NAP_MAX_NS 8000000u
+#define SLEEP_MIN_NS 1000000u
+#define SLEEP_MAX_NS 8000000u
 #define FAIR_TRY_NS 100000000u
 #define TOO_MUCH_NS 1000000u /* readers yield for so long above the ceiling, and at most half of the time */
 
@@ -151,14 +151,14 @@ static bool all_are_stuck(void)
 }
 
 /* Until a step is over, which may have run some. */
-static void nap(uint64_t deadline, uint64_t now, uint64_t ns)
+static void sleep_until(uint64_t deadline, uint64_t now, uint64_t ns)
 {
 	quiesce__helper_await_step(deadline && deadline - now < ns ? deadline - now : ns);
 }
 
 bool quiesce__srcu_drain_until(uint64_t deadline)
 {
-	uint64_t now = platform_now_ns(), since = now, ns = NAP_MIN_NS, run = nr_run(), before;
+	uint64_t now = platform_now_ns(), since = now, ns = SLEEP_MIN_NS, run = nr_run(), before;
 
 	for (quiesce__helper_wake(); nr_pending(); now = platform_now_ns()) {
 		if (deadline ? now >= deadline : now - since >= FAIR_TRY_NS && all_are_stuck())
@@ -167,12 +167,12 @@ bool quiesce__srcu_drain_until(uint64_t deadline)
 		if (!quiesce__helper_ensure())
 			quiesce__jobs_take_steps();
 		if ((run = nr_run()) == before) {
-			nap(deadline, now, ns);
-			ns = ns < NAP_MAX_NS ? 2 * ns : ns;
+			sleep_until(deadline, now, ns);
+			ns = ns < SLEEP_MAX_NS ? 2 * ns : ns;
 			continue;
 		}
 		since = now;
-		ns = NAP_MIN_NS;
+		ns = SLEEP_MIN_NS;
 	}
 	return true;
 }

@@ -348,7 +348,7 @@ static void carry(struct quiesce__queue *queue)
 }
 
 /* Nothing is left of what was taken: is anything new, or is that all? */
-static void settle(struct quiesce__queue *queue)
+static void relist_or_free(struct quiesce__queue *queue)
 {
 	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked) && !quiesce__queue_list(queue))
 		carry(queue);
@@ -368,7 +368,7 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 		free_for_owner(queue, true);
 	else if (more_ready)
 		linger(queue);
-	settle(queue);
+	relist_or_free(queue);
 }
 
 static void reclaim(bool callbacks, bool all)
@@ -417,7 +417,7 @@ static void visit_lingering(bool all)
 		if (visit(queue, all))
 			linger(queue);
 		else
-			settle(queue);
+			relist_or_free(queue);
 	}
 }
 

@@ -76,7 +76,7 @@ static void free_some(struct quiesce__queue *queue)
 }
 
 /* Now and then. */
-static QUIESCE_COLD void look(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
 	free_some(queue);
@@ -114,7 +114,7 @@ static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *qu
 		list(queue);
 	queue->until_look -= (int64_t)(bytes + LOOK_OBJECT);
 	if (quiesce_unlikely(queue->until_look < 0))
-		look(self, queue);
+		free_and_report(self, queue);
 }
 
 /* ---- without memory ---- */

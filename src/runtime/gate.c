@@ -65,7 +65,7 @@ void quiesce__gate_close(void)
 	/* A callback that waits for a lock of this thread must not hang fork() for ever;
 	 * it then counts as done in the child. */
 	while (!all_paused() && platform_now_ns() < end)
-		/* Relaxed: a nap. */
+		/* Relaxed: a short sleep. */
 		platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_STEP_NS);
 }
 

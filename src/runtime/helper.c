@@ -122,7 +122,7 @@ static bool watch_needed(void)
 	return h->leader && h->leader->callbacks_since && quiesce__jobs_any_waiting();
 }
 
-static void nap(void)
+static void sleep_as_watcher(void)
 {
 	uint32_t watch = h->watch;
 
@@ -147,7 +147,7 @@ static bool watch(struct quiesce__runner *me)
 		} else if (quiesce_load_relaxed(&h->stop) || now >= until) { /* Relaxed: under the lock. */
 			break;
 		}
-		nap();
+		sleep_as_watcher();
 	}
 	h->watcher = NULL;
 	return h->leader == me;

@@ -3,12 +3,12 @@
 #include "lock.h"
 
 #if defined(QUIESCE_SIM)
-#define NAPS 0u
+#define NR_SLEEPS 0u
 #else
-#define NAPS 4u
+#define NR_SLEEPS 4u
 #endif
 #define SPINS 100u    /* a critical section takes no longer, */
-#define NAP_NS 50000u /* unless its thread is preempted: give it the CPU */
+#define SLEEP_NS 50000u /* unless its thread is preempted: give it the CPU */
 
 /* Without inheritance.  Who takes the lock after sleeping leaves the mark, because it cannot know whether others sleep too. */
 static void sleep_for(struct quiesce__lock *lock, uint32_t tid)
@@ -45,12 +45,12 @@ static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
  * waited for long ask for that, and the others try again now and then. */
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 {
-	for (uint32_t i = NAPS; i; i--) {
+	for (uint32_t i = NR_SLEEPS; i; i--) {
 		uint32_t never = 0;
 
 		if (spin_for(lock, tid))
 			return;
-		platform_futex_wait(&never, 0, NAP_NS);
+		platform_futex_wait(&never, 0, SLEEP_NS);
 	}
 	if (platform_lock_pi(&lock->word))
 		sleep_for(lock, tid);
