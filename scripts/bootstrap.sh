@@ -18,6 +18,7 @@ table='
 run  ! cmd:gcc gcc
 run  ! lib:c libc6-dev
 run  ! cmd:make make
+run  ! cmd:patch patch
 run  ! cmd:pkg-config pkg-config
 run  ! cmd:python3 python3
 run  ! cmd:ninja ninja-build

@@ -168,6 +168,9 @@ def main():
         elif not name.startswith(LAYER) or name == "src/platform/count.h":
             s, g, n = scan_file(root, name, bad)
             sites, guards, names = sites + s, guards + g, names | n
+    for path in sorted((root / "tests/guarded").rglob("*.patch")):  # those of headers
+        guards += [(g, str(path.relative_to(root))) for line in path.read_text().split("\n") if line.startswith("+")
+                   for g in GUARD.findall(line)]
     check_partners(sites, names, bad)
     check_declared(root, sites, guards, bad)
     if (root / "tests/mutants.list").is_file():

@@ -26,7 +26,7 @@ def file_problems(root, name):
     for i, line in enumerate(lines, 1):
         if LATER.search(line):
             yield f"{name}:{i}: {LATER.search(line).group()}"
-        if line != line.rstrip():
+        if line != line.rstrip() and not name.endswith(".patch"):
             yield f"{name}:{i}: blanks at the end of the line"
     if name.endswith(csource.SUFFIXES + (".py", ".sh")):
         limit = HEADER if name.endswith((".h", ".hpp")) else FILE

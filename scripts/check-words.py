@@ -15,7 +15,7 @@ RETIRED = {  # a regular expression for the word: what to write
     r"wish(?:es)?": "hint; request", r"pok(?:e|es|ed)": "wake", r"rous(?:e|ed|es)": "wake", r"kicks?": "schedule; wake",
     r"make_fit": "reinitialise", r"unask": "cancel", r"tenants?": "owner", r"beds?": "hashed wait queue", r"lie_down": "prepare to wait",
     r"go_near": "cache the slot", r"slot_elsewhere": "no slot",
-    r"naps?": "sleep", r"doz(?:e|es|ed|ing)": "idle", r"hazards": "protected addresses; hazptr_scan", r"resize_turn": "resize step",
+    r"naps?": "sleep", r"doz(?:e|es|ed|ing)": "idle", r"resize_turn": "resize step",
     r"crowd(?:ed)?": "contended", r"anonymous(?= guard)": "fallback guard", r"rungs?": "stage", r"twins?": "exported wrapper; negative control",
 }
 ALLOWED = ("call_rcu_hurry",)

@@ -50,9 +50,6 @@
 
 #define quiesce_fence_full(label) quiesce__arch_fence_full()
 
-/* A guard condition that a mutant may switch off; see src/platform/mutants.h. */
-#define QUIESCE_MUTANT(name) 0
-
 #endif
 
 /* A data-dependent pause inside a bounded spin. */

@@ -88,7 +88,7 @@ QUIESCE_FAST bool counted_tryget(struct counted *counted)
 	int64_t refs = quiesce_load_relaxed(&counted->refs); /* Relaxed: the exchange decides. */
 
 	do
-		if (quiesce_unlikely(refs <= 0) && !QUIESCE_MUTANT(counted_revived))
+		if (quiesce_unlikely(refs <= 0))
 			return false;
 	/* CP1: full, pairs with CP1 in counted_put() */
 	while (quiesce_unlikely(!quiesce_cmpxchg(CP1, &counted->refs, &refs, (int64_t)((uint64_t)refs + 1))));

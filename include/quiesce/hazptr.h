@@ -183,7 +183,7 @@ QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t o
 	quiesce__hazptr_set(slot, first || !offset ? first + offset : 0);
 	/* SH3: acquire, pairs with the caller */
 	*ret_ptr = quiesce_load_acquire(SH3, where);
-	return quiesce_likely((uintptr_t)*ret_ptr == first) || QUIESCE_MUTANT(hazptr_unchecked);
+	return quiesce_likely((uintptr_t)*ret_ptr == first);
 }
 
 QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset)

@@ -73,7 +73,7 @@ QUIESCE_FAST void quiesce__rcu_read_unlock(void)
 	if (quiesce_likely((uint16_t)word == 1))
 		/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 		quiesce_store_release(RU2, &self->rcu_word, 0);
-	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1) && !QUIESCE_MUTANT(nest_ignored))
+	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1))
 		quiesce_store_relaxed(&self->rcu_word, word - 1); /* Relaxed: nested, still protected. */
 	else
 		quiesce__rcu_unlock_slow();

@@ -207,7 +207,7 @@ QUIESCE_FAST bool quiesce__shazptr_attempt(void **where, struct shazptr_guard *r
 	/* SH3: acquire, pairs with the caller */
 	ret_guard->ptr = quiesce_load_acquire(SH3, where);
 	/* As numbers: the first pointer may be one to an object that is gone. */
-	if (quiesce_likely((uintptr_t)ret_guard->ptr == (uintptr_t)first) || QUIESCE_MUTANT(protect_unchecked))
+	if (quiesce_likely((uintptr_t)ret_guard->ptr == (uintptr_t)first))
 		return true;
 	if (first)
 		quiesce__shazptr_release(ret_guard->slot);

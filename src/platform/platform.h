@@ -12,6 +12,11 @@
 #include <quiesce/atomic.h>
 #include <stdbool.h>
 
+/* Is this mutant of src/platform/mutants.h switched on?  Only in simulator and torture builds, which say so themselves. */
+#ifndef QUIESCE_MUTANT
+#define QUIESCE_MUTANT(name) 0
+#endif
+
 /* ---- fences: light on the reader, heavy on the updater ---- */
 
 /* Register for the expedited membarrier and make sure that the kernel does not

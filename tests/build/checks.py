@@ -63,8 +63,20 @@ def upward_call(tap, objects, compiler):
                 text="src/runtime/lock.c: uses quiesce_synchronize_rcu of src/rcu/")
 
 
+def stale_patch(tap):
+    """A header that has changed where a mutant of it would be."""
+    with tempfile.TemporaryDirectory() as tmp:
+        header = pathlib.Path(tmp) / "include/quiesce/rcu.h"
+        header.parent.mkdir(parents=True)
+        header.write_text((ROOT / "include/quiesce/rcu.h").read_text().replace("QUIESCE_RCU_DEPTH) > 1", "QUIESCE_RCU_DEPTH) > 2"))
+        tap.run("guarded headers: a patch that does not apply is found", [
+            sys.executable, ROOT / "tests/guarded/apply.py", pathlib.Path(tmp) / "guarded.h", header.parent.parent,
+            ROOT / "tests/guarded", "quiesce/rcu.h"], want=1, text="guarded headers: ")
+
+
 def main():
     tap = Tap()
+    stale_patch(tap)
     if len(sys.argv) > 2:
         upward_call(tap, pathlib.Path(sys.argv[1]), sys.argv[2:])
     for check, name, old, new, said in FAULTS:

@@ -27,11 +27,8 @@
 	quiesce_store_release(LI1, (where), (node)) /* LI1: release, pairs with LI1 in quiesce__link_load() */
 
 /* Lead readers past what was removed, or from another head, to @node.  They have been able to reach it before, by another way:
- * that does not order this way, and if its updater did not wait in between, then nothing else does (LI1-unlink.litmus).
- * Relaxed: the planted bug. */
-#define quiesce__link_pass(where, node)                                              \
-	(QUIESCE_MUTANT(unlink_relaxed) ? quiesce_store_relaxed((where), (node)) :   \
-					  quiesce__link_store(where, node))
+ * that does not order this way, and if its updater did not wait in between, then nothing else does (LI1-unlink.litmus). */
+#define quiesce__link_pass(where, node) quiesce__link_store(where, node)
 
 /* The entry whose node is at @node. */
 QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)

@@ -32,7 +32,7 @@ struct hashtable {
 
 QUIESCE_FAST uint64_t quiesce__table_tag(uint64_t hash)
 {
-	return hash >> 56 | (QUIESCE_MUTANT(table_tag_zero) ? 0 : 0x80);
+	return hash >> 56 | 0x80;
 }
 
 /* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
@@ -138,10 +138,10 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(
 		quiesce__hazptr_set(slot, word + offset);
 		/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 		/* HT1: acquire, pairs with HT1 in publish() */
-		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word && !QUIESCE_MUTANT(table_search_unchecked))
+		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word)
 			continue; /* another one is there, or none */
 		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-		if (quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED && !QUIESCE_MUTANT(table_search_unseen)) {
+		if (quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED) {
 			/* A bucket that has moved does not tell whether the object is still in the table. */
 			line = first = quiesce__bucket_find(quiesce__buckets_of(&ht->table), hash, &header);
 			match = quiesce__table_match(header, hash);
@@ -184,10 +184,10 @@ QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, cons
 	quiesce__hazptr_set(slot, word + offset);
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* HT1: acquire, pairs with HT1 in publish() */
-	if (quiesce_unlikely(quiesce_load_consume(HT1, place) != word) && !QUIESCE_MUTANT(table_unchecked))
+	if (quiesce_unlikely(quiesce_load_consume(HT1, place) != word))
 		return false;
 	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-	if (quiesce_unlikely(quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED) && !QUIESCE_MUTANT(table_move_unseen))
+	if (quiesce_unlikely(quiesce_load_acquire(BK1, &line->word[0]) & QUIESCE_BUCKET_MOVED))
 		return false;
 	*ret_object = (void *)word;
 	return quiesce_likely(type->equal((void *)word, key));

@@ -74,7 +74,7 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 
 			/* HM1: acquire, pairs with HM1 in write_key() */
 			again = quiesce_load_acquire(HM1, &line->word[0]);
-			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS) && !QUIESCE_MUTANT(map_search_unchecked)) {
+			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS)) {
 				header = again;
 				continue;
 			}
@@ -115,7 +115,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		uint64_t changed = quiesce_load_acquire(HM1, &line->word[0]) ^ header;
 
-		if (quiesce_likely((changed <= QUIESCE_BUCKET_FLAGS || QUIESCE_MUTANT(map_unchecked)) && value != 0))
+		if (quiesce_likely(changed <= QUIESCE_BUCKET_FLAGS && value != 0))
 			return value;
 	/* HM2: acquire, pairs with HM2 in place() */
 	} else if (quiesce_likely(!quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]))) {

@@ -104,9 +104,7 @@ QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */
 	uintptr_t root = quiesce_load_acquire(ID2, &idr->root);
-	/* Relaxed: the bug of reading the height apart from the node. */
-	uintptr_t again = QUIESCE_MUTANT(idr_two_loads) ? quiesce_load_relaxed(&idr->root) : root;
-	unsigned int shift = (unsigned int)(again % QUIESCE_IDR_WAYS);
+	unsigned int shift = (unsigned int)(root % QUIESCE_IDR_WAYS);
 	void *found = (void *)(root - root % QUIESCE_IDR_WAYS);
 
 	if (quiesce_unlikely(id >> shift >= QUIESCE_IDR_WAYS))

@@ -98,8 +98,6 @@ QUIESCE_FAST void quiesce__hlist_pass(struct hlist_node **where, struct hlist_no
 QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
 {
 	quiesce__hlist_pass(quiesce__hlist_pprev(node), quiesce__link_peek(&node->next));
-	if (QUIESCE_MUTANT(unlink_cuts))
-		quiesce__link_init(&node->next, (struct hlist_node *)QUIESCE_LIST_POISON);
 }
 
 /** hlist_add_head_rcu - add an entry as the first.

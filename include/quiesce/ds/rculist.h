@@ -135,8 +135,6 @@ QUIESCE_FAST void list_del_rcu(struct list_head *entry)
 {
 	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));
 	entry->prev = (struct list_head *)QUIESCE_LIST_POISON;
-	if (QUIESCE_MUTANT(unlink_cuts))
-		quiesce__link_init(&entry->next, (struct list_head *)QUIESCE_LIST_POISON);
 }
 
 /** list_replace_rcu - put @fresh where @old is.  No walk finds both, or neither.
@@ -156,8 +154,7 @@ QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head 
 		return;
 	list->prev = list;
 	quiesce__link_pass(&list->next, list);
-	if (!QUIESCE_MUTANT(splice_no_wait))
-		sync();
+	sync();
 	quiesce__link_init(&last->next, next);
 	next->prev = last;
 	first->prev = prev;

@@ -81,7 +81,7 @@ QUIESCE_FAST unsigned long get_nulls_value(const struct hlist_nulls_node *end) {
  * @pos: the node cursor of hlist_nulls_for_each_entry_rcu(); if it is a node the walk was left, and did not stray. */
 QUIESCE_FAST bool hlist_nulls_strayed(const struct hlist_nulls_node *pos, unsigned long value)
 {
-	return is_a_nulls(pos) && get_nulls_value(pos) != value && !QUIESCE_MUTANT(nulls_unchecked);
+	return is_a_nulls(pos) && get_nulls_value(pos) != value;
 }
 
 /* The back pointer, as in rcuhlist.h. */
@@ -109,10 +109,7 @@ QUIESCE_FAST void quiesce__nulls_add(struct hlist_nulls_node *fresh, struct hlis
 {
 	struct hlist_nulls_node *next = quiesce__link_peek(where);
 
-	if (QUIESCE_MUTANT(nulls_unordered))
-		quiesce__link_init(&fresh->next, next);
-	else
-		quiesce__link_store(&fresh->next, next);
+	quiesce__link_store(&fresh->next, next);
 	quiesce__nulls_back(fresh, where);
 	quiesce__link_store(where, fresh);
 	if (!is_a_nulls(next))
@@ -132,10 +129,7 @@ QUIESCE_FAST void hlist_nulls_add_tail_rcu(struct hlist_nulls_node *fresh, struc
 /** hlist_nulls_add_head_rcu - add an entry as the first; readers may be at it. */
 QUIESCE_FAST void hlist_nulls_add_head_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
 {
-	if (QUIESCE_MUTANT(nulls_at_tail))
-		hlist_nulls_add_tail_rcu(fresh, head);
-	else
-		quiesce__nulls_add(fresh, &head->first);
+	quiesce__nulls_add(fresh, &head->first);
 }
 
 QUIESCE_FAST void quiesce__nulls_unlink(struct hlist_nulls_node *node, struct hlist_nulls_node **back)
@@ -169,7 +163,7 @@ QUIESCE_FAST void hlist_nulls_del_init_rcu(struct hlist_nulls_node *node)
  * and then who looks for something in chain 0 may miss it.) */
 QUIESCE_FAST void hlist_nulls_add_fake(struct hlist_nulls_node *node)
 {
-	quiesce__link_init(&node->next, quiesce__nulls_end(QUIESCE_MUTANT(nulls_fake_zero) ? 0 : QUIESCE_NULLS_NOBODY));
+	quiesce__link_init(&node->next, quiesce__nulls_end(QUIESCE_NULLS_NOBODY));
 	quiesce__nulls_back(node, &node->next);
 }
 
