@@ -156,6 +156,7 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 	else
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slot->value, value);
+	/* Either the scan after the heavy fence sees the slot, or this thread's next load sees what was unlinked before that fence. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(HP1);

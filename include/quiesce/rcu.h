@@ -60,6 +60,8 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 		quiesce_store_relaxed(&self->rcu_word, word + 1); /* Relaxed: nested, already protected. */
 	else
 		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
+	/* If the section misses what an updater unlinked before its heavy fence, the updater sees this word, and waits; if the updater
+	 * misses the word, the section sees what was unlinked. */
 	/* RU1: pairs with RU1 in gp_advance() */
 	quiesce_fence_light(RU1);
 }

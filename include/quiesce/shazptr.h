@@ -92,6 +92,8 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}
+	/* If the caller's next load misses what was unlinked before the heavy fence, the scan after it sees the slot; if the scan
+	 * misses the slot, the load sees what was unlinked. */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(SH1);
 	return slot;

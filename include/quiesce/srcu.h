@@ -130,6 +130,8 @@ QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
 	/* PC1: acquire, pairs with PC1 in open_domain() */
 	if (quiesce_unlikely(!quiesce_count_acquire_at(PC1, &ssp->enter, idx)))
 		return quiesce__srcu_lock_slow(QUIESCE_LAYOUT, ssp, idx);
+	/* If the section misses what was unlinked before the heavy fence, the sum after it has this count; if the sum misses the
+	 * count, the section sees what was unlinked. */
 	/* SR1: pairs with SR1 in begin() */
 	quiesce_fence_light(SR1);
 	return (int)idx;

@@ -268,6 +268,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 		answer_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
+	/* As in quiesce__hazptr_set(): the scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
@@ -291,6 +292,7 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
 	}
+	/* One for all: the scan sees all of the slots, or the loads below see what was unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);

@@ -329,6 +329,7 @@ static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r
 {
 	r->bytes += bytes;
 	push(r, item);
+	/* If this misses the limit 0, whoever set it sees what was pushed, and takes it; if they miss that, this sees the limit. */
 	/* HP4: pairs with HP4 in quiesce__hazptr_scan_begin() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */

@@ -84,6 +84,8 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
 	set->room = (set->mask + 1) / 2;
 	set->in = set->group = set->slot = 0;
+	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call, and gives the slot up; if
+	 * the reader misses that, the slot is seen. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
 	/* SH8: pairs with SH8 in claim_fallback() */

@@ -292,6 +292,8 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	quiesce__count(shazptr_waits);
 	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
 	if (!skip) {
+		/* If held_now() misses a guard, its reader sees that the object was unlinked; if the reader misses that,
+		 * the guard is seen. */
 		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 		/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
 		/* SH8: pairs with SH8 in claim_fallback() */

@@ -194,6 +194,8 @@ static void fence_for_queue(void)
 		return;
 	number = ++quiesce__shazptr_scan.fences; /* who comes from now on has this number, and may be too late */
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
+	/* For all who came before: if the scan misses a guard, its reader sees what they had unlinked; if the reader misses that,
+	 * the scan sees the guard. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	quiesce_fence_heavy(SH1);
 	quiesce__lock(&quiesce__shazptr_scan.lock);

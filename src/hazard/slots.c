@@ -375,6 +375,7 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
+	/* The scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(SH1);
 	return guard;

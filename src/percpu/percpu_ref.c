@@ -221,6 +221,7 @@ static void fence_atomic(void)
 	if (QUIESCE_MUTANT(ref_no_restart))
 		quiesce__membarrier();
 	else
+		/* A sequence that missed the closed word has counted before the sum; one that has not begins anew, and finds it closed. */
 		/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and
 		 * percpu_ref_tryget_live() */
 		quiesce_fence_restart(PR1);

@@ -47,9 +47,11 @@ static void fence_wait(void *domain)
 	(void)domain;
 	/* Those of percpu_rwsem.h look, in a sequence, whether the lock is open, and count. */
 	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
+		/* A sequence that missed the closed word has counted before the writer sums; one that has not counted begins anew. */
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_restart(PW1);
 	else
+		/* A reader that missed the closed word has its count seen by the writer; one whose count is missed sees the word. */
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_heavy_shared(PW1);
 }

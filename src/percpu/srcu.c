@@ -253,6 +253,8 @@ static void begin(struct quiesce__srcu_update *u)
 		return;
 	/* Relaxed: readers try again to allocate, now and then. */
 	quiesce_store_relaxed(&u->no_memory, 0);
+	/* If the sum misses a reader's count, the reader sees what was unlinked before; if the reader misses that, the sum has
+	 * the count. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
 	quiesce_fence_heavy_shared(SR1);
@@ -527,6 +529,7 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 	const char *why;
 	uint64_t nr;
 
+	/* As for a wait: a section that this misses began after the call, which is a misuse that nobody can see. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	quiesce_fence_heavy_shared(SR1);
 	why = why_in_use(ssp, u, &nr);

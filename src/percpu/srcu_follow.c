@@ -118,6 +118,7 @@ static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
 	a->seen = 0;
 	quiesce_store_relaxed(&u->begun, a->number); /* Relaxed: the fence follows. */
 	quiesce__unlock(&u->lock);
+	/* As in begin(): the sum has the reader's count, or the reader sees what was unlinked. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
 	quiesce_fence_heavy_shared(SR1);

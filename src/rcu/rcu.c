@@ -113,6 +113,7 @@ static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 /* The outermost lock of a registered thread. */
 static void counted_lock(struct quiesce_tls_v1 *self)
 {
+	/* As in rcu_read_lock(): the updater sees the word, or the section sees what was unlinked. */
 	/* Relaxed: an old number only makes an updater wait for us in vain. */
 	uint64_t now = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
 

@@ -152,6 +152,8 @@ static uint64_t gp_advance(void)
 
 	if (QUIESCE_MUTANT(gp_advance_before_fence))
 		publish(number);
+	/* If the scan misses a reader's word, the reader's section sees what was unlinked before this fence; if the section misses
+	 * that, its word is seen, with an older number, and waited for. */
 	/* RU1: pairs with RU1 in rcu_read_lock() */
 	/* RU6: pairs with RU6 in quiesce__rcu_cookie() */
 	quiesce_fence_heavy(RU1);

@@ -108,6 +108,7 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue)
 
 static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, size_t bytes)
 {
+	/* If this misses that the pass has unlisted the queue, the pass sees what was pushed; if the pass misses that, this lists. */
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
 	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)) /* Relaxed: CB3. */
