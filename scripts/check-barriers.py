@@ -38,7 +38,7 @@ PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with
                   r"((?:\w+\(\)(?:, | and )?)+))")
 GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
 # The layer itself: it defines the operations and has no sites of its own.
-LAYER = ("include/quiesce/atomic.h", "include/quiesce/detail/percpu.h", "src/platform/", "src/runtime/fence.h")
+LAYER = ("include/quiesce/atomic.h", "include/quiesce/arch/", "src/platform/", "src/runtime/fence.h")
 
 
 class Site:

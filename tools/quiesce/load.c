@@ -6,7 +6,7 @@
 
 #include "alive.h"
 #include "hogs.h"
-#include "rcuscale.h"
+#include "scale/rcuscale.h"
 #include "team.h"
 
 #define OTHERS 1024u /* objects that nobody waits for; a power of two */

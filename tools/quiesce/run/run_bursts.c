@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "run.h"
-#include "rwscale.h"
+#include "scale/rwscale.h"
 #include "sheet.h"
 
 #define READERS 2

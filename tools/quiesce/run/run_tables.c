@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "hashscale.h"
-#include "retirescale.h"
+#include "hash/hashscale.h"
+#include "scale/retirescale.h"
 #include "run.h"
 #include "sheet.h"
 

@@ -2,9 +2,9 @@
 /* run.c - the headline: everything side by side, in two minutes. */
 #include <string.h>
 
-#include "hashscale.h"
+#include "hash/hashscale.h"
 #include "run.h"
-#include "rwscale.h"
+#include "scale/rwscale.h"
 #include "team.h"
 
 #define ROUNDS 2
