@@ -19,12 +19,14 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "scripts"))
 sys.dont_write_bytecode = True
 import csource  # noqa: E402
+import gen_a64  # noqa: E402
 
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
@@ -152,7 +154,11 @@ def check_ledger(labels):
 
 
 def main():
-    files = sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")))
+    with tempfile.TemporaryDirectory() as tmp:
+        return check_all(sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")) + gen_a64.write(tmp)))
+
+
+def check_all(files):
     mutants = read(os.path.join(TOP, "src", "platform", "mutants.h"))
     labels = re.findall(r"X\(([A-Z]{2}\d+)\)", mutants)
     bad = 0

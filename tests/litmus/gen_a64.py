@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the AArch64 litmus files A64-*.litmus; --check: are they current?
+"""Write the AArch64 litmus files A64-*.litmus into DIR.  run.py and check_ties.py take them from here, each time anew.
 
 Here the membarrier is spelled out as what the kernel does: an interrupt to the
 reader's CPU (ipi), a full barrier there, an answer (ack), and full barriers at
@@ -13,7 +13,6 @@ form is Never at every place; a wrong one is shown by a single Sometimes."""
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 INTERRUPT = ["LDR W9,[X13]", "DMB SY", "MOV W8,#1", "STR W8,[X14]"]
 HEAVY = ["DMB SY", "MOV W8,#1", "STR W8,[X13]", "LDR W9,[X14]", "DMB SY"]
 UNLINK = ["MOV W1,#2", "STR W1,[X12]"]
@@ -186,22 +185,22 @@ def files():
             yield render(family, place)
 
 
+def write(directory):
+    """All of them, in @directory; their paths."""
+    paths = []
+    for name, text in files():
+        paths.append(os.path.join(directory, name))
+        with open(paths[-1], "w") as f:
+            f.write(text)
+    return paths
+
+
 def main():
-    check = sys.argv[1:] == ["--check"]
-    want = dict(files())
-    have = {f for f in os.listdir(HERE) if f.startswith("A64-")}
-    bad = sorted(have - set(want))
-    for name, text in want.items():
-        path = os.path.join(HERE, name)
-        if not check:
-            with open(path, "w") as f:
-                f.write(text)
-        elif name not in have or open(path).read() != text:
-            bad.append(name)
-    if bad:
-        print("gen_a64.py: not current: " + " ".join(bad))
-    return 1 if check and bad else 0
+    if len(sys.argv) != 2:
+        sys.exit("gen_a64.py DIR: write the files there")
+    os.makedirs(sys.argv[1], exist_ok=True)
+    print("%d files in %s" % (len(write(sys.argv[1])), sys.argv[1]))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

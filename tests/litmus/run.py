@@ -26,6 +26,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import gen_a64  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.join(HERE, "herd")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "quiesce-verify-tools")
@@ -162,8 +165,11 @@ def main():
     ap.add_argument("-v", "--verbose", action="store_true")
     args = ap.parse_args()
 
-    files = args.files or sorted(os.path.join(HERE, f) for f in os.listdir(HERE) if f.endswith(".litmus"))
-    cases = [c for f in files for c in cases_of(f)[:2 if args.quick else None]]
+    with tempfile.TemporaryDirectory() as tmp:
+        generated = {os.path.basename(f): f for f in gen_a64.write(tmp)}
+        files = args.files or sorted([os.path.join(HERE, f) for f in os.listdir(HERE) if f.endswith(".litmus")] + list(generated.values()))
+        files = [f if os.path.exists(f) else generated.get(os.path.basename(f), f) for f in files]
+        cases = [c for f in files for c in cases_of(f)[:2 if args.quick else None]]
     if args.list_mutants:
         for c in cases:
             if c.mutant and c.want == "Sometimes":
