@@ -1,344 +1,324 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.c - waiting until no older guard protects an address.
+/* shazptr.c - guards: where a thread claims slots, claims where the first choice is taken, and clears while somebody waits.
  *
- *   reader                              updater
- *   slot = address   (light fence)      unlink                            (the caller)
- *   find the object again               heavy fence                  SH1
- *   ... use it ...                      look at every slot in use    SH2
- *   slot = 0         (release)          nobody has the address: return; else join the queue
+ *   fences  kind      first choice                                        by
+ *   light   any       the line of one of the first threads                load and store
+ *           mm_cid    a slot in the block of the concurrency id           restartable sequence
+ *           cpu_id    a slot in the block of the CPU                      the same
+ *           thread    an own line                                         load and store
+ *   full    the ids   a slot in the block of the id                       compare-and-exchange
+ *           thread    an own line                                         compare-and-exchange
+ *   then: another slot there; an own line; a shared slot, by compare-and-exchange; a fallback guard
  *
- * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
- *     found the object unlinked.  So each slot needs to be seen without an older guard once.
- * I5. One leads, looks again and again, and may ask readers to yield; leading passes on under the lock.
- * I8. Waiters are completed under the lock, and who is completed sleeps no longer than it takes to find a leader late: so nobody
- *     depends on one that does not run, whether it is about to look, to wake or to pass on.
- * I2 to I4, I6 and I7, of the looks, are in shazptr_scan.c.
+ * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
+ * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
+ * those that share a CPU have different places.  A look takes as many slots as guards were
+ * ever held at one time, not as there are threads.
  *
- * SH1  slot set, then the object found     | unlinked, then slots read
- * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  the wait is over, completed under the lock | the waiter returns
+ * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
+ *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
+ *     and its signal handlers, which clear before they return.
+ * Waits are in shazptr_wait.c; I1 and I3 to I5, of slots, in slots.c.
+ *
+ * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
+ * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
+ * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
+#include "hazptr.h"
+#include "rcu/rcu.h"
 #include "shazptr.h"
-#include "runtime/late.h"
-#include "runtime/thread.h"
 
-#define STOP_STEP_NS 1000000u
-#define LOOK_MAX_NS 8000000u
-#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who leads is late */
+#if defined(QUIESCE_SIM)
+#define ID_SLOTS 2u
+#else
+#define ID_SLOTS (QUIESCE_ID_WORDS - 1)
+#endif
+#define NO_ID UINT64_MAX
+#define CHANGING (UINT64_MAX - 1) /* no id either */
+#define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
 
-/* ---- the self-scan ---- */
+/* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
+static uintptr_t fallback_words[4];
+static uintptr_t *fallback_now = fallback_words;
 
-static bool blocks(uintptr_t value, uintptr_t address)
+/* ---- where a thread claims ---- */
+
+static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 {
-	if (quiesce__same_address(value, 0))
-		return false;
-	return quiesce__same_address(value, address) || quiesce__same_address(value, (uintptr_t)SHAZPTR_WILDCARD) ||
-	       quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD);
+	if (self->shazptr_own)
+		return self->shazptr_own;
+	/* With full fences, and no ids, it is there. */
+	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_cached.slot != &quiesce__no_slot)
+		return self->shazptr_cached.slot;
+	return NULL;
 }
 
-static bool group_blocks(const uintptr_t *group, uint32_t words, uintptr_t address)
+/* From now on @self claims in @slot while it has @id.  A handler may come at any time: it must not find
+ * the slot of one id with another, and what it changes itself must not be mixed with this. */
+static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
 {
-	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++)
-		if (quiesce_unlikely(blocks(quiesce__slot_read(group + k), address)))
-			return true;
-	return false;
+	/* Relaxed: the thread's own. */
+	if (!QUIESCE_MUTANT(near_torn))
+		quiesce_store_relaxed(&self->shazptr_cached.id, CHANGING);
+	/* SH1: pairs with SH1 in cache_slot() */
+	quiesce_fence_light(SH1);
+	quiesce_store_relaxed(&self->shazptr_cached.slot, slot); /* Relaxed: as above. */
+	/* SH1: pairs with SH1 in cache_slot() */
+	quiesce_fence_light(SH1);
+	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
 }
 
-static bool held_now(uintptr_t address)
+/* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
+static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 {
-	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	struct platform_sigmask mask;
+	uintptr_t *line = NULL;
 
-	quiesce__slots_ranges(range);
-	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
-		for (uint32_t n = 0; n < range[i].nr; n++)
-			if (group_blocks(range[i].first + n * 2 * range[i].words, range[i].words, address))
-				return true;
-	return quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
-}
-
-/* ---- the thread ---- */
-
-bool quiesce__shazptr_thread_running(void)
-{
-	return quiesce_load_relaxed(&quiesce__shazptr_scan.running) != 0; /* Relaxed: a hint. */
-}
-
-/* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers yielding? */
-static bool anything_to_lead(void)
-{
-	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.list || quiesce__shazptr_scan.policy.forced_at;
-}
-
-/* Is anybody left waiting?  If not, the caller leads no more. */
-static bool go_on(void)
-{
-	bool left;
-
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	left = quiesce__shazptr_scan.list || quiesce__shazptr_scan.queue;
-	if (!left)
-		quiesce__shazptr_scan_idle();
-	quiesce__shazptr_scan.leading = left;
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	return left;
-}
-
-/* Lead, or sleep until there is something to lead. */
-static void thread_step(void)
-{
-	bool work;
-
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	work = !quiesce__shazptr_scan.leading && anything_to_lead();
-	quiesce__shazptr_scan.leading |= work;
-	quiesce_store_relaxed(&quiesce__shazptr_scan.idle, !work); /* Relaxed: under the lock. */
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	if (!work) {
-		platform_futex_wait(&quiesce__shazptr_scan.idle, 1, PLATFORM_FOREVER);
+	if (!self->reader)
 		return;
-	}
-	do
-		quiesce__shazptr_lead(NULL);
-	while (go_on());
+	platform_signals_block(&mask);
+	/* A handler may have been first, just before the signals were blocked. */
+	if (!own_line(self))
+		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), limit);
+	if (line)
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
+	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
+	if (line && quiesce_load_relaxed(&quiesce__light))
+		quiesce_store_relaxed(&self->shazptr_own, line);
+	else if (line)
+		cache_slot(self, line, NO_ID);
+	platform_signals_restore(&mask);
 }
 
-/* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
-static void wake_thread(void)
+void quiesce__shazptr_thread_end(struct quiesce_tls_v1 *self)
 {
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	if (quiesce_load_relaxed(&quiesce__shazptr_scan.idle)) { /* Relaxed: under the lock. */
-		quiesce_store_relaxed(&quiesce__shazptr_scan.idle, 0); /* Relaxed: as above. */
-		platform_futex_wake(&quiesce__shazptr_scan.idle, 1);
-	}
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
+	uintptr_t *line = own_line(self);
+
+	/* Relaxed: the thread's own. */
+	quiesce_store_relaxed(&self->shazptr_own, NULL);
+	cache_slot(self, &quiesce__no_slot, NO_ID);
+	self->shazptr_hint = NULL;
+	if (line)
+		quiesce__leave_line(&quiesce__slots.lines, line);
 }
 
-static bool have_thread(void);
-
-/* Is anybody left waiting whom nobody leads?  Then the caller does. */
-static bool lead_who_is_left(void)
+/* The first claim of a thread decides where it claims from now on. */
+static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layout)
 {
-	bool lead;
+	bool ids;
 
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	lead = !quiesce__shazptr_scan.leading && anything_to_lead();
-	quiesce__shazptr_scan.leading |= lead;
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	return lead;
+	quiesce__reader_ensure(self, layout);
+	ids = quiesce_shazptr_v1.nr_ids != 0;
+	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
+	if (!ids || quiesce_load_relaxed(&quiesce__light))
+		assign_group(self, ids ? QUIESCE_FIRST_THREADS : UINT32_MAX);
 }
 
-/* Leave it to the thread, or if there is none to another waiter. */
-static void pass_on(void)
+/* ---- claims, the slow way ---- */
+
+/* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
+static bool open_slot(uint64_t id, uint32_t k)
 {
-	struct quiesce__shazptr_completed completed = { .nr = 0 };
-	struct quiesce__waiter *next = NULL;
-	bool thread = have_thread();
+	uintptr_t *block = quiesce__block_of_id(id);
 
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	if (!thread)
-		next = quiesce__shazptr_scan.list ? quiesce__shazptr_scan.list : quiesce__shazptr_scan.queue;
-	quiesce__shazptr_scan.leading = next != NULL;
-	if (next)
-		quiesce__shazptr_complete(next, QUIESCE_LEADS, &completed);
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	if (next)
-		quiesce__shazptr_wake(&completed);
-	else
-		wake_thread();
-}
-
-/* Stop leading.  The thread may end just when it is trusted: it looks, under the lock, after it
- * has said so, and so do we. */
-static void stop_leading(void)
-{
-	bool leads = true;
-
-	while (leads && go_on()) {
-		pass_on();
-		leads = !quiesce__shazptr_thread_running() && lead_who_is_left();
-	}
-}
-
-static void thread_main(void *unused)
-{
-	(void)unused;
-	while (!quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) /* Relaxed: woken after it was set. */
-		thread_step();
-	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the look. */
-	/* Somebody may have begun to wait, trusting in this thread. */
-	if (lead_who_is_left())
-		stop_leading();
-	platform_futex_wake(&quiesce__shazptr_scan.running, INT32_MAX);
-}
-
-/* Is there a thread?  Try to start it. */
-static bool have_thread(void)
-{
-	uint32_t none = 0;
-
-	if (quiesce_likely(quiesce__shazptr_thread_running()))
-		return true;
-	if (!quiesce__thread_may_start(QUIESCE_THREAD_SCAN))
-		return false;
-	/* SH5: full, pairs with SH5 in have_thread() */
-	if (!quiesce_cmpxchg(SH5, &quiesce__shazptr_scan.running, &none, 1))
-		return true;
-	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 0); /* Relaxed: before the thread begins. */
-	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main))
-		return true;
-	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
-	return false;
-}
-
-/* ---- callers ---- */
-
-/* Who leads has not looked when it should have: look in its place.  True: nobody leads any more, so the caller does. */
-static bool scan_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
-{
-	quiesce__shazptr_scan_if_late(looks, now + ns);
-	if (quiesce__wait_policy_stalled(stalls, now))
-		quiesce__shazptr_report_stall(now);
-	return lead_who_is_left();
-}
-
-/* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */
-static uint32_t wait_for_completion(struct quiesce__waiter *me)
-{
-	struct quiesce__wait_policy stalls = { .start = me->start };
-	struct quiesce__late late = { .since = 0 };
-	uint64_t ns = QUIESCE_LATE_NS;
-	uint32_t state = QUIESCE_WAITS;
-
-	/* SH5: full, pairs with SH5 in quiesce__shazptr_complete() */
-	quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS_ASLEEP);
-	for (;;) {
-		uint64_t now, at;
-
-		/* SH5: acquire, pairs with SH5 in quiesce__shazptr_complete() */
-		state = quiesce_load_acquire(SH5, &me->state);
-		if (state == QUIESCE_COMPLETED)
-			return state;
-		/* SH5: full, pairs with SH5 in quiesce__shazptr_complete() */
-		if (state == QUIESCE_LEADS && quiesce_cmpxchg(SH5, &me->state, &state, QUIESCE_WAITS))
-			return QUIESCE_LEADS;
-		now = platform_now_ns();
-		/* Relaxed: a guess. */
-		at = quiesce__late_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
-				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
-		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
-			ns = ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;
-			if (scan_instead(late.progress, now, ns, &stalls))
-				return QUIESCE_LEADS;
-			continue;
-		}
-		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, at > now + ns ? at - now : ns);
-		ns = ns < FOLLOW_MAX_NS ? 2 * ns : ns;
-	}
-}
-
-/* Queue @me; true if the caller leads now. */
-static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
-{
-	bool leads;
-
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	me->fences = quiesce__shazptr_scan.fences;
-	me->next = quiesce__shazptr_scan.queue;
-	quiesce__shazptr_scan.queue = me;
-	leads = may_lead && !quiesce__shazptr_scan.leading;
-	quiesce__shazptr_scan.leading |= leads;
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	return leads;
-}
-
-/* A short wait is over before a thread could be woken: look some times first, if nobody leads. */
-static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
-{
-	if (enter_queue(me, !thread_only || !have_thread())) {
-		quiesce__shazptr_lead_for_a_while();
-		stop_leading();
-	} else {
-		wake_thread();
-		quiesce__shazptr_notify(); /* who leads may be asleep */
-		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
-			stop_leading();
-	}
-	while (wait_for_completion(me) == QUIESCE_LEADS) {
-		quiesce__shazptr_lead(me);
-		stop_leading();
-	}
-}
-
-static bool wait_is_misuse(uintptr_t address, const void *caller)
-{
-	if (!quiesce__shazptr_held_by_me(address))
-		return false;
-	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-			"synchronize_shazptr(%p) at %p by a thread that holds a guard of it would wait for itself",
-			(void *)address, caller);
+	/* Then the block is counted, too. */
+	if (k < quiesce__slots_used(block, QUIESCE_ID_WORDS))
+		return !quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
+	if (!QUIESCE_MUTANT(slots_line_uncounted))
+		quiesce__raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
+	quiesce__raise_used(block, QUIESCE_ID_WORDS, k);
 	return true;
 }
 
-void quiesce_synchronize_shazptr(const void *ptr)
+static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 {
-	struct quiesce__waiter me = { .address = (uintptr_t)ptr, .state = QUIESCE_WAITS };
-	bool skip;
-
-	if (!ptr)
-		return;
-	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
-	quiesce__count(shazptr_waits);
-	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
-	if (!skip) {
-		/* If held_now() misses a guard, its reader sees that the object was unlinked; if the reader misses that,
-		 * the guard is seen. */
-		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
-		/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
-		/* SH8: pairs with SH8 in claim_fallback() */
-		quiesce_fence_heavy_shared(SH1);
-		if (quiesce_likely(!held_now(me.address)))
-			return;
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		quiesce__raise_used(own, QUIESCE_LINE_WORDS, k);
+		if (quiesce_load_relaxed(&quiesce__light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
+							  : quiesce__claim_cas(own + k, value) != NULL)
+			return own + k;
 	}
-	if (wait_is_misuse(me.address, __builtin_return_address(0)))
-		return;
-	quiesce__count(shazptr_blocked);
-	me.fenced = !skip;
-	me.start = platform_now_ns();
-	wait_in_queue(&me, skip);
+	return NULL;
 }
 
-void quiesce__shazptr_stop_thread(uint64_t deadline)
+/* In the block of @id: where this thread was in another one, else the first that is free. */
+static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
-	uint32_t running;
+	uint32_t k = 0;
 
-	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
-	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running)) && /* Relaxed: the thread is done with everything else. */
-	       quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) { /* Relaxed: else somebody has started another. */
-		if (deadline && platform_now_ns() >= deadline)
-			return; /* it will end when nobody waits */
-		wake_thread();
-		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_STEP_NS);
+	if (self->shazptr_cached.slot != &quiesce__no_slot)
+		k = (uint32_t)((size_t)(self->shazptr_cached.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
+	if (open_slot(id, k))
+		return k;
+	for (k = 0; k < ID_SLOTS; k++)
+		if (open_slot(id, k))
+			break;
+	return k;
+}
+
+/* A slot in the block of this thread's id; from now on it claims there. */
+static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
+{
+	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
+		uint64_t id = (uint64_t)quiesce__claim_id();
+		struct quiesce__cached_slot cached;
+		uint32_t k;
+
+		if (id >= quiesce_shazptr_v1.nr_ids)
+			return NULL;
+		k = find_place(self, id);
+		if (k == ID_SLOTS)
+			return NULL;
+		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };
+		if (!quiesce__shazptr_claim_cached(&cached, value))
+			continue; /* moved, or a handler was quicker */
+		/* Relaxed: the thread's own.  In a handler that interrupted cache_slot(): leave it alone. */
+		if (quiesce_load_relaxed(&self->shazptr_cached.id) != CHANGING)
+			cache_slot(self, cached.slot, id);
+		return cached.slot;
 	}
+	return NULL;
+}
+
+static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, k);
+		if (quiesce__claim_cas(line + k, value))
+			return line + k;
+	}
+	return NULL;
+}
+
+/* In a line that is everybody's: the first with a free slot, else a new one. */
+static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
+{
+	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL, *line;
+
+	if (slot)
+		return slot;
+	/* Relaxed: a line that comes meanwhile is not needed. */
+	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.lines.nr); i < nr && !slot; i++) {
+		line = quiesce__line(&quiesce__slots.lines, i);
+		if (quiesce_load_relaxed(quiesce__line_owner(line)) == QUIESCE_OWNER_ALL) /* Relaxed: it stays everybody's. */
+			slot = claim_in_line_of_all(line, value);
+	}
+	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_OWNER_ALL, UINT32_MAX)))
+		slot = claim_in_line_of_all(line, value);
+	if (slot)
+		self->shazptr_hint = slot;
+	return slot;
+}
+
+static uint64_t fallback_one(uint32_t index)
+{
+	return 1ull << (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS);
+}
+
+/* No slot can be had: a guard that blocks everybody. */
+static QUIESCE_COLD uintptr_t *claim_fallback(void)
+{
+	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
+
+	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, fallback_one(index));
+	quiesce__count(fallback_guards);
+	return &fallback_now[index];
+}
+
+static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
+{
+	if (quiesce_unlikely(self->shazptr_cached.slot == &quiesce__no_slot) && !own_line(self))
+		assign_first(self, layout);
+}
+
+static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
+{
+	uintptr_t *slot = claim_shared(self, value);
+
+	return slot ? slot : claim_fallback();
+}
+
+uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *own, *slot = NULL;
+
+	if (quiesce_unlikely(!value))
+		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
+	assign_if_new(self, layout);
+	if (!own_line(self)) {
+		slot = claim_in_id(self, value);
+		if (slot)
+			return slot;
+		quiesce__count(overflows);
+		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
+			assign_group(self, UINT32_MAX);
+	}
+	own = own_line(self); /* once: a handler may fork, and then the child has none */
+	if (own)
+		slot = claim_in_own(own, value);
+	return slot ? slot : claim_anywhere(self, value);
+}
+
+struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
+{
+	struct shazptr_guard guard = { &quiesce__no_slot, (void *)(uintptr_t)ptr };
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	if (!ptr)
+		return guard;
+	assign_if_new(self, QUIESCE_LAYOUT);
+	guard.slot = claim_in_id(self, (uintptr_t)ptr);
+	if (!guard.slot)
+		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
+	/* The scan sees the slot, or the caller's next load sees what was unlinked. */
+	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
+	quiesce_fence_mode(SH1);
+	return guard;
+}
+
+/* ---- clears while somebody waits ---- */
+
+/* One that is not counted was another process's, two forks ago. */
+static QUIESCE_COLD void clear_fallback(uint32_t index)
+{
+	if (quiesce__slots_fallback(index))
+		/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -fallback_one(index));
+	quiesce__shazptr_notify();
+}
+
+void quiesce__shazptr_clear_slow(uintptr_t *slot)
+{
+	uintptr_t value;
+
+	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
+		clear_fallback(slot == &fallback_now[1]);
+		return;
+	}
+	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
+	value = quiesce_load_relaxed(slot);
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
+	quiesce_store_release(SH2, slot, (uintptr_t)0);
+	if (value & QUIESCE_SLOT_TAG)
+		quiesce__shazptr_notify();
+	/* Relaxed: a request that comes a little late or goes a little late. */
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_YIELD)
+		quiesce__yield(&quiesce__slots_yield);
 }
 
 /* ---- fork ---- */
 
-void quiesce__shazptr_fork_prepare(void)
+/* Guards of the parent's are cleared where they were; the child's are new. */
+void quiesce__shazptr_claims_fork_child(void)
 {
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-}
+	struct quiesce_tls_v1 *self = quiesce__self();
 
-void quiesce__shazptr_fork_parent(void)
-{
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-}
-
-/* The waiters and the thread are the parent's. */
-void quiesce__shazptr_fork_child(void)
-{
-	uint64_t epoch = quiesce__shazptr_scan.epoch;
-
-	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .epoch = epoch };
+	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
+	self->shazptr_hint = NULL;
+	self->shazptr_own = NULL;
+	cache_slot(self, &quiesce__no_slot, NO_ID);
 }

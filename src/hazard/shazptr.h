@@ -82,6 +82,11 @@ void quiesce__shazptr_report_stall(uint64_t now);
 void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__shazptr_completed *completed);
 void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed);
 
+/* shazptr.c: the calling thread exits: it claims in no line of its own any more. */
+void quiesce__shazptr_thread_end(struct quiesce_tls_v1 *self);
+/* In the child, which has new slots: its thread claims anew. */
+void quiesce__shazptr_claims_fork_child(void);
+
 /* A slot with a tag, or a fallback guard, has been cleared. */
 void quiesce__shazptr_notify(void);
 bool quiesce__shazptr_thread_running(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_scan.c - looking at the slots for everybody who waits; by whoever leads (shazptr.c), as a rule.
+/* shazptr_scan.c - looking at the slots for everybody who waits; by whoever leads (shazptr_wait.c), as a rule.
  *
  *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
  *   look again: a slot without the tag has been cleared since

@@ -1,39 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.c - the array of hazard slots, and claims where the first choice is taken.
+/* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
  *   array:    | blocks of ids: concurrency ids or CPUs | lines, of threads or shared, ... up to nr_lines, reserved |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
- *   fences  kind      first choice                                        by
- *   light   any       the line of one of the first threads                load and store
- *           mm_cid    a slot in the block of the concurrency id           restartable sequence
- *           cpu_id    a slot in the block of the CPU                      the same
- *           thread    an own line                                         load and store
- *   full    the ids   a slot in the block of the id                       compare-and-exchange
- *           thread    an own line                                         compare-and-exchange
- *   then: another slot there; an own line; a shared slot, by compare-and-exchange; a fallback guard
- *
- * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
- * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
- * those that share a CPU have different places.  A look takes as many slots as guards were
- * ever held at one time, not as there are threads.
- *
  * I1. A slot is written by who claimed it and by the one who clears it; the scan may add a tag to
  *     an address, by compare-and-exchange, never anything to an empty slot.
- * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
- *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
- *     and its signal handlers, which clear before they return.
+ * I2. Who may claim where: see shazptr.c.
  * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
  *     line stays held when the next thread owns the line.
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
  *     time, so a scan whose heavy fence came before may do without it.
  * I5. After a fork the child has a new array: clearing a guard of the parent's does no harm there.
  *
- * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
- * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
 #include "slots.h"
 
@@ -46,31 +28,18 @@
 
 #define BLOCK_BYTES (QUIESCE_BLOCK_WORDS * sizeof(uintptr_t))
 #if defined(QUIESCE_SIM)
-#define FIRST_THREADS 1u
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
-#define ID_SLOTS 2u
 #else
-#define FIRST_THREADS 16u     /* have a line at once: the shortest claim */
 #define MAX_LINES (1u << 17) /* nearly a million guards at once, then fallback guards */
-#define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
-#define NO_ID UINT64_MAX
-#define CHANGING (UINT64_MAX - 1) /* no id either */
-#define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
 
-
-
-/* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
-static uintptr_t fallback_words[4];
-static uintptr_t *fallback_now = fallback_words;
-
 /* ---- the array ---- */
 
 /* Used when not even address space can be reserved; one for the parent, one for a child. */
-#define FALLBACK_LINES (FIRST_THREADS + 8)
+#define FALLBACK_LINES (QUIESCE_FIRST_THREADS + 8)
 static uintptr_t fallback[2][FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
 
 static void make_array(uint32_t nr_ids)
@@ -135,283 +104,7 @@ void quiesce__slots_init(void)
 	quiesce__slots_choose();
 }
 
-/* ---- lines ---- */
-
-static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
-{
-	if (self->shazptr_own)
-		return self->shazptr_own;
-	/* With full fences, and no ids, it is there. */
-	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_cached.slot != &quiesce__no_slot)
-		return self->shazptr_cached.slot;
-	return NULL;
-}
-
-/* From now on @self claims in @slot while it has @id.  A handler may come at any time: it must not find
- * the slot of one id with another, and what it changes itself must not be mixed with this. */
-static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
-{
-	/* Relaxed: the thread's own. */
-	if (!QUIESCE_MUTANT(near_torn))
-		quiesce_store_relaxed(&self->shazptr_cached.id, CHANGING);
-	/* SH1: pairs with SH1 in cache_slot() */
-	quiesce_fence_light(SH1);
-	quiesce_store_relaxed(&self->shazptr_cached.slot, slot); /* Relaxed: as above. */
-	/* SH1: pairs with SH1 in cache_slot() */
-	quiesce_fence_light(SH1);
-	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
-}
-
-/* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
-static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
-{
-	struct platform_sigmask mask;
-	uintptr_t *line = NULL;
-
-	if (!self->reader)
-		return;
-	platform_signals_block(&mask);
-	/* A handler may have settled, just before the signals were blocked. */
-	if (!own_line(self))
-		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), limit);
-	if (line)
-		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
-	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
-	if (line && quiesce_load_relaxed(&quiesce__light))
-		quiesce_store_relaxed(&self->shazptr_own, line);
-	else if (line)
-		cache_slot(self, line, NO_ID);
-	platform_signals_restore(&mask);
-}
-
-void quiesce__slots_thread_end(struct quiesce_tls_v1 *self)
-{
-	uintptr_t *line = own_line(self);
-
-	/* Relaxed: the thread's own. */
-	quiesce_store_relaxed(&self->shazptr_own, NULL);
-	cache_slot(self, &quiesce__no_slot, NO_ID);
-	self->shazptr_hint = NULL;
-	if (line)
-		quiesce__leave_line(&quiesce__slots.lines, line);
-}
-
-/* The first claim of a thread decides where it claims from now on. */
-static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layout)
-{
-	bool ids;
-
-	quiesce__reader_ensure(self, layout);
-	ids = quiesce_shazptr_v1.nr_ids != 0;
-	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
-	if (!ids || quiesce_load_relaxed(&quiesce__light))
-		assign_group(self, ids ? FIRST_THREADS : UINT32_MAX);
-}
-
-/* ---- claims, the slow way ---- */
-
-/* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
-static bool open_slot(uint64_t id, uint32_t k)
-{
-	uintptr_t *block = quiesce__block_of_id(id);
-
-	/* Then the block is counted, too. */
-	if (k < quiesce__slots_used(block, QUIESCE_ID_WORDS))
-		return !quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
-	if (!QUIESCE_MUTANT(slots_line_uncounted))
-		quiesce__raise_to(&quiesce__slots.ids_used, (uint32_t)id + 1);
-	quiesce__raise_used(block, QUIESCE_ID_WORDS, k);
-	return true;
-}
-
-static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
-{
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
-		quiesce__raise_used(own, QUIESCE_LINE_WORDS, k);
-		if (quiesce_load_relaxed(&quiesce__light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
-							  : quiesce__claim_cas(own + k, value) != NULL)
-			return own + k;
-	}
-	return NULL;
-}
-
-/* In the block of @id: where this thread was in another one, else the first that is free. */
-static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
-{
-	uint32_t k = 0;
-
-	if (self->shazptr_cached.slot != &quiesce__no_slot)
-		k = (uint32_t)((size_t)(self->shazptr_cached.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
-	if (open_slot(id, k))
-		return k;
-	for (k = 0; k < ID_SLOTS; k++)
-		if (open_slot(id, k))
-			break;
-	return k;
-}
-
-/* A slot in the block of this thread's id; from now on it claims there. */
-static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
-{
-	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
-		uint64_t id = (uint64_t)quiesce__claim_id();
-		struct quiesce__cached_slot cached;
-		uint32_t k;
-
-		if (id >= quiesce_shazptr_v1.nr_ids)
-			return NULL;
-		k = find_place(self, id);
-		if (k == ID_SLOTS)
-			return NULL;
-		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };
-		if (!quiesce__shazptr_claim_cached(&cached, value))
-			continue; /* moved, or a handler was quicker */
-		/* Relaxed: the thread's own.  In a handler that interrupted cache_slot(): leave it alone. */
-		if (quiesce_load_relaxed(&self->shazptr_cached.id) != CHANGING)
-			cache_slot(self, cached.slot, id);
-		return cached.slot;
-	}
-	return NULL;
-}
-
-static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
-{
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
-		quiesce__raise_used(line, QUIESCE_LINE_WORDS, k);
-		if (quiesce__claim_cas(line + k, value))
-			return line + k;
-	}
-	return NULL;
-}
-
-/* In a line that is everybody's: the first with a free slot, else a new one. */
-static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
-{
-	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL, *line;
-
-	if (slot)
-		return slot;
-	/* Relaxed: a line that comes meanwhile is not needed. */
-	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.lines.nr); i < nr && !slot; i++) {
-		line = quiesce__line(&quiesce__slots.lines, i);
-		if (quiesce_load_relaxed(quiesce__line_owner(line)) == QUIESCE_OWNER_ALL) /* Relaxed: it stays everybody's. */
-			slot = claim_in_line_of_all(line, value);
-	}
-	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_OWNER_ALL, UINT32_MAX)))
-		slot = claim_in_line_of_all(line, value);
-	if (slot)
-		self->shazptr_hint = slot;
-	return slot;
-}
-
-static uint64_t fallback_one(uint32_t index)
-{
-	return 1ull << (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS);
-}
-
-/* No slot can be had: a guard that blocks everybody. */
-static QUIESCE_COLD uintptr_t *claim_fallback(void)
-{
-	/* Relaxed: the wrong one of the two delays an updater, no more. */
-	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
-
-	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, fallback_one(index));
-	quiesce__count(fallback_guards);
-	return &fallback_now[index];
-}
-
-uint32_t quiesce__slots_fallback(uint32_t index)
-{
-	/* SH8: acquire, pairs with SH8 in clear_fallback() */
-	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
-
-	return (uint32_t)(attention >> (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS)) & ((1u << QUIESCE_FALLBACK_BITS) - 1);
-}
-
-static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
-{
-	if (quiesce_unlikely(self->shazptr_cached.slot == &quiesce__no_slot) && !own_line(self))
-		assign_first(self, layout);
-}
-
-static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
-{
-	uintptr_t *slot = claim_shared(self, value);
-
-	return slot ? slot : claim_fallback();
-}
-
-uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
-{
-	struct quiesce_tls_v1 *self = quiesce__self();
-	uintptr_t *own, *slot = NULL;
-
-	if (quiesce_unlikely(!value))
-		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
-	assign_if_new(self, layout);
-	if (!own_line(self)) {
-		slot = claim_in_id(self, value);
-		if (slot)
-			return slot;
-		quiesce__count(overflows);
-		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
-			assign_group(self, UINT32_MAX);
-	}
-	own = own_line(self); /* once: a handler may fork, and then the child has none */
-	if (own)
-		slot = claim_in_own(own, value);
-	return slot ? slot : claim_anywhere(self, value);
-}
-
-struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
-{
-	struct shazptr_guard guard = { &quiesce__no_slot, (void *)(uintptr_t)ptr };
-	struct quiesce_tls_v1 *self = quiesce__self();
-
-	if (!ptr)
-		return guard;
-	assign_if_new(self, QUIESCE_LAYOUT);
-	guard.slot = claim_in_id(self, (uintptr_t)ptr);
-	if (!guard.slot)
-		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
-	/* The scan sees the slot, or the caller's next load sees what was unlinked. */
-	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
-	quiesce_fence_mode(SH1);
-	return guard;
-}
-
-/* ---- clears while somebody waits ---- */
-
-/* One that is not counted was another process's, two forks ago. */
-static QUIESCE_COLD void clear_fallback(uint32_t index)
-{
-	if (quiesce__slots_fallback(index))
-		/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -fallback_one(index));
-	quiesce__shazptr_notify();
-}
-
-void quiesce__shazptr_clear_slow(uintptr_t *slot)
-{
-	uintptr_t value;
-
-	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
-		clear_fallback(slot == &fallback_now[1]);
-		return;
-	}
-	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
-	value = quiesce_load_relaxed(slot);
-	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
-	quiesce_store_release(SH2, slot, (uintptr_t)0);
-	if (value & QUIESCE_SLOT_TAG)
-		quiesce__shazptr_notify();
-	/* Relaxed: a request that comes a little late or goes a little late. */
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_YIELD)
-		quiesce__yield(&quiesce__slots_yield);
-}
-
-/* ---- looking ---- */
+/* ---- scans ---- */
 
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 {
@@ -426,17 +119,19 @@ void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 	range[2] = (struct quiesce__slot_range){ h->first, quiesce_load_acquire(SH6, &h->nr), QUIESCE_LINE_WORDS };
 }
 
+uint32_t quiesce__slots_fallback(uint32_t index)
+{
+	/* SH8: acquire, pairs with SH8 in clear_fallback() */
+	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
+
+	return (uint32_t)(attention >> (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS)) & ((1u << QUIESCE_FALLBACK_BITS) - 1);
+}
+
 /* ---- fork ---- */
 
 void quiesce__slots_fork_child(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-
-	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
 	quiesce_shazptr_v1.attention = 0;
 	quiesce__slots.fallback_phase = 0;
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
-	self->shazptr_hint = NULL;
-	self->shazptr_own = NULL;
-	cache_slot(self, &quiesce__no_slot, NO_ID);
 }

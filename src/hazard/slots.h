@@ -19,6 +19,12 @@
  * beside them, of which the last one is the owner. */
 #define QUIESCE_ID_WORDS (QUIESCE_BLOCK_WORDS / 2)
 
+#if defined(QUIESCE_SIM)
+#define QUIESCE_FIRST_THREADS 1u
+#else
+#define QUIESCE_FIRST_THREADS 16u     /* have a line at once: the shortest claim */
+#endif
+
 struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
 	uint32_t ids_used; /* ids whose block was ever used: below this */
@@ -32,8 +38,6 @@ extern struct quiesce__yield quiesce__slots_yield;
 void quiesce__slots_init(void);
 void quiesce__slots_choose(void);
 void quiesce__slots_fork_child(void);
-/* The calling thread exits: it claims in no line of its own any more. */
-void quiesce__slots_thread_end(struct quiesce_tls_v1 *self);
 
 /* The groups that are in use: blocks of ids, lines, and lines of hazptr.h. */
 #define QUIESCE_NR_RANGES 3

@@ -40,6 +40,7 @@ static void fork_child(void)
 {
 	quiesce__hazptr_fork_child();
 	quiesce__slots_fork_child();
+	quiesce__shazptr_claims_fork_child();
 	quiesce__shazptr_debug_fork_child();
 	quiesce__shazptr_fork_child();
 	quiesce__retired_fork_child();
@@ -47,7 +48,7 @@ static void fork_child(void)
 
 static void thread_end(struct quiesce_tls_v1 *self)
 {
-	quiesce__slots_thread_end(self);
+	quiesce__shazptr_thread_end(self);
 	quiesce__hazptr_thread_end(self);
 }
 

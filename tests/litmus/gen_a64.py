@@ -37,7 +37,7 @@ OWN_SOURCE = "include/quiesce/detail/claim.h quiesce__claim_own quiesce_load_acq
 AGAIN_SOURCE = SH_H + " quiesce__shazptr_attempt quiesce__shazptr_claim( ; quiesce_load_acquire(SH3, where)"
 CLEAR_SOURCE = SH_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot, (uintptr_t)0)"
 LOOK_SOURCE = "src/hazard/slots.h quiesce__slot_read quiesce_load_acquire(SH2, slot)"
-WAIT_SOURCE = "src/hazard/shazptr.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
+WAIT_SOURCE = "src/hazard/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now("
 GUARD_SOURCES = [CLAIM_SOURCE, OWN_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, LOOK_SOURCE]
 HP_H = "include/quiesce/hazptr.h"
 FIRST = [["LDR W1,[X12]"]]
@@ -133,7 +133,7 @@ FAMILIES = [
      "NNNNNN", CLAIM + AGAIN + USE + UNLOCK,
      [UNLINK + HEAVY + ["MOV W2,#1", "STLR W2,[X16]"], ["LDAR W5,[X16]", "CBZ W5,L0"] + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ 2:X5=1 /\ " + TOOK_PLACE,
-     GUARD_SOURCES + ["src/hazard/shazptr.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
+     GUARD_SOURCES + ["src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
     ("guard-again", "The look sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],

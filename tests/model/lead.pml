@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lead.pml - who looks for those that wait for hazard pointers: is anybody forgotten?
  *
- * As in src/hazard/shazptr.c: a caller queues and leads if nobody does; whoever stops leading while
+ * As in src/hazard/shazptr_wait.c: a caller queues and leads if nobody does; whoever stops leading while
  * somebody is left passes that on, under the lock, to the scan thread or, if there is none, to
  * one who waits.  The thread sleeps while there is nothing to lead; it may fail to start, and it
  * is told to end at any time.  What a look finds is left open: each waiter is told or not.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tags.pml - readers protect the same address again and again: who waits is let go, and not too early.
  *
- * As in src/hazard/shazptr.c and src/hazard/shazptr_scan.c: two objects are found through one address (a bucket).
+ * As in src/hazard/shazptr_wait.c and src/hazard/shazptr_scan.c: two objects are found through one address (a bucket).
  * An updater unlinks its object, looks at every slot, and if one holds the address queues.  The
  * leader takes the queue, puts a tag into each slot that holds the address when it looks for
  * somebody for the first time, and remembers for each waiter whether the tag is newer than he is
