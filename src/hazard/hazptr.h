@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.h - what the ground floor asks of hazard pointers. */
+/* hazptr.h - general hazard pointers, for the files of this room. */
 #ifndef QUIESCE_SRC_HAZPTR_H
 #define QUIESCE_SRC_HAZPTR_H
 

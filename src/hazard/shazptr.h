@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.h - what the ground floor asks of simple hazard pointers. */
+/* shazptr.h - simple hazard pointers, for the files of this room. */
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 

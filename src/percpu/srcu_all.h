@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_all.h - what the ground floor asks of SRCU: callbacks of all domains. */
+/* srcu_all.h - callbacks of all SRCU domains. */
 #ifndef QUIESCE_SRC_SRCU_ALL_H
 #define QUIESCE_SRC_SRCU_ALL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu.h - what the ground floor asks of RCU. */
+/* rcu.h - RCU, for the rooms above. */
 #ifndef QUIESCE_SRC_RCU_H
 #define QUIESCE_SRC_RCU_H
 
