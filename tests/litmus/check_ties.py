@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that every litmus file still speaks of the source.
+"""Check that every litmus file, and every spin model, still speaks of the source.
 
 A line " * Source: FILE FUNCTION OP ; OP ..." claims that these texts stand in
 that function (or macro), in this order.  Further, every operation with a label in
@@ -108,8 +108,10 @@ def unknown_mutants(text, mutants):
 
 def check(path, mutants):
     text = read(path)
-    head, program = text.split(" *)\n", 1)
     claims = claims_of(text)
+    if path.endswith(".pml"):
+        return [e for e in map(check_claim, claims) if e] or ([] if claims else ["no Source line"])
+    head, program = text.split(" *)\n", 1)
     errors = [e for e in map(check_claim, claims) if e]
     errors += unknown_mutants(text, mutants)
     if re.search(r"^ \* Rmw: full$", text, re.M):
@@ -155,7 +157,8 @@ def check_ledger(labels):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        return check_all(sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")) + gen_a64.write(tmp)))
+        return check_all(sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "*.litmus")) + gen_a64.write(tmp)) +
+                         sorted(glob.glob(os.path.join(TOP, "tests/model/*.pml"))))
 
 
 def check_all(files):

@@ -19,6 +19,12 @@
  *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
  *   COMPLETED_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
  *   KEEPS       who stops leading looks for those left before it takes the lock
+ *
+ * Source: src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
+ * Source: src/hazard/shazptr_wait.c stop_leading go_on() ; pass_on() ; !quiesce__shazptr_thread_running() && lead_who_is_left()
+ * Source: src/hazard/shazptr_wait.c pass_on have_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
+ * Source: src/hazard/shazptr_wait.c thread_main quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; lead_who_is_left() ; stop_leading()
+ * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_instead( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
  */
 #ifndef NW
 #define NW 2

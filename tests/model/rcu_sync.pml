@@ -20,6 +20,12 @@
  *   QUEUES_NEVER   the last exit does not queue it
  *   TURN_KEPT      "passed" is not told to those who sleep
  *   DTOR_EARLY     dtor does not wait for the callback
+ *
+ * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_enter_begin quiesce__lock( ; set_state(rss, RCU_SYNC_ENTER) ; rss->gp_count + 1 ; quiesce__unlock(
+ * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_enter_end quiesce__rcu_sync_func(&rss->head) ; wait_until_passed(rss)
+ * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_func state = RCU_SYNC_PASSED ; state = RCU_SYNC_EXIT ; state = RCU_SYNC_IDLE ; set_state(rss, state) ; ops->call(
+ * Source: src/percpu/rcu_sync.c quiesce_rcu_sync_exit queue = rss->gp_state == RCU_SYNC_PASSED ; set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY) ; call(
+ * Source: src/percpu/rcu_sync.c quiesce_rcu_sync_dtor set_state(rss, RCU_SYNC_EXIT) ; barrier(
  */
 #ifndef NU
 #define NU 3

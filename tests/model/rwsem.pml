@@ -26,6 +26,11 @@
  *   UNCOUNTED        rwsem_grant_uncounted
  *   KEEPS_BLOCK      rwsem_keeps_block (with TIMEOUT)
  *   GIVES_UP         who gives up does not look whether it was just given the lock (with TIMEOUT)
+ *
+ * Source: src/percpu/percpu_rwsem.c quiesce__percpu_down_read_until quiesce_load_relaxed(&sem->block) ; quiesce__percpu_add( ; quiesce_fence_full(PW1) ; may_enter(sem) ; leave(sem) ; queue_reader(
+ * Source: src/percpu/percpu_rwsem.c drain quiesce__waitq_prepare(word) ; inside(sem) ; platform_futex_wait(word, value
+ * Source: src/percpu/percpu_rwsem.c let_readers_in quiesce__percpu_add( ; give(w) ; quiesce_store_release(PW3, &sem->turn
+ * Source: src/percpu/percpu.c quiesce__percpu_inside left ; entered
  */
 #ifndef NR
 #define NR 2

@@ -17,6 +17,10 @@
  *   LOSES_HEAD      who stops driving forgets who waits
  *   NO_FLIP         srcu_no_flip (with LIVE)
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
+ *
+ * Source: src/percpu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
+ * Source: src/percpu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active(ssp))
+ * Source: src/percpu/srcu.c drive begin(u) ; scan_for_a_while(ssp, u) ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR
 #define NR 2
