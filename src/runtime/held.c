@@ -41,7 +41,10 @@ static struct entry *find_free(void)
 	for (uint32_t i = 0; i < nr_held; i++)
 		if (!held[i].object)
 			return &held[i];
-	return nr_held < MAX_HELD ? &held[nr_held++] : NULL;
+	if (nr_held == MAX_HELD)
+		return NULL;
+	quiesce_store_relaxed(&nr_held, nr_held + 1); /* Relaxed: under the lock; who exits looks without it. */
+	return &held[nr_held - 1];
 }
 
 void quiesce__held_add(const void *object, enum quiesce__held_kind kind)
