@@ -88,19 +88,23 @@ json_t *emit_rows(const struct results *results)
 	return rows;
 }
 
-static void emit_json(FILE *out, const struct results *results)
+json_t *emit_document(json_t *rows, const struct results *results)
 {
-	json_t *rows = emit_rows(results), *notes = json_array(), *root;
+	json_t *notes = json_array();
 	struct host host;
 
 	host_read(&host);
 	for (size_t i = 0; i < results->nr_notes; i++)
 		json_array_append_new(notes, json_string(results->note[i]));
-	root = json_pack("{si s{ss si ss ss} so so}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
-			 "kernel", host.kernel, "build", host_build_type(), "rows", rows, "notes", notes);
-	json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+	return json_pack("{si s{ss si ss ss} so so}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores, "kernel", host.kernel,
+			 "build", host_build_type(), "rows", rows, "notes", notes);
+}
+
+void emit_document_print(FILE *out, json_t *document)
+{
+	json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 	fputc('\n', out);
-	json_decref(root);
+	json_decref(document);
 }
 
 /* ---- CSV ---- */
@@ -153,9 +157,8 @@ static void csv_value(FILE *out, const json_t *v)
 }
 
 /* For rows with columns of their own. */
-void emit_rows_csv(FILE *out, const struct results *results)
+void emit_rows_csv(FILE *out, json_t *rows)
 {
-	json_t *rows = emit_rows(results);
 	struct host host;
 	const char *name;
 	json_t *row, *v;
@@ -319,7 +322,7 @@ void emit_notes(const struct results *results)
 void emit_results(FILE *out, const struct options *options, const struct results *results)
 {
 	if (options->format == FORMAT_JSON)
-		emit_json(out, results);
+		emit_document_print(out, emit_document(emit_rows(results), results));
 	else if (options->format == FORMAT_CSV)
 		emit_csv(out, results);
 	else
@@ -358,7 +361,7 @@ void emit_by_scenario(FILE *out, const struct options *options, const struct res
 		return;
 	}
 	if (options->format == FORMAT_CSV) {
-		emit_rows_csv(out, results);
+		emit_rows_csv(out, emit_rows(results));
 	} else {
 		emit_head(out);
 		for (size_t i = 0; i < results->nr; i++)

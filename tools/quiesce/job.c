@@ -7,29 +7,15 @@
  * messages to descriptor 3.  Silence is watched over.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "message.h"
+#include "process.h"
 #include "team.h"
 #include "tool.h"
 
-#define TICK_MS 100
-#define FAREWELL_MS 5000 /* after Ctrl-C */
-
 extern char **environ;
-
-struct child {
-	pid_t pid;
-	int from; /* read end of the child's messages */
-};
 
 static bool write_whole(int fd, const void *data, size_t size)
 {
@@ -48,56 +34,18 @@ static bool write_whole(int fd, const void *data, size_t size)
 	return true;
 }
 
-static int spawn(struct child *child, int job_fd, int message_fd)
+static int start(const struct job *job, struct process *child)
 {
 	char *const argv[] = { (char *)"quiesce", (char *)"--child", NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t mask;
-	int err;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, job_fd, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, message_fd, MESSAGE_FD);
-	/* A Ctrl-C now must not kill it before it can say that it ignores it. */
-	sigprocmask(SIG_BLOCK, NULL, &mask);
-	sigaddset(&mask, SIGINT);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attr, &mask);
-	err = posix_spawn(&child->pid, "/proc/self/exe", &actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return -err;
-}
-
-/* Pipes above the descriptors that the child gets, so that dup2() also clears close-on-exec. */
-static bool make_pipe(int fd[2])
-{
-	int raw[2];
-
-	if (pipe2(raw, O_CLOEXEC))
-		return false;
-	for (int i = 0; i < 2; i++) {
-		fd[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, MESSAGE_FD + 1);
-		close(raw[i]);
-	}
-	return fd[0] >= 0 && fd[1] >= 0;
-}
-
-static int start(const struct job *job, struct child *child)
-{
 	struct wire wire = { .job = *job };
-	int to[2], from[2], err;
+	int to[2], err;
 
 	snprintf(wire.command, sizeof(wire.command), "%s", job->command->name);
 	snprintf(wire.type, sizeof(wire.type), "%s", job->op->name);
-	if (!make_pipe(to) || !make_pipe(from))
+	if (!process_pipe(to))
 		return -errno;
-	err = spawn(child, to[0], from[1]);
+	err = process_start(child, argv, environ, to[0], MESSAGE_FD);
 	close(to[0]);
-	close(from[1]);
-	child->from = from[0];
 	if (!err && !write_whole(to[1], &wire, sizeof(wire)))
 		err = -EPIPE;
 	close(to[1]);
@@ -139,86 +87,46 @@ static void take(const struct job *job, const struct message *m, struct results 
 		add_costs(&c->costs, &m->costs);
 }
 
-enum ending { ENDING_EOF, ENDING_HUNG, ENDING_INTERRUPTED };
+/* Messages that come in pieces. */
+struct inbox {
+	const struct job *job;
+	struct results *results;
+	struct message message;
+	size_t have;
+};
 
-/* How much longer the child may keep silent; Ctrl-C first asks it to come to an end. */
-static int patience_ms(const struct job *job, const struct child *child, bool *asked)
+static void take_bytes(void *arg, const char *data, size_t size)
 {
-	if (interrupted() && !*asked) {
-		*asked = true;
-		kill(child->pid, SIGTERM);
-	}
-	return *asked ? FAREWELL_MS : job->watchdog_s * 1000;
-}
+	struct inbox *in = arg;
 
-/* Read messages until the child closes its end. */
-static enum ending listen_to(const struct job *job, const struct child *child, struct results *results)
-{
-	struct message m;
-	size_t have = 0;
-	int quiet_ms = 0;
-	bool asked = false;
+	while (size) {
+		size_t n = sizeof(in->message) - in->have < size ? sizeof(in->message) - in->have : size;
 
-	for (;;) {
-		struct pollfd fd = { .fd = child->from, .events = POLLIN };
-		int ready = poll(&fd, 1, TICK_MS);
-		ssize_t n;
-
-		progress_tick();
-		if (quiet_ms > patience_ms(job, child, &asked))
-			return asked ? ENDING_INTERRUPTED : ENDING_HUNG;
-		if (ready <= 0) {
-			quiet_ms += TICK_MS;
+		memcpy((char *)&in->message + in->have, data, n);
+		in->have += n;
+		data += n;
+		size -= n;
+		if (in->have < sizeof(in->message))
 			continue;
-		}
-		quiet_ms = 0;
-		n = read(child->from, (char *)&m + have, sizeof(m) - have);
-		if (n == 0)
-			return asked ? ENDING_INTERRUPTED : ENDING_EOF;
-		have += n > 0 ? (size_t)n : 0;
-		if (have == sizeof(m)) {
-			take(job, &m, results);
-			have = 0;
-		}
+		take(in->job, &in->message, in->results);
+		in->have = 0;
 	}
-}
-
-static int reap(const struct job *job, const struct child *child, enum ending ending, struct results *results)
-{
-	const char *fence = job->fence ? fence_name(job->fence) : "";
-	const char *name = job->op->name;
-	int status;
-
-	if (ending != ENDING_EOF)
-		kill(child->pid, SIGKILL);
-	close(child->from);
-	while (waitpid(child->pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	if (ending == ENDING_INTERRUPTED)
-		return -1;
-	if (ending == ENDING_HUNG) {
-		results_note(results, "%s %s: HUNG, killed after %d s of silence", name, fence, job->watchdog_s);
-		return -1;
-	}
-	if (WIFSIGNALED(status)) {
-		results_note(results, "%s %s: CRASHED by signal %d (%s)", name, fence, WTERMSIG(status),
-			     strsignal(WTERMSIG(status)));
-		return -1;
-	}
-	return WEXITSTATUS(status);
 }
 
 int job_run(const struct job *job, struct results *results)
 {
-	struct child child;
-	int err = start(job, &child);
+	struct inbox in = { .job = job, .results = results };
+	char name[128];
+	struct process child = { .path = "/proc/self/exe", .name = name, .watchdog_s = job->watchdog_s };
+	int err;
 
+	snprintf(name, sizeof(name), "%s%s%s", job->op->name, job->fence ? " " : "", job->fence ? fence_name(job->fence) : "");
+	err = start(job, &child);
 	if (err) {
-		results_note(results, "%s: cannot start a process: %s", job->op->name, strerror(-err));
+		results_note(results, "%s: cannot start a process: %s", name, strerror(-err));
 		return -1;
 	}
-	return reap(job, &child, listen_to(job, &child, results), results);
+	return process_finish(&child, take_bytes, &in, results);
 }
 
 /* What this machine does not have is a failure only for those who asked for it. */

@@ -10,7 +10,7 @@
 #include "team.h"
 
 /* The sum over CPUs of the "function call interrupts" line; it exists on x86 only. */
-static double function_call_interrupts(void)
+double meter_interrupts(void)
 {
 	FILE *f = fopen("/proc/interrupts", "re");
 	double sum = NAN;
@@ -43,7 +43,7 @@ void meter_read(struct meter *ret, const struct op *op)
 		ret->membarriers = (double)stats.membarriers;
 		ret->wakeups = (double)stats.wakeups;
 	}
-	ret->ipis = function_call_interrupts();
+	ret->ipis = meter_interrupts();
 	ret->cpu_ns = process_cpu_ns();
 	ret->at_ns = now_ns();
 }

@@ -13,6 +13,8 @@ struct meter {
 	double membarriers;
 	double wakeups;
 };
+/* Function-call interrupts of the whole machine, all CPUs together; NAN: unknown. */
+double meter_interrupts(void);
 void meter_read(struct meter *ret, const struct op *op);
 struct costs meter_since(const struct meter *begin, const struct op *op, double waits);
 

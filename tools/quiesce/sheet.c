@@ -3,6 +3,9 @@
 #include "sheet.h"
 
 #include <stdarg.h>
+#include <string.h>
+
+#define LINE 100
 
 /* Markdown has a paragraph in one line. */
 static void paragraph(struct sheet *s, const char *before, const char *format, va_list args)
@@ -70,4 +73,25 @@ void sheet_note(struct sheet *s, const char *format, ...)
 	va_start(args, format);
 	paragraph(s, s->markdown ? "\n" : "", format, args);
 	va_end(args);
+}
+
+void sheet_text(struct sheet *s, int indent, const char *text)
+{
+	int column = 0;
+
+	if (s->markdown) {
+		fprintf(s->out, "\n%s\n", text);
+		return;
+	}
+	while (*text) {
+		int word = (int)strcspn(text, " ");
+
+		if (column && column + 1 + word > LINE)
+			column = fprintf(s->out, "\n%*s", indent, "") - 1;
+		else if (column)
+			column += fprintf(s->out, " ");
+		column += fprintf(s->out, "%.*s", word, text);
+		text += word + (text[word] != '\0');
+	}
+	fputc('\n', s->out);
 }

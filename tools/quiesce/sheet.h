@@ -22,5 +22,7 @@ void sheet_end_head(struct sheet *s);
 void sheet_end_row(struct sheet *s);
 /* A paragraph; in @text, single line feeds are for the terminal. */
 void sheet_note(struct sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A paragraph of any length: on a terminal it is broken into lines, with @indent blanks in front of all but the first. */
+void sheet_text(struct sheet *s, int indent, const char *text);
 
 #endif

@@ -180,7 +180,7 @@ void costs_emit(FILE *out, const struct options *options, const struct results *
 		return;
 	}
 	if (options->format == FORMAT_CSV) {
-		emit_rows_csv(out, results);
+		emit_rows_csv(out, emit_rows(results));
 	} else {
 		emit_head(out);
 		print_table(out, options, results);

@@ -261,7 +261,7 @@ void retirescale_emit(FILE *out, const struct options *options, const struct job
 		return;
 	}
 	if (options->format == FORMAT_CSV)
-		emit_rows_csv(out, results);
+		emit_rows_csv(out, emit_rows(results));
 	else
 		emit_tables(out, results, base);
 	emit_notes(results);
