@@ -25,7 +25,7 @@ OPTIONS = {
     "refscale": [*MEASURE, "loops"],
     "rcuscale": [*MEASURE, "scenario", "seconds"],
     "retirescale": ["type", "fence", "alive", "runs", "scenario", "seconds", "threads", "batch", "bytes", "scan"],
-    "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency"],
+    "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency", "bystanders"],
     "hashscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "base", "resize",
                   "figure"],
     "costs": ["type", "runs", "pairs"],

@@ -13,7 +13,7 @@
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
-       KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
+       KEY_BYSTANDERS, KEY_QUICK, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
        KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -35,15 +35,17 @@ static const struct option_row {
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
 	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
+	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "threads more that read under RCU back to back, and not under the lock", 1 }, OPT_RWLOCK },
+	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY },
 	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
 	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N, words, psl, or a file of lines", 1 }, OPT_HASH },
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
 	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_HASH },
 	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_HASH },
-	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH },
-	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS },
-	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 }, MEASURE | OPT_COSTS },
+	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH | OPT_STUDY },
+	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS | OPT_STUDY },
+	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 }, MEASURE | OPT_COSTS | OPT_STUDY },
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
@@ -260,7 +262,14 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_MUTANT: o->mutant = arg; break;
 	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;
 	case KEY_KEEP_GOING: o->keep_going = true; break;
-	case ARGP_KEY_ARG: usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
+	case KEY_BYSTANDERS: o->bystanders = (int)whole("bystanders", arg, 0, MAX_THREADS); break;
+	case KEY_QUICK: o->quick = true; break;
+	case ARGP_KEY_ARG:
+		if (current->arguments && o->nr_words < MAX_WORDS) {
+			o->words[o->nr_words++] = arg;
+			break;
+		}
+		usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -323,7 +332,7 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 {
 	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
 	char doc[8192], name[64];
-	struct argp argp = { accepted, take, NULL, doc, NULL, NULL, NULL };
+	struct argp argp = { accepted, take, command->arguments, doc, NULL, NULL, NULL };
 	int n = 0;
 
 	current = command;

@@ -26,6 +26,8 @@
 #define MIN_BYTES 64 /* of an object of retirescale, */
 #define MAX_BYTES 4096
 
+#define MAX_WORDS 16 /* that are no options */
+
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
 struct options {
@@ -53,6 +55,10 @@ struct options {
 	const char *mutant;
 	double perturb; /* negative: not asked for */
 	bool keep_going;
+	int bystanders; /* of rwscale */
+	bool quick;     /* of study */
+	const char *words[MAX_WORDS]; /* the same: the cases asked for */
+	int nr_words;
 };
 
 /* Which of the optional options a subcommand understands. */
@@ -67,6 +73,7 @@ struct options {
 #define OPT_COSTS 1024u
 #define OPT_HASH 512u
 #define OPT_MARKDOWN 2048u
+#define OPT_STUDY 4096u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -77,6 +84,7 @@ struct json_t;
 struct subcommand {
 	const char *name;
 	const char *what; /* one line */
+	const char *arguments; /* what --help says of words that are no options; NULL: there are none */
 	const char *doc;  /* the text of --help below the options */
 	unsigned int accepts;
 	bool (*fits)(const struct op *op); /* is it one of our types? */
@@ -89,7 +97,7 @@ struct subcommand {
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command, torture_command,
-	costs_command, doctor_command, run_command;
+	costs_command, doctor_command, run_command, study_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
@@ -265,6 +273,7 @@ struct job {
 	bool calls; /* of retirescale: time single calls, too */
 	bool all_pairs;
 	uint64_t sections;
+	int bystanders;
 	struct hash_plan hash;
 	double seconds; /* budget of one cell */
 	double perturb;

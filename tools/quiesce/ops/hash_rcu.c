@@ -46,7 +46,7 @@ static bool rcu_insert(struct chain_table *t, uint64_t key, uint64_t value)
 	return !there;
 }
 
-static bool rcu_remove(struct chain_table *t, uint64_t key)
+static struct rcu_node *unlink_node(struct chain_table *t, uint64_t key)
 {
 	struct chain_bucket *b = chain_bucket(t, key);
 	struct chain_node **at;
@@ -58,6 +58,13 @@ static bool rcu_remove(struct chain_table *t, uint64_t key)
 	if (n)
 		rcu_assign_pointer(*at, n->chain.next);
 	hash_spin_unlock(&b->spin);
+	return n;
+}
+
+static bool rcu_remove(struct chain_table *t, uint64_t key)
+{
+	struct rcu_node *n = unlink_node(t, key);
+
 	if (n)
 		kfree_rcu(n, rcu);
 	return n != NULL;
@@ -87,4 +94,35 @@ const struct op hash_op_rcu = {
 	.init = op_rcu_init,
 	.thread_enter = first_section,
 	.stats = op_rcu_stats,
+};
+
+/* ---- the same without a grace period ---- */
+
+#define DEAD ((uint64_t)0xdeadbeef)
+
+#define busted_rcu_lookup rcu_lookup
+#define busted_rcu_insert rcu_insert
+
+/* The memory stays, so that who comes too late finds that out and goes on. */
+static bool busted_rcu_remove(struct chain_table *t, uint64_t key)
+{
+	struct rcu_node *n = unlink_node(t, key);
+
+	if (n)
+		quiesce_store_relaxed(&n->chain.value, DEAD); /* Relaxed: it is wrong in any order. */
+	return n != NULL;
+}
+
+HASH_RUN(busted_rcu, struct chain_table)
+
+static const struct hash_op busted_rcu_hash = {
+	.create = chain_create, .destroy = chain_destroy, .run = busted_rcu_run, .barrier = barrier, .mapped = chain_mapped,
+};
+const struct op hash_op_busted_rcu = {
+	.name = "busted_rcu",
+	.what = "rcu, but what is removed is dead at once: has to be BROKEN with updates (a test of this tool)",
+	.broken = true,
+	.hash = &busted_rcu_hash,
+	.init = op_rcu_init,
+	.thread_enter = first_section,
 };

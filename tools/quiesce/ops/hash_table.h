@@ -42,7 +42,7 @@
 #endif
 
 #define HASH_TYPES(X)                                                                                     \
-	X(raw_open_addressing) X(raw_chained) X(busted) X(hashmap) X(hashtable) X(hashtable_hazptr)       \
+	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashtable) X(hashtable_hazptr) \
 	X(rcu) X(hazptr) X(seqlock) X(spinlock) X(refcnt) X(rwlock) X(brlock) X(brlock_atomic)            \
 	HASH_LIBURCU(X) HASH_CK(X) HASH_LIBCDS(X) HASH_TBB(X) HASH_LIBCUCKOO(X) HASH_STD(X)
 

@@ -83,7 +83,7 @@ static uint32_t scenarios_of(const struct options *options)
 
 static int run(const struct options *options)
 {
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .seconds = options->seconds,
+	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .bystanders = options->bystanders, .seconds = options->seconds,
 			    .scenarios = scenarios_of(options), .watchdog_s = WATCHDOG_S + (int)options->seconds,
 			    .sections = options->sections ? options->sections : RW_SECTIONS_DEFAULT };
 	const struct op *types[MAX_TYPES];
@@ -93,6 +93,8 @@ static int run(const struct options *options)
 
 	if (options->sections && !(base.scenarios & BURST_BITS))
 		usage_error("--sections: there is no burst in the scenarios asked for");
+	if (options->bystanders && !(base.scenarios & BURST_BITS))
+		usage_error("--bystanders: there is no burst in the scenarios asked for");
 	memcpy(base.readers, options->readers, sizeof(base.readers));
 	out = emit_open(options);
 	jobs_run(&rwscale_command, options, &base, types, nr, &results);
@@ -117,6 +119,8 @@ const struct subcommand rwscale_command = {
 	       "over after a second (--seconds) is cut off: readers stop, and the row says so.\n"
 	       "gp and expedited are locks made for this comparison: what percpu_rwsem would be without rcu_sync, with a grace "
 	       "period in each lock and each unlock of a writer.\n"
+	       "--bystanders: so many threads more read under RCU back to back, 20 us each, and leave the lock alone: what waits for "
+	       "a grace period waits for them too.\n"
 	       "--latency: microseconds that a writer waits for the lock, alone and beside readers back to back; one that has waited for "
 	       "half a second is starved: readers stop, and the row says so. With more threads than CPUs a writer also waits for a CPU, "
 	       "in a burst beside dense readers most of the time; that is no wait for the lock.\n"

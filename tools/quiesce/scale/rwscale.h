@@ -32,6 +32,16 @@ static inline enum scenario rw_more(enum rw_metric metric, enum scenario scenari
 	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_RW_SCENARIOS + (int)scenario - SCENARIO_RW_SPARSE);
 }
 
+/* ---- rwscale_bystanders.c: threads that read under RCU, and have nothing to do with the lock ---- */
+
+struct bystanders {
+	uint32_t stop;
+	uint32_t turns; /* of a section */
+	struct team team;
+};
+void bystanders_start(struct bystanders *b, int nr);
+void bystanders_stop(struct bystanders *b);
+
 /* ---- rwscale_crowd.c: readers of a lock, and somebody who sees to it that the writer gets it ---- */
 
 enum { CROWD_QUIET, CROWD_BURST, CROWD_STOP }; /* what readers are told: their waits are noted in BURST */

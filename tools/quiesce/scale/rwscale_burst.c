@@ -122,15 +122,18 @@ bool rwscale_burst(const struct job *job, enum scenario scenario, int readers)
 {
 	double limit = job->seconds > 0 ? job->seconds : LIMIT_S;
 	struct crowd *c = crowd_start(job, scenario, readers, limit);
+	struct bystanders bystanders;
 	uint64_t begin = now_ns(), n = 0;
 	int bursts = 0;
 	bool good;
 
 	if (!c)
 		return false;
+	bystanders_start(&bystanders, job->bystanders);
 	do
 		n += burst(job, c, scenario);
 	while (++bursts < BURSTS && !crowd_is_cut(c) && now_ns() - begin < (uint64_t)(limit * 1e9));
+	bystanders_stop(&bystanders);
 	tell_readers(job, c, scenario, bursts);
 	good = crowd_stop(c, scenario_info[scenario].name, n);
 	job_flush();
