@@ -33,6 +33,8 @@ run  - pc:tbb libtbb-dev
 run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
 run  - cmd:gnuplot gnuplot-nox
 run  - file:/usr/share/dict/words wamerican
+run  - pc:libmicrohttpd libmicrohttpd-dev
+run  - cmd:wrk wrk
 run  - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++

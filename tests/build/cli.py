@@ -32,6 +32,7 @@ OPTIONS = {
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
     "run": ["markdown"],
+    "study": ["markdown", "figure", "seconds", "runs", "quick"],
 }
 COMMON = ["json", "csv", "output", "help"]
 HOST = ["cpu", "cores", "kernel", "build"]

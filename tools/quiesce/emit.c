@@ -148,8 +148,10 @@ static void emit_csv(FILE *out, const struct results *results)
 
 static void csv_value(FILE *out, const json_t *v)
 {
-	if (json_is_string(v))
-		fprintf(out, "%s", json_string_value(v));
+	const char *text = json_string_value(v);
+
+	if (text)
+		fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text);
 	else if (json_is_integer(v))
 		fprintf(out, "%lld", (long long)json_integer_value(v));
 	else if (json_is_real(v))

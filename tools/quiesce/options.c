@@ -13,7 +13,7 @@
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
-       KEY_BYSTANDERS, KEY_QUICK, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
+       KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
        KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -35,8 +35,9 @@ static const struct option_row {
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
 	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
-	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "threads more that read under RCU back to back, and not under the lock", 1 }, OPT_RWLOCK },
-	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY },
+	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "threads more that read under RCU, not under the lock", 1 }, OPT_RWLOCK },
+	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY | OPT_REPORT },
+	{ { "compare", KEY_COMPARE, NULL, 0, "two reports side by side", 1 }, OPT_REPORT },
 	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
 	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N, words, psl, or a file of lines", 1 }, OPT_HASH },
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
@@ -264,6 +265,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_KEEP_GOING: o->keep_going = true; break;
 	case KEY_BYSTANDERS: o->bystanders = (int)whole("bystanders", arg, 0, MAX_THREADS); break;
 	case KEY_QUICK: o->quick = true; break;
+	case KEY_COMPARE: o->compare = true; break;
 	case ARGP_KEY_ARG:
 		if (current->arguments && o->nr_words < MAX_WORDS) {
 			o->words[o->nr_words++] = arg;

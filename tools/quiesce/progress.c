@@ -34,6 +34,12 @@ void interrupt_catch(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+void interrupt_default(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
 bool interrupted(void)
 {
 	return stopped;

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A barrier that nobody has to be woken from: threads spin a little, then yield. */
 struct gate {
 	uint32_t parties;
@@ -55,5 +59,9 @@ static inline uint64_t random_next(uint64_t *state)
 	*state ^= *state << 17;
 	return *state;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

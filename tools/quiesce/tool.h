@@ -56,8 +56,9 @@ struct options {
 	double perturb; /* negative: not asked for */
 	bool keep_going;
 	int bystanders; /* of rwscale */
-	bool quick;     /* of study */
-	const char *words[MAX_WORDS]; /* the same: the cases asked for */
+	bool quick;     /* of study and report */
+	bool compare;   /* of report */
+	const char *words[MAX_WORDS]; /* the cases, or files, asked for */
 	int nr_words;
 };
 
@@ -74,6 +75,7 @@ struct options {
 #define OPT_HASH 512u
 #define OPT_MARKDOWN 2048u
 #define OPT_STUDY 4096u
+#define OPT_REPORT 8192u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -97,7 +99,7 @@ struct subcommand {
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command, torture_command,
-	costs_command, doctor_command, run_command, study_command;
+	costs_command, doctor_command, run_command, study_command, report_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
@@ -249,6 +251,7 @@ int emit_close(FILE *out, const struct options *options);
 
 void interrupt_catch(void);
 bool interrupted(void);
+void interrupt_default(void); /* for who takes this process's place */
 void progress_begin(size_t steps);
 void progress_expect(double total_s); /* if that is known */
 void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -83,7 +83,8 @@ static uint32_t scenarios_of(const struct options *options)
 
 static int run(const struct options *options)
 {
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .bystanders = options->bystanders, .seconds = options->seconds,
+	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .seconds = options->seconds,
+			    .bystanders = options->bystanders,
 			    .scenarios = scenarios_of(options), .watchdog_s = WATCHDOG_S + (int)options->seconds,
 			    .sections = options->sections ? options->sections : RW_SECTIONS_DEFAULT };
 	const struct op *types[MAX_TYPES];

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* label.c - every open of a web server's workers asks one security label: what does it cost that the label can be replaced?
+ *
+ * AppArmor took and dropped a reference of the task's label at each open; all workers have the same label, so they wrote
+ * one word from all CPUs.  Here a server of files does the same in user space, under load by wrk, while an administrator
+ * replaces the label over HTTP; and a loop does it without HTTP, where the difference can be seen on two CPUs, too.
+ * policy.c has the label and its variants, server.c the server, load.c what talks to it.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <quiesce/atomic.h>
+
+#include "case.h"
+#include "load.h"
+#include "policy.h"
+#include "server.h"
+
+#define WORKERS 8    /* of the server, and clients of wrk */
+#define LOOP_SHARE 4 /* one in so many: of the seconds of a measurement, for a loop, which has two */
+#define CHECK_WORKERS 3
+#define MAX_LOOPERS 1024
+#define SLICE 1000 /* turns */
+#define MAX_SLICES 128
+#define PASSES 500 /* of the ball, in a try */
+#define PASS_TRIES 10
+#define BALL_NS 100000000u
+#define FAR_NS 60 /* cores with one cache: 20 to 40; without: 100 and more */
+#define LABEL "deny /secret\nallow /f\n"
+#define OTHER_LABEL "deny /secret\ndeny /label\nallow /f\n"
+
+static uint32_t stop;
+
+static bool stopped(void)
+{
+	return quiesce_load_relaxed(&stop); /* Relaxed: it publishes nothing. */
+}
+
+static void set_stop(uint32_t on)
+{
+	quiesce_store_relaxed(&stop, on); /* Relaxed: see above. */
+}
+
+static const char *label(uint64_t i)
+{
+	return i % 2 ? OTHER_LABEL : LABEL;
+}
+
+/* ---- the loop ---- */
+
+/* What a worker does beside the check, about a microsecond: hash a line of its own.  In four chains, because behind a single
+ * one the CPU hides much of a wait for the label's line: it goes on with the hash of the turn before, a hundred ns and more. */
+static __attribute__((noinline)) uint64_t work(uint64_t *line)
+{
+	uint64_t a = 1, b = 2, c = 3, d = 4;
+
+	for (int round = 0; round < 460; round++)
+		for (int i = 0; i < 8; i += 4) {
+			a = (a ^ line[i]) * 0x100000001b3;
+			b = (b ^ line[i + 1]) * 0x100000001b3;
+			c = (c ^ line[i + 2]) * 0x100000001b3;
+			d = (d ^ line[i + 3]) * 0x100000001b3;
+		}
+	return line[7] = a ^ b ^ c ^ d;
+}
+
+static struct looper {
+	uint64_t line[8];
+	uint64_t checks, refused, slices;
+	char path[16];
+	double slice[MAX_SLICES]; /* ns of CPU time for a turn, the last ones */
+} __attribute__((aligned(128))) loopers[MAX_LOOPERS];
+static struct gate gate;
+static uint32_t ball __attribute__((aligned(128)));
+static double line_ns;
+
+static bool catch_ball(uint32_t turn, uint64_t end)
+{
+	/* Relaxed: the ball is all there is. */
+	for (uint32_t spins = 1; quiesce_load_relaxed(&ball) != turn; spins++)
+		if (spins % 1024 == 0 && now_ns() > end)
+			return false;
+	return true;
+}
+
+/* How long a line takes from the first thread to the last: what a shared count costs depends on that, and a host moves its
+ * virtual CPUs about, so that it is one thing now and six times as much a few seconds later.  The best of some tries; none,
+ * where others use the CPUs and the two threads hardly ever run at the same time. */
+static void pass_ball(uint32_t side)
+{
+	uint64_t now = now_ns(), begin = 0, end = now + BALL_NS;
+
+	for (uint32_t turn = side; turn < PASSES * PASS_TRIES; turn += 2) {
+		if (turn % PASSES == 0) {
+			now = now_ns();
+			line_ns = turn ? fmin(line_ns, (double)(now - begin) / PASSES) : INFINITY;
+			begin = now;
+		}
+		if (!catch_ball(turn, end))
+			break;
+		quiesce_store_relaxed(&ball, turn + 1); /* Relaxed: see above. */
+	}
+}
+
+static uint64_t turns(struct looper *l)
+{
+	uint64_t refused = 0;
+
+	for (int i = 0; i < SLICE; i++) {
+		refused += !policy_check(l->path);
+		work(l->line);
+	}
+	return refused;
+}
+
+static void looper_body(struct member *m)
+{
+	struct looper *l = &loopers[m->index];
+	uint64_t slices = 0, refused, then, now;
+
+	snprintf(l->path, sizeof(l->path), "/f%d", m->index);
+	refused = !policy_check(l->path);
+	if (m->team->arg && (m->index == 0 || m->index == m->team->nr - 1))
+		pass_ball(m->index != 0);
+	gate_pass(&gate);
+	for (now = thread_cpu_ns(); !stopped(); slices++) {
+		refused += turns(l);
+		then = now;
+		now = thread_cpu_ns();
+		l->slice[slices % MAX_SLICES] = (double)(now - then) / SLICE;
+	}
+	l->slices = slices < MAX_SLICES ? slices : MAX_SLICES;
+	l->checks = slices * SLICE;
+	l->refused = refused;
+}
+
+static void sleep_until(uint64_t ns)
+{
+	uint64_t now = now_ns();
+
+	sleep_ns(ns > now ? ns - now : 0);
+}
+
+/* Replace the label each @period seconds for @seconds, the first time after half of it. */
+static void replace(double seconds, double period)
+{
+	uint64_t begin = now_ns();
+
+	for (uint64_t i = 0; ((double)i + 0.5) * period < seconds && (double)(now_ns() - begin) < seconds * 1e9 && !canary_dead(); i++) {
+		sleep_until(begin + (uint64_t)(((double)i + 0.5) * period * 1e9));
+		if (policy_replace(label(i))) {
+			case_note("no memory for a label");
+			exit(CASE_FAILED);
+		}
+	}
+	case_wait(seconds - (double)(now_ns() - begin) / 1e9);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all slices: most are not disturbed by what else there is on the machine, and these are meant. */
+static double median_slice(int threads)
+{
+	double *all = malloc((size_t)threads * MAX_SLICES * sizeof(*all)), median;
+	size_t nr = 0;
+
+	for (int i = 0; all && i < threads; i++)
+		for (uint64_t j = 0; j < loopers[i].slices; j++)
+			all[nr++] = loopers[i].slice[j];
+	if (nr)
+		qsort(all, nr, sizeof(*all), compare);
+	median = nr ? all[nr / 2] : NAN;
+	free(all);
+	return median;
+}
+
+struct sums {
+	uint64_t checks, refused;
+	double s, ns;
+};
+
+/* @with_ball: let the first and the last thread measure line_ns before. */
+static void loop(int threads, bool with_ball, double seconds, double period, struct sums *ret)
+{
+	struct team team = { .nr = threads, .pinned = true, .body = looper_body, .arg = with_ball ? &ball : NULL };
+	uint64_t begin;
+
+	*ret = (struct sums){ 0 };
+	set_stop(0);
+	quiesce_store_relaxed(&ball, 0u); /* Relaxed: nobody plays yet. */
+	gate_init(&gate, (uint32_t)threads + 1);
+	if (!team_start(&team))
+		exit(CASE_FAILED);
+	gate_pass(&gate);
+	begin = now_ns();
+	replace(seconds, period);
+	set_stop(1);
+	ret->s = (double)(now_ns() - begin) / 1e9;
+	team_join(&team);
+	for (int i = 0; i < threads; i++) {
+		ret->checks += loopers[i].checks;
+		ret->refused += loopers[i].refused;
+	}
+	ret->ns = median_slice(threads);
+}
+
+/* One replacement in each sample, which is a few each second. */
+static int measure_loop(const struct case_run *run, const char *scenario, int threads)
+{
+	double seconds = run->seconds / LOOP_SHARE;
+	struct sums sums;
+	char name[64];
+
+	line_ns = NAN;
+	loop(threads, threads > 1, seconds, seconds, &sums);
+	if (sums.refused) {
+		case_note("%s: a path was refused that the label allows", scenario);
+		return CASE_FAILED;
+	}
+	if (threads > 1 && !isfinite(line_ns)) {
+		case_note("%s: its threads did not run at the same time, which is no sample", scenario);
+		return 0;
+	}
+	snprintf(name, sizeof(name), "%s%s", scenario, threads != 2 ? "" : line_ns < FAR_NS ? ", near" : ", far");
+	CASE_RESULT(run, name, { "checks_M", (double)sums.checks / sums.s / 1e6 }, { "ns_check", sums.ns }, { "line_ns", line_ns });
+	return 0;
+}
+
+/* ---- HTTP ---- */
+
+static struct {
+	pthread_t thread;
+	double period;
+	uint64_t replacements, errors;
+} admin;
+
+static void *administrate(void *unused)
+{
+	uint64_t begin = now_ns();
+	struct client client;
+	int err = client_open(&client, server_port());
+
+	/* Once at least, however short the time. */
+	for (double due = admin.period / 2; !err && (!stopped() || !(admin.replacements + admin.errors)); sleep_ns(1000000)) {
+		if ((double)(now_ns() - begin) < due * 1e9)
+			continue;
+		due += admin.period;
+		if (client_request(&client, "PUT", "/label", label(admin.replacements)) == 200)
+			admin.replacements++;
+		else
+			admin.errors++;
+	}
+	admin.errors += err != 0;
+	client_close(&client);
+	return unused;
+}
+
+static int start_server(int workers, double period)
+{
+	int err = server_start(workers, workers);
+
+	set_stop(0);
+	admin.period = period;
+	admin.replacements = admin.errors = 0;
+	if (err)
+		case_note("the server cannot start: %s", strerror(-err));
+	else if (period > 0 && pthread_create(&admin.thread, NULL, administrate, NULL))
+		server_stop();
+	else
+		return 0;
+	return CASE_FAILED;
+}
+
+static void stop_server(void)
+{
+	set_stop(1);
+	if (admin.period > 0)
+		pthread_join(admin.thread, NULL);
+	server_stop();
+}
+
+static int wrk_failed(int err)
+{
+	if (err != -ENOENT)
+		return CASE_FAILED;
+	case_note("wrk is not installed (the package wrk of Debian): the scenarios with HTTP cannot be measured");
+	return CASE_UNAVAILABLE;
+}
+
+static int measure_http(const struct case_run *run, const char *scenario, double period)
+{
+	int threads = run->threads ? run->threads : WORKERS;
+	struct wrk_result r;
+	struct case_meter m;
+	double errors;
+	int err;
+
+	if (start_server(threads, period))
+		return CASE_FAILED;
+	case_meter_begin(&m);
+	err = wrk_run(server_port(), threads, (int)fmax(1, round(run->seconds)), &r);
+	case_meter_end(&m);
+	stop_server();
+	if (err)
+		return wrk_failed(err);
+	errors = r.errors + (double)admin.errors;
+	CASE_RESULT(run, scenario, { "requests_s", r.requests / r.seconds }, { "p50_us", r.p50_us }, { "p99_us", r.p99_us },
+		    { "cpu_us", m.cpu_s * 1e6 / r.requests }, { "replacements", (double)admin.replacements }, { "errors", errors });
+	if (errors > 0)
+		case_note("%s: %g requests failed, so its figures mean nothing", scenario, errors);
+	return errors > 0 ? CASE_FAILED : 0;
+}
+
+/* ---- --check ---- */
+
+static uint64_t requests[CHECK_WORKERS], wrong[CHECK_WORKERS];
+
+/* Its file is allowed, a secret is not. */
+static void check_client(struct member *m)
+{
+	struct client client;
+	char path[16];
+	bool good = !client_open(&client, server_port());
+
+	snprintf(path, sizeof(path), "/f%d", m->index);
+	for (uint64_t i = 1; good && (!stopped() || i == 1); i++) {
+		bool secret = i % 16 == 0;
+		int status = client_request(&client, "GET", secret ? "/secret" : path, NULL);
+
+		good = status == (secret && strcmp("unchecked", m->team->arg) ? 403 : secret ? 404 : 200);
+		requests[m->index]++;
+	}
+	wrong[m->index] = !good;
+	client_close(&client);
+}
+
+static int check_http(const struct case_run *run, double seconds, uint64_t *reads)
+{
+	struct team clients = { .nr = CHECK_WORKERS, .body = check_client, .arg = (void *)(uintptr_t)run->variant->name };
+	uint64_t errors;
+
+	if (start_server(CHECK_WORKERS, 0.002) || !team_start(&clients))
+		return CASE_FAILED;
+	case_wait(seconds);
+	set_stop(1);
+	team_join(&clients);
+	stop_server();
+	errors = admin.errors;
+	for (int i = 0; i < CHECK_WORKERS; i++) {
+		*reads += requests[i];
+		errors += wrong[i];
+	}
+	if (errors)
+		printf("label: %s: the server gave wrong answers, or none\n", run->variant->name);
+	return errors ? CASE_FAILED : 0;
+}
+
+static int check(struct case_run *run)
+{
+	uint64_t reads = 0;
+	struct sums sums;
+	int failed = check_http(run, run->seconds / 2, &reads);
+
+	loop(CHECK_WORKERS, false, run->seconds / 2, 100e-6, &sums);
+	policy_exit();
+	if (sums.refused)
+		printf("label: %s: a path was refused that the label allows\n", run->variant->name);
+	return case_verdict(run, reads + sums.checks, policy_freed()) || failed || sums.refused ? CASE_FAILED : 0;
+}
+
+/* ---- the program ---- */
+
+static const struct case_choice scenarios[] = {
+	{ "http", "wrk gets files; a replacement each second", false },
+	{ "http, 100 replacements/s", "the same, a hundred each second", false },
+	{ "loop, 1 thread", "a check and about a microsecond of work of its own", false },
+	{ "loop, 2 threads", "the same on two CPUs, called near or far", false },
+	{ "loop, all CPUs", "the same on as many as there are, if more than two", false },
+	{ NULL, NULL, false },
+};
+
+static int measure_loops(const struct case_run *run)
+{
+	int cpus = cpus_online() > MAX_LOOPERS ? MAX_LOOPERS : cpus_online(), threads[] = { 1, 2, cpus }, err = 0;
+
+	for (int i = 0; i < 3 && !err; i++)
+		if (case_wants(run, scenarios[2 + i].name) && (i < 2 || cpus > 2))
+			err = measure_loop(run, scenarios[2 + i].name, threads[i]);
+	return err;
+}
+
+/* Loops after each: a host moves its virtual CPUs every few seconds, and two samples shall not be of one place only. */
+static int measure(const struct case_run *run)
+{
+	static const double period[] = { 1, 0.01 };
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		if (case_wants(run, scenarios[i].name))
+			err = measure_http(run, scenarios[i].name, period[i]);
+		err = err ? err : measure_loops(run);
+	}
+	return err;
+}
+
+static int serve(const struct case_run *run)
+{
+	if (start_server(run->threads ? run->threads : WORKERS, 0))
+		return CASE_FAILED;
+	case_note("until Ctrl-C: curl http://127.0.0.1:%d/f0; curl -T FILE http://127.0.0.1:%d/label", server_port(), server_port());
+	for (;;)
+		pause();
+}
+
+static void take_serve(struct case_run *run, const char *unused)
+{
+	static bool yes = true;
+
+	(void)unused;
+	run->own = &yes;
+}
+
+static int run_case(struct case_run *run)
+{
+	int err;
+
+	if (run->threads > SERVER_MAX_FILES)
+		case_usage("--threads=%d: at most %d", run->threads, SERVER_MAX_FILES);
+	err = policy_init(run->variant, LABEL, run->check);
+	if (err) {
+		case_note("no first label: %s", strerror(-err));
+		return CASE_FAILED;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* with the parent, but not without a look at the directory */
+	server_catch_signals();
+	if (run->check)
+		return check(run);
+	err = run->own ? serve(run) : measure(run);
+	policy_exit();
+	return err;
+}
+
+static const struct case_option options[] = {
+	{ "serve", NULL, "measure nothing: serve until Ctrl-C, and say where, for curl", take_serve },
+	{ NULL, NULL, NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	static const struct case_program program = {
+		.name = "label",
+		.what = "A server of files asks one security label at each open, while the label is replaced: references, counts per CPU, "
+			"hazard pointers, RCU, or none at all.",
+		.variants = policy_variants,
+		.scenarios = scenarios,
+		.options = options,
+		.seconds = 1,
+		.run = run_case,
+	};
+
+	return case_main(&program, argc, argv);
+}

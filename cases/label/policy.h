@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* policy.h - the one label that decides about every open of every worker, and the ways to keep it while it is asked. */
+#ifndef LABEL_POLICY_H
+#define LABEL_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "case.h"
+
+/* A label in text, as the server takes it: rules line by line, of which the first that fits decides; nothing else is allowed.
+ *	deny /secret
+ *	allow /f
+ * A line "complain" allows everything. */
+#define POLICY_TEXT_MAX 1024
+
+extern const struct case_choice policy_variants[];
+
+/* Choose one of policy_variants and publish the first label.  @watched: look for labels that are asked after they were freed,
+ * and yield now and then in the middle of a check.  0, or -errno. */
+int policy_init(const struct case_choice *variant, const char *text, bool watched);
+/* All threads that called policy_check() have ended: free the last label, and wait until all are freed. */
+void policy_exit(void);
+/* May this thread open @path? */
+bool policy_check(const char *path);
+/* Any thread, any number at a time.  0, -EINVAL: that is no label, -ENOMEM. */
+int policy_replace(const char *text);
+/* Labels freed so far. */
+uint64_t policy_freed(void);
+
+#endif

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+/* ids.c - ids to timers: what a lookup must hold until it has the timer's own lock.
+ *
+ * Workers ask for their timers again and again, as timer_gettime() does: find the id in the table of all, lock the timer, make
+ * sure that it is theirs, read two words, unlock.  Nobody wants another's timer; all they have in common is the table.  A
+ * variant is lock_timer(), and what deletion does so that a timer does not go away between the table and its lock:
+ *
+ *	            from the table to the timer's lock      deletion, when the timer has been made nobody's
+ *	global_*    one lock for all, then handed over      remove it under that lock, free it
+ *	bucket_lock the same, one lock for each chain       the same
+ *	rcu_lock    a section                               remove it, free it after a grace period
+ *	rcu_seqlock a section, and no lock at all           the same
+ *	none        nothing                                 remove it, free it: a lookup may still have its address
+ *
+ * 1. A timer's owner is read and changed under its lock.  Deletion makes the timer nobody's before it takes it out of the table.
+ *    So a lookup that has the lock of a timer, and finds it its own, needs nothing else: deletion waits for that lock.
+ * 2. A lookup that finds a timer not its own unlocks it before it lets go of the table or leaves the section: such a timer
+ *    may be nobody's, out of the table next, and free then.
+ * 3. idr gives out the lowest free id, so an id that was read a moment ago may be another's timer by now.  No grace period
+ *    helps against that, which is why the owner is compared.
+ * 4. rcu_seqlock's lookup has no lock that keeps the timer, so its section lasts until the words are read; they were right together
+ *    at one moment, and the timer may be nobody's at the next.
+ */
+#include "ids.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <quiesce/atomic.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/rcu.h>
+
+#include "locks.h"
+
+#define FIRST_ID 64      /* the tree has two levels then, also if there is one worker */
+#define BUCKET_BITS 9    /* 512 buckets, as the kernel has them since 2013 */
+#define NOBODY UINT32_MAX
+#define LINGER_EVERY 16  /* times that a timer is met, when watched */
+
+struct timer {
+	uintptr_t id;       /* bucket_lock: never changes */
+	struct timer *next; /* bucket_lock: under the bucket's lock */
+	struct spin lock;
+	struct sequence sequence;
+	uint32_t owner;         /* written under both */
+	struct setting setting; /* written under both */
+	struct canary canary;
+	struct rcu_head rcu;
+};
+
+/* How a variant works. */
+struct way {
+	/* A lookup, and @n of them: compiled together, so that all variants pay alike for the loop. */
+	bool (*get)(uintptr_t id, uint32_t owner, struct setting *ret);
+	void (*get_own)(struct worker *w, uint32_t n);
+	struct timer *(*lock_timer)(uintptr_t id, uint32_t owner);
+	int (*insert)(struct worker *w, struct timer *t, uintptr_t *ret_id); /* 0, or -errno */
+	void (*retire)(struct timer *t, uintptr_t id);                       /* it is nobody's */
+};
+
+static struct {
+	const struct way *way;
+	bool watched;
+	uint64_t freed __attribute__((aligned(128)));
+} table __attribute__((aligned(128)));
+
+static struct idr ids __attribute__((aligned(128))) = IDR_INIT(ids);
+static struct spin ids_spin __attribute__((aligned(128)));
+static struct ticket ids_ticket __attribute__((aligned(128)));
+static pthread_spinlock_t ids_pthread_spin __attribute__((aligned(128)));
+static pthread_mutex_t ids_mutex __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
+static struct bucket {
+	struct spin lock;
+	struct timer *first;
+} __attribute__((aligned(64))) buckets[1 << BUCKET_BITS];
+
+/* ---- a timer ---- */
+
+/* When watched: stay with a timer for a while, to see it die.  False: it did, and must not be touched. */
+static __attribute__((cold, noinline)) bool linger(const struct timer *t)
+{
+	static __thread unsigned int turn;
+
+	if (!canary_sings(&t->canary))
+		return false;
+	if (++turn % LINGER_EVERY == 0)
+		sched_yield();
+	for (unsigned int i = 0; i < turn % 64; i++)
+		quiesce_cpu_relax();
+	return canary_sings(&t->canary);
+}
+
+QUIESCE_FAST bool alive(const struct timer *t)
+{
+	if (quiesce_unlikely(table.watched))
+		return linger(t);
+	return true;
+}
+
+/* Lock it if it is @owner's. */
+QUIESCE_FAST bool claim(struct timer *t, uint32_t owner)
+{
+	if (!alive(t))
+		return false;
+	spin_lock(&t->lock);
+	if (quiesce_likely(quiesce_load_relaxed(&t->owner) == owner)) /* Relaxed: under the lock. */
+		return true;
+	spin_unlock(&t->lock);
+	return false;
+}
+
+QUIESCE_FAST void read_and_unlock(struct timer *t, struct setting *ret)
+{
+	(void)alive(t);
+	/* Relaxed: under the lock, both. */
+	ret->interval = quiesce_load_relaxed(&t->setting.interval);
+	ret->expiry = quiesce_load_relaxed(&t->setting.expiry);
+	spin_unlock(&t->lock);
+}
+
+/* Under the lock, or before anybody can find it. */
+static void write_setting(struct timer *t, uint32_t owner, uint64_t time)
+{
+	uint64_t interval = time * MAX_OWNERS + owner % MAX_OWNERS;
+
+	sequence_write_begin(&t->sequence);
+	/* TM3: release, pairs with TM3 in read_once(); all three */
+	quiesce_store_release(TM3, &t->owner, owner);
+	quiesce_store_release(TM3, &t->setting.interval, interval);
+	(void)alive(t);
+	quiesce_store_release(TM3, &t->setting.expiry, 3 * interval);
+	sequence_write_end(&t->sequence);
+}
+
+static void bury(struct timer *t)
+{
+	if (!table.watched) {
+		free(t);
+		return;
+	}
+	(void)quiesce_fetch_add_relaxed(&table.freed, (uint64_t)1); /* Relaxed: a count. */
+	canary_free(t, &t->canary);
+}
+
+/* ---- lookups ---- */
+
+/* Defines NAME_get() by NAME_lock_timer(). */
+#define GET_LOCKED(name)                                                                                   \
+	QUIESCE_FAST bool name##_get(uintptr_t id, uint32_t owner, struct setting *ret)                    \
+	{                                                                                                  \
+		struct timer *t = name##_lock_timer(id, owner);                                            \
+                                                                                                           \
+		if (quiesce_likely(t != NULL))                                                             \
+			read_and_unlock(t, ret);                                                           \
+		return t != NULL;                                                                          \
+	}
+
+/* @n lookups of own timers, in turn. */
+QUIESCE_FAST void get_own(struct worker *w, uint32_t n, bool (*get)(uintptr_t id, uint32_t owner, struct setting *ret))
+{
+	struct setting setting = { 0, 0 };
+	uint64_t sum = 0;
+	uint32_t at = w->at;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uintptr_t id = quiesce_load_relaxed(&w->id[at++ % TIMERS]); /* Relaxed: the worker's own. */
+
+		if (quiesce_unlikely(!get(id, w->owner, &setting)))
+			w->failed++;
+		sum += setting.interval + setting.expiry;
+	}
+	w->sum += sum;
+	w->at = at % TIMERS;
+	w->lookups += n;
+}
+
+#define GET_OWN(name)                                                \
+	static void name##_get_own(struct worker *w, uint32_t n)     \
+	{                                                            \
+		get_own(w, n, name##_get);                           \
+	}
+
+/* ---- global_*: the lock is held until the timer's own is held ----
+ *
+ * Removal takes the same lock, so nobody is on the way to the timer any more, and by 1. nobody has it.  Nothing waits.
+ * Insertion takes it too, and must not allocate under a spinlock: hence the preloaded nodes.  (idr has a lock of its own for
+ * updates, for which nobody waits here.)
+ */
+#define GLOBAL(name, LOCK, UNLOCK)                                                                         \
+	QUIESCE_FAST struct timer *name##_lock_timer(uintptr_t id, uint32_t owner)                         \
+	{                                                                                                  \
+		struct timer *t;                                                                           \
+                                                                                                           \
+		LOCK;                                                                                      \
+		t = idr_find(&ids, id);                                                                    \
+		if (t && !claim(t, owner))                                                                 \
+			t = NULL;                                                                          \
+		UNLOCK;                                                                                    \
+		return t;                                                                                  \
+	}                                                                                                  \
+	GET_LOCKED(name)                                                                                   \
+	GET_OWN(name)                                                                                      \
+                                                                                                           \
+	static int name##_insert(struct worker *w, struct timer *t, uintptr_t *ret_id)                     \
+	{                                                                                                  \
+		int id = idr_preload(&w->nodes);                                                           \
+                                                                                                           \
+		if (id)                                                                                    \
+			return id;                                                                         \
+		LOCK;                                                                                      \
+		id = idr_alloc_preloaded(&ids, &w->nodes, t, FIRST_ID, 0);                                 \
+		UNLOCK;                                                                                    \
+		*ret_id = (uintptr_t)id;                                                                   \
+		return id < 0 ? id : 0;                                                                    \
+	}                                                                                                  \
+                                                                                                           \
+	static void name##_retire(struct timer *t, uintptr_t id)                                           \
+	{                                                                                                  \
+		LOCK;                                                                                      \
+		(void)idr_remove(&ids, id);                                                                \
+		UNLOCK;                                                                                    \
+		bury(t);                                                                                   \
+	}
+
+GLOBAL(global_spin, spin_lock(&ids_spin), spin_unlock(&ids_spin))
+GLOBAL(global_ticket, ticket_lock(&ids_ticket), ticket_unlock(&ids_ticket))
+GLOBAL(global_pthread_spin, pthread_spin_lock(&ids_pthread_spin), pthread_spin_unlock(&ids_pthread_spin))
+GLOBAL(global_mutex, pthread_mutex_lock(&ids_mutex), pthread_mutex_unlock(&ids_mutex))
+
+/* ---- bucket_lock: the same hand-over in one of 512 chains ----
+ *
+ * An id is the worker's number and a count of its own, so that nothing is shared there either, and is never given out twice.
+ */
+QUIESCE_FAST struct bucket *bucket_of(uintptr_t id)
+{
+	return &buckets[id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - BUCKET_BITS)];
+}
+
+QUIESCE_FAST struct timer *bucket_lock_lock_timer(uintptr_t id, uint32_t owner)
+{
+	struct bucket *b = bucket_of(id);
+	struct timer *t;
+
+	spin_lock(&b->lock);
+	for (t = b->first; t && t->id != id; t = t->next)
+		;
+	if (t && !claim(t, owner))
+		t = NULL;
+	spin_unlock(&b->lock);
+	return t;
+}
+GET_LOCKED(bucket_lock)
+GET_OWN(bucket_lock)
+
+static int bucket_lock_insert(struct worker *w, struct timer *t, uintptr_t *ret_id)
+{
+	struct bucket *b;
+
+	t->id = *ret_id = w->created++ * MAX_OWNERS + w->index;
+	b = bucket_of(t->id);
+	spin_lock(&b->lock);
+	t->next = b->first;
+	b->first = t;
+	spin_unlock(&b->lock);
+	return 0;
+}
+
+static void bucket_lock_retire(struct timer *t, uintptr_t id)
+{
+	struct bucket *b = bucket_of(id);
+	struct timer **at = &b->first;
+
+	spin_lock(&b->lock);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	spin_unlock(&b->lock);
+	bury(t);
+}
+
+/* ---- rcu_lock: the section keeps the timer until its lock does ---- */
+
+QUIESCE_FAST struct timer *rcu_lock_lock_timer(uintptr_t id, uint32_t owner)
+{
+	struct timer *t;
+
+	rcu_read_lock();
+	t = idr_find(&ids, id);
+	if (t && !claim(t, owner))
+		t = NULL;
+	rcu_read_unlock();
+	return t;
+}
+GET_LOCKED(rcu_lock)
+GET_OWN(rcu_lock)
+
+static int idr_insert(struct worker *w, struct timer *t, uintptr_t *ret_id)
+{
+	int id = idr_alloc(&ids, t, FIRST_ID, 0);
+
+	(void)w;
+	*ret_id = (uintptr_t)id;
+	return id < 0 ? id : 0;
+}
+
+static void bury_rcu(struct rcu_head *head)
+{
+	bury((struct timer *)((char *)head - offsetof(struct timer, rcu)));
+}
+
+static void rcu_retire(struct timer *t, uintptr_t id)
+{
+	(void)idr_remove(&ids, id);
+	if (table.watched)
+		call_rcu(&t->rcu, bury_rcu);
+	else
+		kfree_rcu(t, rcu);
+	rcu_throttle();
+}
+
+/* ---- rcu_seqlock: readers write nothing ---- */
+
+/* False: somebody was writing, and what was read is anything. */
+QUIESCE_FAST bool read_once(const struct timer *t, uint32_t *ret_owner, struct setting *ret)
+{
+	uint32_t count = sequence_read_begin(&t->sequence);
+
+	/* TM3: acquire, pairs with TM3 in write_setting(); all three */
+	*ret_owner = quiesce_load_acquire(TM3, &t->owner);
+	ret->interval = quiesce_load_acquire(TM3, &t->setting.interval);
+	(void)alive(t);
+	ret->expiry = quiesce_load_acquire(TM3, &t->setting.expiry);
+	return !sequence_read_again(&t->sequence, count);
+}
+
+static __attribute__((cold, noinline)) void read_again(const struct timer *t, uint32_t *ret_owner, struct setting *ret)
+{
+	while (!read_once(t, ret_owner, ret))
+		;
+}
+
+QUIESCE_FAST bool rcu_seqlock_get(uintptr_t id, uint32_t owner, struct setting *ret)
+{
+	const struct timer *t;
+	uint32_t found = NOBODY;
+
+	rcu_read_lock();
+	t = idr_find(&ids, id);
+	if (t && alive(t) && quiesce_unlikely(!read_once(t, &found, ret)))
+		read_again(t, &found, ret);
+	rcu_read_unlock();
+	return found == owner;
+}
+GET_OWN(rcu_seqlock)
+
+/* ---- none ---- */
+
+QUIESCE_FAST struct timer *none_lock_timer(uintptr_t id, uint32_t owner)
+{
+	struct timer *t = idr_find(&ids, id);
+
+	return t && claim(t, owner) ? t : NULL;
+}
+GET_LOCKED(none)
+GET_OWN(none)
+
+static void none_retire(struct timer *t, uintptr_t id)
+{
+	(void)idr_remove(&ids, id);
+	bury(t);
+}
+
+/* ---- kernel: the real ones, a system call each; their owner is the process ---- */
+
+static inline bool kernel_get(uintptr_t id, uint32_t owner, struct setting *ret)
+{
+	struct itimerspec spec;
+
+	(void)owner;
+	if (timer_gettime((timer_t)id, &spec)) /* the C library's ids are the kernel's where no thread is to be notified */
+		return false;
+	ret->interval = (uint64_t)spec.it_interval.tv_sec;
+	ret->expiry = (uint64_t)spec.it_value.tv_sec;
+	return true;
+}
+GET_OWN(kernel)
+
+static int kernel_create(uintptr_t *ret_id)
+{
+	struct sigevent nothing = { .sigev_notify = SIGEV_NONE };
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &nothing, &timer))
+		return -errno;
+	*ret_id = (uintptr_t)timer;
+	return 0;
+}
+
+static void kernel_delete(uintptr_t id)
+{
+	timer_delete((timer_t)id);
+	(void)quiesce_fetch_add_relaxed(&table.freed, (uint64_t)1); /* Relaxed: a count. */
+}
+
+static bool is_kernel(void)
+{
+	return !table.way->insert;
+}
+
+/* ---- the choice ---- */
+
+const struct case_choice ids_variants[] = {
+	{ "global_spin", "one spinlock for all, held until the timer's lock is held", false },
+	{ "global_ticket", "the same, first come, first served", false },
+	{ "global_pthread_spin", "the same, the C library's, which never yields", false },
+	{ "global_mutex", "the same, a mutex of the C library", false },
+	{ "bucket_lock", "a spinlock for each of 512 chains", false },
+	{ "rcu_lock", "a section until the timer's lock is held", false },
+	{ "rcu_seqlock", "a section, and a sequence count instead of the timer's lock", false },
+	{ "kernel", "timer_gettime() of this kernel", false },
+	{ "none", "nothing, and timers are freed at once", true },
+	{ NULL, NULL, false },
+};
+
+/* In the order of ids_variants. */
+static const struct way ways[] = {
+	{ global_spin_get, global_spin_get_own, global_spin_lock_timer, global_spin_insert, global_spin_retire },
+	{ global_ticket_get, global_ticket_get_own, global_ticket_lock_timer, global_ticket_insert, global_ticket_retire },
+	{ global_pthread_spin_get, global_pthread_spin_get_own, global_pthread_spin_lock_timer, global_pthread_spin_insert,
+	  global_pthread_spin_retire },
+	{ global_mutex_get, global_mutex_get_own, global_mutex_lock_timer, global_mutex_insert, global_mutex_retire },
+	{ bucket_lock_get, bucket_lock_get_own, bucket_lock_lock_timer, bucket_lock_insert, bucket_lock_retire },
+	{ rcu_lock_get, rcu_lock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire },
+	{ rcu_seqlock_get, rcu_seqlock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire },
+	{ .get = kernel_get, .get_own = kernel_get_own },
+	{ none_get, none_get_own, none_lock_timer, idr_insert, none_retire },
+};
+
+void ids_init(const struct case_choice *variant, bool watched)
+{
+	pthread_spin_init(&ids_pthread_spin, PTHREAD_PROCESS_PRIVATE);
+	table.way = &ways[variant - ids_variants];
+	table.watched = watched;
+}
+
+void ids_exit(void)
+{
+	rcu_barrier(); /* timers */
+	idr_destroy(&ids);
+	rcu_barrier(); /* what the tree was made of */
+}
+
+/* ---- for workers ---- */
+
+static int create(struct worker *w, uintptr_t *ret_id)
+{
+	struct timer *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	canary_init(&t->canary);
+	write_setting(t, w->owner, w->created++);
+	err = table.way->insert(w, t, ret_id);
+	if (err)
+		free(t);
+	return err;
+}
+
+int ids_create(struct worker *w, uint32_t i)
+{
+	uintptr_t id;
+	int err = is_kernel() ? kernel_create(&id) : create(w, &id);
+
+	if (!err)
+		quiesce_store_relaxed(&w->id[i], id); /* Relaxed: a number. */
+	return err;
+}
+
+void ids_delete(struct worker *w, uint32_t i)
+{
+	uintptr_t id = quiesce_load_relaxed(&w->id[i]); /* Relaxed: the worker's own. */
+	struct timer *t;
+
+	/* Relaxed: a number.  Before it is free to be given out again. */
+	quiesce_store_relaxed(&w->id[i], NO_ID);
+	if (is_kernel()) {
+		kernel_delete(id);
+		return;
+	}
+	t = table.way->lock_timer(id, w->owner);
+	if (!t) {
+		w->failed++;
+		return;
+	}
+	write_setting(t, NOBODY, 0);
+	spin_unlock(&t->lock);
+	(void)alive(t); /* I still have its address */
+	table.way->retire(t, id);
+}
+
+void ids_change(struct worker *w, uint32_t i, uint64_t time)
+{
+	struct timer *t;
+
+	if (is_kernel())
+		return;
+	t = table.way->lock_timer(quiesce_load_relaxed(&w->id[i]), w->owner); /* Relaxed: the worker's own. */
+	if (!t) {
+		w->failed++;
+		return;
+	}
+	write_setting(t, w->owner, time);
+	spin_unlock(&t->lock);
+}
+
+bool ids_get(const struct worker *w, uintptr_t id, struct setting *ret)
+{
+	return table.way->get(id, w->owner, ret);
+}
+
+void ids_get_own(struct worker *w, uint32_t n)
+{
+	table.way->get_own(w, n);
+}
+
+bool ids_plausible(const struct worker *w, const struct setting *setting)
+{
+	return is_kernel() || (setting->expiry == 3 * setting->interval && setting->interval % MAX_OWNERS == w->owner);
+}
+
+uint64_t ids_freed(void)
+{
+	return quiesce_load_relaxed(&table.freed); /* Relaxed: a count. */
+}
