@@ -17,7 +17,9 @@
 
 #include <quiesce/atomic.h>
 
+#include "ops/op.h"
 #include "ops/rwlock.h"
+#include "peers.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */
 #define NOT_MS 10     /* this long nobody must come */
@@ -302,14 +304,20 @@ static void nothing(void)
 {
 }
 
-int main(void)
+/* With the tool as its argument, beside which the peers are. */
+int main(int argc, char **argv)
 {
-	const struct rwlock_op *model = rwlock_find("pthread_rwlock");
+	const struct rwlock_op *model = &rwlock_op_pthread_rwlock;
 	struct rwlock_op bad[] = { *model, *model, *model, *model };
 
-	for (const struct rwlock_op *const *op = rwlock_table; *op; op++)
-		for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-			lock = *op;
+	if (argc > 1)
+		peers_beside(argv[1]);
+	for (struct peer *peer = peers; peer->name; peer++)
+		if (peer_load(peer))
+			printf("# %s: %s\n", peer->name, peer_load(peer));
+	for (const struct op *const *op = rwlock_types; *op; op++)
+		for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && !(*op)->absent && !(*op)->broken; i++) {
+			lock = (*op)->rwlock;
 			result(status_of(&checks[i]) == 0, &checks[i]);
 		}
 

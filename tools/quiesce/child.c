@@ -10,6 +10,7 @@
 
 #include "message.h"
 #include "ops/retire.h"
+#include "peers.h"
 #include "tool.h"
 
 static FILE *to_parent;
@@ -113,6 +114,10 @@ static int dispatch(struct wire *wire)
 		job->op = command_type(job->command, wire->type);
 		if (!job->op)
 			break;
+		if (job->op->absent) { /* by now */
+			job_send_note("left out: %s", peer_load(peer_of(job->op)));
+			return EXIT_UNAVAILABLE;
+		}
 		if (job->op->reclaim)
 			retire_set(job->bytes, job->batch);
 		err = job->op->init ? job->op->init(job->fence) : 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ops/rwlock.h"
+#include "peers.h"
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
@@ -108,16 +109,28 @@ static void for_each_item(const char *option, const char *list, struct options *
 	free(copy);
 }
 
-static const struct op *const *types_of(const struct subcommand *command)
+static const struct op *const *rows_of(const struct subcommand *command)
 {
 	return command->types ? command->types : op_table;
 }
 
+/* The same, and whatever peers have for it: a peer that cannot be loaded has nothing. */
+static const struct op *const *types_of(const struct subcommand *command)
+{
+	for (const struct op *const *op = rows_of(command); *op; op++)
+		if ((*op)->absent)
+			peer_load(peer_of(*op));
+	return rows_of(command);
+}
+
 const struct op *command_type(const struct subcommand *command, const char *name)
 {
-	for (const struct op *const *op = types_of(command); *op; op++)
-		if (!strcmp((*op)->name, name))
+	for (const struct op *const *op = rows_of(command); *op; op++)
+		if (!strcmp((*op)->name, name)) {
+			if ((*op)->absent)
+				peer_load(peer_of(*op));
 			return *op;
+		}
 	return NULL;
 }
 
@@ -133,12 +146,21 @@ static const char *valid_types(void)
 	return text;
 }
 
+static const struct op *asked_type(const char *option, const char *name)
+{
+	const struct op *op = command_type(current, name);
+
+	if (op && op->absent)
+		usage_error("--%s=%s: %s", option, name, peer_load(peer_of(op)));
+	if (!op || !current->fits(op))
+		usage_error("--%s: unknown type '%s'; valid:%s", option, name, valid_types());
+	return op;
+}
+
 static void add_type(const char *item, struct options *o)
 {
-	const struct op *op = command_type(current, item);
+	const struct op *op = asked_type("type", item);
 
-	if (!op || !current->fits(op))
-		usage_error("unknown type '%s'; valid:%s", item, valid_types());
 	for (int i = 0; i < o->nr_types; i++)
 		if (o->types[i] == op)
 			return;
@@ -176,15 +198,6 @@ static void add_updates(const char *item, struct options *o)
 	if (o->hash.nr_updates == HASH_MAX_UPDATES)
 		usage_error("--updates: at most %d numbers", HASH_MAX_UPDATES);
 	o->hash.updates[o->hash.nr_updates++] = number("updates", item, 0, 100);
-}
-
-static const struct op *base_type(const char *name)
-{
-	const struct op *op = command_type(current, name);
-
-	if (!op || !current->fits(op))
-		usage_error("--base: unknown type '%s'; valid:%s", name, valid_types());
-	return op;
 }
 
 static void add_scenario(const char *item, struct options *o)
@@ -239,7 +252,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_UPDATES:
 	case KEY_FENCE: take_list(key, arg, o); break;
 	case KEY_DISTRIBUTION: o->hash.distribution = hash_plan_distribution(arg); break;
-	case KEY_BASE: o->base = base_type(arg); break;
+	case KEY_BASE: o->base = asked_type("base", arg); break;
 	case KEY_RESIZE: o->hash.resize = true; break;
 	case KEY_FIGURE: o->figure = arg; break;
 	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
@@ -318,7 +331,8 @@ static void argp_mistake(int argc, char **argv, const struct argp_option *accept
 static bool asks_for_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--usage") || !strcmp(argv[i], "-?"))
+		if ((strlen(argv[i]) > 2 && !strncmp(argv[i], "--help", strlen(argv[i]))) || !strcmp(argv[i], "--usage") ||
+		    !strcmp(argv[i], "-?"))
 			return true;
 	return false;
 }
@@ -342,7 +356,9 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 	for (size_t i = 0; i < NR_OPTIONS; i++)
 		if (table[i].needs == ANY || (command->accepts & table[i].needs))
 			accepted[n++] = table[i].option;
-	type_help(doc, sizeof(doc), command);
+	doc[0] = '\0';
+	if (asks_for_help(argc, argv)) /* loads the peers */
+		type_help(doc, sizeof(doc), command);
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
 	if (asks_for_help(argc, argv))

@@ -19,14 +19,14 @@ static void *grow(void *old, size_t nr, size_t size)
 	return fresh;
 }
 
-static struct cell *find(const struct results *results, const struct subcommand *command, const struct op *op,
+static struct cell *find(const struct results *results, const struct subcommand *command, const char *type,
 			 enum scenario scenario, enum op_fence fence, int threads)
 {
 	for (size_t i = 0; i < results->nr; i++) {
 		struct cell *c = &results->cell[i];
 
-		if (c->command == command && c->op == op && c->scenario == scenario && c->fence == fence &&
-		    c->threads == threads)
+		if (c->command == command && c->scenario == scenario && c->fence == fence && c->threads == threads &&
+		    !strcmp(c->op->name, type))
 			return c;
 	}
 	return NULL;
@@ -35,7 +35,7 @@ static struct cell *find(const struct results *results, const struct subcommand 
 struct cell *results_cell(struct results *results, const struct subcommand *command, const struct op *op,
 			  enum scenario scenario, enum op_fence fence, int threads)
 {
-	struct cell *c = find(results, command, op, scenario, fence, threads);
+	struct cell *c = find(results, command, op->name, scenario, fence, threads);
 
 	if (c)
 		return c;
@@ -51,9 +51,7 @@ struct cell *results_cell(struct results *results, const struct subcommand *comm
 const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
 				enum scenario scenario, enum op_fence fence, int threads)
 {
-	const struct op *op = command_type(command, type);
-
-	return op ? find(results, command, op, scenario, fence, threads) : NULL;
+	return find(results, command, type, scenario, fence, threads);
 }
 
 void cell_add(struct cell *cell, double value, uint32_t group)

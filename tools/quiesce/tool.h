@@ -90,7 +90,7 @@ struct subcommand {
 	const char *doc;  /* the text of --help below the options */
 	unsigned int accepts;
 	bool (*fits)(const struct op *op); /* is it one of our types? */
-	const struct op *const *types;     /* where they are; NULL: op_table */
+	const struct op *const *types;     /* where they are, if their peer is loaded; NULL: op_table */
 	int first_scenario, end_scenario;  /* what --scenario may say */
 	/* Is @cell a row, not a column of another?  NULL: it is. */
 	bool (*is_row)(const struct cell *cell);
@@ -105,7 +105,7 @@ extern const struct subcommand refscale_command, rcuscale_command, retirescale_c
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
 /* The types asked for, or all that fit and are not broken.  Returns how many. */
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
-/* The type @name of @command; NULL: there is none. */
+/* The type @name of @command, for which its peer is loaded; NULL: there is none.  It is absent where the peer is. */
 const struct op *command_type(const struct subcommand *command, const char *name);
 /* Is @fence to be measured for @op? */
 bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);

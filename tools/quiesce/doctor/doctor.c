@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "doctor.h"
+#include "peers.h"
 
 struct findings {
 	json_t *list;
@@ -62,6 +63,17 @@ static void print_json(FILE *out, json_t *list)
 	json_decref(root);
 }
 
+/* Last: what they bring along must not change what was found before. */
+static void find_peers(struct findings *f)
+{
+	for (struct peer *peer = peers; peer->name; peer++) {
+		char topic[32];
+
+		snprintf(topic, sizeof(topic), "peer %s", peer->name);
+		finding(f, topic, peer_load(peer), "%s", peer_load(peer) ? "not to be measured here" : "here");
+	}
+}
+
 static int run(const struct options *options)
 {
 	FILE *out = emit_open(options);
@@ -74,6 +86,7 @@ static int run(const struct options *options)
 	doctor_slots(&f);
 	doctor_hazptr(&f);
 	doctor_percpu(&f);
+	find_peers(&f);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)

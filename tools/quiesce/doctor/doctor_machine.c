@@ -43,18 +43,6 @@ static void find_versions(struct findings *f)
 		finding(f, "kernel", NULL, "%s", host.kernel);
 }
 
-static void find_peers(struct findings *f)
-{
-	char text[512] = "";
-	size_t n = 0;
-
-	for (const struct op *const *op = op_table; *op && n < sizeof(text); op++)
-		if (!strncmp((*op)->name, "liburcu", 7) || !strncmp((*op)->name, "ck_", 3) ||
-		    !strncmp((*op)->name, "libcds_", 7) || !strncmp((*op)->name, "tbb_", 4))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", (*op)->name);
-	finding(f, "peers compiled in", NULL, "%s", n ? text : "none");
-}
-
 /* The first line of a small file, or NULL. */
 static const char *first_line(const char *path)
 {
@@ -127,5 +115,4 @@ void doctor_machine(struct findings *f)
 	find_cpus(f);
 	find_limits(f);
 	find_rseq(f);
-	find_peers(f);
 }

@@ -60,9 +60,6 @@ struct hash_op {
 	bool grows;     /* goes on growing in the background when its elements are there */
 };
 
-/* Every type compiled in, NULL at the end: hash_table.c. */
-extern const struct op *const hash_types[];
-
 static inline uint64_t hash_value(uint64_t key)
 {
 	return ~key;

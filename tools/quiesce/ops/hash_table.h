@@ -5,29 +5,11 @@
 
 #include "hash.h"
 
-#ifdef HAVE_LIBURCU_CDS
-#define HASH_LIBURCU(X) X(liburcu_lfht) X(liburcu_lfht_fixed) X(liburcu_lfht_qsbr) X(liburcu_lfht_qsbr_fixed)
-#else
-#define HASH_LIBURCU(X)
-#endif
-
-#ifdef HAVE_CK
-#define HASH_CK(X) X(ck_ht)
-#else
-#define HASH_CK(X)
-#endif
-
-#ifdef HAVE_LIBCDS
-#define HASH_LIBCDS(X) X(libcds_michael_hp) X(libcds_split_rcu)
-#else
-#define HASH_LIBCDS(X)
-#endif
-
-#ifdef HAVE_TBB
-#define HASH_TBB(X) X(tbb_hash_map) X(tbb_unordered_map)
-#else
-#define HASH_TBB(X)
-#endif
+/* Of peers, as in table.h. */
+#define HASH_LIBURCU(P) P(liburcu_lfht) P(liburcu_lfht_fixed) P(liburcu_lfht_qsbr) P(liburcu_lfht_qsbr_fixed)
+#define HASH_CK(P) P(ck_ht)
+#define HASH_LIBCDS(P) P(libcds_michael_hp) P(libcds_split_rcu)
+#define HASH_TBB(P) P(tbb_hash_map) P(tbb_unordered_map)
 
 #ifdef HAVE_LIBCUCKOO
 #define HASH_LIBCUCKOO(X) X(libcuckoo)
@@ -41,16 +23,17 @@
 #define HASH_STD(X)
 #endif
 
-#define HASH_TYPES(X)                                                                                     \
+#define HASH_TYPES(X, P)                                                                                  \
 	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashtable) X(hashtable_hazptr) \
 	X(rcu) X(hazptr) X(seqlock) X(spinlock) X(refcnt) X(rwlock) X(brlock) X(brlock_atomic)            \
-	HASH_LIBURCU(X) HASH_CK(X) HASH_LIBCDS(X) HASH_TBB(X) HASH_LIBCUCKOO(X) HASH_STD(X)
+	HASH_LIBURCU(P) HASH_CK(P) HASH_LIBCDS(P) HASH_TBB(P) HASH_LIBCUCKOO(X) HASH_STD(X)
 
+#define HASH_HERE(name) &hash_op_##name,
 #define HASH_DECLARE(name) extern const struct op hash_op_##name;
 #ifdef __cplusplus
 extern "C" {
 #endif
-HASH_TYPES(HASH_DECLARE)
+HASH_TYPES(HASH_DECLARE, HASH_DECLARE)
 #ifdef __cplusplus
 }
 #endif

@@ -110,6 +110,7 @@ struct op {
 	bool broken;      /* a detector's test: torture has to fail */
 	bool wait_only;   /* its readers are another type's: refscale leaves it out */
 	bool queue;       /* its readers queue: refscale leaves out more threads than CPUs, where most wait for one that does not run */
+	bool absent;      /* of a peer whose module is not loaded: only the name is known (peers.h) */
 	const struct op_read *read;
 	const struct op_wait *wait;
 	const struct op_retire *retire;
@@ -131,11 +132,15 @@ struct op {
 	const char *(*slot_kind)(void);
 };
 
-/* Every type compiled in, NULL at the end. */
-extern const struct op *const op_table[];
-/* The same of retirescale and of rwscale, with names of their own. */
-extern const struct op *const retire_table[], *const rwlock_types[];
+/* Every type, NULL at the end.  Those of peers are absent until somebody asks for them: OP_ABSENT(). */
+extern const struct op *op_table[];
+/* The same of retirescale, of rwscale and of hashscale, with names of their own. */
+extern const struct op *retire_table[], *rwlock_types[], *hash_types[];
 const struct op *op_find(const char *name);
+
+/* Rows of tables: of a type that is compiled in, and of one that is in a peer's module. */
+#define OP_HERE(name_) &op_##name_,
+#define OP_ABSENT(name_) &(const struct op){ .name = #name_, .absent = true },
 
 static inline void op_thread_enter(const struct op *op)
 {

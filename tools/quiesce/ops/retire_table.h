@@ -11,35 +11,24 @@
 #define RETIRE_CPP(X)
 #endif
 
-#ifdef HAVE_LIBURCU
-#define RETIRE_LIBURCU(X) X(liburcu_memb)
-#else
-#define RETIRE_LIBURCU(X)
-#endif
+/* Of peers, as in table.h. */
+#define RETIRE_LIBURCU(P) P(liburcu_memb)
+#define RETIRE_CK(P) P(ck_hp) P(ck_epoch)
+#define RETIRE_LIBCDS(P) P(libcds_hp) P(libcds_dhp)
+#define RETIRE_TBB(P)
 
-#ifdef HAVE_CK
-#define RETIRE_CK(X) X(ck_hp) X(ck_epoch)
-#else
-#define RETIRE_CK(X)
-#endif
-
-#ifdef HAVE_LIBCDS
-#define RETIRE_LIBCDS(X) X(libcds_hp) X(libcds_dhp)
-#else
-#define RETIRE_LIBCDS(X)
-#endif
-
-#define RETIRE_TYPES(X)                                                                            \
+#define RETIRE_TYPES(X, P)                                                                         \
 	X(raw_malloc_free) X(raw_asym_hp_batch)                                                    \
 	X(hazptr) X(hazptr_inline) X(hazptr_free) X(hazptr_cohort) X(hazptr_list) RETIRE_CPP(X)    \
 	X(busted_hazptr) X(busted_hoard) X(busted_stall)                                           \
-	X(rcu) X(rcu_free) RETIRE_LIBURCU(X) RETIRE_CK(X) RETIRE_LIBCDS(X)
+	X(rcu) X(rcu_free) RETIRE_LIBURCU(P) RETIRE_CK(P) RETIRE_LIBCDS(P)
 
+#define RETIRE_HERE(name) &retire_op_##name,
 #define RETIRE_DECLARE(name) extern const struct op retire_op_##name;
 #ifdef __cplusplus
 extern "C" {
 #endif
-RETIRE_TYPES(RETIRE_DECLARE)
+RETIRE_TYPES(RETIRE_DECLARE, RETIRE_DECLARE)
 #ifdef __cplusplus
 }
 #endif

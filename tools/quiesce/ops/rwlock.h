@@ -25,38 +25,32 @@ struct rwlock_op {
 	bool queue; /* readers queue too: with more threads than CPUs most wait for one that does not run, for seconds */
 };
 
-/* Every lock compiled in, NULL at the end, in the order in which results are shown. */
-extern const struct rwlock_op *const rwlock_table[];
-const struct rwlock_op *rwlock_find(const char *name); /* NULL: there is none */
-
-#ifdef HAVE_CK
-#define RWLOCK_CK(X) X(ck_brlock) X(ck_rwlock) X(ck_pflock) X(ck_bytelock)
-#else
-#define RWLOCK_CK(X)
-#endif
-
 #ifdef HAVE_STD_SHARED_MUTEX
 #define RWLOCK_STD(X) X(std_shared_mutex)
 #else
 #define RWLOCK_STD(X)
 #endif
 
-#ifdef HAVE_TBB
-#define RWLOCK_TBB(X) X(tbb_spin_rw_mutex) X(tbb_rw_mutex) X(tbb_queuing_rw_mutex)
-#else
-#define RWLOCK_TBB(X)
-#endif
+/* Of peers, as in table.h. */
+#define RWLOCK_LIBURCU(P)
+#define RWLOCK_CK(P) P(ck_brlock) P(ck_rwlock) P(ck_pflock) P(ck_bytelock)
+#define RWLOCK_LIBCDS(P)
+#define RWLOCK_TBB(P) P(tbb_spin_rw_mutex) P(tbb_rw_mutex) P(tbb_queuing_rw_mutex)
 
-/* Row X is rwlock_op_X.  What goes by the library is measured once with light and once with full fences. */
+/* In the order in which results are shown; row X is rwlock_op_X.  What goes by the library is measured once with light and
+ * once with full fences. */
 #define RWLOCK_OURS(X) X(gp) X(expedited) X(rcu_sync)
-#define RWLOCK_OTHERS(X) X(pthread_rwlock) X(pthread_rwlock_writer) RWLOCK_STD(X) RWLOCK_CK(X) RWLOCK_TBB(X)
-#define RWLOCK_ROWS(X) RWLOCK_OURS(X) RWLOCK_OTHERS(X)
+#define RWLOCK_OTHERS(X, P) X(pthread_rwlock) X(pthread_rwlock_writer) RWLOCK_STD(X) RWLOCK_CK(P) RWLOCK_TBB(P)
+
+/* A row of rwlock_types. */
+#define RWLOCK_HERE(name_) &(const struct op){ .name = #name_, .rwlock = &rwlock_op_##name_ },
 
 #define RWLOCK_DECLARE(name) extern const struct rwlock_op rwlock_op_##name;
 #ifdef __cplusplus
 extern "C" {
 #endif
-RWLOCK_ROWS(RWLOCK_DECLARE)
+RWLOCK_OURS(RWLOCK_DECLARE)
+RWLOCK_OTHERS(RWLOCK_DECLARE, RWLOCK_DECLARE)
 #ifdef __cplusplus
 }
 #endif

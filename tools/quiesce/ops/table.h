@@ -17,25 +17,13 @@
 #define OP_RSEQ(X)
 #endif
 
-#ifdef HAVE_LIBURCU
-#define OP_LIBURCU(X) X(liburcu_memb) X(liburcu_memb_call) X(liburcu_qsbr) X(liburcu_bp)
-#else
-#define OP_LIBURCU(X)
-#endif
-
-#ifdef HAVE_CK
-#define OP_CK(X) X(ck_epoch) X(ck_hp)
-#define OP_CK_LOCKS(X) X(ck_brlock) X(ck_rwlock) X(ck_pflock) X(ck_swlock) X(ck_bytelock)
-#else
-#define OP_CK(X)
-#define OP_CK_LOCKS(X)
-#endif
-
-#ifdef HAVE_LIBCDS
-#define OP_LIBCDS(X) X(libcds_hp) X(libcds_hp_reused) X(libcds_dhp) X(libcds_dhp_reused)
-#else
-#define OP_LIBCDS(X)
-#endif
+/* Peers: each type in the module of the peer with which its name begins. */
+#define OP_LIBURCU(P) P(liburcu_memb) P(liburcu_memb_call) P(liburcu_qsbr) P(liburcu_bp)
+#define OP_CK_RECLAIM(P) P(ck_epoch) P(ck_hp)
+#define OP_CK_LOCKS(P) P(ck_brlock) P(ck_rwlock) P(ck_pflock) P(ck_swlock) P(ck_bytelock)
+#define OP_CK(P) OP_CK_RECLAIM(P) OP_CK_LOCKS(P)
+#define OP_LIBCDS(P) P(libcds_hp) P(libcds_hp_reused) P(libcds_dhp) P(libcds_dhp_reused)
+#define OP_TBB(P) P(tbb_spin_rw_mutex) P(tbb_rw_mutex) P(tbb_queuing_rw_mutex)
 
 #ifdef HAVE_HAZARD_POINTER
 #define OP_HAZARD_POINTER(X) X(hazard_pointer) X(hazard_pointer_reused)
@@ -55,13 +43,8 @@
 #define OP_STD_SHARED_MUTEX(X)
 #endif
 
-#ifdef HAVE_TBB
-#define OP_TBB(X) X(tbb_spin_rw_mutex) X(tbb_rw_mutex) X(tbb_queuing_rw_mutex)
-#else
-#define OP_TBB(X)
-#endif
-
-#define OP_TYPES(X)                                                                          \
+/* X: compiled in; P: of a peer. */
+#define OP_TYPES(X, P)                                                                       \
 	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_bitmask) X(raw_hp_wake)                \
 	OP_RSEQ(X) X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                       \
 	X(rcu) X(rcu_expedited) OP_OUTLINE(X) X(busted)                                      \
@@ -69,11 +52,11 @@
 	X(shazptr_wildcard_skip_self_scan) X(busted_shazptr)                                 \
 	X(hazptr) X(hazptr_tryprotect) X(hazptr_alloc) X(hazptr_context)                     \
 	OP_HAZARD_POINTER(X) X(counted_ptr) X(busted_hazptr) X(srcu) X(percpu_rwsem) X(percpu_ref)                   \
-	OP_LIBURCU(X) OP_CK(X) OP_LIBCDS(X)                                                  \
+	OP_LIBURCU(P) OP_CK_RECLAIM(P) OP_LIBCDS(P)                                          \
 	X(seqlock) OP_STD_SHARED_PTR(X) X(refcnt) X(pthread_spinlock) X(pthread_mutex) X(pthread_rwlock)    \
-	X(pthread_rwlock_writer) OP_STD_SHARED_MUTEX(X) OP_CK_LOCKS(X) OP_TBB(X)
+	X(pthread_rwlock_writer) OP_STD_SHARED_MUTEX(X) OP_CK_LOCKS(P) OP_TBB(P)
 
 #define OP_DECLARE(name) extern const struct op op_##name;
-OP_TYPES(OP_DECLARE)
+OP_TYPES(OP_DECLARE, OP_DECLARE)
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* peer.h - what a peer's module and the tool know of each other. */
+#ifndef QUIESCE_TOOL_PEER_H
+#define QUIESCE_TOOL_PEER_H
+
+#include "op.h"
+
+/* Types that a module has, by the table in which they belong. */
+enum peer_table { PEER_OP_TABLE, PEER_RETIRE_TABLE, PEER_RWLOCK_TYPES, PEER_HASH_TYPES, NR_PEER_TABLES };
+
+/* The only symbol of a module, quiesce_peer. */
+struct peer_module {
+	char stamp[32]; /* PEER_STAMP: of the headers that both sides were compiled with */
+	const struct op *const *types[NR_PEER_TABLES]; /* NULL at the end of each */
+};
+
+#endif
