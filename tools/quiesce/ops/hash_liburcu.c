@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_liburcu.c - liburcu's table under its membarrier flavour. */
+#include "liburcu.h"
+
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
@@ -16,11 +18,13 @@ const struct op hash_op_liburcu_lfht = {
 	.name = "liburcu_lfht",
 	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself, and by hand while it is filled; call_rcu()",
 	.hash = &growing,
+	.init = liburcu_memb_init,
 	LFHT_THREADS,
 };
 const struct op hash_op_liburcu_lfht_fixed = {
 	.name = "liburcu_lfht_fixed",
 	.what = "the same of a fixed size, a bucket for each element",
 	.hash = &fixed,
+	.init = liburcu_memb_init,
 	LFHT_THREADS,
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* liburcu_bp.c - liburcu's bulletproof flavour: threads register themselves, readers inlined. */
+#include "liburcu.h"
+
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-bp.h>
@@ -27,5 +29,6 @@ const struct op op_liburcu_bp = {
 	.what = "liburcu's self-registering flavour, inlined",
 	.read = &liburcu_bp_read,
 	.wait = &liburcu_bp_wait,
+	.init = liburcu_bp_init,
 	.thread_enter = first_section,
 };

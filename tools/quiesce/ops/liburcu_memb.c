@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* liburcu_memb.c - liburcu's membarrier flavour, its read side inlined. */
+#include "liburcu.h"
+
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
@@ -62,6 +64,7 @@ const struct op op_liburcu_memb = {
 	.wait = &liburcu_memb_wait,
 	.retire = &liburcu_memb_retire,
 	.pointer = &liburcu_memb_pointer,
+	.init = liburcu_memb_init,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
 };

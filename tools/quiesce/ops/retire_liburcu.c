@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* retire_liburcu.c - call_rcu() of liburcu's membarrier flavour. */
+#include "liburcu.h"
+
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
@@ -56,6 +58,7 @@ const struct op retire_op_liburcu_memb = {
 	.name = "liburcu_memb",
 	.what = "call_rcu() of liburcu, membarrier flavour",
 	.reclaim = &memb_reclaim,
+	.init = liburcu_memb_init,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
 };
