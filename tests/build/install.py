@@ -30,7 +30,7 @@ def check_tree(tap, root, libdir, headers):
     tap.result("NODELETE" in run.stdout, "marked nodelete: it leaves handlers behind", run.stdout)
 
 
-def check_tool(tap, root):
+def check_tool(tap, root, libexec, build):
     tool = root / "bin/quiesce"
     if not tool.exists():
         tap.skip("the tool runs from where it is installed", "the tool is not built")
@@ -39,6 +39,16 @@ def check_tool(tap, root):
     tap.run("the tool refuses what it does not know", [tool, "nonsense"], want=2)
     libraries = execute(["readelf", "-dW", tool]).stdout
     tap.result("RPATH" not in libraries and "RUNPATH" not in libraries, "the installed tool has no run path", libraries)
+    check_peers(tap, root, tool, libexec, build)
+
+
+def check_peers(tap, root, tool, libexec, build):
+    """The modules that were built are installed, and found from there; peers.py knows more of them."""
+    built = sorted(m.name for m in (build / "tools/peers").glob("*.so"))
+    found = sorted(m.name for m in (root / libexec / "quiesce/peers").glob("*"))
+    tap.result(built == found, "installed: modules of peers", f"want {built}\nfound {found}")
+    listed = execute([tool, "refscale", "--help"]).stdout
+    tap.result(all(f"  {name.removesuffix('.so')}_" in listed for name in built), "the installed tool finds the modules", listed)
 
 
 def pkg_config(lib, *what):
@@ -84,6 +94,7 @@ def main():
     args.add_argument("--build", required=True)
     args.add_argument("--prefix", required=True)
     args.add_argument("--libdir", required=True)
+    args.add_argument("--libexecdir", required=True)
     args.add_argument("--headers", type=pathlib.Path, required=True)
     args.add_argument("--meson", required=True)
     opt = args.parse_args()
@@ -99,7 +110,7 @@ def main():
         left = [p for p in stage.rglob("*") if p.is_file()]
         tap.result(not left, "nothing installed outside the prefix", left)
         check_tree(tap, moved, opt.libdir, opt.headers)
-        check_tool(tap, moved)
+        check_tool(tap, moved, opt.libexecdir, pathlib.Path(opt.build))
         check_pkg_config(tap, moved / opt.libdir, tmp)
         check_cmake(tap, moved / opt.libdir, moved, tmp)
     return tap.finish()

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The peers' modules: the tool finds them where they are installed, loads those that it needs, and does without them.
+
+What is missing is made so in a copy: no package is installed or removed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+from tap import Tap, execute
+
+PEERS = {"liburcu": "liburcu_memb", "ck": "ck_epoch", "libcds": "libcds_hp", "tbb": "tbb_rw_mutex"}  # with a type of each
+OURS = ["rcu", "shazptr", "hazptr", "noop"]
+ONCE = ["--runs=1", "--readers=1", "--loops=100"]
+
+
+class Copy:
+    """The tool and its modules as they are installed, in a directory of their own."""
+
+    def __init__(self, root, tool, modules):
+        self.tool, self.peers = root / "bin/quiesce", root / "libexec/quiesce/peers"
+        self.tool.parent.mkdir(parents=True)
+        self.peers.mkdir(parents=True)
+        shutil.copy(tool, self.tool)
+        for module in modules:
+            shutil.copy(module, self.peers)
+
+    def change(self, name, old, new):
+        """Other bytes in a module; true if they were there."""
+        module = self.peers / f"{name}.so"
+        whole = module.read_bytes()
+        module.write_bytes(whole.replace(old, new))
+        return old in whole
+
+    def types(self, command="refscale"):
+        """As --help lists them."""
+        return re.findall(r"^  (\w+) +\S", execute([self.tool, command, "--help"]).stdout.split("Types:")[1], re.M)
+
+    def found(self):
+        """What doctor says: {peer: (value, note)}"""
+        findings = json.loads(execute([self.tool, "doctor", "--json"]).stdout)["doctor"]
+        return {f["name"].removeprefix("peer "): (f["value"], f["note"]) for f in findings if f["name"].startswith("peer ")}
+
+    def loaded(self, tmp, *args):
+        """The modules that a run has loaded, of each of its processes."""
+        shutil.rmtree(tmp, ignore_errors=True)
+        tmp.mkdir()
+        run = execute([self.tool, *args], env={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(tmp / "ld")})
+        sets = [sorted(set(re.findall(r"quiesce/peers/(\w+)\.so", log.read_text()))) for log in sorted(tmp.iterdir())]
+        return run.returncode, sorted(sets)
+
+
+def of(types, peer):
+    return [t for t in types if t.startswith(peer + "_")]
+
+
+def check_files(tap, tool, modules):
+    text = execute(["readelf", "-dW", tool]).stdout
+    needed = re.findall(r"NEEDED.*\[(.*)\]", text)
+    tap.result(needed and not [n for n in needed if re.match("liburcu|libck|libcds|libtbb", n)], "the tool is not linked with peers", text)
+    for module in modules:
+        # As fast as in a program that is linked with the library: see tools/peers/meson.build and ops/liburcu.h.
+        relocations = execute(["readelf", "-rW", module]).stdout
+        tap.result("Relocation section" in relocations and not re.search("DTPMOD|TLSDESC|__tls_get_addr", relocations),
+                   f"{module.name}: no call to find a thread-local variable", relocations)
+        if module.stem == "liburcu":
+            tap.result(not re.search(r"urcu_(memb|bp)_(gp|has_sys_membarrier)\b", relocations),
+                       "liburcu.so: what its readers use is in the module", relocations)
+
+
+def check_all(tap, copy, names):
+    types = copy.types()
+    tap.result(all(PEERS[n] in types for n in names) and all(t in types for t in OURS), "every peer's types are listed", types)
+    found = copy.found()
+    tap.result(list(found) == list(PEERS) and all(found[n] == ("here", None) for n in names), "doctor: all modules, loaded together", found)
+    for args, want in ((["--version"], [[]]),
+                       (["refscale", "--type=rcu", "--fence=full", *ONCE], [[], []]),
+                       *((["refscale", f"--type={PEERS[n]}", *ONCE], [[n], [n]]) for n in names)):
+        got = copy.loaded(copy.tool.parent / "logs", *args)
+        tap.result(got == (0, want), f"{' '.join(args)}: each process loads what it needs", f"{got}, want {want}")
+
+
+def check_counted(tap, copy):
+    rows = execute([copy.tool, "rcuscale", "--type=liburcu_memb,raw_membarrier", "--scenario=idle", "--readers=1", "--seconds=0.02",
+                    "--runs=1", "--json"])
+    count = {row["type"]: row["membarriers"] for row in json.loads(rows.stdout)["rows"]}
+    if "raw_membarrier" not in count:
+        tap.skip("what a library asks of the kernel is counted", "there is no membarrier here")
+        return
+    tap.result(count["liburcu_memb"] > 0, "what a library asks of the kernel is counted", rows.stdout)
+
+
+def refused(tap, copy, peer, reason, why):
+    """@why it cannot be had, in one line for who asks; others do not see it."""
+    run = execute([copy.tool, "refscale", f"--type=rcu,{PEERS[peer]}", *ONCE])
+    tap.result(run.returncode == 2 and not run.stdout and
+               re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: who asks is told", run)
+    left = copy.types()
+    tap.result(not of(left, peer) and all(t in left for t in OURS), f"{why}: its types are not listed", left)
+
+
+def check_rest(tap, copy, gone, reason, why):
+    """Without the peers @gone the rest works."""
+    found = copy.found()
+    tap.result([n for n in PEERS if found[n][0] != "here"] == gone and all(re.search(reason, found[n][1]) for n in gone),
+               f"{why}: doctor says so", found)
+    run = execute([copy.tool, "refscale", "--type=rcu", "--fence=full", "--json", *ONCE])
+    tap.result(run.returncode == 0 and [r["type"] for r in json.loads(run.stdout)["rows"]] == ["rcu"], f"{why}: rcu is measured", run)
+
+
+def check_without(tap, copy, names):
+    name = names[0]
+    module = copy.peers / f"{name}.so"
+    whole = module.read_bytes()
+    library = re.search(r"NEEDED.*\[(lib.*?)\]", execute(["readelf", "-dW", module]).stdout)[1].encode()
+    tap.result(copy.change(name, library + b"\0", library.replace(b".so", b".no") + b"\0"), f"{library.decode()} is made another name")
+    why = "without the library"
+    refused(tap, copy, name, "needs .*Debian", why)
+    check_rest(tap, copy, [n for n in PEERS if n == name or n not in names], "Debian|not there", why)
+    module.write_bytes(whole)
+    stamp = re.search(rb"quiesce [0-9a-f]{16}", whole)[0]
+    copy.change(name, stamp, stamp[:-16] + b"0" * 16)
+    refused(tap, copy, name, "belongs to another build", "a module of other headers")
+    module.write_bytes(whole)
+    tap.result(PEERS[name] in copy.types(), "the module as it was is loaded again")
+    order = [t for t in copy.types() if not any(t.startswith(n + "_") for n in PEERS)]
+    shutil.rmtree(copy.peers)
+    for peer in PEERS:
+        refused(tap, copy, peer, "is not there", f"without any module, {peer}")
+    check_rest(tap, copy, list(PEERS), "is not there", "without any module")
+    tap.result(copy.types() == order, "without any module, all others are listed", copy.types())
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--tool", required=True)
+    opt = args.parse_args()
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    tool = pathlib.Path(os.path.realpath(opt.tool))
+    modules = sorted((tool.parent / "peers").glob("*.so"))
+    names = [n for n in PEERS if n in [m.stem for m in modules]]
+    tap = Tap()
+    check_files(tap, tool, modules)
+    with tempfile.TemporaryDirectory() as name:
+        copy = Copy(pathlib.Path(name), tool, modules)
+        check_all(tap, copy, names)
+        if "liburcu" in names:
+            check_counted(tap, copy)
+        if names:
+            check_without(tap, copy, names)
+        else:
+            tap.skip("modules", "none was built")
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
