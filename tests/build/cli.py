@@ -110,6 +110,7 @@ def mistakes(tmp):
         yield [command, "--output"], "--output"
         yield [command, f"--output={tmp}/none/x"], f"{tmp}/none/x"
         yield [command, "--output", f"{tmp}"], "directory"
+        yield [command, "--json", "--csv"], "--json and --csv"
         for option in options:
             for value in LISTS.get(option, []):
                 unknown = re.search("bogus|read", value) or (command in ("rwscale", "costs") and "rcu" in value)
@@ -120,6 +121,8 @@ def mistakes(tmp):
                 yield [command, f"--{option}={value}"], f"--{option}={'' if ',' in value else value}"
         for option in {*LISTS, *COUNTS} - {*options}:
             yield [command, f"--{option}=1"], "unknown option"
+    yield ["run", "--csv", "--markdown"], "--csv and --markdown"
+    yield ["run", "--markdown", "--json"], "--markdown and --json"
     yield ["torture", "--type=refcnt"], "valid: rcu"
     yield ["retirescale", "--type=refcnt"], "valid: raw_malloc_free"
     yield ["retirescale", "--scan=1"], "--scan"

@@ -239,6 +239,15 @@ static void take_list(int key, const char *arg, struct options *o)
 	}
 }
 
+static void take_format(enum format format, struct options *o)
+{
+	static const char *const names[] = { [FORMAT_JSON] = "json", [FORMAT_CSV] = "csv", [FORMAT_MARKDOWN] = "markdown" };
+
+	if (o->format != FORMAT_TABLE && o->format != format)
+		usage_error("--%s and --%s: results have one format", names[o->format], names[format]);
+	o->format = format;
+}
+
 static error_t take(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -269,9 +278,9 @@ static error_t take(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.001, 1e6); break;
 	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
-	case KEY_JSON: o->format = FORMAT_JSON; break;
-	case KEY_CSV: o->format = FORMAT_CSV; break;
-	case KEY_MARKDOWN: o->format = FORMAT_MARKDOWN; break;
+	case KEY_JSON: take_format(FORMAT_JSON, o); break;
+	case KEY_CSV: take_format(FORMAT_CSV, o); break;
+	case KEY_MARKDOWN: take_format(FORMAT_MARKDOWN, o); break;
 	case KEY_OUTPUT: o->output = arg; break;
 	case KEY_MUTANT: o->mutant = arg; break;
 	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;
