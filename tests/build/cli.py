@@ -416,8 +416,8 @@ def interrupt(tool, args, ready):
     return subprocess.CompletedProcess(args, process.returncode, text + out, err)
 
 
-def stopped(run):
-    return run.returncode == 130 and run.stderr == ""
+def stopped(run, told=r"quiesce: interrupted: .+ stopped at .+\n"):
+    return run.returncode == 130 and re.fullmatch(told, run.stderr)
 
 
 def check_interrupted_torture(tap, tool, fences):
@@ -437,7 +437,19 @@ def check_interrupted_torture(tap, tool, fences):
                "SIGINT: torture reports what it did, status 130", told(run))
 
 
-def check_interrupt(tap, tool, fences):
+def check_interrupted_notes(tap, tool, doc):
+    """Every subcommand that measures says in its JSON that it was interrupted, as the document says."""
+    begin = re.search(r"a note that begins with `(.*?)`", doc)[1]
+    for command in [c for c in OPTIONS if c != "doctor"]:
+        args = [command, *([] if command in ("run", "costs") else ["--seconds=1000"] if "seconds" in OPTIONS[command] else ["--runs=1000"])]
+        run = interrupt(tool, [*args, "--json"], lambda p: jobs_begun(p, 1))
+        notes = parse(tap, f"interrupted {command}", run.stdout).get("notes", [])
+        at = "rcuscale" if command == "run" else command
+        tap.result(stopped(run) and len(notes) == 1 and notes[0].startswith(f"{begin}{at} stopped at "),
+                   f"SIGINT: {command} --json has a note", told(run))
+
+
+def check_interrupt(tap, tool, fences, doc):
     endless = ["--runs=1000", f"--fence={fences[0]}", "--type=noop,rcu", "--readers=1"]
     refscale = ["refscale", *endless, "--loops=100000"]
     rcuscale = ["rcuscale", *endless, "--scenario=idle", "--json"]
@@ -449,12 +461,17 @@ def check_interrupt(tap, tool, fences):
         run = interrupt(tool, args, lambda p, nr=nr: jobs_begun(p, nr))
         tap.result(stopped(run), f"SIGINT: rcuscale --json, {name}: status 130", told(run))
         root = parse(tap, "interrupted rcuscale", run.stdout)
+        note = f"interrupted: rcuscale stopped at {'rcu' if nr == 2 else 'noop'} in round 1 of 1000"
+        tap.result(root.get("notes") == [note] and f"quiesce: {note}\n" == run.stderr,
+                   f"SIGINT: rcuscale --json, {name}: a note says where", told(run))
         found = [(row["type"], row["n"] > 0) for row in root.get("rows", [(None, False)])]
         tap.result(found[:1] == [("noop", True)][:nr - 1] and all(ok for _, ok in found),
                    f"SIGINT: rcuscale --json, {name}: rows", run.stdout)
+    check_interrupted_notes(tap, tool, doc)
     run = interrupt(tool, ["run"], lambda p: jobs_begun(p, 3))
     rows = re.findall(r"^(\w+) +(light|full|document)((?: +[\d.]+){6})", run.stdout, re.M)
-    tap.result(stopped(run) and [t for t, where, _ in rows if where == "document"] == PUBLISHED and
+    tap.result(stopped(run, "") and "interrupted: rcuscale stopped at" in run.stdout and
+               [t for t, where, _ in rows if where == "document"] == PUBLISHED and
                {w for t, w, _ in rows if t == "rcu"} >= {fences[0], "document"} and "another machine" in run.stdout,
                "SIGINT: run prints what it has beside the published figures, status 130", told(run))
     check_interrupted_torture(tap, tool, fences)
@@ -492,7 +509,7 @@ def main():
         fences = check_doctor(tap, tool)
         check_formats(tap, tool, fences, opt, tmp)
         check_full_device(tap, tool)
-        check_interrupt(tap, tool, fences)
+        check_interrupt(tap, tool, fences, pathlib.Path(opt.doc).read_text())
         check_torture(tap, tool, fences)
     return tap.finish()
 

@@ -169,8 +169,11 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 				job.round = (uint32_t)round;
 				status = job_run(&job, results);
 				refused[i][fence] = status != 0; /* told once, not in each round */
-				if (interrupted())
+				if (interrupted()) {
+					results_note(results, "interrupted: %s stopped at %s in round %d of %d", command->name,
+						     types[i]->name, round + 1, options->runs);
 					goto out;
+				}
 				account(results, options, status);
 			}
 		}
