@@ -477,6 +477,30 @@ def check_interrupt(tap, tool, fences, doc):
     check_interrupted_torture(tap, tool, fences)
 
 
+# ---- on a terminal ----
+
+def on_terminal(tool, *args):
+    """What a terminal at the standard error gets."""
+    master, slave = os.openpty()
+    with subprocess.Popen([tool.path, *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave) as process:
+        os.close(slave)
+        text = b""
+        try:
+            while more := os.read(master, 4096):
+                text += more
+        except OSError:
+            pass  # nobody writes to it any more
+        os.close(master)
+    return process.returncode, text.decode()
+
+
+def check_progress(tap, tool):
+    status, text = on_terminal(tool, "rcuscale", "--type=noop", "--scenario=idle", "--readers=1", "--seconds=5", "--runs=1")
+    filled = [len(bar) for bar in re.findall(r"\[(#*)\.*\] 1/1 rcuscale noop, ", text)]
+    tap.result(status == 0 and len(set(filled)) > 1 and filled == sorted(filled) and text.endswith("\r\033[K"),
+               "one job: the bar moves, and is gone at the end", f"{status} {filled} {text!r}")
+
+
 # ---- torture ----
 
 def check_torture(tap, tool, fences):
@@ -510,6 +534,7 @@ def main():
         check_formats(tap, tool, fences, opt, tmp)
         check_full_device(tap, tool)
         check_interrupt(tap, tool, fences, pathlib.Path(opt.doc).read_text())
+        check_progress(tap, tool)
         check_torture(tap, tool, fences)
     return tap.finish()
 

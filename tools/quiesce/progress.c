@@ -8,13 +8,14 @@
 #include "tool.h"
 
 #define BAR 24
-#define PATIENCE_S 2 /* a run shorter than this shows no bar */
+#define SHORT_S 2 /* a run shorter than this shows no bar */
+#define STEP_S 10  /* of a step, when none has ended yet */
 
 static volatile sig_atomic_t stopped;
 
 static struct {
 	size_t steps, done;
-	time_t began, drawn;
+	time_t began, step_began, drawn;
 	double expected_s; /* 0: the steps are all that is known */
 	bool shown;
 	char label[64];
@@ -62,12 +63,21 @@ void progress_begin(size_t steps)
 {
 	bar.steps = steps;
 	bar.done = 0;
-	bar.began = seconds();
+	bar.began = bar.step_began = seconds();
+}
+
+/* How far the step is that was begun last, if it is as long as those before it; longer, it comes ever closer to its end. */
+static double within_step(time_t now)
+{
+	double usual_s = bar.done > 1 ? (double)(bar.step_began - bar.began) / (double)(bar.done - 1) : STEP_S;
+	double part = (double)(now - bar.step_began) / (usual_s > 1 ? usual_s : 1);
+
+	return part < 0.5 ? part : 1 - 0.25 / part;
 }
 
 static void draw(time_t now)
 {
-	double by_steps = bar.steps ? (double)(bar.done - 1) / (double)bar.steps : 0;
+	double by_steps = bar.steps ? ((double)bar.done - 1 + within_step(now)) / (double)bar.steps : 0;
 	double by_time = bar.expected_s > 0 ? (double)(now - bar.began) / bar.expected_s : by_steps;
 	size_t filled = by_time < 1 ? (size_t)(by_time * BAR) : BAR;
 
@@ -84,7 +94,7 @@ void progress_tick(void)
 {
 	time_t now = seconds();
 
-	if (isatty(STDERR_FILENO) && now - bar.began >= PATIENCE_S && (!bar.shown || now != bar.drawn))
+	if (isatty(STDERR_FILENO) && now - bar.began >= SHORT_S && (!bar.shown || now != bar.drawn))
 		draw(now);
 }
 
@@ -97,6 +107,7 @@ void progress_step(const char *format, ...)
 	va_end(args);
 	bar.done++;
 	bar.drawn = 0;
+	bar.step_began = seconds();
 	progress_tick();
 }
 

@@ -254,6 +254,7 @@ bool interrupted(void);
 void interrupt_default(void); /* for who takes this process's place */
 void progress_begin(size_t steps);
 void progress_expect(double total_s); /* if that is known */
+/* A step begins. */
 void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_tick(void); /* time passes */
 void progress_end(void);
