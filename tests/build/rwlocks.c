@@ -20,6 +20,7 @@
 #include "ops/op.h"
 #include "ops/rwlock.h"
 #include "peers.h"
+#include "place.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */
 #define NOT_MS 10     /* this long nobody must come */
@@ -311,7 +312,7 @@ int main(int argc, char **argv)
 	struct rwlock_op bad[] = { *model, *model, *model, *model };
 
 	if (argc > 1)
-		peers_beside(argv[1]);
+		place_beside(argv[1]);
 	for (struct peer *peer = peers; peer->name; peer++)
 		if (peer_load(peer))
 			printf("# %s: %s\n", peer->name, peer_load(peer));

@@ -8,15 +8,14 @@
 #include "peers.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ops/peer.h"
 #include "peer_stamp.h"
+#include "place.h"
 
 struct peer peers[] = {
 	{ .name = "liburcu", .library = "liburcu (Debian: liburcu8)" },
@@ -32,12 +31,6 @@ static const struct op **const tables[NR_PEER_TABLES] = {
 	[PEER_RWLOCK_TYPES] = rwlock_types,
 	[PEER_HASH_TYPES] = hash_types,
 };
-static const char *program = "/proc/self/exe";
-
-void peers_beside(const char *other)
-{
-	program = other;
-}
 
 struct peer *peer_of(const struct op *op)
 {
@@ -61,22 +54,6 @@ static const char *text(const char *format, ...)
 	return ret ? ret : "out of memory";
 }
 
-/* In the build tree, or where both are installed; never where somebody happens to be.  It need not be there. */
-static const char *module_path(const char *name)
-{
-	static const char *const places[] = { "peers", PEERS_DIR };
-	const char *path = NULL;
-	char self[PATH_MAX] = "", *slash = realpath(program, self) ? strrchr(self, '/') : self;
-
-	*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		path = places[i][0] == '/' ? text("%s/%s.so", places[i], name) : text("%s/%s/%s.so", self, places[i], name);
-		if (!access(path, F_OK))
-			break;
-	}
-	return path;
-}
-
 /* Instead of what held their places. */
 static void fill(const struct op **table, const struct op *const *types)
 {
@@ -89,11 +66,12 @@ static void fill(const struct op **table, const struct op *const *types)
 /* NULL, or why not. */
 static const char *load(const struct peer *peer)
 {
-	const char *path = module_path(peer->name);
 	const struct peer_module *module;
+	char name[64], path[PLACE_MAX];
 	void *handle;
 
-	if (access(path, F_OK))
+	snprintf(name, sizeof(name), "peers/%s.so", peer->name);
+	if (!place_find(path, sizeof(path), name, name))
 		return text("its module is not there: %s", path);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)

@@ -17,7 +17,5 @@ extern struct peer peers[]; /* no name at the end */
 const char *peer_load(struct peer *peer);
 /* Whose is @op, which is absent? */
 struct peer *peer_of(const struct op *op);
-/* Look for modules where @program would; otherwise it is this one. */
-void peers_beside(const char *program);
 
 #endif

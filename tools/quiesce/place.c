@@ -2,7 +2,9 @@
 /* place.c - what belongs to the tool and is not in it. */
 #include "place.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,19 +12,23 @@
 #define TOOL_LIBEXEC "../libexec/quiesce" /* from the tool's directory */
 #endif
 
+static const char *program = "/proc/self/exe";
+
+void place_beside(const char *other)
+{
+	program = other;
+}
+
 bool place_self(char *path, size_t size)
 {
-	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	char real[PATH_MAX];
 
-	if (n <= 0)
-		return false;
-	path[n] = '\0';
-	return true;
+	return realpath(program, real) && (size_t)snprintf(path, size, "%s", real) < size;
 }
 
 bool place_find(char *path, size_t size, const char *in_build, const char *installed)
 {
-	char self[PLACE_MAX / 2];
+	char self[PATH_MAX];
 	char *slash = place_self(self, sizeof(self)) ? strrchr(self, '/') : NULL;
 
 	if (!slash)
@@ -31,6 +37,9 @@ bool place_find(char *path, size_t size, const char *in_build, const char *insta
 	snprintf(path, size, "%s/%s", self, in_build);
 	if (!access(path, F_OK))
 		return true;
-	snprintf(path, size, "%s/" TOOL_LIBEXEC "/%s", self, installed);
+	if (TOOL_LIBEXEC[0] == '/')
+		snprintf(path, size, TOOL_LIBEXEC "/%s", installed);
+	else
+		snprintf(path, size, "%s/" TOOL_LIBEXEC "/%s", self, installed);
 	return !access(path, F_OK);
 }

@@ -10,7 +10,10 @@
 
 /* The tool's own path. */
 bool place_self(char *path, size_t size);
-/* @in_build: from the tool's directory; @installed: below libexec/quiesce of its prefix.  False: it is at neither place. */
+/* Look beside @program instead. */
+void place_beside(const char *program);
+/* @in_build: from the tool's directory; @installed: below libexec/quiesce of its prefix.  False: it is at neither
+ * place, and @path is the second one. */
 bool place_find(char *path, size_t size, const char *in_build, const char *installed);
 
 #endif

@@ -84,6 +84,8 @@ static void run_rounds(const struct study *study, const struct options *options,
 				results->failures++;
 		}
 	progress_end();
+	if (interrupted())
+		results_note(&results->notes, "interrupted: %s has not all of its rounds", study->name);
 }
 
 static void run_one(const struct study *study, const struct options *options, struct study_results *results)
