@@ -4,6 +4,7 @@
 #
 #	make                 the library and the tool, at ./build/quiesce
 #	make run             build, then a table of this machine in about two minutes
+#	make report          the same at length, as a page with pictures: eleven minutes
 #	make test            every suite, in less than five minutes
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
@@ -22,6 +23,9 @@ all: bootstrap-run $(BUILD)/build.ninja
 
 run: all
 	@./$(BUILD)/quiesce run
+
+report: bootstrap-report all
+	@./$(BUILD)/quiesce report
 
 test: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -58,4 +62,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run test test-release mutants linear bench-rust install clean
+.PHONY: all run report test test-release mutants linear bench-rust install clean

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|linear|ci
+#	scripts/bootstrap.sh run|test|linear|report|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|ci) ;; *) echo "usage: $0 run|test|linear|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|ci) ;; *) echo "usage: $0 run|test|linear|report|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -45,6 +45,11 @@ test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
 linear - cmd:go golang-go
+report ! python:matplotlib python3-matplotlib
+report ! python:jinja2 python3-jinja2
+ci   - cmd:chromedriver chromium-driver
+ci   - cmd:chromium chromium
+ci   - python:selenium python3-selenium
 ci   - rt:19 libclang-rt-19-dev
 ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ci   - lib:aarch64-linux-gnu libc6-dev-arm64-cross
@@ -64,12 +69,13 @@ have() {
 	lib:c) echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1 ;;
 	lib:*) [ -e "/usr/${1#lib:}/include/stdio.h" ] ;;
 	rt:*) [ -n "$(find /usr/lib/llvm-"${1#rt:}"/lib/clang -name 'libclang_rt.tsan*' -print -quit 2>/dev/null)" ] ;;
+	python:*) python3 -c "import ${1#python:}" 2>/dev/null || /usr/bin/python3 -c "import ${1#python:}" 2>/dev/null ;;
 	file:*) [ -e "${1#file:}" ] ;;
 	esac
 }
 
 wanted() {
-	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|ci:*) return 0 ;; esac
+	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|ci:*) return 0 ;; esac
 	return 1
 }
 

@@ -32,6 +32,7 @@ OPTIONS = {
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
     "run": ["markdown"],
+    "report": ["quick", "compare"],
     "study": ["markdown", "figure", "seconds", "runs", "quick"],
 }
 COMMON = ["json", "csv", "output", "help"]

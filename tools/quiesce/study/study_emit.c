@@ -62,8 +62,9 @@ void study_emit_list(FILE *out)
 	json_t *cases = json_array(), *document = emit_document(json_array(), &(struct results){ 0 });
 
 	for (const struct study *const *s = study_table; *s; s++)
-		json_array_append_new(cases, json_pack("{ss ss so sb}", "name", (*s)->name, "what", (*s)->what, "document",
-						       text((*s)->document), "built", study_has_program(*s)));
+		json_array_append_new(cases, json_pack("{ss ss so so sb}", "name", (*s)->name, "what", (*s)->what, "document",
+						       text((*s)->document), "honesty", text((*s)->honesty), "built",
+						       study_has_program(*s)));
 	json_object_set_new(document, "cases", cases);
 	emit_document_print(out, document);
 }

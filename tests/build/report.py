@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""quiesce report: mistakes, two reports compared, a page of given figures, interruption.
+
+The page of a whole run is looked at in a browser by scripts/ci/report.sh.
+"""
+import argparse
+import copy
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from cli import Tool, told
+from tap import Tap, execute
+
+CELL = {"fence": "light", "unit": "ns", "n": 3, "min": 0.9, "p50": 1.0, "p99": 1.2, "max": 1.3, "spread": 0.1}
+
+
+def document():
+    """A small report."""
+    reads = [{**CELL, "scenario": "read", "type": t, "threads": n, "p50": p} for t, p in (("rcu", 1.0), ("liburcu_memb", 2.0)) for n in (1, 2)]
+    tables = [{**CELL, "scenario": "hash", "type": "hashmap", "threads": n, "keys": "uniform:1000", "nr_keys": 1000, "updates": 0,
+               "efficiency": 1, "article_efficiency": None, "p50": 1e8 * n} for n in (1, 2)]
+    study = [{"case": "timers", "scenario": "0 % updates", "variant": v, "fence": None, "metric": "Mops", "n": 2, "median": m, "min": m, "max": m,
+              "spread": 0.0} for v, m in (("rcu_lock", 600.0), ("global_spin", 30.0))]
+    part = {"command": "quiesce x", "seconds": 1}
+    return {"schema": 1, "report": 1, "quick": True, "date": "2026-01-01", "version": "0.1.0", "notes": ["something was <left> out"],
+            "host": {"cpu": "CPU", "cores": 2, "kernel": "6.18", "build": "release"},
+            "cases": [{"name": "timers", "what": "ids", "document": None, "honesty": "small", "built": True}],
+            "parts": {"reads": {**part, "rows": reads}, "tables": {**part, "rows": tables},
+                      "study": {**part, "rows": study, "shapes": [{"case": "timers", "what": "a / b", "published": "24", "median": 20.0,
+                                                                   "min": 19.0, "max": 21.0}]}}}
+
+
+def write(path, value):
+    path.write_text(json.dumps(value))
+    return path
+
+
+def check_mistakes(tap, tool, tmp):
+    bad = write(tmp / "bad.json", {"rows": []})
+    for args, status, text in ((["x"], 2, "unexpected argument 'x'"), (["--compare", "a.json"], 2, "two files"), (["--csv"], 2, "--csv"),
+                               (["--json"], 2, "--json"), (["--compare", "--quick", "a", "b"], 2, "--compare"),
+                               ([f"--output={bad}/x"], 2, "cannot write"),
+                               (["--compare", tmp / "none.json", bad], 1, "none.json"), (["--compare", bad, bad], 1, "is not the report.json")):
+        run = tool("report", *args)
+        tap.result(run.returncode == status and text in run.stderr and len(run.stderr.splitlines()) == 1 and not run.stdout,
+                   f"report {' '.join(map(str, args))}".replace(str(tmp), "DIR"), told(run))
+
+
+def check_compare(tap, tool, tmp):
+    old, new = document(), copy.deepcopy(document())
+    reads, tables, study = (new["parts"][p]["rows"] for p in ("reads", "tables", "study"))
+    reads[0]["p50"] = 1.05  # within the spread of a tenth
+    reads[1]["p50"] = 1.5
+    tables[0]["p50"] = 2e8  # more is better there
+    study[1]["metric"] = "ms"
+    new["host"]["kernel"] = "6.19"
+    paths = write(tmp / "old.json", old), write(tmp / "new.json", new)
+    rows = {tuple(r["what"]): r["verdict"] for r in json.loads(tool.good("report", "--compare", *map(str, paths), "--json"))["rows"]}
+    wanted = {("reads", "read", "rcu", "light", "1 threads"): "none", ("reads", "read", "rcu", "light", "2 threads"): "worse",
+              ("tables", "hash uniform:1000", "hashmap", "light", "1 threads"): "better",
+              ("timers", "0 % updates", "global_spin", None, "Mops"): "only old", ("timers", "0 % updates", "global_spin", None, "ms"): "only new"}
+    tap.result(all(rows.get(k) == v for k, v in wanted.items()) and len(rows) == 9, "--compare: a change within the spread is none", rows)
+    text = tool.good("report", "--compare", *map(str, paths))
+    tap.result("6.18" in text and "6.19" in text and "different machines" in text and re.search(r"rcu 2 threads .* 1 .* 1.5 .*\+50% worse", text),
+               "--compare, table", text)
+
+
+def check_page(tap, script, tmp):
+    given = write(tmp / "given.json", document())
+    run = execute([sys.executable, script, "--from", given, "--output", tmp / "page"])
+    if "python3-matplotlib" in run.stderr:
+        tap.skip("a page of given figures", run.stderr.strip())
+        return
+    page = (tmp / "page" / "index.html").read_text() if run.returncode == 0 else ""
+    pictures = len(list((tmp / "page").glob("*.svg"))), len(list((tmp / "page").glob("*.png")))
+    tap.result(pictures == (4, 4) and page.count("<svg") == 4, "a page of given figures has its pictures", f"{pictures}\n{told(run)}")
+    texts = ("2 times as much", "&lt;left&gt;", "24", "Case study: timers", "quick run")
+    tap.result(all(t in page for t in texts), "its texts", [t for t in texts if t not in page])
+
+
+def check_interrupt(tap, tool, tmp):
+    process = subprocess.Popen([tool.path, "report", "--quick", f"--output={tmp}/cut"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    first = process.stderr.readline()
+    if "python3-matplotlib" in first:
+        process.wait()
+        tap.skip("Ctrl-C", first.strip())
+        return
+    time.sleep(3)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    cut = json.loads((tmp / "cut" / "report.json").read_text())
+    tap.result(process.returncode == 130 and any("interrupted" in n for n in cut["notes"]) and (tmp / "cut" / "index.html").exists(),
+               "Ctrl-C: the page has what was measured", f"{process.returncode} {out} {first}{err}")
+
+
+def main():
+    args = argparse.ArgumentParser()
+    for name in ("tool", "script"):
+        args.add_argument(f"--{name}", required=True)
+    opt = args.parse_args()
+    tap = Tap()
+    tool = Tool(tap, os.path.realpath(opt.tool))
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        check_mistakes(tap, tool, tmp)
+        check_compare(tap, tool, tmp)
+        check_page(tap, opt.script, tmp)
+        check_interrupt(tap, tool, tmp)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - all that the tool measures as one page: report.py beside it runs this program's subcommands and draws. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "place.h"
+#include "tool.h"
+
+#define MAX_ARGUMENTS 16
+
+/* In a list that ends with NULL. */
+static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
+{
+	int n = 0;
+
+	while (argv[n])
+		n++;
+	if (n < MAX_ARGUMENTS)
+		argv[n] = (char *)word;
+}
+
+static void check(const struct options *options)
+{
+	if (options->compare != (options->nr_words == 2) || (!options->compare && options->nr_words))
+		usage_error(options->compare ? "--compare: two files are needed, OLD.json NEW.json" :
+					       "unexpected argument '%s'; see quiesce report --help", options->words[0]);
+	if (options->compare && (options->quick || options->output))
+		usage_error("--compare: it prints its table, and takes neither --quick nor --output");
+	if (options->format == FORMAT_CSV)
+		usage_error("--csv: the figures are in report.json");
+	if (options->format == FORMAT_JSON && !options->compare)
+		usage_error("--json: the figures are in report.json");
+}
+
+static int run(const struct options *options)
+{
+	char script[PLACE_MAX], self[PLACE_MAX];
+	char *argv[MAX_ARGUMENTS + 1] = { NULL };
+
+	check(options);
+	if (!place_self(self, sizeof(self)) || !place_find(script, sizeof(script), "report/report.py", "report/report.py")) {
+		fprintf(stderr, "quiesce report: report.py is not where it was built or installed\n");
+		return EXIT_FAILED;
+	}
+	add(argv, "python3");
+	add(argv, script);
+	add(argv, "--tool");
+	add(argv, self);
+	if (options->quick)
+		add(argv, "--quick");
+	if (options->format == FORMAT_JSON)
+		add(argv, "--json");
+	if (options->output) {
+		add(argv, "--output");
+		add(argv, options->output);
+	}
+	if (options->compare) {
+		add(argv, "--compare");
+		add(argv, options->words[0]);
+		add(argv, options->words[1]);
+	}
+	interrupt_default(); /* it is the script's from now on */
+	execvp(argv[0], argv);
+	fprintf(stderr, "quiesce report: python3: %s\n", strerror(errno));
+	return EXIT_FAILED;
+}
+
+static bool fits(const struct op *op)
+{
+	(void)op;
+	return false;
+}
+
+const struct subcommand report_command = {
+	.name = "report",
+	.what = "One page with all tables and pictures of this machine, or two of them side by side.",
+	.arguments = "[--compare OLD.json NEW.json]",
+	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory that --output "
+	       "names (default: quiesce-report) index.html, which needs nothing else, report.json with all figures, and each picture as "
+	       "PNG and SVG. Some eleven minutes; --quick: less than three, with figures that are worth less. Ctrl-C: the page has "
+	       "what was measured. It needs python3 with matplotlib and Jinja (Debian: python3-matplotlib python3-jinja2).\n"
+	       "--compare prints the figures of two report.json: each with its spread, the change, and whether it is better or worse; a "
+	       "change within the spread of either is none. --json: the same as an object.",
+	.accepts = OPT_REPORT,
+	.fits = fits,
+	.run = run,
+};

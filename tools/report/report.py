@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `quiesce report` runs: measure, and make a page of it; or compare two of them."""
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+
+NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
+
+
+def find_libraries():
+    """Distributions have the libraries for their own Python, which may not be the first in the path."""
+    missing = [package for module, package in NEEDED.items() if not importlib.util.find_spec(module)]
+    system = "/usr/bin/python3"
+    if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
+        os.execv(system, [system, *sys.argv])
+    if missing:
+        sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
+
+
+def make_directory(name):
+    try:
+        path = pathlib.Path(name)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "report.json").open("a", encoding="utf-8").close()  # early, so that a measurement is not lost
+    except OSError as error:
+        print(f"quiesce report: cannot write {name}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    return path
+
+
+def make(tool, directory, quick, only):
+    import measure  # here, so that --compare needs no libraries
+    document, failed, interrupted = measure.measure(tool, quick, only)
+    text = json.dumps(document, indent=1)
+    (directory / "report.json").write_text(text + "\n", encoding="utf-8")
+    return document, 130 if interrupted else 1 if failed else 0
+
+
+def main():
+    args = argparse.ArgumentParser(prog="quiesce report")
+    args.add_argument("--tool")
+    args.add_argument("--output", default="quiesce-report")
+    args.add_argument("--quick", action="store_true")
+    args.add_argument("--only", type=lambda text: text.split(","))
+    args.add_argument("--from", dest="given")
+    args.add_argument("--compare", nargs=2)
+    args.add_argument("--json", action="store_true")
+    opt = args.parse_args()
+    if opt.compare:
+        import compare
+        compare.compare(*opt.compare, opt.json)
+        return 0
+    find_libraries()
+    directory = make_directory(opt.output)
+    import page
+    if opt.given:
+        document, status = json.loads(pathlib.Path(opt.given).read_text(encoding="utf-8")), 0
+    else:
+        document, status = make(opt.tool, directory, opt.quick, opt.only)
+    pictures = page.write(document, directory)
+    for note in document["notes"]:
+        print(f"quiesce report: {note}", file=sys.stderr)
+    print(f"{directory / 'index.html'}: {pictures} pictures; report.json beside it")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
