@@ -29,10 +29,14 @@ static void set_phase(struct hold *h, enum phase phase)
 	__atomic_store_n(&h->phase, (uint32_t)phase, __ATOMIC_RELEASE);
 }
 
-static void await(const struct hold *h, enum phase phase)
+/* Until @phase or, where somebody looks so late, the one after it; which it is. */
+static enum phase await(const struct hold *h, enum phase phase)
 {
-	while (phase_of(h) != phase)
+	enum phase now;
+
+	while ((now = phase_of(h)) < phase)
 		sleep_ns(LOOK_NS);
+	return now;
 }
 
 static void holder(struct member *m)
@@ -68,11 +72,12 @@ static void complain(const struct op *op, uint64_t early_ns)
 }
 
 /* One wait, while somebody holds what is waited for; false: it did not wait. */
-static bool wait_held(const struct job *job, struct hold *h)
+static bool wait_held(const struct job *job, struct hold *h, uint64_t *nr)
 {
 	uint64_t end, cpu;
 
-	await(h, PHASE_HELD);
+	if (await(h, PHASE_HELD) != PHASE_HELD)
+		return true; /* no CPU for as long as it was held; the next one, then */
 	cpu = process_cpu_ns();
 	job->op->wait->wait();
 	cpu = process_cpu_ns() - cpu;
@@ -85,6 +90,7 @@ static bool wait_held(const struct job *job, struct hold *h)
 	job_send(SCENARIO_HELD, 1, job->round, (double)(end - h->ended_ns) / 1e3);
 	job_send(SCENARIO_HELD_CPU, 1, job->round, (double)cpu / 1e3);
 	job_flush();
+	++*nr;
 	return true;
 }
 
@@ -102,8 +108,7 @@ void held_cell(const struct job *job)
 	op_thread_enter(job->op);
 	while (waits && (n < 2 || now_ns() < end)) {
 		set_phase(&h, PHASE_FREE);
-		waits = wait_held(job, &h);
-		n += waits;
+		waits = wait_held(job, &h, &n);
 	}
 	op_thread_exit(job->op);
 	costs = meter_since(&meter, job->op, (double)n);
