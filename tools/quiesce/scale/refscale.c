@@ -18,7 +18,8 @@
 
 #define TARGET_NS 2000000  /* of CPU time, of one thread in one run */
 #define RUNS 3             /* of each layout, in each round */
-#define CELL_S 1.5         /* no further run of a cell after that */
+#define CELL_S 1.5         /* no further run of a cell after that, */
+#define LAYOUTS_LATE 4     /* and no further layout after so many times that */
 #define SHARE 0.95         /* a bound thread that had less of its CPU was disturbed */
 
 struct timing {
@@ -32,7 +33,7 @@ struct experiment {
 	uint64_t loops;
 	int runs;
 	struct gate gate;
-	uint64_t stop_at;  /* written by thread 0 before the first gate */
+	uint64_t begin, budget_ns;
 	uint32_t stop;     /* thread 0 decides between gates */
 	struct timing *timing; /* [runs][OP_LAYOUTS][threads]; ns 0: not run */
 };
@@ -51,23 +52,26 @@ static struct timing timed(const struct experiment *e, int layout)
 				e->op->slot_kind ? e->op->slot_kind() : NULL };
 }
 
+/* Thread 0 looks at the clock while all others stand at the gate. */
+static bool is_over(struct experiment *e, const struct member *m, bool whole_run)
+{
+	gate_pass(&e->gate);
+	if (m->index == 0)
+		quiesce_store_relaxed(&e->stop, now_ns() > e->begin + (whole_run ? 1 : LAYOUTS_LATE) * e->budget_ns);
+	gate_pass(&e->gate);
+	return quiesce_load_relaxed(&e->stop);
+}
+
 static void reader(struct member *m)
 {
 	struct experiment *e = m->team->arg;
 
 	op_thread_enter(e->op);
 	e->op->read->loop[0](&op_target, e->loops / 8 + 1); /* warm up */
-	for (int run = 0; run < e->runs; run++) {
-		for (int layout = 0; layout < OP_LAYOUTS; layout++) {
-			gate_pass(&e->gate);
-			e->timing[(run * OP_LAYOUTS + layout) * m->team->nr + m->index] = timed(e, layout);
-		}
-		/* Thread 0 looks at the clock while all others stand at the gate. */
-		gate_pass(&e->gate);
-		if (m->index == 0)
-			quiesce_store_relaxed(&e->stop, now_ns() > e->stop_at);
-		gate_pass(&e->gate);
-		if (quiesce_load_relaxed(&e->stop))
+	gate_pass(&e->gate);
+	for (int i = 0; i < e->runs * OP_LAYOUTS; i++) {
+		e->timing[i * m->team->nr + m->index] = timed(e, i % OP_LAYOUTS);
+		if (is_over(e, m, (i + 1) % OP_LAYOUTS == 0))
 			break;
 	}
 	op_thread_exit(e->op);
@@ -112,7 +116,8 @@ static void send_slots(const struct experiment *e, int threads)
 
 static void measure(const struct op *op, int threads, uint64_t loops, double seconds)
 {
-	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .stop_at = now_ns() + (uint64_t)(seconds * 1e9) };
+	struct experiment e = { .op = op, .loops = loops, .runs = RUNS, .begin = now_ns(),
+				.budget_ns = (uint64_t)(seconds * 1e9) };
 	struct team team = { .nr = threads, .pinned = threads <= cpus_online(), .body = reader, .arg = &e };
 
 	e.timing = calloc((size_t)(e.runs * OP_LAYOUTS * threads), sizeof(*e.timing));
