@@ -3,7 +3,7 @@
 # after scripts/bootstrap.sh has installed what a target needs.
 #
 #	make                 the library and the tool, at ./build/quiesce
-#	make run             build, then a table of this machine in about two minutes
+#	make run             build, then measure this machine in about two minutes: six lines, and tables
 #	make report          the same at length, as a page with pictures: eleven minutes
 #	make test            every suite, in less than five minutes
 #	make test-release    the long runs: hours
@@ -19,7 +19,7 @@ DESTDIR ?=
 MESON ?= meson
 
 all: bootstrap-run $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) product
 
 run: all
 	@./$(BUILD)/quiesce run
@@ -49,7 +49,7 @@ bench-rust:
 install: bootstrap-run
 	@[ -f $(BUILD)/build.ninja ] || $(MESON) setup $(BUILD) --prefix=$(PREFIX)
 	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) product
 	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
 
 clean:

@@ -18,7 +18,6 @@ table='
 run  ! cmd:gcc gcc
 run  ! lib:c libc6-dev
 run  ! cmd:make make
-run  ! cmd:patch patch
 run  ! cmd:pkg-config pkg-config
 run  ! cmd:python3 python3
 run  ! cmd:ninja ninja-build
@@ -31,20 +30,24 @@ run  - cmd:g++ g++
 run  - file:/usr/include/cds/gc/hp.h libcds-dev
 run  - pc:tbb libtbb-dev
 run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
-run  - cmd:gnuplot gnuplot-nox
-run  - file:/usr/share/dict/words wamerican
-run  - pc:libmicrohttpd libmicrohttpd-dev
-run  - cmd:wrk wrk
-run  - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils
+test ! cmd:patch patch
+test - cmd:gnuplot gnuplot-nox
+test - file:/usr/share/dict/words wamerican
+test - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
+test - pc:libmicrohttpd libmicrohttpd-dev
+test - cmd:wrk wrk
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19
 test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
 linear - cmd:go golang-go
+report - pc:libmicrohttpd libmicrohttpd-dev
+report - cmd:wrk wrk
+report - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 report ! python:matplotlib python3-matplotlib
 report ! python:jinja2 python3-jinja2
 ci   - cmd:chromedriver chromium-driver
@@ -108,13 +111,14 @@ if command -v apt-get >/dev/null && as_root; then
 	echo "bootstrap: installing $must$may"
 	"${root[@]}" apt-get update -q >"$log" 2>&1 ||
 		echo "bootstrap: apt-get update failed; going on with the lists there are"
+	# All in one go, which saves a second or two for each; one that cannot be had spoils it for the others.
 	# shellcheck disable=SC2086 # words are wanted
-	if [ -n "$must" ] && ! install_packages $must; then
-		tail -5 "$log" >&2
+	if ! install_packages $must $may; then
+		[ -z "$must" ] || install_packages $must || tail -5 "$log" >&2
+		for package in $may; do
+			install_packages "$package" || echo "bootstrap: $package cannot be had; going on without"
+		done
 	fi
-	for package in $may; do
-		install_packages "$package" || echo "bootstrap: $package cannot be had; going on without"
-	done
 	# Meson remembers what it did not find: the Makefile starts over when it sees this.
 	[ ! -f "${BUILD:-build}/build.ninja" ] || touch "${BUILD:-build}/packages-changed"
 else
