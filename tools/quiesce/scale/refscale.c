@@ -16,7 +16,7 @@
 #include "team.h"
 #include "tool.h"
 
-#define TARGET_NS 2000000  /* of CPU time, of one thread in one run */
+#define TARGET_NS 2000000  /* of CPU time, of one thread in one run; less if the budget is less */
 #define RUNS 3             /* of each layout, in each round */
 #define CELL_S 1.5         /* no further run of a cell after that, */
 #define LAYOUTS_LATE 4     /* and no further layout after so many times that */
@@ -135,21 +135,22 @@ static void measure(const struct op *op, int threads, uint64_t loops, double sec
 	free(e.timing);
 }
 
-/* How many operations one thread does in TARGET_NS. */
-static uint64_t calibrate(const struct op *op)
+/* How many operations one thread does in TARGET_NS, or in a run's share of @seconds. */
+static uint64_t calibrate(const struct op *op, double seconds)
 {
-	uint64_t loops = 1000, ns;
+	double share = seconds * 1e9 / (RUNS * OP_LAYOUTS);
+	uint64_t loops = 1000, ns, target = share < TARGET_NS ? (uint64_t)share : TARGET_NS;
 
 	op_thread_enter(op);
 	for (;; loops *= 4) {
 		ns = thread_cpu_ns();
 		(void)quiesce_fetch_add_relaxed(&loop_sink, op->read->loop[0](&op_target, loops));
 		ns = thread_cpu_ns() - ns;
-		if (ns > TARGET_NS / 8 || loops > 100000000)
+		if (ns > target / 8 || loops > 100000000)
 			break;
 	}
 	op_thread_exit(op);
-	return loops * TARGET_NS / (ns ? ns : 1) + 1;
+	return loops * target / (ns ? ns : 1) + 1;
 }
 
 int refscale_child(const struct job *job)
@@ -160,7 +161,7 @@ int refscale_child(const struct job *job)
 	cpus_online();
 	if (job->alive)
 		sleepers_start(&sleepers, job->op, job->alive);
-	loops = job->loops ? job->loops : calibrate(job->op);
+	loops = job->loops ? job->loops : calibrate(job->op, job->seconds);
 	for (int i = 0; i < job->nr_readers; i++) {
 		bool many = job->readers[i] > cpus_online(), crowd = !job->loops && many;
 
