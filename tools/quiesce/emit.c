@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "sheet.h"
 #include "tool.h"
 
 /* The columns of a row; docs/json.md explains them. */
@@ -187,7 +188,8 @@ void emit_head(FILE *out)
 	struct host host;
 
 	host_read(&host);
-	fprintf(out, "%s, %d cores, kernel %s, build type %s\n", host.cpu, host.cores, host.kernel, host_build_type());
+	sheet_note(&(struct sheet){ .out = out }, "%s, %d cores, kernel %s, build type %s", host.cpu, host.cores, host.kernel,
+		   host_build_type());
 }
 
 /* Three to four figures, whatever the size. */

@@ -142,13 +142,31 @@ static void account(struct results *results, const struct options *options, int 
 	results->worst = status > results->worst ? status : results->worst;
 }
 
+/* Has an earlier call with these @results measured it? */
+static bool is_there(const struct results *results, const struct subcommand *command, const struct job *base, const struct op *op,
+		     enum op_fence fence)
+{
+	for (size_t i = 0; i < results->nr; i++) {
+		const struct cell *c = &results->cell[i];
+
+		if (c->command == command && c->op == op && c->fence == fence &&
+		    (!base->scenarios || (c->scenario < 32 && base->scenarios & (1u << c->scenario))))
+			return true;
+	}
+	return false;
+}
+
 /* Peers and ours take turns, so that what disturbs the machine disturbs them alike. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results)
 {
-	bool refused[MAX_TYPES][OP_NR_FENCES] = { { false } };
+	bool left_out[MAX_TYPES][OP_NR_FENCES];
 	int status;
 
+	for (int i = 0; i < nr_types; i++)
+		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
+			left_out[i][fence] = !options_fence(options, types[i], fence) ||
+					     is_there(results, command, base, types[i], fence);
 	progress_begin((size_t)(options->runs * nr_types));
 	for (int round = 0; round < options->runs; round++)
 		for (int i = 0; i < nr_types; i++) {
@@ -161,14 +179,14 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 			for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++) {
 				struct job job = *base;
 
-				if (!options_fence(options, types[i], fence) || refused[i][fence])
+				if (left_out[i][fence])
 					continue;
 				job.command = command;
 				job.op = types[i];
 				job.fence = fence;
 				job.round = (uint32_t)round;
 				status = job_run(&job, results);
-				refused[i][fence] = status != 0; /* told once, not in each round */
+				left_out[i][fence] = status != 0; /* told once, not in each round */
 				if (interrupted()) {
 					results_note(results, "interrupted: %s stopped at %s in round %d of %d", command->name,
 						     types[i]->name, round + 1, options->runs);

@@ -76,6 +76,7 @@ struct options {
 #define OPT_MARKDOWN 2048u
 #define OPT_STUDY 4096u
 #define OPT_REPORT 8192u
+#define OPT_RUNS 16384u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -290,7 +291,7 @@ struct job {
 /* Run @job in a child of its own and add what it measures to @results.
  * Returns the child's exit status; crashes and hangs become notes and -1. */
 int job_run(const struct job *job, struct results *results);
-/* Every type of @command in both fence modes, interleaved in @options->runs rounds. */
+/* Every type of @command in both fence modes, interleaved in @options->runs rounds; but not what @results have already. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results);
 

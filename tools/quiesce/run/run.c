@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - the headline: everything side by side, in two minutes. */
+/* run.c - everything side by side: six lines within a minute, then tables as they come. */
 #include <string.h>
 
 #include "hash/hashscale.h"
@@ -7,31 +7,20 @@
 #include "scale/rwscale.h"
 #include "team.h"
 
+#define HEADLINE_ROUNDS 3
 #define ROUNDS 2
-#define DOCUMENT_S 0.5
-#define READ_S 0.25
-#define WAIT_S 0.15
-#define RETIRE_S 0.1
+/* Of one cell. */
+#define DOCUMENT_S 0.3
+#define READ_S 0.15
+#define WAIT_S 0.1
+#define RETIRE_S 0.08
 #define BURST_S 0.2 /* a burst is cut off after that */
 #define LOOKUP_S 0.03
-
-const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
-					    "shazptr_wildcard_skip_self_scan", NULL };
 
 int run_document_readers(void)
 {
 	return cpus_online() > 2 ? cpus_online() : 2;
 }
-
-struct part {
-	const struct subcommand *command;
-	double cell_s;
-	double until_s; /* no job begins later, counted from the start of everything */
-	uint32_t scenarios;
-	int readers[MAX_READERS]; /* 0 ends the list; none: what the scenarios have */
-	const char *const *only;    /* these types, or all, */
-	const char *const *without; /* but not these */
-};
 
 bool run_listed(const char *const *list, const char *name)
 {
@@ -40,6 +29,95 @@ bool run_listed(const char *const *list, const char *name)
 			return true;
 	return false;
 }
+
+enum op_fence run_default_fence(void)
+{
+	static struct options options; /* asked once */
+
+	hashscale_default_fence(&options);
+	return options.fences & (1u << OP_FENCE_LIGHT) ? OP_FENCE_LIGHT : OP_FENCE_FULL;
+}
+
+/* ---- which types ---- */
+
+/* Of the six lines. */
+static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "pthread_rwlock", "refcnt", NULL };
+static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, NULL };
+static const char *const few_retires[] = { "rcu_free", "hazptr", RUN_YARDSTICK, NULL };
+static const char *const few_lookups[] = { "hashtable", "liburcu_lfht", NULL };
+
+const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
+					   "shazptr_wildcard_skip_self_scan", NULL };
+
+/* What is too slow with 64 readers, or twice the same, has its place in the subcommands. */
+static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
+				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
+static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
+					  "shazptr_skip_self_scan", "shazptr_wildcard", "hazptr", RUN_YARDSTICK, NULL };
+static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask", "raw_hp_wake", "raw_rseq_bare", "rcu_call",
+					"shazptr_wildcard", "liburcu_memb_call", "seqlock", "pthread_spinlock", "hazptr_tryprotect",
+					"hazptr_context", "hazard_pointer_reused", "libcds_hp_reused", "libcds_dhp_reused",
+					"pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock", "ck_bytelock",
+					"tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
+static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", "rcu_free", RUN_YARDSTICK, "ck_hp",
+				       "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
+
+/* Ways to hold one object, which have a table of their own. */
+const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
+					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
+
+/* Readers that say that they are there, and nothing else: locks and counts. */
+const char *const run_lock_types[] = { "raw_rseq_counter", "srcu", "percpu_rwsem", "percpu_ref", "pthread_rwlock", "std_shared_mutex",
+				       "ck_brlock", "tbb_rw_mutex", NULL };
+const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
+				     "libcds_dhp", "std_atomic_shared_ptr", "raw_rseq_counter", "percpu_rwsem", "percpu_ref",
+				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
+const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
+
+/* Two sizes of tables: in the caches, and not. */
+static const struct hash_plan hash_plan = {
+	.set = { { "uniform:1000", "", 1000 }, { "uniform:1000000", "", 1000000 } }, .nr_sets = 2, .nr_updates = 1,
+};
+static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
+				       "liburcu_lfht", "ck_ht", "tbb_hash_map", NULL };
+
+/* ---- what is measured, in the order in which it is printed ---- */
+
+struct part {
+	const struct subcommand *command;
+	double cell_s;
+	double until_s; /* no job begins later, counted from the start of everything; a quiet machine does not come near */
+	uint32_t scenarios;
+	int readers[MAX_READERS]; /* 0 ends the list; none: as many as in the document */
+	const char *const *only;    /* these types, or all, */
+	const char *const *without; /* but not these */
+	void (*print)(struct sheet *s, const struct results *results); /* what is complete now; NULL: nothing */
+};
+
+#define BIT(scenario) (1u << SCENARIO_##scenario)
+
+/* Parts with the same types are the same cells: what a part has of them the next does not measure again. */
+static const struct part headline[] = {
+	{ &refscale_command, READ_S, 15, 0, { 1, 2, 64 }, few_reads, NULL, NULL },
+	{ &rcuscale_command, WAIT_S, 30, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, few_waits, NULL, NULL },
+	{ &retirescale_command, RETIRE_S, 40, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, few_retires, NULL, NULL },
+	{ &hashscale_command, LOOKUP_S, 50, 0, { 1, 2 }, few_lookups, NULL, run_print_headline },
+	{ 0 },
+};
+
+static const struct part tables[] = {
+	{ &rcuscale_command, DOCUMENT_S, 60, BIT(DOCUMENT), { 0 }, run_document_types, NULL, run_print_document },
+	{ &rcuscale_command, WAIT_S, 80, BIT(SAME), { 1, 2, 64 }, more_waits, NULL, NULL },
+	{ &rcuscale_command, WAIT_S, 90, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL, run_print_same },
+	{ &rcuscale_command, WAIT_S, 102, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL, run_print_others },
+	{ &refscale_command, READ_S, 132, 0, { 1, 2, 64 }, NULL, no_reads, run_print_reads },
+	{ &rwscale_command, BURST_S, 140, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL, run_print_bursts },
+	{ &retirescale_command, RETIRE_S, 152, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL, run_print_retire },
+	{ &hashscale_command, LOOKUP_S, 165, 0, { 1, 2 }, lookups, NULL, run_print_lookups },
+	{ 0 },
+};
+
+/* ---- measuring ---- */
 
 /* Without these there are no ratios, if time runs out. */
 static void yardsticks_first(const struct op **types, int nr)
@@ -56,12 +134,8 @@ static void yardsticks_first(const struct op **types, int nr)
 		}
 }
 
-static void measure(const struct options *options, const struct part *part, uint64_t begin_ns, struct results *results)
+static int choose_types(const struct options *options, const struct part *part, const struct op *types[MAX_TYPES])
 {
-	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
-			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
-	const struct op *types[MAX_TYPES];
-	struct options mine = *options;
 	int nr = options_types(options, part->command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++)
@@ -69,86 +143,74 @@ static void measure(const struct options *options, const struct part *part, uint
 		    (!part->without || !run_listed(part->without, types[i]->name)))
 			types[kept++] = types[i];
 	yardsticks_first(types, kept);
-	for (; part->readers[base.nr_readers]; base.nr_readers++)
-		base.readers[base.nr_readers] = part->readers[base.nr_readers];
-	if (part->command == &hashscale_command) {
-		base.hash = run_hash_plan;
-		hashscale_default_fence(&mine);
-	}
-	if (!interrupted())
-		jobs_run(part->command, &mine, &base, types, kept, results);
+	return kept;
 }
 
-/* What is too slow with 64 readers, or twice the same, has its place in the subcommands. */
-static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
-				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
-static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
-					  "shazptr_skip_self_scan", "shazptr_wildcard", "hazptr", RUN_YARDSTICK, NULL };
-static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask", "seqlock", "pthread_spinlock",
-					"hazptr_tryprotect", "hazptr_context", "hazard_pointer_reused", "libcds_hp_reused",
-					"libcds_dhp_reused", "pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock",
-					"ck_bytelock", "tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
-static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", RUN_YARDSTICK, "ck_hp", "ck_epoch",
-				       "libcds_hp", "libcds_dhp", NULL };
-
-/* Ways to hold one object, which have a table of their own. */
-const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
-					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
-
-/* Readers that say that they are there, and nothing else: locks and counts. */
-const char *const run_lock_types[] = { "raw_rseq_counter", "srcu", "percpu_rwsem", "percpu_ref", "pthread_rwlock", "std_shared_mutex",
-				       "ck_brlock", "tbb_rw_mutex", NULL };
-const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
-				     "libcds_dhp", "std_atomic_shared_ptr", "raw_rseq_counter", "percpu_rwsem", "percpu_ref",
-				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
-const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
-
-/* Two sizes of tables: in the caches, and not. */
-const struct hash_plan run_hash_plan = {
-	.set = { { "uniform:1000", "", 1000 }, { "uniform:1000000", "", 1000000 } }, .nr_sets = 2, .nr_updates = 1,
-};
-static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
-				       "liburcu_lfht", "ck_ht", "tbb_hash_map", NULL };
-
-#define BIT(scenario) (1u << SCENARIO_##scenario)
-
-/* In the order of importance: if this machine is so slow that something has to give, it is the last rounds. */
-static const struct part parts[] = {
-	{ &rcuscale_command, WAIT_S, 50, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL },
-	{ &rcuscale_command, WAIT_S, 70, BIT(SAME), { 1, 2, 64 }, more_waits, NULL },
-	{ &rcuscale_command, WAIT_S, 77, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL },
-	{ &refscale_command, READ_S, 124, 0, { 1, 2, 64 }, NULL, no_reads },
-	{ &rwscale_command, BURST_S, 132, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL },
-	{ &retirescale_command, RETIRE_S, 142, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL },
-	{ &hashscale_command, LOOKUP_S, 157, 0, { 1, 2 }, lookups, NULL },
-};
-
-static void measure_all(const struct options *options, struct results *results)
+static void measure(const struct options *options, const struct part *part, uint64_t begin_ns, struct results *results)
 {
-	const struct part document = { &rcuscale_command, DOCUMENT_S, 30, BIT(DOCUMENT), { run_document_readers() },
-				       run_document_types, NULL };
-	uint64_t begin = now_ns();
+	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
+			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
+	const struct op *types[MAX_TYPES];
+	struct options mine = *options;
+	int nr = choose_types(options, part, types);
 
-	measure(options, &document, begin, results);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		measure(options, &parts[i], begin, results);
+	if (options->seconds > 0) {
+		base.seconds = options->seconds;
+		base.deadline_ns = 0;
+	}
+	for (; part->readers[base.nr_readers]; base.nr_readers++)
+		base.readers[base.nr_readers] = part->readers[base.nr_readers];
+	if (!base.nr_readers)
+		base.readers[base.nr_readers++] = run_document_readers();
+	if (part->command == &hashscale_command) {
+		base.hash = hash_plan;
+		hashscale_default_fence(&mine);
+	}
+	jobs_run(part->command, &mine, &base, types, nr, results);
+}
+
+static void measure_all(const struct options *options, const struct part *part, uint64_t begin_ns, struct sheet *s,
+			struct results *results)
+{
+	for (; part->command; part++) {
+		if (!interrupted())
+			measure(options, part, begin_ns, results);
+		if (!s || !part->print)
+			continue;
+		part->print(s, results);
+		sheet_end_table(s);
+		fflush(s->out);
+	}
+}
+
+static void print_notes(struct sheet *s, const struct results *results)
+{
+	for (size_t i = 0; i < results->nr_notes; i++)
+		sheet_note(s, "note: %s", results->note[i]);
 }
 
 static int run(const struct options *options)
 {
-	struct options mine = *options;
+	bool print = options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN;
+	struct options few = *options, many = *options;
 	struct results results = { 0 };
-	FILE *out = emit_open(options);
+	struct sheet sheet = { .out = emit_open(options), .markdown = options->format == FORMAT_MARKDOWN }, *s = print ? &sheet : NULL;
+	uint64_t begin = now_ns();
 	int status;
 
-	mine.runs = ROUNDS;
-	hashscale_emit_plan(&run_hash_plan, command_type(&hashscale_command, "spinlock"));
-	measure_all(&mine, &results);
-	if (options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN)
-		run_print(out, options->format == FORMAT_MARKDOWN, &results);
+	few.runs = options->runs_given ? options->runs : HEADLINE_ROUNDS;
+	few.fences = 1u << run_default_fence();
+	many.runs = options->runs_given ? options->runs : ROUNDS;
+	hashscale_emit_plan(&hash_plan, command_type(&hashscale_command, RUN_LOOKUP_YARDSTICK));
+	if (print)
+		run_print_head(s);
+	measure_all(&few, headline, begin, s, &results);
+	measure_all(&many, tables, begin, s, &results);
+	if (print)
+		print_notes(s, &results);
 	else
-		emit_results(out, options, &results);
-	status = emit_close(out, options);
+		emit_results(sheet.out, options, &results);
+	status = emit_close(sheet.out, options);
 	if (!status && results.failures)
 		status = EXIT_FAILED;
 	results_free(&results);
@@ -163,14 +225,18 @@ static bool fits(const struct op *op)
 
 const struct subcommand run_command = {
 	.name = "run",
-	.what = "The headline in two minutes: hazard pointers and RCU beside liburcu, locks and raw floors.",
-	.doc = "A short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one repeats the test that came "
-	       "with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its figures beside "
-	       "those of this machine; the next ones are what that test left out: readers that are in the way. Ratios are to liburcu; "
-	       "those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of hash tables to a"
-	       " spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's rcu_sync. The "
-	       "subcommands themselves show more.",
-	.accepts = OPT_MARKDOWN,
+	.what = "Six lines in plain words, then tables, in two minutes: ours beside liburcu, locks and raw floors.",
+	.doc = "Six lines within a minute say what a read, a wait, a retirement, a read lock, a reference and a lookup cost here, and what "
+	       "they cost elsewhere. Then come a short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one "
+	       "repeats the test that came with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows "
+	       "its figures beside those of this machine; the next ones are what that test left out: readers that are in the way. Ratios "
+	       "are to liburcu; those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of "
+	       "hash tables to a spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's "
+	       "rcu_sync. The subcommands themselves show more.\n"
+	       "On a terminal a table is no wider than it, elsewhere 80 columns: what does not fit stands below, with the names once "
+	       "more. The six lines have 3 rounds, the tables 2, if --runs does not say otherwise. With --seconds each cell has that "
+	       "budget, and nothing is left out for want of time.",
+	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS,
 	.fits = fits,
 	.run = run,
 };

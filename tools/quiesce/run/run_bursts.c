@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run_bursts.c - the headline's table of bursts of writes, beside the figures that came with rcu_sync. */
+/* run_bursts.c - the table of bursts of writes, beside the figures that came with rcu_sync. */
 #include <math.h>
 #include <string.h>
 
 #include "run.h"
 #include "scale/rwscale.h"
-#include "sheet.h"
 
 #define READERS 2
 
@@ -24,20 +23,20 @@ static double document_s(const char *type)
 	return NAN;
 }
 
-static void figure(struct sheet *s, int width, double v)
+static void figure(struct sheet *s, double v)
 {
 	if (isfinite(v))
-		sheet_cell(s, width, "%.*f", v > 0 && v < 10 ? 2 : v > 0 && v < 100 ? 1 : 0, v);
+		sheet_cell(s, 1, "%.*f", v > 0 && v < 10 ? 2 : v > 0 && v < 100 ? 1 : 0, v);
 	else
-		sheet_cell(s, width, "-");
+		sheet_cell(s, 1, "-");
 }
 
 static void factor(struct sheet *s, double v)
 {
 	if (isfinite(v))
-		sheet_cell(s, 7, "%.*fx", v < 10 ? 2 : 0, v);
+		sheet_cell(s, 1, "%.*fx", v < 10 ? 2 : 0, v);
 	else
-		sheet_cell(s, 7, "-");
+		sheet_cell(s, 1, "-");
 }
 
 static const struct cell *cell_of(const struct results *results, const char *type, enum scenario scenario, enum op_fence fence)
@@ -60,18 +59,17 @@ static void print_row(struct sheet *s, const struct results *results, const char
 
 	if (!sparse)
 		return;
-	sheet_cell(s, -22, "%s", type);
-	sheet_cell(s, -5, "%s", fence ? fence_name(fence) : "-");
-	figure(s, 9, cell_summary(sparse).p50);
-	figure(s, 9, us);
-	figure(s, 9, section_us(results, type, SCENARIO_RW_DENSE, fence));
-	figure(s, 7, rwscale_metric(results, sparse, RW_GRACE));
-	figure(s, 7, rwscale_metric(results, sparse, RW_MEMBARRIERS));
-	figure(s, 9, rwscale_metric(results, sparse, RW_QUIET));
-	figure(s, 8, rwscale_metric(results, sparse, RW_BACK));
-	sheet_bar(s);
+	sheet_cell(s, -1, "%s", type);
+	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
+	figure(s, cell_summary(sparse).p50);
+	figure(s, us);
 	factor(s, us / section_us(results, "rcu_sync", SCENARIO_RW_SPARSE, ours));
-	figure(s, 9, fence == OP_FENCE_FULL ? NAN : document_s(type));
+	figure(s, section_us(results, type, SCENARIO_RW_DENSE, fence));
+	figure(s, rwscale_metric(results, sparse, RW_GRACE));
+	figure(s, rwscale_metric(results, sparse, RW_MEMBARRIERS));
+	figure(s, rwscale_metric(results, sparse, RW_QUIET));
+	figure(s, rwscale_metric(results, sparse, RW_BACK));
+	figure(s, fence == OP_FENCE_FULL ? NAN : document_s(type));
 	factor(s, fence == OP_FENCE_FULL ? NAN : document_s(type) / DOCUMENT_YARDSTICK);
 	sheet_end_row(s);
 }
@@ -79,28 +77,43 @@ static void print_row(struct sheet *s, const struct results *results, const char
 static void head(struct sheet *s)
 {
 	static const struct {
-		int width;
+		bool bar;
 		const char *title;
-	} column[] = { { -22, "lock" }, { -5, "fence" }, { 9, "ms" }, { 9, "us/write" }, { 9, "beside b." }, { 7, "GPs" }, { 7, "mb" },
-		       { 9, "quiet ns" }, { 8, "back ms" }, { 7, "factor" }, { 9, "document" }, { 7, "factor" } };
+	} column[] = { { true, "ms" }, { false, "us/write" }, { false, "factor" }, { true, "busy us" }, { true, "GPs" }, { false, "mb" },
+		       { true, "quiet ns" }, { false, "back ms" }, { true, "document" }, { false, "factor" } };
 
-	sheet_title(s, "Bursts of %d writes beside %d readers that read once in a millisecond, median; also us for a write beside readers\n"
-		       "back to back, and CPU ns of a read section before the burst", RW_SECTIONS_DEFAULT, READERS);
+	sheet_title(s, "Bursts of writes under a reader-writer lock");
+	sheet_note(s, "%d writes beside %d readers that read once in a millisecond: median ms of a burst, us of a write, and how many "
+		      "times as long as with rcu_sync; lower is better. Busy us: a write beside readers back to back. GPs, mb: grace "
+		      "periods and membarriers in a burst. Quiet ns: CPU time of a read section before it. Back ms: until readers are "
+		      "fast again.",
+		   RW_SECTIONS_DEFAULT, READERS);
+	sheet_cell(s, -1, "lock");
+	sheet_cell(s, -1, "fence");
 	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++) {
-		if (i == 9)
+		if (column[i].bar)
 			sheet_bar(s);
-		sheet_cell(s, column[i].width, "%s", column[i].title);
+		sheet_cell(s, 1, "%s", column[i].title);
 	}
 	sheet_end_head(s);
 }
 
+static bool has_any(const struct results *results)
+{
+	for (size_t i = 0; i < results->nr; i++)
+		if (results->cell[i].command == &rwscale_command && results->cell[i].scenario == SCENARIO_RW_SPARSE)
+			return true;
+	return false;
+}
+
 void run_print_bursts(struct sheet *s, const struct results *results)
 {
+	if (!has_any(results))
+		return;
 	head(s);
 	for (const char *const *type = run_burst_types; *type; type++)
 		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
 			print_row(s, results, *type, fence);
-	sheet_note(s, "factor: to rcu_sync, of time for a write.  document: 1000 uprobes switched on and off, s; 2-CPU VM, kernel,\n"
-		      "O. Nesterov, LKML 2015.  There 6.7 ms of each are the uprobe's own work, here 1.5 us: compare the order, not the\n"
-		      "factors.");
+	sheet_note(s, "document: 1000 uprobes switched on and off, s; 2-CPU VM, kernel, O. Nesterov, LKML 2015, and its factor. There 6.7 "
+		      "ms of each are the uprobe's own work, here 1.5 us: compare the order, not the factors.");
 }

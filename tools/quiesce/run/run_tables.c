@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* run_tables.c - the headline's tables. */
+/* run_tables.c - the tables of `quiesce run`.  A bar is where a narrow terminal tears them. */
 #include <math.h>
-#include <string.h>
 
 #include "hash/hashscale.h"
 #include "scale/retirescale.h"
 #include "run.h"
-#include "sheet.h"
+
+void run_print_head(struct sheet *s)
+{
+	if (s->markdown) {
+		fputs("# Performance\n", s->out);
+		sheet_note(s, "Written by `quiesce run --markdown`; not edited. What each type is: `quiesce refscale --help` and the other "
+			      "subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the placement "
+			      "of code alone moves figures by tens of percent, and a few cores do not show what 256 do.");
+		fputs("\nMachine: ", s->out);
+	}
+	emit_head(s->out);
+	fflush(s->out);
+}
 
 /* ---- the document's table ---- */
 
@@ -32,62 +43,70 @@ static const struct cell *document_cell(const struct results *results, const cha
 static void print_us(struct sheet *s, double v)
 {
 	if (isfinite(v))
-		sheet_cell(s, 9, "%.*f", v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0, v);
+		sheet_cell(s, 1, "%.*f", v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0, v);
 	else
-		sheet_cell(s, 9, "-");
+		sheet_cell(s, 1, "-");
 }
 
 static void print_six(struct sheet *s, const char *type, const char *where, struct summary sum, double rcu_mean)
 {
-	const double v[] = { sum.mean, sum.min, sum.p50, sum.p90, sum.p99, sum.max };
+	const double v[] = { sum.p50, sum.min, sum.p90, sum.p99, sum.max };
 
-	sheet_cell(s, -31, "%s", type);
-	sheet_cell(s, -9, "%s", where);
+	sheet_cell(s, -1, "%s", type);
+	sheet_cell(s, -1, "%s", where);
+	print_us(s, sum.mean);
+	if (isfinite(rcu_mean))
+		sheet_cell(s, 1, "%.*f", rcu_mean / sum.mean < 100 ? 2 : 0, rcu_mean / sum.mean);
+	else
+		sheet_cell(s, 1, "-");
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		print_us(s, v[i]);
-	sheet_bar(s);
-	if (isfinite(rcu_mean))
-		sheet_cell(s, 9, "%.*f", rcu_mean / sum.mean < 100 ? 2 : 0, rcu_mean / sum.mean);
-	else
-		sheet_cell(s, 9, "-");
 	sheet_end_row(s);
 }
 
 static void document_head(struct sheet *s)
 {
-	static const char *const column[] = { "mean", "min", "p50", "p90", "p99", "max" };
+	static const char *const column[] = { "mean", "rcu/mean", "p50", "min", "p90", "p99", "max" };
 
-	sheet_title(s, "Waiting, us: %d readers run, each protects a key of its own; one updater waits for a key of its own",
-		    run_document_readers());
-	sheet_cell(s, -31, "type");
-	sheet_cell(s, -9, "fence");
-	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
-		sheet_cell(s, 9, "%s", column[i]);
-	sheet_bar(s);
-	sheet_cell(s, 9, "rcu/mean");
+	sheet_title(s, "Waiting: the test of the document that proposed simple hazard pointers");
+	sheet_note(s, "Microseconds that an updater waits for its own key while %d readers protect keys of their own; lower is better. "
+		      "rcu/mean: how many times as long RCU takes, on average; higher is better.", run_document_readers());
+	sheet_cell(s, -1, "type");
+	sheet_cell(s, -1, "fence");
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++) {
+		if (i == 0 || i == 3)
+			sheet_bar(s);
+		sheet_cell(s, 1, "%s", column[i]);
+	}
 	sheet_end_head(s);
 }
 
-static void print_document(struct sheet *s, const struct results *results)
+static void document_rows(struct sheet *s, const struct results *results, size_t i)
 {
-	document_head(s);
-	for (size_t i = 0; i < sizeof(document) / sizeof(document[0]); i++) {
-		const char *type = document[i].type;
+	const char *type = document[i].type;
 
-		for (enum op_fence fence = OP_FENCE_LIGHT; fence < OP_NR_FENCES; fence++) {
-			const struct cell *cell = document_cell(results, type, fence), *rcu = document_cell(results, "rcu", fence);
+	for (enum op_fence fence = OP_FENCE_LIGHT; fence < OP_NR_FENCES; fence++) {
+		const struct cell *cell = document_cell(results, type, fence), *rcu = document_cell(results, "rcu", fence);
 
-			if (cell)
-				print_six(s, type, fence_name(fence), cell_summary(cell), rcu ? cell_summary(rcu).mean : NAN);
-		}
-		print_six(s, type, "document", (struct summary){ .mean = document[i].mean, .min = document[i].min,
-			  .p50 = document[i].p50, .p90 = document[i].p90, .p99 = document[i].p99, .max = document[i].max },
-			  document[0].mean);
+		if (cell)
+			print_six(s, type, fence_name(fence), cell_summary(cell), rcu ? cell_summary(rcu).mean : NAN);
 	}
-	sheet_note(s, "document: " DOCUMENT_WHERE ".\n"
-		      "Its rows and ours do not measure the same thing: the kernel's RCU waits for ticks and context switches on\n"
-		      "96 CPUs, RCU here only until its own readers have left; and what a wait costs here is, with light fences,\n"
-		      "a system call that interrupts the CPUs where readers run. Compare shapes and ratios, not microseconds.");
+	print_six(s, type, "document", (struct summary){ .mean = document[i].mean, .min = document[i].min,
+		  .p50 = document[i].p50, .p90 = document[i].p90, .p99 = document[i].p99, .max = document[i].max },
+		  document[0].mean);
+}
+
+void run_print_document(struct sheet *s, const struct results *results)
+{
+	if (!document_cell(results, "rcu", OP_FENCE_LIGHT) && !document_cell(results, "rcu", OP_FENCE_FULL))
+		return;
+	document_head(s);
+	for (size_t i = 0; i < sizeof(document) / sizeof(document[0]); i++)
+		document_rows(s, results, i);
+	sheet_note(s, "document: " DOCUMENT_WHERE ". Its rows and ours do not measure the same thing: the kernel's RCU waits for ticks "
+		      "and context switches on 96 CPUs, RCU here only until its own readers have left; and what a wait costs here is, with "
+		      "light fences, a system call that interrupts the CPUs where readers run. Compare shapes and ratios, not "
+		      "microseconds.");
 }
 
 /* ---- the others: one figure per cell, and how many times as good as the yardstick ---- */
@@ -101,40 +120,15 @@ struct column {
 };
 #define LAST_COLUMN { NULL, NULL, SCENARIO_NONE, 0, false }
 
-static const struct column same_columns[] = {
-	{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false },
-	{ "2 readers", &rcuscale_command, SCENARIO_SAME, 2, false },
-	{ "64 readers", &rcuscale_command, SCENARIO_SAME, 64, false },
-	{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
-	{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
-	{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false },
-	LAST_COLUMN,
-};
-
-static const struct column others_columns[] = {
-	{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false },
-	{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false },
-	{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false },
-	{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false },
-	LAST_COLUMN,
-};
-
-static const struct column read_columns[] = {
-	{ "1 reader", &refscale_command, SCENARIO_NONE, 1, false },
-	{ "2 readers", &refscale_command, SCENARIO_NONE, 2, false },
-	{ "64 readers", &refscale_command, SCENARIO_NONE, 64, false },
-	LAST_COLUMN,
-};
-
 /* One of the tables below. */
 struct table {
 	const char *title;
+	const char *what; /* is in it, in which unit, and what is better */
 	const char *yardstick;
 	const struct column *columns;
 	const struct op *const *types; /* in this order, but */
 	const char *const *only;       /* these, or all, */
 	const char *const *without;    /* and not these */
-	bool slots; /* has a column of them */
 };
 
 static double median_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
@@ -147,11 +141,11 @@ static double median_of(const struct results *results, const struct column *c, c
 static void print_value(struct sheet *s, double v)
 {
 	if (!isfinite(v))
-		sheet_cell(s, 10, "-");
+		sheet_cell(s, 1, "-");
 	else if (v >= 1e6)
-		sheet_cell(s, 10, "%.1fM", v / 1e6);
+		sheet_cell(s, 1, "%.1fM", v / 1e6);
 	else
-		sheet_cell(s, 10, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+		sheet_cell(s, 1, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
 }
 
 /* How many times as good as the yardstick. */
@@ -160,48 +154,11 @@ static void print_ratio(struct sheet *s, double v, double yardstick, bool more_i
 	double ratio = more_is_better ? v / yardstick : yardstick / v;
 
 	if (!isfinite(ratio))
-		sheet_cell(s, 10, "-");
+		sheet_cell(s, 1, "-");
 	else if (ratio >= 1e5)
-		sheet_cell(s, 10, "%.1fMx", ratio / 1e6);
+		sheet_cell(s, 1, "%.1fMx", ratio / 1e6);
 	else
-		sheet_cell(s, 10, "%.*fx", ratio < 0.1 ? 4 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
-}
-
-static bool has_row(const struct results *results, const struct column *columns, const struct op *op, enum op_fence fence)
-{
-	for (const struct column *c = columns; c->title; c++)
-		if (isfinite(median_of(results, c, op->name, fence)))
-			return true;
-	return false;
-}
-
-/* What kinds of slots the readers of the widest cell had. */
-static const char *slots_of(const struct results *results, const struct column *columns, const struct op *op, enum op_fence fence)
-{
-	const struct cell *cell = NULL;
-
-	for (const struct column *c = columns; c->title; c++)
-		cell = results_find(results, c->command, op->name, c->scenario, fence, c->threads);
-	return cell ? cell_slots(cell) : NULL;
-}
-
-static void print_row(struct sheet *s, const struct results *results, const struct table *table, const struct op *op,
-		      enum op_fence fence)
-{
-	const struct column *columns = table->columns;
-	const char *slots = slots_of(results, columns, op, fence);
-
-	sheet_cell(s, -22, "%s", op->name);
-	sheet_cell(s, -5, "%s", fence ? fence_name(fence) : "-");
-	for (const struct column *c = columns; c->title; c++)
-		print_value(s, median_of(results, c, op->name, fence));
-	sheet_bar(s);
-	for (const struct column *c = columns; c->title; c++)
-		print_ratio(s, median_of(results, c, op->name, fence),
-			    median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
-	if (table->slots)
-		sheet_cell(s, 0, "%s", slots ? slots : "");
-	sheet_end_row(s);
+		sheet_cell(s, 1, "%.*fx", ratio < 0.1 ? 3 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
 }
 
 static bool in_table(const struct table *table, const struct op *op)
@@ -209,67 +166,161 @@ static bool in_table(const struct table *table, const struct op *op)
 	return (!table->only || run_listed(table->only, op->name)) && (!table->without || !run_listed(table->without, op->name));
 }
 
-/* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
-static void print_spread(struct sheet *s, const struct results *results, const struct table *table)
+static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
-	double worst = 0, sum = 0;
-	size_t samples = 0, disturbed = 0;
-	char others[80] = "";
-	int n = 0;
+	for (const struct column *c = table->columns; c->title; c++)
+		if (in_table(table, op) && isfinite(median_of(results, c, op->name, fence)))
+			return true;
+	return false;
+}
+
+static void print_row(struct sheet *s, const struct results *results, const struct table *table, const struct op *op,
+		      enum op_fence fence)
+{
+	sheet_cell(s, -1, "%s", op->name);
+	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
+	for (const struct column *c = table->columns; c->title; c++) {
+		double v = median_of(results, c, op->name, fence);
+
+		print_value(s, v);
+		print_ratio(s, v, median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
+	}
+	sheet_end_row(s);
+}
+
+/* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
+struct trust {
+	double worst, sum;
+	int n;
+	size_t samples, disturbed;
+};
+
+static void trust_add(struct trust *trust, const struct cell *cell)
+{
+	double spread = cell_summary(cell).spread;
+
+	trust->samples += cell->nr;
+	trust->disturbed += cell->disturbed;
+	if (!isfinite(spread))
+		return;
+	trust->worst = spread > trust->worst ? spread : trust->worst;
+	trust->sum += spread;
+	trust->n++;
+}
+
+static void print_trust(struct sheet *s, const struct results *results, const struct table *table)
+{
+	struct trust t = { 0 };
+	char spread[120] = "", others[80] = "";
 
 	for (size_t i = 0; i < results->nr; i++)
 		for (const struct column *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
-			double spread;
 
-			if (cell->command != c->command || cell->scenario != c->scenario || cell->threads != c->threads ||
-			    !in_table(table, cell->op))
-				continue;
-			samples += cell->nr;
-			disturbed += cell->disturbed;
-			spread = cell_summary(cell).spread;
-			if (!isfinite(spread))
-				continue;
-			worst = spread > worst ? spread : worst;
-			sum += spread;
-			n++;
+			if (cell->command == c->command && cell->scenario == c->scenario && cell->threads == c->threads &&
+			    in_table(table, cell->op))
+				trust_add(&t, cell);
 		}
-	if (disturbed)
-		snprintf(others, sizeof(others), "; %zu of %zu samples disturbed by other processes", disturbed, samples);
-	if (n && worst > 10)
-		sheet_note(s, "spread: more than tenfold between rounds: look at the subcommand, and at what else runs here%s", others);
-	else if (n)
-		sheet_note(s, "spread: %.0f %% on average, %.0f %% at most%s", 100 * sum / n, 100 * worst, others);
+	if (t.n && t.worst > 10)
+		snprintf(spread, sizeof(spread), "; spread: more than tenfold between rounds, see the subcommand, and what else runs here");
+	else if (t.n)
+		snprintf(spread, sizeof(spread), "; spread: %.0f %% on average, %.0f %% at most", 100 * t.sum / t.n, 100 * t.worst);
+	if (t.disturbed)
+		snprintf(others, sizeof(others), "; %zu of %zu samples disturbed by other processes", t.disturbed, t.samples);
+	sheet_note(s, "x: times as good as %s%s%s", table->yardstick, spread, others);
 }
 
 static void table_head(struct sheet *s, const struct table *table)
 {
 	sheet_title(s, "%s", table->title);
-	sheet_cell(s, -22, "type");
-	sheet_cell(s, -5, "fence");
-	for (int side = 0; side < 2; side++) {
-		if (side)
-			sheet_bar(s);
-		for (const struct column *c = table->columns; c->title; c++)
-			sheet_cell(s, 10, "%s%s", side && s->markdown ? "x " : "", c->title);
+	sheet_note(s, "%s", table->what);
+	sheet_cell(s, -1, "type");
+	sheet_cell(s, -1, "fence");
+	for (const struct column *c = table->columns; c->title; c++) {
+		sheet_bar(s);
+		sheet_cell(s, 1, "%s", c->title);
+		sheet_cell(s, 1, "x");
 	}
-	if (table->slots)
-		sheet_cell(s, 0, "slots of 64");
 	sheet_end_head(s);
 }
 
 static void print_table(struct sheet *s, const struct results *results, struct table table)
 {
-	table_head(s, &table);
+	bool begun = false;
+
 	for (const struct op *const *op = table.types; *op; op++)
-		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
-			if (in_table(&table, *op) && has_row(results, table.columns, *op, fence))
-				print_row(s, results, &table, *op, fence);
-	sheet_note(s, "x: times as good as %s", table.yardstick);
-	print_spread(s, results, &table);
+		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++) {
+			if (!has_row(results, &table, *op, fence))
+				continue;
+			if (!begun)
+				table_head(s, &table);
+			begun = true;
+			print_row(s, results, &table, *op, fence);
+		}
+	if (begun)
+		print_trust(s, results, &table);
 }
 
-static void print_retire(struct sheet *s, const struct results *results)
+/* ---- waits ---- */
+
+void run_print_same(struct sheet *s, const struct results *results)
+{
+	static const struct column columns[] = {
+		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false },
+		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false },
+		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false },
+		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
+		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
+		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false },
+		LAST_COLUMN,
+	};
+
+	print_table(s, results, (struct table){ "Waiting for readers of the very object",
+		    "Median microseconds, lower is better: beside 1, 2 and 64 readers back to back; beside 8 that hold it 1 ms each; from "
+		    "the end of one that held it 100 ms, and CPU time of the process meanwhile.", RUN_YARDSTICK, columns, op_table,
+		    NULL, NULL });
+}
+
+void run_print_others(struct sheet *s, const struct results *results)
+{
+	static const struct column columns[] = {
+		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false },
+		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false },
+		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false },
+		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false },
+		LAST_COLUMN,
+	};
+
+	print_table(s, results, (struct table){ "Waiting beside readers of other objects",
+		    "Median microseconds, lower is better: while readers are asleep, and back to back.", RUN_YARDSTICK, columns, op_table,
+		    NULL, NULL });
+}
+
+/* ---- reads ---- */
+
+void run_print_reads(struct sheet *s, const struct results *results)
+{
+	static const struct column columns[] = {
+		{ "1 reader", &refscale_command, SCENARIO_NONE, 1, false },
+		{ "2", &refscale_command, SCENARIO_NONE, 2, false },
+		{ "64", &refscale_command, SCENARIO_NONE, 64, false },
+		LAST_COLUMN,
+	};
+
+	print_table(s, results, (struct table){ "Reading",
+		    "CPU nanoseconds of a section with a pointer load and a field load in it, by 1, 2 and 64 readers; lower is better.",
+		    RUN_YARDSTICK, columns, op_table, NULL, run_no_reads });
+	print_table(s, results, (struct table){ "Reading one object that is held",
+		    "The same by hazard pointers and reference counts: CPU nanoseconds, lower is better.", "refcnt", columns, op_table,
+		    run_hazard_types, NULL });
+	print_table(s, results, (struct table){ "Read locks and reference counts",
+		    "The same between lock and unlock, or up and down: CPU nanoseconds, lower is better.", "pthread_rwlock", columns,
+		    op_table, run_lock_types, NULL });
+}
+
+/* ---- reclamation, tables ---- */
+
+void run_print_retire(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
 		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true },
@@ -279,12 +330,13 @@ static void print_retire(struct sheet *s, const struct results *results)
 		LAST_COLUMN,
 	};
 
-	print_table(s, results, (struct table){ "Deferred reclamation: objects allocated, retired and freed per second, while nobody "
-		    "reads; while one reader stays all the time, and how many are then waiting", RUN_YARDSTICK, columns,
-		    retire_table, NULL, NULL, false });
+	print_table(s, results, (struct table){ "Deferred reclamation",
+		    "Objects allocated, retired and freed per second, higher is better: while nobody reads, by 1 and 2 threads; stalled: "
+		    "while one reader stays all the time. Garbage: how many are then waiting; lower is better.", RUN_YARDSTICK, columns,
+		    retire_table, NULL, NULL });
 }
 
-static void print_lookups(struct sheet *s, const struct results *results)
+void run_print_lookups(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
 		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true },
@@ -294,36 +346,7 @@ static void print_lookups(struct sheet *s, const struct results *results)
 		LAST_COLUMN,
 	};
 
-	print_table(s, results, (struct table){ "Hash tables: lookups per second of all threads, in tables of 1000 and of 1000000 "
-		    "elements of 16 bytes", RUN_LOOKUP_YARDSTICK, columns, hash_types, NULL, NULL, false });
-}
-
-void run_print(FILE *out, bool markdown, const struct results *results)
-{
-	struct sheet sheet = { out, markdown, 0 }, *s = &sheet;
-
-	if (markdown)
-		fputs("# Performance\n\n"
-		      "Written by `quiesce run --markdown`; not edited. What each type is: `quiesce refscale --help` and the other\n"
-		      "subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the placement of\n"
-		      "code alone moves figures by tens of percent, and a few cores do not show what 256 do.\n\n"
-		      "Machine: ", out);
-	emit_head(out);
-	print_document(s, results);
-	print_table(s, results, (struct table){ "Waiting for readers of the very object, median us: back to back; 8 that hold it 1 ms "
-		    "each; from the end of one that held it 100 ms, and CPU time of the process meanwhile", RUN_YARDSTICK,
-		    same_columns, op_table, NULL, NULL, false });
-	print_table(s, results, (struct table){ "Waiting beside readers of other objects, median us", RUN_YARDSTICK, others_columns,
-		    op_table, NULL, NULL, false });
-	print_table(s, results, (struct table){ "Read side: CPU ns per section with a pointer load and a field load in it",
-		    RUN_YARDSTICK, read_columns, op_table, NULL, run_no_reads, true });
-	print_table(s, results, (struct table){ "Holding one object: the same, by hazard pointers and counts", "refcnt", read_columns,
-		    op_table, run_hazard_types, NULL, true });
-	print_table(s, results, (struct table){ "Locks and counts, read side: the same", "pthread_rwlock", read_columns, op_table,
-		    run_lock_types, NULL, false });
-	run_print_bursts(s, results);
-	print_retire(s, results);
-	print_lookups(s, results);
-	for (size_t i = 0; i < results->nr_notes; i++)
-		sheet_note(s, "note: %s", results->note[i]);
+	print_table(s, results, (struct table){ "Hash tables",
+		    "Lookups per second of all threads, higher is better, in tables of 1000 and of 1000000 elements of 16 bytes.",
+		    RUN_LOOKUP_YARDSTICK, columns, hash_types, NULL, NULL });
 }

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`quiesce run`: six lines, then tables that fit into a line, on a terminal, without one, and in Markdown.
+
+Budgets are so short that figures mean nothing: what is judged is what is told, and where it ends.
+"""
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+from cli import interrupt, jobs_begun, told
+from tap import Tap, execute
+
+QUICK = ["run", "--seconds=0.001", "--runs=1"]
+LINES = ["Read", "Wait", "Retirement", "Read lock", "Reference", "Lookup"]
+PEERS = ["liburcu", "liburcu", "liburcu", "pthreads", "atomic count", "liburcu"]
+TABLES = ["Waiting: the test of", "Waiting for readers of", "Waiting beside", "Reading", "Reading one object", "Read locks and",
+          "Bursts of writes", "Deferred reclamation", "Hash tables"]
+PUBLISHED = ["rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard", "shazptr_wildcard_skip_self_scan"]
+LAST_WORD = "microseconds."  # below the first table
+DURATION = r"\d[\d.]*(?: [num]?s)?"
+
+
+def headline(text):
+    """What stands below the first title, a string for each of the lines, and what comes after them."""
+    found = re.search(r"^(?:## )?What it costs .*\n\n((?:(?:[A-Z-]| {11}).*\n|\n(?=- ))+)\n", text, re.M)
+    lines = re.sub(r"\n {11}", " ", found[1]) if found else ""
+    return [line for line in lines.split("\n") if line], text[found.end():] if found else ""
+
+
+def check_headline(tap, name, text, mark):
+    lines, rest = headline(text)
+    told_of = [re.match(rf"{mark}({'|'.join(sorted(LINES, reverse=True))})\b", line) for line in lines]
+    tap.result([m and m[1] for m in told_of] == LINES, f"{name}: six lines", text[:2000])
+    for label, peer, line in zip(LINES, PEERS, lines):
+        tap.result(re.search(rf" {DURATION}, .*{DURATION}; (?:{peer} {DURATION}.* \(\d[\d.]*x.*\)|{peer} is not installed)$", line),
+                   f"{name}: {label}: ours, and {peer}", line)
+    return rest
+
+
+def check_plain(tap, tool):
+    """Without a terminal: all of it."""
+    run = execute([tool, *QUICK])
+    tap.result(run.returncode == 0 and run.stderr == "", "without a terminal: status 0", told(run))
+    wide = [line for line in run.stdout.split("\n") if len(line) > 80]
+    tap.result(not wide, "without a terminal: no line is longer than 80", "\n".join(wide))
+    rest = check_headline(tap, "without a terminal", run.stdout, "")
+    at = [rest.find(f"\n\n{title}") for title in TABLES]
+    tap.result(-1 not in at and at == sorted(at), "without a terminal: all tables, after the six lines", run.stdout)
+    tap.result("out of time" not in run.stdout and "note:" not in run.stdout, "without a terminal: nothing is left out", run.stdout)
+
+
+def read_until(read, sign):
+    """What is read until @sign is in it, or to the end."""
+    text = ""
+    while sign not in text:
+        more = read()
+        if not more:
+            break
+        text += more
+    return text
+
+
+def on_terminal(tool, columns, sign):
+    """Standard output is a terminal of so many columns; Ctrl-C when @sign has been printed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+
+    def read():
+        try:
+            return os.read(ours, 65536).decode()
+        except OSError:  # the other end is closed
+            return ""
+
+    with subprocess.Popen([tool, *QUICK], stdout=theirs, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        os.close(theirs)
+        text = read_until(read, sign)
+        os.killpg(process.pid, signal.SIGINT)
+        text += read_until(read, "\0")
+        status = process.wait()
+    os.close(ours)
+    return subprocess.CompletedProcess(QUICK, status, text.replace("\r\n", "\n"), "")
+
+
+def check_document(tap, name, text):
+    """The first table: the published figures beside ours, in one piece."""
+    rows = re.findall(r"^(?:\| )?(\w+) [ |]*(light|full|document)((?:[ |]+[\d.]+){7})", text, re.M)
+    tap.result([kind for kind, where, _ in rows if where == "document"] == PUBLISHED and
+               {where for kind, where, _ in rows if kind == "rcu"} > {"document"} and "another machine" in re.sub(r"\s+", " ", text),
+               f"{name}: the published figures beside ours, in one piece", text)
+
+
+def check_terminal(tap, tool):
+    run = on_terminal(tool, 200, LAST_WORD)
+    longest = max(map(len, run.stdout.split("\n")))
+    tap.result(run.returncode == 130 and 80 < longest <= 200, "a terminal of 200 columns: tables are wider, and fit",
+               f"longest line: {longest}\n{told(run)}")
+    check_headline(tap, "a terminal", run.stdout, "")
+    check_document(tap, "a terminal", run.stdout)
+    run = on_terminal(tool, 70, LAST_WORD)
+    longest = max(map(len, run.stdout.split("\n")))
+    tap.result(run.returncode == 130 and longest <= 70, "a terminal of 70 columns: all lines fit",
+               f"longest line: {longest}\n{told(run)}")
+
+
+def check_markdown(tap, tool):
+    run = interrupt(type("Tool", (), {"path": tool}), [*QUICK, "--markdown"],
+                    lambda process: read_until(process.stdout.readline, LAST_WORD))
+    tap.result(run.returncode == 130 and run.stderr == "", "Markdown: SIGINT: status 130", told(run))
+    tap.result(run.stdout.startswith("# Performance\n\n"), "Markdown: a page", run.stdout[:200])
+    check_headline(tap, "Markdown", run.stdout, "- ")
+    check_document(tap, "Markdown", run.stdout)
+    for table in re.findall(r"\n\n((?:\|.*\n)+)", run.stdout):
+        bars = {line.count("|") for line in table.strip().split("\n")}
+        tap.result(len(bars) == 1 and re.match(r"\|.*\n(\|---)+\|?", table), "Markdown: a table has as many cells in each row", table)
+
+
+def check_json(tap, tool, tmp):
+    run = interrupt(type("Tool", (), {"path": tool}), [*QUICK, "--json", f"--output={tmp}/run.json"], lambda process: jobs_begun(process, 4))
+    tap.result(run.returncode == 130 and run.stdout == run.stderr == "", "JSON: SIGINT: status 130", told(run))
+    try:
+        rows = json.loads((tmp / "run.json").read_text())["rows"]
+    except ValueError as error:
+        rows = [{"subcommand": str(error)}]
+    tap.result(rows and {row["subcommand"] for row in rows} == {"refscale"}, "JSON: rows of what was measured", rows)
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--tool", required=True)
+    tool = os.path.realpath(args.parse_args().tool)
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as name:
+        check_json(tap, tool, pathlib.Path(name))
+        check_markdown(tap, tool)
+        check_terminal(tap, tool)
+        check_plain(tap, tool)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
