@@ -125,7 +125,7 @@ static void print_head(const struct table *t, bool first)
 
 	if (first)
 		sheet_title(t->sheet, "%s: %s", study->name, study->what);
-	sheet_note(t->sheet, "%s%s", t->scenario, *t->scenario ? t->sheet->markdown ? "\n" : ":" : "");
+	sheet_note(t->sheet, "%s%s", t->scenario, *t->scenario && !t->sheet->markdown ? ":" : "");
 	sheet_cell(t->sheet, -t->name_width, "variant");
 	if (t->fences)
 		sheet_cell(t->sheet, -5, "fence");
@@ -205,24 +205,22 @@ static void print_shapes(struct sheet *s, const struct study_results *results, c
 		width = most(width, (int)strlen(shape->what));
 	if (!width)
 		return;
-	sheet_note(s, "\n%s%s", study->document ? "Published: " : "Here", study->document ? study->document : "");
-	if (s->markdown)
-		fputc('\n', s->out);
+	sheet_end_table(s);
+	fputs(s->markdown ? "" : "\n", s->out);
+	sheet_note(s, "%s%s", study->document ? "Published: " : "Here:", study->document ? study->document : "");
 	sheet_cell(s, -width, "shape");
-	sheet_cell(s, 16, "published");
-	sheet_cell(s, 8, "here");
-	sheet_cell(s, 16, "from, to");
+	sheet_cell(s, -9, "published");
+	sheet_cell(s, 8, "here (from, to)");
 	sheet_end_head(s);
 	for (const struct study_shape *shape = study->shapes; shape->what; shape++) {
 		struct study_range r = study_shape_range(results, study, shape);
 
 		sheet_cell(s, -width, "%s", shape->what);
-		sheet_cell(s, 16, "%s", shape->published ? shape->published : "-");
-		figure(s, 8, r.median);
+		sheet_cell(s, -9, "%s", shape->published ? shape->published : "-");
 		if (isfinite(r.median))
-			sheet_cell(s, 16, "%.3g, %.3g", r.min, r.max);
+			sheet_cell(s, 8, "%.3g (%.3g, %.3g)", r.median, r.min, r.max);
 		else
-			sheet_cell(s, 16, "not measured");
+			sheet_cell(s, 8, "not measured");
 		sheet_end_row(s);
 	}
 }
@@ -232,6 +230,7 @@ static void print_legend(struct sheet *s, const struct study *study)
 	const char *last = "";
 	char line[1000];
 
+	sheet_end_table(s);
 	if (!s->markdown)
 		fputc('\n', s->out);
 	for (const struct study_variant *v = study->variants; v->name; last = v->name, v++) {
