@@ -24,7 +24,7 @@ def find_libraries():
 def make_directory(name):
     try:
         path = pathlib.Path(name)
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(exist_ok=True)
         (path / "report.json").open("a", encoding="utf-8").close()  # early, so that a measurement is not lost
     except OSError as error:
         print(f"quiesce report: cannot write {name}: {error.strerror}", file=sys.stderr)
