@@ -97,7 +97,7 @@ static const char script[] =
 	"function request() return text end\n"
 	"function done(summary, latency, requests)\n"
 	"  local e = summary.errors\n"
-	"  io.write(string.format('\\nresult %d %d %d %d %d\\n', summary.requests, summary.duration,\n"
+	"  io.write(string.format('\\nresult %d %d %d %d\\n', summary.requests,\n"
 	"    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))\n"
 	"end\n";
 
@@ -153,11 +153,8 @@ static bool parse(const char *text, struct wrk_result *ret)
 {
 	const char *line = strstr(text, "\nresult ");
 
-	if (!line || sscanf(line, " result %lf %lf %lf %lf %lf", &ret->requests, &ret->seconds, &ret->p50_us, &ret->p99_us,
-			    &ret->errors) != 5)
-		return false;
-	ret->seconds /= 1e6;
-	return ret->requests > 0 && ret->seconds > 0;
+	return line && sscanf(line, " result %lf %lf %lf %lf", &ret->requests, &ret->p50_us, &ret->p99_us, &ret->errors) == 4 &&
+	       ret->requests > 0;
 }
 
 static int finish(pid_t pid, const char *text, struct wrk_result *ret)

@@ -16,7 +16,7 @@ int client_request(struct client *client, const char *method, const char *path, 
 void client_close(struct client *client);
 
 struct wrk_result {
-	double requests, seconds, p50_us, p99_us;
+	double requests, p50_us, p99_us;
 	double errors; /* connections that broke, timeouts, answers that are no 200 */
 };
 /* Run wrk for @seconds with @threads, each with one connection and its own file.  0; -ENOENT: there is no wrk; -EIO, told. */

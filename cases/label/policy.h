@@ -17,7 +17,7 @@
 extern const struct case_choice policy_variants[];
 
 /* Choose one of policy_variants and publish the first label.  @watched: look for labels that are asked after they were freed,
- * and yield now and then in the middle of a check.  0, or -errno. */
+ * and yield or sleep now and then in the middle of a check.  0, or -errno. */
 int policy_init(const struct case_choice *variant, const char *text, bool watched);
 /* All threads that called policy_check() have ended: free the last label, and wait until all are freed. */
 void policy_exit(void);

@@ -201,7 +201,8 @@ static void completed(void *unused, struct MHD_Connection *connection, void **st
 
 /* ---- its life ---- */
 
-int server_start(int threads, int files)
+/* As many connections as threads: else one thread, the first to be awake, takes them all, and no check meets another. */
+int server_start(int clients, int files)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int err = make_directory(files);
@@ -209,8 +210,8 @@ int server_start(int threads, int files)
 	if (!err) {
 		errno = 0;
 		server.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, 0, NULL, NULL, request, NULL,
-						 MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)threads,
-						 MHD_OPTION_CONNECTION_LIMIT, 16u * (unsigned int)threads, MHD_OPTION_NOTIFY_COMPLETED,
+						 MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)clients,
+						 MHD_OPTION_CONNECTION_LIMIT, (unsigned int)clients, MHD_OPTION_NOTIFY_COMPLETED,
 						 completed, NULL, MHD_OPTION_END);
 		err = server.daemon ? 0 : errno ? -errno : -EIO;
 	}

@@ -7,9 +7,10 @@
 
 #define SERVER_MAX_FILES 1024
 
-/* Make a directory with files f0, f1, ... and serve them with @threads threads; GET of a path that the policy does not allow
- * is 403, PUT or POST of /label replaces the label.  There is one server at a time.  0, or -errno. */
-int server_start(int threads, int files);
+/* Make a directory with files f0, f1, ... and serve them to @clients connections at a time, each with a thread; GET of a path
+ * that the policy does not allow is 403, PUT or POST of /label replaces the label.  There is one server at a time.
+ * 0, or -errno. */
+int server_start(int clients, int files);
 /* Its threads have ended, and the directory is gone. */
 void server_stop(void);
 int server_port(void);

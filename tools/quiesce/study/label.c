@@ -59,7 +59,7 @@ const struct study study_label = {
 	.what = "a security label that each open of a web server asks, replaced meanwhile",
 	.document = "\"Hazard pointers in the Linux kernel\", slides, 2024: nginx with 192 workers, two EPYC sockets, AppArmor",
 	.honesty = "The share of a gap means something only where the gap, refcount against unchecked, exceeds three times the spread. "
-		   "Under HTTP on few CPUs it does not: a request takes 20 us of the server's CPU time, a check 0.1 us at most, wrk "
+		   "Under HTTP on few CPUs it does not: a request takes 22 us of the server's CPU time, a check 0.1 us at most, wrk "
 		   "has half of the machine, and requests/s vary by a tenth; the shapes named http are then noise, of either sign. The "
 		   "loop has the check without HTTP, beside a microsecond of work: look there, and at how it grows with threads. "
 		   "What a shared count costs depends on how long its line travels (line ns), and hosts move virtual CPUs about: so "
