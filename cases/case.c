@@ -3,7 +3,6 @@
 #include "case.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@
 #include <quiesce/control.h>
 
 #include "meter.h"
+#include "number.h"
 #include "tool.h"
 
 static const struct case_program *program;
@@ -63,12 +63,9 @@ static const struct case_choice *find(const struct case_choice *list, const char
 
 static double number(const char *option, const char *text, double min, double max)
 {
-	char *end;
 	double value;
 
-	errno = 0;
-	value = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(value) || value < min || value > max)
+	if (!number_read(text, min, max, &value))
 		case_usage("--%s=%s: a number from %g to %g is needed", option, text, min, max);
 	return value;
 }
@@ -141,7 +138,8 @@ int case_main(const struct case_program *mine, int argc, char **argv)
 
 static void print_line(json_t *object)
 {
-	json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	if (!object || json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6)))
+		fputs("{\"note\":\"out of memory for a result\"}", stdout);
 	fputc('\n', stdout);
 	json_decref(object);
 	if (fflush(stdout))
@@ -158,27 +156,31 @@ void case_result(const struct case_run *run, const char *scenario, const struct 
 	print_line(object);
 }
 
-void case_note(const char *format, ...)
+static void print_note(const char *format, va_list args)
 {
 	char text[500];
+
+	vsnprintf(text, sizeof(text), format, args);
+	print_line(json_pack("{ss}", "note", text));
+}
+
+void case_note(const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	print_note(format, args);
 	va_end(args);
-	print_line(json_pack("{ss}", "note", text));
 }
 
 /* What the parts of the tool that the cases use have to tell. */
 void job_send_note(const char *format, ...)
 {
-	char text[500];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	print_note(format, args);
 	va_end(args);
-	case_note("%s", text);
 }
 
 /* ---- what a stretch of time cost ---- */

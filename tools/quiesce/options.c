@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* options.c - one table of options for all subcommands; one line for a mistake. */
 #include <argp.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "ops/rwlock.h"
 #include "peers.h"
 #include "tool.h"
@@ -75,12 +75,9 @@ void usage_error(const char *format, ...)
 
 static double number(const char *option, const char *text, double min, double max)
 {
-	char *end;
 	double value;
 
-	errno = 0;
-	value = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(value) || value < min || value > max)
+	if (!number_read(text, min, max, &value))
 		usage_error("--%s=%s: a number from %g to %g is needed", option, text, min, max);
 	return value;
 }

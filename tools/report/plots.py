@@ -51,8 +51,8 @@ def logarithmic(axis, values):
     return True
 
 
-def bars(rows, unit, title, spread=None):
-    """One bar a row: [(name, value)], the value at its end."""
+def bars(rows, unit, title, spread=None, marks=None):
+    """One bar a row: [(name, value)], the value at its end; @marks: a dot on some of them, by name."""
     rows = [(n, v) for n, v in rows if v is not None and math.isfinite(v)]
     if not rows:
         return None
@@ -68,6 +68,9 @@ def bars(rows, unit, title, spread=None):
     for i, value in enumerate(values):
         end = max(value, spread[i][1] if spread else 0) or least / 2
         axes.annotate(short(value), (end, i), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    dots = [(marks[name], i) for i, name in enumerate(names) if marks and name in marks]
+    if dots:
+        axes.plot(*zip(*dots), "o", color=INK, markersize=4.5)
     axes.set_yticks(range(len(rows)), names)
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -162,7 +165,8 @@ def tables(rows):
         here = [r for r in rows if r["keys"] == keys and not r["updates"]]
         most = max(r["threads"] for r in here)
         last = sorted(((r["type"], r["p50"] / 1e6) for r in here if r["threads"] == most), key=lambda x: -x[1])
-        figure = bars(last, f"million lookups a second, {most} threads", "")
+        alone = {r["type"]: r["p50"] / 1e6 for r in here if r["threads"] == 1 < most}
+        figure = bars(last, f"million lookups a second; bar: {most} threads, dot: 1", "", marks=alone)
         if figure:
             yield f"Hash tables, {here[0]['nr_keys']:,} keys".replace(",", " "), "higher is better", figure
     small = [r for r in rows if r["threads"] > 1 and not r["updates"] and r["efficiency"] is not None]
