@@ -8,7 +8,6 @@
  * The device has buckets of its own, the first ones, so that it is exact what "others" and "the same" are.  Nothing but
  * addresses is known of its keys to readers, who may look for one that has just gone.
  */
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <quiesce/atomic.h>
 
 #include "keys.h"
+#include "number.h"
 
 #define BUCKETS 128       /* lockdep: 4096, for thousands of keys */
 #define RESIDENTS 5       /* in each bucket, for ever */
@@ -413,13 +413,10 @@ static int run_case(struct case_run *run)
 static void take_q(struct case_run *run, const char *text)
 {
 	static uint32_t q;
-	char *end;
-	unsigned long value;
+	double value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (end == text || *end || errno || value < 1 || value > MAX_Q)
-		case_usage("--keys=%s: a number from 1 to %d is needed", text, MAX_Q);
+	if (!number_read(text, 1, MAX_Q, &value) || value != floor(value))
+		case_usage("--keys=%s: a whole number from 1 to %d is needed", text, MAX_Q);
 	q = (uint32_t)value;
 	run->own = &q;
 }

@@ -74,7 +74,8 @@ def check_json(tap, tool, built, doc):
     measured = {row["case"] for row in rows}
     tap.result(measured | without >= set(built), "each case has rows", f"{measured} {notes}")
     tap.result(all(list(s) == SHAPE for s in shapes) and {s["case"] for s in shapes} == set(built), "shapes are whole", shapes[:3])
-    missing = [s["what"] for s in shapes if s["median"] is None and s["case"] not in without]
+    known = os.uname().machine == "x86_64"  # elsewhere the kernel does not count function-call interrupts
+    missing = [s["what"] for s in shapes if s["median"] is None and s["case"] not in without and (known or "IPIs" not in s["what"])]
     tap.result(not missing, "each published figure has one of this machine beside it", missing)
     section = pathlib.Path(doc).read_text().split("\n## study\n")[1].split("\n## ")[0]
     documented = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M)))
