@@ -107,10 +107,6 @@ def check_terminal(tap, tool):
                f"longest line: {longest}\n{told(run)}")
     check_headline(tap, "a terminal", run.stdout, "")
     check_document(tap, "a terminal", run.stdout)
-    run = on_terminal(tool, 70, LAST_WORD)
-    longest = max(map(len, run.stdout.split("\n")))
-    tap.result(run.returncode == 130 and longest <= 70, "a terminal of 70 columns: all lines fit",
-               f"longest line: {longest}\n{told(run)}")
 
 
 def check_markdown(tap, tool):

@@ -19,7 +19,7 @@ from cli import HOST, Tool, interrupt, jobs_begun, told
 from tap import Tap, execute
 
 CASES = ["lockdep-keys", "label", "hash2003", "timers", "toggle", "reload"]
-SHORT = ["--quick", "--runs=1", "--seconds=0.02"]
+SHORT = ["--quick", "--runs=1", "--seconds=0.005"]
 FIELDS = ["subcommand", "case", "scenario", "variant", "fence", "metric", "n", "median", "min", "max", "spread"]
 SHAPE = ["case", "what", "published", "median", "min", "max"]
 
@@ -86,14 +86,14 @@ def check_json(tap, tool, built, doc):
 
 
 def check_formats(tap, tool):
-    args = ["study", "timers", "--runs=2", "--quick", "--seconds=0.02"]
+    args = ["study", "timers", "--runs=2", "--quick", "--seconds=0.002"]
     table = list(csv.reader(io.StringIO(tool.good(*args, "--csv"))))
     tap.result(table and table[0] == [*FIELDS, *HOST] and all(len(line) == len(table[0]) for line in table), "study --csv", table[:2])
     text = tool.good(*args)
     tap.result(re.search(r"^timers: ", text, re.M) and "Published: " in text and re.search(r"^rcu_lock .*%", text, re.M), "study, table", text)
     text = tool.good(*args, "--markdown")
     tap.result(re.search(r"^## timers: ", text, re.M) and re.search(r"^\| rcu_lock \|.*%", text, re.M), "study --markdown", text)
-    text = tool.good("study", "timers", "timers", "--runs=1", "--quick", "--seconds=0.02")
+    text = tool.good("study", "timers", "timers", *SHORT)
     tap.result(len(re.findall(r"^timers: ", text, re.M)) == 1, "a case that is named twice is run once", text)
 
 
