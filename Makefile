@@ -5,7 +5,7 @@
 #	make                 the library and the tool, at ./build/quiesce
 #	make run             build, then measure this machine in about two minutes: six lines, and tables
 #	make report          the same at length, as a page with pictures: eleven minutes
-#	make test            every suite, in less than five minutes
+#	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
 #	make linear          millions of operations on containers, judged by a checker in Go
@@ -29,7 +29,7 @@ report: bootstrap-report all
 
 test: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
-	@MESON="$(MESON)" scripts/run-tests.py $(BUILD) --no-rebuild --print-errorlogs
+	@MESON="$(MESON)" scripts/run-tests.py $(BUILD) --no-suite slow --no-rebuild --print-errorlogs
 
 test-release:
 	@scripts/test-release.sh
