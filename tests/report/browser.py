@@ -20,12 +20,15 @@ FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
          "--disable-component-update", "--disable-sync", "--hide-scrollbars")
 VIEWS = [("light", 1200, "light", False), ("dark", 1200, "dark", False), ("phone", 390, "light", True), ("dark phone", 390, "dark", True)]
 
-# What is drawn in each picture, and how its text stands out against what is behind it.
-PICTURES = """
+# How text stands out against what is behind it.
+CONTRAST = """
 const lum = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; });
                    return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
 const ratio = (a, b) => { const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
 const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
+"""
+# What is drawn in each picture.
+PICTURES = CONTRAST + """
 return [...document.querySelectorAll("figure")].map(f => {
 	const svg = f.querySelector("svg"), box = svg.getBoundingClientRect(), back = behind(f);
 	const shapes = [...svg.querySelectorAll("path, use")].filter(p => { const b = p.getBoundingClientRect(); return b.width + b.height > 1; }).length;
@@ -36,12 +39,9 @@ return [...document.querySelectorAll("figure")].map(f => {
 		 size: Math.min(...texts.map(t => parseFloat(getComputedStyle(t).fontSize) * scale)) };
 });
 """
-PROSE = """
-const lum = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; });
-                   return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
-const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
-return Math.min(...[...document.querySelectorAll("p, dd, dt, h1, h2, h3, figcaption, td, a")].map(e => {
-	const [x, y] = [lum(getComputedStyle(e).color), lum(behind(e))].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); }));
+PROSE = CONTRAST + """
+return Math.min(...[...document.querySelectorAll("p, dd, dt, h1, h2, h3, figcaption, td, a")].map(e =>
+	ratio(getComputedStyle(e).color, behind(e))));
 """
 
 

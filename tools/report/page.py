@@ -48,12 +48,12 @@ def draw(document, directory):
     return sections
 
 
-def row_table(part, rows):
-    """The figures behind the pictures."""
+def columns_of(part):
+    """Of the table of figures behind the pictures."""
     if part == "study":
-        return ["case", "scenario", "variant", "fence", "metric", "median", "min", "max", "n"], rows
+        return ["case", "scenario", "variant", "fence", "metric", "median", "min", "max", "n"]
     extra = {"retires": ["garbage"], "tables": ["keys"], "bursts": ["section_us", "grace_periods", "wait_us"]}.get(part, [])
-    return ["scenario", "type", "fence", "threads", *extra, "unit", "p50", "min", "max", "spread", "n"], rows
+    return ["scenario", "type", "fence", "threads", *extra, "unit", "p50", "min", "max", "spread", "n"]
 
 
 def shown(value):
@@ -70,7 +70,7 @@ def write(document, directory):
     shapes = document["parts"].get("study", {}).get("shapes", [])
     sections = [{"id": slug(name), "title": texts[name][0], "text": texts[name][1], "honesty": texts[name][2:], "pictures": made,
                  "shapes": [s for s in shapes if s["case"] == name]} for name, made in pictures.items()]
-    tables = [{"name": name, "command": part["command"], "seconds": part["seconds"], "columns": row_table(name, part["rows"])[0],
+    tables = [{"name": name, "command": part["command"], "seconds": part["seconds"], "columns": columns_of(name),
                "rows": part["rows"]} for name, part in document["parts"].items()]
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["shown"] = shown

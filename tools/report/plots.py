@@ -113,9 +113,13 @@ def reads(rows):
         yield title, "lower is better", figure
 
 
-def waits(rows, what):
+WAIT_SCENARIOS = {"others": "readers are busy with other objects", "same": "readers are busy with what is waited for",
+                  "long": "readers sleep 1 ms inside", "idle": "readers are asleep outside"}
+
+
+def waits(rows):
     """Least, median, 99th percentile and most, of each type."""
-    for scenario in ("others", "same", "long", "idle"):
+    for scenario in WAIT_SCENARIOS:
         here = [r for r in rows if r["scenario"] == scenario]
         threads = max((r["threads"] for r in here), default=0)
         here = [r for r in here if r["threads"] == threads]
@@ -133,11 +137,7 @@ def waits(rows, what):
         axes.set_ylim(len(here) - 0.5, -0.7)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("us; dot: median, band: to the 99th percentile, line: least to most")
-        yield f"One wait, {threads} threads: {what[scenario]}", "further left is better", figure
-
-
-WAIT_SCENARIOS = {"others": "readers are busy with other objects", "same": "readers are busy with what is waited for",
-                  "long": "readers sleep 1 ms inside", "idle": "readers are asleep outside"}
+        yield f"One wait, {threads} threads: {WAIT_SCENARIOS[scenario]}", "further left is better", figure
 
 
 def retires(rows):
@@ -244,10 +244,9 @@ def themed(svg, prefix):
 def all_plots(document):
     """(section, title, caption, figure) of each, in the order of the page."""
     parts = document["parts"]
-    made = [("reads", reads, ()), ("waits", waits, (WAIT_SCENARIOS,)), ("retires", retires, ()), ("tables", tables, ()), ("bursts", bursts, ())]
-    for name, make, more in made:
+    for name, make in (("reads", reads), ("waits", waits), ("retires", retires), ("tables", tables), ("bursts", bursts)):
         if parts.get(name, {}).get("rows"):
-            for title, caption, figure in make(parts[name]["rows"], *more):
+            for title, caption, figure in make(parts[name]["rows"]):
                 yield name, title, caption, figure
     rows = parts.get("study", {}).get("rows", [])
     for case in dict.fromkeys(r["case"] for r in rows):
