@@ -10,9 +10,15 @@
  *	insmod shazptr_test.ko misuse=1
  *		In a build with QUIESCE_DEBUG=1 the log has "a guard with preemption enabled"
  *		and, in any build, "a wait where sleeping is forbidden".
+ *	echo freezer > /sys/power/pm_test; insmod shazptr_test.ko frozen=1
+ *	echo mem > /sys/power/state; rmmod shazptr_test
+ *		Somebody waits all the time, also while the scan thread is frozen; KTAP at removal.
+ *		Boot with preempt=full, since the debug suspend keeps a CPU busy for 5 s.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -23,9 +29,10 @@
 #include "ktap.h"
 #include "shazptr_readers.h"
 
-static bool stall, misuse;
+static bool stall, misuse, frozen;
 module_param(stall, bool, 0444);
 module_param(misuse, bool, 0444);
+module_param(frozen, bool, 0444);
 
 static char object, third;
 
@@ -429,8 +436,43 @@ static void do_wrong(void)
 	preempt_enable();
 }
 
+static struct task_struct *freeze_task;
+static bool frozen_good = true;
+
+/* A thread that is not frozen, and waits for one guard after the other. */
+static int wait_all_the_time(void *unused)
+{
+	while (!kthread_should_stop()) {
+		struct holder holder = { .outer = &object };
+
+		if (!blocks_until_cleared(&holder, &object) && !READ_ONCE(expired))
+			frozen_good = false;
+		WRITE_ONCE(expired, false);
+	}
+	return 0;
+}
+
+static int start_waiting(void)
+{
+	freeze_task = kthread_run(wait_all_the_time, NULL, "shazptr_freeze");
+	return PTR_ERR_OR_ZERO(freeze_task);
+}
+
+static void stop_waiting(void)
+{
+	struct shazptr_stats stats;
+
+	kthread_stop(freeze_task);
+	shazptr_get_stats(&stats);
+	ktap_start(2);
+	ktap_case(frozen_good, "waits lasted as long as their guards");
+	ktap_case(stats.helped > 0, "waiters scanned while the scan thread was frozen");
+}
+
 static int __init shazptr_test_init(void)
 {
+	if (frozen)
+		return start_waiting();
 	if (stall)
 		hold_long();
 	else if (misuse)
@@ -442,6 +484,8 @@ static int __init shazptr_test_init(void)
 
 static void __exit shazptr_test_exit(void)
 {
+	if (frozen)
+		stop_waiting();
 }
 
 module_init(shazptr_test_init);
