@@ -116,8 +116,9 @@ static struct {
 
 	struct mutex lock;		/* guards all below; rarely taken by a waiter */
 	struct list_head waiting;
+	unsigned int nr_waiting;	/* on that list; read without the lock */
 	u64 nr;				/* number of the present or last scan; never 0 */
-	unsigned long last;		/* jiffies of it; waiters read it without the lock */
+	unsigned long last;		/* jiffies of it, or of a wait; read without the lock */
 	struct view *views;		/* by CPU */
 	struct blocker *blockers;	/* room for one per CPU */
 	unsigned int nr_blockers;
@@ -298,7 +299,7 @@ static void adopt_waiters(void)
 	llist_for_each_entry_safe(waiter, next, llist_del_all(&scan.queued), queued) {
 		waiter->since = scan.nr;
 		list_add_tail(&waiter->node, &scan.waiting);
-		scan.stats.waiting++;
+		WRITE_ONCE(scan.nr_waiting, scan.nr_waiting + 1);
 	}
 }
 
@@ -307,7 +308,7 @@ static void release(struct waiter *waiter)
 	u64 waited = ktime_get_mono_fast_ns() - waiter->start_ns;
 
 	scan.stats.longest_ns = max(scan.stats.longest_ns, waited);
-	scan.stats.waiting--;
+	WRITE_ONCE(scan.nr_waiting, scan.nr_waiting - 1);
 	list_del(&waiter->node);
 	/* It returns, and its stack is gone. */
 	complete(&waiter->done);
@@ -392,11 +393,17 @@ static void serve(void)
 	}
 }
 
+/* Also for those whom a waiter took from the queue when it scanned for itself. */
+static bool somebody_waits(void)
+{
+	return !llist_empty(&scan.queued) || READ_ONCE(scan.nr_waiting);
+}
+
 /* Nobody waits: the only time when the thread may be frozen. */
 static void idle(void)
 {
 	set_current_state(TASK_IDLE | TASK_FREEZABLE);
-	if (llist_empty(&scan.queued) && !kthread_should_stop())
+	if (!somebody_waits() && !kthread_should_stop())
 		schedule();
 	__set_current_state(TASK_RUNNING);
 	try_to_freeze();
@@ -407,7 +414,7 @@ static int shazptr_scan_thread(void *unused)
 	set_freezable();
 	while (!kthread_should_stop()) {
 		idle();
-		if (!llist_empty(&scan.queued))
+		if (somebody_waits())
 			serve();
 	}
 	return 0;
@@ -441,8 +448,10 @@ static void shazptr_wait(const void *ptr)
 	/*
 	 * SK3: full, pairs with SK3 in adopt_waiters()
 	 */
-	if (llist_add(&waiter.queued, &scan.queued))
+	if (llist_add(&waiter.queued, &scan.queued)) {
+		WRITE_ONCE(scan.last, jiffies);
 		wake_up_process(scan.thread);
+	}
 	while (!wait_for_completion_timeout(&waiter.done, HELP_JIFFIES))
 		help();
 }
@@ -497,6 +506,7 @@ void shazptr_get_stats(struct shazptr_stats *stats)
 
 	mutex_lock(&scan.lock);
 	*stats = scan.stats;
+	stats->waiting = scan.nr_waiting;
 	mutex_unlock(&scan.lock);
 	for_each_possible_cpu(cpu) {
 		stats->calls += READ_ONCE(per_cpu(call_counts, cpu).calls);

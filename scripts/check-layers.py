@@ -6,6 +6,7 @@
 
 A room includes, calls and knows rooms of its own floor or below.  The one thing that points up is the list of subsystems,
 by which the runtime reaches what it does not know: quiesce__subsystems, of src/subsystems.c.
+The kernel's modules and everything else share no header.
 Only include/quiesce/arch/ and src/platform/ ask which CPU or which system it is.
 """
 import pathlib
@@ -62,6 +63,8 @@ def include_problems(root):
             target = match and resolve(root, name, match.group(1))
             if not target or here is None or floor(target) is None:
                 continue
+            if name.startswith("kernel/") != target.startswith("kernel/"):
+                yield f"{name}:{number}: includes {target}, across the border of the kernel"
             if above(floor(target), here):
                 yield f"{name}:{number}: includes {target}, which is a floor above ({floor(target)})"
             if here == "programs" and target.startswith("src/"):

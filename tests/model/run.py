@@ -42,6 +42,8 @@ RUNS = [
     ("tags", "NLOOP=1 OWN ONE", [("KEEPS", "")]),
     ("tags", "LIVE ONE", [("NO_TAGS", "")]),
     ("tags", "LIVE SHARED", []),
+    ("marks", "GUARDS=2", [("STORES", ""), ("LOST_MARK", ""), ("LOST_UPGRADE", ""), ("INNER_CLEAR", ""), ("NO_WILDCARD", ""), ("LOST_PTR", "")]),
+    ("marks", "LIVE", [("NO_MARKS", ""), ("ALWAYS", "")]),
     ("lead", "", [("NO_WAKE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),

@@ -34,6 +34,7 @@
 #ifndef _LINUX_SHAZPTR_H
 #define _LINUX_SHAZPTR_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/bug.h>
 #include <linux/cache.h>
@@ -117,8 +118,8 @@ static __always_inline struct shazptr_guard shazptr_acquire(const void *ptr)
 
 	__shazptr_assert_pinned();
 	/*
-	 * No atomic operation: whoever interrupts between the test and the
-	 * store leaves the slot as it was.
+	 * No atomic operation for the outermost guard: whoever interrupts
+	 * between the test and the store leaves the slot empty.
 	 */
 	held = READ_ONCE(*slot);
 	if (likely(!held)) {
@@ -131,9 +132,16 @@ static __always_inline struct shazptr_guard shazptr_acquire(const void *ptr)
 		smp_store_release(slot, (unsigned long)ptr);
 	} else {
 		guard.slot |= SHAZPTR_GUARD_NESTED;
-		/* What is the wildcard keeps its mark: the scan relies on it. */
-		if (!__shazptr_is_wildcard(held))
-			WRITE_ONCE(*slot, (unsigned long)SHAZPTR_WILDCARD);
+		/*
+		 * What is the wildcard keeps its mark: the scan relies on it.
+		 * Whoever interrupts may have stored the wildcard, and the
+		 * scan have marked it, since the test: hence an exchange.
+		 *
+		 * SK2: full, pairs with SK2 in shazptr_slot_read()
+		 */
+		while (!__shazptr_is_wildcard(held) &&
+		       !try_cmpxchg(slot, &held, (unsigned long)SHAZPTR_WILDCARD))
+			;
 	}
 	/*
 	 * Either the scan sees the slot, or the accesses that follow see what

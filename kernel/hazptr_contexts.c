@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Hazard pointers: the contexts of readers, and the walk over their slots.
+ *
+ * Each CPU has a list of the contexts that were registered on it, so that those
+ * who come and go do not meet at one lock.  A walk holds the lock, with
+ * interrupts off, for a few contexts at a time, and keeps its place by a cursor in
+ * the list.  There is one walk at a time: the worker's in hazptr_scan.c.
+ *
+ * A context that is registered while its list is walked may be missed: it comes
+ * before the cursor.  It was registered under the list's lock after the walk
+ * began, so its owner sees what had been unlinked before.  Contexts are never
+ * moved between lists.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/minmax.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include <linux/hazptr.h>
+
+#include "hazptr_scan.h"
+
+/* So many contexts are looked at with interrupts off. */
+#define CONTEXTS_AT_ONCE 16
+
+/* The contexts that were registered on a CPU. */
+struct context_list {
+	raw_spinlock_t lock;		/* guards all here; nothing nests inside */
+	struct list_head contexts;
+	struct list_head cursor;	/* of the scan, while it walks */
+	unsigned int nr;
+} ____cacheline_aligned_in_smp;
+
+static DEFINE_PER_CPU(struct context_list, context_lists);
+
+/**
+ * init_hazptr_context() - make a context, all slots free
+ * @ctx: the caller's memory, aligned as the type asks
+ *
+ * Context: Any but NMI.
+ */
+void init_hazptr_context(struct hazptr_context *ctx)
+{
+	struct context_list *list;
+	unsigned long flags;
+	int i;
+
+	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++)
+		ctx->slots[i].value = HAZPTR_UNUSED;
+#ifdef QUIESCE_MUTANTS
+	memset(ctx->seen, 0, sizeof(ctx->seen));
+#endif
+	/* Any CPU's list will do; this one's is in the cache. */
+	ctx->cpu = raw_smp_processor_id();
+	list = per_cpu_ptr(&context_lists, ctx->cpu);
+	raw_spin_lock_irqsave(&list->lock, flags);
+	list_add(&ctx->node, &list->contexts);
+	WRITE_ONCE(list->nr, list->nr + 1);
+	raw_spin_unlock_irqrestore(&list->lock, flags);
+}
+EXPORT_SYMBOL_GPL(init_hazptr_context);
+
+/**
+ * cleanup_hazptr_context() - the opposite
+ * @ctx: the context; its slots protect nothing any more
+ *
+ * Context: Any but NMI; on any CPU.
+ */
+void cleanup_hazptr_context(struct hazptr_context *ctx)
+{
+	struct context_list *list = per_cpu_ptr(&context_lists, ctx->cpu);
+	unsigned long flags;
+
+#ifdef QUIESCE_DEBUG
+	int i;
+
+	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++)
+		WARN_ONCE(READ_ONCE(ctx->slots[i].value) != HAZPTR_UNUSED,
+			  "hazptr: a context ends with slots taken\n");
+#endif
+	raw_spin_lock_irqsave(&list->lock, flags);
+	list_del(&ctx->node);
+	WRITE_ONCE(list->nr, list->nr - 1);
+	raw_spin_unlock_irqrestore(&list->lock, flags);
+}
+EXPORT_SYMBOL_GPL(cleanup_hazptr_context);
+
+static unsigned long hazptr_slot_read(const hazptr_t *slot)
+{
+	/* HK2: acquire, pairs with HK2 in hazptr_clear(), hazptr_free() and __hazptr_set() */
+	return smp_load_acquire(&slot->value);
+}
+
+static void look_at_context(struct hazptr_context *ctx)
+{
+	int i;
+
+	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++) {
+		unsigned long value = hazptr_slot_read(&ctx->slots[i]);
+
+		if (HAZPTR_MUTANT(skip_slot) && i == HAZPTR_SLOT_PER_CTX - 1)
+			continue;
+#ifdef QUIESCE_MUTANTS
+		if (HAZPTR_MUTANT(stale))
+			swap(value, ctx->seen[i]);
+#endif
+		if (value && value != HAZPTR_UNUSED)
+			hazptr_found(value, ctx);
+	}
+}
+
+/* The lock is held for a few contexts at a time; the cursor keeps the place. */
+static void look_at_list(struct context_list *list)
+{
+	unsigned long flags;
+	int i;
+
+	raw_spin_lock_irqsave(&list->lock, flags);
+	list_add(&list->cursor, &list->contexts);
+	while (!list_is_last(&list->cursor, &list->contexts)) {
+		for (i = 0; i < CONTEXTS_AT_ONCE; i++) {
+			struct list_head *next = list->cursor.next;
+
+			if (next == &list->contexts)
+				break;
+			list_move(&list->cursor, next);
+			look_at_context(list_entry(next, struct hazptr_context, node));
+		}
+		raw_spin_unlock_irqrestore(&list->lock, flags);
+		cond_resched();
+		raw_spin_lock_irqsave(&list->lock, flags);
+	}
+	list_del(&list->cursor);
+	raw_spin_unlock_irqrestore(&list->lock, flags);
+}
+
+/**
+ * hazptr_walk() - call hazptr_found() for each slot that holds something
+ *
+ * Return: how many slots there are.
+ */
+u64 hazptr_walk(void)
+{
+	u64 contexts = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
+
+		look_at_list(list);
+		contexts += READ_ONCE(list->nr);
+	}
+	return contexts * HAZPTR_SLOT_PER_CTX;
+}
+
+/* How many contexts are registered. */
+u64 hazptr_nr_contexts(void)
+{
+	u64 nr = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		nr += READ_ONCE(per_cpu(context_lists, cpu).nr);
+	return nr;
+}
+
+void __init hazptr_contexts_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
+
+		raw_spin_lock_init(&list->lock);
+		INIT_LIST_HEAD(&list->contexts);
+	}
+}

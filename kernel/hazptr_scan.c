@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Hazard pointers: callbacks, and the scan that finds which of them may run.
+ *
+ * call_hazptr() puts a callback into a queue of its CPU.  One worker takes all
+ * queues, enters a batch of callbacks into a hash table by their addresses,
+ * walks all slots of all contexts once, sets apart what a slot holds, and runs
+ * the rest.
+ *
+ * H1  A slot holds the address of the callback head in its object, so the two
+ *     are compared without a look into either; the table links callbacks by
+ *     their own words.  Nothing is allocated after module load.
+ * H2  The scan begins with a full barrier after the queues were taken.  An
+ *     object in the batch was unlinked before; who protects it later finds that.
+ * H3  Callbacks that were there when hazptr_barrier() was called are in a group
+ *     of their own until the last of them has run.
+ * H4  What is protected is looked at again in pauses that grow to 100 ms.
+ *
+ * The worker alone has the groups, the table and the waiters: no lock.  Its queue
+ * is not frozen in suspend, because objects may be freed there as well; it
+ * belongs to no CPU, and walks the lists of those that are offline too.
+ *
+ * Barriers (litmus tests: HK*.litmus)
+ * HK1	set the slot, then read the pointer again	| unlink, queue, take, then look at slots
+ * HK2	accesses, then clear, free or set again	| look at the slot, then run the callback
+ * HK3	unlink, then queue			| take the queue, then look at the slots
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/hash.h>
+#include <linux/jiffies.h>
+#include <linux/llist.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include <linux/hazptr.h>
+
+#include "hazptr_scan.h"
+
+#define BUCKET_BITS 10
+/* So many callbacks share a walk over all slots, beside those that are kept. */
+#define BATCH_MAX (4U << BUCKET_BITS)
+#define RETRY_MAX max(HZ / 10, 1)
+
+static uint stall_timeout = 21;
+module_param(stall_timeout, uint, 0644);
+MODULE_PARM_DESC(stall_timeout,
+		 "Report an object that is protected for so many seconds, and twice as many again; 0: never");
+
+#ifdef QUIESCE_MUTANTS
+DEFINE_MUTANTS(HAZPTR_MUTANTS, hazptr_planted);
+#endif
+
+struct call_queue {
+	struct llist_head queued;	/* this CPU adds, the worker takes all */
+	u64 calls;
+} ____cacheline_aligned_in_smp;
+
+static DEFINE_PER_CPU(struct call_queue, call_queues);
+
+/* A list of callbacks by their own links, first in, first out. */
+struct callbacks {
+	struct callback_head *first;
+	struct callback_head **last;
+	u64 nr;
+};
+
+struct group {
+	struct callbacks fresh;		/* not looked at */
+	struct callbacks kept;		/* protected when last looked at */
+};
+
+/* When to report what takes long; in jiffies. */
+struct stall {
+	unsigned long start;
+	unsigned long after;		/* 0: never */
+};
+
+/* On the stack of hazptr_barrier(). */
+struct barrier {
+	struct list_head node;
+	struct completion done;
+};
+
+/* On the stack of synchronize_hazptr(). */
+struct waiter {
+	struct list_head node;		/* in asked.waiters, then in scan.waiters */
+	struct hlist_node bucket;
+	unsigned long head;
+	bool held;			/* a slot has it, in the present scan */
+	struct task_struct *task;
+	struct completion done;
+	struct stall stall;
+};
+
+/* What others ask of the worker. */
+static struct {
+	spinlock_t lock;		/* guards both lists; nothing nests inside */
+	struct list_head barriers;
+	struct list_head waiters;
+} asked = {
+	.lock = __SPIN_LOCK_UNLOCKED(asked.lock),
+	.barriers = LIST_HEAD_INIT(asked.barriers),
+	.waiters = LIST_HEAD_INIT(asked.waiters),
+};
+
+/* The callback that has been kept longest, as far as we look: objects have no room for a time. */
+struct watch {
+	struct callback_head *head;
+	struct stall stall;
+	const struct hazptr_context *ctx;	/* holds it; not to be looked into */
+	int cpu;
+};
+
+/* The worker's own; counters are read by others. */
+static struct {
+	struct group groups[2];
+	struct group *new;		/* callbacks come here */
+	struct group *old;		/* those that a barrier waits for */
+	struct list_head barriers;	/* wait for the old group */
+	struct list_head waiters;
+	unsigned int nr_waiting;
+	struct hlist_head wait_buckets[1 << BUCKET_BITS];
+	struct callback_head *buckets[1 << BUCKET_BITS];
+	struct callbacks *protected;	/* where to put what a slot holds */
+	struct watch watch;
+	unsigned long retry;		/* jiffies until kept callbacks are looked at again */
+	u64 run, scans, slots;
+} scan = {
+	.new = &scan.groups[0],
+	.old = &scan.groups[1],
+	.barriers = LIST_HEAD_INIT(scan.barriers),
+	.waiters = LIST_HEAD_INIT(scan.waiters),
+};
+
+static struct workqueue_struct *queue;
+static void scan_work_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(scan_work, scan_work_fn);	/* something new */
+static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* something kept */
+
+static void callbacks_init(struct callbacks *list)
+{
+	list->first = NULL;
+	list->last = &list->first;
+	list->nr = 0;
+}
+
+static void callbacks_add(struct callbacks *list, struct callback_head *head)
+{
+	head->next = NULL;
+	*list->last = head;
+	list->last = &head->next;
+	WRITE_ONCE(list->nr, list->nr + 1);
+}
+
+static struct callback_head *callbacks_take(struct callbacks *list)
+{
+	struct callback_head *head = list->first;
+
+	if (!head)
+		return NULL;
+	list->first = head->next;
+	if (!list->first)
+		list->last = &list->first;
+	WRITE_ONCE(list->nr, list->nr - 1);
+	return head;
+}
+
+static struct callback_head **bucket_of(unsigned long head)
+{
+	return &scan.buckets[hash_long(head, BUCKET_BITS)];
+}
+
+static bool group_empty(const struct group *group)
+{
+	return !group->fresh.first && !group->kept.first;
+}
+
+static struct hlist_head *waiters_of(unsigned long head)
+{
+	return &scan.wait_buckets[hash_long(head, BUCKET_BITS)];
+}
+
+static void protect_waited_for(unsigned long value)
+{
+	struct waiter *waiter;
+
+	hlist_for_each_entry(waiter, waiters_of(value), bucket)
+		if (waiter->head == value)
+			waiter->held = true;
+}
+
+/* A slot holds @value: set that callback apart. */
+void hazptr_found(unsigned long value, const struct hazptr_context *ctx)
+{
+	struct callback_head **link;
+
+	if (value == (unsigned long)scan.watch.head) {
+		scan.watch.ctx = ctx;
+		scan.watch.cpu = ctx->cpu;
+	}
+	for (link = bucket_of(value); *link; link = &(*link)->next) {
+		struct callback_head *head = *link;
+
+		if ((unsigned long)head == value) {
+			*link = head->next;
+			callbacks_add(scan.protected, head);
+			break;
+		}
+	}
+	protect_waited_for(value);
+}
+
+/* One walk over all slots; what they hold goes from the table to @protected. */
+static void hazptr_scan(struct callbacks *protected)
+{
+	scan.protected = protected;
+	/*
+	 * Either a slot is seen below, or its owner's next load sees what was
+	 * unlinked before it was queued.
+	 */
+	if (!HAZPTR_MUTANT(no_scan_fence)) {
+		/* HK1: full, pairs with HK1 in __hazptr_set() */
+		smp_mb();
+	}
+	if (HAZPTR_MUTANT(no_scan))
+		return;
+	WRITE_ONCE(scan.slots, hazptr_walk());
+	WRITE_ONCE(scan.scans, scan.scans + 1);
+}
+
+/* The kept callbacks and as many fresh ones as a batch may have go into the table. */
+static void fill_table(struct group *group, bool with_kept)
+{
+	struct callback_head *head, **bucket;
+	unsigned int nr = 0;
+
+	while ((head = with_kept ? callbacks_take(&group->kept) : NULL) ||
+	       (nr++ < BATCH_MAX && (head = callbacks_take(&group->fresh)))) {
+		bucket = bucket_of((unsigned long)head);
+		head->next = *bucket;
+		*bucket = head;
+	}
+}
+
+static void run(struct callback_head *head)
+{
+	rcu_callback_t func = head->func;
+
+	if (head == scan.watch.head)
+		scan.watch.head = NULL;
+	if ((unsigned long)func < HAZPTR_KFREE_OFFSETS)
+		kvfree((void *)head - (unsigned long)func);
+	else
+		func(head);
+	WRITE_ONCE(scan.run, scan.run + 1);
+}
+
+/* What is left in the table is protected by nobody. */
+static void run_table(void)
+{
+	for (int i = 0; i < ARRAY_SIZE(scan.buckets); i++) {
+		struct callback_head *head = scan.buckets[i], *next;
+
+		scan.buckets[i] = NULL;
+		for (; head; head = next) {
+			next = head->next;
+			run(head);
+			cond_resched();
+		}
+	}
+}
+
+static bool scan_group(struct group *group)
+{
+	bool with_kept = true;
+
+	if (group_empty(group))
+		return false;
+	do {
+		fill_table(group, with_kept);
+		hazptr_scan(&group->kept);
+		run_table();
+		with_kept = false;
+	} while (group->fresh.first);
+	return true;
+}
+
+/* Every queue, oldest first. */
+static bool take_queues(void)
+{
+	struct llist_node *node, *next;
+	bool any = false;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct call_queue *calls = per_cpu_ptr(&call_queues, cpu);
+
+		/* The next call that finds it empty starts the work again. */
+		if (llist_empty(&calls->queued))
+			continue;
+		any = true;
+		/* HK3: acquire, pairs with HK3 in call_hazptr() */
+		llist_for_each_safe(node, next, llist_reverse_order(llist_del_all(&calls->queued)))
+			callbacks_add(&scan.new->fresh, (struct callback_head *)node);
+	}
+	return any;
+}
+
+static bool take_waiters(void)
+{
+	struct waiter *waiter;
+	LIST_HEAD(fresh);
+
+	spin_lock_irq(&asked.lock);
+	list_splice_tail_init(&asked.waiters, &fresh);
+	spin_unlock_irq(&asked.lock);
+	list_for_each_entry(waiter, &fresh, node) {
+		hlist_add_head(&waiter->bucket, waiters_of(waiter->head));
+		WRITE_ONCE(scan.nr_waiting, scan.nr_waiting + 1);
+	}
+	if (list_empty(&fresh))
+		return false;
+	list_splice_tail(&fresh, &scan.waiters);
+	return true;
+}
+
+/* Only when nobody waits for the old group any more, so that it becomes what these want. */
+static bool take_barriers(void)
+{
+	if (!group_empty(scan.old))
+		return false;
+	spin_lock_irq(&asked.lock);
+	list_splice_tail_init(&asked.barriers, &scan.barriers);
+	spin_unlock_irq(&asked.lock);
+	return !list_empty(&scan.barriers);
+}
+
+static void end_barriers(void)
+{
+	struct barrier *barrier, *next;
+
+	if (!HAZPTR_MUTANT(early_barrier) && !group_empty(scan.old))
+		return;
+	list_for_each_entry_safe(barrier, next, &scan.barriers, node) {
+		list_del(&barrier->node);
+		/* It returns, and its stack is gone. */
+		complete(&barrier->done);
+	}
+}
+
+static void stall_start(struct stall *stall)
+{
+	stall->start = jiffies;
+	stall->after = READ_ONCE(stall_timeout) * HZ;
+}
+
+static bool stall_report_due(struct stall *stall)
+{
+	if (!stall->after || time_before(jiffies, stall->start + stall->after))
+		return false;
+	stall->after *= 2;
+	return true;
+}
+
+static void report_waiter(const struct waiter *waiter)
+{
+	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms\n", (void *)waiter->head,
+		waiter->task->comm, task_pid_nr(waiter->task),
+		jiffies_to_msecs(jiffies - waiter->stall.start));
+}
+
+static void end_waiters(void)
+{
+	struct waiter *waiter, *next;
+
+	list_for_each_entry_safe(waiter, next, &scan.waiters, node) {
+		if (waiter->held) {
+			if (stall_report_due(&waiter->stall))
+				report_waiter(waiter);
+			waiter->held = false;
+			continue;
+		}
+		list_del(&waiter->node);
+		hlist_del(&waiter->bucket);
+		WRITE_ONCE(scan.nr_waiting, scan.nr_waiting - 1);
+		complete(&waiter->done);
+	}
+}
+
+/* Objects have no room for a time, so one of those that are kept is watched until it goes. */
+static void watch_kept(void)
+{
+	struct watch *watch = &scan.watch;
+
+	if (!watch->head) {
+		watch->head = scan.old->kept.first ?: scan.new->kept.first;
+		stall_start(&watch->stall);
+	} else if (stall_report_due(&watch->stall)) {
+		pr_warn("head %p, callback %ps, is protected for %u ms, by context %p of CPU %d\n",
+			watch->head, watch->head->func,
+			jiffies_to_msecs(jiffies - watch->stall.start), watch->ctx, watch->cpu);
+	}
+}
+
+static void look_again_later(bool fresh)
+{
+	if (!scan.old->kept.first && !scan.new->kept.first && list_empty(&scan.waiters))
+		return;
+	scan.retry = fresh ? 1 : min(scan.retry * 2, RETRY_MAX);
+	mod_delayed_work(queue, &retry_work, scan.retry);
+}
+
+static void scan_work_fn(struct work_struct *work)
+{
+	/* Who asks has queued its callbacks before: so first what is asked, then the queues. */
+	bool barriers = take_barriers();
+	bool fresh = take_waiters();
+	bool scanned;
+
+	fresh |= take_queues();
+	if (barriers)
+		swap(scan.old, scan.new);
+	scanned = scan_group(scan.old);
+	scanned |= scan_group(scan.new);
+	if (!scanned && !list_empty(&scan.waiters))
+		hazptr_scan(NULL);
+	end_waiters();
+	end_barriers();
+	watch_kept();
+	look_again_later(fresh);
+	/* Those that came while others waited. */
+	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
+		mod_delayed_work(queue, &scan_work, 0);
+}
+
+/**
+ * call_hazptr() - call a function when no slot protects an object
+ * @head: the callback head in the object, which is unlinked
+ * @func: what to call, in process context of a worker, where it may sleep; it may call
+ *	call_hazptr() and call_rcu(), also with @head, but no function that waits for callbacks
+ *
+ * Objects wait for each other's callbacks, so these ought to be short.
+ *
+ * Context: Any but NMI.
+ * Cost: one atomic operation on a line of this CPU; the first call after a scan starts a timer.
+ */
+void call_hazptr(struct callback_head *head, rcu_callback_t func)
+{
+	struct call_queue *calls = raw_cpu_ptr(&call_queues);
+
+	BUILD_BUG_ON(offsetof(struct callback_head, next));
+	head->func = func;
+	this_cpu_inc(call_queues.calls);
+	/*
+	 * A tick later, so that a walk over all contexts serves many.
+	 *
+	 * HK3: release, pairs with HK3 in take_queues()
+	 */
+	if (llist_add((struct llist_node *)head, &calls->queued))
+		queue_delayed_work(queue, &scan_work, 1);
+}
+EXPORT_SYMBOL_GPL(call_hazptr);
+
+static void ask(struct list_head *node, struct list_head *list)
+{
+	might_sleep();
+	WARN_ONCE(current_work() == &scan_work.work || current_work() == &retry_work.work,
+		  "hazptr: a callback waits for callbacks, for ever\n");
+	spin_lock_irq(&asked.lock);
+	list_add_tail(node, list);
+	spin_unlock_irq(&asked.lock);
+	mod_delayed_work(queue, &scan_work, 0);
+}
+
+/**
+ * hazptr_barrier() - wait until the callbacks of all earlier calls of call_hazptr() have run
+ *
+ * On any CPU, also of objects that are protected now.  A module calls it before
+ * it goes, if callbacks are in its text.
+ *
+ * Context: Process; may sleep.  Not in a callback.
+ */
+void hazptr_barrier(void)
+{
+	struct barrier barrier = { .done = COMPLETION_INITIALIZER_ONSTACK(barrier.done) };
+
+	ask(&barrier.node, &asked.barriers);
+	wait_for_completion(&barrier.done);
+}
+EXPORT_SYMBOL_GPL(hazptr_barrier);
+
+/**
+ * synchronize_hazptr() - wait until no slot protects an object
+ * @head: the callback head in the object, which is unlinked; nothing is done with it
+ *
+ * Context: Process; may sleep.  Not in a callback, nor while the caller protects the object.
+ * Cost: a walk over all contexts, which all who wait at the same time share.
+ */
+void synchronize_hazptr(struct callback_head *head)
+{
+	struct waiter waiter = {
+		.head = (unsigned long)head,
+		.task = current,
+		.done = COMPLETION_INITIALIZER_ONSTACK(waiter.done),
+	};
+
+	stall_start(&waiter.stall);
+	ask(&waiter.node, &asked.waiters);
+	wait_for_completion(&waiter.done);
+}
+EXPORT_SYMBOL_GPL(synchronize_hazptr);
+
+/**
+ * hazptr_get_stats() - fill in the counters
+ * @stats: what to fill; counters that change meanwhile may not fit each other
+ *
+ * Context: Any.
+ */
+void hazptr_get_stats(struct hazptr_stats *stats)
+{
+	int cpu;
+
+	*stats = (struct hazptr_stats) {
+		.run = READ_ONCE(scan.run),
+		.scans = READ_ONCE(scan.scans),
+		.slots = READ_ONCE(scan.slots),
+		.kept = READ_ONCE(scan.groups[0].kept.nr) + READ_ONCE(scan.groups[1].kept.nr),
+		.waiting = READ_ONCE(scan.nr_waiting),
+		.contexts = hazptr_nr_contexts(),
+	};
+	for_each_possible_cpu(cpu)
+		stats->calls += READ_ONCE(per_cpu(call_queues, cpu).calls);
+}
+EXPORT_SYMBOL_GPL(hazptr_get_stats);
+
+static int stats_show(struct seq_file *file, void *unused)
+{
+	struct hazptr_stats stats;
+
+	hazptr_get_stats(&stats);
+	seq_printf(file, "calls %llu\nrun %llu\nscans %llu\nslots %llu\n",
+		   stats.calls, stats.run, stats.scans, stats.slots);
+	seq_printf(file, "kept %llu\nwaiting %llu\ncontexts %llu\n",
+		   stats.kept, stats.waiting, stats.contexts);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static struct dentry *debugfs;
+
+static int __init hazptr_init(void)
+{
+	int i;
+
+	queue = alloc_ordered_workqueue("hazptr", WQ_MEM_RECLAIM);
+	if (!queue)
+		return -ENOMEM;
+	hazptr_contexts_init();
+	for (i = 0; i < ARRAY_SIZE(scan.groups); i++) {
+		callbacks_init(&scan.groups[i].fresh);
+		callbacks_init(&scan.groups[i].kept);
+	}
+	debugfs = debugfs_create_dir("hazptr", NULL);
+	debugfs_create_file("stats", 0444, debugfs, NULL, &stats_fops);
+	return 0;
+}
+
+/* Nobody calls any more: who calls us holds the module.  What was called has to run. */
+static void __exit hazptr_exit(void)
+{
+	struct hazptr_stats stats;
+
+	hazptr_get_stats(&stats);
+	WARN_ONCE(stats.contexts, "hazptr: %llu contexts are left\n", stats.contexts);
+	debugfs_remove(debugfs);
+	/* Callbacks may have called again. */
+	do {
+		hazptr_barrier();
+		hazptr_get_stats(&stats);
+	} while (stats.run != stats.calls);
+	cancel_delayed_work_sync(&scan_work);
+	cancel_delayed_work_sync(&retry_work);
+	destroy_workqueue(queue);
+}
+
+module_init(hazptr_init);
+module_exit(hazptr_exit);
+MODULE_DESCRIPTION("Hazard pointers: readers that may sleep, updaters that defer their frees");
+MODULE_AUTHOR("The quiesce authors");
+MODULE_LICENSE("Dual MIT/GPL");

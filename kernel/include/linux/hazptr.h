@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Hazard pointers: readers that may sleep, updaters that defer their frees.
+ *
+ * A reader owns a context of some slots.  It fetches a pointer, puts it into a
+ * slot and looks whether the pointer is still the same: from then on the object
+ * stays, until the slot is cleared or reused.  An updater unlinks the object and
+ * hands it to call_hazptr(), which runs a callback when no slot holds it.
+ *
+ *	init_hazptr_context(&ctx);				// reader
+ *	slot = hazptr_alloc(&ctx);
+ *	p = hazptr_protect(slot, &config, head);
+ *	if (p)
+ *		use(p->limit);
+ *	hazptr_free(&ctx, slot);
+ *	cleanup_hazptr_context(&ctx);
+ *
+ *	old = xchg(&config, fresh);				// updater
+ *	call_hazptr(&old->head, free_config);
+ *
+ * A slot protects its object only, not what the object points to.  A second slot
+ * for the same object is set by hazptr_protect() as well: to copy the first, and
+ * then clear it, may hide both from a scan.  Use hazard pointers where
+ * readers sleep or stay long with one object, or where many objects wait for
+ * readers of few; use shazptr.h in short sections, RCU to traverse many objects.
+ *
+ * Ordering: if hazptr_protect() returned an object that was unlinked before
+ * call_hazptr(), then everything up to the clear happens before the callback.
+ * A protection that the scan does not see finds the object unlinked.  Litmus
+ * tests: HK*.litmus.
+ *
+ * Source: B. Feng, P. McKenney, N. Upadhyay, "Add hazard pointers to kernel",
+ * September 2024, for the interface and for slots that hold the address of the
+ * callback head; the scan is ours.
+ */
+#ifndef _LINUX_HAZPTR_H
+#define _LINUX_HAZPTR_H
+
+#include <linux/atomic.h>
+#include <linux/bug.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/list.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#include <linux/version.h>
+#include <asm/barrier.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <linux/cleanup.h>
+#endif
+
+#ifdef QUIESCE_MUTANTS
+#include "../../mutants.h"
+#else
+#define HAZPTR_MUTANT(name) false
+#endif
+
+#define HAZPTR_SLOT_PER_CTX 8
+
+/* Private: what a slot holds that nobody has taken; 0: taken, and protects nothing. */
+#define HAZPTR_UNUSED 1UL
+
+/**
+ * typedef hazptr_t - a slot; whoever took it owns it
+ */
+typedef struct hazptr_slot {
+	unsigned long value;	/* private: written by the owner, read by the scan */
+} hazptr_t;
+
+/**
+ * struct hazptr_context - a group of slots in memory of the caller: of a task, a CPU, a stack frame
+ *
+ * Private.  It must not move, and stays until cleanup_hazptr_context().
+ */
+struct hazptr_context {
+	hazptr_t slots[HAZPTR_SLOT_PER_CTX];
+	struct list_head node;	/* in the list of @cpu, under its lock */
+	int cpu;
+#ifdef QUIESCE_MUTANTS
+	unsigned long seen[HAZPTR_SLOT_PER_CTX];
+#endif
+} ____cacheline_aligned_in_smp;
+
+void init_hazptr_context(struct hazptr_context *ctx);
+void cleanup_hazptr_context(struct hazptr_context *ctx);
+
+/**
+ * hazptr_alloc() - take a slot
+ * @ctx: the context; may be shared by the task and the interrupts that use it, and by tasks
+ *
+ * Context: Any, also NMI.
+ * Return: the slot, which protects nothing; NULL if all are taken.
+ */
+static inline hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
+{
+	int i;
+
+	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++) {
+		hazptr_t *slot = &ctx->slots[i];
+
+		/*
+		 * Relaxed: it continues the release sequence of hazptr_free(),
+		 * so a scan that reads 0 has the accesses of the owner before.
+		 */
+		if (READ_ONCE(slot->value) == HAZPTR_UNUSED &&
+		    cmpxchg_relaxed(&slot->value, HAZPTR_UNUSED, 0UL) == HAZPTR_UNUSED)
+			return slot;
+	}
+	return NULL;
+}
+
+/**
+ * hazptr_free() - give a slot back; what it protected is protected no more
+ * @ctx: the context that it is from
+ * @slot: the slot; NULL is left alone
+ *
+ * Context: Any, also NMI; not necessarily the task or the CPU that took it.
+ */
+static inline void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
+{
+	if (!slot)
+		return;
+#ifdef QUIESCE_DEBUG
+	WARN_ONCE(slot < ctx->slots || slot >= ctx->slots + HAZPTR_SLOT_PER_CTX,
+		  "hazptr: a slot given back to another context\n");
+	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot given back twice\n");
+#endif
+	/* HK2: release, pairs with HK2 in hazptr_slot_read() */
+	smp_store_release(&slot->value, HAZPTR_UNUSED);
+}
+
+/**
+ * hazptr_clear() - end a protection; the slot stays the caller's
+ * @slot: the slot
+ *
+ * Context: Any, also NMI.
+ */
+static inline void hazptr_clear(hazptr_t *slot)
+{
+#ifdef QUIESCE_DEBUG
+	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot cleared that nobody has\n");
+#endif
+	/* HK2: release, pairs with HK2 in hazptr_slot_read() */
+	smp_store_release(&slot->value, 0UL);
+}
+
+/* From now on @slot protects the object with the callback head @head. */
+static __always_inline void __hazptr_set(hazptr_t *slot, unsigned long head)
+{
+#ifdef QUIESCE_DEBUG
+	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot used that nobody has\n");
+#endif
+	/*
+	 * A scan that sees this value, and not the one before, concludes that
+	 * the protection before has ended.
+	 *
+	 * HK2: release, pairs with HK2 in hazptr_slot_read()
+	 */
+	smp_store_release(&slot->value, head);
+	/*
+	 * Either the scan sees the slot, or the next load sees what was unlinked.
+	 */
+	if (!HAZPTR_MUTANT(no_reader_fence)) {
+		/* HK1: full, pairs with HK1 in hazptr_scan() */
+		smp_mb();
+	}
+}
+
+/* Equality that tells the compiler nothing about the two pointers. */
+static __always_inline bool __hazptr_same(unsigned long a, unsigned long b)
+{
+	if (HAZPTR_MUTANT(no_recheck))
+		return true;
+	OPTIMIZER_HIDE_VAR(a);
+	OPTIMIZER_HIDE_VAR(b);
+	return a == b;
+}
+
+/**
+ * hazptr_tryprotect() - fetch a pointer and protect what it points to, one attempt
+ * @slot: a slot that the caller took; what it protected before is protected no more
+ * @gp: address of the pointer
+ * @field: name of the struct callback_head (or rcu_head) in the object
+ *
+ * The pointer is read twice and the second value returned, because only the
+ * second is ordered after what was written into an object that was freed,
+ * allocated and published again in between.  The comparison is hidden from the
+ * compiler, which could otherwise use the first value in its place.
+ *
+ * Context: Any, also NMI.  The protection lasts while the caller sleeps or migrates.
+ * Cost: two loads, a store and a full barrier.
+ * Return: the pointer; NULL, with the slot empty, if it was NULL or changed meanwhile.
+ */
+#define hazptr_tryprotect(slot, gp, field)						\
+({											\
+	hazptr_t *__slot = (slot);							\
+	typeof(gp) __gp = (gp);								\
+	unsigned long __first = (unsigned long)READ_ONCE(*__gp);			\
+	typeof(**__gp) __kernel *__second = NULL;					\
+											\
+	if (__first) {									\
+		__hazptr_set(__slot, __first + offsetof(typeof(**__gp), field));	\
+		__second = (typeof(**__gp) __kernel __force *)				\
+			(HAZPTR_MUTANT(no_recheck) ? (typeof(*__gp))__first :		\
+						     READ_ONCE(*__gp));			\
+		if (!__hazptr_same(__first, (unsigned long)__second))			\
+			__second = NULL;						\
+	}										\
+	if (!__second)									\
+		hazptr_clear(__slot);							\
+	__second;									\
+})
+
+/**
+ * hazptr_protect() - fetch a pointer and protect what it points to
+ * @slot: a slot that the caller took
+ * @gp: address of the pointer
+ * @field: name of the struct callback_head (or rcu_head) in the object
+ *
+ * Tries again as long as the pointer changes.
+ *
+ * Context: as hazptr_tryprotect().
+ * Return: the pointer; NULL only if it was NULL.
+ */
+#define hazptr_protect(slot, gp, field)							\
+({											\
+	hazptr_t *__pslot = (slot);							\
+	typeof(gp) __pgp = (gp);							\
+	typeof(**__pgp) __kernel *__ptr;						\
+											\
+	do {										\
+		__ptr = hazptr_tryprotect(__pslot, __pgp, field);			\
+	} while (unlikely(!__ptr) && READ_ONCE(*__pgp));				\
+	__ptr;										\
+})
+
+void call_hazptr(struct callback_head *head, rcu_callback_t func);
+void hazptr_barrier(void);
+void synchronize_hazptr(struct callback_head *head);
+
+/**
+ * kfree_hazptr() - kvfree() an object when no slot protects it
+ * @ptr: the object
+ * @field: name of its callback head, which is less than 4096 bytes from its beginning
+ *
+ * Context: as call_hazptr().
+ */
+#define kfree_hazptr(ptr, field)							\
+do {											\
+	typeof(ptr) __object = (ptr);							\
+											\
+	BUILD_BUG_ON(offsetof(typeof(*__object), field) >= HAZPTR_KFREE_OFFSETS);	\
+	call_hazptr(&__object->field,							\
+		    (rcu_callback_t)(unsigned long)offsetof(typeof(*__object), field));	\
+} while (0)
+
+/* Private: no function is at such a small address. */
+#define HAZPTR_KFREE_OFFSETS 4096
+
+/**
+ * struct hazptr_stats - what debugfs shows, for tests and monitors
+ * @calls: calls of call_hazptr() and kfree_hazptr()
+ * @run: callbacks that have run
+ * @scans: walks over all contexts
+ * @slots: slots looked at in the last of them
+ * @kept: callbacks whose objects were protected in the last scan
+ * @waiting: how many synchronize_hazptr() wait now
+ * @contexts: registered contexts
+ */
+struct hazptr_stats {
+	u64 calls;
+	u64 run;
+	u64 scans;
+	u64 slots;
+	u64 kept;
+	u64 waiting;
+	u64 contexts;
+};
+
+void hazptr_get_stats(struct hazptr_stats *stats);
+
+#ifdef DEFINE_CLASS
+/* CLASS(hazptr, slot)(&ctx): a slot that is given back at the end of the scope. */
+struct hazptr_scope {
+	struct hazptr_context *ctx;
+	hazptr_t *slot;
+};
+
+static inline struct hazptr_scope __hazptr_enter(struct hazptr_context *ctx)
+{
+	return (struct hazptr_scope){ ctx, hazptr_alloc(ctx) };
+}
+
+DEFINE_CLASS(hazptr, struct hazptr_scope, hazptr_free(_T.ctx, _T.slot),
+	     __hazptr_enter(ctx), struct hazptr_context *ctx)
+#endif
+
+#endif /* _LINUX_HAZPTR_H */

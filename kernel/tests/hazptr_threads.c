@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Threads for hazptr_cases.c.  Each ends in kthread_complete_and_exit(), so
+ * that the module may go as soon as they are waited for.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/vmalloc.h>
+
+#include <linux/hazptr.h>
+
+#include "hazptr_threads.h"
+
+static int wait_thread(void *arg)
+{
+	struct wait *wait = arg;
+
+	if (wait->object)
+		synchronize_hazptr(&wait->object->head);
+	else
+		hazptr_barrier();
+	kthread_complete_and_exit(&wait->done, 0);
+}
+
+bool start_wait(struct wait *wait)
+{
+	init_completion(&wait->done);
+	return !IS_ERR(kthread_run(wait_thread, wait, "hazptr_wait"));
+}
+
+bool waits(struct wait *wait)
+{
+	msleep(SHORT_MS);
+	return !completion_done(&wait->done);
+}
+
+bool ends(struct wait *wait)
+{
+	return wait_for_completion_timeout(&wait->done, msecs_to_jiffies(LONG_MS));
+}
+
+#define CHURN_CONTEXTS 500
+
+static int churn_thread(void *arg)
+{
+	struct hazptr_context *ctxs = vzalloc(array_size(CHURN_CONTEXTS, sizeof(*ctxs)));
+	struct churn *churn = arg;
+	int i;
+
+	for (i = 0; ctxs && i < CHURN_CONTEXTS; i++)
+		init_hazptr_context(&ctxs[i]);
+	while (ctxs && !READ_ONCE(churn->stop)) {
+		struct hazptr_context *ctx = &ctxs[i++ % CHURN_CONTEXTS];
+		hazptr_t *slot;
+
+		cleanup_hazptr_context(ctx);
+		init_hazptr_context(ctx);
+		slot = hazptr_alloc(ctx);
+		hazptr_protect(slot, &churn->gp, head);
+		hazptr_free(ctx, slot);
+		WRITE_ONCE(churn->rounds, churn->rounds + 1);
+		cond_resched();
+	}
+	for (i = 0; ctxs && i < CHURN_CONTEXTS; i++)
+		cleanup_hazptr_context(&ctxs[i]);
+	vfree(ctxs);
+	kthread_complete_and_exit(&churn->done, 0);
+}
+
+bool start_churn(struct churn *churn)
+{
+	init_completion(&churn->done);
+	return !IS_ERR(kthread_run(churn_thread, churn, "hazptr_churn"));
+}
