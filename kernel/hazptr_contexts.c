@@ -4,8 +4,9 @@
  *
  * Each CPU has a list of the contexts that were registered on it, so that those
  * who come and go do not meet at one lock.  A walk holds the lock, with
- * interrupts off, for a few contexts at a time, and keeps its place by a cursor in
- * the list.  There is one walk at a time: the worker's in hazptr_scan.c.
+ * interrupts off, for as long as it takes to read the slots of a few contexts, and
+ * keeps its place by a cursor in the list; what they hold is looked up afterwards.
+ * There is one walk at a time: the worker's in hazptr_scan.c.
  *
  * A context that is registered while its list is walked may be missed: it comes
  * before the cursor.  It was registered under the list's lock after the walk
@@ -17,6 +18,8 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -29,7 +32,7 @@
 #include "hazptr_scan.h"
 
 /* So many contexts are looked at with interrupts off. */
-#define CONTEXTS_AT_ONCE 16
+#define CONTEXTS_AT_ONCE 32
 
 /* The contexts that were registered on a CPU. */
 struct context_list {
@@ -40,6 +43,15 @@ struct context_list {
 } ____cacheline_aligned_in_smp;
 
 static DEFINE_PER_CPU(struct context_list, context_lists);
+
+/* What was read under the lock; the walk's own. */
+static struct {
+	struct {
+		unsigned long value;
+		const struct hazptr_context *ctx;	/* may be gone: not to be looked into */
+	} slots[CONTEXTS_AT_ONCE * HAZPTR_SLOT_PER_CTX];
+	unsigned int nr;
+} held;
 
 /**
  * init_hazptr_context() - make a context, all slots free
@@ -112,34 +124,49 @@ static void look_at_context(struct hazptr_context *ctx)
 		if (HAZPTR_MUTANT(stale))
 			swap(value, ctx->seen[i]);
 #endif
-		if (value && value != HAZPTR_UNUSED)
-			hazptr_found(value, ctx);
+		if (value && value != HAZPTR_UNUSED) {
+			held.slots[held.nr].value = value;
+			held.slots[held.nr++].ctx = ctx;
+		}
 	}
 }
 
-/* The lock is held for a few contexts at a time; the cursor keeps the place. */
-static void look_at_list(struct context_list *list)
+/* The next few contexts after the cursor.  Returns whether there are more. */
+static bool look_at_some(struct context_list *list)
 {
-	unsigned long flags;
+	struct list_head *last = &list->cursor;
 	int i;
 
-	raw_spin_lock_irqsave(&list->lock, flags);
-	list_add(&list->cursor, &list->contexts);
-	while (!list_is_last(&list->cursor, &list->contexts)) {
-		for (i = 0; i < CONTEXTS_AT_ONCE; i++) {
-			struct list_head *next = list->cursor.next;
-
-			if (next == &list->contexts)
-				break;
-			list_move(&list->cursor, next);
-			look_at_context(list_entry(next, struct hazptr_context, node));
-		}
-		raw_spin_unlock_irqrestore(&list->lock, flags);
-		cond_resched();
-		raw_spin_lock_irqsave(&list->lock, flags);
+	lockdep_assert_held(&list->lock);
+	held.nr = 0;
+	for (i = 0; i < CONTEXTS_AT_ONCE && !list_is_last(last, &list->contexts); i++) {
+		last = last->next;
+		look_at_context(list_entry(last, struct hazptr_context, node));
 	}
-	list_del(&list->cursor);
-	raw_spin_unlock_irqrestore(&list->lock, flags);
+	if (i)
+		list_move(&list->cursor, last);
+	return !list_is_last(&list->cursor, &list->contexts);
+}
+
+static void look_at_list(struct context_list *list, int cpu)
+{
+	unsigned long flags;
+	bool more = true, first = true;
+	unsigned int i;
+
+	while (more) {
+		raw_spin_lock_irqsave(&list->lock, flags);
+		if (first)
+			list_add(&list->cursor, &list->contexts);
+		first = false;
+		more = look_at_some(list);
+		if (!more)
+			list_del(&list->cursor);
+		raw_spin_unlock_irqrestore(&list->lock, flags);
+		for (i = 0; i < held.nr; i++)
+			hazptr_found(held.slots[i].value, held.slots[i].ctx, cpu);
+		cond_resched();
+	}
 }
 
 /**
@@ -155,7 +182,7 @@ u64 hazptr_walk(void)
 	for_each_possible_cpu(cpu) {
 		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
 
-		look_at_list(list);
+		look_at_list(list, cpu);
 		contexts += READ_ONCE(list->nr);
 	}
 	return contexts * HAZPTR_SLOT_PER_CTX;

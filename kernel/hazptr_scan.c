@@ -36,6 +36,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
@@ -43,17 +44,13 @@
 
 #include <linux/hazptr.h>
 
+#include "hazptr_callbacks.h"
 #include "hazptr_scan.h"
 
 #define BUCKET_BITS 10
 /* So many callbacks share a walk over all slots, beside those that are kept. */
 #define BATCH_MAX (4U << BUCKET_BITS)
 #define RETRY_MAX max(HZ / 10, 1)
-
-static uint stall_timeout = 21;
-module_param(stall_timeout, uint, 0644);
-MODULE_PARM_DESC(stall_timeout,
-		 "Report an object that is protected for so many seconds, and twice as many again; 0: never");
 
 #ifdef QUIESCE_MUTANTS
 DEFINE_MUTANTS(HAZPTR_MUTANTS, hazptr_planted);
@@ -66,22 +63,9 @@ struct call_queue {
 
 static DEFINE_PER_CPU(struct call_queue, call_queues);
 
-/* A list of callbacks by their own links, first in, first out. */
-struct callbacks {
-	struct callback_head *first;
-	struct callback_head **last;
-	u64 nr;
-};
-
 struct group {
 	struct callbacks fresh;		/* not looked at */
 	struct callbacks kept;		/* protected when last looked at */
-};
-
-/* When to report what takes long; in jiffies. */
-struct stall {
-	unsigned long start;
-	unsigned long after;		/* 0: never */
 };
 
 /* On the stack of hazptr_barrier(). */
@@ -112,12 +96,11 @@ static struct {
 	.waiters = LIST_HEAD_INIT(asked.waiters),
 };
 
-/* The callback that has been kept longest, as far as we look: objects have no room for a time. */
+/* One of the callbacks that are kept: objects have no room for a time. */
 struct watch {
 	struct callback_head *head;
 	struct stall stall;
-	const struct hazptr_context *ctx;	/* holds it; not to be looked into */
-	int cpu;
+	unsigned int turn;
 };
 
 /* The worker's own; counters are read by others. */
@@ -133,7 +116,7 @@ static struct {
 	struct callbacks *protected;	/* where to put what a slot holds */
 	struct watch watch;
 	unsigned long retry;		/* jiffies until kept callbacks are looked at again */
-	u64 run, scans, slots;
+	u64 run, scans, slots, kept;
 } scan = {
 	.new = &scan.groups[0],
 	.old = &scan.groups[1],
@@ -145,34 +128,6 @@ static struct workqueue_struct *queue;
 static void scan_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(scan_work, scan_work_fn);	/* something new */
 static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* something kept */
-
-static void callbacks_init(struct callbacks *list)
-{
-	list->first = NULL;
-	list->last = &list->first;
-	list->nr = 0;
-}
-
-static void callbacks_add(struct callbacks *list, struct callback_head *head)
-{
-	head->next = NULL;
-	*list->last = head;
-	list->last = &head->next;
-	WRITE_ONCE(list->nr, list->nr + 1);
-}
-
-static struct callback_head *callbacks_take(struct callbacks *list)
-{
-	struct callback_head *head = list->first;
-
-	if (!head)
-		return NULL;
-	list->first = head->next;
-	if (!list->first)
-		list->last = &list->first;
-	WRITE_ONCE(list->nr, list->nr - 1);
-	return head;
-}
 
 static struct callback_head **bucket_of(unsigned long head)
 {
@@ -189,24 +144,24 @@ static struct hlist_head *waiters_of(unsigned long head)
 	return &scan.wait_buckets[hash_long(head, BUCKET_BITS)];
 }
 
-static void protect_waited_for(unsigned long value)
+static void protect_waited_for(unsigned long value, const struct hazptr_context *ctx, int cpu)
 {
 	struct waiter *waiter;
 
 	hlist_for_each_entry(waiter, waiters_of(value), bucket)
-		if (waiter->head == value)
+		if (waiter->head == value) {
 			waiter->held = true;
+			stall_blame(&waiter->stall, ctx, cpu);
+		}
 }
 
 /* A slot holds @value: set that callback apart. */
-void hazptr_found(unsigned long value, const struct hazptr_context *ctx)
+void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu)
 {
 	struct callback_head **link;
 
-	if (value == (unsigned long)scan.watch.head) {
-		scan.watch.ctx = ctx;
-		scan.watch.cpu = ctx->cpu;
-	}
+	if (value == (unsigned long)scan.watch.head)
+		stall_blame(&scan.watch.stall, ctx, cpu);
 	for (link = bucket_of(value); *link; link = &(*link)->next) {
 		struct callback_head *head = *link;
 
@@ -216,7 +171,7 @@ void hazptr_found(unsigned long value, const struct hazptr_context *ctx)
 			break;
 		}
 	}
-	protect_waited_for(value);
+	protect_waited_for(value, ctx, cpu);
 }
 
 /* One walk over all slots; what they hold goes from the table to @protected. */
@@ -309,8 +264,11 @@ static bool take_queues(void)
 			continue;
 		any = true;
 		/* HK3: acquire, pairs with HK3 in call_hazptr() */
-		llist_for_each_safe(node, next, llist_reverse_order(llist_del_all(&calls->queued)))
+		node = llist_reverse_order(llist_del_all(&calls->queued));
+		llist_for_each_safe(node, next, node) {
 			callbacks_add(&scan.new->fresh, (struct callback_head *)node);
+			cond_resched();
+		}
 	}
 	return any;
 }
@@ -357,25 +315,12 @@ static void end_barriers(void)
 	}
 }
 
-static void stall_start(struct stall *stall)
-{
-	stall->start = jiffies;
-	stall->after = READ_ONCE(stall_timeout) * HZ;
-}
-
-static bool stall_report_due(struct stall *stall)
-{
-	if (!stall->after || time_before(jiffies, stall->start + stall->after))
-		return false;
-	stall->after *= 2;
-	return true;
-}
-
 static void report_waiter(const struct waiter *waiter)
 {
-	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms\n", (void *)waiter->head,
-		waiter->task->comm, task_pid_nr(waiter->task),
-		jiffies_to_msecs(jiffies - waiter->stall.start));
+	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms, for context %p of CPU %d\n",
+		(void *)waiter->head, waiter->task->comm, task_pid_nr(waiter->task),
+		jiffies_to_msecs(jiffies - waiter->stall.start),
+		waiter->stall.ctx, waiter->stall.cpu);
 }
 
 static void end_waiters(void)
@@ -396,19 +341,39 @@ static void end_waiters(void)
 	}
 }
 
-/* Objects have no room for a time, so one of those that are kept is watched until it goes. */
+/* Each in its turn, or those that are kept for a moment would hide one that stays. */
+static struct callback_head *choose_kept(void)
+{
+	unsigned long nr = scan.old->kept.nr + scan.new->kept.nr;
+	struct callback_head *head = scan.old->kept.first;
+
+	if (!nr)
+		return NULL;
+	nr = scan.watch.turn++ % nr;
+	if (nr >= scan.old->kept.nr) {
+		nr -= scan.old->kept.nr;
+		head = scan.new->kept.first;
+	}
+	while (nr--)
+		head = head->next;
+	return head;
+}
+
+/* One is watched until it goes. */
 static void watch_kept(void)
 {
 	struct watch *watch = &scan.watch;
 
 	if (!watch->head) {
-		watch->head = scan.old->kept.first ?: scan.new->kept.first;
+		watch->head = choose_kept();
 		stall_start(&watch->stall);
 	} else if (stall_report_due(&watch->stall)) {
 		pr_warn("head %p, callback %ps, is protected for %u ms, by context %p of CPU %d\n",
 			watch->head, watch->head->func,
-			jiffies_to_msecs(jiffies - watch->stall.start), watch->ctx, watch->cpu);
+			jiffies_to_msecs(jiffies - watch->stall.start),
+			watch->stall.ctx, watch->stall.cpu);
 	}
+	WRITE_ONCE(scan.kept, scan.old->kept.nr + scan.new->kept.nr);
 }
 
 static void look_again_later(bool fresh)
@@ -455,10 +420,16 @@ static void scan_work_fn(struct work_struct *work)
  */
 void call_hazptr(struct callback_head *head, rcu_callback_t func)
 {
-	struct call_queue *calls = raw_cpu_ptr(&call_queues);
+	struct call_queue *calls;
 
 	BUILD_BUG_ON(offsetof(struct callback_head, next));
 	head->func = func;
+	/*
+	 * Not preempted where the queue is no longer empty and the work not yet
+	 * started: nobody else who calls on this CPU would start it.
+	 */
+	preempt_disable();
+	calls = this_cpu_ptr(&call_queues);
 	this_cpu_inc(call_queues.calls);
 	/*
 	 * A tick later, so that a walk over all contexts serves many.
@@ -467,18 +438,22 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	 */
 	if (llist_add((struct llist_node *)head, &calls->queued))
 		queue_delayed_work(queue, &scan_work, 1);
+	preempt_enable();
 }
 EXPORT_SYMBOL_GPL(call_hazptr);
 
-static void ask(struct list_head *node, struct list_head *list)
+/* Returns false in a callback: it would wait for itself, and all others with it. */
+static bool ask(struct list_head *node, struct list_head *list)
 {
 	might_sleep();
-	WARN_ONCE(current_work() == &scan_work.work || current_work() == &retry_work.work,
-		  "hazptr: a callback waits for callbacks, for ever\n");
+	if (WARN_ONCE(current_work() == &scan_work.work || current_work() == &retry_work.work,
+		      "hazptr: a callback waits for callbacks\n"))
+		return false;
 	spin_lock_irq(&asked.lock);
 	list_add_tail(node, list);
 	spin_unlock_irq(&asked.lock);
 	mod_delayed_work(queue, &scan_work, 0);
+	return true;
 }
 
 /**
@@ -487,14 +462,14 @@ static void ask(struct list_head *node, struct list_head *list)
  * On any CPU, also of objects that are protected now.  A module calls it before
  * it goes, if callbacks are in its text.
  *
- * Context: Process; may sleep.  Not in a callback.
+ * Context: Process; may sleep.  Not in a callback: there it warns, and does not wait.
  */
 void hazptr_barrier(void)
 {
 	struct barrier barrier = { .done = COMPLETION_INITIALIZER_ONSTACK(barrier.done) };
 
-	ask(&barrier.node, &asked.barriers);
-	wait_for_completion(&barrier.done);
+	if (ask(&barrier.node, &asked.barriers))
+		wait_for_completion(&barrier.done);
 }
 EXPORT_SYMBOL_GPL(hazptr_barrier);
 
@@ -514,8 +489,8 @@ void synchronize_hazptr(struct callback_head *head)
 	};
 
 	stall_start(&waiter.stall);
-	ask(&waiter.node, &asked.waiters);
-	wait_for_completion(&waiter.done);
+	if (ask(&waiter.node, &asked.waiters))
+		wait_for_completion(&waiter.done);
 }
 EXPORT_SYMBOL_GPL(synchronize_hazptr);
 
@@ -533,7 +508,7 @@ void hazptr_get_stats(struct hazptr_stats *stats)
 		.run = READ_ONCE(scan.run),
 		.scans = READ_ONCE(scan.scans),
 		.slots = READ_ONCE(scan.slots),
-		.kept = READ_ONCE(scan.groups[0].kept.nr) + READ_ONCE(scan.groups[1].kept.nr),
+		.kept = READ_ONCE(scan.kept),
 		.waiting = READ_ONCE(scan.nr_waiting),
 		.contexts = hazptr_nr_contexts(),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Private to hazptr.ko: between the walk over slots and the scan. */
+/* Private to hazptr.ko: what the scan, the walk over slots and the reports of stalls share. */
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
 
@@ -11,7 +11,20 @@ u64 hazptr_walk(void);
 u64 hazptr_nr_contexts(void);
 void hazptr_contexts_init(void);
 
-/* A slot of @ctx holds @value.  Called under a raw spinlock. */
-void hazptr_found(unsigned long value, const struct hazptr_context *ctx);
+/* A slot of @ctx, in the list of @cpu, held @value; by now @ctx may be gone. */
+void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu);
+
+/* When to report what takes long, in jiffies; and who was seen to hold it. */
+struct stall {
+	unsigned long start;
+	unsigned long after;			/* 0: never */
+	const struct hazptr_context *ctx;	/* not to be looked into */
+	int cpu;
+};
+
+void stall_start(struct stall *stall);
+/* Whether to report, after the timeout and after twice as long each time. */
+bool stall_report_due(struct stall *stall);
+void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu);
 
 #endif /* QUIESCE_HAZPTR_SCAN_H */

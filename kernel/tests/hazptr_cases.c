@@ -5,12 +5,8 @@
  * Usage in a guest:
  *	insmod hazptr.ko; insmod hazptr_test.ko; dmesg
  *	insmod hazptr_test.ko stall=1
- *		An object is protected for 3 s: with hazptr.stall_timeout=1 the log has
- *		"callback note_run ..., is protected for" and
- *		"synchronize_hazptr(...) by hazptr_wait/... waits for".
  *	insmod hazptr_test.ko misuse=1
- *		In a build with QUIESCE_DEBUG=1 the log has "a slot given back twice",
- *		"a slot cleared that nobody has" and "a context ends with slots taken".
+ *		What the log has then is said in hazptr_reports.c.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -115,6 +111,60 @@ static bool test_scope(void)
 	return good;
 }
 #endif
+
+/* Two pointers take turns: sooner or later one attempt sees the one and then the other. */
+static bool test_changes(void)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+	struct object a = {}, b = {}, *p = &a;
+	struct flip flip = { .gp = &a, .other = &b };
+	struct hazptr_context ctx;
+	bool good = true;
+	hazptr_t *slot;
+
+	if (!start_flip(&flip))
+		return false;
+	init_hazptr_context(&ctx);
+	slot = hazptr_alloc(&ctx);
+	while (p && good && time_before(jiffies, end)) {
+		p = hazptr_tryprotect(slot, &flip.gp, head);
+		good = READ_ONCE(slot->value) == (p ? (unsigned long)&p->head : 0);
+		cond_resched();
+	}
+	good &= !p && hazptr_protect(slot, &flip.gp, head);
+	hazptr_free(&ctx, slot);
+	cleanup_hazptr_context(&ctx);
+	WRITE_ONCE(flip.stop, true);
+	wait_for_completion(&flip.done);
+	return good;
+}
+
+/* A thread, the interrupts of its CPU and this task take slots of one context. */
+static bool test_shared(void)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(10 * SHORT_MS);
+	struct hazptr_context ctx;
+	struct object mine = {}, theirs = {}, handlers = {};
+	struct sharer task = { .ctx = &ctx, .gp = &mine };
+	struct sharer thread = { .ctx = &ctx, .gp = &theirs };
+	struct sharer handler = { .ctx = &ctx, .gp = &handlers };
+
+	init_hazptr_context(&ctx);
+	if (!start_sharer(&thread))
+		return false;
+	do {
+		smp_call_function_single(cpumask_last(cpu_online_mask), share, &handler, false);
+		share(&task);
+		cond_resched();
+	} while (time_before(jiffies, end));
+	WRITE_ONCE(thread.stop, true);
+	wait_for_completion(&thread.done);
+	/* The last one without waiting may be under way still. */
+	smp_call_function_single(cpumask_last(cpu_online_mask), share, &handler, true);
+	cleanup_hazptr_context(&ctx);
+	return thread.rounds && handler.rounds && task.rounds &&
+	       !thread.bad && !handler.bad && !task.bad;
+}
 
 static bool test_nobody(void)
 {
@@ -466,6 +516,8 @@ static const struct {
 #ifdef DEFINE_CLASS
 	{ "a slot of a scope", test_scope },
 #endif
+	{ "one attempt fails where the pointer changes", test_changes },
+	{ "tasks and interrupts share a context", test_shared },
 	{ "a callback runs where nobody protects", test_nobody },
 	{ "every slot protects, until it is cleared", test_each_slot },
 	{ "two slots protect one object", test_two_slots },
@@ -487,50 +539,20 @@ static void run_tests(void)
 	int i;
 
 	ktap_start(ARRAY_SIZE(tests));
-	for (i = 0; i < ARRAY_SIZE(tests); i++)
-		ktap_case(tests[i].run(), tests[i].name);
-}
-
-static void hold_long(void)
-{
-	struct object object = {}, *gp = &object;
-	struct wait wait = { .object = &object };
-	struct hazptr_context ctx;
-	hazptr_t *slot;
-
-	init_hazptr_context(&ctx);
-	slot = hazptr_alloc(&ctx);
-	hazptr_protect(slot, &gp, head);
-	call_hazptr(&object.head, note_run);
-	if (start_wait(&wait)) {
-		msleep(3000);
-		hazptr_free(&ctx, slot);
-		wait_for_completion(&wait.done);
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		if (tests[i].run == test_changes && num_online_cpus() < 2)
+			ktap_skip(tests[i].name, "one CPU");
+		else
+			ktap_case(tests[i].run(), tests[i].name);
 	}
-	hazptr_free(&ctx, slot);
-	hazptr_barrier();
-	cleanup_hazptr_context(&ctx);
-}
-
-static void do_wrong(void)
-{
-	struct hazptr_context ctx;
-	hazptr_t *slot;
-
-	init_hazptr_context(&ctx);
-	slot = hazptr_alloc(&ctx);
-	hazptr_free(&ctx, slot);
-	hazptr_free(&ctx, slot);
-	hazptr_clear(slot);
-	cleanup_hazptr_context(&ctx);
 }
 
 static int __init hazptr_test_init(void)
 {
 	if (stall)
-		hold_long();
+		hazptr_hold_long();
 	else if (misuse)
-		do_wrong();
+		hazptr_do_wrong();
 	else
 		run_tests();
 	return 0;

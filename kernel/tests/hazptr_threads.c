@@ -3,6 +3,7 @@
  * Threads for hazptr_cases.c.  Each ends in kthread_complete_and_exit(), so
  * that the module may go as soon as they are waited for.
  */
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -74,4 +75,62 @@ bool start_churn(struct churn *churn)
 {
 	init_completion(&churn->done);
 	return !IS_ERR(kthread_run(churn_thread, churn, "hazptr_churn"));
+}
+
+static int flip_thread(void *arg)
+{
+	struct flip *flip = arg;
+
+	while (!READ_ONCE(flip->stop)) {
+		WRITE_ONCE(flip->other, xchg(&flip->gp, flip->other));
+		cond_resched();
+	}
+	kthread_complete_and_exit(&flip->done, 0);
+}
+
+bool start_flip(struct flip *flip)
+{
+	init_completion(&flip->done);
+	return !IS_ERR(kthread_run(flip_thread, flip, "hazptr_flip"));
+}
+
+void share(void *arg)
+{
+	struct sharer *sharer = arg;
+	hazptr_t *slot = hazptr_alloc(sharer->ctx);
+	struct object *object;
+
+	sharer->rounds++;
+	if (!slot) {
+		sharer->bad++;
+		return;
+	}
+	object = hazptr_protect(slot, &sharer->gp, head);
+	if (!object || READ_ONCE(slot->value) != (unsigned long)&object->head)
+		sharer->bad++;
+	hazptr_free(sharer->ctx, slot);
+}
+
+static int share_thread(void *arg)
+{
+	struct sharer *sharer = arg;
+
+	while (!READ_ONCE(sharer->stop)) {
+		share(sharer);
+		cond_resched();
+	}
+	kthread_complete_and_exit(&sharer->done, 0);
+}
+
+bool start_sharer(struct sharer *sharer)
+{
+	struct task_struct *task;
+
+	init_completion(&sharer->done);
+	task = kthread_create(share_thread, sharer, "hazptr_share");
+	if (IS_ERR(task))
+		return false;
+	kthread_bind(task, cpumask_last(cpu_online_mask));
+	wake_up_process(task);
+	return true;
 }

@@ -37,4 +37,31 @@ struct churn {
 
 bool start_churn(struct churn *churn);
 
+/* A thread that makes @gp and @other change places, and leaves them in some order. */
+struct flip {
+	struct object *gp, *other;
+	bool stop;
+	struct completion done;
+};
+
+bool start_flip(struct flip *flip);
+
+/* Who shares @ctx: each has an object of its own, so that a slot of two owners shows. */
+struct sharer {
+	struct hazptr_context *ctx;
+	struct object *gp;
+	bool stop;
+	unsigned long rounds, bad;
+	struct completion done;
+};
+
+/* Take a slot, protect, look, give back; the argument is a struct sharer. */
+void share(void *arg);
+/* A thread on the last CPU that does so until it is stopped. */
+bool start_sharer(struct sharer *sharer);
+
+/* hazptr_reports.c */
+void hazptr_hold_long(void);
+void hazptr_do_wrong(void);
+
 #endif /* QUIESCE_HAZPTR_THREADS_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Private to hazptr.ko: lists of callbacks by their own links, first in, first out. */
+#ifndef QUIESCE_HAZPTR_CALLBACKS_H
+#define QUIESCE_HAZPTR_CALLBACKS_H
+
+#include <linux/stddef.h>
+#include <linux/types.h>
+
+struct callbacks {
+	struct callback_head *first;
+	struct callback_head **last;
+	unsigned long nr;
+};
+
+static inline void callbacks_init(struct callbacks *list)
+{
+	list->first = NULL;
+	list->last = &list->first;
+	list->nr = 0;
+}
+
+static inline void callbacks_add(struct callbacks *list, struct callback_head *head)
+{
+	head->next = NULL;
+	*list->last = head;
+	list->last = &head->next;
+	list->nr++;
+}
+
+static inline struct callback_head *callbacks_take(struct callbacks *list)
+{
+	struct callback_head *head = list->first;
+
+	if (!head)
+		return NULL;
+	list->first = head->next;
+	if (!list->first)
+		list->last = &list->first;
+	list->nr--;
+	return head;
+}
+
+#endif /* QUIESCE_HAZPTR_CALLBACKS_H */

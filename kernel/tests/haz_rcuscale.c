@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * How long an updater waits, in the manner of rcuscale: writers wait again and
+ * again, while readers enter and leave sections on all CPUs.
+ *
+ * The types take turns, a few waits each, so that they meet the same machine.
+ * With conflict=0 readers protect addresses that nobody waits for, as in the row
+ * "shazptr" of the posting: what is timed is the look at the slots.  With
+ * conflict=1 they protect what the writers wait for; not so for hazptr, whose
+ * objects have to be unlinked before.  The wildcard is in the way of everybody.
+ *
+ * Usage in a guest:
+ *	insmod haz_rcuscale.ko scale_type=rcu,shazptr,shazptr_wildcard
+ *	dmesg; rmmod haz_rcuscale	it has run when insmod returns
+ *	echo 1 > /sys/module/shazptr/parameters/skip_synchronize_self_scan
+ *	insmod haz_rcuscale.ko scale_type=shazptr,shazptr_wildcard label=_skip_self_scan
+ */
+#define pr_fmt(fmt) "haz-rcu-scale: " fmt
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/timekeeping.h>
+
+#include <linux/hazptr.h>
+#include <linux/shazptr.h>
+
+#include "haz_stats.h"
+#include "ktap.h"
+
+static char *scale_type = "rcu,rcu_exp,srcu,shazptr,shazptr_wildcard,hazptr";
+module_param(scale_type, charp, 0444);
+MODULE_PARM_DESC(scale_type, "Types, with commas between; a wrong one lists them");
+static char *label = "";
+module_param(label, charp, 0444);
+MODULE_PARM_DESC(label, "What to print behind the names of types");
+static int nreaders = -1;
+module_param(nreaders, int, 0444);
+MODULE_PARM_DESC(nreaders, "Reader threads; -1: one for each CPU");
+static int nwriters = 1;
+module_param(nwriters, int, 0444);
+MODULE_PARM_DESC(nwriters, "Writer threads");
+static int minmeas = 100;
+module_param(minmeas, int, 0444);
+MODULE_PARM_DESC(minmeas, "Waits of each writer and type");
+static int conflict;
+module_param(conflict, int, 0444);
+MODULE_PARM_DESC(conflict, "1: readers of shazptr protect what writers wait for");
+static int readdelay = 1000;
+module_param(readdelay, int, 0444);
+MODULE_PARM_DESC(readdelay, "Nanoseconds in each section of a reader");
+static int writer_holdoff;
+module_param(writer_holdoff, int, 0444);
+MODULE_PARM_DESC(writer_holdoff, "Microseconds between two waits");
+static int verbose;
+module_param(verbose, int, 0444);
+MODULE_PARM_DESC(verbose, "2: print each wait");
+
+/* So many waits of a type until it is the next one's turn. */
+#define TURN 10
+
+struct object {
+	long number;
+	struct callback_head head;
+	struct completion done;
+};
+
+/* What readers protect, one for each CPU, and what writers wait for. */
+static struct object *keys;
+static struct object common;
+DEFINE_STATIC_SRCU(srcu);
+
+struct reader {
+	struct hazptr_context ctx;
+	hazptr_t *slot;
+	struct object *key;
+	struct object *gp;
+	struct task_struct *task;
+};
+
+static void section_shazptr(struct reader *reader)
+{
+	struct shazptr_guard guard;
+
+	preempt_disable();
+	guard = shazptr_acquire(reader->key);
+	ndelay(readdelay);
+	shazptr_clear(guard);
+	preempt_enable();
+}
+
+static void section_wildcard(struct reader *reader)
+{
+	struct shazptr_guard guard;
+
+	preempt_disable();
+	guard = shazptr_acquire(SHAZPTR_WILDCARD);
+	ndelay(readdelay);
+	shazptr_clear(guard);
+	preempt_enable();
+}
+
+static void section_hazptr(struct reader *reader)
+{
+	hazptr_protect(reader->slot, &reader->gp, head);
+	ndelay(readdelay);
+	hazptr_clear(reader->slot);
+}
+
+static void section_rcu(struct reader *reader)
+{
+	rcu_read_lock();
+	ndelay(readdelay);
+	rcu_read_unlock();
+}
+
+static void section_srcu(struct reader *reader)
+{
+	int idx = srcu_read_lock(&srcu);
+
+	ndelay(readdelay);
+	srcu_read_unlock(&srcu, idx);
+}
+
+static void wait_rcu(struct object *object)
+{
+	synchronize_rcu();
+}
+
+static void wait_rcu_exp(struct object *object)
+{
+	synchronize_rcu_expedited();
+}
+
+static void wait_srcu(struct object *object)
+{
+	synchronize_srcu(&srcu);
+}
+
+static void wait_shazptr(struct object *object)
+{
+	synchronize_shazptr(object);
+}
+
+static void wait_hazptr(struct object *object)
+{
+	synchronize_hazptr(&object->head);
+}
+
+static void object_done(struct callback_head *head)
+{
+	complete(&container_of(head, struct object, head)->done);
+}
+
+/* From the call until the callback has run. */
+static void wait_call_hazptr(struct object *object)
+{
+	init_completion(&object->done);
+	call_hazptr(&object->head, object_done);
+	wait_for_completion(&object->done);
+}
+
+struct type {
+	const char *name;
+	void (*section)(struct reader *reader);
+	void (*wait)(struct object *object);
+	u64 *waits;		/* ns; nwriters times minmeas */
+};
+
+static struct type types[] = {
+	{ "rcu", section_rcu, wait_rcu }, { "rcu_exp", section_rcu, wait_rcu_exp },
+	{ "srcu", section_srcu, wait_srcu }, { "shazptr", section_shazptr, wait_shazptr },
+	{ "shazptr_wildcard", section_wildcard, wait_shazptr },
+	{ "hazptr", section_hazptr, wait_hazptr },
+	{ "hazptr_call", section_hazptr, wait_call_hazptr },
+};
+
+struct writer {
+	struct task_struct *task;
+	struct object own;
+	unsigned int nr;
+};
+
+static struct reader *readers;
+static struct writer *writers;
+static struct type *type_now;
+static atomic_t at_work;
+static bool go_on;			/* readers, while writers wait */
+static unsigned int turn;
+static DECLARE_WAIT_QUEUE_HEAD(wait);
+
+static int reader_thread(void *arg)
+{
+	struct reader *reader = arg;
+	int i;
+
+	set_user_nice(current, MAX_NICE);
+	while (!kthread_should_stop()) {
+		struct type *type;
+
+		wait_event(wait, kthread_should_stop() || READ_ONCE(go_on));
+		type = READ_ONCE(type_now);
+		for (i = 0; type && i < 100; i++)
+			type->section(reader);
+		cond_resched();
+		/* More threads than processors: the writers want one as well. */
+		usleep_range(20, 50);
+	}
+	return 0;
+}
+
+static void wait_for_readers(struct writer *writer, struct type *type, int number)
+{
+	struct object *object = conflict ? &common : &writer->own;
+	u64 start;
+	int i;
+
+	for (i = 0; i < TURN && writer->nr + i < minmeas; i++) {
+		start = ktime_get_mono_fast_ns();
+		type->wait(object);
+		type->waits[number * minmeas + writer->nr + i] = ktime_get_mono_fast_ns() - start;
+		udelay(writer_holdoff);
+	}
+}
+
+static int writer_thread(void *arg)
+{
+	struct writer *writer = arg;
+	unsigned int seen = 0;
+
+	while (!kthread_should_stop()) {
+		wait_event(wait, kthread_should_stop() || READ_ONCE(turn) != seen);
+		if (kthread_should_stop())
+			break;
+		seen = READ_ONCE(turn);
+		wait_for_readers(writer, type_now, writer - writers);
+		if (atomic_dec_and_test(&at_work))
+			wake_up_all(&wait);
+	}
+	return 0;
+}
+
+static void one_turn(struct type *type, unsigned int nr)
+{
+	int i;
+
+	type_now = type;
+	for (i = 0; i < nwriters; i++)
+		writers[i].nr = nr;
+	atomic_set(&at_work, nwriters);
+	WRITE_ONCE(go_on, true);
+	/* wake_up_all() orders what is above before the threads' look at it. */
+	WRITE_ONCE(turn, turn + 1);
+	wake_up_all(&wait);
+	wait_event(wait, !atomic_read(&at_work));
+	WRITE_ONCE(go_on, false);
+}
+
+static struct type *find_type(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		if (!strcmp(types[i].name, name))
+			return &types[i];
+	pr_alert("no type %s; there are\n", name);
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		pr_alert("  %s\n", types[i].name);
+	return NULL;
+}
+
+static int choose_types(void)
+{
+	char *names = kstrdup(scale_type, GFP_KERNEL), *rest = names, *name;
+	int err = names ? 0 : -ENOMEM;
+
+	while (!err && (name = strsep(&rest, ","))) {
+		struct type *type = find_type(name);
+
+		if (!type) {
+			err = -EINVAL;
+		} else if (!type->waits) {
+			type->waits = kcalloc(nwriters * minmeas, sizeof(u64), GFP_KERNEL);
+			err = type->waits ? 0 : -ENOMEM;
+		}
+	}
+	kfree(names);
+	return err;
+}
+
+static void report(struct type *type)
+{
+	unsigned int i, nr = nwriters * minmeas;
+	u64 *waits = type->waits, sum = 0;
+
+	for (i = 0; i < nr; i++) {
+		sum += waits[i];
+		if (verbose >= 2)
+			pr_alert("%s-scale: %4d writer-duration: %5d %llu\n", type->name,
+				 i / minmeas, i % minmeas, waits[i]);
+	}
+	haz_sort(waits, nr);
+	sum = div_u64(sum, nr);
+	pr_alert("%s%s: avg %llu min %llu p50 %llu p90 %llu p99 %llu max %llu ns n %u\n",
+		 type->name, label, sum, waits[0], haz_median(waits, nr),
+		 haz_percentile(waits, nr, 90), haz_percentile(waits, nr, 99), waits[nr - 1], nr);
+}
+
+static void run_all(void)
+{
+	unsigned int nr;
+	int i, chosen = 0;
+
+	for (nr = 0; nr < minmeas; nr += TURN)
+		for (i = 0; i < ARRAY_SIZE(types); i++)
+			if (types[i].waits)
+				one_turn(&types[i], nr);
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		chosen += !!types[i].waits;
+	pr_alert("Test complete\n");
+	ktap_start(chosen);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		if (!types[i].waits)
+			continue;
+		report(&types[i]);
+		/* Sorted: every wait has been timed. */
+		KTAP_OK(types[i].waits[0] > 0, types[i].name);
+	}
+}
+
+static unsigned int next_cpu(unsigned int cpu)
+{
+	cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+}
+
+static int start_readers(void)
+{
+	unsigned int cpu = cpumask_first(cpu_online_mask);
+	int i;
+
+	for (i = 0; i < nreaders; i++) {
+		struct reader *reader = &readers[i];
+
+		init_hazptr_context(&reader->ctx);
+		reader->slot = hazptr_alloc(&reader->ctx);
+		reader->key = conflict ? &common : &keys[i];
+		reader->gp = &keys[i];
+	}
+	for (i = 0; i < nreaders; i++) {
+		readers[i].task = haz_thread(reader_thread, &readers[i], cpu, "haz_read");
+		if (IS_ERR(readers[i].task))
+			return PTR_ERR(readers[i].task);
+		cpu = next_cpu(cpu);
+	}
+	return 0;
+}
+
+static int start_writers(void)
+{
+	unsigned int cpu = cpumask_first(cpu_online_mask);
+	int i;
+
+	for (i = 0; i < nwriters; i++) {
+		writers[i].task = haz_thread(writer_thread, &writers[i], cpu, "haz_write");
+		if (IS_ERR(writers[i].task))
+			return PTR_ERR(writers[i].task);
+		cpu = next_cpu(cpu);
+	}
+	return 0;
+}
+
+static void stop_all(void)
+{
+	int i;
+
+	for (i = 0; i < nwriters; i++)
+		if (!IS_ERR_OR_NULL(writers[i].task))
+			kthread_stop(writers[i].task);
+	for (i = 0; i < nreaders; i++) {
+		if (!IS_ERR_OR_NULL(readers[i].task))
+			kthread_stop(readers[i].task);
+		if (readers[i].slot)
+			cleanup_hazptr_context(&readers[i].ctx);
+	}
+	/* Callbacks are in our text. */
+	hazptr_barrier();
+}
+
+static int __init haz_rcuscale_init(void)
+{
+	int i, err;
+
+	if (nreaders < 0)
+		nreaders = num_online_cpus();
+	if (nwriters < 1 || nwriters > 4096 || minmeas < 1 || minmeas > 10000)
+		return -EINVAL;
+	readers = kcalloc(nreaders ?: 1, sizeof(*readers), GFP_KERNEL);
+	keys = kcalloc(nreaders ?: 1, sizeof(*keys), GFP_KERNEL);
+	writers = kcalloc(nwriters, sizeof(*writers), GFP_KERNEL);
+	err = readers && keys && writers ? choose_types() : -ENOMEM;
+	if (!err) {
+		err = start_readers() ?: start_writers();
+		if (!err)
+			run_all();
+		stop_all();
+	}
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		kfree(types[i].waits);
+	kfree(writers);
+	kfree(keys);
+	kfree(readers);
+	return err;
+}
+
+static void __exit haz_rcuscale_exit(void)
+{
+}
+
+module_init(haz_rcuscale_init);
+module_exit(haz_rcuscale_exit);
+MODULE_DESCRIPTION("How long updaters wait for readers of hazard pointers and others");
+MODULE_AUTHOR("The quiesce authors");
+MODULE_LICENSE("Dual MIT/GPL");

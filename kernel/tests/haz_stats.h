@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* What haz_refscale.ko and haz_rcuscale.ko share: percentiles, lists of names, threads on CPUs. */
+#ifndef QUIESCE_HAZ_STATS_H
+#define QUIESCE_HAZ_STATS_H
+
+#include <linux/kthread.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+static inline int haz_compare(const void *left, const void *right)
+{
+	u64 a = *(const u64 *)left, b = *(const u64 *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static inline void haz_sort(u64 *values, size_t nr)
+{
+	sort(values, nr, sizeof(*values), haz_compare, NULL);
+}
+
+/* Of sorted values, which are not none. */
+static inline u64 haz_percentile(const u64 *values, size_t nr, unsigned int percent)
+{
+	return values[min(nr * percent / 100, nr - 1)];
+}
+
+static inline u64 haz_median(const u64 *values, size_t nr)
+{
+	return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
+}
+
+/* A thread on a CPU, or an error. */
+static inline struct task_struct *haz_thread(int (*fn)(void *), void *arg, unsigned int cpu,
+					     const char *name)
+{
+	struct task_struct *task = kthread_create(fn, arg, "%s/%u", name, cpu);
+
+	if (!IS_ERR(task)) {
+		kthread_bind(task, cpu);
+		wake_up_process(task);
+	}
+	return task;
+}
+
+#endif /* QUIESCE_HAZ_STATS_H */

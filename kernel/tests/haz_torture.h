@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The torture test: what its two halves share. */
+#ifndef QUIESCE_HAZ_TORTURE_H
+#define QUIESCE_HAZ_TORTURE_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/prandom.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <linux/hazptr.h>
+#include <linux/shazptr.h>
+
+/*
+ * An element is 0 while it is published, 1 from when it is unlinked until its
+ * wait ends, and 2 then.  A reader that meets 2, or a canary that does not sing,
+ * was not waited for.
+ */
+struct element {
+	struct callback_head head;
+	int age;
+	unsigned long canary;
+	struct list_head node;
+};
+
+#define CANARY_SINGS 0x51496e67UL
+#define CANARY_DEAD 0xdeadUL
+
+/* A protection of one element. */
+struct hold {
+	struct element *element;
+	struct shazptr_guard guard;
+	hazptr_t *slot;
+};
+
+#define MAX_HELD 3
+
+struct torture_ops {
+	const char *name;
+	unsigned int held;	/* so many protections at once, at most MAX_HELD */
+	bool sleeps;		/* holders may sleep */
+	bool contexts;		/* readers have a hazptr context */
+	/* Protect what *gp points to; true if it worked. */
+	bool (*lock)(struct hazptr_context *ctx, struct element **gp, struct hold *hold);
+	void (*unlock)(struct hazptr_context *ctx, struct hold *hold);
+	/* One of the two; drain() waits for callbacks. */
+	void (*sync)(struct element *element);
+	void (*call)(struct callback_head *head, rcu_callback_t func);
+	void (*drain)(void);
+};
+
+const struct torture_ops *torture_ops_find(const char *name);
+void torture_ops_list(void);
+
+#define POINTERS 4		/* of each writer */
+#define POOL 128		/* elements of each writer */
+#define AGES 4
+
+struct writer {
+	struct element *published[POINTERS];	/* this writer alone stores */
+	spinlock_t lock;			/* guards the list */
+	struct list_head free;			/* first in, first out */
+	unsigned int nr_free;
+	struct element *pool;
+	unsigned long replaced;
+	unsigned long empty;			/* no element was free */
+	struct task_struct *task;
+	struct rnd_state random;
+	bool paused;
+};
+
+struct reader {
+	struct hazptr_context ctx, irq_ctx;
+	struct hrtimer timer;
+	struct task_struct *task;
+	struct rnd_state random, irq_random;
+	unsigned long reads, irq_reads, ages[AGES], irq_ages[AGES];
+	bool paused;
+};
+
+extern const struct torture_ops *ops;
+extern struct writer *writers;
+extern struct reader *readers;
+extern int nwriters, irqreader, stuff, tight, shuffle_interval;
+extern bool pausing, stopping;
+
+/* Errors, counted. */
+extern unsigned long early, dead, astray, stalls;
+
+void note_error(unsigned long *count, const char *what, int age);
+int init_writer(struct writer *writer);
+void init_reader(struct reader *reader);
+int writer_thread(void *writer);
+int reader_thread(void *reader);
+
+#endif /* QUIESCE_HAZ_TORTURE_H */
