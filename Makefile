@@ -9,6 +9,7 @@
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
 #	make linear          millions of operations on containers, judged by a checker in Go
+#	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 four minutes
 #	make bench-rust      tables of Rust at the work of hashscale; needs cargo
 #	make install         DESTDIR=... PREFIX=/usr/local
 #	make clean
@@ -39,6 +40,9 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 	@python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus || echo "herd7 is out of reach: its mutants will not run"
 	@python3 scripts/mutants.py --build $(BUILD)
 
+test-kernel: bootstrap-kernel
+	@python3 tests/kernel/run.py $(if $(SHORT),--short)
+
 linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD) recorders
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
@@ -62,4 +66,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release mutants linear bench-rust install clean
+.PHONY: all run report test test-release test-kernel mutants linear bench-rust install clean

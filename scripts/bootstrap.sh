@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|linear|report|ci
+#	scripts/bootstrap.sh run|test|linear|report|kernel|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|ci) ;; *) echo "usage: $0 run|test|linear|report|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|kernel|ci) ;; *) echo "usage: $0 run|test|linear|report|kernel|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -50,6 +50,21 @@ report - cmd:wrk wrk
 report - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 report ! python:matplotlib python3-matplotlib
 report ! python:jinja2 python3-jinja2
+kernel - cmd:gcc gcc
+kernel - lib:c libc6-dev
+kernel - cmd:make make
+kernel - cmd:python3 python3
+kernel - cmd:qemu-system-x86_64 qemu-system-x86
+kernel - file:/usr/share/seabios/bios-256k.bin seabios
+kernel - cmd:busybox busybox-static
+kernel - cmd:cpio cpio
+kernel - cmd:modinfo kmod
+kernel - cmd:pahole pahole
+kernel - cmd:perl perl
+kernel - cmd:xz xz-utils
+kernel - cmd:sparse sparse
+kernel - cmd:dkms dkms
+kernel - cmd:unshare util-linux
 ci   - cmd:chromedriver chromium-driver
 ci   - cmd:chromium chromium
 ci   - python:selenium python3-selenium
@@ -78,7 +93,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|ci:*) return 0 ;; esac
+	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|kernel:kernel|ci:*) return 0 ;; esac
 	return 1
 }
 

@@ -21,6 +21,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -400,6 +401,8 @@ static void run_tests(void)
 	bool alone = num_online_cpus() < 2;
 	int i;
 
+	/* Not on the CPU that holders keep. */
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	ktap_start(ARRAY_SIZE(tests));
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
 		if (alone && tests[i].second_cpu)
@@ -407,6 +410,7 @@ static void run_tests(void)
 		else
 			ktap_case(run_test(tests[i].run), tests[i].name);
 	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static void hold_long(void)

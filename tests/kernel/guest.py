@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Boot a kernel in QEMU, run a shell script in it, and return what it said.
+
+The guest is an initramfs of busybox, the script and some files, which lie in /t.  Always TCG, with a host thread for
+each CPU, so that stores are reordered as the host's are; /dev/kvm is not used, since where it exists it may not work.
+"""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+INIT = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin:/t HOME=/
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t debugfs debug /sys/kernel/debug
+cd /t
+echo "GUEST: start $(uname -r)"
+sh ./script </dev/null
+status=$?
+echo "GUEST: log"
+dmesg
+echo "GUEST: status $status taint $(cat /proc/sys/kernel/tainted) up $(cut -d' ' -f1 /proc/uptime)"
+poweroff -f
+"""
+# An oops, a warning, a lockup.
+TAINTS = {1 << 7: "oops", 1 << 9: "warning", 1 << 14: "lockup"}
+NEEDS = ("qemu-system-x86_64", "busybox", "cpio", "gzip")
+
+
+def missing():
+    """The programs that are not there."""
+    return [name for name in NEEDS if not shutil.which(name)]
+
+
+class Outcome:
+    """What became of a guest: status is its script's, or None if it died or took too long."""
+
+    def __init__(self, text, timed_out):
+        self.text, self.timed_out = text, timed_out
+        end = re.search(r"GUEST: status (\d+) taint (\d+) up ([\d.]+)", text)
+        self.started = "GUEST: start" in text
+        self.status = int(end.group(1)) if end else None
+        taint = int(end.group(2)) if end else 0
+        self.taints = [name for bit, name in TAINTS.items() if taint & bit]
+        self.log = text.split("GUEST: log", 1)[-1].splitlines()
+
+    def trouble(self):
+        """Why this is no good end, in words; None if it is one."""
+        if self.timed_out:
+            return "the guest took too long"
+        if self.status is None:
+            return "the guest died" if self.started else "the kernel did not boot"
+        if self.status:
+            return f"the script ended with {self.status}"
+        return "the kernel complained: " + ", ".join(self.taints) if self.taints else None
+
+
+def initramfs(root, script, files):
+    for name in ("bin", "proc", "sys", "dev", "t", "tmp"):
+        os.makedirs(os.path.join(root, name))
+    shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
+    for name in files:
+        shutil.copy(name, os.path.join(root, "t"))
+    for name, text in (("init", INIT), ("t/script", script)):
+        with open(os.path.join(root, name), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(os.path.join(root, name), 0o755)
+
+
+def command(vmlinuz, initrd, smp, append, icount):
+    accel = "tcg,thread=single" if icount else "tcg,thread=multi"
+    qemu = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
+            "-accel", accel, "-cpu", "max", "-smp", str(smp), "-m", "768", "-serial", "stdio", "-kernel", vmlinuz,
+            "-initrd", initrd, "-append", f"console=ttyS0 loglevel=1 panic=-1 oops=panic log_buf_len=4M {append}"]
+    return qemu + (["-icount", "shift=0,sleep=off"] if icount else [])
+
+
+def boot(vmlinuz, script, files=(), smp=2, append="", icount=False, timeout=120):
+    """Boot and wait.  A kernel that dies before our script begins is booted again: TCG with several threads is not
+    always right where kernels rewrite their own code."""
+    for _ in range(3):
+        outcome = boot_once(vmlinuz, script, files, smp, append, icount, timeout)
+        if outcome.started or outcome.timed_out:
+            break
+        print("\rthe kernel died before it reached the script: booted again", flush=True)
+    return outcome
+
+
+def boot_once(vmlinuz, script, files, smp, append, icount, timeout):
+    """The guest is ended when it takes longer, and when we are."""
+    with tempfile.TemporaryDirectory(prefix="quiesce-guest-") as work:
+        root = os.path.join(work, "root")
+        initramfs(root, script, files)
+        initrd = os.path.join(work, "initrd")
+        subprocess.run(f"find . | cpio -o -H newc --quiet -R 0:0 | gzip -1 >{initrd}", shell=True, cwd=root, check=True)
+        with open(os.path.join(work, "out"), "w+b") as out:
+            guest = subprocess.Popen(command(vmlinuz, initrd, smp, append, icount), stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=subprocess.STDOUT)
+            try:
+                guest.wait(timeout)
+                timed_out = False
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                guest.kill()
+                guest.wait()
+            out.seek(0)
+            return Outcome(out.read().decode(errors="replace").replace("\r", ""), timed_out)

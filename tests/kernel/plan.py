@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is run in guests: a row for each boot."""
+
+LOAD = "insmod shazptr.ko {shazptr}&& insmod hazptr.ko {hazptr}|| exit 10\n"
+UNLOAD = "rmmod hazptr && rmmod shazptr || exit 12\n"
+UNIT = LOAD + """insmod shazptr_test.ko || exit 11
+insmod hazptr_test.ko || exit 11
+rmmod shazptr_test && rmmod hazptr_test || exit 12
+cat /sys/kernel/debug/shazptr/stats /sys/kernel/debug/hazptr/stats
+""" + UNLOAD
+TYPES = ("shazptr", "shazptr_protect", "shazptr_wildcard", "hazptr", "hazptr_sync")
+REFSCALE = "noop,preempt,rcu,srcu,refcnt,percpu_ref,shazptr,shazptr_protect,shazptr_nested,shazptr_wildcard,hazptr,hazptr_alloc"
+GATED = REFSCALE.split(",")
+UNIT_FILES = ("shazptr.ko", "hazptr.ko", "tests/shazptr_test.ko", "tests/hazptr_test.ko")
+TORTURE_FILES = ("shazptr.ko", "hazptr.ko", "tests/haz_torture.ko")
+SCALE_FILES = ("shazptr.ko", "hazptr.ko", "tests/haz_refscale.ko", "tests/haz_rcuscale.ko")
+# Sanitizers of the allocator: freed memory is poisoned, and some of it guarded.
+POISON = "kfence.sample_interval=1 slub_debug=FZP"
+
+
+def load(shazptr="", hazptr=""):
+    return LOAD.format(shazptr=shazptr + " " if shazptr else "", hazptr=hazptr + " " if hazptr else "")
+
+
+class Row:
+    """A boot.  kind: "pass", "says" (the log has to match each of wanted), "mutants", "scale" or "gate"."""
+
+    def __init__(self, name, kernel, files, script, **more):
+        self.name, self.kernel, self.files, self.script = name, kernel, files, script
+        self.kind, self.build, self.smp, self.append, self.seconds = "pass", "normal", 2, "", 60
+        self.wanted, self.mutants, self.icount = (), (), False
+        for key, value in more.items():
+            assert hasattr(self, key), key
+            setattr(self, key, value)
+
+    def title(self):
+        more = [self.kernel, f"{self.smp} CPUs"] + ([self.append] if self.append else [])
+        return f"{self.name} ({', '.join(more)})"
+
+
+def unit(kernel, **more):
+    # More CPUs than the host has wait for each other.
+    return Row("unit", kernel, UNIT_FILES, UNIT.format(shazptr="", hazptr=""), **{"seconds": 120, **more})
+
+
+def torture(kernel, kind, seconds, parameters="", **more):
+    script = load() + f"""insmod haz_torture.ko torture_type={kind} seconds={seconds} {parameters} || exit 11
+i=0
+until dmesg | grep -q 'End of test'; do
+	i=$((i + 1))
+	[ $i -lt {seconds + 60} ] || exit 13
+	sleep 1
+done
+rmmod haz_torture || exit 12
+""" + UNLOAD
+    return Row("torture " + kind + (" " + parameters if parameters else ""), kernel, TORTURE_FILES, script,
+               **{"seconds": 2 * seconds + 90, **more})
+
+
+def by_unit(module):
+    return f"insmod {module}_test.ko; rmmod {module}_test"
+
+
+def by_torture(kind, seconds, parameters=""):
+    return (f"insmod haz_torture.ko torture_type={kind} stat_interval=1 {parameters}; i=0; "
+            f"until dmesg | grep -q '!!! ' || [ $i -ge {seconds} ]; do sleep 1; i=$((i + 1)); done; rmmod haz_torture")
+
+
+# Module, planted bug, and what has to notice it.  Those of barriers that no test sees are in kernel/litmus alone:
+# the scan of hazptr comes so long after the reader's store that its buffer is empty, and an emulator's own stores
+# push the updater's store out before the slots are read.
+UNIT_MUTANTS = [("shazptr", name, by_unit("shazptr")) for name in
+                ("no_wait", "lost_ptr", "no_wildcard", "inner_clear", "lost_group", "lost_upgrade", "lost_mark")]
+UNIT_MUTANTS += [("hazptr", name, by_unit("hazptr")) for name in
+                 ("no_recheck", "no_scan", "skip_slot", "stale", "early_barrier")]
+FENCE_MUTANTS = [("shazptr", "no_reader_fence", by_torture("shazptr", 60, "tight=1 irqreader=0 stutter=0"))]
+TORTURE_MUTANTS = [("shazptr", "no_wait", by_torture("shazptr", 20)), ("shazptr", "lost_ptr", by_torture("shazptr", 20)),
+                   ("shazptr", "lost_mark", by_torture("shazptr", 20)),
+                   ("shazptr", "lost_group", by_torture("shazptr", 40)),
+                   ("shazptr", "lost_upgrade", by_torture("shazptr", 40)),
+                   ("shazptr", "no_wildcard", by_torture("shazptr_wildcard", 20)),
+                   ("shazptr", "inner_clear", by_torture("shazptr_wildcard", 20)),
+                   ("hazptr", "no_recheck", by_torture("hazptr", 40)), ("hazptr", "no_scan", by_torture("hazptr", 20)),
+                   ("hazptr", "skip_slot", by_torture("hazptr", 20)), ("hazptr", "stale", by_torture("hazptr", 40)),
+                   ("hazptr", "early_barrier", by_torture("hazptr", 40)),
+                   ("shazptr", "", by_torture("busted", 20))]
+
+
+def mutants(name, kernel, which):
+    return Row(name, kernel, UNIT_FILES + TORTURE_FILES[2:], "", kind="mutants", build="mutants", mutants=which, seconds=400)
+
+
+def reports(kernel):
+    yield Row("stall reports", kernel, UNIT_FILES, load("stall_timeout=1", "stall_timeout=1") +
+              "insmod shazptr_test.ko stall=1; insmod hazptr_test.ko stall=1\n", kind="says", wanted=(
+                  r"shazptr: synchronize_shazptr\(\w+\) by shazptr_wait/\d+ waits for \d+ ms", r"for a guard on CPU \d",
+                  r"hazptr: .*callback note_long .*is protected for", r"hazptr: synchronize_hazptr\(\w+\) by hazptr_wait/\d+"))
+    yield Row("misuse reports", kernel, UNIT_FILES, load() +
+              "insmod shazptr_test.ko misuse=1; insmod hazptr_test.ko misuse=1\n", kind="says", build="debug", wanted=(
+                  "shazptr: a guard with preemption enabled", "shazptr: a wait where sleeping is forbidden",
+                  "hazptr: a slot given back twice", "hazptr: a slot cleared that nobody has",
+                  "hazptr: a context ends with slots taken"))
+
+
+def suspend(kernel):
+    script = load() + """echo freezer > /sys/power/pm_test || exit 14
+insmod shazptr_test.ko frozen=1
+sleep 1
+echo mem > /sys/power/state || exit 14
+sleep 1
+rmmod shazptr_test
+"""
+    # The debug suspend keeps a CPU busy for five seconds: it has to be preempted.
+    return Row("waits while tasks are frozen", kernel, UNIT_FILES, script, append="preempt=full")
+
+
+def scale(kernel, runs):
+    script = load() + f"""sleep 1
+insmod haz_refscale.ko scale_type={REFSCALE} nruns={runs} || exit 11
+insmod haz_rcuscale.ko scale_type=rcu,rcu_exp,srcu,shazptr,shazptr_wildcard,hazptr,hazptr_call || exit 11
+rmmod haz_rcuscale
+insmod haz_rcuscale.ko scale_type=shazptr conflict=1 label=_conflict || exit 11
+rmmod haz_rcuscale
+echo 1 > /sys/module/shazptr/parameters/skip_synchronize_self_scan
+insmod haz_rcuscale.ko scale_type=shazptr,shazptr_wildcard label=_skip_self_scan || exit 11
+"""
+    return Row("scale", kernel, SCALE_FILES, script, kind="scale", seconds=180)
+
+
+def gate(kernel):
+    script = load() + f"insmod haz_refscale.ko scale_type={REFSCALE} loops=1000 nruns=3 || exit 11\n"
+    return Row("instructions", kernel, SCALE_FILES, script, kind="gate", smp=1, icount=True)
+
+
+def short():
+    """About four minutes, with downloads."""
+    yield unit("standard")
+    yield unit("standard", append="preempt=full")
+    yield unit("rt")
+    yield unit("standard", smp=8, append="preempt=none")
+    for kind in ("shazptr", "shazptr_wildcard", "hazptr"):
+        yield torture("standard", kind, 8)
+    yield mutants("planted bugs, by tests", "standard", UNIT_MUTANTS)
+    yield mutants("planted bugs, by torture", "standard", FENCE_MUTANTS + TORTURE_MUTANTS[-2:])
+    yield from reports("standard")
+    yield suspend("standard")
+    yield scale("standard", 5)
+    yield gate("standard")
+
+
+def full(seconds):
+    """Most of two hours."""
+    kernels = ("standard", "cloud", "rt")
+    for kernel in kernels:
+        for preempt in ("", "preempt=none", "preempt=voluntary", "preempt=full", "preempt=lazy"):
+            # A real-time kernel has one way only; lazy is newer than 6.12.
+            if preempt == "preempt=lazy" or (kernel == "rt" and preempt):
+                continue
+            for smp in (1, 2, 8):
+                yield unit(kernel, append=preempt, smp=smp)
+    for kernel in ("old", "newest"):
+        for smp in (2, 8):
+            yield unit(kernel, smp=smp)
+    yield unit("newest", append="preempt=lazy")
+    for kernel in kernels + ("newest",):
+        for kind in TYPES:
+            yield torture(kernel, kind, seconds)
+    for kind in TYPES:
+        yield torture("standard", kind, seconds, append=POISON)
+        yield torture("standard", kind, seconds, "onoff_interval=2 nwriters=2 nreaders=4", smp=4)
+    yield mutants("planted bugs, by tests", "standard", UNIT_MUTANTS)
+    yield mutants("planted bugs, by torture", "standard", FENCE_MUTANTS + TORTURE_MUTANTS)
+    for kernel in kernels:
+        yield from reports(kernel)
+        yield scale(kernel, 15)
+    yield scale("newest", 15)
+    yield suspend("standard")
+    for kernel in kernels:
+        yield gate(kernel)

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Build the kernel modules for packaged kernels, boot these in QEMU, and judge what the guests print.
+
+Nothing is installed: scripts/kernel-packages.sh unpacks kernels and headers into a cache.  What guests time is
+compared within one guest only: an emulator has neither the caches nor the costs of fences of a processor.
+The last line is "N passed, N failed"; exit status 0, 1 something failed, 2 wrong usage, 77 no QEMU or no packages.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import guest  # noqa: E402
+import ktap  # noqa: E402
+import plan  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "quiesce-kernels")
+BASELINES = os.path.join(HERE, "baselines.json")
+FLAGS = {"normal": (), "debug": ("QUIESCE_DEBUG=1",), "mutants": ("QUIESCE_MUTANTS=1",)}
+BAD = re.compile(r"BUG: |BUG kmalloc|WARNING: CPU|detected stall|self-detected|hung_task|soft lockup")
+MARK = "MUTANT"
+
+
+class Kernels:
+    """The packaged kernels, fetched and built for when they are first wanted."""
+
+    def __init__(self, work):
+        self.work, self.have, self.built = work, {}, {}
+
+    def get(self, name):
+        """Its directory in the cache, or None."""
+        if name not in self.have:
+            fetch = subprocess.run([os.path.join(ROOT, "scripts/kernel-packages.sh"), CACHE, name], check=False)
+            self.have[name] = os.path.join(CACHE, name) if fetch.returncode == 0 else None
+        return self.have[name]
+
+    def release(self, name):
+        with open(os.path.join(self.get(name), "release"), encoding="utf-8") as f:
+            return f.read().strip()
+
+    def build(self, name, kind):
+        """The directory of the modules; None if they cannot be built."""
+        key = f"{name}-{kind}"
+        if key not in self.built:
+            self.built[key] = self.make(name, kind, os.path.join(self.work, key))
+        return self.built[key]
+
+    def make(self, name, kind, where):
+        copy = subprocess.run(["make", "-s", "-C", os.path.join(ROOT, "kernel"), "copy", "BUILD=" + where], check=False)
+        flags = ("modules", "QUIESCE_TESTS=1", "W=1", "KCFLAGS=-Werror") + FLAGS[kind]
+        make = copy.returncode == 0 and subprocess.run(
+            [os.path.join(self.get(name), "kmake"), where, "-s", "-j2", *flags], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False)
+        if make and make.returncode == 0:
+            return where
+        print((make.stdout if make else "")[-4000:])
+        return None
+
+
+class Runner:
+    def __init__(self, options, work):
+        self.options, self.kernels = options, Kernels(work)
+        self.passed = self.failed = self.skipped = 0
+        self.recorded = {}
+
+    def tell(self, row, cases, seconds):
+        """A line for a row, and one for each case that failed."""
+        bad = [c for c in cases if not c.good]
+        skipped = [c for c in cases if c.good and c.skip]
+        self.passed += len(cases) - len(bad) - len(skipped)
+        self.failed += len(bad)
+        self.skipped += len(skipped)
+        print(f"\r{'not ok' if bad else 'ok'} {row.title()}: {len(cases) - len(bad)} of {len(cases)} ({seconds:.0f} s)",
+              flush=True)
+        for case in bad:
+            print(f"FAILED: {row.title()}: {case.name}")
+
+    def boot(self, row, script):
+        where = self.kernels.build(row.kernel, row.build)
+        if not where:
+            return None
+        files = [os.path.join(where, name) for name in row.files]
+        return guest.boot(os.path.join(self.kernels.get(row.kernel), "vmlinuz"), script, files, row.smp, row.append, row.icount,
+                          row.seconds)
+
+    def keep(self, row, outcome):
+        name = re.sub(r"[^\w.]+", "-", row.title()).strip("-") + ".log"
+        os.makedirs(self.options.logs, exist_ok=True)
+        with open(os.path.join(self.options.logs, name), "w", encoding="utf-8") as f:
+            f.write(outcome.text)
+        return os.path.join(self.options.logs, name)
+
+    def judge(self, row):
+        if row.kind == "mutants":
+            return self.judge_mutants(row)
+        outcome = self.boot(row, row.script)
+        if outcome is None:
+            return [ktap.Case("the modules build", False)]
+        cases = getattr(self, "judge_" + row.kind)(row, outcome)
+        if self.options.keep_logs or not all(c.good for c in cases):
+            print(f"\rlog: {self.keep(row, outcome)}")
+        return cases
+
+    @staticmethod
+    def judge_pass(_row, outcome):
+        trouble = outcome.trouble()
+        cases = ktap.parse(outcome.log) if outcome.status is not None else []
+        complaints = [line for line in outcome.log if BAD.search(line)]
+        return cases + [ktap.Case(f"the guest ends well{': ' + trouble if trouble else ''}", not trouble),
+                        ktap.Case("the kernel does not complain" + (": " + complaints[0] if complaints else ""), not complaints)]
+
+    @staticmethod
+    def judge_says(row, outcome):
+        log = "\n".join(outcome.log)
+        return [ktap.Case("says " + wanted, bool(re.search(wanted, log))) for wanted in row.wanted] + \
+            [ktap.Case("the guest ends", outcome.status == 0)]
+
+    def judge_mutants(self, row):
+        """Each planted bug in its turn; a guest that dies has noticed the last one, and the others get a new guest."""
+        cases, left = [], list(row.mutants)
+        while left:
+            script = "".join(f"{one_mutant(*m)}echo '{MARK} {i}'\ndmesg -c\n" for i, m in enumerate(left))
+            outcome = self.boot(row, script)
+            if outcome is None:
+                return [ktap.Case("the modules build", False)]
+            segments = re.split(MARK + r" \d+\n", outcome.text)[1:]
+            for (module, name, _), segment in zip(left, segments):
+                cases.append(ktap.Case(f"{module} {name or 'busted'} is noticed", " not ok " in segment))
+            left = left[len(segments):]
+            if left:
+                module, name, _ = left.pop(0)
+                cases.append(ktap.Case(f"{module} {name} is noticed, by the guest's death", outcome.started))
+        return cases
+
+    def judge_scale(self, row, outcome):
+        cases = self.judge_pass(row, outcome)
+        log = "\n".join(outcome.log)
+        waits = {name: int(p50) for name, p50 in re.findall(r"haz-rcu-scale: (\w+): avg \d+ min \d+ p50 (\d+)", log)}
+        print_scale(log)
+        good = bool(waits.get("rcu") and waits.get("shazptr"))
+        ratio = waits["rcu"] / waits["shazptr"] if good else 0
+        print(f"  synchronize_rcu() takes {ratio:.0f} times as long as synchronize_shazptr(), medians of one guest")
+        # Far from what is reached, so that it fails for a wait that sleeps only.
+        return cases + [ktap.Case("an uncontended synchronize_shazptr() does not wait", ratio > 100)]
+
+    def judge_gate(self, row, outcome):
+        cases = self.judge_pass(row, outcome)
+        log = "\n".join(outcome.log)
+        found = {n: float(m) for n, m in re.findall(r"haz-ref-scale: (\w+): median ([\d.]+) ns", log)}
+        release = self.kernels.release(row.kernel)
+        self.recorded[release] = found
+        with open(BASELINES, encoding="utf-8") as f:
+            known = json.load(f).get(release)
+        print("  instructions for a section, with the loop: " + ", ".join(f"{n} {v:.0f}" for n, v in found.items()))
+        if known is None:
+            print(f"  no baseline for {release}: nothing to compare with (run.py --record)")
+        for name in plan.GATED if known else ():
+            near = name in found and abs(found[name] - known[name]) <= 1
+            cases.append(ktap.Case(f"{name}: {found.get(name, 0):.1f} instructions, recorded {known[name]:.1f}", near))
+        loop = found.get("noop", 0)
+        ours, rcu = found.get("shazptr", 1e9) - loop, found.get("rcu", 0) - loop
+        cases.append(ktap.Case(f"shazptr has at most 1.5 times the instructions of rcu ({ours:.0f}, {rcu:.0f})", ours <= 1.5 * rcu))
+        return cases
+
+    def run(self, rows):
+        for row in rows:
+            start = time.monotonic()
+            if sys.stdout.isatty():
+                print(f"\r{row.title()} ... ", end="", flush=True)
+            if not self.kernels.get(row.kernel):
+                self.skipped += 1
+                print(f"skipped: {row.title()}: the kernel cannot be had")
+                continue
+            self.tell(row, self.judge(row), time.monotonic() - start)
+
+
+def one_mutant(module, name, notice):
+    """Commands for the guest; afterwards nothing of it is left."""
+    options = {module: "mutant=" + name if name else ""}
+    return plan.load(**options) + notice + "\nrmmod hazptr\nrmmod shazptr\n"
+
+
+def print_scale(log):
+    print("  reader, ns for a section (median):  " +
+          ", ".join(f"{n} {m}" for n, m in re.findall(r"haz-ref-scale: (\w+): median ([\d.]+) ns", log)))
+    print(f"  {'updater, us for a wait':32} {'avg':>10} {'min':>10} {'p50':>10} {'p90':>10} {'p99':>10} {'max':>10}")
+    pattern = r"haz-rcu-scale: (\w+): avg (\d+) min (\d+) p50 (\d+) p90 (\d+) p99 (\d+) max (\d+) ns"
+    for name, *values in re.findall(pattern, log):
+        print(f"  {name:32} " + " ".join(f"{int(v) / 1000:10.2f}" for v in values))
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="the rows of .ci/run: about four minutes")
+    parser.add_argument("--only", metavar="PATTERN", help="rows whose titles match this regular expression")
+    parser.add_argument("--list", action="store_true", help="print the titles of rows and end")
+    parser.add_argument("--seconds", type=int, default=60, help="of torture for each type and kernel, in the long run (60)")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build-kernel"), help="where modules are built")
+    parser.add_argument("--logs", default=os.path.join(ROOT, "build-kernel", "logs"), help="where logs of failed guests go")
+    parser.add_argument("--keep-logs", action="store_true", help="keep those of good ones, too")
+    parser.add_argument("--record", action="store_true", help="write the instruction counts into baselines.json")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    rows = [r for r in (plan.short() if options.short else plan.full(options.seconds))
+            if not options.only or re.search(options.only, r.title())]
+    if options.list:
+        print("\n".join(r.title() for r in rows))
+        return 0
+    if not rows:
+        print("kernel: no row matches --only", file=sys.stderr)
+        return 2
+    if guest.missing():
+        print(f"kernel: skipped: not installed: {', '.join(guest.missing())}")
+        return 77
+    runner = Runner(options, options.build)
+    try:
+        runner.run(rows)
+    except KeyboardInterrupt:
+        print("\nkernel: interrupted")
+        return 130
+    if options.record:
+        with open(BASELINES, encoding="utf-8") as f:
+            known = json.load(f)
+        with open(BASELINES, "w", encoding="utf-8") as f:
+            json.dump({**known, **runner.recorded}, f, indent="\t", sort_keys=True)
+            f.write("\n")
+    skipped = f", {runner.skipped} skipped" if runner.skipped else ""
+    print(f"{runner.passed} passed, {runner.failed} failed{skipped}")
+    if runner.passed + runner.failed == 0:
+        return 77
+    return 1 if runner.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
