@@ -152,20 +152,21 @@ source_parts()
 	echo "kernel-packages: source: checkpatch.pl and tools/memory-model" >&2
 }
 
-# The first Debian archive among the machine's sources: "URI KEYRING", the latter perhaps empty.
+# The first Debian archive among the machine's sources.
 archive()
 {
-	apt-get indextargets --format '$(SITE) $(ORIGIN) $(SIGNED_BY) $(REPO_URI)' 2>/dev/null |
-		awk '$2 == "Debian" && /\/debian\/? *$/ { print $NF, (NF > 3 ? $3 : ""); exit }'
+	# shellcheck disable=SC2016 # apt's
+	apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 2>/dev/null | awk '$1 == "Debian" && $2 ~ /\/debian\/?$/ { print $2; exit }'
 }
 
 # Trixie's compiler and the kernel's headers as packages unpacked into a root of their own: enough for make, and chroot runs it.
 newest_kernel()
 {
-	local uri keyring conf=$work/trixie root=$dir/newest/root image release build
+	local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg conf=$work/trixie root=$dir/newest/root image release build
 	command -v unshare >/dev/null && unshare -rm true 2>/dev/null || { echo "newest needs user or mount namespaces" >"$work/log"; return 1; }
-	read -r uri keyring < <(archive)
-	[ -n "${uri:-}" ] || { echo "this machine's apt sources name no Debian archive" >"$work/log"; return 1; }
+	uri=$(archive)
+	[ -e "$keyring" ] || keyring=
+	[ -n "$uri" ] || { echo "this machine's apt sources name no Debian archive" >"$work/log"; return 1; }
 	mkdir -p "$conf/lists/partial" "$conf/cache/archives/partial" "$conf/parts"
 	printf 'deb [%s] %s %s main\n' "${keyring:+signed-by=$keyring}" "$uri" trixie "${keyring:+signed-by=$keyring}" "$uri" trixie-backports |
 		sed 's/ \[\]//' >"$conf/list"
@@ -203,7 +204,9 @@ newest_kernel()
 	find "$work/image" -name 'vmlinuz*' -type f -exec cp {} "$dir/newest/image" \; -quit
 	[ -s "$dir/newest/image" ] || { echo "no kernel in linux-image-$release" >"$work/log"; return 1; }
 	build=/usr/src/linux-headers-$release
-	mkdir -p "$root/proc" "$root/tmp" "$root/modules"
+	mkdir -p "$root/proc" "$root/tmp" "$root/modules" "$root/dev"
+	[ -e "$root/usr/bin/sh" ] || ln -s bash "$root/usr/bin/sh"
+	[ -e "$root/usr/bin/awk" ] || ln -s gawk "$root/usr/bin/awk"
 	newest_make "$root" "$build" >"$dir/newest/kmake"
 	ready newest "$release" image
 }
@@ -216,7 +219,7 @@ newest_make()
 		export src="\$1"
 		shift
 		exec unshare -rm sh -c 'mount -t proc proc "$1/proc" 2>/dev/null || mount --rbind /proc "$1/proc" &&
-			mount --bind "\$src" "$1/modules" && exec chroot "$1" /usr/bin/env PATH=/usr/bin:/usr/sbin make -C "$2" M=/modules "\$@"' make "\$@"
+			mount --bind "\$src" "$1/modules" && mount --rbind /dev "$1/dev" && exec chroot "$1" /usr/bin/env PATH=/usr/bin:/usr/sbin make -C "$2" M=/modules "\$@"' make "\$@"
 	END
 }
 
