@@ -8,6 +8,7 @@
 
 #include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>

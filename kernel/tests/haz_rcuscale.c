@@ -58,9 +58,9 @@ MODULE_PARM_DESC(conflict, "1: readers of shazptr protect what writers wait for"
 static int readdelay = 1000;
 module_param(readdelay, int, 0444);
 MODULE_PARM_DESC(readdelay, "Nanoseconds in each section of a reader");
-static int writer_holdoff;
+static int writer_holdoff = 40;
 module_param(writer_holdoff, int, 0444);
-MODULE_PARM_DESC(writer_holdoff, "Microseconds between two waits");
+MODULE_PARM_DESC(writer_holdoff, "Microseconds between two waits, so that they do not keep in step with readers");
 static int verbose;
 module_param(verbose, int, 0444);
 MODULE_PARM_DESC(verbose, "2: print each wait");
@@ -85,6 +85,7 @@ struct reader {
 	struct object *key;
 	struct object *gp;
 	struct task_struct *task;
+	unsigned int sections;		/* in this turn, hundreds; the reader writes */
 };
 
 static void section_shazptr(struct reader *reader)
@@ -211,6 +212,7 @@ static int reader_thread(void *arg)
 		type = READ_ONCE(type_now);
 		for (i = 0; type && i < 100; i++)
 			type->section(reader);
+		WRITE_ONCE(reader->sections, reader->sections + 1);
 		cond_resched();
 		/* More threads than processors: the writers want one as well. */
 		usleep_range(20, 50);
@@ -249,16 +251,31 @@ static int writer_thread(void *arg)
 	return 0;
 }
 
+/* A turn may be over before a reader has woken up: so waits begin when all are at it. */
+static void start_sections(struct type *type)
+{
+	int i;
+
+	for (i = 0; i < nreaders; i++)
+		WRITE_ONCE(readers[i].sections, 0);
+	type_now = type;
+	/* wake_up_all() orders what is above before the threads' look at it. */
+	WRITE_ONCE(go_on, true);
+	wake_up_all(&wait);
+	for (i = 0; i < nreaders; i++)
+		while (!READ_ONCE(readers[i].sections))
+			usleep_range(20, 50);
+}
+
 static void one_turn(struct type *type, unsigned int nr)
 {
 	int i;
 
-	type_now = type;
+	start_sections(type);
 	for (i = 0; i < nwriters; i++)
 		writers[i].nr = nr;
 	atomic_set(&at_work, nwriters);
-	WRITE_ONCE(go_on, true);
-	/* wake_up_all() orders what is above before the threads' look at it. */
+	/* As above. */
 	WRITE_ONCE(turn, turn + 1);
 	wake_up_all(&wait);
 	wait_event(wait, !atomic_read(&at_work));

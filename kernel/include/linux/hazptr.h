@@ -70,9 +70,10 @@ typedef struct hazptr_slot {
 /**
  * struct hazptr_context - a group of slots in memory of the caller: of a task, a CPU, a stack frame
  *
- * Private.  It must not move, and stays until cleanup_hazptr_context().
+ * It must not move, and stays until cleanup_hazptr_context().
  */
 struct hazptr_context {
+	/* private: */
 	hazptr_t slots[HAZPTR_SLOT_PER_CTX];
 	struct list_head node;	/* in the list of @cpu, under its lock */
 	int cpu;
@@ -149,6 +150,11 @@ static __always_inline void __hazptr_set(hazptr_t *slot, unsigned long head)
 {
 #ifdef QUIESCE_DEBUG
 	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot used that nobody has\n");
+#endif
+#ifdef QUIESCE_MUTANTS
+	/* Long enough for a scan, which the second look at the pointer is for. */
+	if (HAZPTR_MUTANT(no_recheck))
+		udelay(200);
 #endif
 	/*
 	 * A scan that sees this value, and not the one before, concludes that
