@@ -40,4 +40,14 @@ static inline struct callback_head *callbacks_take(struct callbacks *list)
 	return head;
 }
 
+struct group {
+	struct callbacks fresh;		/* not looked at */
+	struct callbacks kept;		/* protected when last looked at */
+};
+
+static inline bool group_empty(const struct group *group)
+{
+	return !group->fresh.first && !group->kept.first;
+}
+
 #endif /* QUIESCE_HAZPTR_CALLBACKS_H */

@@ -30,6 +30,7 @@
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/llist.h>
@@ -62,11 +63,6 @@ struct call_queue {
 } ____cacheline_aligned_in_smp;
 
 static DEFINE_PER_CPU(struct call_queue, call_queues);
-
-struct group {
-	struct callbacks fresh;		/* not looked at */
-	struct callbacks kept;		/* protected when last looked at */
-};
 
 /* On the stack of hazptr_barrier(). */
 struct barrier {
@@ -132,11 +128,6 @@ static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* something kept */
 static struct callback_head **bucket_of(unsigned long head)
 {
 	return &scan.buckets[hash_long(head, BUCKET_BITS)];
-}
-
-static bool group_empty(const struct group *group)
-{
-	return !group->fresh.first && !group->kept.first;
 }
 
 static struct hlist_head *waiters_of(unsigned long head)
@@ -223,11 +214,10 @@ static void run(struct callback_head *head)
 static void run_table(void)
 {
 	for (int i = 0; i < ARRAY_SIZE(scan.buckets); i++) {
-		struct callback_head *head = scan.buckets[i], *next;
+		struct callback_head *head;
 
-		scan.buckets[i] = NULL;
-		for (; head; head = next) {
-			next = head->next;
+		while ((head = scan.buckets[i])) {
+			scan.buckets[i] = head->next;
 			run(head);
 			cond_resched();
 		}
@@ -442,18 +432,17 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 }
 EXPORT_SYMBOL_GPL(call_hazptr);
 
-/* Returns false in a callback: it would wait for itself, and all others with it. */
-static bool ask(struct list_head *node, struct list_head *list)
+static bool in_callback(void)
 {
-	might_sleep();
-	if (WARN_ONCE(current_work() == &scan_work.work || current_work() == &retry_work.work,
-		      "hazptr: a callback waits for callbacks\n"))
-		return false;
+	return current_work() == &scan_work.work || current_work() == &retry_work.work;
+}
+
+static void ask(struct list_head *node, struct list_head *list)
+{
 	spin_lock_irq(&asked.lock);
 	list_add_tail(node, list);
 	spin_unlock_irq(&asked.lock);
 	mod_delayed_work(queue, &scan_work, 0);
-	return true;
 }
 
 /**
@@ -462,22 +451,46 @@ static bool ask(struct list_head *node, struct list_head *list)
  * On any CPU, also of objects that are protected now.  A module calls it before
  * it goes, if callbacks are in its text.
  *
- * Context: Process; may sleep.  Not in a callback: there it warns, and does not wait.
+ * Context: Process; may sleep.  Not in a callback, which would wait for itself:
+ * there it warns, and does not wait.
  */
 void hazptr_barrier(void)
 {
 	struct barrier barrier = { .done = COMPLETION_INITIALIZER_ONSTACK(barrier.done) };
 
-	if (ask(&barrier.node, &asked.barriers))
-		wait_for_completion(&barrier.done);
+	might_sleep();
+	if (WARN_ONCE(in_callback(), "hazptr: a callback waits for callbacks\n"))
+		return;
+	ask(&barrier.node, &asked.barriers);
+	wait_for_completion(&barrier.done);
 }
 EXPORT_SYMBOL_GPL(hazptr_barrier);
+
+/*
+ * A callback waits: the worker walks here and now.  What it finds of the batch
+ * that it is about to run is set apart once more, which only delays it.
+ */
+static void wait_in_worker(struct waiter *waiter)
+{
+	hlist_add_head(&waiter->bucket, waiters_of(waiter->head));
+	for (;;) {
+		waiter->held = false;
+		hazptr_scan(scan.protected);
+		if (!waiter->held)
+			break;
+		if (stall_report_due(&waiter->stall))
+			report_waiter(waiter);
+		msleep(20);
+	}
+	hlist_del(&waiter->bucket);
+}
 
 /**
  * synchronize_hazptr() - wait until no slot protects an object
  * @head: the callback head in the object, which is unlinked; nothing is done with it
  *
- * Context: Process; may sleep.  Not in a callback, nor while the caller protects the object.
+ * Context: Process; may sleep.  Not while the caller protects the object.  In a
+ * callback it holds up all other callbacks and waiters.
  * Cost: a walk over all contexts, which all who wait at the same time share.
  */
 void synchronize_hazptr(struct callback_head *head)
@@ -488,9 +501,14 @@ void synchronize_hazptr(struct callback_head *head)
 		.done = COMPLETION_INITIALIZER_ONSTACK(waiter.done),
 	};
 
+	might_sleep();
 	stall_start(&waiter.stall);
-	if (ask(&waiter.node, &asked.waiters))
+	if (in_callback()) {
+		wait_in_worker(&waiter);
+	} else {
+		ask(&waiter.node, &asked.waiters);
 		wait_for_completion(&waiter.done);
+	}
 }
 EXPORT_SYMBOL_GPL(synchronize_hazptr);
 

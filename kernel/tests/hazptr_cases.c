@@ -364,6 +364,34 @@ static bool test_chain(void)
 	return good;
 }
 
+static struct object *waited_for;
+
+static void wait_and_note(struct callback_head *head)
+{
+	synchronize_hazptr(&waited_for->head);
+	note_run(head);
+}
+
+/* A callback that waits for an object holds up the others, and ends with it. */
+static bool test_wait_in_callback(void)
+{
+	struct object held = {}, object = {}, other = {}, *gp = &held;
+	struct hazptr_context ctx;
+	hazptr_t *slot;
+	bool good;
+
+	init_hazptr_context(&ctx);
+	slot = hazptr_alloc(&ctx);
+	good = hazptr_protect(slot, &gp, head) == &held;
+	waited_for = &held;
+	call_hazptr(&object.head, wait_and_note);
+	call_hazptr(&other.head, note_run);
+	good &= stays(&object);
+	hazptr_free(&ctx, slot);
+	cleanup_hazptr_context(&ctx);
+	return good & goes(&object) & goes(&other);
+}
+
 static bool test_kfree(void)
 {
 	struct hazptr_stats before, after;
@@ -527,6 +555,7 @@ static const struct {
 	{ "call from an interrupt", test_interrupt },
 	{ "slots of an interrupt and a task in one context", test_interrupt_slot },
 	{ "a callback hands over to RCU", test_chain },
+	{ "a callback waits for an object", test_wait_in_callback },
 	{ "kfree_hazptr", test_kfree },
 	{ "ten thousand callbacks, a hundred protected", test_many },
 	{ "contexts come and go during scans", test_churn },
