@@ -26,6 +26,7 @@
 #include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
@@ -174,13 +175,14 @@ struct type {
 	const char *name;
 	void (*section)(struct reader *reader);
 	void (*wait)(struct object *object);
+	bool keyed;		/* writers may wait for one address, all at a time */
 	u64 *waits;		/* ns; nwriters times minmeas */
 };
 
 static struct type types[] = {
 	{ "rcu", section_rcu, wait_rcu }, { "rcu_exp", section_rcu, wait_rcu_exp },
-	{ "srcu", section_srcu, wait_srcu }, { "shazptr", section_shazptr, wait_shazptr },
-	{ "shazptr_wildcard", section_wildcard, wait_shazptr },
+	{ "srcu", section_srcu, wait_srcu }, { "shazptr", section_shazptr, wait_shazptr, true },
+	{ "shazptr_wildcard", section_wildcard, wait_shazptr, true },
 	{ "hazptr", section_hazptr, wait_hazptr },
 	{ "hazptr_call", section_hazptr, wait_call_hazptr },
 };
@@ -199,6 +201,12 @@ static bool go_on;			/* readers, while writers wait */
 static unsigned int turn;
 static DECLARE_WAIT_QUEUE_HEAD(wait);
 
+static bool may_go_on(void)
+{
+	/* TK7: acquire, pairs with TK7 in start_sections() */
+	return smp_load_acquire(&go_on);
+}
+
 static int reader_thread(void *arg)
 {
 	struct reader *reader = arg;
@@ -208,7 +216,7 @@ static int reader_thread(void *arg)
 	while (!kthread_should_stop()) {
 		struct type *type;
 
-		wait_event(wait, kthread_should_stop() || READ_ONCE(go_on));
+		wait_event(wait, kthread_should_stop() || may_go_on());
 		type = READ_ONCE(type_now);
 		for (i = 0; type && i < 100; i++)
 			type->section(reader);
@@ -222,7 +230,8 @@ static int reader_thread(void *arg)
 
 static void wait_for_readers(struct writer *writer, struct type *type, int number)
 {
-	struct object *object = conflict ? &common : &writer->own;
+	/* A callback head is queued by one writer at a time. */
+	struct object *object = conflict && type->keyed ? &common : &writer->own;
 	u64 start;
 	int i;
 
@@ -234,17 +243,24 @@ static void wait_for_readers(struct writer *writer, struct type *type, int numbe
 	}
 }
 
+static bool new_turn(unsigned int seen)
+{
+	/* TK5: acquire, pairs with TK5 in one_turn() */
+	return smp_load_acquire(&turn) != seen;
+}
+
 static int writer_thread(void *arg)
 {
 	struct writer *writer = arg;
 	unsigned int seen = 0;
 
 	while (!kthread_should_stop()) {
-		wait_event(wait, kthread_should_stop() || READ_ONCE(turn) != seen);
+		wait_event(wait, kthread_should_stop() || new_turn(seen));
 		if (kthread_should_stop())
 			break;
 		seen = READ_ONCE(turn);
 		wait_for_readers(writer, type_now, writer - writers);
+		/* What was timed, before the end: TK6: full, pairs with TK6 in one_turn() */
 		if (atomic_dec_and_test(&at_work))
 			wake_up_all(&wait);
 	}
@@ -259,8 +275,8 @@ static void start_sections(struct type *type)
 	for (i = 0; i < nreaders; i++)
 		WRITE_ONCE(readers[i].sections, 0);
 	type_now = type;
-	/* wake_up_all() orders what is above before the threads' look at it. */
-	WRITE_ONCE(go_on, true);
+	/* A thread that is not asleep takes no lock: TK7: release, pairs with TK7 in may_go_on() */
+	smp_store_release(&go_on, true);
 	wake_up_all(&wait);
 	for (i = 0; i < nreaders; i++)
 		while (!READ_ONCE(readers[i].sections))
@@ -275,10 +291,11 @@ static void one_turn(struct type *type, unsigned int nr)
 	for (i = 0; i < nwriters; i++)
 		writers[i].nr = nr;
 	atomic_set(&at_work, nwriters);
-	/* As above. */
-	WRITE_ONCE(turn, turn + 1);
+	/* TK5: release, pairs with TK5 in new_turn() */
+	smp_store_release(&turn, turn + 1);
 	wake_up_all(&wait);
-	wait_event(wait, !atomic_read(&at_work));
+	/* TK6: acquire, pairs with TK6 in writer_thread() */
+	wait_event(wait, !atomic_read_acquire(&at_work));
 	WRITE_ONCE(go_on, false);
 }
 
@@ -306,7 +323,7 @@ static int choose_types(void)
 		if (!type) {
 			err = -EINVAL;
 		} else if (!type->waits) {
-			type->waits = kcalloc(nwriters * minmeas, sizeof(u64), GFP_KERNEL);
+			type->waits = kvcalloc(nwriters * minmeas, sizeof(u64), GFP_KERNEL);
 			err = type->waits ? 0 : -ENOMEM;
 		}
 	}
@@ -432,7 +449,7 @@ static int __init haz_rcuscale_init(void)
 		stop_all();
 	}
 	for (i = 0; i < ARRAY_SIZE(types); i++)
-		kfree(types[i].waits);
+		kvfree(types[i].waits);
 	kfree(writers);
 	kfree(keys);
 	kfree(readers);

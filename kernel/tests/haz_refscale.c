@@ -133,6 +133,9 @@ DEFINE_TYPE(lock_type, NOTHING, spin_lock(&lock), spin_unlock(&lock))
 #define IRQS_ON 1	/* the section may sleep, or wakes somebody */
 #define PINNED 2	/* the caller has to disable preemption */
 
+/* Sections without a delay that are timed at a stretch. */
+#define PIECE_SECTIONS 10000
+
 struct type {
 	const char *name;
 	void (*read)(struct reader *reader, int nr);
@@ -158,7 +161,7 @@ static struct type types[] = {
 static struct reader *readers;
 static struct type *type_now;
 static atomic_t started, warm, finished, left;
-static unsigned int round_now;		/* odd while a run is on */
+static unsigned int round_now;
 static DECLARE_WAIT_QUEUE_HEAD(wait);
 
 static void arrive(atomic_t *here)
@@ -171,23 +174,38 @@ static bool all_are(const atomic_t *here)
 	return atomic_read(here) >= nreaders;
 }
 
-static void timed_pass(struct reader *reader, const struct type *type)
+/* One stretch without interrupts. */
+static u64 timed_piece(struct reader *reader, const struct type *type, int nr)
 {
 	bool irqs_on = type->flags & IRQS_ON;
 	unsigned long flags = 0;
-	u64 start;
+	u64 start, ns;
 
 	if (type->flags & PINNED)
 		preempt_disable();
 	if (!irqs_on)
 		local_irq_save(flags);
 	start = ktime_get_mono_fast_ns();
-	type->read(reader, loops);
-	reader->ns = ktime_get_mono_fast_ns() - start;
+	type->read(reader, nr);
+	ns = ktime_get_mono_fast_ns() - start;
 	if (!irqs_on)
 		local_irq_restore(flags);
 	if (type->flags & PINNED)
 		preempt_enable();
+	return ns;
+}
+
+/* Interrupts stay off for some milliseconds only, however many sections there are. */
+static void timed_pass(struct reader *reader, const struct type *type)
+{
+	int piece = max(1, PIECE_SECTIONS / (1 + readdelay / 100)), done, nr;
+
+	reader->ns = 0;
+	for (done = 0; done < loops; done += nr) {
+		nr = min(loops - done, piece);
+		reader->ns += timed_piece(reader, type, nr);
+		cond_resched();
+	}
 }
 
 static void load_until(struct reader *reader, const struct type *type, const atomic_t *here)
@@ -213,8 +231,15 @@ static void run_once(struct reader *reader, const struct type *type)
 	timed_pass(reader, type);
 	arrive(&finished);
 	load_until(reader, type, &finished);
-	arrive(&left);
+	/* The time that was taken, before the end: TK4: release, pairs with TK4 in one_run() */
+	atomic_inc_return_release(&left);
 	wake_up_all(&wait);
+}
+
+static bool new_round(unsigned int seen)
+{
+	/* TK3: acquire, pairs with TK3 in one_run() */
+	return smp_load_acquire(&round_now) != seen;
 }
 
 static int reader_thread(void *arg)
@@ -224,7 +249,7 @@ static int reader_thread(void *arg)
 
 	set_user_nice(current, MAX_NICE);
 	while (!kthread_should_stop()) {
-		wait_event(wait, kthread_should_stop() || READ_ONCE(round_now) != seen);
+		wait_event(wait, kthread_should_stop() || new_round(seen));
 		if (kthread_should_stop())
 			break;
 		seen = READ_ONCE(round_now);
@@ -243,10 +268,12 @@ static u64 one_run(struct type *type)
 	atomic_set(&warm, 0);
 	atomic_set(&finished, 0);
 	atomic_set(&left, 0);
-	/* wake_up_all() orders what is above before the readers' look at it. */
-	WRITE_ONCE(round_now, round_now + 1);
+	/* A reader that is not asleep takes no lock: the type and the counters come first. */
+	/* TK3: release, pairs with TK3 in new_round() */
+	smp_store_release(&round_now, round_now + 1);
 	wake_up_all(&wait);
-	wait_event(wait, all_are(&left));
+	/* TK4: acquire, pairs with TK4 in run_once() */
+	wait_event(wait, atomic_read_acquire(&left) >= nreaders);
 	for (i = 0; i < nreaders; i++)
 		sum += readers[i].ns;
 	return div_u64(sum * 1000, nreaders * loops);

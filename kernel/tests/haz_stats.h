@@ -20,10 +20,12 @@ static inline void haz_sort(u64 *values, size_t nr)
 	sort(values, nr, sizeof(*values), haz_compare, NULL);
 }
 
-/* Of sorted values, which are not none. */
+/* Of sorted values, which are not none; the rank is that of upstream's scripts. */
 static inline u64 haz_percentile(const u64 *values, size_t nr, unsigned int percent)
 {
-	return values[min(nr * percent / 100, nr - 1)];
+	size_t rank = nr * percent / 100;
+
+	return values[rank ? rank - 1 : 0];
 }
 
 static inline u64 haz_median(const u64 *values, size_t nr)
