@@ -25,6 +25,7 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
@@ -371,14 +372,17 @@ static int start_readers(void)
 	return err;
 }
 
-static void run_all(void)
+static int run_all(void)
 {
 	int i, run, nr = 0;
 
 	for (run = 0; run < nruns; run++)
-		for (i = 0; i < ARRAY_SIZE(types); i++)
+		for (i = 0; i < ARRAY_SIZE(types); i++) {
+			if (fatal_signal_pending(current))
+				return -EINTR;
 			if (types[i].runs)
 				types[i].runs[run] = one_run(&types[i]);
+		}
 	for (i = 0; i < ARRAY_SIZE(types); i++)
 		nr += !!types[i].runs;
 	pr_alert("END OF TEST\n");
@@ -389,6 +393,7 @@ static void run_all(void)
 		report(&types[i]);
 		KTAP_OK(types[i].runs[0] > 0, types[i].name);
 	}
+	return 0;
 }
 
 static void release_percpu_ref(struct percpu_ref *ref)
@@ -410,7 +415,7 @@ static int __init haz_refscale_init(void)
 	if (!err)
 		err = start_readers();
 	if (!err) {
-		run_all();
+		err = run_all();
 		stop_readers();
 	}
 	for (i = 0; i < ARRAY_SIZE(types); i++)

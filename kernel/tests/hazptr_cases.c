@@ -407,7 +407,7 @@ static bool test_kfree(void)
 }
 
 #define NR_OBJECTS 10000
-#define NR_CONTEXTS 13
+#define NR_CONTEXTS 50 /* more than are looked at under one lock */
 #define NR_PROTECTED (NR_CONTEXTS * HAZPTR_SLOT_PER_CTX)
 
 static void protect_some(struct hazptr_context *ctxs, struct object *objects)
@@ -417,7 +417,7 @@ static void protect_some(struct hazptr_context *ctxs, struct object *objects)
 	for (i = 0; i < NR_CONTEXTS; i++) {
 		init_hazptr_context(&ctxs[i]);
 		for (j = 0; j < HAZPTR_SLOT_PER_CTX; j++) {
-			struct object *gp = &objects[(i * HAZPTR_SLOT_PER_CTX + j) * 96];
+			struct object *gp = &objects[(i * HAZPTR_SLOT_PER_CTX + j) * 24];
 
 			hazptr_protect(hazptr_alloc(&ctxs[i]), &gp, head);
 		}
@@ -441,7 +441,7 @@ static void wait_done(struct object *objects, int nr)
 		usleep_range(500, 1000);
 }
 
-/* Several batches, and a hundred of them protected. */
+/* Several batches, and four hundred of them protected. */
 static bool test_many(void)
 {
 	struct hazptr_context *ctxs = kcalloc(NR_CONTEXTS, sizeof(*ctxs), GFP_KERNEL);
@@ -557,7 +557,7 @@ static const struct {
 	{ "a callback hands over to RCU", test_chain },
 	{ "a callback waits for an object", test_wait_in_callback },
 	{ "kfree_hazptr", test_kfree },
-	{ "ten thousand callbacks, a hundred protected", test_many },
+	{ "ten thousand callbacks, four hundred protected", test_many },
 	{ "contexts come and go during scans", test_churn },
 	{ "a context is cleaned up on another CPU", test_migrate },
 	{ "the scan sleeps while an object is protected", test_scan_sleeps },

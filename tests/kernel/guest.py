@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Boot a kernel in QEMU, run a shell script in it, and return what it said.
 
-The guest is an initramfs of busybox, the script and some files, which lie in /t.  Always TCG, with a host thread for
+The guest is an initramfs of busybox, the script and some files, which lie in /t.  What the
+kernel logged before is dropped: a busy host makes it complain while it boots.  Always TCG, with a host thread for
 each CPU, so that stores are reordered as the host's are; /dev/kvm is not used, since where it exists it may not work.
 """
 import os
@@ -20,6 +21,7 @@ mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
 cd /t
 echo "GUEST: start $(uname -r)"
+dmesg -c >/dev/null
 sh ./script </dev/null
 status=$?
 echo "GUEST: log"
@@ -27,8 +29,8 @@ dmesg
 echo "GUEST: status $status taint $(cat /proc/sys/kernel/tainted) up $(cut -d' ' -f1 /proc/uptime)"
 poweroff -f
 """
-# An oops, a warning, a lockup.
-TAINTS = {1 << 7: "oops", 1 << 9: "warning", 1 << 14: "lockup"}
+# An oops, a warning, a lockup, an object of the allocator written when it was free.
+TAINTS = {1 << 5: "bad page or object", 1 << 7: "oops", 1 << 9: "warning", 1 << 14: "lockup"}
 NEEDS = ("qemu-system-x86_64", "busybox", "cpio", "gzip")
 
 

@@ -21,13 +21,15 @@ def end_of(document, planned, cases):
     """A document that is not whole has a case more, which fails."""
     if planned is None:
         return [Case(f"document {document} has a plan", False)]
+    if not planned:
+        return [Case(f"document {document} plans a case", False)]
     if len(cases) != planned:
         return [Case(f"document {document} has {planned} cases, as planned (they are {len(cases)})", False)]
     return []
 
 
-def parse(lines):
-    """All cases of all documents; a log without a document, or a document cut short, fails."""
+def parse(lines, wanted=None):
+    """All cases of all documents; a log without a document, or a document cut short, fails, and one with not as many as wanted."""
     found, cases, document, planned = [], [], 0, None
     for raw in lines:
         line = PREFIX.sub("", raw.rstrip("\n"))
@@ -43,7 +45,10 @@ def parse(lines):
             cases.append(Case(name, verdict == "ok" and int(number) == len(cases) + 1, skip))
     if not document:
         return [Case("the log has KTAP", False)]
-    return found + cases + end_of(document, planned, cases)
+    found += cases + end_of(document, planned, cases)
+    if wanted not in (None, document):
+        found.append(Case(f"the log has {wanted} documents of KTAP (they are {document})", False))
+    return found
 
 
 def self_test():
@@ -55,12 +60,14 @@ def self_test():
         (head + ["ok 3 two"], [True, False]),
         (head + ["ok 2 two", "ok 3 three"], [True, True, True, False]),
         (["KTAP version 1", "ok 1 one"], [True, False]),
+        (["KTAP version 1", "1..0"], [False]),
         (["[ 1.0] BUG: died"], [False]),
         ([], [False]),
         (head + head[:2] + ["ok 1 one", "ok 2 two"], [True, False, True, True]),
     ]
     bad = [lines for lines, verdicts in wanted if [c.good for c in parse(lines)] != verdicts]
     assert parse(wanted[0][0])[1].skip == "no CPU"
+    assert [c.good for c in parse(wanted[0][0], 1)] == [True, True] and not parse(wanted[0][0], 2)[-1].good
     for lines in bad:
         print("not ok", lines)
     print(f"{len(wanted) - len(bad)} passed, {len(bad)} failed")

@@ -30,6 +30,7 @@ class Row:
         self.name, self.kernel, self.files, self.script = name, kernel, files, script
         self.kind, self.build, self.smp, self.append, self.seconds = "pass", "normal", 2, "", 60
         self.wanted, self.mutants, self.icount = (), (), False
+        self.documents = 1  # of KTAP, which the log has to have
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
@@ -45,7 +46,7 @@ def unit(kernel, **more):
     if mode:  # a kernel that does not know it goes on with another
         script = f"grep -q '({mode})' /sys/kernel/debug/sched/preempt || exit 15\n" + script
     # More CPUs than the host has wait for each other.
-    return Row("unit", kernel, UNIT_FILES, script, **{"seconds": 120, **more})
+    return Row("unit", kernel, UNIT_FILES, script, **{"seconds": 120, "documents": 2, **more})
 
 
 def torture(kernel, kind, seconds, parameters="", **more):
@@ -71,6 +72,10 @@ def by_torture(kind, seconds, parameters=""):
             f"until dmesg | grep -q '!!! ' || [ $i -ge {seconds} ]; do sleep 1; i=$((i + 1)); done; rmmod haz_torture")
 
 
+# The same build with nothing planted, where nothing may be noticed: or a build that always fails would notice everything.
+UNIT_CONTROLS = [(module, None, by_unit(module)) for module in ("shazptr", "hazptr")]
+TORTURE_CONTROLS = [("shazptr", None, by_torture("shazptr", 8, "tight=1 irqreader=0 stutter=0")),
+                    ("hazptr", None, by_torture("hazptr", 8))]
 # Module, planted bug, and what has to notice it.  Those of barriers that no test sees are in kernel/litmus alone:
 # the scan of hazptr comes so long after the reader's store that its buffer is empty, and an emulator's own stores
 # push the updater's store out before the slots are read.
@@ -78,7 +83,7 @@ UNIT_MUTANTS = [("shazptr", name, by_unit("shazptr")) for name in
                 ("no_wait", "lost_ptr", "no_wildcard", "inner_clear", "lost_group", "lost_upgrade", "lost_mark")]
 UNIT_MUTANTS += [("hazptr", name, by_unit("hazptr")) for name in
                  ("no_recheck", "no_scan", "skip_slot", "stale", "early_barrier")]
-FENCE_MUTANTS = [("shazptr", "no_reader_fence", by_torture("shazptr", 60, "tight=1 irqreader=0 stutter=0"))]
+FENCE_MUTANTS = [("shazptr", "no_reader_fence", by_torture("shazptr", 150, "tight=1 irqreader=0 stutter=0"))]
 TORTURE_MUTANTS = [("shazptr", "no_wait", by_torture("shazptr", 20)), ("shazptr", "lost_ptr", by_torture("shazptr", 20)),
                    ("shazptr", "lost_mark", by_torture("shazptr", 20)),
                    ("shazptr", "lost_group", by_torture("shazptr", 40)),
@@ -92,7 +97,7 @@ TORTURE_MUTANTS = [("shazptr", "no_wait", by_torture("shazptr", 20)), ("shazptr"
 
 
 def mutants(name, kernel, which):
-    return Row(name, kernel, UNIT_FILES + TORTURE_FILES[2:], "", kind="mutants", build="mutants", mutants=which, seconds=400)
+    return Row(name, kernel, UNIT_FILES + TORTURE_FILES[2:], "", kind="mutants", build="mutants", mutants=which, seconds=900)
 
 
 def reports(kernel):
@@ -129,7 +134,7 @@ rmmod haz_rcuscale
 echo 1 > /sys/module/shazptr/parameters/skip_synchronize_self_scan
 insmod haz_rcuscale.ko scale_type=shazptr,shazptr_wildcard label=_skip_self_scan || exit 11
 """
-    return Row("scale", kernel, SCALE_FILES, script, kind="scale", seconds=180)
+    return Row("scale", kernel, SCALE_FILES, script, kind="scale", seconds=180, documents=4)
 
 
 def gate(kernel):
@@ -145,8 +150,8 @@ def short():
     yield unit("standard", smp=8, append="preempt=none")
     for kind in ("shazptr", "shazptr_wildcard", "hazptr"):
         yield torture("standard", kind, 8)
-    yield mutants("planted bugs, by tests", "standard", UNIT_MUTANTS)
-    yield mutants("planted bugs, by torture", "standard", FENCE_MUTANTS + TORTURE_MUTANTS)
+    yield mutants("planted bugs, by tests", "standard", UNIT_CONTROLS + UNIT_MUTANTS)
+    yield mutants("planted bugs, by torture", "standard", TORTURE_CONTROLS + FENCE_MUTANTS + TORTURE_MUTANTS)
     yield from reports("standard")
     yield suspend("standard")
     yield scale("standard", 5)
@@ -173,8 +178,8 @@ def full(seconds):
     for kind in TYPES:
         yield torture("standard", kind, seconds, append=POISON)
         yield torture("standard", kind, seconds, "onoff_interval=2 nwriters=2 nreaders=4", smp=4)
-    yield mutants("planted bugs, by tests", "standard", UNIT_MUTANTS)
-    yield mutants("planted bugs, by torture", "standard", FENCE_MUTANTS + TORTURE_MUTANTS)
+    yield mutants("planted bugs, by tests", "standard", UNIT_CONTROLS + UNIT_MUTANTS)
+    yield mutants("planted bugs, by torture", "standard", TORTURE_CONTROLS + FENCE_MUTANTS + TORTURE_MUTANTS)
     for kernel in kernels:
         yield from reports(kernel)
         yield scale(kernel, 15)

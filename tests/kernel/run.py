@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "quiesce-kernels")
 BASELINES = os.path.join(HERE, "baselines.json")
 FLAGS = {"normal": (), "debug": ("QUIESCE_DEBUG=1",), "mutants": ("QUIESCE_MUTANTS=1",)}
-BAD = re.compile(r"BUG: |BUG kmalloc|WARNING: CPU|detected stall|self-detected|hung_task|soft lockup")
+BAD = re.compile(r"BUG: |BUG [\w-]+ \(|WARNING: CPU|detected stall|self-detected|hung_task|soft lockup")
 MARK = "MUTANT"
 
 
@@ -38,6 +39,8 @@ class Kernels:
         """Its directory in the cache, or None."""
         if name not in self.have:
             fetch = subprocess.run([os.path.join(ROOT, "scripts/kernel-packages.sh"), CACHE, name], check=False)
+            if fetch.returncode not in (0, 77):
+                sys.exit(f"kernel: scripts/kernel-packages.sh ended with {fetch.returncode}")
             self.have[name] = os.path.join(CACHE, name) if fetch.returncode == 0 else None
         return self.have[name]
 
@@ -47,7 +50,7 @@ class Kernels:
 
     def build(self, name, kind):
         """The directory of the modules; None if they cannot be built."""
-        key = f"{name}-{kind}"
+        key = f"{name}-{kind}-{self.release(name)}"  # headers are older than our objects, so that make would not see new ones
         if key not in self.built:
             self.built[key] = self.make(name, kind, os.path.join(self.work, key))
         return self.built[key]
@@ -109,9 +112,9 @@ class Runner:
         return cases
 
     @staticmethod
-    def judge_pass(_row, outcome):
+    def judge_pass(row, outcome):
         trouble = outcome.trouble()
-        cases = ktap.parse(outcome.log) if outcome.status is not None else []
+        cases = ktap.parse(outcome.log, row.documents) if outcome.status is not None else []
         complaints = [line for line in outcome.log if BAD.search(line)]
         return cases + [ktap.Case(f"the guest ends well{': ' + trouble if trouble else ''}", not trouble),
                         ktap.Case("the kernel does not complain" + (": " + complaints[0] if complaints else ""), not complaints)]
@@ -123,7 +126,8 @@ class Runner:
             [ktap.Case("the guest ends", outcome.status == 0)]
 
     def judge_mutants(self, row):
-        """Each planted bug in its turn; a guest that dies has noticed the last one, and the others get a new guest."""
+        """Each planted bug in its turn; a guest that dies has noticed the last one, and the others get a new guest.
+        One that goes on without it, or takes too long, has not: its module may not even have been loaded."""
         cases, left = [], list(row.mutants)
         while left:
             script = "".join(f"{one_mutant(*m)}echo '{MARK} {i}'\ndmesg -c\n" for i, m in enumerate(left))
@@ -131,12 +135,15 @@ class Runner:
             if outcome is None:
                 return [ktap.Case("the modules build", False)]
             segments = re.split(MARK + r" \d+\n", outcome.text)[1:]
-            for (module, name, _), segment in zip(left, segments):
-                cases.append(ktap.Case(f"{module} {name or 'busted'} is noticed", " not ok " in segment))
+            cases += [verdict(*mutant, segment) for mutant, segment in zip(left, segments)]
             left = left[len(segments):]
             if left:
                 module, name, _ = left.pop(0)
-                cases.append(ktap.Case(f"{module} {name} is noticed, by the guest's death", outcome.started))
+                died = outcome.started and outcome.status is None and not outcome.timed_out
+                how = "the guest's death" if died else f"nobody: {outcome.trouble() or 'the script ended'}"
+                cases.append(ktap.Case(f"{module} {planted(name)} is noticed, by {how}", died and name is not None))
+                if not cases[-1].good:
+                    print(f"\rlog: {self.keep(row, outcome)}")
         return cases
 
     def judge_scale(self, row, outcome):
@@ -181,6 +188,18 @@ class Runner:
             self.tell(row, self.judge(row), time.monotonic() - start)
 
 
+def planted(name):
+    return "without a planted bug" if name is None else name or "busted"
+
+
+def verdict(module, name, notice, segment):
+    """Of one planted bug's part of a guest's log; a name of None is a control."""
+    noticed = " not ok " in segment
+    if name is None:
+        return ktap.Case(f"{module} {planted(name)} passes: {notice.split(';')[0]}", not noticed and " ok " in segment)
+    return ktap.Case(f"{module} {planted(name)} is noticed", noticed)
+
+
 def one_mutant(module, name, notice):
     """Commands for the guest; afterwards nothing of it is left."""
     options = {module: "mutant=" + name if name else ""}
@@ -188,12 +207,15 @@ def one_mutant(module, name, notice):
 
 
 def print_scale(log):
+    print("  Compare within this table only: in an emulator caches, fences and atomic operations do not cost what they do on a CPU.")
     print("  reader, ns for a section (median):  " +
           ", ".join(f"{n} {m}" for n, m in re.findall(r"haz-ref-scale: (\w+): median ([\d.]+) ns", log)))
-    print(f"  {'updater, us for a wait':32} {'avg':>10} {'min':>10} {'p50':>10} {'p90':>10} {'p99':>10} {'max':>10}")
-    pattern = r"haz-rcu-scale: (\w+): avg (\d+) min (\d+) p50 (\d+) p90 (\d+) p99 (\d+) max (\d+) ns"
-    for name, *values in re.findall(pattern, log):
-        print(f"  {name:32} " + " ".join(f"{int(v) / 1000:10.2f}" for v in values))
+    heads = "".join(f" {h:>10}" for h in ("avg", "min", "p50", "p90", "p99", "max"))
+    print(f"  {'updater, us for a wait':32}{heads}  met a reader")
+    pattern = r"haz-rcu-scale: (\w+): avg (\d+) min (\d+) p50 (\d+) p90 (\d+) p99 (\d+) max (\d+) ns n (\d+) met (\d+)"
+    for name, *values, nr, met in re.findall(pattern, log):
+        print(f"  {name:32}" + "".join(f" {int(v) / 1000:10.2f}" for v in values) +
+              (f"  {met} of {nr}" if name.startswith("shazptr") else ""))
 
 
 def parse_options():
@@ -222,7 +244,8 @@ def main():
     if guest.missing():
         print(f"kernel: skipped: not installed: {', '.join(guest.missing())}")
         return 77
-    runner = Runner(options, options.build)
+    runner = Runner(options, os.path.abspath(options.build))  # make runs elsewhere
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # no guest outlives us
     try:
         runner.run(rows)
     except KeyboardInterrupt:
