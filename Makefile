@@ -9,7 +9,7 @@
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
 #	make linear          millions of operations on containers, judged by a checker in Go
-#	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 four minutes
+#	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make bench-rust      tables of Rust at the work of hashscale; needs cargo
 #	make install         DESTDIR=... PREFIX=/usr/local
 #	make clean

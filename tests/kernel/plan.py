@@ -143,7 +143,7 @@ def gate(kernel):
 
 
 def short():
-    """About four minutes, with downloads."""
+    """About five minutes, with downloads."""
     yield unit("standard")
     yield unit("standard", append="preempt=full")
     yield unit("rt")

@@ -220,7 +220,7 @@ def print_scale(log):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--short", action="store_true", help="the rows of .ci/run: about four minutes")
+    parser.add_argument("--short", action="store_true", help="the rows of .ci/run: about five minutes")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose titles match this regular expression")
     parser.add_argument("--list", action="store_true", help="print the titles of rows and end")
     parser.add_argument("--seconds", type=int, default=60, help="of torture for each type and kernel, in the long run (60)")
