@@ -10,6 +10,7 @@
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
+#	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make bench-rust      tables of Rust at the work of hashscale; needs cargo
 #	make install         DESTDIR=... PREFIX=/usr/local
 #	make clean
@@ -40,8 +41,11 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 	@python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus || echo "herd7 is out of reach: its mutants will not run"
 	@python3 scripts/mutants.py --build $(BUILD)
 
-test-kernel: bootstrap-kernel
+test-kernel: bootstrap-kernel $(if $(SHORT),,bootstrap-test)
 	@python3 tests/kernel/run.py $(if $(SHORT),--short)
+
+test-kernel-lockdep: bootstrap-run bootstrap-kernel bootstrap-kernels
+	@python3 tests/kernel/run.py --lockdep
 
 linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD) recorders
@@ -66,4 +70,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel mutants linear bench-rust install clean
+.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install clean

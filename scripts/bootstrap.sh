@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|linear|report|kernel|ci
+#	scripts/bootstrap.sh run|test|linear|report|kernel|kernels|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|kernel|ci) ;; *) echo "usage: $0 run|test|linear|report|kernel|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|kernel|kernels|ci) ;; *) echo "usage: $0 run|test|linear|report|kernel|kernels|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -65,6 +65,11 @@ kernel - cmd:xz xz-utils
 kernel - cmd:sparse sparse
 kernel - cmd:dkms dkms
 kernel - cmd:unshare util-linux
+kernels - cmd:flex flex
+kernels - cmd:bison bison
+kernels - cmd:bc bc
+kernels - file:/usr/include/libelf.h libelf-dev
+kernels - cmd:tc iproute2
 ci   - cmd:chromedriver chromium-driver
 ci   - cmd:chromium chromium
 ci   - python:selenium python3-selenium

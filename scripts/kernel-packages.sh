@@ -9,14 +9,16 @@
 #	old                the newest 6.1
 #	newest             trixie-backports' kernel, with trixie's compiler in a directory of its own, run by chroot
 #	source             of 6.12's source only checkpatch.pl and tools/memory-model
+#	tree newest-tree   whole sources, of 6.12 and of trixie-backports' kernel, for build-kernels.sh: 1.7 GB each
 #
 # Afterwards DIR/FLAVOUR has: release (the kernel's name), vmlinuz, and kmake, which is make in the kernel's
-# build directory: DIR/standard/kmake MODULES ARGUMENTS...  source has scripts/checkpatch.pl and tools/memory-model.
+# build directory: DIR/standard/kmake MODULES ARGUMENTS...  source has scripts/checkpatch.pl and tools/memory-model;
+# the trees are in DIR/tree/linux and DIR/newest-tree/linux.
 # What is there stays as it is; remove DIR/FLAVOUR to look for a newer one.
 # Exit status: 0; 77 (with a message) when a flavour cannot be had; 2 wrong usage.
 set -u
 
-all="standard cloud rt old newest source"
+all="standard cloud rt old newest source tree newest-tree"
 dir=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/quiesce-kernels}
 [ $# -eq 0 ] || shift
 flavours=("$@")
@@ -137,19 +139,45 @@ packaged()
 	ready "$1" "$release" "root/boot/vmlinuz-$release"
 }
 
+# extract PACKAGE TO MEMBER...: of the source that a package has; without a member all.
+extract()
+{
+	local package=$1 to=$2 deb members
+	shift 2
+	members=("${@/#/$package/}")
+	[ $# -gt 0 ] || members=("$package")
+	deb=$(compgen -G "$work/debs/${package}_*.deb" | head -n 1)
+	mkdir -p "$to"
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$package.tar.xz" |
+		tar -C "$to" -xJ --strip-components=1 --wildcards "${members[@]}"
+}
+
 source_parts()
 {
-	local package=linux-source-6.12 deb tar
-	tar=usr/src/$package.tar.xz
+	local package=linux-source-6.12
 	rm -rf "$dir/source"
-	download $package || return 1
-	deb=$(compgen -G "$work/debs/${package}_*.deb" | head -n 1)
-	mkdir -p "$dir/source"
-	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./$tar" |
-		tar -C "$dir/source" -xJ --strip-components=1 --wildcards "$package/tools/memory-model" \
-			"$package/scripts/checkpatch.pl" "$package/scripts/spelling.txt" "$package/scripts/const_structs.checkpatch" || return 1
+	download $package && extract $package "$dir/source" tools/memory-model \
+		scripts/checkpatch.pl scripts/spelling.txt scripts/const_structs.checkpatch || return 1
 	touch "$dir/source/ready"
 	echo "kernel-packages: source: checkpatch.pl and tools/memory-model" >&2
+}
+
+# whole_tree FLAVOUR PACKAGE
+whole_tree()
+{
+	rm -rf "${dir:?}/$1"
+	download "$2" && extract "$2" "$dir/$1/linux" || return 1
+	touch "$dir/$1/ready"
+	echo "kernel-packages: $1: $2" >&2
+}
+
+newest_tree()
+{
+	local conf APT_CONFIG package
+	trixie_lists || return 1
+	package=$(newest 'linux-source-[0-9.]+')
+	[ -n "$package" ] || { echo "trixie-backports has no kernel's source" >"$work/log"; return 1; }
+	whole_tree newest-tree "$package"
 }
 
 # The first Debian archive among the machine's sources.
@@ -159,11 +187,11 @@ archive()
 	apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 2>/dev/null | awk '$1 == "Debian" && $2 ~ /\/debian\/?$/ { print $2; exit }'
 }
 
-# Trixie's compiler and the kernel's headers as packages unpacked into a root of their own: enough for make, and chroot runs it.
-newest_kernel()
+# trixie_lists: trixie's package lists, beside the system's; sets APT_CONFIG, which the caller makes local.
+trixie_lists()
 {
-	local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg conf=$work/trixie root=$dir/newest/root image release build
-	command -v unshare >/dev/null && unshare -rm true 2>/dev/null || { echo "newest needs user or mount namespaces" >"$work/log"; return 1; }
+	local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	conf=$work/trixie
 	uri=$(archive)
 	[ -e "$keyring" ] || keyring=
 	[ -n "$uri" ] || { echo "this machine's apt sources name no Debian archive" >"$work/log"; return 1; }
@@ -182,10 +210,17 @@ newest_kernel()
 		APT::Sandbox::User "root";
 		APT::Update::Error-Mode "any";
 	END
-	local APT_CONFIG=$conf/apt.conf
-	export APT_CONFIG
+	export APT_CONFIG=$conf/apt.conf
 	echo "kernel-packages: reading trixie's package lists" >&2
-	apt-get -qq update >"$work/log" 2>&1 || return 1
+	apt-get -qq update >"$work/log" 2>&1
+}
+
+# Trixie's compiler and the kernel's headers as packages unpacked into a root of their own: enough for make, and chroot runs it.
+newest_kernel()
+{
+	local root=$dir/newest/root image release build conf APT_CONFIG
+	command -v unshare >/dev/null && unshare -rm true 2>/dev/null || { echo "newest needs user or mount namespaces" >"$work/log"; return 1; }
+	trixie_lists || return 1
 	image=$(newest 'linux-headers-[0-9][^ ]*deb13-amd64' | sed 's/^linux-headers-//')
 	[ -n "$image" ] || { echo "trixie-backports has no kernel" >"$work/log"; return 1; }
 	release=$image
@@ -232,6 +267,8 @@ get()
 	old) packaged "$1" '6\.1\.' -amd64 '' ;;
 	newest) newest_kernel ;;
 	source) source_parts ;;
+	tree) whole_tree tree linux-source-6.12 ;;
+	newest-tree) newest_tree ;;
 	esac
 }
 
@@ -239,7 +276,7 @@ bad=()
 for flavour in $(missing); do
 	: >"$work/log"
 	get "$flavour" && continue
-	if [ "$flavour" != newest ] && own_lists && get "$flavour"; then
+	if [[ $flavour != newest* ]] && own_lists && get "$flavour"; then
 		continue
 	fi
 	rm -rf "${dir:?}/$flavour"

@@ -5,6 +5,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/kcsan-checks.h>
 #include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/random.h>
@@ -197,6 +198,9 @@ static void retire(struct element *element)
 		note_error(&astray, "an element came back twice", READ_ONCE(element->age));
 		return;
 	}
+	/* Readers use marked accesses, which race with nothing: KCSAN has to be told. */
+	ASSERT_EXCLUSIVE_ACCESS(element->age);
+	ASSERT_EXCLUSIVE_ACCESS(element->canary);
 	WRITE_ONCE(element->age, 2);
 	WRITE_ONCE(element->canary, CANARY_DEAD);
 	spin_lock_irqsave(&writer->lock, flags);

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Boot a kernel in QEMU, run a shell script in it, and return what it said.
 
-The guest is an initramfs of busybox, the script and some files, which lie in /t.  What the
-kernel logged before is dropped: a busy host makes it complain while it boots.  Always TCG, with a host thread for
-each CPU, so that stores are reordered as the host's are; /dev/kvm is not used, since where it exists it may not work.
+The guest is an initramfs of busybox, the script and some files, which lie in /t; programs of this machine lie where they
+are here, with their libraries.  What the kernel logged before the script is dropped: a busy host makes it complain while
+it boots.  Always TCG, with a host thread for each CPU, so that stores are reordered as the host's are; /dev/kvm is not
+used, since where it exists it may not work.
 """
 import os
 import re
@@ -62,46 +63,67 @@ class Outcome:
         return "the kernel complained: " + ", ".join(self.taints) if self.taints else None
 
 
-def initramfs(root, script, files):
+def libraries(program):
+    """The libraries of a program, and its loader."""
+    said = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    return re.findall(r"(/\S+) \(0x", said)
+
+
+def add_program(root, program, system):
+    """Under the same path as here; also a file that is no program.  Libraries that another system has are taken from its root."""
+    name = os.path.abspath(program)
+    for source, name in [(name, name)] + [(system + lib if os.path.exists(system + lib) else lib, lib) for lib in libraries(program)]:
+        to = root + name
+        if not os.path.exists(to):
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            shutil.copy(source, to)  # what a link points to
+
+
+def initramfs(root, script, files, programs, system):
     for name in ("bin", "proc", "sys", "dev", "t", "tmp"):
         os.makedirs(os.path.join(root, name))
     shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
     for name in files:
         shutil.copy(name, os.path.join(root, "t"))
+    for name in programs:
+        add_program(root, name, system)
     for name, text in (("init", INIT), ("t/script", script)):
         with open(os.path.join(root, name), "w", encoding="utf-8") as f:
             f.write(text)
         os.chmod(os.path.join(root, name), 0o755)
 
 
-def command(vmlinuz, initrd, smp, append, icount):
+def command(vmlinuz, initrd, smp, append, icount, memory):
     accel = "tcg,thread=single" if icount else "tcg,thread=multi"
     qemu = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
-            "-accel", accel, "-cpu", "max", "-smp", str(smp), "-m", "768", "-serial", "stdio", "-kernel", vmlinuz,
-            "-initrd", initrd, "-append", f"console=ttyS0 loglevel=1 panic=-1 oops=panic log_buf_len=4M {append}"]
+            "-accel", accel, "-cpu", "max", "-smp", str(smp), "-m", str(memory), "-serial", "stdio", "-kernel", vmlinuz,
+            "-initrd", initrd, "-append", f"console=ttyS0 loglevel=1 panic=-1 oops=panic log_buf_len=4M printk.devkmsg=on {append}"]
     return qemu + (["-icount", "shift=0,sleep=off"] if icount else [])
 
 
-def boot(vmlinuz, script, files=(), smp=2, append="", icount=False, timeout=120):
-    """Boot and wait.  A kernel that dies before our script begins is booted again: TCG with several threads is not
-    always right where kernels rewrite their own code."""
+def boot(vmlinuz, script, files=(), programs=(), system="", smp=2, append="", icount=False, memory=768, timeout=120):
+    """Boot and wait.  system: the root of a system whose libraries the programs get, if it has them.
+
+    A kernel that dies before our script begins is booted again: TCG with several threads is not always right where
+    kernels rewrite their own code.
+    """
     for _ in range(3):
-        outcome = boot_once(vmlinuz, script, files, smp, append, icount, timeout)
+        outcome = boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout)
         if outcome.started or outcome.timed_out:
             break
         print("\rthe kernel died before it reached the script: booted again", flush=True)
     return outcome
 
 
-def boot_once(vmlinuz, script, files, smp, append, icount, timeout):
+def boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout):
     """The guest is ended when it takes longer, and when we are."""
     with tempfile.TemporaryDirectory(prefix="quiesce-guest-") as work:
         root = os.path.join(work, "root")
-        initramfs(root, script, files)
+        initramfs(root, script, files, programs, system)
         initrd = os.path.join(work, "initrd")
         subprocess.run(f"find . | cpio -o -H newc --quiet -R 0:0 | gzip -1 >{initrd}", shell=True, cwd=root, check=True)
         with open(os.path.join(work, "out"), "w+b") as out:
-            guest = subprocess.Popen(command(vmlinuz, initrd, smp, append, icount), stdin=subprocess.DEVNULL, stdout=out,
+            guest = subprocess.Popen(command(vmlinuz, initrd, smp, append, icount, memory), stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT)
             try:
                 guest.wait(timeout)

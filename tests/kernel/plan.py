@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What is run in guests: a row for each boot."""
+import tc
 
 LOAD = "insmod shazptr.ko {shazptr}&& insmod hazptr.ko {hazptr}|| exit 10\n"
 UNLOAD = "rmmod hazptr && rmmod shazptr || exit 12\n"
@@ -24,19 +25,24 @@ def load(shazptr="", hazptr=""):
 
 
 class Row:
-    """A boot.  kind: "pass", "says" (the log has to match each of wanted), "mutants", "scale" or "gate"."""
+    """A boot.  kind: how it is judged: "pass", "says" (the log has to match each of wanted), and others, see run.py."""
 
     def __init__(self, name, kernel, files, script, **more):
         self.name, self.kernel, self.files, self.script = name, kernel, files, script
         self.kind, self.build, self.smp, self.append, self.seconds = "pass", "normal", 2, "", 60
         self.wanted, self.mutants, self.icount = (), (), False
         self.documents = 1  # of KTAP, which the log has to have
+        self.programs = ()  # of this machine
+        self.memory = 768
+        self.suites = ()  # of the library's tests: they make the script
+        self.source = ""  # a program here, which the script calls PROGRAM
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
 
     def title(self):
         more = [self.kernel, f"{self.smp} CPU{'s' if self.smp > 1 else ''}"] + ([self.append] if self.append else [])
+        more += ["time by instructions"] if self.icount else []
         return f"{self.name} ({', '.join(more)})"
 
 
@@ -49,7 +55,7 @@ def unit(kernel, **more):
     return Row("unit", kernel, UNIT_FILES, script, **{"seconds": 120, "documents": 2, **more})
 
 
-def torture(kernel, kind, seconds, parameters="", **more):
+def torture(kernel, kind, seconds, parameters="", seconds_more=90, **more):
     script = load() + f"""insmod haz_torture.ko torture_type={kind} seconds={seconds} {parameters} || exit 11
 i=0
 until dmesg | grep -q 'End of test'; do
@@ -60,7 +66,7 @@ done
 rmmod haz_torture || exit 12
 """ + UNLOAD
     return Row("torture " + kind + (" " + parameters if parameters else ""), kernel, TORTURE_FILES, script,
-               **{"seconds": 2 * seconds + 90, **more})
+               **{"seconds": 2 * seconds + seconds_more, **more})
 
 
 def by_unit(module):
@@ -184,6 +190,79 @@ def full(seconds):
         yield from reports(kernel)
         yield scale(kernel, 15)
     yield scale("newest", 15)
+    for kernel in ("old", "newest"):
+        yield suites(kernel)
     yield suspend("standard")
     for kernel in kernels:
         yield gate(kernel)
+
+
+def tc_replace(smp, rounds, replaces):
+    return Row("tc qdisc replace", "lockdep", ("tests/haz_waits.ko",), tc.script(rounds, replaces), kind="tc", smp=smp,
+               programs=tc.PROGRAMS, seconds=1800, documents=0)
+
+
+def key_churn(kernel, way, seconds, **more):
+    script = f"""echo {way} >/sys/module/lockdep/parameters/key_wait
+insmod haz_key_churn.ko || exit 11
+sleep {seconds}
+rmmod haz_key_churn || exit 12
+cat /sys/kernel/debug/lockdep_shazptr/stats
+"""
+    return Row("lockdep keys come and go, " + tc.WAYS.get(str(way), "no wait"), kernel, ("tests/haz_key_churn.ko",), script,
+               **{"seconds": 2 * seconds + 90, **more})
+
+
+KCSAN = "echo on >/sys/kernel/debug/kcsan || exit 17\n"
+KCSAN_STATE = "cat /sys/kernel/debug/kcsan\n"
+
+
+def sanitized(kernel, seconds, judge="pass", before="", after=""):
+    """Under a sanitizer, which makes everything slower."""
+    rows = [unit(kernel, smp=smp, seconds=600) for smp in (2, 8)]
+    rows += [torture(kernel, kind, seconds, seconds_more=300) for kind in TYPES]
+    for row in rows:
+        row.kind, row.script = judge, before + row.script + after
+        yield row
+
+
+def suites(kernel):
+    """The userspace library's tests under another kernel than this machine's."""
+    return Row("userspace suites", kernel, (), "", suites=("unit", "faults", "torture"), memory=3072, seconds=7200)
+
+
+SLICE = """export GLIBC_TUNABLES=glibc.pthread.rseq=0
+for ns in 5000 50000; do
+	echo $ns >/sys/kernel/debug/rseq/slice_ext_nsec || exit 14
+	echo "EXT $ns"
+	PROGRAM rounds {readers} {seconds} $ns || exit 15
+done
+cat /sys/kernel/debug/rseq/stats
+"""
+
+
+def slices(smp, readers, seconds, **more):
+    return Row(f"time slices, {readers} readers", "slice", (), SLICE.format(readers=readers, seconds=seconds), kind="slices", smp=smp,
+               source="slice", seconds=900, documents=0, **more)
+
+
+def lockdep(seconds):
+    """An hour and a half, with builds of four kernels."""
+    yield tc_replace(2, 5, 20)
+    yield tc_replace(4, 3, 10)
+    yield key_churn("lockdep", 3, seconds)
+    yield key_churn("lockdep", 1, seconds)
+    # No wait: the guest must die, or this test sees nothing.
+    yield key_churn("lockdep", 0, 60, kind="dies")
+    yield key_churn("lockdep-kasan", 3, seconds)
+    yield from sanitized("lockdep-kasan", seconds)
+    yield from sanitized("lockdep-kcsan", seconds, judge="races", before=KCSAN, after=KCSAN_STATE)
+    yield Row("a race is reported", "lockdep-kcsan", TORTURE_FILES, KCSAN + load(shazptr="mutant=no_wait") +
+              "insmod haz_torture.ko torture_type=shazptr || exit 11\nsleep 30\n" + KCSAN_STATE, build="mutants", kind="says",
+              wanted=(r"BUG: KCSAN: assert: race in .*\[haz_torture\]",), seconds=200)
+    for smp in (1, 2):
+        yield slices(smp, 4 * smp, 1)
+    # An instruction is a nanosecond: only here are the kernel's microseconds what they are on a processor.
+    yield slices(1, 4, 0.3, icount=True)
+    yield Row("time slices, instructions", "slice", (), "PROGRAM cost || exit 15\n", kind="costs", smp=1, icount=True,
+              source="slice", documents=0)

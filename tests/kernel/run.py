@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Build the kernel modules for packaged kernels, boot these in QEMU, and judge what the guests print.
 
-Nothing is installed: scripts/kernel-packages.sh unpacks kernels and headers into a cache.  What guests time is
-compared within one guest only: an emulator has neither the caches nor the costs of fences of a processor.
+Nothing is installed: scripts/kernel-packages.sh unpacks kernels and headers into a cache, and scripts/build-kernels.sh
+builds there what is not packaged.  What guests time is compared within one guest only: an emulator has neither the caches
+nor the costs of fences of a processor.
 The last line is "N passed, N failed"; exit status 0, 1 something failed, 2 wrong usage, 77 no QEMU or no packages.
 """
 import argparse
@@ -19,6 +20,9 @@ sys.dont_write_bytecode = True
 import guest  # noqa: E402
 import ktap  # noqa: E402
 import plan  # noqa: E402
+import slices  # noqa: E402
+import tc  # noqa: E402
+import userspace  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -27,6 +31,7 @@ BASELINES = os.path.join(HERE, "baselines.json")
 FLAGS = {"normal": (), "debug": ("QUIESCE_DEBUG=1",), "mutants": ("QUIESCE_MUTANTS=1",)}
 BAD = re.compile(r"BUG: |BUG [\w-]+ \(|WARNING: CPU|detected stall|self-detected|hung_task|soft lockup")
 MARK = "MUTANT"
+BUILT = ("lockdep", "lockdep-kasan", "lockdep-kcsan", "slice")
 
 
 class Kernels:
@@ -38,9 +43,10 @@ class Kernels:
     def get(self, name):
         """Its directory in the cache, or None."""
         if name not in self.have:
-            fetch = subprocess.run([os.path.join(ROOT, "scripts/kernel-packages.sh"), CACHE, name], check=False)
+            script = "build-kernels.sh" if name in BUILT else "kernel-packages.sh"
+            fetch = subprocess.run([os.path.join(ROOT, "scripts", script), CACHE, name], check=False)
             if fetch.returncode not in (0, 77):
-                sys.exit(f"kernel: scripts/kernel-packages.sh ended with {fetch.returncode}")
+                sys.exit(f"kernel: scripts/{script} ended with {fetch.returncode}")
             self.have[name] = os.path.join(CACHE, name) if fetch.returncode == 0 else None
         return self.have[name]
 
@@ -72,6 +78,7 @@ class Runner:
         self.options, self.kernels = options, Kernels(work)
         self.passed = self.failed = self.skipped = 0
         self.recorded = {}
+        self.product = None
 
     def tell(self, row, cases, seconds):
         """A line for a row, and one for each case that failed."""
@@ -86,12 +93,14 @@ class Runner:
             print(f"FAILED: {row.title()}: {case.name}")
 
     def boot(self, row, script):
-        where = self.kernels.build(row.kernel, row.build)
-        if not where:
-            return None
-        files = [os.path.join(where, name) for name in row.files]
-        return guest.boot(os.path.join(self.kernels.get(row.kernel), "vmlinuz"), script, files, row.smp, row.append, row.icount,
-                          row.seconds)
+        files = row.files
+        if files:
+            where = self.kernels.build(row.kernel, row.build)
+            if not where:
+                return None
+            files = [os.path.join(where, name) for name in files]
+        return guest.boot(os.path.join(self.kernels.get(row.kernel), "vmlinuz"), script, files, row.programs, self.system(row), row.smp,
+                          row.append, row.icount, row.memory, row.seconds)
 
     def keep(self, row, outcome):
         name = re.sub(r"[^\w.]+", "-", row.title()).strip("-") + ".log"
@@ -100,9 +109,22 @@ class Runner:
             f.write(outcome.text)
         return os.path.join(self.options.logs, name)
 
+    def system(self, row):
+        """The root of the system that comes with a kernel, if it does: its C library is as new."""
+        root = os.path.join(self.kernels.get(row.kernel), "root")
+        return root if row.programs and os.path.exists(root + "/lib64/ld-linux-x86-64.so.2") else ""
+
+    def userspace(self):
+        """The directory of a build of the library and its tests; None if there is none."""
+        if self.product is None:
+            self.product = userspace.build(os.path.join(self.kernels.work, "userspace"), ROOT) or ""
+        return self.product or None
+
     def judge(self, row):
         if row.kind == "mutants":
             return self.judge_mutants(row)
+        if not self.prepare(row):
+            return [ktap.Case("the library and its tests build", False)]
         outcome = self.boot(row, row.script)
         if outcome is None:
             return [ktap.Case("the modules build", False)]
@@ -111,10 +133,30 @@ class Runner:
             print(f"\rlog: {self.keep(row, outcome)}")
         return cases
 
+    def prepare(self, row):
+        """Add to a row what has to be built for it."""
+        if not row.suites and not row.source:
+            return True
+        where = self.userspace()
+        if not where:
+            return False
+        if row.suites:
+            tests, left = userspace.tests(where, row.suites)
+            row.script, row.programs = userspace.script(where, tests), userspace.programs(where, tests)
+            if left:
+                self.skipped += left
+                print(f"\rskipped: {left} tests of {row.title()} need what the guest has not")
+        else:
+            program = os.path.join(where, row.source + "-program")
+            if not userspace.build_program(program, os.path.join(HERE, row.source + ".c"), where, ROOT):
+                return False
+            row.programs, row.script = (program,), row.script.replace("PROGRAM", program)
+        return True
+
     @staticmethod
     def judge_pass(row, outcome):
         trouble = outcome.trouble()
-        cases = ktap.parse(outcome.log, row.documents) if outcome.status is not None else []
+        cases = ktap.parse(outcome.log, row.documents) if row.documents and outcome.status is not None else []
         complaints = [line for line in outcome.log if BAD.search(line)]
         return cases + [ktap.Case(f"the guest ends well{': ' + trouble if trouble else ''}", not trouble),
                         ktap.Case("the kernel does not complain" + (": " + complaints[0] if complaints else ""), not complaints)]
@@ -145,6 +187,58 @@ class Runner:
                 if not cases[-1].good:
                     print(f"\rlog: {self.keep(row, outcome)}")
         return cases
+
+    def judge_dies(self, _row, outcome):
+        """A control: where lockdep does not wait, a walker must meet the address that faults."""
+        found = re.search(r"general protection fault.*\n(?:.*\n)*?.*RIP: \S*?(\w+)\+", outcome.text)
+        return [ktap.Case(f"the guest dies in a walk ({found.group(1) if found else outcome.trouble()})",
+                          outcome.started and outcome.status is None and bool(found))]
+
+    def judge_races(self, row, outcome):
+        """KCSAN's reports of accesses by our modules, or by helpers that they give their data to, fail; the kernel's own are listed."""
+        cases = self.judge_pass(row, outcome)
+        reports = re.findall(r"BUG: KCSAN: (.*)", outcome.text)
+        ours = [r for r in reports if re.search(r"\[\w+\]|\bllist_|\bsort", r)]
+        watched = re.search(r"setup_watchpoints: (\d+)", outcome.text)
+        watched = int(watched.group(1)) if watched else 0
+        print(f"  {watched} watchpoints; data races reported: {len(reports)}, of which {len(ours)} name our modules")
+        for report in sorted(set(reports) - set(ours)):
+            print(f"  the kernel's own: {report}")
+        return [c for c in cases if not c.name.startswith("the kernel does not complain")] + \
+            [ktap.Case("KCSAN watched", watched > 1000),
+             ktap.Case("no data race in our modules" + (": " + ours[0] if ours else ""), not ours)]
+
+    def judge_tc(self, row, outcome):
+        cases = self.judge_pass(row, outcome)
+        summaries = tc.summarise(outcome.text)
+        print(tc.table(summaries))
+        if len(summaries) < len(tc.LOADS) * len(tc.WAYS):
+            return cases + [ktap.Case("all ways were measured", False)]
+        tc.save(os.path.join(self.options.logs, f"tc-{row.smp}.json"), row, summaries)
+        for load in tc.LOADS:
+            print("  {}: plain RCU takes {:.1f} times as long as shazptr, the expedited kind {:.1f} times, with {:.1f} times the "
+                  "interrupts".format(load, *tc.ratios(summaries, load)))
+        # Less than one for each, since the first replacement finds no queues with keys.
+        return cases + [ktap.Case(f"{load}, {tc.WAYS[way]}: each replacement unregisters the key of each queue", s.keys > tc.QUEUES - 2)
+                        for (load, way), s in summaries.items()] + \
+            [ktap.Case(f"{load}: waits by shazptr send no interrupt of expedited RCU", summaries[load, "3"].expedited <=
+                       summaries[load, "0"].expedited + 1) for load in tc.LOADS]
+
+    def judge_slices(self, row, outcome):
+        sums = slices.summarise(outcome.text)
+        print(slices.table(sums))
+        asked = [s for (_, _, way), s in sums.items() if way != "none"]
+        others = [s for (_, _, way), s in sums.items() if way == "none"]
+        return self.judge_pass(row, outcome) + [
+            ktap.Case("all rounds were made", slices.whole(outcome.text)),
+            ktap.Case("sections are preempted, and waits meet them", all(s.preempted and s.met for s in others)),
+            ktap.Case("who asks is granted, and yields", all(s.grants for s in asked) and all(s.yields for s in asked)),
+            ktap.Case("who does not ask is not granted", not any(s.grants for s in others))]
+
+    def judge_costs(self, row, outcome):
+        costs = slices.costs(outcome.text)
+        print("  instructions of an empty section, with its loop: " + ", ".join(f"{n} {v:.1f}" for n, v in costs.items()))
+        return self.judge_pass(row, outcome) + [ktap.Case("all ways were counted", len(costs) == len(slices.COSTS))]
 
     def judge_scale(self, row, outcome):
         cases = self.judge_pass(row, outcome)
@@ -221,6 +315,7 @@ def print_scale(log):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="the rows of .ci/run: about five minutes")
+    parser.add_argument("--lockdep", action="store_true", help="the rows whose kernels have to be built")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose titles match this regular expression")
     parser.add_argument("--list", action="store_true", help="print the titles of rows and end")
     parser.add_argument("--seconds", type=int, default=60, help="of torture for each type and kernel, in the long run (60)")
@@ -233,7 +328,8 @@ def parse_options():
 
 def main():
     options = parse_options()
-    rows = [r for r in (plan.short() if options.short else plan.full(options.seconds))
+    chosen = plan.short() if options.short else plan.lockdep(options.seconds) if options.lockdep else plan.full(options.seconds)
+    rows = [r for r in chosen
             if not options.only or re.search(options.only, r.title())]
     if options.list:
         print("\n".join(r.title() for r in rows))
