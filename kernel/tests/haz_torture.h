@@ -89,6 +89,8 @@ extern bool pausing, stopping;
 extern unsigned long early, dead, astray, stalls;
 
 void note_error(unsigned long *count, const char *what, int age);
+int init_stuffing(void);
+void free_stuffing(void);
 int init_writer(struct writer *writer);
 void init_reader(struct reader *reader);
 int writer_thread(void *writer);

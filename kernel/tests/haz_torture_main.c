@@ -6,9 +6,9 @@
  * whether what they hold ages.
  *
  * A missing fence shows only while the store before it waits in the store
- * buffer of its CPU.  So with stuff=1 readers and writers fill it, by stores to
- * lines that they all write, right before the slot or the pointer is written.
- * Two CPUs of the machine, and two in the guest, see most of it.
+ * buffer of its CPU.  So with stuff=1 readers store to a few lines of 64 MB right
+ * before the slot is written: these miss every cache, and the slot's store waits
+ * behind them.  With two CPUs that shows the reader's fence missing in seconds.
  *
  * Usage in a guest:
  *	insmod haz_torture.ko torture_type=shazptr seconds=10; sleep 11
@@ -48,7 +48,7 @@ module_param(irqreader, int, 0444);
 MODULE_PARM_DESC(irqreader, "Read in hard interrupts, too");
 int stuff = 1;
 module_param(stuff, int, 0444);
-MODULE_PARM_DESC(stuff, "Fill store buffers");
+MODULE_PARM_DESC(stuff, "Let stores to slots wait behind stores to 64 MB of memory");
 int tight;
 module_param(tight, int, 0444);
 MODULE_PARM_DESC(tight, "For shazptr: one pointer and short stays, so that reader and writer meet most often");
@@ -269,6 +269,7 @@ static void free_all(void)
 	}
 	for (i = 0; writers && i < nwriters; i++)
 		kfree(writers[i].pool);
+	free_stuffing();
 	kfree(writers);
 	kfree(readers);
 }
@@ -303,7 +304,7 @@ static int start_threads(void)
 
 static int __init haz_torture_init(void)
 {
-	int i, err = 0;
+	int i, err;
 
 	ops = torture_ops_find(torture_type);
 	if (!ops) {
@@ -316,6 +317,7 @@ static int __init haz_torture_init(void)
 		return -EINVAL;
 	writers = kcalloc(nwriters, sizeof(*writers), GFP_KERNEL);
 	readers = kcalloc(nreaders, sizeof(*readers), GFP_KERNEL);
+	err = init_stuffing();
 	for (i = 0; readers && i < nreaders; i++)
 		init_reader(&readers[i]);
 	if (!writers || !readers)

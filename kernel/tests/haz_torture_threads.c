@@ -2,11 +2,13 @@
 /* The torture test's readers and writers. */
 #define pr_fmt(fmt) "haz-torture: " fmt
 
+#include <linux/bits.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/kcsan-checks.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -15,32 +17,49 @@
 
 #include "haz_torture.h"
 
-#define STUFF_READER 40
-#define STUFF_WRITER 64
-
 unsigned long early, dead, astray, stalls;
 
-static struct {
+/*
+ * Few stores, so that the buffer has room for the slot's and for those that an
+ * emulator adds; to more memory than caches hold, so that each waits.
+ */
+#define COLD_STORES 8
+#define COLD_LINES BIT(20)
+
+static struct cold_line {
 	unsigned long value;
-} ____cacheline_aligned_in_smp stuffing[STUFF_WRITER];
+} ____cacheline_aligned *cold_lines;
 
 static u32 below(struct rnd_state *random, u32 bound)
 {
 	return prandom_u32_state(random) % bound;
 }
 
-/*
- * Stores to lines that the other side has just written, so that they, and what
- * is stored after them, wait.
- */
-static __always_inline void fill_store_buffer(unsigned int nr)
+/* What is stored after these waits until memory has answered; loads do not wait. */
+static __always_inline void fill_store_buffer(struct rnd_state *random)
 {
-	unsigned int i;
+	u32 at;
+	int i;
 
-	if (!stuff)
+	if (!cold_lines)
 		return;
-	for (i = 0; i < nr; i++)
-		WRITE_ONCE(stuffing[i].value, i);
+	at = prandom_u32_state(random);
+	for (i = 0; i < COLD_STORES; i++) {
+		at = at * 1664525 + 1013904223;
+		WRITE_ONCE(cold_lines[(at >> 8) % COLD_LINES].value, i);
+	}
+}
+
+int init_stuffing(void)
+{
+	if (stuff)
+		cold_lines = kvcalloc(COLD_LINES, sizeof(*cold_lines), GFP_KERNEL);
+	return stuff && !cold_lines ? -ENOMEM : 0;
+}
+
+void free_stuffing(void)
+{
+	kvfree(cold_lines);
 }
 
 void note_error(unsigned long *count, const char *what, int age)
@@ -99,7 +118,7 @@ static bool read_once(struct hazptr_context *ctx, struct rnd_state *random, unsi
 		/* Now and then one element twice. */
 		u32 which = (first + (i && below(random, 4) ? i : 0)) % POINTERS;
 
-		fill_store_buffer(STUFF_READER);
+		fill_store_buffer(random);
 		if (ops->lock(ctx, &writer->published[which], &holds[held]))
 			held++;
 	}
@@ -244,7 +263,6 @@ static bool replace(struct writer *writer)
 	/* Written before the pointer, so that no store comes between it and the wait's barrier. */
 	if (old)
 		WRITE_ONCE(old->age, 1);
-	fill_store_buffer(STUFF_WRITER);
 	/* TK2: release, pairs with the caller: the readers' dependent loads */
 	smp_store_release(gp, element);
 	if (old && ops->sync) {

@@ -89,7 +89,7 @@ UNIT_MUTANTS = [("shazptr", name, by_unit("shazptr")) for name in
                 ("no_wait", "lost_ptr", "no_wildcard", "inner_clear", "lost_group", "lost_upgrade", "lost_mark")]
 UNIT_MUTANTS += [("hazptr", name, by_unit("hazptr")) for name in
                  ("no_recheck", "no_scan", "skip_slot", "stale", "early_barrier")]
-FENCE_MUTANTS = [("shazptr", "no_reader_fence", by_torture("shazptr", 150, "tight=1 irqreader=0 stutter=0"))]
+FENCE_MUTANTS = [("shazptr", "no_reader_fence", by_torture("shazptr", 90, "tight=1 irqreader=0 stutter=0"))]
 TORTURE_MUTANTS = [("shazptr", "no_wait", by_torture("shazptr", 20)), ("shazptr", "lost_ptr", by_torture("shazptr", 20)),
                    ("shazptr", "lost_mark", by_torture("shazptr", 20)),
                    ("shazptr", "lost_group", by_torture("shazptr", 40)),
