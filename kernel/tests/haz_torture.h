@@ -15,11 +15,12 @@
 /*
  * An element is 0 while it is published, 1 from when it is unlinked until its
  * wait ends, and 2 then.  A reader that meets 2, or a canary that does not sing,
- * was not waited for.
+ * or another use than when it came, was not waited for.
  */
 struct element {
 	struct callback_head head;
 	int age;
+	unsigned long use;		/* counts how often it was taken from the pool */
 	unsigned long canary;
 	struct list_head node;
 };
@@ -30,6 +31,7 @@ struct element {
 /* A protection of one element. */
 struct hold {
 	struct element *element;
+	unsigned long use;
 	struct shazptr_guard guard;
 	hazptr_t *slot;
 };
@@ -70,12 +72,31 @@ struct writer {
 	bool paused;
 };
 
+/* Each interrupts those before it, so that guards nest in three levels. */
+enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, LEVELS };
+
+struct level {
+	struct hazptr_context ctx;
+	hazptr_t *taken[HAZPTR_SLOT_PER_CTX];	/* so that the last ones are used */
+	struct hrtimer timer;		/* of interrupts */
+	struct rnd_state random;
+	unsigned long reads, ages[AGES];
+};
+
+/* More of them than are looked at under one hold of a list's lock. */
+#define COMERS 40
+
+/* A context that comes and goes, and may keep an element for that time. */
+struct comer {
+	struct hazptr_context *ctx;
+	struct hold hold;		/* without an element: keeps none */
+};
+
 struct reader {
-	struct hazptr_context ctx, irq_ctx;
-	struct hrtimer timer;
+	struct level levels[LEVELS];
+	struct comer comers[COMERS];
+	unsigned long came;		/* contexts that were made during the run */
 	struct task_struct *task;
-	struct rnd_state random, irq_random;
-	unsigned long reads, irq_reads, ages[AGES], irq_ages[AGES];
 	bool paused;
 };
 
@@ -93,6 +114,7 @@ int init_stuffing(void);
 void free_stuffing(void);
 int init_writer(struct writer *writer);
 void init_reader(struct reader *reader);
+void cleanup_reader(struct reader *reader);
 int writer_thread(void *writer);
 int reader_thread(void *reader);
 

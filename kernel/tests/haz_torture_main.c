@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Torture of hazard pointers, in the manner of rcutorture: writers replace
- * elements in several published pointers and wait; readers in tasks and in hard
- * interrupts hold some of them at once, for a moment or for long, and look
- * whether what they hold ages.
+ * elements in several published pointers and wait; readers in tasks, softirqs
+ * and hard interrupts hold some of them at once, for a moment or for long, and
+ * look whether what they hold ages.  Contexts of hazptr come and go meanwhile.
  *
  * A missing fence shows only while the store before it waits in the store
  * buffer of its CPU.  So with stuff=1 readers store to a few lines of 64 MB right
@@ -45,7 +45,7 @@ module_param(seconds, int, 0444);
 MODULE_PARM_DESC(seconds, "How long; 0: until the module is removed");
 int irqreader = 1;
 module_param(irqreader, int, 0444);
-MODULE_PARM_DESC(irqreader, "Read in hard interrupts, too");
+MODULE_PARM_DESC(irqreader, "Read in softirqs and hard interrupts, too");
 int stuff = 1;
 module_param(stuff, int, 0444);
 MODULE_PARM_DESC(stuff, "Let stores to slots wait behind stores to 64 MB of memory");
@@ -117,23 +117,23 @@ static void pause_all(void)
 	WRITE_ONCE(pausing, false);
 }
 
-static unsigned long sum_reads(void)
+static unsigned long sum_reads(int level)
 {
 	unsigned long sum = 0;
 	int i;
 
 	for (i = 0; i < nreaders; i++)
-		sum += READ_ONCE(readers[i].reads);
+		sum += READ_ONCE(readers[i].levels[level].reads);
 	return sum;
 }
 
-static unsigned long sum_irq_reads(void)
+static unsigned long sum_came(void)
 {
 	unsigned long sum = 0;
 	int i;
 
 	for (i = 0; i < nreaders; i++)
-		sum += READ_ONCE(readers[i].irq_reads);
+		sum += READ_ONCE(readers[i].came);
 	return sum;
 }
 
@@ -152,14 +152,15 @@ static void print_stats(void)
 	unsigned long ages[AGES] = {}, empty = 0;
 	int i, j;
 
-	for (i = 0; i < nreaders; i++)
+	for (i = 0; i < nreaders * LEVELS; i++)
 		for (j = 0; j < AGES; j++)
-			ages[j] += READ_ONCE(readers[i].ages[j]) +
-				   READ_ONCE(readers[i].irq_ages[j]);
+			ages[j] += READ_ONCE(readers[i / LEVELS].levels[i % LEVELS].ages[j]);
 	for (i = 0; i < nwriters; i++)
 		empty += READ_ONCE(writers[i].empty);
-	pr_alert("%s ver: %lu reads: %lu irq: %lu tfle: %lu early: %lu dead: %lu astray: %lu\n",
-		 ops->name, sum_replaced(), sum_reads(), sum_irq_reads(), empty, early, dead,
+	pr_alert("%s ver: %lu reads: %lu softirq: %lu hardirq: %lu contexts: %lu\n", ops->name,
+		 sum_replaced(), sum_reads(IN_TASK), sum_reads(IN_SOFTIRQ), sum_reads(IN_HARDIRQ),
+		 sum_came());
+	pr_alert("%s tfle: %lu early: %lu dead: %lu astray: %lu\n", ops->name, empty, early, dead,
 		 astray);
 	pr_alert("%s%sReader Pipe: %lu %lu %lu %lu\n", ops->name,
 		 ages[2] + ages[3] ? " !!! " : " ", ages[0], ages[1], ages[2], ages[3]);
@@ -175,18 +176,26 @@ static void check_stall(unsigned long *last)
 	*last = now;
 }
 
+static void judge(bool has, unsigned long times, const char *name, const char *why)
+{
+	if (has)
+		KTAP_OK(times > 10, name);
+	else
+		ktap_skip(name, why);
+}
+
 static void report(void)
 {
 	mutex_lock(&report_lock);
 	if (!reported) {
 		reported = true;
 		print_stats();
-		ktap_start(7);
-		KTAP_OK(sum_reads() > 100, "readers ran");
-		if (irqreader)
-			KTAP_OK(sum_irq_reads() > 10, "readers ran in interrupts");
-		else
-			ktap_skip("readers ran in interrupts", "irqreader=0");
+		ktap_start(9);
+		KTAP_OK(sum_reads(IN_TASK) > 100, "readers ran");
+		judge(irqreader, sum_reads(IN_SOFTIRQ), "readers ran in softirqs", "irqreader=0");
+		judge(irqreader, sum_reads(IN_HARDIRQ), "readers ran in hard interrupts",
+		      "irqreader=0");
+		judge(ops->contexts, sum_came(), "contexts came and went", "the type has none");
 		KTAP_OK(sum_replaced() > 20, "writers ran");
 		KTAP_OK(!early, "no element was released early");
 		KTAP_OK(!dead, "no element was reused early");
@@ -263,10 +272,8 @@ static void free_all(void)
 {
 	int i;
 
-	for (i = 0; readers && ops->contexts && i < nreaders; i++) {
-		cleanup_hazptr_context(&readers[i].ctx);
-		cleanup_hazptr_context(&readers[i].irq_ctx);
-	}
+	for (i = 0; readers && i < nreaders; i++)
+		cleanup_reader(&readers[i]);
 	for (i = 0; writers && i < nwriters; i++)
 		kfree(writers[i].pool);
 	free_stuffing();

@@ -69,19 +69,31 @@ void note_error(unsigned long *count, const char *what, int age)
 	if (*count == 1)
 		pr_alert("!!! %s, age %d, CPU %d, %s/%d%s\n", what, age, raw_smp_processor_id(),
 			 current->comm, task_pid_nr(current),
-			 in_hardirq() ? " in an interrupt" : "");
+			 in_hardirq() ? " in an interrupt" :
+			 in_serving_softirq() ? " in a softirq" : "");
 }
 
 /* Whether the element is as it has to be while somebody holds it. */
-static void look_at(const struct element *element, unsigned long *ages)
+static void look_at(const struct hold *hold, unsigned long *ages)
 {
+	const struct element *element = hold->element;
 	int age = READ_ONCE(element->age);
 
 	if (age >= 2)
 		note_error(&early, "an element was released early", age);
-	if (READ_ONCE(element->canary) != CANARY_SINGS)
+	if (READ_ONCE(element->canary) != CANARY_SINGS || READ_ONCE(element->use) != hold->use)
 		note_error(&dead, "an element was reused early", age);
 	ages[clamp(age, 0, AGES - 1)]++;
+}
+
+static bool take_hold(struct hazptr_context *ctx, struct element **gp, struct hold *hold,
+		      struct rnd_state *random)
+{
+	fill_store_buffer(random);
+	if (!ops->lock(ctx, gp, hold))
+		return false;
+	hold->use = READ_ONCE(hold->element->use);
+	return true;
 }
 
 /* Without cpu_relax(), for which an emulator leaves its loop. */
@@ -91,14 +103,23 @@ static void spin(unsigned int rounds)
 		barrier();
 }
 
-static void stay(struct rnd_state *random, bool may_sleep)
+/* For long now and then: a guard for some ms, a slot for a third of a second. */
+static void stay_long(struct rnd_state *random, int level)
+{
+	bool longest = !below(random, 16);
+
+	if (level == IN_TASK && ops->sleeps)
+		msleep(1 + below(random, longest ? 300 : 20));
+	else
+		mdelay(level == IN_TASK && longest ? 5 : 1);
+}
+
+static void stay(struct rnd_state *random, int level)
 {
 	u32 dice = tight ? 4000 : below(random, 10000);
 
-	if (dice == 0 && may_sleep)
-		msleep(1 + below(random, 20));
-	else if (dice < 2)
-		mdelay(1);
+	if (dice < 2)
+		stay_long(random, level);
 	else if (dice < 50)
 		udelay(20);
 	else if (dice < 5000)
@@ -106,50 +127,132 @@ static void stay(struct rnd_state *random, bool may_sleep)
 }
 
 /* Hold some elements of a writer, look at them, stay, look again, let go in the opposite order. */
-static bool read_once(struct hazptr_context *ctx, struct rnd_state *random, unsigned long *ages,
-		      bool may_sleep)
+static void read_once(struct level *at, int level, struct hazptr_context *ctx)
 {
+	struct rnd_state *random = &at->random;
 	struct writer *writer = &writers[below(random, nwriters)];
 	struct hold holds[MAX_HELD];
-	unsigned int i, nr, held = 0, wanted = 1 + below(random, ops->held);
+	unsigned int i, held = 0, wanted = 1 + below(random, ops->held);
 	u32 first = tight ? 0 : below(random, POINTERS);
 
 	for (i = 0; i < wanted; i++) {
 		/* Now and then one element twice. */
 		u32 which = (first + (i && below(random, 4) ? i : 0)) % POINTERS;
 
-		fill_store_buffer(random);
-		if (ops->lock(ctx, &writer->published[which], &holds[held]))
+		if (take_hold(ctx, &writer->published[which], &holds[held], random))
 			held++;
 	}
-	nr = held;
+	if (!held)
+		return;
 	for (i = 0; i < held; i++)
-		look_at(holds[i].element, ages);
-	if (held)
-		stay(random, may_sleep && ops->sleeps);
+		look_at(&holds[i], at->ages);
+	stay(random, level);
 	for (i = 0; i < held; i++)
-		look_at(holds[i].element, ages);
+		look_at(&holds[i], at->ages);
 	while (held--)
 		ops->unlock(ctx, &holds[held]);
-	return nr;
+	WRITE_ONCE(at->reads, at->reads + 1);
 }
 
-static enum hrtimer_restart read_in_interrupt(struct hrtimer *timer)
+static enum hrtimer_restart read_in_interrupt(struct level *at, int level)
 {
-	struct reader *reader = container_of(timer, struct reader, timer);
-
 	if (READ_ONCE(stopping) || READ_ONCE(pausing))
 		return HRTIMER_NORESTART;
-	if (read_once(&reader->irq_ctx, &reader->irq_random, reader->irq_ages, false))
-		WRITE_ONCE(reader->irq_reads, reader->irq_reads + 1);
-	hrtimer_forward_now(timer, ns_to_ktime(200000 + below(&reader->irq_random, 800000)));
+	read_once(at, level, &at->ctx);
+	hrtimer_forward_now(&at->timer, ns_to_ktime(200000 + below(&at->random, 800000)));
 	return HRTIMER_RESTART;
 }
 
-static void start_timer(struct reader *reader)
+static enum hrtimer_restart read_in_softirq(struct hrtimer *timer)
 {
-	if (irqreader && !hrtimer_active(&reader->timer))
-		hrtimer_start(&reader->timer, ns_to_ktime(NSEC_PER_MSEC), HRTIMER_MODE_REL_HARD);
+	return read_in_interrupt(container_of(timer, struct level, timer), IN_SOFTIRQ);
+}
+
+static enum hrtimer_restart read_in_hardirq(struct hrtimer *timer)
+{
+	return read_in_interrupt(container_of(timer, struct level, timer), IN_HARDIRQ);
+}
+
+static const struct {
+	enum hrtimer_restart (*func)(struct hrtimer *timer);
+	enum hrtimer_mode mode;
+} timers[LEVELS] = {
+	[IN_SOFTIRQ] = { read_in_softirq, HRTIMER_MODE_REL_SOFT },
+	[IN_HARDIRQ] = { read_in_hardirq, HRTIMER_MODE_REL_HARD },
+};
+
+static void start_timers(struct reader *reader)
+{
+	int i;
+
+	for (i = IN_SOFTIRQ; irqreader && i < LEVELS; i++)
+		if (!hrtimer_active(&reader->levels[i].timer))
+			hrtimer_start(&reader->levels[i].timer, ns_to_ktime(NSEC_PER_MSEC),
+				      timers[i].mode);
+}
+
+static void cancel_timers(struct reader *reader)
+{
+	int i;
+
+	for (i = IN_SOFTIRQ; i < LEVELS; i++)
+		hrtimer_cancel(&reader->levels[i].timer);
+}
+
+static void comer_goes(struct reader *reader, struct comer *comer)
+{
+	if (!comer->ctx)
+		return;
+	if (comer->hold.element) {
+		look_at(&comer->hold, reader->levels[IN_TASK].ages);
+		ops->unlock(comer->ctx, &comer->hold);
+		comer->hold.element = NULL;
+	}
+	cleanup_hazptr_context(comer->ctx);
+	kfree(comer->ctx);
+	comer->ctx = NULL;
+}
+
+static void comers_go(struct reader *reader)
+{
+	int i;
+
+	for (i = 0; i < COMERS; i++)
+		comer_goes(reader, &reader->comers[i]);
+}
+
+/* Another in the place of an old one; few keep an element, fewest where writers wait for it. */
+static void comer_comes(struct reader *reader)
+{
+	struct rnd_state *random = &reader->levels[IN_TASK].random;
+	struct comer *comer = &reader->comers[below(random, COMERS)];
+	struct element **gp = &writers[below(random, nwriters)].published[below(random, POINTERS)];
+
+	comer_goes(reader, comer);
+	comer->ctx = kmalloc(sizeof(*comer->ctx), GFP_KERNEL);
+	if (!comer->ctx)
+		return;
+	init_hazptr_context(comer->ctx);
+	WRITE_ONCE(reader->came, reader->came + 1);
+	if (!below(random, ops->sync ? 256 : 16) &&
+	    !take_hold(comer->ctx, gp, &comer->hold, random))
+		comer->hold.element = NULL;
+}
+
+static void read_in_task(struct reader *reader)
+{
+	struct level *at = &reader->levels[IN_TASK];
+	u32 dice = ops->contexts ? below(&at->random, 16) : 1;
+	struct hazptr_context ctx;
+
+	if (!dice) {
+		comer_comes(reader);
+		init_hazptr_context(&ctx);
+		read_once(at, IN_TASK, &ctx);
+		cleanup_hazptr_context(&ctx);
+	} else {
+		read_once(at, IN_TASK, &at->ctx);
+	}
 }
 
 static void wait_out_pause(bool *paused)
@@ -162,7 +265,7 @@ static void wait_out_pause(bool *paused)
 
 static void shuffle(struct reader *reader)
 {
-	unsigned int cpu = below(&reader->random, nr_cpu_ids);
+	unsigned int cpu = below(&reader->levels[IN_TASK].random, nr_cpu_ids);
 
 	if (cpu_online(cpu))
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
@@ -178,22 +281,23 @@ int reader_thread(void *arg)
 	set_user_nice(current, MAX_NICE);
 	while (!kthread_should_stop()) {
 		if (READ_ONCE(pausing)) {
-			hrtimer_cancel(&reader->timer);
+			cancel_timers(reader);
+			comers_go(reader);
 			wait_out_pause(&reader->paused);
 			continue;
 		}
-		start_timer(reader);
-		if (read_once(&reader->ctx, &reader->random, reader->ages, true))
-			WRITE_ONCE(reader->reads, reader->reads + 1);
+		start_timers(reader);
+		read_in_task(reader);
 		if (shuffle_interval && ops->sleeps && time_after(jiffies, next_shuffle)) {
 			shuffle(reader);
 			next_shuffle = jiffies + shuffle_interval * HZ;
 		}
-		if (!below(&reader->random, 4096))
+		if (!below(&reader->levels[IN_TASK].random, 4096))
 			usleep_range(200, 500);
 		cond_resched();
 	}
-	hrtimer_cancel(&reader->timer);
+	cancel_timers(reader);
+	comers_go(reader);
 	return 0;
 }
 
@@ -246,6 +350,7 @@ static struct element *take_free(struct writer *writer)
 	spin_unlock_irq(&writer->lock);
 	if (!element)
 		return NULL;
+	WRITE_ONCE(element->use, element->use + 1);
 	WRITE_ONCE(element->age, 0);
 	WRITE_ONCE(element->canary, CANARY_SINGS);
 	return element;
@@ -316,29 +421,51 @@ int init_writer(struct writer *writer)
 	return 0;
 }
 
-static void init_timer(struct reader *reader)
+static void init_timer(struct hrtimer *timer, int level)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-	hrtimer_setup(&reader->timer, read_in_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(timer, timers[level].func, CLOCK_MONOTONIC, timers[level].mode);
 #else
-	hrtimer_init(&reader->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	reader->timer.function = read_in_interrupt;
+	hrtimer_init(timer, CLOCK_MONOTONIC, timers[level].mode);
+	timer->function = timers[level].func;
 #endif
+}
+
+static void init_level(struct level *at, int level)
+{
+	unsigned int i;
+
+	prandom_seed_state(&at->random, get_random_u64());
+	if (level != IN_TASK)
+		init_timer(&at->timer, level);
+	if (!ops->contexts)
+		return;
+	init_hazptr_context(&at->ctx);
+	for (i = ops->held; i < HAZPTR_SLOT_PER_CTX; i++) {
+		at->taken[i] = hazptr_alloc(&at->ctx);
+		if (!at->taken[i])
+			note_error(&astray, "a new context has no slots", 0);
+	}
 }
 
 void init_reader(struct reader *reader)
 {
-	unsigned int i;
+	int i;
 
-	prandom_seed_state(&reader->random, get_random_u64());
-	prandom_seed_state(&reader->irq_random, get_random_u64());
-	init_timer(reader);
-	if (ops->contexts) {
-		init_hazptr_context(&reader->ctx);
-		init_hazptr_context(&reader->irq_ctx);
-		/* All but a few, so that the last slots are used. */
-		for (i = ops->held; i < HAZPTR_SLOT_PER_CTX; i++)
-			if (!hazptr_alloc(&reader->ctx) || !hazptr_alloc(&reader->irq_ctx))
-				note_error(&astray, "a new context has no slots", 0);
+	for (i = 0; i < LEVELS; i++)
+		init_level(&reader->levels[i], i);
+}
+
+/* Its thread has ended. */
+void cleanup_reader(struct reader *reader)
+{
+	int i, j;
+
+	for (i = 0; ops->contexts && i < LEVELS; i++) {
+		struct level *at = &reader->levels[i];
+
+		for (j = 0; j < HAZPTR_SLOT_PER_CTX; j++)
+			hazptr_free(&at->ctx, at->taken[j]);
+		cleanup_hazptr_context(&at->ctx);
 	}
 }
