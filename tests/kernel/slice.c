@@ -248,7 +248,12 @@ static void all_rounds(int nr, double seconds, unsigned ns)
 				one_round(way, lengths[i], nr, seconds, ns);
 }
 
-static inline __attribute__((always_inline)) double cost(enum way way)
+static __attribute__((noinline)) void unlock_outline(struct reader *self)
+{
+	unlock(self, STANDING);
+}
+
+static inline __attribute__((always_inline)) double cost(enum way way, int outline)
 {
 	enum { LOOPS = 1000000 };
 	struct reader self = {.way = way};
@@ -259,28 +264,10 @@ static inline __attribute__((always_inline)) double cost(enum way way)
 	for (int i = 0; i < LOOPS; i++) {
 		lock(way);
 		__asm__ volatile("" ::: "memory");
-		unlock(&self, way);
-	}
-	return (double)(now_ns() - start) / LOOPS;
-}
-
-static __attribute__((noinline)) void unlock_outline(struct reader *self)
-{
-	unlock(self, STANDING);
-}
-
-static double cost_outline(void)
-{
-	enum { LOOPS = 1000000 };
-	struct reader self = {.way = STANDING};
-	ull start;
-
-	*slice_ctrl() = REQUESTED;
-	start = now_ns();
-	for (int i = 0; i < LOOPS; i++) {
-		lock(STANDING);
-		__asm__ volatile("" ::: "memory");
-		unlock_outline(&self);
+		if (outline)
+			unlock_outline(&self);
+		else
+			unlock(&self, way);
 	}
 	return (double)(now_ns() - start) / LOOPS;
 }
@@ -288,8 +275,8 @@ static double cost_outline(void)
 static void all_costs(void)
 {
 	for (int round = 0; round < 15; round++)
-		printf("COST none %.3f request %.3f standing %.3f outline %.3f\n", cost(NONE), cost(REQUEST), cost(STANDING),
-		       cost_outline());
+		printf("COST none %.3f request %.3f standing %.3f outline %.3f\n", cost(NONE, 0), cost(REQUEST, 0),
+		       cost(STANDING, 0), cost(STANDING, 1));
 }
 
 int main(int argc, char **argv)

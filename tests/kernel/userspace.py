@@ -102,7 +102,7 @@ def command(test):
 
 
 def script(where, chosen):
-    lines = [HEAD, f"cd {shlex.quote(where)} || exit 16", "say KTAP version 1", f"say 1..{len(chosen)}"]
+    lines = [HEAD, f"cd {shlex.quote(where)} || exit 16", "tools/quiesce doctor", "say KTAP version 1", f"say 1..{len(chosen)}"]
     for test in chosen:
         lines.append(f"run {shlex.quote(test['name'].replace('#', ''))} {test['timeout'] * SLOWER} {command(test)}")
     return "\n".join(lines) + "\n"

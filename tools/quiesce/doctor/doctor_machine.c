@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
 #define RSEQ_MM_CID_END 28 /* of the field in the rseq area */
+/* Of linux/prctl.h since 7.0. */
+#define RSEQ_SLICE_EXTENSION 79
+#define RSEQ_SLICE_EXTENSION_GET 1
 
 static void find_versions(struct findings *f)
 {
@@ -109,10 +113,22 @@ static void find_rseq(struct findings *f)
 		finding(f, "rseq features", NULL, "not told by the kernel (before 6.3)");
 }
 
+/* Kernels from 7.0 on may let a thread ask for some more time before it is preempted. */
+static void find_time_slices(struct findings *f)
+{
+	int state = prctl(RSEQ_SLICE_EXTENSION, RSEQ_SLICE_EXTENSION_GET, 0, 0, 0);
+	const char *what = state >= 0 ? "the kernel can extend them" : errno == EINVAL ? "the kernel cannot extend them (before 7.0)" :
+		errno == ENXIO ? "the kernel can extend them, but rseq is not registered" :
+		"the kernel cannot extend them: not built in, or told not to";
+
+	finding(f, "time slices of rseq", state >= 0 ? "the library does not ask: docs/platforms.md says why" : NULL, "%s", what);
+}
+
 void doctor_machine(struct findings *f)
 {
 	find_versions(f);
 	find_cpus(f);
 	find_limits(f);
 	find_rseq(f);
+	find_time_slices(f);
 }
