@@ -23,6 +23,7 @@ def panel(axes, groups, value, unit, logarithmic):
             axes.annotate(f"{v:.0f}", (place, v), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7.5)
     if logarithmic:
         axes.set_yscale("log")
+        axes.set_ylim(bottom=10)
     axes.set_xticks(range(len(groups)), [name for name, _ in groups])
     axes.grid(axis="x", visible=False)
     axes.set_title(unit)
@@ -39,7 +40,7 @@ def main():
         for load in ("idle", "busy"):
             groups.append((f"{guest['cpus']} CPUs, {load}", {r["way"]: r for r in guest["rows"] if r["load"] == load}))
     figure, (times, calls) = plt.subplots(2, 1, figsize=(WIDTH * 1.25, 5.4))
-    panel(times, groups, lambda r: r["median"], "tc qdisc replace, 32 queues: ms, median, logarithmic", True)
+    panel(times, groups, lambda r: r["median"], f"tc qdisc replace, {guest['queues']} queues: ms, median, logarithmic", True)
     panel(calls, groups, lambda r: r["cal"], "function-call interrupts (CAL) for each", False)
     times.legend(ncols=2, loc="upper left", bbox_to_anchor=(0, 1.42))
     figure.savefig(sys.argv[1], dpi=130, facecolor="white", edgecolor=INK)

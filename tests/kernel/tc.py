@@ -7,7 +7,7 @@ import statistics
 
 WAYS = {"0": "no wait (a bug)", "1": "synchronize_rcu", "2": "expedited", "3": "synchronize_shazptr"}
 LOADS = ("idle", "busy")
-QUEUES = 64
+QUEUES = 32
 
 # counts ROUND...: the clock, calls and times; from /proc/interrupts the calls of functions on other CPUs.
 SCRIPT = """
@@ -147,6 +147,6 @@ def save(name, row, summaries):
     """For the picture of docs/kernel.md."""
     os.makedirs(os.path.dirname(name), exist_ok=True)
     with open(name, "w", encoding="utf-8") as f:
-        json.dump({"cpus": row.smp, "rows": [{"load": load, "way": WAYS[way], **vars(s)} for (load, way), s in summaries.items()]},
-                  f, indent="\t")
+        rows = [{"load": load, "way": WAYS[way], **vars(one)} for (load, way), one in summaries.items()]
+        json.dump({"cpus": row.smp, "queues": QUEUES, "rows": rows}, f, indent="\t")
         f.write("\n")
