@@ -9,7 +9,7 @@
 #	lockdep-kcsan   ... with KCSAN
 #	slice           the newest kernel of trixie-backports, with time-slice extensions for rseq
 #
-# Each takes about eight minutes on two CPUs, and a minute when only lockdep has changed; needs flex, bison, bc, libelf-dev.
+# Each takes about four minutes on two CPUs, and a minute when only lockdep has changed; needs flex, bison, bc, libelf-dev.
 # Afterwards DIR/FLAVOUR has what kernel-packages.sh makes: release, vmlinuz, and kmake.
 # Exit status: 0; 1 a build failed; 77 (with a message) when the sources cannot be had; 2 wrong usage.
 set -u

@@ -31,11 +31,6 @@ class Sum:
     def share_met(self):
         return self.met / max(self.periods, 1)
 
-    def rate(self, number):
-        """For a million sections."""
-        return number * 1e6 / max(self.sections, 1)
-
-
 def summarise(text):
     """By length of the extension, work in a section, and way."""
     sums = {}

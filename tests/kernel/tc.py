@@ -9,7 +9,7 @@ WAYS = {"0": "no wait (a bug)", "1": "synchronize_rcu", "2": "expedited", "3": "
 LOADS = ("idle", "busy")
 QUEUES = 32
 
-# counts ROUND...: the clock, calls and times; from /proc/interrupts the calls of functions on other CPUs.
+# counts has the clock, calls and times; CAL of /proc/interrupts counts calls of functions on other CPUs.
 SCRIPT = """
 %(ip)s link add wide0 numtxqueues %(queues)d type dummy && %(ip)s link set wide0 up || exit 20
 insmod haz_waits.ko functions=tc_modify_qdisc,lockdep_unregister_key,synchronize_net,rcu_exp_handler,sched_ttwu_pending || exit 11
