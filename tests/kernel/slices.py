@@ -31,6 +31,7 @@ class Sum:
     def share_met(self):
         return self.met / max(self.periods, 1)
 
+
 def summarise(text):
     """By length of the extension, work in a section, and way."""
     sums = {}
