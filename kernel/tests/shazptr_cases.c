@@ -419,6 +419,8 @@ static void hold_long(void)
 	struct wait wait;
 
 	hold_ms = 10000;
+	/* Not beside the holder: preempt-rt runs the timers of a CPU in a thread there. */
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	if (!start_holder(&holder))
 		return;
 	if (start_wait(&wait, &object)) {
@@ -428,6 +430,7 @@ static void hold_long(void)
 	} else {
 		stop_holder(&holder);
 	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static void do_wrong(void)
