@@ -80,12 +80,12 @@ void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 
 void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset)
 {
-	return quiesce__hazptr_protect(slot, where, offset);
+	return quiesce__hazptr_protect(slot, where, offset, 0);
 }
 
 void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset)
 {
-	return quiesce__hazptr_tryprotect(slot, where, offset);
+	return quiesce__hazptr_tryprotect(slot, where, offset, 0);
 }
 
 void quiesce_hazptr_clear(hazptr_t *slot)

@@ -296,7 +296,7 @@ static void bury_hazptr(struct hazptr_head *head)
 	bury((struct label *)((char *)head - offsetof(struct label, hazptr)));
 }
 
-static void hazptr_retire(struct label *old)
+static void retire_by_hazptr(struct label *old)
 {
 	call_hazptr(&old->hazptr, bury_hazptr);
 }
@@ -358,7 +358,7 @@ static const struct protection protections[] = {
 	{ refcount_check, refs_init, refs_retire, refs_tryget, refs_put_cold, false },
 	{ percpu_ref_check, users_init, users_retire, users_tryget, users_put, false },
 	{ .check = rcu_check, .retire = rcu_retire },
-	{ .check = hazptr_check, .retire = hazptr_retire, .slots = true },
+	{ .check = hazptr_check, .retire = retire_by_hazptr, .slots = true },
 	{ .check = counted_ptr_check, .init = counted_ptr_init, .retire = counted_ptr_retire },
 	{ condref_check, refs_init, refs_retire, refs_tryget, refs_put_cold, false },
 	{ .check = none_check, .retire = bury },

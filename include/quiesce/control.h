@@ -32,6 +32,23 @@ QUIESCE_API int quiesce_set_fence(enum quiesce_fence fence);
 /** quiesce_fence - the mode in force; never QUIESCE_FENCE_AUTO. */
 QUIESCE_API enum quiesce_fence quiesce_fence(void);
 
+/** QUIESCE_LIGHT_FENCES_ONLY - a promise, defined before any header of the library is included, of light fences.
+ *
+ * What is compiled with it protects objects by hazptr.h without asking for the mode: a load and two instructions less for each
+ * protection.  So such a program, or a library when it is loaded, aborts before main(), with a line that says why, where the
+ * kernel has no membarrier for it or full fences were chosen; afterwards quiesce_set_fence() returns -EBUSY.  Its protections
+ * do not ask whether somebody waits either: who waits for an object that such a one protects looks again after a quarter of
+ * the wait so far, within 8 ms. */
+#if defined(QUIESCE_LIGHT_FENCES_ONLY)
+#define QUIESCE__LIGHT_PROMISED 1
+#else
+#define QUIESCE__LIGHT_PROMISED 0
+#endif
+QUIESCE_API void quiesce__promise_light_fences(void);
+#if QUIESCE__LIGHT_PROMISED
+__attribute__((constructor)) static void quiesce__promise(void) { quiesce__promise_light_fences(); }
+#endif
+
 /* Where slots of hazard pointers are. */
 enum quiesce_slots {
 	QUIESCE_SLOTS_THREAD, /* of the first threads; without rseq, all that are not shared */

@@ -132,7 +132,7 @@ QUIESCE_FAST void *quiesce__counted_load(void **where, size_t offset)
 	if (quiesce_unlikely(!slot))
 		return quiesce__counted_load_slow(where, offset);
 	do {
-		object = quiesce__hazptr_protect(slot, where, offset);
+		object = quiesce__hazptr_protect(slot, where, offset, 0);
 		if (!object || quiesce_likely(counted_tryget(quiesce__counted_at(object, offset))))
 			break;
 	} while (!quiesce__counted_lost(quiesce__counted_at(object, offset), where, object) || (object = NULL));

@@ -348,7 +348,7 @@ private:
 	{
 		if (quiesce_unlikely(!slot))
 			return to_object(quiesce__counted_load_slow(&ptr_, counted_traits<T>::offset()));
-		return to_object(quiesce__hazptr_protect(slot, &ptr_, counted_traits<T>::offset()));
+		return to_object(quiesce__hazptr_protect(slot, &ptr_, counted_traits<T>::offset(), 0));
 	}
 
 	mutable void *ptr_ = nullptr; /* a T: readers load it, so it is one type for the C interface */

@@ -76,6 +76,8 @@ QUIESCE_API hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_
 QUIESCE_API hazptr_t *quiesce_hazptr_alloc_detached(void);
 QUIESCE_API void quiesce__hazptr_free_slow(hazptr_t *slot);
 QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value);
+QUIESCE_API void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, uintptr_t marks);
+QUIESCE_API hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_context *ctx, size_t nr);
 QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr);
 QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr);
 
@@ -147,20 +149,41 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
 }
 
-/* From now on @slot protects @value, and what it protected before no more. */
-QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
+/* May slots be set without a call?  Not with full fences, nor while somebody waits. */
+QUIESCE_FAST bool quiesce__hazptr_quiet(void)
 {
-	/* Full fences, or somebody waits.  Relaxed: fixed before first use; who comes late is looked for again. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr)))
-		quiesce__hazptr_set_slow(slot, value);
-	else
-		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
-		quiesce_store_release(SH2, &slot->value, value);
+	/* Relaxed: fixed before first use; who comes late is looked for again. */
+	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr));
+}
+
+/* From now on @slot protects @value, and what it protected before no more. */
+QUIESCE_FAST void quiesce__hazptr_set_quietly(hazptr_t *slot, uintptr_t value)
+{
+	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
+	quiesce_store_release(SH2, &slot->value, value);
 	/* Either the scan after the heavy fence sees the slot, or this thread's next load sees what was unlinked before that fence. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(HP1);
 }
+
+QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
+{
+	if (quiesce_likely(quiesce__hazptr_quiet()))
+		quiesce__hazptr_set_quietly(slot, value);
+	else
+		quiesce__hazptr_set_slow(slot, value);
+}
+
+/** hazptr_set - protect an address that is known by other means.
+ * @slot: the caller's; what it protected before is protected no more.
+ * @ptr: the address; of the hazptr_head if that is not the object's first member.  NULL: as hazptr_clear().
+ *
+ * The object is protected if it had not been unlinked yet: so the caller looks afterwards whether it can still be found, as
+ * hazptr_protect() does.  That another slot protects it is not enough: see there.
+ * Context: any.  Cost: a store and a test; full fences: a fence and a call.
+ * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the protection. */
+QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr) { quiesce__hazptr_set(slot, (uintptr_t)ptr); }
 
 /** hazptr_clear - end the protection; the slot stays the caller's.
  *
@@ -175,41 +198,56 @@ QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 }
 
+/* What protects @found: the address of the field at @offset, without the bits of @marks. */
+QUIESCE_FAST uintptr_t quiesce__hazptr_value(uintptr_t found, size_t offset, uintptr_t marks)
+{
+	found &= ~marks;
+	return found || !offset ? found + offset : 0;
+}
+
 /* One attempt: true if the pointer did not change meanwhile; in any case *@ret_ptr is what it was found to be. */
-QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, void **ret_ptr)
+QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, uintptr_t marks, bool quiet, void **ret_ptr)
 {
 	/* Relaxed: only the second load is used.  As numbers: it may be a pointer to an object that is gone. */
 	uintptr_t first = (uintptr_t)quiesce_load_relaxed(where);
 
-	quiesce__hazptr_set(slot, first || !offset ? first + offset : 0);
+	if (quiet)
+		quiesce__hazptr_set_quietly(slot, quiesce__hazptr_value(first, offset, marks));
+	else
+		quiesce__hazptr_set(slot, quiesce__hazptr_value(first, offset, marks));
 	/* SH3: acquire, pairs with the caller */
 	*ret_ptr = quiesce_load_acquire(SH3, where);
 	return quiesce_likely((uintptr_t)*ret_ptr == first);
 }
 
-QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset)
+QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
 {
 	void *ptr;
 
-	if (quiesce__hazptr_attempt(slot, where, offset, &ptr))
+	if (quiesce__hazptr_attempt(slot, where, offset, marks, false, &ptr))
 		return ptr;
 	hazptr_clear(slot);
 	return NULL;
 }
 
-QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t offset)
+/* The call is the last thing that it does and comes after everything else, so a function around this one needs no frame, and
+ * a loop around it keeps what it has in registers. */
+QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
 {
 	void *ptr;
 
-	while (quiesce_unlikely(!quiesce__hazptr_attempt(slot, where, offset, &ptr)))
-		;
-	return ptr;
+	if (quiesce__hazptr_quiet() && quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
+		return ptr;
+	while (QUIESCE__LIGHT_PROMISED)
+		if (quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
+			return ptr;
+	return quiesce__hazptr_protect_slow(slot, where, offset, marks);
 }
 
 /* With and without a field. */
 #define QUIESCE__HAZPTR_3(fn, slot, where, field) \
-	QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field)))
-#define QUIESCE__HAZPTR_2(fn, slot, where) QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), 0))
+	QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field), 0))
+#define QUIESCE__HAZPTR_2(fn, slot, where) QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), 0, 0))
 #define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
 #define QUIESCE__HAZPTR(fn, ...) \
 	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
@@ -221,7 +259,8 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
  *
  * Tries again as long as the pointer changes.
  * Context: any; the protection may be kept across sleep.
- * Cost: light fences: two loads, a store, two tests; full fences: a fence and a call.
+ * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.  In a loop keep what
+ *   walks along in local variables: what is stored in memory comes back from there after each protection, some cycles later.
  * Return: the current pointer, of its own type; NULL only if the pointer was NULL.
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the result.
@@ -234,7 +273,54 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
  * Return: NULL if the pointer was NULL or changed meanwhile; then the slot protects nothing. */
 #define hazptr_tryprotect(...) QUIESCE__HAZPTR(quiesce__hazptr_tryprotect, __VA_ARGS__)
 
+/** hazptr_protect_masked(slot, where, marks) - hazptr_protect() of a pointer that has marks in its low bits.
+ * @marks: the bits that may be set in it and are not part of the address, such as 1 in lists whose nodes are marked
+ *   before they are unlinked.
+ * Return: what is at @where, marks included; nothing is protected if nothing but marks is left of it. */
+#define hazptr_protect_masked(slot, where, marks) \
+	QUIESCE_CAST(quiesce__type_at(where), quiesce__hazptr_protect((slot), quiesce__untyped(where), 0, (marks)))
+
 /* ---- several at once ---- */
+
+/* All of the first @nr slots of a line that nobody else takes from, or none. */
+QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
+{
+	if (nr > HAZPTR_SLOT_PER_CTX)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		/* SH2: acquire, pairs with SH2 in hazptr_free() */
+		if (quiesce_unlikely(quiesce_load_acquire(SH2, &slots[i].value) != QUIESCE_HAZPTR_FREE))
+			return false;
+	for (size_t i = 0; i < nr; i++)
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
+		quiesce_store_release(SH2, &slots[i].value, (uintptr_t)0);
+	return true;
+}
+
+/** hazptr_alloc_array - take @nr slots in a row: slot + 1 is the next one.
+ * @nr: HAZPTR_SLOT_PER_CTX at most.
+ *
+ * For walks that protect hand over hand: swap two indices, or two pointers, in place of copying a protection.  Each is a
+ * slot as any other: it may be freed alone.
+ * Context, cost: as hazptr_alloc(); a test for each slot.  Return: the first; NULL: there are not so many in a row. */
+QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
+{
+	/* Relaxed: the thread's own. */
+	hazptr_t *slots = ctx ? ctx->slots : (hazptr_t *)quiesce_load_relaxed(&quiesce__self()->hazptr);
+
+	if (quiesce_unlikely(!slots || !quiesce__hazptr_take_row(slots, nr)))
+		slots = quiesce__hazptr_alloc_array_slow(QUIESCE_LAYOUT, ctx, nr);
+	for (size_t i = 0; i < nr && slots; i++)
+		QUIESCE__SLOT_TAKEN(ctx ? NULL : slots + i);
+	return slots;
+}
+
+/** hazptr_free_array - hazptr_free() for @nr slots in a row. */
+QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots, size_t nr)
+{
+	for (size_t i = 0; i < nr && slots; i++)
+		hazptr_free(ctx, slots + i);
+}
 
 /** hazptr_alloc_batch - take @nr slots, or none.
  * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many. */
@@ -265,107 +351,7 @@ static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 		hazptr_free(ctx, slots[i]);
 }
 
-/* ---- deferred reclamation ---- */
-
-/* To be embedded in the object; the library's from call_hazptr() until the callback runs. */
-struct hazptr_head {
-	struct hazptr_head *next;
-	void (*func)(struct hazptr_head *head);
-};
-
-/* So many objects of one thread wait at most, next to those that are protected. */
-#define HAZPTR_BATCH_MAX 8192
-
-/* ... and about so many bytes: the call with which they are reached reclaims.  A thread's share, so that 100 threads that
- * retire 4 KiB objects keep 100 MiB at most, not 3 GiB. */
-#define HAZPTR_BATCH_BYTES (1u << 20)
-
-QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
-QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
-QUIESCE_API void quiesce_hazptr_barrier(void);
-QUIESCE_API bool quiesce_hazptr_try_barrier(void);
-
-/** call_hazptr - call @func(@head) once no slot protects @head.
- * @head: in the object, which readers can no longer find.  Not NULL (reported).
- * @func: runs in the helper, a thread of the library, which has all signals blocked; never in this call.  Where no
- *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
- *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
- *   call_rcu(), call_srcu() and the like; it may wait for a cohort, but for no other callbacks and readers; it returns (does not end
- *   its thread).  Other callbacks of this kind wait until it has returned.
- *
- * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand, so that one membarrier and one scan
- * serve them all.  A batch is reclaimed at once; what a thread leaves behind, within about a tenth of a second.  What
- * callbacks retire is reclaimed at once too, so a chain, of which each retires the next, goes as fast as scans do;
- * but one that retires itself again comes about a thousand times a second.
- * If the helper cannot keep up garbage is unbounded ("Bound", above).
- * Context: any thread, whatever locks it holds, also in an RCU section or a callback; not in a signal handler.
- *   Does not sleep and waits for nobody: no reader, callback, sweep or fork.  May create the helper thread; the first
- *   call of a thread maps 64 KiB for its queue, of which it uses as much as it needs.
- * Cost: a few stores; once per batch a push to a list.  Out of memory costs speed, not the callback.
- */
-static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
-{
-	quiesce_call_hazptr(head, func, QUIESCE_OBJECT_BYTES);
-}
-
-/** call_hazptr_sized - call_hazptr() that also tells how many bytes wait, so that a batch is full with HAZPTR_BATCH_BYTES
- * of them.  Plain calls count as QUIESCE_OBJECT_BYTES. */
-static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
-{
-	quiesce_call_hazptr(head, func, bytes);
-}
-
-/** call_hazptr_inline - the same, with callbacks in the caller.
- * @func: as with call_hazptr(), but it runs in any thread that retires, often in this very call, or in the helper.  So
- *   no thread may call this while it holds a lock that such a callback takes, or is inside what a callback changes;
- *   and the callback must not wait for readers for one more reason: it may run inside a section, or beside a slot, of
- *   whoever retires.
- *
- * For who retires more than one thread can reclaim: throughput grows with the threads that retire, and garbage is
- * bounded ("Bound", above).  Once per batch, of a thousand or more, the call looks at all slots, runs the callbacks of
- * those objects of this thread that were given to call_hazptr_inline() and kfree_hazptr() and are not protected, and
- * hands the others over.  Callbacks that retire further objects add to the batch that is being run.
- * Context: any thread, also in an RCU section or a callback (there it runs none); not in a signal handler.
- *   The library does not sleep here, and waits for nobody; while a fork is being prepared the call runs no callbacks.
- *   Callbacks may sleep.  May create the helper thread, for what a thread leaves behind.
- * Cost: a few stores; once per batch a membarrier (full fences: a fence), a look at each slot in use, and the
- *   callbacks.
- */
-static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
-{
-	quiesce_call_hazptr_inline(head, func, QUIESCE_OBJECT_BYTES);
-}
-
-/** call_hazptr_inline_sized - the same, with @bytes as in call_hazptr_sized(). */
-static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
-{
-	quiesce_call_hazptr_inline(head, func, bytes);
-}
-
-/** kfree_hazptr - free() @ptr once nobody protects its head.
- * @ptr: from malloc(); @field: its struct hazptr_head, less than 4096 bytes from its start.
- *
- * Calls free(), in batches, in this call or in the helper, and no callback of anybody's.
- * Context: as call_hazptr(); free() may take locks of the allocator's.  Garbage is bounded as with
- *   call_hazptr_inline().  Cost: as call_hazptr_inline(). */
-#define kfree_hazptr(ptr, field) \
-	quiesce_call_hazptr(&(ptr)->field, quiesce__kfree_func(ptr, field, struct hazptr_head), sizeof(*(ptr)))
-
-/** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run.
- *
- * It waits for the slots that protect those objects, too, and runs what it finds: callbacks of all threads run in the
- * caller, so it must hold no lock that they take.
- * Context: may sleep; not in a callback (reported, aborts); not while the caller protects one of them (a
- *   deadlock, which the stall report tells of).  May create the helper thread. */
-static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
-
-/** hazptr_try_barrier - the same, but leave alone what is protected.
- *
- * Of what was retired before the call only objects are left that were protected when it looked, by the caller perhaps, and
- * what another thread's hazptr_barrier() has in hand; they are reclaimed as ever.
- * Context: as hazptr_barrier(); waits for no protection, but for callbacks that other threads are running.
- * Return: true: nothing is left; false: something is.  In a callback false, and it is reported. */
-static inline bool hazptr_try_barrier(void) { return quiesce_hazptr_try_barrier(); }
+/* ---- waiting ---- */
 
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
@@ -378,6 +364,7 @@ static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_sha
 
 QUIESCE_END_DECLS
 
+#include <quiesce/hazptr_retire.h>
 #include <quiesce/hazptr_cohort.h>
 
 #endif

@@ -189,18 +189,19 @@ public:
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[nodiscard, gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
 	{
-		T *ptr;
+		if (quiesce__hazptr_quiet()) {
+			T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
 
-		do
-			ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
-		while (quiesce_unlikely(!attempt(ptr, src)));
-		return ptr;
+			if (quiesce_likely(attempt<true>(ptr, src)))
+				return ptr;
+		}
+		return protect_slowly(slot, src);
 	}
 
 	/* raw: as above. */
 	template<class T> [[nodiscard, gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
-		if (quiesce_likely(attempt(ptr, src)))
+		if (quiesce_likely(attempt<false>(ptr, src)))
 			return true;
 		reset_protection();
 		return false;
@@ -223,14 +224,30 @@ private:
 
 	/* True if @ptr is what the slot protects and @src has; else it is what @src has. */
 	/* raw: as above. */
-	template<class T> [[gnu::always_inline]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
+	template<bool Quiet, class T> [[gnu::always_inline]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
 		/* As a number: it may be a pointer to an object that is gone. */
 		auto old = reinterpret_cast<std::uintptr_t>(ptr);
 
-		reset_protection(ptr);
+		if constexpr (Quiet)
+			quiesce__hazptr_set_quietly(slot, detail::hazard_address(ptr));
+		else
+			reset_protection(ptr);
 		ptr = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
 		return reinterpret_cast<std::uintptr_t>(ptr) == old;
+	}
+
+	/* raw: as above. */
+	template<class T> [[gnu::cold, gnu::noinline]] static T *protect_slowly(::hazptr_t *slot, const std::atomic<T *> &src) noexcept
+	{
+		hazard_pointer borrowed(slot, detail::hazard_access());
+		T *ptr;
+
+		do
+			ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
+		while (!borrowed.attempt<false>(ptr, src));
+		borrowed.slot = nullptr;
+		return ptr;
 	}
 
 	friend hazard_pointer make_hazard_pointer();

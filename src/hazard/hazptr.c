@@ -123,7 +123,7 @@ hazptr_t *quiesce_hazptr_alloc_detached(void)
 	quiesce__init();
 	quiesce__fork_check();
 	quiesce__used();
-	return quiesce__hazptr_pool_alloc();
+	return quiesce__hazptr_pool_alloc(1);
 }
 
 hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx)
@@ -136,7 +136,31 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slot = line ? alloc_in_line(line) : NULL;
-	return slot ? slot : quiesce__hazptr_pool_alloc();
+	return slot ? slot : quiesce__hazptr_pool_alloc(1);
+}
+
+/* @nr in a row, in a line that nobody else takes from. */
+static hazptr_t *alloc_row(uintptr_t *line, size_t nr)
+{
+	for (uint32_t k = 0; k + nr <= QUIESCE_LINE_SLOTS; k++)
+		if (quiesce__hazptr_take_row(slot_at(line, k), nr))
+			return slot_at(line, k);
+	return NULL;
+}
+
+hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_context *ctx, size_t nr)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uintptr_t *line;
+	hazptr_t *slots;
+
+	if (!nr || nr > QUIESCE_LINE_SLOTS)
+		return NULL;
+	if (ctx)
+		return ctx->slots ? alloc_row(&ctx->slots->value, nr) : NULL;
+	line = self->hazptr ? self->hazptr : assign_line(self, layout);
+	slots = line ? alloc_row(line, nr) : NULL;
+	return slots ? slots : quiesce__hazptr_pool_alloc((uint32_t)nr);
 }
 
 static void free_slot(hazptr_t *slot)
@@ -268,12 +292,21 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 		answer_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
-	/* As in quiesce__hazptr_set(): the scan sees the slot, or the caller's next load sees what was unlinked. */
+	/* As in quiesce__hazptr_set_quietly(): the scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
 	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in answer_requests(). */
 		answer(slot, old);
+}
+
+void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
+{
+	void *ptr;
+
+	while (quiesce_unlikely(!quiesce__hazptr_attempt(slot, where, offset, marks, false, &ptr)))
+		;
+	return ptr;
 }
 
 void quiesce__hazptr_free_slow(hazptr_t *slot)
@@ -301,7 +334,7 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 		void *again = quiesce_load_acquire(SH3, where[i]);
 
 		if ((uintptr_t)again != (uintptr_t)ret_ptrs[i])
-			again = quiesce__hazptr_protect(slots[i], where[i], 0);
+			again = quiesce__hazptr_protect(slots[i], where[i], 0, 0);
 		ret_ptrs[i] = again;
 	}
 }

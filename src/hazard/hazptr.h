@@ -11,8 +11,8 @@
 extern struct quiesce__lines quiesce__hazptr_lines;
 /* A line for @owner, all of its slots counted; NULL: there is no memory. */
 uintptr_t *quiesce__hazptr_take_line(uint64_t owner);
-/* hazptr_pool.c: a slot that is nobody's; NULL: there is no memory. */
-hazptr_t *quiesce__hazptr_pool_alloc(void);
+/* hazptr_pool.c: @nr slots in a row that are nobody's, the first of them; NULL: there is no memory. */
+hazptr_t *quiesce__hazptr_pool_alloc(uint32_t nr);
 /* @line, which is the caller's, becomes everybody's; slots that are taken in it stay taken. */
 void quiesce__hazptr_pool_add(uintptr_t *line);
 void quiesce__hazptr_init(void);
@@ -30,7 +30,7 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 #define QUIESCE_HAZPTR_BATCH 2u
 #define QUIESCE_RETIRED_SLOTS 4u
 #else
-#define QUIESCE_HAZPTR_BATCH 1024u  /* objects of one thread, before it reclaims */
+#define QUIESCE_HAZPTR_BATCH 1024u  /* objects of one thread, before it reclaims, at least, unless the program chooses */
 #define QUIESCE_RETIRED_SLOTS HAZPTR_BATCH_MAX
 #endif
 
@@ -38,6 +38,10 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 struct quiesce__reclaim {
 	struct hazptr_head *ready, *kept;
 };
+
+/* hazptr_batch.c: so many objects at least, of a thread's queue, or NULL. */
+struct quiesce__retired;
+uint32_t quiesce__batch_least(const struct quiesce__retired *r);
 
 /* Push to a list that others push to and take at the same time. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);

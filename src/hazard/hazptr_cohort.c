@@ -125,7 +125,7 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	quiesce__hazptr_count_pushed();
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to look is a policy. */
 	quiesce__hazptr_push(list_of(cohort), head); /* the last touch, unless there is a batch */
-	if (nr % QUIESCE_HAZPTR_BATCH || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
+	if (nr % quiesce__batch_least(NULL) || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
 	reclaim_some(cohort);
 }

@@ -47,7 +47,7 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 	struct hazptr_head *head;
 
 	while ((head = *from)) {
-		if (!quiesce__hazptr_scan_has(set, (uintptr_t)head) || QUIESCE_MUTANT(hazptr_no_look)) {
+		if (!quiesce__hazptr_scan_has(set, quiesce__head_address(head)) || QUIESCE_MUTANT(hazptr_no_look)) {
 			from = &head->next;
 			continue;
 		}
@@ -102,9 +102,10 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept)
 {
 	/* Known in the debug build only; then the call reports it, and does not wait. */
-	bool mine = quiesce__shazptr_held_by_me((uintptr_t)kept);
+	uintptr_t address = quiesce__head_address(kept);
+	bool mine = quiesce__shazptr_held_by_me(address);
 
 	if (!QUIESCE_MUTANT(hazptr_barrier_early))
-		quiesce_synchronize_shazptr(kept);
+		quiesce_synchronize_shazptr((const void *)address);
 	return !mine;
 }

@@ -35,25 +35,42 @@ static uint32_t number_of(const uintptr_t *line)
 	return (uint32_t)quiesce__line_index(&quiesce__hazptr_lines, line) + 1;
 }
 
-static hazptr_t *alloc_in(uintptr_t *line)
+static bool take_shared(uintptr_t *slot)
 {
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
-		uintptr_t value = quiesce_load_relaxed(line + k); /* Relaxed: the exchange decides. */
+	uintptr_t value = quiesce_load_relaxed(slot); /* Relaxed: the exchange decides. */
 
-		/* SH2: full, pairs with SH2 in quiesce__hazptr_free_slow() and hazptr_free() */
-		if (value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, line + k, &value, (uintptr_t)0))
-			return (hazptr_t *)(line + k);
+	/* SH2: full, pairs with SH2 in quiesce__hazptr_free_slow() and hazptr_free() */
+	return value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, slot, &value, (uintptr_t)0);
+}
+
+/* The first of @nr in a row. */
+static hazptr_t *alloc_in(uintptr_t *line, uint32_t nr)
+{
+	uint32_t row = 0;
+
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		if (take_shared(line + k)) {
+			if (++row == nr)
+				return (hazptr_t *)(line + k + 1 - nr);
+			continue;
+		}
+		for (; row; row--)
+			/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_shared() */
+			quiesce_store_release(SH2, line + k - row, QUIESCE_HAZPTR_FREE);
 	}
+	for (; row; row--)
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_shared() */
+		quiesce_store_release(SH2, line + QUIESCE_LINE_SLOTS - row, QUIESCE_HAZPTR_FREE);
 	return NULL;
 }
 
 /* From the hand on, past at most @most lines.  Returns in @ret_passed how many it were. */
-static hazptr_t *search(uint32_t most, uint32_t *ret_passed)
+static hazptr_t *search(uint32_t most, uint32_t nr, uint32_t *ret_passed)
 {
 	uint32_t at = quiesce_load_relaxed(&pool.hand), passed = 0; /* Relaxed: any will do. */
 	hazptr_t *slot = NULL;
 
-	while (at && !(slot = alloc_in(line_of(at))) && passed < most) {
+	while (at && !(slot = alloc_in(line_of(at), nr)) && passed < most) {
 		/* SH4: pairs with SH4 in quiesce__hazptr_pool_add() */
 		at = (uint32_t)quiesce_load_consume(SH4, quiesce__line_owner(line_of(at)));
 		passed++;
@@ -91,16 +108,16 @@ static void pay(uint32_t paid, uint32_t passed)
 		quiesce_store_relaxed(&pool.paid, left); /* Relaxed: as above. */
 }
 
-hazptr_t *quiesce__hazptr_pool_alloc(void)
+hazptr_t *quiesce__hazptr_pool_alloc(uint32_t nr)
 {
 	uint32_t paid = quiesce_load_relaxed(&pool.paid), passed; /* Relaxed: a guess. */
-	hazptr_t *slot = search(SEARCH + paid, &passed);
+	hazptr_t *slot = search(SEARCH + paid, nr, &passed);
 	uintptr_t *line;
 
 	pay(paid, passed);
 	while (!slot && (line = quiesce__hazptr_take_line(QUIESCE_OWNER_ALL))) {
-		slot = alloc_in(line);
+		slot = alloc_in(line, nr);
 		quiesce__hazptr_pool_add(line);
 	}
-	return slot ? slot : search(quiesce_load_relaxed(&pool.nr), &passed); /* Relaxed: as above. */
+	return slot ? slot : search(quiesce_load_relaxed(&pool.nr), nr, &passed); /* Relaxed: as above. */
 }

@@ -48,10 +48,11 @@ QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1
 		r = platform_pages_get(sizeof *r);
 		if (!r)
 			return NULL;
-		r->batch = QUIESCE_HAZPTR_BATCH;
 		r->room = QUIESCE_RETIRED_SLOTS;
 		add_ring(r);
 	}
+	r->own_least = r->own_most = 0;
+	r->batch = quiesce__batch_least(r);
 	self->retired = r;
 	return r;
 }
@@ -121,6 +122,7 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	if (!r)
 		return;
 	self->retired = NULL;
+	quiesce__notes_leave(&r->notes);
 	quiesce__lock(&quiesce__sweep.lock);
 	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
 	r->next_orphan = quiesce__sweep.orphans;

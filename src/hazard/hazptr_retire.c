@@ -32,12 +32,6 @@
 #define PREFETCH 8u
 #define ROUNDS 16u
 #define FEW 8u               /* so many objects may be moved to the front of the array */
-#if defined(QUIESCE_SIM)
-#define BATCH_DEAR QUIESCE_HAZPTR_BATCH
-#else
-#define BATCH_DEAR (4 * QUIESCE_HAZPTR_BATCH) /* where a heavy fence interrupts others */
-#endif
-#define DEAR_NS 3000u        /* one that interrupts nobody takes less */
 
 static void push(struct quiesce__retired *r, uintptr_t item)
 {
@@ -62,7 +56,7 @@ static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce_
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
 
-		if (quiesce__hazptr_scan_has(set, item & ~QUIESCE_RETIRED_BITS))
+		if (quiesce__hazptr_scan_has(set, quiesce__retired_address(item)))
 			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: as above. */
 	}
 }
@@ -80,15 +74,15 @@ static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
 static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set)
 {
 	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
-	uintptr_t address = item & ~QUIESCE_RETIRED_BITS;
 
 	/* Relaxed: a hint. */
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
 	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
-	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, address)) && !QUIESCE_MUTANT(hazptr_no_look)) {
+	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, quiesce__retired_address(item))) &&
+	    !QUIESCE_MUTANT(hazptr_no_look)) {
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
-		quiesce__hazptr_run((struct hazptr_head *)address);
+		quiesce__hazptr_run((struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
 		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
 	}
 }
@@ -139,15 +133,6 @@ static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 	return true;
 }
 
-/* A heavy fence that interrupts others is to serve more objects. */
-static void adapt(struct quiesce__retired *r, uint32_t fence_ns)
-{
-	if (fence_ns > DEAR_NS && r->batch < BATCH_DEAR)
-		r->batch *= 2;
-	else if (fence_ns <= DEAR_NS && r->batch > QUIESCE_HAZPTR_BATCH)
-		r->batch /= 2;
-}
-
 /* Under the lock, by the owner, not in a callback.  All that is queued now may be run here. */
 static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
@@ -162,7 +147,7 @@ static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 		quiesce__hazptr_scan_next(&set);
 	}
 	done = run_until(self, r, end, &set);
-	adapt(r, set.fence_ns);
+	quiesce__batch_adapt(r, &set);
 	quiesce__retired_fit_table(r, &set, many);
 	return done;
 }
@@ -396,6 +381,33 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 	}
 	head->func = func;
 	queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
+}
+
+static QUIESCE_COLD void wait_and_delete(void *object, void (*deleter)(void *object))
+{
+	quiesce__hazptr_count_pushed();
+	quiesce_synchronize_shazptr(object);
+	deleter(object);
+	quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+}
+
+void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes)
+{
+	struct quiesce__note *note;
+
+	if (quiesce_unlikely(!object || !deleter)) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "hazptr_retire() with a NULL %s", object ? "function" : "object");
+		return;
+	}
+	quiesce__fork_check();
+	note = quiesce__note_get(quiesce__self());
+	if (quiesce_unlikely(!note)) {
+		wait_and_delete(object, deleter);
+		return;
+	}
+	note->object = object;
+	note->deleter = deleter;
+	call(&note->head, quiesce__hazptr_run_note, bytes, QUIESCE_RETIRED_HERE | QUIESCE_RETIRED_NOTE);
 }
 
 void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)

@@ -11,7 +11,27 @@
 /* Bits of an entry, whose address is one of pointers. */
 #define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the look has found */
 #define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* its owner may run it: free(), call_hazptr_inline() */
-#define QUIESCE_RETIRED_BITS ((uintptr_t)3)
+#define QUIESCE_RETIRED_NOTE ((uintptr_t)4) /* it is a struct quiesce__note */
+#define QUIESCE_RETIRED_BITS ((uintptr_t)7)
+
+/* What stands for an object without a head: see hazptr_notes.c. */
+struct quiesce__note {
+	struct hazptr_head head; /* its function is quiesce__hazptr_run_note */
+	union {
+		void *object;
+		struct hazptr_head *others; /* of the first of a pack in the depot */
+	};
+	union {
+		void (*deleter)(void *object);
+		uint32_t nr; /* of the pack: the same */
+	};
+};
+
+/* Notes to use, of one thread. */
+struct quiesce__notes {
+	struct quiesce__note *few, *pack; /* linked by their heads; a whole pack, or NULL */
+	uint32_t nr_few;
+};
 
 struct quiesce__retired {
 	/* The owner's line. */
@@ -34,6 +54,8 @@ struct quiesce__retired {
 	bool visited;         /* of who sweeps: to be looked at once more */
 	uint32_t shard;
 	uint32_t owner_gone;  /* under sweep.lock */
+	uint32_t own_least, own_most; /* the owner's choice of a batch; 0: the process's */
+	struct quiesce__notes notes;  /* the owner's own */
 	uintptr_t *table;     /* for looks at many slots */
 	uint32_t table_size, table_look; /* words that are there; that the next look uses */
 	struct quiesce__retired *next_listed;
@@ -106,6 +128,25 @@ static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint
 	return &r->slot[(i - r->base) % QUIESCE_RETIRED_SLOTS];
 }
 
+void quiesce__hazptr_run_note(struct hazptr_head *head);
+
+/* What is protected, if @head, or the entry @item, stands for an object that is. */
+static inline uintptr_t quiesce__head_address(const struct hazptr_head *head)
+{
+	return head->func == quiesce__hazptr_run_note && !QUIESCE_MUTANT(hazptr_looks_for_note) ?
+		       (uintptr_t)((const struct quiesce__note *)head)->object :
+		       (uintptr_t)head;
+}
+
+static inline uintptr_t quiesce__retired_address(uintptr_t item)
+{
+	uintptr_t head = item & ~QUIESCE_RETIRED_BITS;
+
+	return item & QUIESCE_RETIRED_NOTE && !QUIESCE_MUTANT(hazptr_looks_for_own_note) ?
+		       (uintptr_t)((const struct quiesce__note *)head)->object :
+		       head;
+}
+
 static inline void quiesce__hazptr_run(struct hazptr_head *head)
 {
 	uintptr_t func = (uintptr_t)head->func;
@@ -115,6 +156,14 @@ static inline void quiesce__hazptr_run(struct hazptr_head *head)
 	else
 		head->func(head);
 }
+
+/* hazptr_batch.c: how many, after a look. */
+void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set);
+
+/* hazptr_notes.c: a note; NULL: there is no memory. */
+struct quiesce__note *quiesce__note_get(struct quiesce_tls_v1 *self);
+/* The thread has gone: others may have what it had. */
+void quiesce__notes_leave(struct quiesce__notes *notes);
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 

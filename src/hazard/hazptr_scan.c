@@ -47,9 +47,12 @@ static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group,
 {
 	uint32_t used = quiesce__slots_used(group, words);
 
+	set->slots += used - set->slot;
 	for (; set->slot < used; set->slot++) {
-		if (set->nr == set->room)
+		if (set->nr == set->room) {
+			set->slots -= used - set->slot;
 			return false;
+		}
 		check_slot(set, group + set->slot);
 	}
 	set->slot = 0;
@@ -83,14 +86,14 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->table = table ? table : set->small;
 	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
 	set->room = (set->mask + 1) / 2;
-	set->in = set->group = set->slot = 0;
+	set->in = set->group = set->slot = set->slots = 0;
 	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call, and gives the slot up; if
 	 * the reader misses that, the slot is seen. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
 	/* SH8: pairs with SH8 in claim_fallback() */
 	/* HP4: pairs with HP4 in queue() */
-	/* HP1: pairs with HP1 in quiesce__hazptr_set() and quiesce__hazptr_set_slow() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_set_quietly() and quiesce__hazptr_set_slow() */
 	quiesce_fence_heavy_shared(HP1);
 	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
 	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);

@@ -28,6 +28,7 @@ struct quiesce__hazptr_scan {
 	uint32_t mask;      /* of its index */
 	uint32_t nr, room;  /* entries of this round */
 	uint32_t fence_ns;  /* what the heavy fence took */
+	uint32_t slots;     /* looked at so far */
 	bool everything;    /* a wildcard, or a guard without a slot */
 	/* where the next round goes on */
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];

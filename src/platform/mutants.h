@@ -89,6 +89,8 @@
 #define QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
 	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
 	X(hazptr_scan_skips_last_line, "who reclaims does not look at the last line of a range") \
+	X(hazptr_looks_for_note, "who sweeps looks for what stands for an object, not for the object") \
+	X(hazptr_looks_for_own_note, "who reclaims its own queue does") \
 	X(hazptr_no_look, "what is retired is reclaimed without a look")               \
 	X(cohort_back_fresh, "what was protected is put back where who waits does not look")  \
 	X(cohort_outer_fresh, "what callbacks of an inner cohort retire into the outer one is not waited for") \

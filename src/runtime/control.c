@@ -151,6 +151,19 @@ int quiesce_set_fence(enum quiesce_fence fence)
 	return 0;
 }
 
+#if !defined(QUIESCE_SIM)
+void quiesce__promise_light_fences(void)
+{
+	quiesce__init();
+	quiesce__used(); /* so that nobody may choose others any more */
+	if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
+		return;
+	quiesce__say("this program was compiled with QUIESCE_LIGHT_FENCES_ONLY, but has full fences (membarrier: %s)",
+		     membarrier_status ? strerror(-membarrier_status) : "there, but full fences were chosen");
+	abort();
+}
+#endif
+
 enum quiesce_fence quiesce_fence(void)
 {
 	quiesce__init();

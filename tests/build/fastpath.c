@@ -13,6 +13,9 @@
 int *fast_hazptr_protect(hazptr_t *slot, int **p);
 int *fast_hazptr_tryprotect(hazptr_t *slot, int **p);
 int fast_hazptr_section(hazptr_t *slot, int **p);
+struct fast_node;
+struct fast_node *fast_hazptr_walk(hazptr_t *slots, struct fast_node **head, long key);
+struct fast_node *planted_hazptr_walk(hazptr_t **slots, struct fast_node **head, long key);
 int fast_hazptr_whole(int **p);
 int fast_hazptr_whole_context(struct hazptr_context *ctx, int **p);
 int *planted_hazptr_fence(hazptr_t *slot, int **p);
@@ -92,6 +95,55 @@ int fast_hazptr_section(hazptr_t *slot, int **p)
 
 	hazptr_clear(slot);
 	return value;
+}
+
+struct fast_node {
+	struct fast_node *next; /* bit 0: this node is to be unlinked */
+	long key;
+};
+
+/* The search of a Michael list: three protections for each node, three slots that take turns, everything else in registers. */
+struct fast_node *fast_hazptr_walk(hazptr_t *slots, struct fast_node **head, long key)
+{
+	hazptr_t *here = slots, *ahead = slots + 1, *behind = slots + 2, *free;
+	struct fast_node **where = head, *node = hazptr_protect(here, where), *next;
+
+	while (node) {
+		next = hazptr_protect_masked(ahead, &node->next, 1);
+		if (rcu_dereference(*where) != node || (uintptr_t)next & 1)
+			return NULL;
+		if (node->key >= key)
+			return node;
+		where = &node->next;
+		node = next;
+		free = behind;
+		behind = here;
+		here = ahead;
+		ahead = free;
+	}
+	return NULL;
+}
+
+/* A walk whose slots are reached through memory, as those of structures that take any scheme often are. */
+struct fast_node *planted_hazptr_walk(hazptr_t **slots, struct fast_node **head, long key)
+{
+	struct fast_node **where = head, *node = hazptr_protect(slots[0], where), *next;
+
+	while (node) {
+		hazptr_t *here = slots[0];
+
+		next = hazptr_protect_masked(slots[1], &node->next, 1);
+		if (rcu_dereference(*where) != node || (uintptr_t)next & 1)
+			return NULL;
+		if (node->key >= key)
+			return node;
+		where = &node->next;
+		node = next;
+		slots[0] = slots[1];
+		slots[1] = slots[2];
+		slots[2] = here;
+	}
+	return NULL;
 }
 
 int fast_hazptr_whole(int **p)

@@ -35,10 +35,13 @@ SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "a
 SHAZPTR_OPERANDS = {"x86": (4, 2, 9, 10, 15), "x86-got": (4, 3, 10, 11, 16)}
 # Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
 # own and a context's.
-HAZPTR_LIMITS = {"x86": (9, 9, 11, 26, 27), "x86-got": (10, 10, 12, 27, 28), "arm64": (13, 12, 14, 30, 27)}
+HAZPTR_LIMITS = {"x86": (8, 9, 11, 26, 27), "x86-got": (9, 10, 12, 27, 28), "arm64": (11, 12, 13, 30, 27)}
 HAZPTR_OPERANDS = {"x86": (4, 4, 6, 11, 10), "x86-got": (5, 5, 7, 12, 11)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
                 "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
+# A walk along a list with three slots: the way that looks at one node and leaves at the next; and its operands in memory.  Nothing
+# between the first protection and the last one is on the stack.
+WALK_LIMITS = {"x86": (31, 9), "x86-got": (35, 11), "arm64": (31, 20)}
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
 # tryget of percpu_ref.  Where there are no sequences there is a call.
 COUNTED_LIMITS = {"x86": (8, 8, 20, 10, 9, 22, 8, 8, 9), "x86-got": (9, 9, 22, 11, 10, 24, 9, 9, 10), "arm64": None}
@@ -67,12 +70,14 @@ X86 = {
     "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
     "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+"),
     "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
+    "stack": re.compile(r"\(%rsp"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"b$|b\s"), "branch": re.compile(r"b\.|cbn?z|tbn?z"),
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
     "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
+    "stack": re.compile(r"\[sp"), "memory": re.compile(r"(ld|st)\w*\s"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
 }
 BUILDS = [
@@ -205,6 +210,24 @@ def examine_hazptr(functions, arch, limits, operands):
         yield refused, f"{name} is refused", [] if refused else best[1]
 
 
+def on_stack(path, arch):
+    """Does a way through a function have something on the stack from its first protection to its last?"""
+    sets = [i for i, text in enumerate(path) if arch["set"].match(text)]
+    return any(arch["stack"].search(text) for text in path[sets[0]:sets[-1]])
+
+
+def examine_walk(functions, arch, limits):
+    for name in ("fast_hazptr_walk", "planted_hazptr_walk"):
+        best = shortest(functions[name], arch, ("set", "set"), False)
+        if best is None:
+            good, text, path = False, f"{name}: only ways with a call, lock or fence", []
+        else:
+            good, text, path = judged(name, *limits, *best, arch)
+            good, text = good and not on_stack(best[1], arch), text + (", on the stack" if on_stack(best[1], arch) else "")
+        planted = name.startswith("planted")
+        yield good != planted, f"{name} is refused" if planted else text, [] if planted else path
+
+
 def examine_counted(functions, arch, limits, operands):
     for (name, counts), limit, most in zip(COUNTED_NEEDS.items(), limits, operands):
         best = shortest(functions[name], arch, ("count",) * counts, True)
@@ -287,6 +310,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         yield bool(refused), f"{name} is refused", [] if refused else path
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits], SHAZPTR_OPERANDS.get(limits))
     yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits], HAZPTR_OPERANDS.get(limits))
+    yield from examine_walk(functions, arch, WALK_LIMITS[limits])
     yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
     yield from examine_tables(functions, arch, TABLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:

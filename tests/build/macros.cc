@@ -69,6 +69,7 @@ int pointers(struct object *fresh, hazptr_t *slot)
 	kfree_hazptr(fresh, hazptr);
 	p = hazptr_protect(slot, &shared);
 	p = hazptr_protect(slot, &plain, hazptr);
+	p = hazptr_protect_masked(slot, &shared, 1);
 	p = hazptr_tryprotect(slot, &plain, rcu);
 	c = hazptr_tryprotect(slot, &constant);
 	p = counted_protect(slot, &plain, counted);

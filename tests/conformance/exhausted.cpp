@@ -37,6 +37,10 @@ QUIESCE_API void quiesce__hazptr_free_slow(hazptr_t *slot)
 }
 
 QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value) { slot->value = value; }
+
+QUIESCE_API void *quiesce__hazptr_protect_slow(hazptr_t *, void **, size_t, uintptr_t) { return nullptr; }
+
+QUIESCE_API hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t, struct hazptr_context *, size_t) { return nullptr; }
 }
 
 #define CHECK(...) (checks++, (__VA_ARGS__) ? (void)0 : (void)(failures++, std::printf("# line %d: %s\n", __LINE__, #__VA_ARGS__)))

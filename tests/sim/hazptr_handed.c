@@ -67,6 +67,101 @@ static void setup_sized(void)
 	sim_spawn(retires_large, NULL, "updater");
 }
 
+/* ---- objects without a head: what is protected is not what is queued ---- */
+
+static void delete_item(void *item)
+{
+	world_free(item);
+}
+
+static void retires_by_address(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		struct item *old = world_replace(0);
+
+		world_last_words(old);
+		world_nr_retired++;
+		hazptr_retire(old, delete_item);
+	}
+}
+
+/* Stays until the others have gone, perhaps. */
+static void stays_with_item(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+
+	(void)unused;
+	world_stay(60);
+	world_look(item);
+	hazptr_free(NULL, slot);
+}
+
+static void setup_notes(void)
+{
+	world_begin();
+	sim_spawn(stays_with_item, NULL, "reader");
+	sim_spawn(retires_by_address, NULL, "updater");
+	sim_spawn(retires_by_address, NULL, "updater");
+}
+
+static void setup_notes_wide(void)
+{
+	setup_notes();
+	sim_config()->nr_cpus = 3;
+}
+
+static void setup_full_notes(void)
+{
+	setup_notes();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* One that is protected while its thread's queue is made a list. */
+static uint32_t held, listed;
+
+static void holds_item(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+
+	(void)unused;
+	world_set(&held, 1);
+	world_await(&listed, 1);
+	world_look(item);
+	hazptr_free(NULL, slot);
+}
+
+static void lists_a_note(void *unused)
+{
+	struct item *old;
+
+	(void)unused;
+	world_await(&held, 1);
+	old = world_replace(0);
+	world_last_words(old);
+	world_nr_retired++;
+	hazptr_retire(old, delete_item);
+	sim_assert(!hazptr_try_barrier());
+	world_set(&listed, 1);
+}
+
+static void setup_notes_listed(void)
+{
+	held = listed = 0;
+	world_begin();
+	sim_spawn(holds_item, NULL, "holder");
+	sim_spawn(lists_a_note, NULL, "updater");
+}
+
+/* Nor is there memory for queues and notes: who retires waits. */
+static void setup_no_notes(void)
+{
+	setup_notes();
+	sim_config()->arm_exit_failures = -1;
+}
+
 /* What is handed over while the helper is about to rest is run soon: not when it comes for the next visits. */
 #define SOON_NS 50000000u
 static uint32_t nr_run;
@@ -281,6 +376,11 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
 	SCENARIO(handed_wide, "... a CPU for every thread"),
 	SCENARIO(full_handed, "... without membarrier"),
+	SCENARIO(notes, "objects without a head"),
+	SCENARIO(notes_wide, "... a CPU for every thread"),
+	SCENARIO(full_notes, "... without membarrier"),
+	SCENARIO(notes_listed, "... in lists"),
+	SCENARIO(no_notes, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	SCENARIO(full_rests, "... without membarrier"),

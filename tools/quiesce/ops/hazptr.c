@@ -301,7 +301,7 @@ static void retire_together(struct op_head **heads, int nr)
 	synchronize_hazptr_cohort(&cohort);
 }
 
-static const struct op_retire hazptr_retire = { retire, retire_barrier, retire_together };
+static const struct op_retire hazptr_retirement = { retire, retire_barrier, retire_together };
 
 /* ---- types ---- */
 
@@ -311,7 +311,7 @@ const struct op op_hazptr = {
 	.fence_modes = true,
 	.read = &hazptr_read,
 	.wait = &target_wait,
-	.retire = &hazptr_retire,
+	.retire = &hazptr_retirement,
 	.object = &hazptr_object,
 	.init = op_rcu_init,
 	.thread_enter = thread_enter,

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hazptr_batch.c - objects without a head, and how many wait before somebody looks. */
+#include "hazptrs.h"
+
+/* ---- objects without a head ---- */
+
+static int64_t nr_alive, most_alive;
+static int deleted_twice;
+
+struct plain {
+	char first;
+	int dead;
+};
+
+static struct plain *born(void)
+{
+	struct plain *plain = test_calloc(1, sizeof *plain);
+	int64_t now = quiesce_fetch_add_relaxed(&nr_alive, (int64_t)1) + 1; /* Relaxed: a count. */
+
+	if (now > flag_get(&most_alive))
+		quiesce_store_relaxed(&most_alive, now); /* Relaxed: a count. */
+	return plain;
+}
+
+static void dies(void *object)
+{
+	struct plain *plain = object;
+
+	deleted_twice += plain->dead++;
+	quiesce_fetch_add_relaxed(&nr_alive, (int64_t)-1); /* Relaxed: a count. */
+	test_free(plain);
+}
+
+static void all_are_gone(void)
+{
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_alive), 0);
+	assert_int_equal(deleted_twice, 0);
+}
+
+static void an_object_without_a_head_waits_for_its_slot(void **state)
+{
+	struct plain *plain = born();
+	hazptr_t *slot = slot_with(NULL, plain);
+
+	(void)state;
+	hazptr_retire(plain, dies);
+	assert_false(hazptr_try_barrier());
+	assert_int_equal(flag_get(&nr_alive), 1);
+	assert_int_equal(plain->dead, 0);
+	hazptr_clear(slot);
+	all_are_gone();
+	hazptr_free(NULL, slot);
+}
+
+static int odd_deleted;
+
+static void delete_odd(void *object)
+{
+	(void)object;
+	odd_deleted++;
+}
+
+/* Its address may be anything that a slot can hold, one between two words for example. */
+static void an_object_may_lie_anywhere(void **state)
+{
+	static char bytes[16];
+	hazptr_t *slot = slot_with(NULL, bytes + 3);
+
+	(void)state;
+	odd_deleted = 0;
+	for (int i = 0; i < 16; i++)
+		hazptr_retire(bytes + i, delete_odd);
+	assert_false(hazptr_try_barrier());
+	assert_int_equal(odd_deleted, 15);
+	hazptr_clear(slot);
+	hazptr_barrier();
+	assert_int_equal(odd_deleted, 16);
+	hazptr_free(NULL, slot);
+}
+
+#define NR_RETIRED 100000
+#define NR_HELD 300
+
+static void *retire_many(void *unused)
+{
+	for (int i = 0; i < NR_RETIRED; i++)
+		hazptr_retire(born(), dies);
+	return unused;
+}
+
+static void their_garbage_is_bounded(void **state)
+{
+	static hazptr_t *slot[NR_HELD];
+
+	(void)state;
+	for (int i = 0; i < NR_HELD; i++) {
+		struct plain *plain = born();
+
+		slot[i] = slot_with(NULL, plain);
+		hazptr_retire(plain, dies);
+	}
+	retire_many(NULL);
+	in_thread(retire_many, NULL);
+	assert_in_range(flag_get(&most_alive), NR_HELD, 2 * HAZPTR_BATCH_MAX + NR_HELD + 2);
+	hazptr_try_barrier();
+	assert_int_equal(flag_get(&nr_alive), NR_HELD);
+	for (int i = 0; i < NR_HELD; i++)
+		hazptr_free(NULL, slot[i]);
+	all_are_gone();
+}
+
+/* More than a chunk of notes, and all of them come back: 20 times as many objects take no more memory. */
+static void *retire_in_turns(void *unused)
+{
+	for (int turn = 0; turn < 20; turn++) {
+		for (int i = 0; i < 5000; i++)
+			hazptr_retire(born(), dies);
+		hazptr_barrier();
+	}
+	return unused;
+}
+
+static long pages_of_this_process(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long size = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld", &size), 1);
+	fclose(f);
+	return size;
+}
+
+static void notes_are_used_again(void **state)
+{
+	long before;
+
+	(void)state;
+	in_thread(retire_in_turns, NULL);
+	before = pages_of_this_process();
+	for (int i = 0; i < 10; i++)
+		in_thread(retire_in_turns, NULL);
+	assert_in_range(pages_of_this_process(), 0, before + 64);
+	all_are_gone();
+}
+
+static int chain_left;
+
+static void retire_the_next(void *object)
+{
+	dies(object);
+	if (--chain_left > 0)
+		hazptr_retire(born(), retire_the_next);
+}
+
+static void a_deleter_may_retire(void **state)
+{
+	(void)state;
+	chain_left = 2000;
+	hazptr_retire(born(), retire_the_next);
+	while (chain_left > 0)
+		hazptr_barrier();
+	all_are_gone();
+}
+
+/* ---- the batch ---- */
+
+static uint64_t looks_of(int nr)
+{
+	uint64_t before = stats_now().hazptr_scans;
+
+	for (int i = 0; i < nr; i++)
+		hazptr_retire(born(), dies);
+	return stats_now().hazptr_scans - before;
+}
+
+static void *a_small_batch(void *unused)
+{
+	quiesce_store_relaxed(&most_alive, (int64_t)0); /* Relaxed: a count. */
+	assert_int_equal(quiesce_set_thread_hazptr_batch(100, 100), 0);
+	assert_in_range(looks_of(10000), 99, 101);
+	assert_in_range(flag_get(&most_alive), 50, 102);
+	assert_int_equal(quiesce_set_thread_hazptr_batch(0, 0), 0);
+	looks_of(10000);
+	assert_in_range(looks_of(40960), 10, 41);
+	return unused;
+}
+
+static void a_thread_chooses_its_batch(void **state)
+{
+	(void)state;
+	in_thread(a_small_batch, NULL);
+	all_are_gone();
+}
+
+static void *batch_of_the_process(void *unused)
+{
+	assert_in_range(looks_of(10000), 199, 201);
+	return unused;
+}
+
+static void the_process_chooses_for_all_threads(void **state)
+{
+	(void)state;
+	assert_int_equal(quiesce_set_hazptr_batch(50, 50), 0);
+	in_thread(batch_of_the_process, NULL);
+	looks_of(HAZPTR_BATCH_MAX); /* what was begun before */
+	assert_in_range(looks_of(10000), 199, 201);
+	assert_int_equal(quiesce_set_hazptr_batch(0, 0), 0);
+	all_are_gone();
+}
+
+static void nonsense_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(quiesce_set_hazptr_batch(0, 1), -EINVAL);
+	assert_int_equal(quiesce_set_hazptr_batch(2, 1), -EINVAL);
+	assert_int_equal(quiesce_set_hazptr_batch(1, HAZPTR_BATCH_MAX / 2 + 1), -EINVAL);
+	assert_int_equal(quiesce_set_thread_hazptr_batch(0, 1), -EINVAL);
+	assert_int_equal(quiesce_set_thread_hazptr_batch(2, 1), -EINVAL);
+	assert_int_equal(quiesce_set_thread_hazptr_batch(1, HAZPTR_BATCH_MAX), -EINVAL);
+}
+
+#define NR_CONTEXTS 100
+
+/* Twice the slots in use, however dear the fence is: it may double what was chosen at least, and no more than that. */
+static void *with_many_slots(void *unused)
+{
+	static struct hazptr_context ctx[NR_CONTEXTS];
+	uint64_t looks;
+
+	assert_int_equal(quiesce_set_thread_hazptr_batch(1, 4000), 0);
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
+	looks_of(20000); /* it has grown by now */
+	looks = looks_of(40000);
+	assert_in_range(looks, 40000 / 4000, 40000 / (2 * NR_CONTEXTS * HAZPTR_SLOT_PER_CTX) + 1);
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		cleanup_hazptr_context(&ctx[i]);
+	return unused;
+}
+
+static void a_batch_grows_with_the_slots_in_use(void **state)
+{
+	(void)state;
+	in_thread(with_many_slots, NULL);
+	all_are_gone();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_object_without_a_head_waits_for_its_slot),
+		TEST(an_object_may_lie_anywhere),
+		TEST(their_garbage_is_bounded),
+		TEST(notes_are_used_again),
+		TEST(a_deleter_may_retire),
+		TEST(a_thread_chooses_its_batch),
+		TEST(the_process_chooses_for_all_threads),
+		TEST(nonsense_is_refused),
+		TEST(a_batch_grows_with_the_slots_in_use),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hazptr_walk.c - what walks along structures use: arrays of slots, marked pointers, addresses that are known. */
+#include "hazptrs.h"
+#include "guards.h"
+
+#define NR_OWN HAZPTR_SLOT_PER_CTX
+
+static struct thing p_object = { .id = 1 }, q_object = { .id = 2 };
+static struct thing *const p = &p_object, *const q = &q_object;
+
+static void *marked(void *pointer, uintptr_t marks)
+{
+	return (void *)((uintptr_t)pointer | marks);
+}
+
+static void end_by_set(hazptr_t *slot)
+{
+	hazptr_set(slot, q);
+}
+
+static void end_by_null(hazptr_t *slot)
+{
+	hazptr_set(slot, NULL);
+}
+
+/* The wait ends when @end is called for @slot, and not before. */
+static void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
+{
+	struct waiter w;
+	int flag = 0;
+
+	waiter_begin(&w, address, &flag);
+	assert_waits(&w);
+	flag_set(&flag);
+	end(slot);
+	waiter_end(&w);
+	assert_int_equal(w.seen, 1);
+}
+
+static void an_address_is_protected_until_another_is(void **state)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)state;
+	hazptr_set(slot, p);
+	assert_int_equal(slot_value(slot), p);
+	waits_until(end_by_set, slot, p);
+	waits_until(end_by_null, slot, q);
+	assert_int_equal(slot_value(slot), 0);
+	hazptr_free(NULL, slot);
+}
+
+static void marks_are_returned_and_not_protected(void **state)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct thing *current = marked(p, 1);
+
+	(void)state;
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1), marked(p, 1));
+	waits_until(hazptr_clear, slot, p);
+	current = marked(q, 3);
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 3), marked(q, 3));
+	assert_int_equal(slot_value(slot), q);
+	current = marked(NULL, 1);
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1), marked(NULL, 1));
+	assert_int_equal(slot_value(slot), 0);
+	current = p;
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 3), p);
+	assert_int_equal(slot_value(slot), p);
+	hazptr_free(NULL, slot);
+}
+
+/* While somebody waits, protections are set by another way. */
+static void marks_are_masked_while_somebody_waits(void **state)
+{
+	hazptr_t *slot = hazptr_alloc(NULL), *held = slot_with(NULL, q);
+	struct thing *current = marked(p, 1);
+	struct waiter w;
+	int flag = 0;
+
+	(void)state;
+	waiter_begin(&w, q, &flag);
+	assert_waits(&w);
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1), marked(p, 1));
+	assert_int_equal(slot_value(slot), p);
+	flag_set(&flag);
+	hazptr_clear(held);
+	waiter_end(&w);
+	hazptr_free(NULL, held);
+	hazptr_free(NULL, slot);
+}
+
+/* ---- arrays ---- */
+
+static void retired_objects_stay(hazptr_t *slots, int nr)
+{
+	struct thing *t = test_calloc((size_t)nr, sizeof *t);
+
+	for (int i = 0; i < nr; i++)
+		hazptr_set(slots + i, t + i);
+	for (int i = 0; i < nr; i++)
+		thing_retire(t + i);
+	hazptr_try_barrier();
+	assert_int_equal(things_run(t, nr), 0);
+	for (int i = 0; i < nr; i++)
+		hazptr_clear(slots + i);
+	hazptr_barrier();
+	assert_int_equal(things_run(t, nr), nr);
+	test_free(t);
+}
+
+static void an_array_is_as_many_slots(void **state)
+{
+	struct hazptr_context ctx;
+
+	(void)state;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	for (int nr = 1; nr <= NR_OWN; nr++) {
+		hazptr_t *own = hazptr_alloc_array(NULL, (size_t)nr), *of_ctx = hazptr_alloc_array(&ctx, (size_t)nr);
+
+		assert_non_null(own);
+		assert_non_null(of_ctx);
+		retired_objects_stay(own, nr);
+		retired_objects_stay(of_ctx, nr);
+		hazptr_free_array(NULL, own, (size_t)nr);
+		hazptr_free_array(&ctx, of_ctx, (size_t)nr);
+	}
+	cleanup_hazptr_context(&ctx);
+}
+
+static void an_array_leaves_out_slots_in_use(void **state)
+{
+	struct hazptr_context ctx;
+	hazptr_t *slot[NR_OWN], *row;
+
+	(void)state;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	assert_true(hazptr_alloc_batch(&ctx, slot, NR_OWN));
+	hazptr_free(&ctx, slot[0]);
+	hazptr_free(&ctx, slot[2]);
+	hazptr_free(&ctx, slot[3]);
+	assert_null(hazptr_alloc_array(&ctx, 3));
+	row = hazptr_alloc_array(&ctx, 2);
+	assert_true(row == (slot[2] < slot[3] ? slot[2] : slot[3]));
+	assert_null(hazptr_alloc_array(&ctx, 2));
+	assert_ptr_equal(hazptr_alloc_array(&ctx, 1), slot[0]);
+	for (int i = 0; i < NR_OWN; i++)
+		hazptr_free(&ctx, slot[i]);
+	cleanup_hazptr_context(&ctx);
+}
+
+static void no_array_has_more_slots_than_a_context(void **state)
+{
+	struct hazptr_context ctx;
+
+	(void)state;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	assert_null(hazptr_alloc_array(&ctx, NR_OWN + 1));
+	assert_null(hazptr_alloc_array(NULL, NR_OWN + 1));
+	assert_null(hazptr_alloc_array(NULL, SIZE_MAX));
+	hazptr_free_array(NULL, NULL, 3);
+	cleanup_hazptr_context(&ctx);
+}
+
+/* The thread's own are not enough: the rest is borrowed, and what was given back is borrowed again. */
+static void arrays_in_arrays_take_no_more_lines_each_time(void **state)
+{
+	enum { DEPTH = 5, NR = 3, TIMES = 1000 };
+	hazptr_t *slots[DEPTH];
+	uint32_t lines = 0;
+
+	(void)state;
+	for (int k = 0; k < TIMES; k++) {
+		for (int i = 0; i < DEPTH; i++) {
+			slots[i] = hazptr_alloc_array(NULL, NR);
+			assert_non_null(slots[i]);
+			for (int j = 0; j < i; j++)
+				assert_true(slots[j] + NR <= slots[i] || slots[i] + NR <= slots[j]);
+		}
+		if (!k || k == TIMES - 1)
+			for (int i = 0; i < DEPTH; i++)
+				retired_objects_stay(slots[i], NR);
+		for (int i = 0; i < DEPTH; i++)
+			hazptr_free_array(NULL, slots[i], NR);
+		if (k == 1)
+			lines = stats_now().slots_lines;
+	}
+	assert_int_equal(stats_now().slots_lines, lines);
+}
+
+static void *free_array(void *slots)
+{
+	hazptr_free_array(NULL, slots, NR_OWN);
+	return NULL;
+}
+
+static void an_array_may_be_freed_by_another_thread(void **state)
+{
+	hazptr_t *first = hazptr_alloc_array(NULL, NR_OWN), *second = hazptr_alloc_array(NULL, NR_OWN);
+
+	(void)state;
+	assert_non_null(first);
+	assert_non_null(second);
+	in_thread(free_array, first);
+	in_thread(free_array, second);
+	assert_ptr_equal(hazptr_alloc_array(NULL, NR_OWN), first);
+	hazptr_free_array(NULL, first, NR_OWN);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_address_is_protected_until_another_is),
+		TEST(marks_are_returned_and_not_protected),
+		TEST(marks_are_masked_while_somebody_waits),
+		TEST(an_array_is_as_many_slots),
+		TEST(an_array_leaves_out_slots_in_use),
+		TEST(no_array_has_more_slots_than_a_context),
+		TEST(arrays_in_arrays_take_no_more_lines_each_time),
+		TEST(an_array_may_be_freed_by_another_thread),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
