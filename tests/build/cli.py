@@ -28,6 +28,7 @@ OPTIONS = {
     "rwscale": [*MEASURE, "scenario", "seconds", "sections", "latency", "bystanders"],
     "hashscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "base", "resize",
                   "figure"],
+    "walkscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "batch", "stall", "figure"],
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
@@ -114,7 +115,7 @@ def mistakes(tmp):
         yield [command, "--json", "--csv"], "--json and --csv"
         for option in options:
             for value in LISTS.get(option, []):
-                unknown = re.search("bogus|read", value) or (command in ("rwscale", "costs") and "rcu" in value)
+                unknown = re.search("bogus|read", value) or (command in ("rwscale", "walkscale", "costs") and "rcu" in value)
                 yield [command, f"--{option}={value}"], "valid:" if unknown else f"--{option}={value}"
             for value in COUNTS.get(option, []):
                 if ((command, option) == ("rwscale", "readers") and value in ("0", "1,0")) or (option, value) == ("sections", "1e9"):
@@ -134,6 +135,7 @@ def mistakes(tmp):
     yield ["rwscale", "--type=rcu"], "valid: gp expedited rcu_sync pthread_rwlock"
     yield ["rwscale", "--latency", "--scenario=dense"], "--latency"
     yield ["rwscale", "--latency", "--sections=10"], "--sections"
+    yield ["walkscale", "--resize"], "--resize"
     for args, text in HASHSCALE_MISTAKES:
         yield ["hashscale", *args.split()], text
     yield ["costs", "--pairs=2"], "--pairs=2"

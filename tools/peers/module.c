@@ -6,6 +6,7 @@
 #include "ops/rwlock.h"
 #include "ops/table.h"
 #include "peer_stamp.h"
+#include "walk/walk_table.h"
 
 #define LIST_OF(table, peer) table##_##peer
 #define LIST(table, peer) LIST_OF(table, peer)
@@ -14,8 +15,9 @@ static const struct op *const ops[] = { LIST(OP, PEER)(OP_HERE) NULL };
 static const struct op *const retires[] = { LIST(RETIRE, PEER)(RETIRE_HERE) NULL };
 static const struct op *const rwlocks[] = { LIST(RWLOCK, PEER)(RWLOCK_HERE) NULL };
 static const struct op *const hashes[] = { LIST(HASH, PEER)(HASH_HERE) NULL };
+static const struct op *const walks[] = { LIST(WALK, PEER)(WALK_HERE) NULL };
 
 extern const struct peer_module quiesce_peer;
 __attribute__((visibility("default"))) const struct peer_module quiesce_peer = {
-	PEER_STAMP, { ops, retires, rwlocks, hashes },
+	PEER_STAMP, { ops, retires, rwlocks, hashes, walks },
 };

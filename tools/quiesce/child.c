@@ -101,6 +101,7 @@ static int dispatch(struct wire *wire)
 		{ &retirescale_command, retirescale_child },
 		{ &rwscale_command, rwscale_child },
 		{ &hashscale_command, hashscale_child },
+		{ &walkscale_command, hashscale_child },
 		{ &torture_command, torture_child },
 		{ &costs_command, costs_child },
 	};
@@ -118,7 +119,7 @@ static int dispatch(struct wire *wire)
 			job_send_note("left out: %s", peer_load(peer_of(job->op)));
 			return EXIT_UNAVAILABLE;
 		}
-		if (job->op->reclaim)
+		if (job->op->reclaim || job->op->hash)
 			retire_set(job->bytes, job->batch);
 		err = job->op->init ? job->op->init(job->fence) : 0;
 		if (!err)

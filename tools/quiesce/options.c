@@ -14,7 +14,7 @@
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
-       KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE,
+       KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE, KEY_STALL,
        KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -31,7 +31,8 @@ static const struct option_row {
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
 	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads (default 1,2)", 1 }, OPT_RETIRE | OPT_HASH },
-	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 }, OPT_RETIRE },
+	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 },
+	  OPT_RETIRE | OPT_WALK },
 	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
 	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
@@ -43,8 +44,9 @@ static const struct option_row {
 	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N, words, psl, or a file of lines", 1 }, OPT_HASH },
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
-	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_HASH },
-	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_HASH },
+	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_RESIZE },
+	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_RESIZE },
+	{ { "stall", KEY_STALL, NULL, 0, "a reader more, which stays in the middle", 1 }, OPT_WALK },
 	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH | OPT_STUDY },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS | OPT_STUDY },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 },
@@ -261,6 +263,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_DISTRIBUTION: o->hash.distribution = hash_plan_distribution(arg); break;
 	case KEY_BASE: o->base = asked_type("base", arg); break;
 	case KEY_RESIZE: o->hash.resize = true; break;
+	case KEY_STALL: o->hash.stall = true; break;
 	case KEY_FIGURE: o->figure = arg; break;
 	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
 	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;

@@ -30,6 +30,7 @@ static const struct op **const tables[NR_PEER_TABLES] = {
 	[PEER_RETIRE_TABLE] = retire_table,
 	[PEER_RWLOCK_TYPES] = rwlock_types,
 	[PEER_HASH_TYPES] = hash_types,
+	[PEER_WALK_TYPES] = walk_types,
 };
 
 struct peer *peer_of(const struct op *op)

@@ -77,6 +77,8 @@ struct options {
 #define OPT_STUDY 4096u
 #define OPT_REPORT 8192u
 #define OPT_RUNS 16384u
+#define OPT_WALK 32768u
+#define OPT_RESIZE 65536u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -99,8 +101,8 @@ struct subcommand {
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
 };
-extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command, torture_command,
-	costs_command, doctor_command, run_command, study_command, report_command;
+extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command,
+	walkscale_command, torture_command, costs_command, doctor_command, run_command, study_command, report_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);

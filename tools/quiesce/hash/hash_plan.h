@@ -28,6 +28,7 @@ struct hash_plan {
 	int nr_updates;
 	enum hash_distribution distribution;
 	bool resize;
+	bool stall; /* of walkscale: one reader more stays inside */
 };
 
 const char *hash_distribution_name(enum hash_distribution distribution);

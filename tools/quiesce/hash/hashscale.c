@@ -243,14 +243,20 @@ static bool read_set(struct hash_cell *c, const struct hash_set *set)
 	return true;
 }
 
+static bool fits_set(const struct hash_cell *c)
+{
+	return !c->op->hash->most_keys || c->keys.nr <= c->op->hash->most_keys;
+}
+
 static bool measure(struct hash_cell *c)
 {
 	bool good = true;
 
 	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
 		c->scenario = hash_scenario(s, 0);
-		good = read_set(c, &c->job->hash.set[s]) && send_empty(c) && fill(c) && fill_other(c) &&
-		       measure_set(c);
+		good = read_set(c, &c->job->hash.set[s]);
+		if (good && fits_set(c))
+			good = send_empty(c) && fill(c) && fill_other(c) && measure_set(c);
 		destroy_all(c);
 		hash_keys_free(&c->keys);
 		job_flush();
@@ -450,7 +456,7 @@ const struct subcommand hashscale_command = {
 	       "exponent 0.99; in hot all look up the same key. Types that are variants of others (hashtable_hazptr, brlock_atomic, "
 	       "liburcu_lfht_fixed, liburcu_lfht_qsbr_fixed, libcds_split_rcu, tbb_unordered_map, std_mutex) are measured when --type "
 	       "says so.",
-	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH,
+	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,
 	.fits = fits,
 	.types = hash_types,
 	.is_row = hashscale_is_row,

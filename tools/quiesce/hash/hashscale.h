@@ -41,6 +41,7 @@ enum hash_metric {
 	HASH_RESIZED_WORST, /* and theirs */
 	HASH_RESIZES,       /* how often it was resized, */
 	HASH_RESIZE_MS,     /* and how long each took */
+	HASH_WAITING,       /* of a cell of walkscale: how many removed elements wait, at most */
 	NR_HASH_METRICS
 };
 _Static_assert(NR_HASH_METRICS * HASH_CONFIGS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
@@ -129,6 +130,13 @@ void hash_resize_bind(void);
 void hashscale_default_fence(struct options *options);
 
 /* ---- hashscale_emit.c, hashscale_figure.c ---- */
+
+struct hash_ratio {
+	double median, low, high; /* the interval contains the median of all rounds that could be with 95 % */
+};
+/* Of each round's values to each other; NANs: there are none. */
+struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other);
+const struct cell *hashscale_more_of(const struct results *results, const struct cell *c, enum hash_metric metric);
 
 bool hashscale_is_row(const struct cell *c);
 void hashscale_columns(struct json_t *row, const struct results *results, const struct cell *c);

@@ -58,6 +58,16 @@ static bool has_resizer(const struct hash_cell *c)
 	return c->window != HASH_WINDOW_ALONE;
 }
 
+static bool has_staller(const struct hash_cell *c)
+{
+	return c->job->hash.stall;
+}
+
+static int nr_more(const struct hash_cell *c)
+{
+	return has_resizer(c) || has_staller(c);
+}
+
 static bool is_over(const struct window *w)
 {
 	return quiesce_load_relaxed(&w->phase) == OVER;
@@ -192,15 +202,35 @@ static void resize(struct window *w, int index)
 	gate_pass(&w->end);
 }
 
+/* ---- the reader that stays ---- */
+
+static void stay(void *arg)
+{
+	struct window *w = arg;
+
+	pass_first_gate(w);
+	while (!is_over(w))
+		sleep_ns(LOOK_NS);
+	gate_pass(&w->end);
+}
+
+static void stall(struct window *w)
+{
+	w->cell->op->hash->stall(w->cell->table, stay, w);
+}
+
 static void body(struct member *m)
 {
 	struct window *w = m->team->arg;
-	bool resizes = m->index == w->cell->threads;
+	bool resizes = m->index == w->cell->threads && has_resizer(w->cell);
 
 	if (resizes && m->team->pinned)
 		hash_resize_bind();
 	op_thread_enter(w->cell->op);
-	(resizes ? resize : work)(w, m->index);
+	if (m->index == w->cell->threads && has_staller(w->cell))
+		stall(w);
+	else
+		(resizes ? resize : work)(w, m->index);
 	op_thread_exit(w->cell->op);
 }
 
@@ -228,7 +258,7 @@ static double rate(const struct window *w, double workers_ns, bool *ret_disturbe
 	}
 	if (!hash_resize_apart(c))
 		delay = fmax(delay - workers_ns, 0);
-	if (c->threads + has_resizer(c) > cpus_online())
+	if (c->threads + nr_more(c) > cpus_online())
 		delay = 0;
 	*ret_disturbed = delay > DISTURBED * ns;
 	return operations * c->threads * 1e9 / (ns - delay);
@@ -272,9 +302,31 @@ static struct hash_tally tally_of(const struct window *w, int nr)
 	return sum;
 }
 
+/* Returns how many removed elements waited, at most. */
+static uint64_t watch(struct window *w)
+{
+	uint64_t end = now_ns() + (uint64_t)(w->cell->job->seconds * 1e9), most = 0;
+
+	while (now_ns() < end) {
+		uint64_t now = w->cell->op->hash->waiting();
+
+		most = now > most ? now : most;
+		sleep_ns(LOOK_NS);
+	}
+	return most;
+}
+
+static void send_waiting(const struct hash_cell *c, uint64_t most)
+{
+	job_send(hash_more(HASH_WAITING, c->scenario), c->threads, c->job->round, (double)most);
+}
+
 static void wait_for_end(struct window *w)
 {
-	if (!has_resizer(w->cell)) {
+	if (w->cell->op->hash->waiting) {
+		send_waiting(w->cell, watch(w));
+		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
+	} else if (!has_resizer(w->cell)) {
 		sleep_ns((uint64_t)(w->cell->job->seconds * 1e9));
 		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	}
@@ -284,7 +336,7 @@ static void wait_for_end(struct window *w)
 
 bool hash_cell_measure(struct hash_cell *c)
 {
-	int nr = c->threads + has_resizer(c);
+	int nr = c->threads + nr_more(c);
 	struct window w = { .cell = c, .lap = aligned_alloc(128, (size_t)nr * sizeof(*w.lap)) };
 	struct team team = { .nr = nr, .pinned = nr <= cpus_online(), .body = body, .arg = &w };
 	struct hash_tally sum;

@@ -24,7 +24,7 @@ bool hashscale_is_row(const struct cell *c)
 
 /* ---- what is computed of cells ---- */
 
-static const struct cell *more_of(const struct results *results, const struct cell *c, enum hash_metric metric)
+const struct cell *hashscale_more_of(const struct results *results, const struct cell *c, enum hash_metric metric)
 {
 	return results_find(results, c->command, c->op->name, hash_more(metric, c->scenario), c->fence, c->threads);
 }
@@ -68,10 +68,6 @@ double hashscale_article(const char *type)
 	return NAN;
 }
 
-struct ratio {
-	double median, low, high; /* the interval contains the median of all rounds that could be with 95 % */
-};
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -113,9 +109,9 @@ static const struct cell *base_cell(const struct results *results, const struct 
 }
 
 /* Of each round's values to each other; NULL: there are none. */
-static struct ratio ratio_of(const struct cell *c, const struct cell *other)
+struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other)
 {
-	struct ratio r = { NAN, NAN, NAN };
+	struct hash_ratio r = { NAN, NAN, NAN };
 	double *v = c && other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
 	size_t n = 0;
 	int k;
@@ -137,17 +133,17 @@ static struct ratio ratio_of(const struct cell *c, const struct cell *other)
 	return r;
 }
 
-static struct ratio ratio_to_base(const struct results *results, const struct cell *c)
+static struct hash_ratio ratio_to_base(const struct results *results, const struct cell *c)
 {
-	return ratio_of(c, base_cell(results, c));
+	return hashscale_ratio(c, base_cell(results, c));
 }
 
 /* What part of the rate of @other is missing in that of @c. */
-static struct ratio cost_of(const struct cell *c, const struct cell *other)
+static struct hash_ratio cost_of(const struct cell *c, const struct cell *other)
 {
-	struct ratio r = ratio_of(c, other);
+	struct hash_ratio r = hashscale_ratio(c, other);
 
-	return (struct ratio){ 1 - r.median, 1 - r.high, 1 - r.low };
+	return (struct hash_ratio){ 1 - r.median, 1 - r.high, 1 - r.low };
 }
 
 /* ---- JSON and CSV ---- */
@@ -159,28 +155,28 @@ static void add_number(json_t *row, const char *name, double v)
 
 static void resize_columns(json_t *row, const struct results *results, const struct cell *c)
 {
-	const struct cell *resized = more_of(results, c, HASH_RESIZED);
-	struct ratio cost = cost_of(resized, more_of(results, c, HASH_CONTROL));
+	const struct cell *resized = hashscale_more_of(results, c, HASH_RESIZED);
+	struct hash_ratio cost = cost_of(resized, hashscale_more_of(results, c, HASH_CONTROL));
 
-	add_number(row, "control_small", median(more_of(results, c, HASH_CONTROL_SMALL)));
-	add_number(row, "control_large", median(more_of(results, c, HASH_CONTROL_LARGE)));
-	add_number(row, "control", median(more_of(results, c, HASH_CONTROL)));
+	add_number(row, "control_small", median(hashscale_more_of(results, c, HASH_CONTROL_SMALL)));
+	add_number(row, "control_large", median(hashscale_more_of(results, c, HASH_CONTROL_LARGE)));
+	add_number(row, "control", median(hashscale_more_of(results, c, HASH_CONTROL)));
 	add_number(row, "resized", median(resized));
 	add_number(row, "cost", cost.median);
 	add_number(row, "cost_low", cost.low);
 	add_number(row, "cost_high", cost.high);
 	add_number(row, "cost_in_all", cost_of(resized, c).median);
-	add_number(row, "worst_us", most(more_of(results, c, HASH_WORST)));
-	add_number(row, "control_worst_us", most(more_of(results, c, HASH_CONTROL_WORST)));
-	add_number(row, "resized_worst_us", most(more_of(results, c, HASH_RESIZED_WORST)));
-	add_number(row, "resizes", median(more_of(results, c, HASH_RESIZES)));
-	add_number(row, "resize_ms", median(more_of(results, c, HASH_RESIZE_MS)));
+	add_number(row, "worst_us", most(hashscale_more_of(results, c, HASH_WORST)));
+	add_number(row, "control_worst_us", most(hashscale_more_of(results, c, HASH_CONTROL_WORST)));
+	add_number(row, "resized_worst_us", most(hashscale_more_of(results, c, HASH_RESIZED_WORST)));
+	add_number(row, "resizes", median(hashscale_more_of(results, c, HASH_RESIZES)));
+	add_number(row, "resize_ms", median(hashscale_more_of(results, c, HASH_RESIZE_MS)));
 }
 
 void hashscale_columns(json_t *row, const struct results *results, const struct cell *c)
 {
 	double efficiency = hashscale_efficiency(results, c), keys = of_table(results, c, HASH_KEYS);
-	struct ratio ratio = ratio_to_base(results, c);
+	struct hash_ratio ratio = ratio_to_base(results, c);
 
 	json_object_set_new(row, "keys", json_string(plan->set[hash_set_of(c->scenario)].name));
 	json_object_set_new(row, "nr_keys", isfinite(keys) ? json_integer((json_int_t)keys) : json_null());
@@ -258,7 +254,7 @@ static bool is_disturbed(const struct cell *c)
 static void rate_row(FILE *out, const struct results *results, const struct cell *c)
 {
 	struct summary s = cell_summary(c);
-	struct ratio ratio = ratio_to_base(results, c);
+	struct hash_ratio ratio = ratio_to_base(results, c);
 	double efficiency = hashscale_efficiency(results, c);
 
 	number(out, 8, s.p50 / 1e6);
@@ -286,9 +282,10 @@ static void rate_title(FILE *out, const struct cell *c, int width)
 
 static void resize_row(FILE *out, const struct results *results, const struct cell *c)
 {
-	const struct cell *small = more_of(results, c, HASH_CONTROL_SMALL), *large = more_of(results, c, HASH_CONTROL_LARGE);
-	const struct cell *resized = more_of(results, c, HASH_RESIZED);
-	struct ratio cost = cost_of(resized, more_of(results, c, HASH_CONTROL));
+	const struct cell *small = hashscale_more_of(results, c, HASH_CONTROL_SMALL);
+	const struct cell *large = hashscale_more_of(results, c, HASH_CONTROL_LARGE);
+	const struct cell *resized = hashscale_more_of(results, c, HASH_RESIZED);
+	struct hash_ratio cost = cost_of(resized, hashscale_more_of(results, c, HASH_CONTROL));
 	bool disturbed = is_disturbed(c) || is_disturbed(small) || is_disturbed(large) || is_disturbed(resized);
 
 	number(out, 8, median(c) / 1e6);
@@ -299,11 +296,11 @@ static void resize_row(FILE *out, const struct results *results, const struct ce
 	percent(out, 6, cost.low);
 	percent(out, 5, cost.high);
 	percent(out, 7, cost_of(resized, c).median);
-	number(out, 9, most(more_of(results, c, HASH_WORST)));
-	number(out, 8, most(more_of(results, c, HASH_CONTROL_WORST)));
-	number(out, 8, most(more_of(results, c, HASH_RESIZED_WORST)));
-	number(out, 8, median(more_of(results, c, HASH_RESIZES)));
-	number(out, 8, median(more_of(results, c, HASH_RESIZE_MS)));
+	number(out, 9, most(hashscale_more_of(results, c, HASH_WORST)));
+	number(out, 8, most(hashscale_more_of(results, c, HASH_CONTROL_WORST)));
+	number(out, 8, most(hashscale_more_of(results, c, HASH_RESIZED_WORST)));
+	number(out, 8, median(hashscale_more_of(results, c, HASH_RESIZES)));
+	number(out, 8, median(hashscale_more_of(results, c, HASH_RESIZE_MS)));
 	fprintf(out, "%s\n", disturbed ? "  disturbed" : "");
 }
 

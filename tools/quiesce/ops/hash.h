@@ -58,6 +58,11 @@ struct hash_op {
 	bool (*resize)(void *table, uint64_t nr_keys);
 	bool read_only; /* no insert or remove beside lookups, only before them */
 	bool grows;     /* goes on growing in the background when its elements are there */
+	/* Of walkscale.  How many removed elements wait until nobody can have them any more, now, by any thread. */
+	uint64_t (*waiting)(void);
+	/* Begin an operation of a reader, call @stay, end it. */
+	void (*stall)(void *table, void (*stay)(void *arg), void *stay_arg);
+	uint64_t most_keys; /* with more it is not measured; 0: there is no limit */
 };
 
 static inline uint64_t hash_value(uint64_t key)

@@ -134,8 +134,8 @@ struct op {
 
 /* Every type, NULL at the end.  Those of peers are absent until somebody asks for them: OP_ABSENT(). */
 extern const struct op *op_table[];
-/* The same of retirescale, of rwscale and of hashscale, with names of their own. */
-extern const struct op *retire_table[], *rwlock_types[], *hash_types[];
+/* The same of retirescale, of rwscale, of hashscale and of walkscale, with names of their own. */
+extern const struct op *retire_table[], *rwlock_types[], *hash_types[], *walk_types[];
 const struct op *op_find(const char *name);
 
 /* Rows of tables: of a type that is compiled in, and of one that is in a peer's module. */

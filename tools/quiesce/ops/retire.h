@@ -56,6 +56,7 @@ struct retire_object {
 struct retire_params {
 	size_t bytes; /* of each object */
 	size_t batch; /* of types that have no batch of their own */
+	bool batch_given; /* somebody asked for that */
 };
 extern struct retire_params retire_params;
 
@@ -66,6 +67,7 @@ static inline void retire_set(size_t bytes, size_t batch)
 		retire_params.bytes = bytes;
 	if (batch)
 		retire_params.batch = batch;
+	retire_params.batch_given = batch;
 }
 
 /* Of one thread; written by it, read by who looks at the garbage. */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* walk.c - the structures of the tool's walkscale under hazard pointers, recorded.  A map is lists; one long list would take
+ * minutes where delays are inserted.
+ */
+#include <quiesce/hazptr.h>
+
+static void bury(struct hazptr_head *head);
+#define WALK_HAZPTR_RETIRE(node) call_hazptr_inline(&(node)->head.hazptr, bury)
+#define op tool_op /* both have a structure of that name */
+#include "walk/walk_hazptr.c"
+#undef op
+
+#include "record.h"
+
+/* What the scheme has of the tool. */
+struct retire_params retire_params;
+
+int op_rcu_init(enum op_fence fence)
+{
+	(void)fence;
+	return 0;
+}
+
+void op_rcu_stats(struct op_stats *ret)
+{
+	(void)ret;
+}
+
+/* Whoever is still there goes astray. */
+static void bury(struct hazptr_head *head)
+{
+	struct walk_node *node = (struct walk_node *)head;
+
+	memset(&node->next, 0xa5, sizeof(*node) - offsetof(struct walk_node, next));
+	free(node);
+}
+
+static struct walk_table *table;
+
+/* Who retires looks at once, so that nobody has long to come late. */
+static void set_up(void *empty)
+{
+	table = empty;
+	succeeded(quiesce_set_hazptr_batch(1, 1), 0);
+}
+
+static void set_up_map(uint64_t seed)
+{
+	(void)seed;
+	set_up(walk_create_map(32));
+}
+
+static void set_up_tree(uint64_t seed)
+{
+	(void)seed;
+	set_up(walk_create_tree(0));
+}
+
+/* They have three operations: the others become some of these. */
+static void prepare(struct op *op)
+{
+	static const uint8_t known[NR_KINDS] = { [OP_LOOKUP] = OP_LOOKUP,   [OP_INSERT] = OP_INSERT,   [OP_SET] = OP_INSERT,
+						 [OP_REMOVE] = OP_REMOVE,   [OP_REPLACE] = OP_REMOVE,  [OP_DISCARD] = OP_LOOKUP };
+
+	op->event.kind = known[op->event.kind];
+}
+
+static void set_found(struct event *e, bool inserted)
+{
+	e->done = inserted;
+	e->found = inserted ? 0 : UNKNOWN;
+}
+
+static void perform_list(struct op *op)
+{
+	struct event *e = &op->event;
+
+	walk_thread_enter();
+	e->done = 1;
+	switch (e->kind) {
+	case OP_LOOKUP: e->found = list_lookup(table, op->key); break;
+	case OP_INSERT: set_found(e, list_insert(table, op->key, e->value)); break;
+	case OP_REMOVE: e->found = list_take(table, op->key); break;
+	}
+	walk_thread_exit();
+}
+
+static void perform_tree(struct op *op)
+{
+	struct event *e = &op->event;
+
+	walk_thread_enter();
+	e->done = 1;
+	switch (e->kind) {
+	case OP_LOOKUP: e->found = tree_lookup(table, op->key); break;
+	case OP_INSERT: set_found(e, tree_insert(table, op->key, e->value)); break;
+	case OP_REMOVE: e->found = tree_take(table, op->key); break;
+	}
+	walk_thread_exit();
+}
+
+static void tear_down(void)
+{
+	walk_destroy(table);
+	hazptr_barrier();
+}
+
+#define OF_ALL .model = MODEL_MAP, .prepare = prepare, .teardown = tear_down
+const struct type walk_type_map = { .name = "walk_map", .setup = set_up_map, .perform = perform_list, OF_ALL };
+const struct type walk_type_tree = { .name = "walk_tree", .setup = set_up_tree, .perform = perform_tree, OF_ALL };

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* walk.h - structures whose readers protect what they walk through, under every scheme: the types of walkscale.
+ *
+ * They are hash_op types (ops/hash.h), measured and checked as those of hashscale are.  A scheme is a file walk_X.c: it defines
+ *
+ *	WALK_SCHEME		its name, as in X_list
+ *	WALK_WHAT		a few words for a report
+ *	WALK_FENCES		measured once with light and once with full fences?
+ *	WALK_CHECKS		1: a reader has what its slots protect; 0: all that it found since walk_begin()
+ *	struct walk_slots	what an operation has in hand
+ *	walk_begin(), walk_end()
+ *	walk_protect(slots, i, where)	the word at @where, acquired; from now on slot @i protects its address, bit 0 aside
+ *	walk_retire(node)	free it when nobody can have it any more
+ *
+ *	walk_init(fence), walk_thread_enter(), walk_thread_exit(), walk_barrier(), walk_stats
+ *	walk_waiting()		how many nodes wait now
+ *
+ * and then includes walk_types.h, which makes the types X_list, X_map and X_tree of it.
+ */
+#ifndef QUIESCE_TOOL_WALK_H
+#define QUIESCE_TOOL_WALK_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(WALK_FOREIGN_RCU) /* else another library has those names */
+#include <quiesce/hazptr.h>
+#include <quiesce/rcu.h>
+#endif
+
+#include "ops/hash.h"
+#include "ops/hash_array.h"
+#include "ops/hash_lock.h"
+#include "ops/retire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WALK_SLOTS 3
+#define WALK_MARK ((uintptr_t)1)
+
+/* First in each node. */
+union walk_head {
+	void *scheme[3];
+#if !defined(WALK_FOREIGN_RCU)
+	struct rcu_head rcu;
+	struct hazptr_head hazptr;
+#endif
+};
+
+struct walk_node {
+	union walk_head head;
+	uintptr_t next; /* marked: to be unlinked */
+	uint64_t key, value;
+};
+
+/* Inner nodes have two children, leaves none.  What is left of an inner node is less than its key. */
+struct walk_branch {
+	union walk_head head;
+	uintptr_t child[2];
+	uint64_t key, value;
+	uint32_t lock;
+	uint32_t removed;
+};
+
+struct walk_table {
+	uint64_t mask;     /* of lists; */
+	uintptr_t *bucket;
+	struct walk_branch root; /* of a tree */
+};
+
+/* raw: the structures' own words: published by release stores and exchanges, found by acquire loads; the same for every scheme. */
+#define walk_load(word) __atomic_load_n((word), __ATOMIC_ACQUIRE)
+#define walk_store(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE) /* raw: as above. */
+
+static inline bool walk_change(uintptr_t *word, uintptr_t old, uintptr_t fresh)
+{
+	/* raw: as above. */
+	return __atomic_compare_exchange_n(word, &old, fresh, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* Counted by who frees; schemes that count by themselves do without. */
+static inline void walk_note_retired(void)
+{
+	struct retire_tally *tally = retire_tally();
+
+	quiesce_store_relaxed(&tally->retired, tally->retired + 1);
+}
+
+static inline uint64_t walk_tally_waiting(void)
+{
+	uint64_t freed = retire_all_freed(), retired = retire_all_retired();
+
+	return retired > freed ? retired - freed : 0;
+}
+
+/* walk_table.c.  destroy frees what is linked. */
+void *walk_create_list(uint64_t nr_keys);
+void *walk_create_map(uint64_t nr_keys);
+void *walk_create_tree(uint64_t nr_keys);
+void walk_destroy(void *table);
+uint64_t walk_mapped(const void *table);
+
+/* The end of a node, counted. */
+static inline void walk_free(void *node)
+{
+	free(node);
+	retire_count();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* walk_exchange.c - plain hazard pointers: an exchange for each protection.
+ * raw, whole file: not the library's, but what it is compared with.
+ */
+#define WALK_SCHEME exchange
+#define WALK_WHAT "hazard pointers by hand, an exchange for each protection"
+#define plain_set(slot, address) ((void)__atomic_exchange_n((slot), (address), __ATOMIC_SEQ_CST))
+#define plain_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#include "walk_plain.h"
+
+static int walk_init(enum op_fence fence)
+{
+	(void)fence;
+	return 0;
+}
+
+#include "walk_types.h"

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* walk_liburcu.c - liburcu's membarrier flavour: a section for each operation, call_rcu(). */
+#include "ops/liburcu.h"
+
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-memb.h>
+
+/* Its macros and structures have the names of the kernel's, as quiesce's have; this file takes none of those. */
+#define WALK_FOREIGN_RCU
+#include "walk.h"
+
+_Static_assert(sizeof(struct rcu_head) <= sizeof(union walk_head), "there is room for the library's head");
+
+#define WALK_SCHEME liburcu
+#define WALK_WHAT "liburcu's membarrier flavour, call_rcu()"
+#define WALK_FENCES false
+#define WALK_CHECKS 0
+
+struct walk_slots {
+	char unused;
+};
+
+static inline void walk_begin(struct walk_slots *s)
+{
+	(void)s;
+	urcu_memb_read_lock();
+}
+
+static inline void walk_end(struct walk_slots *s)
+{
+	(void)s;
+	urcu_memb_read_unlock();
+}
+
+static inline uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
+{
+	(void)s, (void)i;
+	return walk_load(where);
+}
+
+static void end_node(struct rcu_head *head)
+{
+	walk_free(head);
+}
+
+static inline void walk_retire(struct walk_node *node)
+{
+	walk_note_retired();
+	urcu_memb_call_rcu((struct rcu_head *)(void *)&node->head, end_node);
+}
+
+static void walk_thread_enter(void)
+{
+	urcu_memb_register_thread();
+}
+
+static void walk_thread_exit(void)
+{
+	urcu_memb_unregister_thread();
+	retire_tally_leave();
+}
+
+static void walk_barrier(void)
+{
+	urcu_memb_barrier();
+}
+
+static uint64_t walk_waiting(void)
+{
+	return walk_tally_waiting();
+}
+
+#define walk_init liburcu_memb_init
+#define walk_stats NULL
+#include "walk_types.h"
