@@ -117,8 +117,9 @@ static void print_table(FILE *out, const struct results *results, const struct c
 	for (size_t i = 0; i < results->nr; i++)
 		width = strlen(results->cell[i].op->name) > width ? strlen(results->cell[i].op->name) : width;
 	fprintf(out,
-		"\nwalkscale %s, %d thread%s%s: million operations/s of all threads, median over rounds;\nratios to the same structure with "
-		"an exchange for each protection, 95 %% intervals; 'ns': a CPU's time for an operation;\n'waiting': removed elements, at most\n"
+		"\nwalkscale %s, %d thread%s%s: million operations/s of all threads, median over rounds;\n"
+		"ratios to the same structure with an exchange for each protection, 95 %% intervals; 'ns': a CPU's time for an "
+		"operation;\n'waiting': removed elements, at most\n"
 		"%-*s %-5s %8s %8s %8s %9s %9s %13s %9s\n",
 		hashscale_title(first->scenario), first->threads, first->threads > 1 ? "s" : "",
 		plan->stall ? " and one that stays inside" : "", (int)width, "type", "fence", "median", "min", "max", "ns", "ratio",
