@@ -31,7 +31,7 @@ static void bury(struct hazptr_head *head)
 {
 	struct walk_node *node = (struct walk_node *)head;
 
-	memset(&node->next, 0xa5, sizeof(*node) - offsetof(struct walk_node, next));
+	memset(&node->value, 0xa5, sizeof(*node) - offsetof(struct walk_node, value));
 	free(node);
 }
 

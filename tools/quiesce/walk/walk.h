@@ -49,17 +49,21 @@ union walk_head {
 #endif
 };
 
+/* What a walk looks at is in one cache line, wherever malloc() puts it: else each process has the luck, or not, that all of its
+ * nodes of 64 bytes lie well. */
 struct walk_node {
 	union walk_head head;
+	uint64_t value;
 	uintptr_t next; /* marked: to be unlinked */
-	uint64_t key, value;
+	uint64_t key;
 };
 
 /* Inner nodes have two children, leaves none.  What is left of an inner node is less than its key. */
 struct walk_branch {
 	union walk_head head;
+	uint64_t value;
 	uintptr_t child[2];
-	uint64_t key, value;
+	uint64_t key;
 	uint32_t lock;
 	uint32_t removed;
 };
