@@ -14,7 +14,7 @@ from cli import told
 from tap import Tap, execute
 
 SHORT = ["--seconds=0.01", "--runs=1", "--threads=2"]
-STRUCTURES = ("list", "map", "tree")
+STRUCTURES = ("list", "map", "tree", "skip")
 OURS = ("none", "rcu", "hazptr", "exchange", "asymmetric")
 BATCH = 64
 

@@ -37,7 +37,7 @@ static const struct type *const types[] = {
 #ifdef HAVE_HASHTABLE
 	&hashtable_type_objects, &hashtable_type_hazptr,
 #endif
-	&walk_type_map, &walk_type_tree,
+	&walk_type_map, &walk_type_skip, &walk_type_tree,
 #ifdef HAVE_IDR
 	&idr_type,
 #endif

@@ -80,7 +80,7 @@ extern const struct type hashmap_type;
 #ifdef HAVE_HASHTABLE
 extern const struct type hashtable_type_objects, hashtable_type_hazptr;
 #endif
-extern const struct type walk_type_map, walk_type_tree;
+extern const struct type walk_type_map, walk_type_skip, walk_type_tree;
 #ifdef HAVE_IDR
 extern const struct type idr_type;
 #endif

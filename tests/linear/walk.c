@@ -50,6 +50,12 @@ static void set_up_map(uint64_t seed)
 	set_up(walk_create_map(32));
 }
 
+static void set_up_skip(uint64_t seed)
+{
+	(void)seed;
+	set_up(walk_create_skip(0));
+}
+
 static void set_up_tree(uint64_t seed)
 {
 	(void)seed;
@@ -99,6 +105,20 @@ static void perform_tree(struct op *op)
 	walk_thread_exit();
 }
 
+static void perform_skip(struct op *op)
+{
+	struct event *e = &op->event;
+
+	walk_thread_enter();
+	e->done = 1;
+	switch (e->kind) {
+	case OP_LOOKUP: e->found = skip_lookup(table, op->key); break;
+	case OP_INSERT: set_found(e, skip_insert(table, op->key, e->value)); break;
+	case OP_REMOVE: e->found = skip_take(table, op->key); break;
+	}
+	walk_thread_exit();
+}
+
 static void tear_down(void)
 {
 	walk_destroy(table);
@@ -107,4 +127,5 @@ static void tear_down(void)
 
 #define OF_ALL .model = MODEL_MAP, .prepare = prepare, .teardown = tear_down
 const struct type walk_type_map = { .name = "walk_map", .setup = set_up_map, .perform = perform_list, OF_ALL };
+const struct type walk_type_skip = { .name = "walk_skip", .setup = set_up_skip, .perform = perform_skip, OF_ALL };
 const struct type walk_type_tree = { .name = "walk_tree", .setup = set_up_tree, .perform = perform_tree, OF_ALL };

@@ -15,7 +15,7 @@
  *	walk_init(fence), walk_thread_enter(), walk_thread_exit(), walk_barrier(), walk_stats
  *	walk_waiting()		how many nodes wait now
  *
- * and then includes walk_types.h, which makes the types X_list, X_map and X_tree of it.
+ * and then includes walk_types.h, which makes the types X_list, X_map, X_tree and X_skip of it.
  */
 #ifndef QUIESCE_TOOL_WALK_H
 #define QUIESCE_TOOL_WALK_H
@@ -68,10 +68,23 @@ struct walk_branch {
 	uint32_t removed;
 };
 
+#define WALK_LEVELS 12
+
+/* Of a skip list. */
+struct walk_tower {
+	union walk_head head;
+	uint64_t value;
+	uint64_t key;
+	uint32_t removed, height;
+	uintptr_t next[];
+};
+
 struct walk_table {
 	uint64_t mask;     /* of lists; */
 	uintptr_t *bucket;
 	struct walk_branch root; /* of a tree */
+	struct walk_tower *tower; /* of a skip list */
+	uint32_t lock __attribute__((aligned(128)));
 };
 
 /* raw: the structures' own words: published by release stores and exchanges, found by acquire loads; the same for every scheme. */
@@ -103,6 +116,7 @@ static inline uint64_t walk_tally_waiting(void)
 void *walk_create_list(uint64_t nr_keys);
 void *walk_create_map(uint64_t nr_keys);
 void *walk_create_tree(uint64_t nr_keys);
+void *walk_create_skip(uint64_t nr_keys);
 void walk_destroy(void *table);
 uint64_t walk_mapped(const void *table);
 

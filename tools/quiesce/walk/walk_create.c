@@ -48,6 +48,19 @@ void *walk_create_tree(uint64_t nr_keys)
 	return t;
 }
 
+void *walk_create_skip(uint64_t nr_keys)
+{
+	struct walk_table *t = create(0);
+
+	(void)nr_keys;
+	if (t)
+		t->tower = calloc(1, sizeof(*t->tower) + WALK_LEVELS * sizeof(t->tower->next[0]));
+	if (t && t->tower)
+		return t;
+	free(t);
+	return NULL;
+}
+
 static void free_list(uintptr_t word)
 {
 	while (word) {
@@ -69,6 +82,16 @@ static void free_tree(uintptr_t word)
 	free(branch);
 }
 
+static void free_towers(struct walk_tower *tower)
+{
+	while (tower) {
+		struct walk_tower *next = (struct walk_tower *)tower->next[0];
+
+		free(tower);
+		tower = next;
+	}
+}
+
 void walk_destroy(void *table)
 {
 	struct walk_table *t = table;
@@ -78,6 +101,7 @@ void walk_destroy(void *table)
 	if (t->bucket)
 		hash_array_free(t->bucket, (t->mask + 1) * sizeof(*t->bucket));
 	free_tree(t->root.child[0]);
+	free_towers(t->tower);
 	free(t);
 }
 

@@ -5,7 +5,7 @@
 
 #include "walk.h"
 
-#define WALK_OF(M, scheme) M(scheme##_list) M(scheme##_map) M(scheme##_tree)
+#define WALK_OF(M, scheme) M(scheme##_list) M(scheme##_map) M(scheme##_tree) M(scheme##_skip)
 /* Of peers, as in ops/table.h. */
 #define WALK_LIBURCU(P) WALK_OF(P, liburcu)
 #define WALK_CK(P) WALK_OF(P, ck_hp) WALK_OF(P, ck_epoch)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_types.h - X_list, X_map and X_tree of the scheme that includes it; see walk.h. */
+/* walk_types.h - X_list, X_map, X_tree and X_skip of the scheme that includes it; see walk.h. */
 #include "walk_list.h"
+#include "walk_skip.h"
 #include "walk_table.h"
 #include "walk_tree.h"
 
@@ -13,6 +14,7 @@
 
 HASH_RUN(list, struct walk_table)
 HASH_RUN(tree, struct walk_table)
+HASH_RUN(skip, struct walk_table)
 
 /* Stay inside with what leads to all the rest. */
 static void walk_stall(void *arg, void (*stay)(void *arg), void *stay_arg)
@@ -21,7 +23,7 @@ static void walk_stall(void *arg, void (*stay)(void *arg), void *stay_arg)
 	struct walk_slots s;
 
 	walk_begin(&s);
-	(void)walk_protect(&s, 0, table->bucket ? &table->bucket[0] : &table->root.child[0]);
+	(void)walk_protect(&s, 0, table->bucket ? &table->bucket[0] : table->tower ? &table->tower->next[0] : &table->root.child[0]);
 	stay(stay_arg);
 	walk_end(&s);
 }
@@ -49,6 +51,7 @@ static void walk_stall(void *arg, void (*stay)(void *arg), void *stay_arg)
 WALK_UNUSED static const struct hash_op walk_list_hash = WALK_HASH(list, list, WALK_LONGEST);
 static const struct hash_op walk_map_hash = WALK_HASH(list, map, 0);
 WALK_UNUSED static const struct hash_op walk_tree_hash = WALK_HASH(tree, tree, 0);
+WALK_UNUSED static const struct hash_op walk_skip_hash = WALK_HASH(skip, skip, 0);
 
 #define WALK_OP(structure, text)                                                                              \
 	const struct op WALK_NAME(WALK_NAME(walk_op, WALK_SCHEME), structure) = WALK_MAKE(                    \
@@ -64,4 +67,5 @@ WALK_OP(map, "buckets of Michael's lists")
 WALK_OP(list, "Michael's list")
 WALK_OP(map, "buckets of Michael's lists")
 WALK_OP(tree, "an external binary tree, updates by locks")
+WALK_OP(skip, "a skip list, one lock for updates")
 #endif

@@ -37,7 +37,6 @@ static void default_threads(struct job *base)
 {
 	base->readers[base->nr_readers++] = 1;
 	base->readers[base->nr_readers++] = 2;
-	base->readers[base->nr_readers++] = 16;
 }
 
 /* ---- what is printed ---- */
@@ -124,7 +123,7 @@ static void print_table(FILE *out, const struct results *results, const struct c
 		hashscale_title(first->scenario), first->threads, first->threads > 1 ? "s" : "",
 		plan->stall ? " and one that stays inside" : "", (int)width, "type", "fence", "median", "min", "max", "ns", "ratio",
 		"interval", "waiting");
-	for (const char *const *structure = (const char *const[]){ "_list", "_map", "_tree", NULL }; *structure; structure++)
+	for (const char *const *structure = (const char *const[]){ "_list", "_map", "_tree", "_skip", NULL }; *structure; structure++)
 		for (const struct cell *c = first; c < results->cell + results->nr; c++)
 			if (c->scenario == first->scenario && c->threads == first->threads && !strcmp(structure_of(c->op), *structure))
 				print_row(out, results, c, (int)width);
@@ -170,12 +169,13 @@ static int run(const struct options *options)
 
 const struct subcommand walkscale_command = {
 	.name = "walkscale",
-	.what = "Lists, maps and trees whose readers protect each node, under several schemes.",
+	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
 	       "process of its own, in turn, with the same keys in the same order. What is found is read and checked: a lost key or a "
 	       "wrong value is an error, BROKEN. An update is a remove or an insert of a key of the thread's own, in turns, so that "
 	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table of such lists, as many "
-	       "as keys; X_tree an external binary tree whose updates lock one or two inner nodes. All schemes run the same code, but "
+	       "as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list with one lock for "
+	       "updates. All schemes run the same code, but "
 	       "that readers of sections (none, rcu, liburcu, ck_epoch) pass through nodes that are unlinked, and check less.\n"
 	       "Schemes: none frees nothing, a limit; rcu and hazptr are quiesce's; exchange and asymmetric are hazard pointers as one "
 	       "writes them by hand, with an exchange for each protection, or a store and a membarrier for each look.\n"
@@ -183,7 +183,7 @@ const struct subcommand walkscale_command = {
 	       "median over rounds. --batch says how many of a thread wait before it looks, for all schemes that take it; default 1024, "
 	       "and for hazptr the library's own choice. libcds_hp takes no less than its own least, dhp none. With --stall one "
 	       "thread more begins a lookup and stays there.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1, 2 and 16 threads; 500 and 100000 generated keys (lists "
+	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads; 500 and 100000 generated keys (lists "
 	       "of 5000 at most); 0, 10 and 50 % updates.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_WALK,
 	.fits = fits,
