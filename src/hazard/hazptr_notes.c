@@ -111,12 +111,14 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 {
 	struct quiesce__note *note = (struct quiesce__note *)head;
 	void (*deleter)(void *object) = note->deleter;
-	struct quiesce__retired *r = quiesce__self()->retired;
+	struct quiesce_tls_v1 *self = quiesce__self();
+	/* The helper, too: single notes in the depot would make each look into it long. */
+	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
 	void *object = note->object;
 
 	if (r) {
 		put(&r->notes, note);
-	} else {
+	} else { /* it exits, or there is no memory */
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}
