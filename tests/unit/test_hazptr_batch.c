@@ -26,7 +26,7 @@ static void dies(void *object)
 {
 	struct plain *plain = object;
 
-	deleted_twice += plain->dead++;
+	quiesce_fetch_add_relaxed(&deleted_twice, plain->dead++); /* Relaxed: a count. */
 	quiesce_fetch_add_relaxed(&nr_alive, (int64_t)-1); /* Relaxed: a count. */
 	test_free(plain);
 }
@@ -35,7 +35,7 @@ static void all_are_gone(void)
 {
 	hazptr_barrier();
 	assert_int_equal(flag_get(&nr_alive), 0);
-	assert_int_equal(deleted_twice, 0);
+	assert_int_equal(flag_get(&deleted_twice), 0);
 }
 
 static void an_object_without_a_head_waits_for_its_slot(void **state)
@@ -58,7 +58,7 @@ static int odd_deleted;
 static void delete_odd(void *object)
 {
 	(void)object;
-	odd_deleted++;
+	quiesce_fetch_add_relaxed(&odd_deleted, 1); /* Relaxed: a count. */
 }
 
 /* Its address may be anything that a slot can hold, one between two words for example. */
@@ -72,10 +72,10 @@ static void an_object_may_lie_anywhere(void **state)
 	for (int i = 0; i < 16; i++)
 		hazptr_retire(bytes + i, delete_odd);
 	assert_false(hazptr_try_barrier());
-	assert_int_equal(odd_deleted, 15);
+	assert_int_equal(flag_get(&odd_deleted), 15);
 	hazptr_clear(slot);
 	hazptr_barrier();
-	assert_int_equal(odd_deleted, 16);
+	assert_int_equal(flag_get(&odd_deleted), 16);
 	hazptr_free(NULL, slot);
 }
 
@@ -150,7 +150,7 @@ static int chain_left;
 static void retire_the_next(void *object)
 {
 	dies(object);
-	if (--chain_left > 0)
+	if (quiesce_fetch_add_relaxed(&chain_left, -1) > 1) /* Relaxed: a count. */
 		hazptr_retire(born(), retire_the_next);
 }
 
@@ -159,7 +159,7 @@ static void a_deleter_may_retire(void **state)
 	(void)state;
 	chain_left = 2000;
 	hazptr_retire(born(), retire_the_next);
-	while (chain_left > 0)
+	while (flag_get(&chain_left) > 0)
 		hazptr_barrier();
 	all_are_gone();
 }
