@@ -62,6 +62,8 @@ static void orphan(struct quiesce__retired *r)
 	r->running = r->consuming = 0;
 	r->run = r->taken - r->again - r->swept; /* with what was running */
 	r->owner_gone = 1;
+	/* It may have been taking one: in doubt they stay with nobody. */
+	r->notes = (struct quiesce__notes){ 0 };
 	r->next_orphan = quiesce__sweep.orphans;
 	quiesce__sweep.orphans = r;
 }
