@@ -47,12 +47,9 @@ static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group,
 {
 	uint32_t used = quiesce__slots_used(group, words);
 
-	set->slots += used - set->slot;
-	for (; set->slot < used; set->slot++) {
-		if (set->nr == set->room) {
-			set->slots -= used - set->slot;
+	for (; set->slot < used; set->slot++, set->slots++) {
+		if (set->nr == set->room)
 			return false;
-		}
 		check_slot(set, group + set->slot);
 	}
 	set->slot = 0;

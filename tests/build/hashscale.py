@@ -7,7 +7,6 @@ What is counted is judged, rates are only where they can be wrong by themselves.
 import argparse
 import csv
 import io
-import json
 import os
 import pathlib
 import re
@@ -16,42 +15,12 @@ import tempfile
 import time
 
 from cli import children, interrupt, jobs_begun, told
+from measured import Tool
 from tap import Tap, execute
 
 SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
 OURS = ["hashmap", "hashtable", "hashtable_hazptr", "rcu", "hazptr"]
 DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
-
-
-class Tool:
-    def __init__(self, tap, path):
-        self.tap, self.path = tap, path
-
-    def __call__(self, *args, **more):
-        return execute([self.path, "hashscale", *args], **more)
-
-    def root(self, *args, want=0):
-        run = self(*args, "--json")
-        try:
-            root = json.loads(run.stdout)
-        except ValueError:
-            root = {"rows": [], "notes": ["no JSON"]}
-        self.tap.result(run.returncode == want, f"hashscale {' '.join(args)}: status {want}", told(run))
-        return root
-
-
-def types_of(tool):
-    text = tool("--help").stdout.split("Types:\n")[1].split("\n\n")[0]
-    return [t for t in re.findall(r"^  (\w+) +\S", text, re.M) if not t.startswith("busted")]
-
-
-def documented(path):
-    text = pathlib.Path(path).read_text()
-
-    def names(rows):
-        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-    common = text.split("## A row")[1].split("\n## ")[0]
-    return names(common) + names(text.split("| field of hashscale")[1].split("\n## ")[0])
 
 
 def row_faults(row):
@@ -76,7 +45,7 @@ def row_faults(row):
 
 def check_all(tap, tool, doc):
     """Half of the keys are never removed, and are looked up by all; the others come and go, and are there in the end."""
-    types = types_of(tool)
+    types = tool.types()
     root = tool.root(*SHORT, "--updates=10", "--type=" + ",".join(types))
     lookups_only = [n.split(" ")[0] for n in root["notes"] if "left out with updates" in n]
     lookups_only = [t.rstrip(":") for t in lookups_only]
@@ -84,8 +53,8 @@ def check_all(tap, tool, doc):
     tap.result(sorted(r["type"] for r in root["rows"]) == wanted and set(OURS) < set(types), "every type has a row",
                [r["type"] for r in root["rows"]])
     tap.result(not [n for n in root["notes"] if "left out" not in n], "nothing is broken", "\n".join(root["notes"]))
-    tap.result([list(r) for r in root["rows"]] == [documented(doc)] * len(root["rows"]), "the fields are the documented ones",
-               f"{[list(r) for r in root['rows'][:1]]}\n{documented(doc)}")
+    tap.result([list(r) for r in root["rows"]] == [tool.documented(doc)] * len(root["rows"]), "the fields are the documented ones",
+               f"{[list(r) for r in root['rows'][:1]]}\n{tool.documented(doc)}")
     for row in root["rows"]:
         faults = list(row_faults(row))
         tap.result(not faults, f"row {row['type']}", "\n".join(faults))
@@ -148,7 +117,7 @@ def resize_faults(row, seconds):
 
 
 def check_resize(tap, tool):
-    types = [t for t in ("hashmap", "hashtable", "liburcu_lfht", "liburcu_lfht_qsbr", "libcuckoo") if t in types_of(tool)]
+    types = [t for t in ("hashmap", "hashtable", "liburcu_lfht", "liburcu_lfht_qsbr", "libcuckoo") if t in tool.types()]
     args = ["--resize", "--threads=1", "--seconds=0.01"]
     root = tool.root(*args, "--keys=uniform:1000", "--runs=1", "--type=" + ",".join(types))
     for row in root["rows"]:
@@ -236,7 +205,7 @@ def main():
     for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
         del os.environ[name]
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, os.path.realpath(opt.tool), "hashscale")
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)

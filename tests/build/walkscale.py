@@ -5,49 +5,16 @@
 What is counted is judged, rates are not.
 """
 import argparse
-import json
-import pathlib
-import re
 import sys
 
 from cli import told
-from tap import Tap, execute
+from measured import Tool
+from tap import Tap
 
 SHORT = ["--seconds=0.01", "--runs=1", "--threads=2"]
 STRUCTURES = ("list", "map", "tree", "skip")
 OURS = ("none", "rcu", "hazptr", "exchange", "asymmetric")
 BATCH = 64
-
-
-class Tool:
-    def __init__(self, tap, path):
-        self.tap, self.path = tap, path
-
-    def __call__(self, *args):
-        return execute([self.path, "walkscale", *args])
-
-    def root(self, *args, want=0):
-        run = self(*args, "--json")
-        try:
-            root = json.loads(run.stdout)
-        except ValueError:
-            root = {"rows": [], "notes": ["no JSON"]}
-        self.tap.result(run.returncode == want, f"walkscale {' '.join(args)}: status {want}", told(run))
-        return root
-
-
-def documented(path):
-    text = pathlib.Path(path).read_text()
-
-    def names(rows):
-        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-    common = text.split("## A row")[1].split("\n## ")[0]
-    return names(common) + names(text.split("| field of walkscale")[1].split("\n## ")[0])
-
-
-def types_of(tool):
-    text = tool("--help").stdout.split("Types:\n")[1].split("\n\n")[0]
-    return [t for t in re.findall(r"^  (\w+) +\S", text, re.M) if not t.startswith("busted")]
 
 
 def row_faults(row):
@@ -62,13 +29,13 @@ def row_faults(row):
 
 
 def check_all(tap, tool, doc):
-    types = types_of(tool)
+    types = tool.types()
     root = tool.root(*SHORT, "--keys=uniform:200", "--updates=50", "--type=" + ",".join(types))
     tap.result(sorted(r["type"] for r in root["rows"]) == sorted(types) and
                {f"{scheme}_{s}" for scheme in OURS for s in STRUCTURES} <= set(types), "every type has a row", types)
     tap.result(not root["notes"], "nothing is broken", "\n".join(root["notes"]))
-    tap.result([list(r) for r in root["rows"]] == [documented(doc)] * len(root["rows"]), "the fields are the documented ones",
-               f"{[list(r) for r in root['rows'][:1]]}\n{documented(doc)}")
+    tap.result([list(r) for r in root["rows"]] == [tool.documented(doc)] * len(root["rows"]), "the fields are the documented ones",
+               f"{[list(r) for r in root['rows'][:1]]}\n{tool.documented(doc)}")
     for row in root["rows"]:
         faults = list(row_faults(row))
         tap.result(not faults, f"row {row['type']}", "\n".join(faults))
@@ -103,7 +70,7 @@ def main():
     args.add_argument("--doc", required=True)
     opt = args.parse_args()
     tap = Tap()
-    tool = Tool(tap, opt.tool)
+    tool = Tool(tap, opt.tool, "walkscale")
     check_all(tap, tool, opt.doc)
     check_waiting(tap, tool)
     check_broken(tap, tool)

@@ -77,47 +77,23 @@ static void set_found(struct event *e, bool inserted)
 	e->found = inserted ? 0 : UNKNOWN;
 }
 
-static void perform_list(struct op *op)
-{
-	struct event *e = &op->event;
-
-	walk_thread_enter();
-	e->done = 1;
-	switch (e->kind) {
-	case OP_LOOKUP: e->found = list_lookup(table, op->key); break;
-	case OP_INSERT: set_found(e, list_insert(table, op->key, e->value)); break;
-	case OP_REMOVE: e->found = list_take(table, op->key); break;
+#define PERFORM(how)                                                                           \
+	static void perform_##how(struct op *op)                                               \
+	{                                                                                      \
+		struct event *e = &op->event;                                                  \
+                                                                                               \
+		walk_thread_enter();                                                           \
+		e->done = 1;                                                                   \
+		switch (e->kind) {                                                             \
+		case OP_LOOKUP: e->found = how##_lookup(table, op->key); break;                \
+		case OP_INSERT: set_found(e, how##_insert(table, op->key, e->value)); break;   \
+		case OP_REMOVE: e->found = how##_take(table, op->key); break;                  \
+		}                                                                              \
+		walk_thread_exit();                                                            \
 	}
-	walk_thread_exit();
-}
-
-static void perform_tree(struct op *op)
-{
-	struct event *e = &op->event;
-
-	walk_thread_enter();
-	e->done = 1;
-	switch (e->kind) {
-	case OP_LOOKUP: e->found = tree_lookup(table, op->key); break;
-	case OP_INSERT: set_found(e, tree_insert(table, op->key, e->value)); break;
-	case OP_REMOVE: e->found = tree_take(table, op->key); break;
-	}
-	walk_thread_exit();
-}
-
-static void perform_skip(struct op *op)
-{
-	struct event *e = &op->event;
-
-	walk_thread_enter();
-	e->done = 1;
-	switch (e->kind) {
-	case OP_LOOKUP: e->found = skip_lookup(table, op->key); break;
-	case OP_INSERT: set_found(e, skip_insert(table, op->key, e->value)); break;
-	case OP_REMOVE: e->found = skip_take(table, op->key); break;
-	}
-	walk_thread_exit();
-}
+PERFORM(list)
+PERFORM(skip)
+PERFORM(tree)
 
 static void tear_down(void)
 {

@@ -5,6 +5,7 @@
 #ifndef GUARDS_H
 #define GUARDS_H
 
+#include <quiesce/hazptr.h>
 #include <quiesce/shazptr.h>
 
 #include "testing.h"
@@ -71,6 +72,20 @@ static inline void waiter_end(struct waiter *w)
 
 #define assert_waits(w) assert_true(waiters_wait((w), 1))
 #define assert_all_wait(w) assert_true(waiters_wait((w), sizeof(w) / sizeof(*(w))))
+
+/* The wait ends when @end is called for @slot, and not before. */
+static inline void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
+{
+	struct waiter w;
+	int flag = 0;
+
+	waiter_begin(&w, address, &flag);
+	assert_waits(&w);
+	flag_set(&flag);
+	end(slot);
+	waiter_end(&w);
+	assert_int_equal(w.seen, 1);
+}
 
 /* ---- a thread that does what the test tells it ---- */
 

@@ -18,20 +18,6 @@ static int nobody_has(const void *address)
 	return stats_now().shazptr_blocked == blocked;
 }
 
-/* The wait ends when @end is called for @slot, and not before. */
-static void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
-{
-	struct waiter w;
-	int flag = 0;
-
-	waiter_begin(&w, address, &flag);
-	assert_waits(&w);
-	flag_set(&flag);
-	end(slot);
-	waiter_end(&w);
-	assert_int_equal(w.seen, 1);
-}
-
 static void free_own(hazptr_t *slot)
 {
 	hazptr_free(NULL, slot);

@@ -23,20 +23,6 @@ static void end_by_null(hazptr_t *slot)
 	hazptr_set(slot, NULL);
 }
 
-/* The wait ends when @end is called for @slot, and not before. */
-static void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
-{
-	struct waiter w;
-	int flag = 0;
-
-	waiter_begin(&w, address, &flag);
-	assert_waits(&w);
-	flag_set(&flag);
-	end(slot);
-	waiter_end(&w);
-	assert_int_equal(w.seen, 1);
-}
-
 static void an_address_is_protected_until_another_is(void **state)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);

@@ -249,6 +249,8 @@ void emit_notes(const struct results *results);
 void emit_head(FILE *out); /* the machine, for tables */
 /* Close; EXIT_FAILED and a line on stderr if anything was not written. */
 int emit_close(FILE *out, const struct options *options);
+/* The same for a subcommand that has measured: EXIT_FAILED, too, if a type failed or nothing was measured, which is told on stderr. */
+int emit_end(FILE *out, const struct options *options, const struct subcommand *command, const struct results *results);
 
 /* ---- progress and interruption (progress.c) ---- */
 

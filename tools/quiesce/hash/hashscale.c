@@ -414,11 +414,7 @@ static int run(const struct options *options)
 	hashscale_emit_plan(&mine.hash, mine.base);
 	jobs_run(&hashscale_command, &mine, &base, types, nr, &results);
 	hashscale_emit(out, &mine, &results);
-	status = emit_close(out, &mine);
-	if (!status && (results.failures || !results.nr))
-		status = EXIT_FAILED;
-	if (!results.nr && !interrupted())
-		fprintf(stderr, "quiesce hashscale: nothing was measured\n");
+	status = emit_end(out, &mine, &hashscale_command, &results);
 	if (mine.figure && results.nr)
 		status = hashscale_figure(mine.figure, &results) || status ? EXIT_FAILED : 0;
 	results_free(&results);

@@ -96,11 +96,7 @@ static int run(const struct options *options)
 	base.watchdog_s += (int)base.seconds;
 	jobs_run(&rcuscale_command, options, &base, types, nr, &results);
 	emit_results(out, options, &results);
-	status = emit_close(out, options);
-	if (!status && (results.failures || !results.nr))
-		status = EXIT_FAILED;
-	if (!results.nr && !interrupted())
-		fprintf(stderr, "quiesce rcuscale: nothing was measured\n");
+	status = emit_end(out, options, &rcuscale_command, &results);
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }

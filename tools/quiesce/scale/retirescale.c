@@ -98,11 +98,7 @@ static int run(const struct options *options)
 	base.watchdog_s += (int)base.seconds;
 	jobs_run(&retirescale_command, options, &base, types, nr, &results);
 	retirescale_emit(out, options, &base, &results);
-	status = emit_close(out, options);
-	if (!status && (results.failures || !results.nr))
-		status = EXIT_FAILED;
-	if (!results.nr && !interrupted())
-		fprintf(stderr, "quiesce retirescale: nothing was measured\n");
+	status = emit_end(out, options, &retirescale_command, &results);
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }

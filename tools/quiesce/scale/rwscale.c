@@ -100,11 +100,7 @@ static int run(const struct options *options)
 	out = emit_open(options);
 	jobs_run(&rwscale_command, options, &base, types, nr, &results);
 	rwscale_emit(out, options, &results);
-	status = emit_close(out, options);
-	if (!status && (results.failures || !results.nr))
-		status = EXIT_FAILED;
-	if (!results.nr && !interrupted())
-		fprintf(stderr, "quiesce rwscale: nothing was measured\n");
+	status = emit_end(out, options, &rwscale_command, &results);
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }

@@ -3,17 +3,13 @@
 #include <ck_epoch.h>
 
 #include "walk.h"
+#include "walk_section.h"
 
 _Static_assert(sizeof(ck_epoch_entry_t) <= sizeof(union walk_head), "there is room for the library's head");
 
 #define WALK_SCHEME ck_epoch
 #define WALK_WHAT "Concurrency Kit's epochs, polled once in a batch"
 #define WALK_FENCES false
-#define WALK_CHECKS 0
-
-struct walk_slots {
-	char unused;
-};
 
 static ck_epoch_t epoch;
 static __thread ck_epoch_record_t *mine;
@@ -29,12 +25,6 @@ static inline void walk_end(struct walk_slots *s)
 {
 	(void)s;
 	ck_epoch_end(mine, NULL);
-}
-
-static inline uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
-{
-	(void)s, (void)i;
-	return walk_load(where);
 }
 
 static void end_node(ck_epoch_entry_t *entry)
@@ -83,10 +73,6 @@ static void walk_barrier(void)
 	ck_epoch_barrier(mine);
 }
 
-static uint64_t walk_waiting(void)
-{
-	return walk_tally_waiting();
-}
-
 #define walk_stats NULL
+#define walk_waiting walk_tally_waiting
 #include "walk_types.h"

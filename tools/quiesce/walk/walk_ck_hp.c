@@ -82,10 +82,6 @@ static void walk_barrier(void)
 	ck_hp_purge(mine);
 }
 
-static uint64_t walk_waiting(void)
-{
-	return walk_tally_waiting();
-}
-
 #define walk_stats NULL
+#define walk_waiting walk_tally_waiting
 #include "walk_types.h"

@@ -70,11 +70,7 @@ void walk_barrier()
 	WALK_GC::scan();
 }
 
-uint64_t walk_waiting()
-{
-	return walk_tally_waiting();
-}
-
 } // namespace
 
 #define walk_stats nullptr
+#define walk_waiting walk_tally_waiting

@@ -9,17 +9,13 @@
 /* Its macros and structures have the names of the kernel's, as quiesce's have; this file takes none of those. */
 #define WALK_FOREIGN_RCU
 #include "walk.h"
+#include "walk_section.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(union walk_head), "there is room for the library's head");
 
 #define WALK_SCHEME liburcu
 #define WALK_WHAT "liburcu's membarrier flavour, call_rcu()"
 #define WALK_FENCES false
-#define WALK_CHECKS 0
-
-struct walk_slots {
-	char unused;
-};
 
 static inline void walk_begin(struct walk_slots *s)
 {
@@ -31,12 +27,6 @@ static inline void walk_end(struct walk_slots *s)
 {
 	(void)s;
 	urcu_memb_read_unlock();
-}
-
-static inline uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
-{
-	(void)s, (void)i;
-	return walk_load(where);
 }
 
 static void end_node(struct rcu_head *head)
@@ -66,11 +56,7 @@ static void walk_barrier(void)
 	urcu_memb_barrier();
 }
 
-static uint64_t walk_waiting(void)
-{
-	return walk_tally_waiting();
-}
-
 #define walk_init liburcu_memb_init
 #define walk_stats NULL
+#define walk_waiting walk_tally_waiting
 #include "walk_types.h"

@@ -17,6 +17,11 @@ struct walk_place {
 
 #define WALK_NODE(word) ((struct walk_node *)(word))
 
+static inline uintptr_t *list_head(const struct walk_table *table, uint64_t key)
+{
+	return &table->bucket[table->mask ? hash_mix(key) & table->mask : 0];
+}
+
 /* False: begin again. */
 static inline __attribute__((always_inline)) bool list_walk(uintptr_t *head, uint64_t key, struct walk_slots *s, struct walk_place *ret)
 {
@@ -69,7 +74,7 @@ static inline uintptr_t list_pass(uintptr_t *head, uint64_t key)
 
 static inline uint64_t list_lookup(struct walk_table *table, uint64_t key)
 {
-	uintptr_t *head = &table->bucket[table->mask ? hash_mix(key) & table->mask : 0], node;
+	uintptr_t *head = list_head(table, key), node;
 	struct walk_place place;
 	struct walk_slots s;
 	uint64_t value;
@@ -86,7 +91,7 @@ static inline uint64_t list_lookup(struct walk_table *table, uint64_t key)
 
 static bool list_insert(struct walk_table *table, uint64_t key, uint64_t value)
 {
-	uintptr_t *head = &table->bucket[hash_mix(key) & table->mask];
+	uintptr_t *head = list_head(table, key);
 	struct walk_node *fresh = (struct walk_node *)malloc(sizeof(*fresh));
 	struct walk_place place;
 	struct walk_slots s;
@@ -110,7 +115,7 @@ static bool list_insert(struct walk_table *table, uint64_t key, uint64_t value)
 /* The value that was there; 0: none was. */
 static uint64_t list_take(struct walk_table *table, uint64_t key)
 {
-	uintptr_t *head = &table->bucket[hash_mix(key) & table->mask];
+	uintptr_t *head = list_head(table, key);
 	struct walk_place place;
 	struct walk_slots s;
 	uint64_t value = 0;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_none.c - the floor: readers protect nothing, and nothing is freed while they may be there. */
 #include "walk.h"
+#include "walk_section.h"
 
 #define WALK_SCHEME none
 #define WALK_WHAT "no protection: what is removed stays until the end (a limit)"
 #define WALK_FENCES false
-#define WALK_CHECKS 0
-
-struct walk_slots {
-	char unused;
-};
 
 /* What a thread has removed; joined with the others' when it goes. */
 static __thread union walk_head *mine;
@@ -26,27 +22,11 @@ static inline void walk_end(struct walk_slots *s)
 	(void)s;
 }
 
-static inline uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
-{
-	(void)s, (void)i;
-	return walk_load(where);
-}
-
 static void walk_retire(struct walk_node *node)
 {
 	node->head.scheme[0] = mine;
 	mine = &node->head;
 	walk_note_retired();
-}
-
-static int walk_init(enum op_fence fence)
-{
-	(void)fence;
-	return 0;
-}
-
-static void walk_thread_enter(void)
-{
 }
 
 static void walk_thread_exit(void)
@@ -74,10 +54,8 @@ static void walk_barrier(void)
 	}
 }
 
-static uint64_t walk_waiting(void)
-{
-	return walk_tally_waiting();
-}
-
+#define walk_thread_enter NULL
+#define walk_init NULL
 #define walk_stats NULL
+#define walk_waiting walk_tally_waiting
 #include "walk_types.h"

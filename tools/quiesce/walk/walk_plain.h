@@ -141,9 +141,5 @@ static void walk_barrier(void)
 		reclaim(&records[i]);
 }
 
-static uint64_t walk_waiting(void)
-{
-	return walk_tally_waiting();
-}
-
 #define walk_stats NULL
+#define walk_waiting walk_tally_waiting

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_rcu.c - RCU of quiesce: a section for each operation, kfree_rcu(). */
 #include "walk.h"
+#include "walk_section.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -8,11 +9,6 @@ void op_rcu_stats(struct op_stats *ret);
 #define WALK_SCHEME rcu
 #define WALK_WHAT "RCU of quiesce, kfree_rcu()"
 #define WALK_FENCES true
-#define WALK_CHECKS 0
-
-struct walk_slots {
-	char unused;
-};
 
 static inline void walk_begin(struct walk_slots *s)
 {
@@ -26,12 +22,6 @@ static inline void walk_end(struct walk_slots *s)
 	rcu_read_unlock();
 }
 
-static inline uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
-{
-	(void)s, (void)i;
-	return walk_load(where);
-}
-
 static inline void walk_retire(struct walk_node *node)
 {
 	kfree_rcu(&node->head, rcu);
@@ -41,10 +31,6 @@ static void walk_thread_enter(void)
 {
 	rcu_read_lock();
 	rcu_read_unlock();
-}
-
-static void walk_thread_exit(void)
-{
 }
 
 static void walk_barrier(void)
@@ -61,5 +47,6 @@ static uint64_t walk_waiting(void)
 }
 
 #define walk_init op_rcu_init
+#define walk_thread_exit NULL
 #define walk_stats op_rcu_stats
 #include "walk_types.h"

@@ -156,11 +156,7 @@ static int run(const struct options *options)
 	hashscale_emit_plan(plan, NULL);
 	jobs_run(&walkscale_command, &mine, &base, types, nr, &results);
 	emit_by_scenario(out, &mine, &results, print_table);
-	status = emit_close(out, &mine);
-	if (!status && (results.failures || !results.nr))
-		status = EXIT_FAILED;
-	if (!results.nr && !interrupted())
-		fprintf(stderr, "quiesce walkscale: nothing was measured\n");
+	status = emit_end(out, &mine, &walkscale_command, &results);
 	if (mine.figure && results.nr)
 		status = hashscale_figure(mine.figure, &results) || status ? EXIT_FAILED : 0;
 	results_free(&results);

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""measured.py - subcommands whose rows are read as JSON: running one, its types, and the fields that docs/json.md has."""
+import json
+import pathlib
+import re
+
+from cli import told
+from tap import execute
+
+
+class Tool:
+    def __init__(self, tap, path, subcommand):
+        self.tap, self.path, self.subcommand = tap, path, subcommand
+
+    def __call__(self, *args, **more):
+        return execute([self.path, self.subcommand, *args], **more)
+
+    def root(self, *args, want=0):
+        run = self(*args, "--json")
+        try:
+            root = json.loads(run.stdout)
+        except ValueError:
+            root = {"rows": [], "notes": ["no JSON"]}
+        self.tap.result(run.returncode == want, f"{self.subcommand} {' '.join(args)}: status {want}", told(run))
+        return root
+
+    def types(self):
+        text = self("--help").stdout.split("Types:\n")[1].split("\n\n")[0]
+        return [t for t in re.findall(r"^  (\w+) +\S", text, re.M) if not t.startswith("busted")]
+
+    def documented(self, path):
+        text = pathlib.Path(path).read_text()
+
+        def names(rows):
+            return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
+        common = text.split("## A row")[1].split("\n## ")[0]
+        return names(common) + names(text.split(f"| field of {self.subcommand}")[1].split("\n## ")[0])
