@@ -88,6 +88,7 @@
 
 #define QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
 	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
+	X(hazptr_always_quiet, "a protection does not ask whether fences are full") \
 	X(hazptr_scan_skips_last_line, "who reclaims does not look at the last line of a range") \
 	X(hazptr_looks_for_note, "who sweeps looks for what stands for an object, not for the object") \
 	X(hazptr_looks_for_own_note, "who reclaims its own queue does") \
