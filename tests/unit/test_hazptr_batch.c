@@ -112,10 +112,10 @@ static void their_garbage_is_bounded(void **state)
 	all_are_gone();
 }
 
-/* More than a chunk of notes, and all of them come back: 20 times as many objects take no more memory. */
+/* More than a chunk of notes, and all of them come back. */
 static void *retire_in_turns(void *unused)
 {
-	for (int turn = 0; turn < 20; turn++) {
+	for (int turn = 0; turn < 4; turn++) {
 		for (int i = 0; i < 5000; i++)
 			hazptr_retire(born(), dies);
 		hazptr_barrier();
@@ -134,16 +134,20 @@ static long pages_of_this_process(void)
 	return size;
 }
 
+/* What grows once is the stack of a helper or the like; lost notes would let each round grow. */
 static void notes_are_used_again(void **state)
 {
-	long before;
+	int grew = 0;
 
 	(void)state;
-	in_thread(retire_in_turns, NULL);
-	before = pages_of_this_process();
-	for (int i = 0; i < 10; i++)
-		in_thread(retire_in_turns, NULL);
-	assert_in_range(pages_of_this_process(), 0, before + 64);
+	for (int i = 0; i < 10; i++) {
+		long before = pages_of_this_process();
+
+		for (int threads = 0; threads < 8; threads++)
+			in_thread(retire_in_turns, NULL);
+		grew += pages_of_this_process() > before;
+	}
+	assert_in_range(grew, 0, 5);
 	all_are_gone();
 }
 
