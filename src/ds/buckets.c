@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets.c - arrays of buckets and their locks; buckets_resize.c - how a table gets another array.
+/* buckets.c - arrays of buckets and their locks; buckets_resize.c - how a table gets another array; buckets_lines.c - lines
+ * for full buckets.
  *
  *	table->array  ->  old: | moved | moved | not yet | ...     next  ->  new: | . | . | ...
  *
@@ -13,7 +14,7 @@
  * I3. Updates are sections: an array outlives who uses it by a grace period.
  * I4. An old array has one callback under way from the moment when it gets a successor, except while memory is too short to go on: then
  *     the next update asks for one.  The callback works under the array's lock and only while the table is there.
- * I5. A line that continues a full bucket stays with it until the bucket moves; a new one is put in behind the first.
+ * I5. What is behind the first line of a bucket is replaced as a whole (buckets_lines.c), or a new line put in before it.
  * I6. table->array moves on from an array under its lock (buckets_resize.c, resized()): under the lock of an array that was found to
  *     be the table's the table is there.
  * I7. In a child of fork() a callback that was under way in the parent takes no lock, and is parked, unless a thread of the child
@@ -22,7 +23,6 @@
  * BK1  bucket written, then unlocked or moved | looked at, or locked
  * BK2  array filled in, then made the next | the next one used
  * BK3  all buckets moved, then the next array is the table's | fetch it, then use it
- * BK5  a line from the heap zeroed, then on the array's list | freed
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
  * BK6  of all who find the callback parked one asks for it
  * BK7  of all who find no seed one draws it
@@ -87,7 +87,7 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
 
 /* ---- arrays ---- */
 
-static uint64_t counts_of(uint64_t lines)
+static uint64_t groups_of(uint64_t lines)
 {
 	return (lines + GROUP_LINES - 1) >> GROUP_SHIFT;
 }
@@ -99,9 +99,10 @@ uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines)
 
 struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines)
 {
-	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> (lines < PAGES_LINES ? table->kind->extra_shift : table->kind->tidy_shift);
-	uint64_t counts = counts_of(lines);
-	size_t bytes = sizeof(struct quiesce__buckets) + (lines + extra) * sizeof(struct quiesce__bucket) + counts * sizeof(uint64_t);
+	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> (lines < PAGES_LINES ? table->kind->extra_shift : table->kind->pages_shift);
+	uint64_t groups = groups_of(lines);
+	size_t bytes = sizeof(struct quiesce__buckets) + (lines + extra) * sizeof(struct quiesce__bucket) +
+		       groups * sizeof(struct quiesce__group) + extra * sizeof(struct quiesce__bucket *);
 	struct quiesce__buckets *array = lines > MAX_LINES ? NULL : platform_lines_get(bytes);
 
 	if (!array)
@@ -110,7 +111,8 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->table = table;
 	array->extra = lines_from(array) + lines;
 	array->nr_extra = extra;
-	array->count = (uint64_t *)(lines_from(array) + lines + extra);
+	array->groups = (struct quiesce__group *)(array->extra + extra);
+	array->links = (struct quiesce__bucket **)(array->groups + groups);
 	array->bytes = bytes;
 	array->left = lines;
 	array->queued = quiesce__resize_parked() + 1; /* looked at only when there is a successor, which comes with a callback */
@@ -121,7 +123,7 @@ void quiesce__array_free(struct quiesce__buckets *array)
 {
 	struct quiesce__extra *more, *next;
 
-	/* BK5: acquire, pairs with BK5 in quiesce__bucket_extra() */
+	/* BK5: acquire, pairs with BK5 in take_new() */
 	for (more = quiesce_load_acquire(BK5, &array->more); more; more = next) {
 		next = more->next;
 		platform_lines_put(more, sizeof(*more));
@@ -134,60 +136,11 @@ void quiesce__array_free_rcu(struct rcu_head *head)
 	quiesce__array_free((struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu)));
 }
 
-/* ---- lines for full buckets ---- */
-
-struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__update *u)
-{
-	struct quiesce__extra *more = u->spare;
-	/* Relaxed: how many there are is a hint, and the addition gives each number once. */
-	uint64_t used = quiesce_load_relaxed(&array->extra_used);
-
-	if (used >= array->nr_extra && !more)
-		return NULL;
-	used = quiesce_fetch_add_relaxed(&array->extra_used, (uint64_t)1); /* Relaxed: as above. */
-	if (used < array->nr_extra) {
-		/* Written before it is read, as in touch().  Relaxed: it is 0. */
-		quiesce_store_relaxed(&array->extra[used].word[0], (uint64_t)0);
-		return &array->extra[used];
-	}
-	if (!more)
-		return NULL;
-	u->spare = more->next;
-	u->nr_spare--;
-	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; followed when the array is freed. */
-	/* BK5: full, pairs with BK5 in quiesce__array_free() */
-	while (!quiesce_cmpxchg(BK5, &array->more, &more->next, more))
-		;
-	return &more->line;
-}
-
-int quiesce__update_spare(struct quiesce__update *u)
-{
-	struct quiesce__extra *more = platform_lines_get(sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	more->next = u->spare;
-	u->spare = more;
-	u->nr_spare++;
-	return 0;
-}
-
-void quiesce__update_done(struct quiesce__update *u)
-{
-	struct quiesce__extra *more;
-
-	while ((more = u->spare)) {
-		u->spare = more->next;
-		platform_lines_put(more, sizeof(*more));
-	}
-}
-
 /* ---- counts ---- */
 
 uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change)
 {
-	uint64_t *count = &array->count[(uint64_t)(line - lines_from(array)) >> GROUP_SHIFT];
+	uint64_t *count = &array->groups[(uint64_t)(line - lines_from(array)) >> GROUP_SHIFT].count;
 
 	return quiesce_fetch_add_relaxed(count, (uint64_t)change) + (uint64_t)change; /* Relaxed: counts order nothing. */
 }
@@ -196,8 +149,8 @@ uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array)
 {
 	uint64_t sum = 0;
 
-	for (uint64_t i = 0; i < counts_of(lines_of(array)); i++)
-		sum += quiesce_load_relaxed(&array->count[i]); /* Relaxed: as they are. */
+	for (uint64_t i = 0; i < groups_of(lines_of(array)); i++)
+		sum += quiesce_load_relaxed(&array->groups[i].count); /* Relaxed: as they are. */
 	return sum;
 }
 
@@ -292,6 +245,7 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0;
 
 	quiesce__bucket_unlock(u->line, 0);
+	quiesce__update_request_gp(u);
 	maintain(table, u, change, count);
 	rcu_read_unlock();
 }

@@ -10,16 +10,31 @@
 /* A line from the heap. */
 struct quiesce__extra {
 	struct quiesce__bucket line;
-	struct quiesce__extra *next;
+	struct quiesce__extra *next;  /* of the array's, or of those to spare */
+	struct quiesce__bucket *free; /* in a list of a group */
 };
+
+/* Of some buckets that are neighbours. */
+struct quiesce__group {
+	uint64_t count; /* elements */
+	/* Lines that were in these buckets; nobody waits for the lock. */
+	struct quiesce__lock lock;
+	uint32_t nr_left;                /* of the next two */
+	uint32_t nr_waiting;             /* of the second */
+	struct quiesce__bucket *left;    /* readers may be in them */
+	struct quiesce__bucket *waiting; /* until they are not, */
+	struct rcu_gp_seq seq;           /* which is then */
+	struct quiesce__bucket *free;
+} __attribute__((aligned(QUIESCE_CACHELINE)));
 
 struct quiesce__update;
 
 struct quiesce__buckets_kind {
 	uint32_t slots;       /* of a line */
+	uint32_t linked_slots; /* of one that leads to another */
 	uint32_t fill;        /* elements for each line of an array: above it a table grows */
 	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets, */
-	uint32_t tidy_shift;  /* and is made anew when n >> tidy_shift are in use */
+	uint32_t pages_shift; /* or n >> pages_shift where they are pages, which cost nothing until they are used */
 	/* Copy what is in @line, of the bucket that begins with @first and is locked, into @to, and count it there.  False: a line is
 	 * wanted, there was none, and of the whole bucket nothing is there. */
 	bool (*move_line)(const struct quiesce__table *table, const struct quiesce__bucket *first,
@@ -27,6 +42,9 @@ struct quiesce__buckets_kind {
 	uint64_t (*number_in)(const struct quiesce__bucket *line); /* how many elements */
 	/* The line that follows @line in its bucket; NULL: it is the last. */
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
+	void (*link)(struct quiesce__bucket *line, struct quiesce__bucket *next); /* of a line that nobody sees yet */
+	/* Copy what lives behind @first into its holes, and into @fresh: empty lines, as many as it takes; then lead there. */
+	void (*rebuild)(struct quiesce__bucket *first, struct quiesce__bucket *fresh);
 };
 
 static inline uint64_t lines_of(const struct quiesce__buckets *array)
@@ -49,6 +67,7 @@ struct quiesce__update {
 	struct quiesce__bucket *line;
 	struct quiesce__extra *spare;
 	uint32_t nr_spare;
+	bool wants_gp;
 };
 
 void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed);
@@ -69,9 +88,16 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 /* Out of a section, after a line was wanted: get one.  0 or -ENOMEM. */
 int quiesce__update_spare(struct quiesce__update *u);
 void quiesce__update_done(struct quiesce__update *u); /* give back what is spare */
+/* Lines wait for a grace period: ask for it.  Not under a bucket's lock, as it may wake the worker. */
+void quiesce__update_request_gp(struct quiesce__update *u);
 
-/* An empty line for a bucket of @array; NULL: there is none, also not in @u. */
-struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, struct quiesce__update *u);
+/* An empty line for the bucket of @array that begins with @first; NULL: there is none, also not in @u. */
+struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
+					      struct quiesce__update *u);
+/* Something was taken out of @u's bucket, which is locked: make it shorter if it is too long.  0, or how many lines must be to spare. */
+uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u);
+/* Out of the section, after so many lines were wanted: once more, with as many from the heap, unless there is no memory. */
+void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted);
 /* Count @change elements in the bucket whose first line is @line. */
 uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change);
 /* Lock a bucket, false: it has moved. */
@@ -106,7 +132,7 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 
 /* ---- going over all buckets ---- */
 
-/* Set @iter to the bucket of its position; false: there are no more.  In one section from the first to the last. */
+/* Set @iter to the bucket of its position, index 0; false: there are no more.  In one section from the first to the last. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
 /* The bucket is done with. */
 void quiesce__iter_leave(struct quiesce__table_iter *iter);

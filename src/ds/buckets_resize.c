@@ -7,7 +7,6 @@
 #include "runtime/core.h"
 #include "rcu/reclaim.h"
 
-#define MIN_EXTRA_USED 8 /* so many do no harm */
 #define HELP_LINES 4     /* moved by an update */
 #define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
 #define MIN_BATCHES 16   /* and without giving its thread to others, or more: */
@@ -35,8 +34,6 @@ static void maintain_size(struct quiesce__table *table, struct quiesce__buckets 
 /* All buckets of @array have moved: its successor takes its place. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
 {
-	/* Relaxed: when to begin anew; see wants_tidying(). */
-	quiesce_store_relaxed(&next->extra_base, quiesce_load_relaxed(&next->extra_used));
 	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
 }
@@ -332,18 +329,6 @@ int quiesce__first_array(struct quiesce__table *table)
 	return 0;
 }
 
-/* Lines that continue a bucket stay with it (I5), so after many changes they are more than its elements need.  But
- * where equal hashes are the reason, another array would have as many. */
-static bool wants_tidying(const struct quiesce__table *table, const struct quiesce__buckets *array)
-{
-	uint64_t usual = lines_of(array) >> table->kind->tidy_shift;
-	uint64_t base = 2 * quiesce_load_relaxed(&array->extra_base); /* Relaxed: a statistic. */
-
-	if (usual < MIN_EXTRA_USED)
-		usual = MIN_EXTRA_USED;
-	return quiesce_load_relaxed(&array->extra_used) > (usual > base ? usual : base); /* Relaxed: a statistic. */
-}
-
 /* Look at the whole: is it time for more lines or less? */
 static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array)
 {
@@ -356,7 +341,7 @@ static void maintain_size(struct quiesce__table *table, struct quiesce__buckets 
 		wanted = least;
 	while (wanted > least && sum <= quiesce__room_of(table, wanted) / SHRINK)
 		wanted = wanted / 4 > least ? wanted / 4 : least;
-	if ((wanted != lines || wants_tidying(table, array)) && resize(table, array, wanted))
+	if (wanted != lines && resize(table, array, wanted))
 		failed(table);
 }
 
@@ -367,7 +352,7 @@ static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *
 	uint64_t lines = lines_of(array), limit = quiesce__room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
 	bool large = lines > GROUP_LINES;
 
-	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1)) || wants_tidying(table, array)
+	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1))
 		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a hint. */
 				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
 		maintain_size(table, array);

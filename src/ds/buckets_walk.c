@@ -49,7 +49,7 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved, which was acquired. */
 	}
 	iter->line = line;
-	iter->index = 1;
+	iter->index = 0;
 	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
 	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
 	iter->partly = array->mask != mask || position_of(hash & mask) != iter->position;
@@ -80,7 +80,7 @@ bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash)
 
 static void stats_of_array(const struct quiesce__table *table, const struct quiesce__buckets *array, struct quiesce_table_stats *ret)
 {
-	/* BK5: acquire, pairs with BK5 in quiesce__bucket_extra() */
+	/* BK5: acquire, pairs with BK5 in take_new() */
 	for (const struct quiesce__extra *more = quiesce_load_acquire(BK5, &array->more); more; more = more->next)
 		ret->bytes += sizeof(*more);
 	ret->bytes += array->bytes;

@@ -8,6 +8,9 @@
  *     earlier key it would not have found the value any more, of a later one it would have found the count.
  * I2. Of the words that are equal to a key in one line, only the last may have a value: it is the one that a lookup looks at.
  *     (A line begins with three keys 0 that are none.)
+ * I3. A pair keeps its place in the first line.  Behind it, until all that is there is copied, to places of the first line and to new
+ *     lines; the old ones stay as they were.  So who reads the link, then the first line, then where the link led, misses
+ *     nothing; and who reads the first line, then no link, has missed nothing if the line has not counted.
  *
  * HM1  value taken out, then another key written | key read, then the value;
  *      key written, then counted | counted, then the keys read; value read, then the count again
@@ -23,7 +26,7 @@
 
 #define HASHMAP_FILL 2
 #define HASHMAP_EXTRA_SHIFT 2
-#define HASHMAP_TIDY_SHIFT 1
+#define HASHMAP_PAGES_SHIFT 1
 #define LAST_KEY (2 * QUIESCE_MAP_SLOTS - 1)
 #define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
 
@@ -99,7 +102,7 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 
 	if (put_in_hole(line, key, value) || (second && put_in_hole(second, key, value)))
 		return true;
-	more = quiesce__bucket_extra(array, u);
+	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
 	/* In the last place, because the key may be 0. */
@@ -109,6 +112,23 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and follow() */
 	quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
 	return true;
+}
+
+static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next)
+{
+	quiesce_store_relaxed(&line->word[QUIESCE_MAP_LINK], (uintptr_t)next); /* Relaxed: HM2 */
+}
+
+static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh)
+{
+	struct quiesce__bucket *to = first;
+
+	for (const struct quiesce__bucket *old = linked(first); old; old = linked(old))
+		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+			while (word_at(old, i + 1) && !put_in_hole(to, word_at(old, i), word_at(old, i + 1)))
+				to = to == first ? fresh : linked(to);
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and enter() */
+	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
 /* Where @key has a value; *@ret_place 0: nowhere. */
@@ -181,12 +201,15 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 
 const struct quiesce__buckets_kind quiesce__hashmap_kind = {
 	.slots = QUIESCE_MAP_SLOTS,
+	.linked_slots = QUIESCE_MAP_SLOTS,
 	.fill = HASHMAP_FILL,
 	.extra_shift = HASHMAP_EXTRA_SHIFT,
-	.tidy_shift = HASHMAP_TIDY_SHIFT,
+	.pages_shift = HASHMAP_PAGES_SHIFT,
 	.move_line = move_line,
 	.number_in = number_in,
 	.follow = follow,
+	.link = link_line,
+	.rebuild = rebuild,
 };
 
 /* ---- the calls ---- */
@@ -254,7 +277,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	struct quiesce__bucket *line;
-	uint64_t found = 0;
+	uint64_t found = 0, wanted = 0;
 	unsigned int i;
 
 	if (!quiesce__table_usable(&map->table, "hashmap_remove") || quiesce__table_is_empty(&map->table) ||
@@ -264,8 +287,12 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 	if (line && (!old || word_at(line, i + 1) == old)) {
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
+		if (!value)
+			wanted = quiesce__bucket_tidy(&map->table, &u);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
+	if (quiesce_unlikely(wanted))
+		quiesce__bucket_shorten(&map->table, &u, wanted);
 	return found;
 }
 
@@ -303,25 +330,60 @@ static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64
 	}
 }
 
+/* The pairs of the first line as they were at one time, or later; the link first (I3). */
+static void enter(struct quiesce__table_iter *iter)
+{
+	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
+	iter->seen[QUIESCE_MAP_LINK - 1] = quiesce_load_acquire(HM2, &iter->line->word[QUIESCE_MAP_LINK]);
+	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+		read_pair(iter->line, i, &iter->seen[i - 1], &iter->seen[i]);
+	iter->first = true;
+	iter->index = 1;
+}
+
+/* What was copied to the first line before that was entered has been visited there. */
+static bool seen(const struct quiesce__table_iter *iter, uint64_t key)
+{
+	for (unsigned int i = 1; i < QUIESCE_MAP_LINK && !QUIESCE_MUTANT(map_walk_twice); i += 2)
+		if (iter->seen[i - 1] == key && iter->seen[i])
+			return true;
+	return false;
+}
+
+static bool next_in_line(struct quiesce__table_iter *iter, uint64_t *ret_key, uint64_t *ret_value)
+{
+	while (iter->index < QUIESCE_MAP_LINK) {
+		unsigned int i = iter->index;
+
+		iter->index += 2;
+		if (iter->first) {
+			*ret_key = iter->seen[i - 1];
+			*ret_value = iter->seen[i];
+			if (*ret_value)
+				return true;
+		} else if (read_pair(iter->line, i, ret_key, ret_value) && !seen(iter, *ret_key)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value)
 {
 	struct quiesce__table_iter *iter = &it->iter;
 
 	while (iter->line || quiesce__iter_enter(&map->table, iter)) {
-		while (iter->line) {
-			const struct quiesce__bucket *line = iter->line;
-			unsigned int i = iter->index;
-
-			iter->index += 2;
-			if (i >= QUIESCE_MAP_LINK) {
-				iter->line = follow(line);
-				iter->index = 1;
-			} else if (read_pair(line, i, ret_key, ret_value) &&
-				   (!iter->partly || quiesce__iter_covers(iter, hash_of(&map->table, *ret_key)))) {
+		if (!iter->index)
+			enter(iter);
+		while (next_in_line(iter, ret_key, ret_value))
+			if (!iter->partly || quiesce__iter_covers(iter, hash_of(&map->table, *ret_key)))
 				return true;
-			}
-		}
-		quiesce__iter_leave(iter);
+		iter->line = iter->first ? (const struct quiesce__bucket *)(uintptr_t)iter->seen[QUIESCE_MAP_LINK - 1]
+					 : follow(iter->line);
+		iter->first = false;
+		iter->index = 1;
+		if (!iter->line)
+			quiesce__iter_leave(iter);
 	}
 	return false;
 }

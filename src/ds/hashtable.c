@@ -5,10 +5,17 @@
  *
  * A word is 0 where there never was an object, and 1 where one was taken out; its tag means nothing then.  A lookup reads
  * the header once and trusts it: what is put in later than that, or in the place of another, is a concurrent update, before which
- * the lookup may have been.  An object keeps its word as long as it is in the bucket, except the seventh, which is copied to the
- * line that takes its word.
+ * the lookup may have been.
  *
- * HT1  object filled in, then in the table; a line filled in, then linked | found, then used
+ * I1. An object keeps its word as long as it is in the first line, except in the last word: from there it is copied to the line that
+ *     takes this word.  Behind the first line it keeps its word until all that is there is copied, to holes of the first line and to
+ *     new lines; the old ones stay as they were.
+ * I2. So who reads the last word, and then the header, finds the tag of what is in the first line, or was in the last word; and what
+ *     was behind it, in the lines that the word leads to.  In the other order it would miss what comes to the first line
+ *     in between.
+ *
+ * HT1  object filled in, then in the table; a line filled in, then linked; objects copied to the first line, then the last word
+ *      leads elsewhere | found, then used; the last word read, then the header and the others
  */
 #include <quiesce/ds/hashtable.h>
 
@@ -21,7 +28,7 @@
 #define HASHTABLE_SLOTS 7
 #define HASHTABLE_FILL 4
 #define HASHTABLE_EXTRA_SHIFT 4
-#define HASHTABLE_TIDY_SHIFT 2
+#define HASHTABLE_PAGES_SHIFT 2
 
 static bool is_object(uint64_t word)
 {
@@ -70,27 +77,43 @@ static void publish(uint64_t *word, uint64_t value)
 	quiesce_store_release(HT1, word, value);
 }
 
-/* Put @object at word @i, and its tag into the header. */
-static void put(struct quiesce__bucket *line, unsigned int i, const void *object, uint64_t hash)
+static void set_tag(struct quiesce__bucket *line, unsigned int i, uint64_t tag)
 {
 	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it changes under the lock only. */
 	unsigned int shift = 8 * i;
 
-	header = (header & ~(0xffull << shift)) | quiesce__table_tag(hash) << shift;
-	publish(&line->word[i], (uintptr_t)object);
+	header = (header & ~(0xffull << shift)) | tag << shift;
 	/* BK1: release, pairs with BK1 in quiesce__bucket_read() and quiesce__hashtable_search() */
 	quiesce_store_release(BK1, &line->word[0], header);
 }
 
-static bool put_in_hole(struct quiesce__bucket *line, const void *object, uint64_t hash)
+static uint64_t tag_at(const struct quiesce__bucket *line, unsigned int i)
 {
-	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
-		if (is_object(word_at(line, i)) || is_link(word_at(line, i)))
-			continue;
-		put(line, i, object, hash);
-		return true;
-	}
-	return false;
+	return quiesce_load_relaxed(&line->word[0]) >> (8 * i) & 0xff; /* Relaxed: as above. */
+}
+
+static void put(struct quiesce__bucket *line, unsigned int i, uint64_t object, uint64_t tag)
+{
+	publish(&line->word[i], object);
+	set_tag(line, i, tag);
+}
+
+/* A word for an object; 0: there is none. */
+static unsigned int hole_in(const struct quiesce__bucket *line)
+{
+	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
+		if (!is_object(word_at(line, i)) && !is_link(word_at(line, i)))
+			return i;
+	return 0;
+}
+
+static bool put_in_hole(struct quiesce__bucket *line, uint64_t object, uint64_t tag)
+{
+	unsigned int i = hole_in(line);
+
+	if (i)
+		put(line, i, object, tag);
+	return i != 0;
 }
 
 /* Find a word for @object; false: a line is wanted.  Only the first two lines are looked at, and a new one becomes the second: so
@@ -98,21 +121,52 @@ static bool put_in_hole(struct quiesce__bucket *line, const void *object, uint64
 static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
 		  struct quiesce__update *u)
 {
-	uint64_t last = word_at(line, QUIESCE_TABLE_LAST);
+	uint64_t last = word_at(line, QUIESCE_TABLE_LAST), mine = (uintptr_t)object, tag = quiesce__table_tag(hash);
 	struct quiesce__bucket *more;
 
-	if (put_in_hole(line, object, hash) || (is_link(last) && put_in_hole(linked(last), object, hash)))
+	if (put_in_hole(line, mine, tag) || (is_link(last) && put_in_hole(linked(last), mine, tag)))
 		return true;
-	more = quiesce__bucket_extra(array, u);
+	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
 	if (is_link(last))
 		publish(&more->word[QUIESCE_TABLE_LAST], last);
 	else
-		put(more, 1, (void *)(uintptr_t)last, quiesce_load_relaxed(&line->word[0])); /* Relaxed: its tag, under the lock. */
-	put(more, 2, object, hash);
+		put(more, 1, last, tag_at(line, QUIESCE_TABLE_LAST));
+	put(more, 2, mine, tag);
 	publish(&line->word[QUIESCE_TABLE_LAST], (uintptr_t)more + QUIESCE_TABLE_LINK);
 	return true;
+}
+
+static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next)
+{
+	publish(&line->word[QUIESCE_TABLE_LAST], next ? (uintptr_t)next + QUIESCE_TABLE_LINK : 0);
+}
+
+/* The last word of @first leads to the old lines until it leads to @fresh, or is free for the seventh object.  For that one the tag
+ * comes first: who reads the word, and then the header, has to find it. */
+static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh)
+{
+	uint64_t seventh = QUIESCE_TABLE_LINK;
+	struct quiesce__bucket *to = first;
+
+	for (const struct quiesce__bucket *old = follow(first); old; old = follow(old))
+		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
+			uint64_t word = word_at(old, i), tag = tag_at(old, i);
+
+			if (!is_object(word))
+				continue;
+			if (put_in_hole(to, word, tag))
+				continue;
+			to = to == first ? fresh : linked(word_at(to, QUIESCE_TABLE_LAST));
+			if (to) {
+				put(to, hole_in(to), word, tag);
+			} else {
+				set_tag(first, QUIESCE_TABLE_LAST, tag);
+				seventh = word;
+			}
+		}
+	publish(&first->word[QUIESCE_TABLE_LAST], fresh ? (uintptr_t)fresh + QUIESCE_TABLE_LINK : seventh);
 }
 
 /* The word of @object, or of one with @key if that is not NULL; NULL: there is none. */
@@ -205,12 +259,15 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 
 const struct quiesce__buckets_kind quiesce__hashtable_kind = {
 	.slots = HASHTABLE_SLOTS,
+	.linked_slots = HASHTABLE_SLOTS - 1,
 	.fill = HASHTABLE_FILL,
 	.extra_shift = HASHTABLE_EXTRA_SHIFT,
-	.tidy_shift = HASHTABLE_TIDY_SHIFT,
+	.pages_shift = HASHTABLE_PAGES_SHIFT,
 	.move_line = move_line,
 	.number_in = number_in,
 	.follow = follow,
+	.link = link_line,
+	.rebuild = rebuild,
 };
 
 /* ---- the calls ---- */
@@ -289,8 +346,8 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
+	uint64_t *word, wanted = 0;
 	void *found = NULL;
-	uint64_t *word;
 
 	if (quiesce__table_is_empty(&ht->table) || quiesce__update_begin(&ht->table, &u, hash))
 		return NULL;
@@ -300,9 +357,11 @@ static void *change(struct hashtable *ht, uint64_t hash, void *object, const voi
 		if (fresh)
 			publish(word, (uintptr_t)fresh);
 		else
-			take_out(word);
+			take_out(word), wanted = quiesce__bucket_tidy(&ht->table, &u);
 	}
 	quiesce__update_end(&ht->table, &u, found && !fresh ? -1 : 0);
+	if (quiesce_unlikely(wanted))
+		quiesce__bucket_shorten(&ht->table, &u, wanted);
 	return found;
 }
 
@@ -334,18 +393,40 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 
 /* ---- going over all objects ---- */
 
-/* The next object of the bucket, NULL: none.  The last word is read once: an object that leaves it for another line has
- * been seen, and nothing else in that line was there all the time. */
+/* The words of the first line as they were at one time, or later; the last one first (I2). */
+static void enter(struct quiesce__table_iter *iter)
+{
+	/* HT1: acquire, pairs with HT1 in publish() */
+	iter->seen[QUIESCE_TABLE_LAST - 1] = quiesce_load_acquire(HT1, &iter->line->word[QUIESCE_TABLE_LAST]);
+	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST; i++)
+		/* HT1: acquire, pairs with HT1 in publish() */
+		iter->seen[i - 1] = quiesce_load_consume(HT1, &iter->line->word[i]);
+	iter->first = true;
+	iter->index = 1;
+}
+
+/* What was copied to the first line before that was entered has been visited there. */
+static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
+{
+	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST && !QUIESCE_MUTANT(table_walk_twice); i++)
+		if (iter->seen[i - 1] == word)
+			return true;
+	return false;
+}
+
+/* The next object of the bucket, NULL: none. */
 static void *next_in_bucket(struct quiesce__table_iter *iter)
 {
 	while (iter->index <= HASHTABLE_SLOTS) {
+		unsigned int i = iter->index++;
 		/* HT1: acquire, pairs with HT1 in publish() */
-		uint64_t word = quiesce_load_consume(HT1, &iter->line->word[iter->index++]);
+		uint64_t word = iter->first ? iter->seen[i - 1] : quiesce_load_consume(HT1, &iter->line->word[i]);
 
 		if (is_link(word)) {
 			iter->line = linked(word);
+			iter->first = false;
 			iter->index = 1;
-		} else if (is_object(word)) {
+		} else if (is_object(word) && (iter->first || !seen(iter, word))) {
 			return (void *)(uintptr_t)word;
 		}
 	}
@@ -359,6 +440,8 @@ void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *
 	while (iter->line || quiesce__iter_enter(&ht->table, iter)) {
 		void *object;
 
+		if (!iter->index)
+			enter(iter);
 		while ((object = next_in_bucket(iter)))
 			if (!iter->partly || quiesce__iter_covers(iter, hash_of(&ht->table, object)))
 				return object;
@@ -377,8 +460,9 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 
 		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
 						  type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), &header);
-		iter->index = 1;
 		iter->end = true;
+		if (iter->line)
+			enter(iter);
 	}
 	while (iter->line && (object = next_in_bucket(iter)))
 		if (type_of(&ht->table)->equal(object, key))

@@ -212,6 +212,10 @@
 	X(table_search_unchecked, "the same where it is not the first object with its tag") \
 	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \
 	X(table_search_unseen, "the same where it is not the first object with its tag") \
+	X(table_try_once, "a lookup that finds no tag and no link does not look at the tags again") \
+	X(table_search_early, "a lookup reads the tags before it reads where the last word leads") \
+	X(table_last_again, "a lookup looks again at the last word, which may have been a link in between") \
+	X(table_left_unseen, "a lookup with a hazard pointer takes a line that the bucket has left for the table") \
 	X(table_tag_zero, "a tag may be 0, which words have that were never used") \
 	X(table_out_zero, "where an object was taken out there is 0, with a tag") \
 	X(map_unchecked, "a lookup does not see whether the key was replaced when it reads the value") \
@@ -227,7 +231,12 @@
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
 	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \
 	X(table_seed_twice, "the first two who put something into a table draw a seed each") \
+	X(table_line_early, "a line that a bucket has left is used again while readers may be in it") \
+	X(table_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \
 	X(table_walk_wide, "an iteration goes on behind all that a bucket of the smaller array stands for") \
+	X(map_try_once, "a lookup that finds no key and no link does not ask whether the line has counted") \
+	X(map_link_late, "a lookup reads the link after what is in the line") \
+	X(map_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \
 	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

@@ -273,31 +273,6 @@ static void setup_poor_shrink(enum world_kind kind)
 }
 BOTH(poor_shrink)
 
-/* ---- a table of lines that are not needed any more ---- */
-
-static void tidy(void *unused)
-{
-	(void)unused;
-	world_insert(key[31]);
-	world_set(key[30]);
-}
-
-static void setup_tidy(enum world_kind kind)
-{
-	world_begin(kind, room(kind, 16));
-	for (int i = 0; i < 32; i++) {
-		key[i] = world_key(i == 2 ? 1 : 0, 0, -1);
-		if (i != 2 && i < 30)
-			world_unwatch(key[i]);
-	}
-	fill(0, 30);
-	world_insert(key[30]);
-	world_spawn(tidy, NULL, "owner 0");
-	world_spawn(once, NULL, "owner 1");
-	world_readers();
-}
-static void map_tidy(void) { setup_tidy(MAP); }
-
 /* ---- the end while it is being resized ---- */
 
 static void end(void *unused)
@@ -386,7 +361,6 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "map_poor", "the same with a map", map_poor, NULL, CHANGE },
 	{ "table_poor_shrink", "a table becomes smaller, and memory fails", table_poor_shrink, NULL, CHANGE },
 	{ "map_poor_shrink", "the same with a map", map_poor_shrink, NULL, CHANGE },
-	{ "map_tidy", "a map with many lines for one bucket gets another array", map_tidy, NULL, CHANGE },
 	{ "table_walk_grow", "iterations while a table grows", table_walk_grow, NULL, ABSENT },
 	{ "map_walk_grow", "the same with a map", map_walk_grow, NULL, ABSENT },
 	{ "table_walk_wide", "iterations while a table of eight lines grows", table_walk_wide, NULL, ABSENT },
@@ -404,7 +378,7 @@ static const struct sim_scenario resize_scenarios[] = {
 int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const tables[] = {
-		resize_scenarios, hashtable_scenarios, hashmap_scenarios, buckets_race_scenarios,
+		resize_scenarios, hashtable_scenarios, hashmap_scenarios, buckets_race_scenarios, buckets_lines_scenarios,
 		NULL,
 	};
 

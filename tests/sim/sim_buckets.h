@@ -91,6 +91,6 @@ void world_look(const struct item *item, int key);
 /* What has @key, looked at if it is something; to be called in a section. */
 struct item *world_lookup(int key);
 
-extern const struct sim_scenario buckets_race_scenarios[], hashtable_scenarios[], hashmap_scenarios[];
+extern const struct sim_scenario buckets_race_scenarios[], buckets_lines_scenarios[], hashtable_scenarios[], hashmap_scenarios[];
 
 #endif

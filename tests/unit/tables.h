@@ -103,12 +103,16 @@ static inline int table_seen(const struct hashtable *ht)
 	return nr;
 }
 
+static inline void table_fill_one(struct hashtable *ht, struct object *object, uint64_t key)
+{
+	*object = (struct object){ .key = key, .state = GOOD };
+	assert_int_equal(hashtable_insert(ht, object), 0);
+}
+
 static inline void table_fill(struct hashtable *ht, struct object *objects, uint64_t nr)
 {
-	for (uint64_t i = 0; i < nr; i++) {
-		objects[i] = (struct object){ .key = i, .state = GOOD };
-		assert_int_equal(hashtable_insert(ht, &objects[i]), 0);
-	}
+	for (uint64_t i = 0; i < nr; i++)
+		table_fill_one(ht, &objects[i], i);
 }
 
 static inline uint64_t map_find(const struct hashmap *map, uint64_t key)

@@ -33,9 +33,9 @@ struct quiesce__buckets {
 	struct quiesce__table *table;  /* NULL: destroyed */
 	struct quiesce__bucket *extra; /* lines for buckets that are full */
 	uint64_t nr_extra;
-	uint64_t *count; /* elements, for each group of lines */
+	struct quiesce__group *groups; /* counts, and lines to be used again */
 	uint64_t bytes;
-	uint64_t extra_base; /* of the extra lines, those in use when it became the table's */
+	struct quiesce__bucket **links; /* of extra lines that are in no bucket */
 	/* Of a resize, on a line of their own. */
 	uint64_t cursor; /* lines before it were given to who moves */
 	uint64_t left;   /* lines that have not moved */
@@ -87,7 +87,9 @@ struct quiesce__table_iter {
 	const struct quiesce__bucket *line; /* NULL: look for the bucket of @position */
 	uint64_t position;
 	uint64_t mask;    /* of the largest array between the table's and that of @line */
+	uint64_t seen[7]; /* the first line's words, when the bucket was entered */
 	uint32_t index;   /* of the next word */
+	bool first;       /* @line is the first of its bucket */
 	bool partly;      /* the bucket has others beside those that are to be visited now */
 	bool end;
 };
@@ -97,7 +99,7 @@ QUIESCE_FAST void quiesce__iter_begin(struct quiesce__table_iter *iter)
 	iter->line = NULL;
 	iter->position = iter->mask = 0;
 	iter->index = 0;
-	iter->partly = iter->end = false;
+	iter->partly = iter->end = iter->first = false;
 }
 
 /* For a lookup.  One that sees 0 and then objects takes place before the seed was drawn, when the table was empty. */

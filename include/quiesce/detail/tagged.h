@@ -41,32 +41,64 @@ typedef quiesce__match_t quiesce__table_match_t;
 #define quiesce__table_match(header, hash) quiesce__match_bytes((header), quiesce__table_tag(hash))
 #define quiesce__table_word(match) quiesce__match_index(match)
 
+/* The words of a line whose tag agrees, for one of the key.  The last word was read before the tags, as @last; it may be 0, and not
+ * be looked at again: of two times that it has the same object it may have been a link in between. */
+QUIESCE_FAST void *quiesce__table_find_in(const struct quiesce__bucket *line, quiesce__table_match_t match, uintptr_t last,
+					  const struct hashtable_type *type, const void *key)
+{
+	for (; match; match &= match - 1) {
+		unsigned int i = quiesce__table_word(match);
+		/* HT1: acquire, pairs with HT1 in publish() */
+		uintptr_t word = i == QUIESCE_TABLE_LAST ? last : quiesce_load_consume(HT1, &line->word[i]);
+
+		if (quiesce_likely(word && !(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key)))
+			return (void *)word;
+	}
+	return NULL;
+}
+
+/* The first line of the bucket, and its last word, read before the header.  An object that is there all the time was, when that word
+ * was read, either it, or in another word of the line and stays there, or where the word leads and stays there too; and its tag
+ * is in the header if it was in the line, also if it has gone from the last word to another line, and come back to a hole. */
+QUIESCE_FAST const struct quiesce__bucket *quiesce__table_enter(const struct quiesce__buckets *array, uint64_t hash,
+								uint64_t *ret_header, uintptr_t *ret_last)
+{
+	const struct quiesce__bucket *line;
+
+	do {
+		line = quiesce__bucket_find(array, hash, ret_header);
+		if (!line)
+			return NULL;
+		/* HT1: acquire, pairs with HT1 in publish() */
+		*ret_last = quiesce_load_acquire(HT1, &line->word[QUIESCE_TABLE_LAST]);
+		/* BK1: acquire, pairs with BK1 in set_tag() and quiesce__bucket_unlock() */
+		*ret_header = quiesce_load_acquire(BK1, &line->word[0]);
+	} while (quiesce_unlikely(*ret_header & QUIESCE_BUCKET_MOVED));
+	return line;
+}
+
 /* Where the object is not the first with its tag: all the others, the lines that continue a bucket, the next array. */
 static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
 									 const struct hashtable_type *type, const void *key)
 {
+	const struct quiesce__bucket *line;
 	uint64_t header;
-	const struct quiesce__bucket *line = quiesce__bucket_find(array, hash, &header);
+	uintptr_t last;
+	void *object;
 
-	while (line) {
-		uintptr_t word;
-
-		for (quiesce__table_match_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
-			/* HT1: acquire, pairs with HT1 in publish() */
-			word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
-			if (quiesce_likely(!(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key)))
-				return (void *)word;
-		}
+	line = quiesce__table_enter(array, hash, &header, &last);
+	if (!line)
+		return NULL;
+	object = quiesce__table_find_in(line, quiesce__table_match(header, hash), last, type, key);
+	while (!object && last & QUIESCE_TABLE_LINK && last != QUIESCE_TABLE_LINK) {
+		line = (const struct quiesce__bucket *)(last - QUIESCE_TABLE_LINK);
 		/* HT1: acquire, pairs with HT1 in publish() */
-		word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-		if (quiesce_likely(!(word & QUIESCE_TABLE_LINK)))
-			return NULL;
-		line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
-		if (line)
-			/* BK1: acquire, pairs with BK1 in put() */
-			header = quiesce_load_acquire(BK1, &line->word[0]);
+		last = quiesce_load_acquire(HT1, &line->word[QUIESCE_TABLE_LAST]);
+		/* BK1: acquire, pairs with BK1 in set_tag() */
+		header = quiesce_load_acquire(BK1, &line->word[0]);
+		object = quiesce__table_find_in(line, quiesce__table_match(header, hash), last, type, key);
 	}
-	return NULL;
+	return object;
 }
 
 /* A lookup as it goes as a rule.  The others go on in a function of their own, and do not come back: a call or a loop in the midst of
@@ -101,58 +133,79 @@ QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struc
 		lookup->object = (void *)word;
 		return quiesce_likely(!(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key));
 	}
-	/* HT1: acquire, pairs with HT1 in publish() */
-	word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
 	lookup->object = NULL;
-	return quiesce_likely(!(word & QUIESCE_TABLE_LINK));
+	/* HT1: acquire, pairs with HT1 in publish() */
+	word = quiesce_load_acquire(HT1, &line->word[QUIESCE_TABLE_LAST]);
+	/* Had something come from behind the line to a hole of it in between, this would show. */
+	/* BK1: acquire, pairs with BK1 in set_tag() and quiesce__bucket_unlock() */
+	return quiesce_likely(!(word & QUIESCE_TABLE_LINK)) &&
+	       quiesce_likely((quiesce_load_acquire(BK1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_LOCKED);
 }
 
+/* Let @slot protect what is in @place, if it is an object; true: it was in the table when the protection was there.  @first and @last: of
+ * its bucket; lines that the last word does not lead to any more, and buckets that have moved, keep their words. */
+QUIESCE_FAST bool quiesce__table_protect(const struct quiesce__bucket *first, uintptr_t last, const uint64_t *place, hazptr_t *slot,
+					 size_t offset, uintptr_t *ret_word)
+{
+	/* HT1: acquire, pairs with HT1 in publish() */
+	uintptr_t word = *ret_word = quiesce_load_consume(HT1, place);
+
+	if (word & QUIESCE_TABLE_LINK) /* what was in the last word is in another line */
+		return place != &first->word[QUIESCE_TABLE_LAST] || word == last;
+	quiesce__hazptr_set(slot, word + offset);
+	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
+	/* HT1: acquire, pairs with HT1 in publish() */
+	if (quiesce_load_acquire(HT1, place) != word)
+		return false;
+	/* HT1: acquire, pairs with HT1 in publish() */
+	if (quiesce_load_acquire(HT1, &first->word[QUIESCE_TABLE_LAST]) != last)
+		return false;
+	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+	return !(quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED);
+}
+
+/* Look for the key in the bucket that begins with @first; false: something has changed, begin again. */
+static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *first, uint64_t header, uintptr_t last, uint64_t hash,
+						const struct hashtable_type *type, const void *key, hazptr_t *slot, size_t offset,
+						void **ret_object)
+{
+	const struct quiesce__bucket *line = first;
+	uintptr_t next = last, word;
+
+	*ret_object = NULL;
+	for (;;) {
+		for (quiesce__table_match_t match = quiesce__table_match(header, hash); match; match &= match - 1) {
+			if (!quiesce__table_protect(first, last, &line->word[quiesce__table_word(match)], slot, offset, &word))
+				return false;
+			if (!(word & QUIESCE_TABLE_LINK) && type->equal((void *)word, key)) {
+				*ret_object = (void *)word;
+				return true;
+			}
+		}
+		if (!(next & QUIESCE_TABLE_LINK) || next == QUIESCE_TABLE_LINK)
+			return true;
+		line = (const struct quiesce__bucket *)(next - QUIESCE_TABLE_LINK);
+		/* BK1: acquire, pairs with BK1 in set_tag() */
+		header = quiesce_load_acquire(BK1, &line->word[0]);
+		/* HT1: acquire, pairs with HT1 in publish() */
+		next = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
+	}
+}
+
+/* As quiesce__hashtable_search().  What it protects last is cleared if that was not the one. */
 static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
 										const struct hashtable_type *type,
 										const void *key, hazptr_t *slot, size_t offset)
 {
 	uint64_t hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
-	const struct quiesce__bucket *first, *line;
+	const struct quiesce__bucket *first;
 	void *object = NULL;
-	uintptr_t word;
+	uintptr_t last;
 
 	rcu_read_lock();
-	line = first = quiesce__bucket_find(quiesce__buckets_of(&ht->table), hash, &header);
-	for (quiesce__table_match_t match = quiesce__table_match(header, hash); line;) {
-		if (!match) {
-			/* HT1: acquire, pairs with HT1 in publish() */
-			word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-			if (!(word & QUIESCE_TABLE_LINK) || word == QUIESCE_TABLE_LINK)
-				break;
-			line = (const struct quiesce__bucket *)(word - QUIESCE_TABLE_LINK);
-			/* BK1: acquire, pairs with BK1 in put() */
-			match = quiesce__table_match(quiesce_load_acquire(BK1, &line->word[0]), hash);
-			continue;
-		}
-		/* HT1: acquire, pairs with HT1 in publish() */
-		word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
-		if (word & QUIESCE_TABLE_LINK) {
-			match &= match - 1;
-			continue;
-		}
-		quiesce__hazptr_set(slot, word + offset);
-		/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
-		/* HT1: acquire, pairs with HT1 in publish() */
-		if (quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]) != word)
-			continue; /* another one is there, or none */
-		/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
-		if (quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED) {
-			/* A bucket that has moved does not tell whether the object is still in the table. */
-			line = first = quiesce__bucket_find(quiesce__buckets_of(&ht->table), hash, &header);
-			match = quiesce__table_match(header, hash);
-			continue;
-		}
-		if (type->equal((void *)word, key)) {
-			object = (void *)word;
-			break;
-		}
-		match &= match - 1;
-	}
+	do
+		first = quiesce__table_enter(quiesce__buckets_of(&ht->table), hash, &header, &last);
+	while (first && !quiesce__table_search_hazptr(first, header, last, hash, type, key, slot, offset, &object));
 	if (!object)
 		hazptr_clear(slot);
 	rcu_read_unlock();

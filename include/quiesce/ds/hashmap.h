@@ -18,9 +18,9 @@
  * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
  *   key are linearizable, also while the map is being resized; iterations are not.
  * Context, resizing, fork, flooding: as hashtable.h says.
- * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7) or has
- *   moved.  An update: a lock and a count in lines of the map.  Memory for each key: 40 to 96 bytes while the map grows, up
- *   to 400 before it shrinks, both arrays' while it is being resized; 200 bytes at least once something was put in, nothing before.
+ * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7, however
+ *   much came and went) or has moved.  An update: a lock and a count in lines of the map.  Memory for each key: 41 to 100 bytes while the map grows, up
+ *   to 400 before it shrinks, both arrays' while it is being resized; 260 bytes at least once something was put in, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H
@@ -55,39 +55,50 @@ QUIESCE_FAST uint64_t quiesce__map_place(const struct quiesce__bucket *line, uin
 	return 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
 }
 
-/* Where the key is not in the first line, a key was written into it meanwhile, or the bucket has moved. */
+/* The value of @key in @line, whose count was @header; 0: it has none here. */
+QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, uint64_t header, uint64_t key)
+{
+	uint64_t i, value, again;
+
+	for (;; header = again) {
+		i = quiesce__map_place(line, key);
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		if (quiesce_unlikely(quiesce_load_acquire(HM1, &line->word[i]) != key))
+			return 0;
+		/* HM2: acquire, pairs with HM2 in set_value() */
+		value = quiesce_load_acquire(HM2, &line->word[i + 1]);
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		again = quiesce_load_acquire(HM1, &line->word[0]);
+		if (quiesce_likely((again ^ header) <= QUIESCE_BUCKET_FLAGS))
+			return value;
+	}
+}
+
+/* Where the key is not in the first line, a key was written into it meanwhile, or the bucket has moved.  The link is read before what
+ * is in the first line: what is behind it may come to its holes, and is then found there, or where the link led. */
 static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
 									  uint64_t key)
 {
-	uint64_t header;
-	const struct quiesce__bucket *line = quiesce__bucket_find(array, hash, &header);
+	const struct quiesce__bucket *line, *next;
+	uint64_t header, value;
 
-	if (quiesce_unlikely(!line))
-		return 0;
-	for (;;) {
-		uint64_t i = quiesce__map_place(line, key);
-
-		/* HM1: acquire, pairs with HM1 in write_key() */
-		if (quiesce_likely(quiesce_load_acquire(HM1, &line->word[i]) == key)) {
-			/* HM2: acquire, pairs with HM2 in set_value() */
-			uint64_t value = quiesce_load_acquire(HM2, &line->word[i + 1]), again;
-
-			/* HM1: acquire, pairs with HM1 in write_key() */
-			again = quiesce_load_acquire(HM1, &line->word[0]);
-			if (quiesce_unlikely((again ^ header) > QUIESCE_BUCKET_FLAGS)) {
-				header = again;
-				continue;
-			}
-			if (quiesce_likely(value != 0))
-				return value;
-		}
-		/* HM2: acquire, pairs with HM2 in place() */
-		line = (const struct quiesce__bucket *)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
-		if (!line)
+	do {
+		line = quiesce__bucket_find(array, hash, &header);
+		if (quiesce_unlikely(!line))
 			return 0;
+		/* HM2: acquire, pairs with HM2 in place() and rebuild() */
+		next = (const struct quiesce__bucket *)quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]);
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		header = quiesce_load_acquire(HM1, &line->word[0]);
+	} while (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED));
+	while (!(value = quiesce__map_find_in(line, header, key)) && next) {
+		line = next;
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		header = quiesce_load_acquire(HM1, &line->word[0]);
+		/* HM2: acquire, pairs with HM2 in place() */
+		next = (const struct quiesce__bucket *)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
 	}
+	return value;
 }
 
 /** hashmap_lookup - the value of @key, 0: there is none.
@@ -117,9 +128,12 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 
 		if (quiesce_likely(changed <= QUIESCE_BUCKET_FLAGS && value != 0))
 			return value;
-	/* HM2: acquire, pairs with HM2 in place() */
-	} else if (quiesce_likely(!quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]))) {
-		return 0;
+	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
+	} else if (quiesce_likely(!quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]))) {
+		/* Had a key come from behind the line to a place of it in between, it would have counted. */
+		/* HM1: acquire, pairs with HM1 in write_key() */
+		if (quiesce_likely((quiesce_load_acquire(HM1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_LOCKED))
+			return 0;
 	}
 	return quiesce__hashmap_search(array, hash, key);
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* buckets_lines.c - lines for full buckets: where they come from, when a bucket gives its own back, and when they are used again.
+ *
+ *	an array's own, never used -> in a bucket -> left, by a group -> waiting for a grace period -> free, in the group
+ *	the heap ---------------------^                                                                    |
+ *	                              ^--------------------------------------------------------------------+
+ *
+ * A bucket that is longer than what lives in it needs is given other lines: what lives in the old ones is copied, to holes of the first
+ * line and to new lines; then one store leads from the first line to these instead.  Readers who came to the old lines before
+ * find there what was in them, as nobody writes in them before those readers are gone.
+ *
+ * I1. After something was taken out a bucket has at most one and a half times as many lines behind the first as it needs, and a half;
+ *     none, if it needs none.  Except while a group is another thread's or has LEFT_MAX lines that wait for readers, or memory is short.
+ * I2. Nobody waits for a group's lock: who finds it locked takes a line from elsewhere, or leaves a bucket as long as it is.
+ *     (So it may stay locked in a child of fork().)
+ *
+ * BK5  a line from the heap zeroed, then on the array's list | freed
+ */
+#include "buckets.h"
+
+#include <errno.h>
+
+#include "runtime/core.h"
+
+#if defined(QUIESCE_SIM)
+#define LEFT_MIN 1u
+#define LEFT_MAX 8u
+#else
+#define LEFT_MIN 8u    /* before they are worth a grace period */
+#define LEFT_MAX 1024u /* of a group; readers may stay for long */
+#endif
+
+static struct quiesce__group *group_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
+{
+	return &array->groups[(uint64_t)(first - quiesce__bucket_in(array, 0)) >> GROUP_SHIFT];
+}
+
+/* Where a line that is in no bucket has the next one of its list; its words are still read. */
+static struct quiesce__bucket **next_of(struct quiesce__buckets *array, struct quiesce__bucket *line)
+{
+	uint64_t i = (uint64_t)((uintptr_t)line - (uintptr_t)array->extra) / sizeof(*line);
+
+	return i < array->nr_extra ? &array->links[i] : &((struct quiesce__extra *)line)->free;
+}
+
+static void push(struct quiesce__buckets *array, struct quiesce__bucket **list, struct quiesce__bucket *line)
+{
+	*next_of(array, line) = *list;
+	*list = line;
+}
+
+/* ---- a group's lines, under its lock ---- */
+
+/* Those that were left begin to wait, if no others do. */
+static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *u)
+{
+	if (group->waiting || !group->left)
+		return;
+	group->waiting = group->left;
+	group->nr_waiting = group->nr_left;
+	group->left = NULL;
+	group->seq = quiesce_get_state_synchronize_rcu();
+	u->wants_gp = true;
+}
+
+static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
+{
+	struct quiesce__bucket *line;
+
+	if (!group->free && group->waiting && (QUIESCE_MUTANT(table_line_early) || quiesce_poll_state_synchronize_rcu(group->seq))) {
+		group->free = group->waiting;
+		group->nr_left -= group->nr_waiting;
+		group->waiting = NULL;
+		begin_to_wait(group, u);
+	}
+	line = group->free;
+	if (line)
+		group->free = *next_of(array, line);
+	return line;
+}
+
+/* ---- an empty line ---- */
+
+static struct quiesce__bucket *emptied(struct quiesce__bucket *line)
+{
+	/* Relaxed: who had found it in a bucket is gone, and a store leads to it. */
+	for (unsigned int i = 0; line && i < 8; i++)
+		quiesce_store_relaxed(&line->word[i], (uint64_t)0);
+	return line;
+}
+
+static struct quiesce__bucket *take_new(struct quiesce__buckets *array, struct quiesce__update *u)
+{
+	struct quiesce__extra *more = u->spare;
+	/* Relaxed: how many there are is a hint, and the addition gives each number once. */
+	uint64_t used = quiesce_load_relaxed(&array->extra_used);
+
+	if (used >= array->nr_extra && !more)
+		return NULL;
+	used = quiesce_fetch_add_relaxed(&array->extra_used, (uint64_t)1); /* Relaxed: as above. */
+	if (used < array->nr_extra) {
+		/* Written before it is read, as in touch().  Relaxed: it is 0. */
+		quiesce_store_relaxed(&array->extra[used].word[0], (uint64_t)0);
+		return &array->extra[used];
+	}
+	if (!more)
+		return NULL;
+	u->spare = more->next;
+	u->nr_spare--;
+	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; followed when the array is freed. */
+	/* BK5: full, pairs with BK5 in quiesce__array_free() */
+	while (!quiesce_cmpxchg(BK5, &array->more, &more->next, more))
+		;
+	return &more->line;
+}
+
+struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
+					      struct quiesce__update *u)
+{
+	struct quiesce__group *group = group_of(array, first);
+	struct quiesce__bucket *line = NULL;
+
+	if (quiesce__trylock(&group->lock)) {
+		line = emptied(take_free(array, group, u));
+		quiesce__unlock(&group->lock);
+	}
+	return line ? line : take_new(array, u);
+}
+
+int quiesce__update_spare(struct quiesce__update *u)
+{
+	struct quiesce__extra *more = platform_lines_get(sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	more->next = u->spare;
+	u->spare = more;
+	u->nr_spare++;
+	return 0;
+}
+
+void quiesce__update_done(struct quiesce__update *u)
+{
+	struct quiesce__extra *more;
+
+	while ((more = u->spare)) {
+		u->spare = more->next;
+		platform_lines_put(more, sizeof(*more));
+	}
+	quiesce__update_request_gp(u);
+}
+
+void quiesce__update_request_gp(struct quiesce__update *u)
+{
+	if (quiesce_unlikely(u->wants_gp))
+		(void)quiesce_start_poll_synchronize_rcu();
+	u->wants_gp = false;
+}
+
+/* ---- a bucket that is too long ---- */
+
+/* How many lines it wants behind the first for @nr elements. */
+static uint64_t lines_wanted(const struct quiesce__buckets_kind *kind, uint64_t nr)
+{
+	return nr <= kind->slots ? 0 : (nr - kind->slots + kind->linked_slots - 1) / kind->linked_slots;
+}
+
+/* @nr empty lines, each linked to the next, in *@ret; false: there are not as many. */
+static bool gather(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u, uint64_t nr,
+		   struct quiesce__bucket **ret)
+{
+	struct quiesce__bucket *line, *all = NULL, *next;
+
+	while (nr && ((line = emptied(take_free(u->array, group, u))) || (line = take_new(u->array, u)))) {
+		table->kind->link(line, all);
+		all = line;
+		nr--;
+	}
+	*ret = nr ? NULL : all;
+	for (; nr && all; all = next) {
+		next = (struct quiesce__bucket *)table->kind->follow(all);
+		push(u->array, &group->free, all);
+	}
+	return !nr;
+}
+
+static void leave(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u,
+		  const struct quiesce__bucket *line)
+{
+	const struct quiesce__bucket *next;
+
+	for (; line; line = next) {
+		next = table->kind->follow(line);
+		push(u->array, &group->left, (struct quiesce__bucket *)line);
+		group->nr_left++;
+	}
+	if (!group->waiting && group->nr_left >= LEFT_MIN)
+		begin_to_wait(group, u);
+}
+
+uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u)
+{
+	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
+	uint64_t nr = table->kind->number_in(u->line), lines = 0, wanted;
+	struct quiesce__group *group = group_of(u->array, u->line);
+	struct quiesce__bucket *fresh;
+	bool had = true;
+
+	for (line = old; line; line = table->kind->follow(line), lines++)
+		nr += table->kind->number_in(line);
+	wanted = lines_wanted(table->kind, nr);
+	if (wanted ? 2 * lines <= 3 * wanted + 1 : !lines)
+		return 0;
+	if (!quiesce__trylock(&group->lock))
+		return 0;
+	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
+		table->kind->rebuild(u->line, fresh);
+		leave(table, group, u, old);
+	}
+	quiesce__unlock(&group->lock);
+	return had ? 0 : wanted;
+}
+
+void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted)
+{
+	while (u->nr_spare < wanted)
+		if (quiesce__update_spare(u))
+			goto out;
+	if (quiesce__update_begin(table, u, u->hash))
+		goto out;
+	(void)quiesce__bucket_tidy(table, u); /* who else has changed the bucket may have seen to it */
+	quiesce__update_end(table, u, 0);
+out:
+	quiesce__update_done(u);
+}
