@@ -79,6 +79,13 @@ inline void rcu_barrier(rcu_domain & = rcu_default_domain()) noexcept { ::quiesc
 
 namespace detail {
 
+/* The end of a section that a C function has begun, also if an exception passes. */
+struct leave_section {
+	leave_section() = default;
+	leave_section(const leave_section &) = delete;
+	~leave_section() { ::rcu_read_unlock(); }
+};
+
 /* What a class derives from: deduced only if there is one such base, and usable only if that is public. */
 template<class T, class D> rcu_obj_base<T, D> *rcu_base(rcu_obj_base<T, D> *);
 template<class T> using rcu_base_of = decltype(detail::rcu_base(static_cast<T *>(nullptr)));

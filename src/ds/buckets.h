@@ -134,6 +134,19 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 
 /* Set @iter to the bucket of its position, index 0; false: there are no more.  In one section from the first to the last. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
+/* The same with the bucket locked, for @u, and a section of the caller's.  Its elements are all that there are of the position. */
+bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u);
+/* The next bucket of a walk, which is over, or pauses, if that is false. */
+static inline bool quiesce__walk_step(struct quiesce__table_walk *walk)
+{
+	if (!walk->left)
+		return false;
+	walk->left--;
+	if (quiesce__iter_enter(walk->table, &walk->iter))
+		return true;
+	walk->iter.end = true;
+	return false;
+}
 /* The bucket is done with. */
 void quiesce__iter_leave(struct quiesce__table_iter *iter);
 /* Is an element with @hash still to come?  To be asked when iter->partly. */

@@ -9,8 +9,7 @@
 
 #define HELP_LINES 4     /* moved by an update */
 #define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
-#define MIN_BATCHES 16   /* and without giving its thread to others, or more: */
-#define BATCHES_SHIFT 12 /* a 64th of a large array */
+#define STEP_NS 1000000u /* and so long without giving its thread to others */
 #define TOUCH_GROWTH 8
 #define PAGE_LINES 64    /* of the smallest pages; in the first, two are in front of the buckets */
 #define CHECK_EVERY 32   /* elements too many in a group until the whole is looked at */
@@ -263,19 +262,17 @@ static void array_left_rcu(struct rcu_head *head)
 static void resize_rest(struct rcu_head *head)
 {
 	struct quiesce__buckets *array = array_of(head);
-	enum rest rest = REST_MORE;
-	uint64_t batches = lines_of(array) >> BATCHES_SHIFT;
+	uint64_t end = platform_now_ns() + STEP_NS;
 	size_t bytes = array->bytes;
+	enum rest rest;
 
 	if (park_inherited(array))
 		return;
-	if (batches < MIN_BATCHES)
-		batches = MIN_BATCHES;
-	for (; batches && rest == REST_MORE; batches--) {
+	do {
 		quiesce__lock(&array->lock);
 		rest = move_batch(array);
 		quiesce__unlock(&array->lock);
-	}
+	} while (rest == REST_MORE && platform_now_ns() < end);
 	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
 	if (rest == REST_OVER)
 		call_rcu_sized(head, array_left_rcu, bytes);

@@ -28,6 +28,16 @@ static uint64_t hash_at(uint64_t position)
 	return reverse(position) << POSITION_SHIFT;
 }
 
+/* The bucket of @iter's position is the one of @array that begins with @line; @mask: of all arrays on the way. */
+static void found(struct quiesce__table_iter *iter, const struct quiesce__buckets *array, const struct quiesce__bucket *line, uint64_t mask)
+{
+	iter->line = line;
+	iter->index = 0;
+	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
+	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
+	iter->partly = array->mask != mask || position_of(hash_at(iter->position) & mask) != iter->position;
+}
+
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter)
 {
 	const struct quiesce__buckets *array;
@@ -48,11 +58,27 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 			break;
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved, which was acquired. */
 	}
-	iter->line = line;
-	iter->index = 0;
-	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
-	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
-	iter->partly = array->mask != mask || position_of(hash & mask) != iter->position;
+	found(iter, array, line, mask);
+	return true;
+}
+
+bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u)
+{
+	uint64_t mask = 0;
+
+	u->hash = hash_at(iter->position);
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	u->array = iter->end ? NULL : quiesce_load_consume(BK3, &table->array);
+	if (!u->array)
+		return false;
+	for (;;) {
+		mask |= u->array->mask;
+		u->line = quiesce__bucket_in(u->array, u->hash);
+		if (quiesce__bucket_lock(u->line))
+			break;
+		u->array = quiesce_load_relaxed(&u->array->next); /* Relaxed: as above. */
+	}
+	found(iter, u->array, u->line, mask);
 	return true;
 }
 

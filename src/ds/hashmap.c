@@ -313,6 +313,76 @@ int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t val
 	return value && change(map, key, value, 0) ? 0 : -ENOENT;
 }
 
+int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg, uint64_t *ret_old)
+{
+	struct quiesce__update u = { .nr_spare = 0 };
+	uint64_t old = 0, fresh, wanted = 0;
+	struct quiesce__bucket *line;
+	unsigned int i;
+	int err;
+
+	if (!quiesce__table_usable(&map->table, "hashmap_update"))
+		return -EINVAL;
+	do {
+		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));
+		if (err)
+			break;
+		line = find(u.line, key, &i);
+		old = line ? word_at(line, i + 1) : 0;
+		fresh = fn(old, arg);
+		if (line)
+			set_value(line, i, fresh);
+		else if (fresh && !place(u.array, u.line, key, fresh, &u))
+			err = -EAGAIN;
+		if (old && !fresh)
+			wanted = quiesce__bucket_tidy(&map->table, &u);
+		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
+		if (err && quiesce__update_spare(&u))
+			err = -ENOMEM;
+	} while (err == -EAGAIN);
+	if (quiesce_unlikely(wanted))
+		quiesce__bucket_shorten(&map->table, &u, wanted);
+	quiesce__update_done(&u);
+	if (ret_old)
+		*ret_old = old;
+	return err;
+}
+
+/* The bucket of @iter's position; false: there are no more. */
+static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
+{
+	struct quiesce__update u = { .nr_spare = 0 };
+	int nr = 0;
+
+	rcu_read_lock();
+	if (!quiesce__iter_lock(&map->table, iter, &u)) {
+		rcu_read_unlock();
+		return false;
+	}
+	for (struct quiesce__bucket *line = u.line; line; line = linked(line))
+		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
+			if (word_at(line, i + 1)) {
+				set_value(line, i, 0);
+				nr++;
+			}
+	if (nr)
+		(void)quiesce__bucket_tidy(&map->table, &u);
+	quiesce__iter_leave(iter);
+	quiesce__update_end(&map->table, &u, -nr);
+	return true;
+}
+
+void quiesce_hashmap_clear(struct hashmap *map)
+{
+	struct quiesce__table_iter iter;
+
+	if (!quiesce__table_usable(&map->table, "hashmap_clear"))
+		return;
+	quiesce__iter_begin(&iter);
+	while (clear_bucket(map, &iter))
+		;
+}
+
 /* A key and its value, as one: the count tells whether the key was another one when the value was read. */
 static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64_t *ret_key, uint64_t *ret_value)
 {
@@ -368,23 +438,37 @@ static bool next_in_line(struct quiesce__table_iter *iter, uint64_t *ret_key, ui
 	return false;
 }
 
-bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value)
+/* The next pair of the bucket that belongs to the position; false: none, and the bucket is done with. */
+static bool next_of_position(const struct quiesce__table *table, struct quiesce__table_iter *iter, uint64_t *ret_key, uint64_t *ret_value)
 {
-	struct quiesce__table_iter *iter = &it->iter;
-
-	while (iter->line || quiesce__iter_enter(&map->table, iter)) {
-		if (!iter->index)
-			enter(iter);
+	if (!iter->index)
+		enter(iter);
+	while (iter->line) {
 		while (next_in_line(iter, ret_key, ret_value))
-			if (!iter->partly || quiesce__iter_covers(iter, hash_of(&map->table, *ret_key)))
+			if (!iter->partly || quiesce__iter_covers(iter, hash_of(table, *ret_key)))
 				return true;
 		iter->line = iter->first ? (const struct quiesce__bucket *)(uintptr_t)iter->seen[QUIESCE_MAP_LINK - 1]
 					 : follow(iter->line);
 		iter->first = false;
 		iter->index = 1;
-		if (!iter->line)
-			quiesce__iter_leave(iter);
 	}
+	quiesce__iter_leave(iter);
+	return false;
+}
+
+bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value)
+{
+	while (it->iter.line || quiesce__iter_enter(&map->table, &it->iter))
+		if (next_of_position(&map->table, &it->iter, ret_key, ret_value))
+			return true;
+	return false;
+}
+
+bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value)
+{
+	while (walk->walk.iter.line || quiesce__walk_step(&walk->walk))
+		if (next_of_position(walk->walk.table, &walk->walk.iter, ret_key, ret_value))
+			return true;
 	return false;
 }
 

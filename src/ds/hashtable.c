@@ -14,66 +14,26 @@
  *     was behind it, in the lines that the word leads to.  In the other order it would miss what comes to the first line
  *     in between.
  *
+ * Going over all objects: hashtable_walk.c.
+ *
  * HT1  object filled in, then in the table; a line filled in, then linked; objects copied to the first line, then the last word
  *      leads elsewhere | found, then used; the last word read, then the header and the others
  */
-#include <quiesce/ds/hashtable.h>
-
-#include "buckets.h"
+#include "hashtable.h"
 
 #include <errno.h>
 
 #include "platform/platform.h"
 
-#define HASHTABLE_SLOTS 7
 #define HASHTABLE_FILL 4
 #define HASHTABLE_EXTRA_SHIFT 4
 #define HASHTABLE_PAGES_SHIFT 2
-
-static bool is_object(uint64_t word)
-{
-	return word && !(word & QUIESCE_TABLE_LINK);
-}
-
-static bool is_link(uint64_t word)
-{
-	return word & QUIESCE_TABLE_LINK && word != QUIESCE_TABLE_LINK;
-}
-
-static struct quiesce__bucket *linked(uint64_t word)
-{
-	return (struct quiesce__bucket *)(uintptr_t)(word - QUIESCE_TABLE_LINK);
-}
-
-/* For who holds the lock: a word as it is. */
-static uint64_t word_at(const struct quiesce__bucket *line, size_t i)
-{
-	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
-}
-
-static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
-{
-	/* HT1: acquire, pairs with HT1 in publish() */
-	uint64_t word = quiesce_load_consume(HT1, &line->word[QUIESCE_TABLE_LAST]);
-
-	return is_link(word) ? linked(word) : NULL;
-}
-
-static const struct hashtable_type *type_of(const struct quiesce__table *table)
-{
-	return table->type;
-}
-
-static uint64_t hash_of(const struct quiesce__table *table, const void *object)
-{
-	return type_of(table)->hash(type_of(table)->key(object), quiesce__seed_of(table));
-}
 
 /* ---- a bucket, under its lock ---- */
 
 static void publish(uint64_t *word, uint64_t value)
 {
-	/* HT1: release, pairs with HT1 in quiesce__hashtable_try() and follow() and next_in_bucket() and quiesce__hashtable_try_hazptr() */
+	/* HT1: release, pairs with HT1 in quiesce__hashtable_try() and quiesce__table_enter() and line_behind() and next_in_bucket() */
 	quiesce_store_release(HT1, word, value);
 }
 
@@ -150,7 +110,7 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	uint64_t seventh = QUIESCE_TABLE_LINK;
 	struct quiesce__bucket *to = first;
 
-	for (const struct quiesce__bucket *old = follow(first); old; old = follow(old))
+	for (const struct quiesce__bucket *old = line_behind(first); old; old = line_behind(old))
 		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 			uint64_t word = word_at(old, i), tag = tag_at(old, i);
 
@@ -197,19 +157,13 @@ static void *object_at(const uint64_t *word)
 	return (void *)(uintptr_t)quiesce_load_relaxed(word); /* Relaxed: under the lock. */
 }
 
-static void take_out(uint64_t *word)
-{
-	/* Relaxed: who finds nothing uses nothing; what the next object's place is was written under the lock. */
-	quiesce_store_relaxed(word, QUIESCE_MUTANT(table_out_zero) ? 0 : QUIESCE_TABLE_LINK);
-}
-
 /* ---- moving ---- */
 
 /* Take what of the bucket was copied so far out again: all before @end. */
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const void *end)
 {
-	for (; from && !QUIESCE_MUTANT(table_move_kept); from = follow(from))
+	for (; from && !QUIESCE_MUTANT(table_move_kept); from = line_behind(from))
 		for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++) {
 			uint64_t word = word_at(from, i), hash;
 
@@ -265,7 +219,7 @@ const struct quiesce__buckets_kind quiesce__hashtable_kind = {
 	.pages_shift = HASHTABLE_PAGES_SHIFT,
 	.move_line = move_line,
 	.number_in = number_in,
-	.follow = follow,
+	.follow = line_behind,
 	.link = link_line,
 	.rebuild = rebuild,
 };
@@ -391,102 +345,107 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 	return change(ht, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), NULL, key, NULL);
 }
 
-/* ---- going over all objects ---- */
-
-/* The words of the first line as they were at one time, or later; the last one first (I2). */
-static void enter(struct quiesce__table_iter *iter)
+/* Under the lock: @fn says what is to be there.  -EAGAIN: a line is wanted; then it is asked again. */
+static int update_locked(struct hashtable *ht, struct quiesce__update *u, const void *key, void *(*fn)(void *object, void *arg), void *arg,
+			 void **ret_old, int *ret_change)
 {
-	/* HT1: acquire, pairs with HT1 in publish() */
-	iter->seen[QUIESCE_TABLE_LAST - 1] = quiesce_load_acquire(HT1, &iter->line->word[QUIESCE_TABLE_LAST]);
-	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST; i++)
-		/* HT1: acquire, pairs with HT1 in publish() */
-		iter->seen[i - 1] = quiesce_load_consume(HT1, &iter->line->word[i]);
-	iter->first = true;
-	iter->index = 1;
+	uint64_t *word = find(&ht->table, u->line, u->hash, NULL, key);
+	void *old = word ? object_at(word) : NULL, *fresh = fn(old, arg);
+
+	*ret_old = NULL;
+	*ret_change = 0;
+	if (fresh == old)
+		return 0;
+	if (fresh && (!is_object((uintptr_t)fresh) || !type_of(&ht->table)->equal(fresh, key)))
+		return -EINVAL;
+	if (!word && !place(u->array, u->line, fresh, u->hash, u))
+		return -EAGAIN;
+	if (word && fresh)
+		publish(word, (uintptr_t)fresh);
+	else if (word)
+		take_out(word);
+	*ret_old = old;
+	*ret_change = !fresh ? -1 : !old;
+	return 0;
 }
 
-/* What was copied to the first line before that was entered has been visited there. */
-static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
+int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
 {
-	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST && !QUIESCE_MUTANT(table_walk_twice); i++)
-		if (iter->seen[i - 1] == word)
-			return true;
-	return false;
+	struct quiesce__update u = { .nr_spare = 0 };
+	uint64_t wanted = 0;
+	void *old = NULL;
+	int err, change;
+
+	if (!quiesce__table_usable(&ht->table, "hashtable_update"))
+		return -EINVAL;
+	do {
+		err = quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key, quiesce__seed_drawn(&ht->table)));
+		if (err)
+			break;
+		err = update_locked(ht, &u, key, fn, arg, &old, &change);
+		if (change < 0)
+			wanted = quiesce__bucket_tidy(&ht->table, &u);
+		quiesce__update_end(&ht->table, &u, change);
+		if (err == -EAGAIN && quiesce__update_spare(&u))
+			err = -ENOMEM;
+	} while (err == -EAGAIN);
+	if (quiesce_unlikely(wanted))
+		quiesce__bucket_shorten(&ht->table, &u, wanted);
+	quiesce__update_done(&u);
+	if (ret_old)
+		*ret_old = old;
+	return err;
 }
 
-/* The next object of the bucket, NULL: none. */
-static void *next_in_bucket(struct quiesce__table_iter *iter)
-{
-	while (iter->index <= HASHTABLE_SLOTS) {
-		unsigned int i = iter->index++;
-		/* HT1: acquire, pairs with HT1 in publish() */
-		uint64_t word = iter->first ? iter->seen[i - 1] : quiesce_load_consume(HT1, &iter->line->word[i]);
+#define CLEAR_AT_ONCE 64
 
-		if (is_link(word)) {
-			iter->line = linked(word);
-			iter->first = false;
-			iter->index = 1;
-		} else if (is_object(word) && (iter->first || !seen(iter, word))) {
-			return (void *)(uintptr_t)word;
-		}
-	}
-	return NULL;
+/* Take objects out of the bucket of @u, as many as there is room for. */
+static unsigned int take_some(const struct quiesce__update *u, void **ret_objects)
+{
+	unsigned int nr = 0;
+
+	for (struct quiesce__bucket *line = u->line; line; line = (struct quiesce__bucket *)line_behind(line))
+		for (unsigned int i = 1; i <= HASHTABLE_SLOTS && nr < CLEAR_AT_ONCE; i++)
+			if (is_object(word_at(line, i))) {
+				ret_objects[nr++] = object_at(&line->word[i]);
+				take_out(&line->word[i]);
+			}
+	return nr;
 }
 
-void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *it)
+/* Of the bucket of @iter's position; false: there are no more buckets. */
+static bool clear_some(struct hashtable *ht, struct quiesce__table_iter *iter, void (*drop)(void *object, void *arg), void *arg)
 {
-	struct quiesce__table_iter *iter = &it->iter;
-
-	while (iter->line || quiesce__iter_enter(&ht->table, iter)) {
-		void *object;
-
-		if (!iter->index)
-			enter(iter);
-		while ((object = next_in_bucket(iter)))
-			if (!iter->partly || quiesce__iter_covers(iter, hash_of(&ht->table, object)))
-				return object;
-		quiesce__iter_leave(iter);
-	}
-	return NULL;
-}
-
-void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *it, const void *key)
-{
-	struct quiesce__table_iter *iter = &it->iter;
-	void *object;
-
-	if (!iter->line && !iter->end && !quiesce__table_is_empty(&ht->table)) {
-		uint64_t header;
-
-		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
-						  type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), &header);
-		iter->end = true;
-		if (iter->line)
-			enter(iter);
-	}
-	while (iter->line && (object = next_in_bucket(iter)))
-		if (type_of(&ht->table)->equal(object, key))
-			return object;
-	iter->line = NULL;
-	return NULL;
-}
-
-void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
-{
-	struct hashtable rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } };
-	struct hashtable_iter it;
-	void *object;
+	struct quiesce__update u = { .nr_spare = 0 };
+	void *object[CLEAR_AT_ONCE];
+	unsigned int nr;
 
 	rcu_read_lock();
-	/* First, so that the callback of a resize looks at no object that @drop has freed. */
-	rest.table.array = quiesce__table_detach(&ht->table);
-	if (drop)
-		hashtable_for_each(object, &it, &rest) {
-			/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
-			if (!QUIESCE_MUTANT(table_end_keeps))
-				take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
-			drop(object, arg);
-		}
-	quiesce__table_release(rest.table.array);
+	rcu_read_lock(); /* the update's; objects are dropped after it */
+	if (!quiesce__iter_lock(&ht->table, iter, &u)) {
+		rcu_read_unlock();
+		rcu_read_unlock();
+		return false;
+	}
+	nr = take_some(&u, object);
+	if (nr)
+		(void)quiesce__bucket_tidy(&ht->table, &u);
+	if (nr < CLEAR_AT_ONCE)
+		quiesce__iter_leave(iter);
+	quiesce__update_end(&ht->table, &u, -(int)nr);
+	for (unsigned int i = 0; drop && i < nr; i++)
+		drop(object[i], arg);
 	rcu_read_unlock();
+	return true;
+}
+
+void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	struct quiesce__table_iter iter;
+
+	if (!quiesce__table_usable(&ht->table, "hashtable_clear"))
+		return;
+	quiesce__iter_begin(&iter);
+	while (clear_some(ht, &iter, drop, arg))
+		;
 }

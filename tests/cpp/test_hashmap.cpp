@@ -201,6 +201,44 @@ static void iteration_sees_all_once()
 	CHECK(map.size() == 500 && sum == 3 * 499 * 500);
 }
 
+static void an_update_sees_what_is_there()
+{
+	rcu_hash_map<int, int> map;
+	auto one_more = [](std::optional<int> n) noexcept -> std::optional<int> { return n.value_or(0) + 1; };
+	auto at_most_two = [](std::optional<int> n) noexcept { return n && *n < 3 ? n : std::nullopt; };
+	std::optional<int> old;
+
+	CHECK(map.update(7, one_more) == std::nullopt && map.find(7) == 1);
+	CHECK(map.update(7, one_more) == 1 && map.find(7) == 2);
+	CHECK(map.update(7, at_most_two) == 2 && map.find(7) == 2);
+	CHECK(map.try_update(7, one_more, &old) == std::errc{} && old == 2);
+	CHECK(map.update(7, at_most_two) == 3 && !map.contains(7));
+	map.insert(1, 1);
+	map.clear();
+	CHECK(map.empty());
+}
+
+static void steps_see_all_once()
+{
+	rcu_hash_map<int, int> map;
+	std::vector<int> seen(1000);
+	int wrong = 0;
+
+	for (int i = 0; i < 1000; i++)
+		map.insert(i, i);
+	map.for_each_in_steps([&](int key, int value) {
+		seen[static_cast<std::size_t>(key)]++;
+		wrong += key != value || !rcu_read_lock_held();
+	});
+	CHECK(wrong == 0 && std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
+	try {
+		map.for_each_in_steps([](int, int) { throw 1; });
+		CHECK(false);
+	} catch (int) {
+		CHECK(!rcu_read_lock_held());
+	}
+}
+
 static void many_lookups_share_a_section()
 {
 	rcu_hash_map<int, int> map;
@@ -300,6 +338,8 @@ int main()
 		TEST(one_value_of_eight_bytes_cannot_be_stored),
 		TEST(too_much_throws),
 		TEST(iteration_sees_all_once),
+		TEST(an_update_sees_what_is_there),
+		TEST(steps_see_all_once),
 		TEST(many_lookups_share_a_section),
 		TEST(c_code_sees_the_same),
 		TEST(readers_find_what_is_alive),

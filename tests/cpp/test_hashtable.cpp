@@ -334,6 +334,32 @@ static void readers_find_what_is_alive()
 	CHECK(found > 0 && wrong == 0 && users.size() == names / 3);
 }
 
+static void a_table_is_updated_and_cleared()
+{
+	users_by_name users;
+	user *old = nullptr;
+	std::size_t seen = 0;
+	auto keep = [](user *u) noexcept {
+		if (u)
+			u->id++;
+		return u;
+	};
+	auto nobody = [](user *) noexcept -> user * { return nullptr; };
+
+	for (int i = 0; i < 300; i++)
+		users.insert(std::make_unique<user>(std::to_string(i), i));
+	CHECK(users.try_update("5", keep, &old) == std::errc{} && !old && users.size() == 300);
+	users.for_each_in_steps([&](const user &u) { seen += u.name != "5" || u.id == 6; });
+	CHECK(seen == 300);
+	CHECK(users.try_update("none", keep, &old) == std::errc{} && !old);
+	CHECK(users.try_update("5", nobody, &old) == std::errc{} && old && old->id == 6 && !users.contains("5"));
+	old->retire();
+	users.clear();
+	CHECK(users.empty());
+	rcu_barrier();
+	CHECK(quiesce_load_relaxed(&nr_live) == 0);
+}
+
 int main()
 {
 	const test tests[] = {
@@ -343,6 +369,7 @@ int main()
 		TEST(an_owning_table_retires_what_leaves),
 		TEST(a_table_keeps_nothing_that_it_does_not_own),
 		TEST(keys_that_differ_do_not_replace),
+		TEST(a_table_is_updated_and_cleared),
 		TEST(too_much_throws),
 		TEST(iteration_sees_all_once),
 		TEST(readers_find_what_is_alive),

@@ -73,6 +73,9 @@ void world_replace(int key);
 void world_find(struct view_of_owners *view, int key);
 void world_find_all(struct view_of_owners *view);
 void world_iterate(struct view_of_owners *view);
+/* Visit all that is in the table, in a section of the caller's, or in several. */
+typedef void visit_func(const struct item *found, const int *low, int *visits);
+void world_walk(bool in_steps, visit_func *visit, const int *low, int *visits);
 /* From here on lookups may find nothing instead. */
 void world_destroy(void);
 

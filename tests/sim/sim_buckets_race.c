@@ -37,11 +37,31 @@ static struct item *item_of(uint64_t value)
 	return (struct item *)(uintptr_t)value;
 }
 
+/* Puts the operation's item in, whatever is there. */
+static void *put_this(void *unused, void *arg)
+{
+	(void)unused;
+	return ((struct op *)arg)->put;
+}
+
+static uint64_t put_this_value(uint64_t unused, void *arg)
+{
+	(void)unused;
+	return value_of(((struct op *)arg)->put);
+}
+
 static struct item *put(struct op *op)
 {
 	uint64_t value = 0;
 	void *other = NULL;
 
+	if (op->what == SET && sim_random(2)) {
+		if (is_map())
+			sim_assert(hashmap_update(&world_table->map, world_key_of[key], put_this_value, op, &value) == 0);
+		else
+			sim_assert(hashtable_update(&world_table->ht, &world_key_of[key], put_this, op, &other) == 0);
+		return is_map() ? item_of(value) : other;
+	}
 	if (is_map() && op->what == SET)
 		sim_assert(hashmap_set(&world_table->map, world_key_of[key], value_of(op->put), &value) == 0);
 	else if (is_map())

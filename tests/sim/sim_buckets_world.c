@@ -411,33 +411,16 @@ static void visit(const struct item *found, const int *low, int *visits)
 	visits[key]++;
 }
 
-static void walk(const int *low, int *visits)
-{
-	struct hashtable_iter it;
-	struct hashmap_iter map_it;
-	struct item *found;
-	uint64_t key, value;
-
-	if (world_kind != MAP) {
-		hashtable_for_each(found, &it, &world_table->ht)
-			visit(found, low, visits);
-		return;
-	}
-	hashmap_for_each(key, value, &map_it, &world_table->map) {
-		found = (struct item *)(uintptr_t)value;
-		sim_assert(found->key == key);
-		visit(found, low, visits);
-	}
-}
-
 void world_iterate(struct view_of_owners *view)
 {
 	int low[NR_OWNERS], visits[NR_KEYS] = { 0 };
+	bool in_steps = sim_random(2);
 
-	rcu_read_lock();
+	if (!in_steps)
+		rcu_read_lock();
 	for (int i = 0; i < NR_OWNERS; i++)
 		low[i] = hear(view, i);
-	walk(low, visits);
+	world_walk(in_steps, visit, low, visits);
 	for (int i = 0; i < nr_keys; i++) {
 		int absent = absences(i, low[owner_of[i]]);
 
@@ -448,7 +431,8 @@ void world_iterate(struct view_of_owners *view)
 		if (absent)
 			sim_saw();
 	}
-	rcu_read_unlock();
+	if (!in_steps)
+		rcu_read_unlock();
 }
 
 /* ---- the end ---- */

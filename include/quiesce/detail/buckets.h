@@ -94,12 +94,41 @@ struct quiesce__table_iter {
 	bool end;
 };
 
+/* An iteration that leaves its section now and then, between two buckets. */
+struct quiesce__table_walk {
+	const struct quiesce__table *table;
+	struct quiesce__table_iter iter;
+	uint32_t left; /* buckets, of this section */
+};
+#if defined(QUIESCE_SIM)
+#define QUIESCE_WALK_BUCKETS 2u
+#else
+#define QUIESCE_WALK_BUCKETS 64u
+#endif
+
 QUIESCE_FAST void quiesce__iter_begin(struct quiesce__table_iter *iter)
 {
 	iter->line = NULL;
 	iter->position = iter->mask = 0;
 	iter->index = 0;
 	iter->partly = iter->end = iter->first = false;
+}
+
+QUIESCE_FAST void quiesce__walk_enter(struct quiesce__table_walk *walk, const struct quiesce__table *table)
+{
+	walk->table = table;
+	quiesce__iter_begin(&walk->iter);
+	walk->left = 0;
+}
+
+QUIESCE_FAST bool quiesce__walk_start(struct quiesce__table_walk *walk)
+{
+	if (walk->iter.end)
+		return false;
+	walk->iter.line = NULL; /* who has left a bucket in its middle begins it again */
+	walk->left = QUIESCE_WALK_BUCKETS;
+	rcu_read_lock();
+	return true;
 }
 
 /* For a lookup.  One that sees 0 and then objects takes place before the seed was drawn, when the table was empty. */

@@ -19,8 +19,9 @@
  *   key are linearizable, also while the map is being resized; iterations are not.
  * Context, resizing, fork, flooding: as hashtable.h says.
  * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7, however
- *   much came and went) or has moved.  An update: a lock and a count in lines of the map.  Memory for each key: 41 to 100 bytes while the map grows, up
- *   to 400 before it shrinks, both arrays' while it is being resized; 260 bytes at least once something was put in, nothing before.
+ *   much came and went) or has moved.  An update: a lock and a count in lines of the map.  Memory for each key: 41 to 100 bytes
+ *   while the map grows, up to 400 before it shrinks, both arrays' while it is being resized; 260 bytes at least once something
+ *   was put in, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H
@@ -38,6 +39,10 @@ struct hashmap {
 
 struct hashmap_iter {
 	struct quiesce__table_iter iter;
+};
+
+struct hashmap_walk {
+	struct quiesce__table_walk walk;
 };
 
 /* A line: the header, whose upper 56 bits count keys that were written into it; three keys, each with its
@@ -148,6 +153,11 @@ QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, 
 QUIESCE_API void quiesce_hashmap_destroy(struct hashmap *map);
 QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value);
 
+QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
+				       uint64_t *ret_old);
+QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
+QUIESCE_API bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value);
+
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
 
 /* static struct hashmap map = HASHMAP_INIT: as hashmap_init().  The seed is drawn when something is put in for the first time.
@@ -195,6 +205,22 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
 	return quiesce_hashmap_remove_value(map, key, value);
 }
 
+/** hashmap_update - give a key a value that depends on the one that it has: a counter, insert or modify.
+ * @fn: called with the value, 0 if there is none, and @arg, under the bucket's lock: no other update of the key is under way.
+ *   Returns the value to be; 0: none.  It may be called again, where memory has to be fetched for a new key, and then only its last
+ *   result counts.  It must not use the map, sleep, wait for readers, throw or jump out.
+ * @ret_old: if not NULL, the value before, or 0.
+ *
+ * Return: 0; -ENOMEM, and a key that had no value has none. */
+static inline int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
+				 uint64_t *ret_old)
+{
+	return quiesce_hashmap_update(map, key, fn, arg, ret_old);
+}
+
+/** hashmap_clear - take all keys out.  As hashtable_clear(); what values stand for is the caller's. */
+static inline void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
+
 /** hashmap_reserve - room for @nr keys, and never less.  As hashtable_reserve().  Return: 0; -ENOMEM. */
 static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
@@ -220,6 +246,28 @@ static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
  * be missed, and one that is put in again seen again. */
 #define hashmap_for_each(k, v, it, map) \
 	for (quiesce__iter_begin(&(it)->iter); quiesce_hashmap_next((map), (it), &(k), &(v));)
+
+/** hashmap_walk_enter - begin to go over all keys in several sections.  As hashtable_walk_enter(). */
+static inline void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)
+{
+	quiesce__walk_enter(&walk->walk, &map->table);
+}
+
+/** hashmap_walk_start - enter a section.  False: there was nothing more, and no section is entered. */
+static inline bool hashmap_walk_start(struct hashmap_walk *walk) { return quiesce__walk_start(&walk->walk); }
+
+/** hashmap_walk_next - the next key and its value; false: leave the section, and start again. */
+static inline bool hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value)
+{
+	return quiesce_hashmap_walk_next(walk, ret_key, ret_value);
+}
+
+/** hashmap_walk_stop - leave the section. */
+static inline void hashmap_walk_stop(struct hashmap_walk *walk)
+{
+	(void)walk;
+	rcu_read_unlock();
+}
 
 QUIESCE_END_DECLS
 

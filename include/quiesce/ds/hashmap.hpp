@@ -112,6 +112,34 @@ public:
 		return detail::raise(error(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
 	}
 
+	/* A value that depends on the one that is there: std::optional<V> fn(std::optional<V>) noexcept, under a lock; none: none.  As
+	 * hashmap_update(): it may be called again, and does not use the map.  Returns what was there. */
+	template<class F>
+		requires std::is_nothrow_invocable_r_v<std::optional<V>, F &, std::optional<V>>
+	std::optional<V> update(const K &key, F fn)
+	{
+		std::optional<V> old;
+
+		detail::raise(try_update(key, std::move(fn), &old));
+		return old;
+	}
+	template<class F>
+		requires std::is_nothrow_invocable_r_v<std::optional<V>, F &, std::optional<V>>
+	std::errc try_update(const K &key, F fn, std::optional<V> *ret_old = nullptr) noexcept
+	{
+		auto call = [](std::uint64_t value, void *arg) noexcept -> std::uint64_t {
+			std::optional<V> result = (*static_cast<F *>(arg))(value_of(value));
+
+			return result ? word_of(*result) : 0;
+		};
+		std::uint64_t old = 0;
+		std::errc result = error(::hashmap_update(&map_, word_of_key(key), call, std::addressof(fn), &old));
+
+		if (ret_old)
+			*ret_old = value_of(old);
+		return result;
+	}
+
 	/* errc{}: inserted; file_exists, and *@ret_existing is what is there; not_enough_memory; invalid_argument. */
 	std::errc try_insert(const K &key, const V &value, V *ret_existing = nullptr) noexcept
 	{
@@ -133,6 +161,9 @@ public:
 	/* Returns the value, or none. */
 	std::optional<V> extract(const K &key) noexcept { return value_of(::hashmap_remove(&map_, word_of_key(key))); }
 
+	/* What was there when it was called; as hashtable_clear(). */
+	void clear() noexcept { ::hashmap_clear(&map_); }
+
 	/* Exact when nobody updates. */
 	size_type size() const noexcept { return ::hashmap_count(&map_); }
 	bool empty() const noexcept { return size() == 0; }
@@ -147,6 +178,20 @@ public:
 
 		for (auto [key, value] : *this)
 			fn(key, value);
+	}
+
+	/* The same in several sections, so that no grace period waits for the whole; the caller is in none. */
+	template<std::invocable<const K &, const V &> F> void for_each_in_steps(F fn) const
+	{
+		struct ::hashmap_walk walk;
+		std::uint64_t key, value;
+
+		for (::hashmap_walk_enter(&map_, &walk); ::hashmap_walk_start(&walk);) {
+			detail::leave_section leave;
+
+			while (::hashmap_walk_next(&walk, &key, &value))
+				fn(object<K>(key), *value_of(value));
+		}
 	}
 
 	native_handle_type native_handle() noexcept { return &map_; }

@@ -51,6 +51,10 @@ struct hashtable_iter {
 	struct quiesce__table_iter iter;
 };
 
+struct hashtable_walk {
+	struct quiesce__table_walk walk;
+};
+
 /* ---- lookups ---- */
 
 /** hashtable_lookup - the object with @key, NULL: there is none.
@@ -173,6 +177,10 @@ QUIESCE_API int quiesce_hashtable_replace(struct hashtable *ht, void *old, void 
 QUIESCE_API int quiesce_hashtable_remove(struct hashtable *ht, void *object);
 QUIESCE_API void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key);
 QUIESCE_API void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg,
+					 void **ret_old);
+QUIESCE_API void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API void *quiesce_hashtable_walk_next(struct hashtable_walk *walk);
 QUIESCE_API void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *iter);
 QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *iter, const void *key);
 
@@ -241,6 +249,30 @@ static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
 	return quiesce_hashtable_remove_key(ht, key);
 }
 
+/** hashtable_update - put in, change, replace or take out, in one step with looking what is there.
+ * @fn: called with an object that has @key, or NULL, and @arg, under the bucket's lock: no other update of the key is under way.  Returns
+ *   what is to be there: the same, which it may have changed; another one with the key, whose place is the same; NULL.  It may be
+ *   called again, where memory has to be fetched for a new object, and then only its last result counts.
+ * @ret_old: if not NULL, the object that is not there any more, the caller's to retire, or NULL.
+ *
+ * Readers beside it see fields that @fn changes, at any time.  @fn must not use the table, sleep, wait for readers, throw or jump out.
+ * Return: 0; -ENOMEM, and a new object is not in; -EINVAL: @fn returned an object with another key, or one as insert refuses. */
+static inline int hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
+{
+	return quiesce_hashtable_update(ht, key, fn, arg, ret_old);
+}
+
+/** hashtable_clear - take all objects out.
+ * @drop: called for each, with @arg, out of the bucket's lock and in a section; NULL: nothing to do.  It retires, as readers may be there.
+ *
+ * Beside updates: what was in when it was called is taken out, by somebody; what is put in meanwhile may stay.
+ * Context: any thread, also in a section; a section of its own for each bucket, so no grace period waits for the whole.
+ * Cost: as an iteration, and a lock for each bucket; the table shrinks afterwards, unless room was reserved. */
+static inline void hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	quiesce_hashtable_clear(ht, drop, arg);
+}
+
 /** hashtable_reserve - room for @nr objects, and never less.
  *
  * Context: may take as long as moving all that is in the table; not in a section, if others update the table.
@@ -277,6 +309,34 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  * out meanwhile may be missed, and one that is put in again seen again. */
 #define hashtable_for_each(object, it, ht)                                                                                 \
 	for (quiesce__iter_begin(&(it)->iter); ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
+
+/** hashtable_walk_enter - begin to go over all objects in several sections, so that no grace period waits for all of it.
+ *
+ *	struct hashtable_walk walk;
+ *	for (hashtable_walk_enter(&flows, &walk); hashtable_walk_start(&walk); hashtable_walk_stop(&walk))
+ *		while ((flow = hashtable_walk_next(&walk)))
+ *			use(flow);
+ *
+ * Each section is as long as 64 buckets take.  Between two of them nothing is kept but the place in the table, and the caller may sleep.
+ * What hashtable_for_each() says of objects that come and go is true of the whole.
+ * Context: any thread, not in a section; the table must not be destroyed meanwhile.  Leave with break only after hashtable_walk_stop(). */
+static inline void hashtable_walk_enter(const struct hashtable *ht, struct hashtable_walk *walk)
+{
+	quiesce__walk_enter(&walk->walk, &ht->table);
+}
+
+/** hashtable_walk_start - enter a section.  False: there was nothing more, and no section is entered. */
+static inline bool hashtable_walk_start(struct hashtable_walk *walk) { return quiesce__walk_start(&walk->walk); }
+
+/** hashtable_walk_next - the next object; NULL: leave the section, and start again. */
+static inline void *hashtable_walk_next(struct hashtable_walk *walk) { return quiesce_hashtable_walk_next(walk); }
+
+/** hashtable_walk_stop - leave the section. */
+static inline void hashtable_walk_stop(struct hashtable_walk *walk)
+{
+	(void)walk;
+	rcu_read_unlock();
+}
 
 /** hashtable_for_each_match - go over all objects with the key at @k.  As above. */
 #define hashtable_for_each_match(object, it, ht, k)                                                                        \

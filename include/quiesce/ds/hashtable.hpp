@@ -222,6 +222,29 @@ public:
 	bool erase(const query &key) noexcept { return drop(extract(key)); }
 	bool erase(T &object) noexcept { return extract(object) && drop(std::addressof(object)); }
 
+	/* What is to be there, by what is there: T *fn(T *) noexcept, under a lock, null is nothing; as hashtable_update().  It may be
+	 * called again, and does not use the table.  @ret_old: what is not there any more, the caller's, or null.  Unless errc{} is
+	 * returned what @fn returned is not in the table. */
+	template<class F>
+		requires std::is_nothrow_invocable_r_v<T *, F &, T *>
+	std::errc try_update(const query &key, F fn, T **ret_old) noexcept
+	{
+		auto call = [](void *object, void *arg) noexcept -> void * {
+			return (*static_cast<F *>(arg))(static_cast<T *>(object));
+		};
+		void *old = nullptr;
+		int result = ::hashtable_update(&table_, &key, call, std::addressof(fn), &old);
+
+		*ret_old = static_cast<T *>(old);
+		return static_cast<std::errc>(-result);
+	}
+
+	/* What was there when it was called is dropped; as hashtable_clear(). */
+	void clear() noexcept
+	{
+		::hashtable_clear(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
+	}
+
 	/* Exact when nobody updates. */
 	size_type size() const noexcept { return ::hashtable_count(&table_); }
 	bool empty() const noexcept { return size() == 0; }
@@ -235,6 +258,19 @@ public:
 	/* The same of the objects with a key, which lives as long as the range: for (T &object : table.equal_range(key)). */
 	class range;
 	range equal_range(const query &key) const noexcept { return range(&table_, key); }
+
+	/* All objects, in several sections, so that no grace period waits for the whole; the caller is in none. */
+	template<std::invocable<T &> F> void for_each_in_steps(F fn) const
+	{
+		struct ::hashtable_walk walk;
+
+		for (::hashtable_walk_enter(&table_, &walk); ::hashtable_walk_start(&walk);) {
+			detail::leave_section leave;
+
+			while (void *object = ::hashtable_walk_next(&walk))
+				fn(*static_cast<T *>(object));
+		}
+	}
 
 	native_handle_type native_handle() noexcept { return &table_; }
 

@@ -52,8 +52,10 @@ struct quiesce__idr_node {
 
 /* Private.  Written under the lock. */
 struct idr {
-	uintptr_t root;   /* the node atop, and in the bits that its alignment leaves how far to shift an id there; 0: empty */
-	size_t count;     /* ids taken */
+	/* The node atop, and in the bits that its alignment leaves how far to shift an id there; 0: empty.  All that lookups read here: no
+	 * update writes its line, unless the tree becomes higher or lower. */
+	uintptr_t root __attribute__((aligned(QUIESCE_CACHELINE)));
+	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* ids taken */
 	size_t nr_nodes;
 	uint32_t next;    /* for idr_alloc_cyclic() */
 	struct quiesce__lock lock;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* hashtable_walk.c - going over the objects of a table, or over those with a key; and its end. */
+#include "hashtable.h"
+
+/* The words of the first line as they were at one time, or later; the last one first (I2). */
+static void enter(struct quiesce__table_iter *iter)
+{
+	/* HT1: acquire, pairs with HT1 in publish() */
+	iter->seen[QUIESCE_TABLE_LAST - 1] = quiesce_load_acquire(HT1, &iter->line->word[QUIESCE_TABLE_LAST]);
+	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST; i++)
+		/* HT1: acquire, pairs with HT1 in publish() */
+		iter->seen[i - 1] = quiesce_load_consume(HT1, &iter->line->word[i]);
+	iter->first = true;
+	iter->index = 1;
+}
+
+/* What came to a hole of the first line, from the last word or from behind, when that was entered, has been visited there. */
+static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
+{
+	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST && !QUIESCE_MUTANT(table_walk_twice); i++)
+		if (iter->seen[i - 1] == word)
+			return true;
+	return false;
+}
+
+/* The next object of the bucket, NULL: none. */
+static void *next_in_bucket(struct quiesce__table_iter *iter)
+{
+	while (iter->index <= HASHTABLE_SLOTS) {
+		unsigned int i = iter->index++;
+		/* HT1: acquire, pairs with HT1 in publish() */
+		uint64_t word = iter->first ? iter->seen[i - 1] : quiesce_load_consume(HT1, &iter->line->word[i]);
+
+		if (is_link(word)) {
+			iter->line = linked(word);
+			iter->first = false;
+			iter->index = 1;
+		} else if (is_object(word) && ((iter->first && i < QUIESCE_TABLE_LAST) || !seen(iter, word))) {
+			return (void *)(uintptr_t)word;
+		}
+	}
+	return NULL;
+}
+
+/* The next object of the bucket that belongs to the position; NULL: none, and the bucket is done with. */
+static void *next_of_position(const struct quiesce__table *table, struct quiesce__table_iter *iter)
+{
+	void *object;
+
+	if (!iter->index)
+		enter(iter);
+	while ((object = next_in_bucket(iter)))
+		if (!iter->partly || quiesce__iter_covers(iter, hash_of(table, object)))
+			return object;
+	quiesce__iter_leave(iter);
+	return NULL;
+}
+
+void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *it)
+{
+	void *object = NULL;
+
+	while (!object && (it->iter.line || quiesce__iter_enter(&ht->table, &it->iter)))
+		object = next_of_position(&ht->table, &it->iter);
+	return object;
+}
+
+void *quiesce_hashtable_walk_next(struct hashtable_walk *walk)
+{
+	void *object = NULL;
+
+	while (!object && (walk->walk.iter.line || quiesce__walk_step(&walk->walk)))
+		object = next_of_position(walk->walk.table, &walk->walk.iter);
+	return object;
+}
+
+void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *it, const void *key)
+{
+	struct quiesce__table_iter *iter = &it->iter;
+	void *object;
+
+	if (!iter->line && !iter->end && !quiesce__table_is_empty(&ht->table)) {
+		uint64_t header;
+
+		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
+						  type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), &header);
+		iter->end = true;
+		if (iter->line)
+			enter(iter);
+	}
+	while (iter->line && (object = next_in_bucket(iter)))
+		if (type_of(&ht->table)->equal(object, key))
+			return object;
+	iter->line = NULL;
+	return NULL;
+}
+
+void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	struct hashtable rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } };
+	struct hashtable_iter it;
+	void *object;
+
+	rcu_read_lock();
+	/* First, so that the callback of a resize looks at no object that @drop has freed. */
+	rest.table.array = quiesce__table_detach(&ht->table);
+	if (drop)
+		hashtable_for_each(object, &it, &rest) {
+			/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
+			if (!QUIESCE_MUTANT(table_end_keeps))
+				take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
+			drop(object, arg);
+		}
+	quiesce__table_release(rest.table.array);
+	rcu_read_unlock();
+}
