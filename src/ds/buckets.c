@@ -18,7 +18,7 @@
  * I6. table->array moves on from an array under its lock (buckets_resize.c, resized()): under the lock of an array that was found to
  *     be the table's the table is there.
  * I7. In a child of fork() a callback that was under way in the parent takes no lock, and is parked, unless a thread of the child
- *     has updated the table: then no thread of the parent's was about to.  Nor does who only counts take one.
+ *     has updated the table: then no thread of the parent's was about to.
  *
  * BK1  bucket written, then unlocked or moved | looked at, or locked
  * BK2  array filled in, then made the next | the next one used
@@ -136,80 +136,6 @@ void quiesce__array_free_rcu(struct rcu_head *head)
 	quiesce__array_free((struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu)));
 }
 
-/* ---- counts ---- */
-
-uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change)
-{
-	uint64_t *count = &array->groups[(uint64_t)(line - lines_from(array)) >> GROUP_SHIFT].count;
-
-	return quiesce_fetch_add_relaxed(count, (uint64_t)change) + (uint64_t)change; /* Relaxed: counts order nothing. */
-}
-
-uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array)
-{
-	uint64_t sum = 0;
-
-	for (uint64_t i = 0; i < groups_of(lines_of(array)); i++)
-		sum += quiesce_load_relaxed(&array->groups[i].count); /* Relaxed: as they are. */
-	return sum;
-}
-
-/* I7.  Relaxed: in a child nobody moves anything before that thread has said so. */
-static bool is_inherited(const struct quiesce__buckets *array)
-{
-	return (quiesce_load_relaxed(&array->queued) & ~1u) != quiesce__resize_parked();
-}
-
-static uint64_t sum_unlocked(const struct quiesce__buckets *array)
-{
-	uint64_t sum = 0;
-
-	do
-		sum += quiesce__buckets_sum(array);
-	/* BK2: acquire, pairs with BK2 in resize() */
-	while ((array = quiesce_load_consume(BK2, &array->next)));
-	return sum;
-}
-
-/* @array and what comes after it, whose buckets the callback moves under the lock: one lock is held until the next array's
- * is, so that nothing is missed or counted twice but what updaters move. */
-static uint64_t sum_beside_callback(struct quiesce__buckets *array)
-{
-	struct quiesce__buckets *next;
-	uint64_t sum = 0;
-
-	if (is_inherited(array) || QUIESCE_MUTANT(table_count_unlocked))
-		return sum_unlocked(array);
-	quiesce__lock(&array->lock);
-	for (;; array = next) {
-		sum += quiesce__buckets_sum(array);
-		/* BK2: acquire, pairs with BK2 in resize() */
-		next = quiesce_load_consume(BK2, &array->next);
-		if (next)
-			quiesce__lock(&next->lock);
-		quiesce__unlock(&array->lock);
-		if (!next)
-			return sum;
-	}
-}
-
-size_t quiesce__table_count(const struct quiesce__table *table)
-{
-	struct quiesce__buckets *array;
-	uint64_t sum = 0;
-
-	rcu_read_lock();
-	/* BK3: acquire, pairs with BK3 in table_switch() */
-	array = quiesce_load_consume(BK3, &table->array);
-	/* If there is no next array yet, the callback of one that comes moves nothing before this section has ended. */
-	/* BK2: acquire, pairs with BK2 in resize() */
-	if (array)
-		/* BK2: acquire, pairs with BK2 in resize() */
-		sum = quiesce_load_consume(BK2, &array->next) ? sum_beside_callback(array) : quiesce__buckets_sum(array);
-	rcu_read_unlock();
-	return sum;
-}
-
 /* ---- updates ---- */
 
 int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash)
@@ -232,21 +158,19 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 }
 
 /* Do what is to be done about the array before leaving the section. */
-static void maintain(struct quiesce__table *table, const struct quiesce__update *u, int change, uint64_t count)
+static void maintain(struct quiesce__table *table, int change)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
-	struct quiesce__buckets *array = quiesce_load_consume(BK3, &table->array);
-
-	quiesce__resize_maintain(table, array, array == u->array ? change : 0, count);
+	quiesce__resize_maintain(table, quiesce_load_consume(BK3, &table->array), change);
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	uint64_t count = change ? quiesce__bucket_count(u->array, u->line, change) : 0;
+	bool look = change && quiesce__count_change(table, u, change);
 
 	quiesce__bucket_unlock(u->line, 0);
 	quiesce__update_request_gp(u);
-	maintain(table, u, change, count);
+	maintain(table, look ? change : 0);
 	rcu_read_unlock();
 }
 
@@ -310,6 +234,7 @@ struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table)
 	do /* BK3: acquire, pairs with BK3 in table_switch() */
 		array = quiesce_load_consume(BK3, &table->array);
 	while (array && !take_away(table, array));
+	quiesce__counts_end(table);
 	return array;
 }
 

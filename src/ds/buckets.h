@@ -4,6 +4,7 @@
 #define QUIESCE_DS_BUCKETS_PRIVATE_H
 
 #include <quiesce/detail/buckets.h>
+#include <quiesce/detail/percpu.h>
 
 #include "runtime/core.h"
 
@@ -16,7 +17,6 @@ struct quiesce__extra {
 
 /* Of some buckets that are neighbours. */
 struct quiesce__group {
-	uint64_t count; /* elements */
 	/* Lines that were in these buckets; nobody waits for the lock. */
 	struct quiesce__lock lock;
 	uint32_t nr_left;                /* of the next two */
@@ -57,8 +57,29 @@ static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *
 	return quiesce__bucket_in(array, 0);
 }
 
-/* How many elements it has. */
-uint64_t quiesce__buckets_sum(const struct quiesce__buckets *array);
+/* How many elements there are: of a table's own, or per CPU; see buckets_count.c. */
+struct quiesce__counts {
+	uint64_t shared[2];
+	struct quiesce_percpu percpu;
+	uint32_t wide;     /* updates count per CPU */
+	uint64_t others;   /* elements not in @shared, at the last sum */
+	int64_t until_sum; /* so many more updates that ask for one */
+	struct rcu_head rcu;
+};
+
+#define QUIESCE_SHRINK 8 /* a table shrinks when that part of what it may hold is left */
+
+/* For who makes the first array: counts.  0 or -ENOMEM. */
+int quiesce__counts_begin(struct quiesce__table *table);
+/* At the end of a table, in a section. */
+void quiesce__counts_end(struct quiesce__table *table);
+/* It gets, or has now, an array of so many lines. */
+void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
+uint64_t quiesce__table_sum(const struct quiesce__table *table);
+/* Count @change elements more, of the bucket that @u has locked.  True: it is time to look at the sum. */
+bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
+/* The sum was looked at, for an array of so many lines. */
+void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_t sum);
 
 /* An update: the bucket that it has locked, and lines that it may take. */
 struct quiesce__update {
@@ -98,15 +119,13 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, co
 uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u);
 /* Out of the section, after so many lines were wanted: once more, with as many from the heap, unless there is no memory. */
 void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted);
-/* Count @change elements in the bucket whose first line is @line. */
-uint64_t quiesce__bucket_count(struct quiesce__buckets *array, const struct quiesce__bucket *line, int64_t change);
 /* Lock a bucket, false: it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
 
 /* ---- between buckets.c and buckets_resize.c ---- */
 
-#define GROUP_SHIFT 10 /* lines that share a count of elements */
+#define GROUP_SHIFT 10 /* lines that share those that they have left */
 #define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
 #define MAX_LINES ((uint64_t)1 << 40)
 
@@ -127,8 +146,9 @@ static inline uint32_t quiesce__resize_parked(void)
 
 /* May the caller, and nobody else, ask for the callback of @array? */
 bool quiesce__resize_step(struct quiesce__buckets *array);
-/* An update: move some buckets of @array, if it is being resized; else look whether it should be, after @change elements more. */
-void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count);
+/* An update: move some buckets of @array, if it is being resized; else, unless @change is 0, see whether it should be larger; or, if
+ * @change is negative, smaller. */
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change);
 
 /* ---- going over all buckets ---- */
 

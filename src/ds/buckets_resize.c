@@ -12,8 +12,6 @@
 #define STEP_NS 1000000u /* and so long without giving its thread to others */
 #define TOUCH_GROWTH 8
 #define PAGE_LINES 64    /* of the smallest pages; in the first, two are in front of the buckets */
-#define CHECK_EVERY 32   /* elements too many in a group until the whole is looked at */
-#define SHRINK 8         /* a table shrinks when that part of what it may hold is left */
 
 static struct quiesce__buckets *array_of(struct rcu_head *head)
 {
@@ -28,13 +26,14 @@ static void failed(struct quiesce__table *table)
 /* ---- moving ---- */
 
 static void resize_rest(struct rcu_head *head);
-static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array);
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink);
 
 /* All buckets of @array have moved: its successor takes its place. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
 {
 	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
+	quiesce__counts_widen(table, lines_of(next));
 }
 
 /* The last bucket of @array has moved.  Whoever is at work under the lock of an array of a table finds the table there: it moves
@@ -48,7 +47,7 @@ static void resized(struct quiesce__table *table, struct quiesce__buckets *array
 		quiesce__lock(&array->lock);
 	quiesce__lock(&next->lock);
 	table_switch(table, next);
-	maintain_size(table, next);
+	maintain_size(table, next, true);
 	quiesce__unlock(&next->lock);
 	if (!locked)
 		quiesce__unlock(&array->lock);
@@ -72,19 +71,14 @@ static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *ar
 	struct quiesce__bucket *shared =
 		to->mask < array->mask ? lines_from(to) + ((uint64_t)(from - lines_from(array)) & (lines_of(to) - 1)) : NULL;
 	const struct quiesce__buckets_kind *kind = table->kind;
-	uint64_t nr = 0;
 	bool moved = true;
 
 	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
 		quiesce__bucket_lock(shared);
-	for (const struct quiesce__bucket *line = from; moved && line; line = kind->follow(line)) {
+	for (const struct quiesce__bucket *line = from; moved && line; line = kind->follow(line))
 		moved = kind->move_line(table, from, line, to, u);
-		nr += kind->number_in(line);
-	}
 	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
 		quiesce__bucket_unlock(shared, 0);
-	if (moved)
-		quiesce__bucket_count(array, from, -(int64_t)nr);
 	return moved;
 }
 
@@ -299,7 +293,9 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 
 	if (!fresh)
 		return -ENOMEM;
-	/* BK2: full, pairs with BK2 in quiesce__resize_maintain() and quiesce__table_count() and sum_beside_callback() */
+	if (lines > lines_of(array))
+		quiesce__counts_widen(table, lines);
+	/* BK2: full, pairs with BK2 in quiesce__resize_maintain() and quiesce__table_stats() and reserve_step() */
 	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
 		quiesce__array_free(fresh);
 		return 0;
@@ -314,12 +310,16 @@ int quiesce__first_array(struct quiesce__table *table)
 {
 	struct quiesce__buckets *none = NULL;
 	uint64_t lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
-	struct quiesce__buckets *fresh = quiesce__array_new(table, lines);
+	struct quiesce__buckets *fresh;
 
+	if (quiesce__counts_begin(table))
+		return -ENOMEM;
+	fresh = quiesce__array_new(table, lines);
 	if (!fresh && lines > 1)
 		fresh = quiesce__array_new(table, 1);
 	if (!fresh)
 		return -ENOMEM;
+	quiesce__counts_widen(table, lines_of(fresh));
 	/* BK3: full, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() */
 	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
 		quiesce__array_free(fresh);
@@ -327,41 +327,30 @@ int quiesce__first_array(struct quiesce__table *table)
 }
 
 /* Look at the whole: is it time for more lines or less? */
-static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array)
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink)
 {
 	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
-	uint64_t sum = quiesce__buckets_sum(array), wanted = lines;
+	uint64_t sum = quiesce__table_sum(table), wanted = lines;
+
+	quiesce__count_looked(table, lines, sum);
 
 	while (quiesce__room_of(table, wanted) < sum)
 		wanted *= 2;
 	if (wanted < least)
 		wanted = least;
-	while (wanted > least && sum <= quiesce__room_of(table, wanted) / SHRINK)
+	while (may_shrink && wanted > least && sum <= quiesce__room_of(table, wanted) / QUIESCE_SHRINK)
 		wanted = wanted / 4 > least ? wanted / 4 : least;
 	if (wanted != lines && resize(table, array, wanted))
 		failed(table);
 }
 
-/* After @change elements more, of which there are @count in their group now.  Where all the keys meet in one bucket the table
- * would not get better: so the whole decides, but not often. */
-static void maybe_resize(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
-{
-	uint64_t lines = lines_of(array), limit = quiesce__room_of(table, lines < GROUP_LINES ? lines : GROUP_LINES);
-	bool large = lines > GROUP_LINES;
-
-	if (change > 0 ? (count > limit && (!large || (count - limit) % CHECK_EVERY == 1))
-		       : lines > quiesce_load_relaxed(&table->min_lines) && /* Relaxed: a hint. */
-				 count <= limit / SHRINK && (!large || count % CHECK_EVERY == 0))
-		maintain_size(table, array);
-}
-
-void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change, uint64_t count)
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change)
 {
 	/* BK2: acquire, pairs with BK2 in resize() */
 	if (quiesce_load_consume(BK2, &array->next))
 		help(table, array, HELP_LINES);
 	else if (change)
-		maybe_resize(table, array, change, count);
+		maintain_size(table, array, change < 0);
 }
 
 /* A step towards @lines lines.  1: there is more to do; 0; -ENOMEM. */
@@ -385,6 +374,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = resize(table, array, lines);
 		result = result ? result : 1;
 	} else {
+		maintain_size(table, array, true); /* it may have been kept larger */
 		result = 0;
 	}
 	rcu_read_unlock();

@@ -124,7 +124,6 @@ static void stats_of_array(const struct quiesce__table *table, const struct quie
 			ret->longest = length;
 	}
 	ret->buckets = lines_of(array);
-	ret->elements += quiesce__buckets_sum(array);
 }
 
 void quiesce__table_stats(const struct quiesce__table *table, struct quiesce_table_stats *ret)
@@ -138,6 +137,8 @@ void quiesce__table_stats(const struct quiesce__table *table, struct quiesce_tab
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
+	ret->elements = array ? quiesce__table_sum(table) : 0;
+	ret->bytes = array ? sizeof(struct quiesce__counts) : 0;
 	while (array) {
 		stats_of_array(table, array, ret);
 		/* BK2: acquire, pairs with BK2 in resize() */

@@ -168,7 +168,6 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 				continue;
 			line = find(first, word_at(from, i), &there);
 			quiesce_store_relaxed(&line->word[there + 1], 0); /* Relaxed: nobody looks for it here yet. */
-			quiesce__bucket_count(to, first, -1);
 		}
 }
 
@@ -185,7 +184,6 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 			unmove(table, first, to, &from->word[i]);
 			return false;
 		}
-		quiesce__bucket_count(to, line, 1);
 	}
 	return true;
 }

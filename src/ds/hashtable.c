@@ -173,7 +173,6 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 				continue;
 			hash = hash_of(table, (void *)(uintptr_t)word);
 			take_out(find(table, quiesce__bucket_in(to, hash), hash, (void *)(uintptr_t)word, NULL));
-			quiesce__bucket_count(to, quiesce__bucket_in(to, hash), -1);
 		}
 }
 
@@ -197,7 +196,6 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 			unmove(table, first, to, (void *)(uintptr_t)word);
 			return false;
 		}
-		quiesce__bucket_count(to, quiesce__bucket_in(to, hash), 1);
 	}
 	return true;
 }

@@ -302,6 +302,11 @@ static uint64_t sum(const char *base, uint32_t index)
 	return total;
 }
 
+uint64_t quiesce__percpu_nr(void)
+{
+	return nr_ids;
+}
+
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left)
 {
 	/* Before it is asked where the sets are: who has left by the shared set may have entered in another one. */

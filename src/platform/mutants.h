@@ -81,6 +81,7 @@
 	X(BK5) /* a line zeroed, then on the array's list | freed */          \
 	X(BK6) /* the callback of a resize parked | one asks for it */ \
 	X(BK7) /* no seed | one draws it */                            \
+	X(BK8) /* counts made | found, then the array that goes with them is the table's */ \
 	X(HT1) /* object filled in, then in the table | found, then used */   \
 	X(HM1) /* key written, then counted | counted, then the keys read */  \
 	X(HM2) /* counted, then the value | found, then the count read again */ \
@@ -225,7 +226,7 @@
 	X(table_missed_unlocked, "a bucket that could not move is noted without the lock")  \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
-	X(table_count_unlocked, "a count does not keep the callback from moving buckets") \
+	X(table_counts_twice, "the first two who put something into a table make counts each") \
 	X(table_locks_inherited, "the rest of a resize of the parent's goes on in a child")  \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \

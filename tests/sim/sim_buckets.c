@@ -249,6 +249,8 @@ static void poor_shrink(void *unused)
 	for (int i = 0; i < 4; i++)
 		world_set(key[0]);
 	fail(0);
+	if (sim_random(2))
+		world_remove(key[0]); /* what a move that failed had copied does not bring it back */
 	world_set(key[1]);
 	last_update();
 }

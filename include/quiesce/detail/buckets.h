@@ -33,7 +33,7 @@ struct quiesce__buckets {
 	struct quiesce__table *table;  /* NULL: destroyed */
 	struct quiesce__bucket *extra; /* lines for buckets that are full */
 	uint64_t nr_extra;
-	struct quiesce__group *groups; /* counts, and lines to be used again */
+	struct quiesce__group *groups; /* lines to be used again */
 	uint64_t bytes;
 	struct quiesce__bucket **links; /* of extra lines that are in no bucket */
 	/* Of a resize, on a line of their own. */
@@ -64,10 +64,10 @@ struct quiesce__table {
 	uint64_t min_lines;
 	uint64_t resizes;
 	uint64_t failures; /* of the heap */
-	uint64_t reserved;
+	struct quiesce__counts *counts; /* of elements; NULL: there was never one */
 };
 
-#define QUIESCE__TABLE_INIT(kind, type) { NULL, 0, &(kind), (type), 1, 0, 0, 0 }
+#define QUIESCE__TABLE_INIT(kind, type) { NULL, 0, &(kind), (type), 1, 0, 0, NULL }
 
 struct quiesce_table_stats {
 	uint64_t elements;

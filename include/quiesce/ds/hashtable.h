@@ -26,10 +26,10 @@
  *   by bucket, and may be held up by the holder of a bucket.  The functions of a type run under a bucket's lock and in the
  *   worker thread: they must not use the table, sleep, wait for readers, throw or jump out.
  * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction; one more miss where the bucket
- *   is full (at most one lookup in 20, however much came and went) or has moved.  An update: a lock and a count in lines of
- *   the table; while it is being resized, the moving of some buckets.  Memory for each object: 17 to 41 bytes while the table
- *   grows, up to 164 before it shrinks, both arrays' while it is being resized; 260 bytes at least once something was put in,
- *   nothing before.
+ *   is full (at most one lookup in 20, however much came and went) or has moved.  An update: a lock in the bucket, and a count:
+ *   of the table, or of the CPU where it is large; while it is being resized, the moving of some buckets.  Memory for each
+ *   object: 17 to 41 bytes while the table grows, up to 164 before it shrinks, both arrays' while it is being resized; 320
+ *   bytes at least once something was put in, nothing before.
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
  *   the worker thread (where none can be had, by updates, and by rcu_barrier() or rcu_throttle()).  No lookup waits for it.
  *   Where memory is short the table goes on as it is, with longer buckets.  Lines that a bucket has left are used again after a
@@ -37,7 +37,7 @@
  * Fork.  In the child of a process with several threads a table may be looked up, gone over and counted; it may be updated
  *   if no other thread was updating it when the process forked.  Until it is, what was left of a resize waits.
  * Flooding.  See quiesce/ds/hash.h; equal hashes make one bucket slow, never the whole table large.
- * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK6, HT1.
+ * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HT1.
  */
 #ifndef QUIESCE_DS_HASHTABLE_H
 #define QUIESCE_DS_HASHTABLE_H
@@ -281,7 +281,7 @@ static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return qu
 
 /** hashtable_count - how many objects are in the table; exact while nobody updates it.
  *
- * Cost: one load for 1024 buckets; two short locks while the table is being resized. */
+ * Cost: some loads; for tables of more than about 1000 objects two for each CPU. */
 static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
 
 /** hashtable_stats - what the table looks like.  Cost: goes over all of it. */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* buckets_count.c - how many elements a table has, and when to look whether it should be larger or smaller.
+ *
+ * A small table has two words, of elements put in and taken out: each update knows the number.  A large one counts per CPU: an
+ * update writes no line that others write, and nobody knows the number without a sum over all CPUs.  So the sum is made after so many
+ * updates that the table may have come to a limit since the last one; and of the updates only those are counted whose hash
+ * says so, one in 8, or in 64: elements that come and go are among them in proportion, in whatever order.
+ *
+ * BK8  counts made | found, then the array that goes with them is the table's
+ */
+#include "buckets.h"
+
+#include <errno.h>
+
+#include "percpu/percpu.h"
+
+enum { PUT_IN, TAKEN_OUT, NR_WORDS };
+
+#if defined(QUIESCE_SIM)
+#define PERCPU_LINES 16u
+#define SAMPLE_SHIFT(lines) ((void)(lines), 0u)
+#define IDS_FOR_ONE 1024u
+#else
+#define PERCPU_LINES 256u /* of an array: from here on the counts of 256 CPUs take less memory than it does */
+#define SAMPLE_SHIFT(lines) ((lines) < 16384 ? 3u : 6u)
+#define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: so many are worth an update's time */
+#endif
+#define SCATTER 0x9e3779b97f4a7c15ull
+
+int quiesce__counts_begin(struct quiesce__table *table)
+{
+	struct quiesce__counts *none = NULL, *fresh;
+
+	/* BK8: acquire, pairs with BK8 in quiesce__counts_begin() */
+	if (quiesce_load_acquire(BK8, &table->counts))
+		return 0;
+	fresh = platform_lines_get(sizeof *fresh);
+	if (!fresh)
+		return -ENOMEM;
+	if (QUIESCE_MUTANT(table_counts_twice))
+		quiesce_store_relaxed(&table->counts, fresh); /* Relaxed: a planted bug. */
+	/* BK8: full, pairs with BK8 in quiesce__counts_begin() */
+	else if (!quiesce_cmpxchg(BK8, &table->counts, &none, fresh))
+		platform_lines_put(fresh, sizeof *fresh);
+	return 0;
+}
+
+static void counts_free(struct rcu_head *head)
+{
+	struct quiesce__counts *counts = (struct quiesce__counts *)(void *)((char *)head - offsetof(struct quiesce__counts, rcu));
+
+	if (counts->percpu.base)
+		quiesce__percpu_close(&counts->percpu);
+	platform_lines_put(counts, sizeof *counts);
+}
+
+void quiesce__counts_end(struct quiesce__table *table)
+{
+	struct quiesce__counts *counts = table->counts;
+
+	quiesce_store_relaxed(&table->counts, NULL); /* Relaxed: nobody updates the table; who counts it is in a section. */
+	if (counts)
+		call_rcu(&counts->rcu, counts_free);
+}
+
+void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines)
+{
+	struct quiesce__counts *counts = table->counts;
+	uint32_t wide = lines >= PERCPU_LINES;
+
+	/* Without memory all share the two words. */
+	if (wide && !quiesce_load_relaxed(&counts->wide) && quiesce__percpu_open(&counts->percpu, NR_WORDS)) /* Relaxed: a policy. */
+		wide = 0;
+	if (quiesce_load_relaxed(&counts->wide) != wide)      /* Relaxed: a policy; all sums read all words. */
+		quiesce_store_relaxed(&counts->wide, wide); /* Relaxed: as above. */
+}
+
+uint64_t quiesce__table_sum(const struct quiesce__table *table)
+{
+	const struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
+
+	return counts ? quiesce__percpu_inside(&counts->percpu, counts->shared, PUT_IN, TAKEN_OUT) : 0;
+}
+
+size_t quiesce__table_count(const struct quiesce__table *table)
+{
+	uint64_t sum = 0;
+
+	rcu_read_lock();
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	if (quiesce_load_consume(BK3, &table->array))
+		sum = quiesce__table_sum(table);
+	rcu_read_unlock();
+	return sum;
+}
+
+/* ---- when to look ---- */
+
+static uint64_t shared_by_all(const struct quiesce__counts *counts)
+{
+	/* Relaxed: others may count in between. */
+	return quiesce_load_relaxed(&counts->shared[PUT_IN]) - quiesce_load_relaxed(&counts->shared[TAKEN_OUT]);
+}
+
+/* In a small table: are there too many, or too few? */
+static bool beyond(const struct quiesce__table *table, uint64_t lines, int change, uint64_t nr)
+{
+	uint64_t room = quiesce__room_of(table, lines);
+
+	/* Relaxed: a hint. */
+	return change > 0 ? nr > room : nr <= room / QUIESCE_SHRINK && lines > quiesce_load_relaxed(&table->min_lines);
+}
+
+static bool is_sampled(uint64_t hash, uint64_t lines)
+{
+	return !(hash * SCATTER >> 1 >> (63 - SAMPLE_SHIFT(lines)));
+}
+
+bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change)
+{
+	struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
+	uint32_t word = change > 0 ? PUT_IN : TAKEN_OUT, nr = (uint32_t)(change > 0 ? change : -change);
+	uint64_t lines = lines_of(u->array);
+
+	if (!quiesce_load_relaxed(&counts->wide)) { /* Relaxed: a policy. */
+		quiesce_fetch_add_relaxed(&counts->shared[word], (uint64_t)nr); /* Relaxed: counts order nothing. */
+		/* Relaxed: as of the last sum. */
+		return beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
+	}
+	while (nr--)
+		quiesce__percpu_add(&counts->percpu, counts->shared, word);
+	return is_sampled(u->hash, lines) && quiesce_fetch_add_relaxed(&counts->until_sum, (int64_t)-1) <= 1; /* Relaxed: how often. */
+}
+
+void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_t sum)
+{
+	uint64_t room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK, least = quiesce__percpu_nr() / IDS_FOR_ONE;
+	uint64_t up = room > sum ? room - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
+
+	few >>= SAMPLE_SHIFT(lines) + 1;
+	quiesce_store_relaxed(&table->counts->until_sum, (int64_t)(few > least ? few : least));      /* Relaxed: how often. */
+	quiesce_store_relaxed(&table->counts->others, sum - shared_by_all(table->counts)); /* Relaxed: a hint. */
+}
