@@ -27,8 +27,8 @@ def row_faults(row):
     figures = [row[f] for f in ("min", "p50", "max")]
     if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "operations/s":
         yield f"figures {figures}, n {row['n']}, unit {row['unit']}"
-    if (row["keys"], row["nr_keys"], row["distribution"], row["updates"]) != ("uniform:1000", 1000, "uniform", 10):
-        yield f"keys {row['keys']}, {row['nr_keys']}, {row['distribution']}, {row['updates']}"
+    if (row["keys"], row["nr_keys"], row["distribution"], row["updates"], row["turnovers"]) != ("uniform:1000", 1000, "uniform", 10, 0):
+        yield f"keys {row['keys']}, {row['nr_keys']}, {row['distribution']}, {row['updates']}, {row['turnovers']}"
     # A key and its value have 16 bytes; the smallest table is not larger than a full one, unless it never has less.
     if row["element_bytes"] is not None and not (row["element_bytes"] >= 16 and row["empty_bytes"] > 0 and row["fill_ns"] > 0):
         yield f"bytes {row['element_bytes']}, {row['empty_bytes']}, fill {row['fill_ns']}"
@@ -62,6 +62,21 @@ def check_all(tap, tool, doc):
     tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are told of", root["notes"])
     root = tool.root("--seconds=0.3", "--runs=1", "--threads=2", "--keys=uniform:64", "--type=busted_rcu", "--updates=50", want=1)
     tap.result(any("BROKEN" in n for n in root["notes"]), "an element that is dead before its readers have left is told of", root["notes"])
+
+
+def check_turnovers(tap, tool):
+    """Tables are turned over before they are measured; a key that did not come back would be told of."""
+    types = [t for t in [*OURS, "raw_chained", "spinlock", "liburcu_lfht", "tbb_unordered_map"] if t in tool.types()]
+    root = tool.root(*SHORT, "--turnovers=3", "--type=" + ",".join(types))
+    tap.result([r["type"] for r in root["rows"] if r["turnovers"] == 3] == types, "rows after three turnovers", root["rows"])
+    tap.result(not root["notes"], "nothing is broken after three turnovers", "\n".join(root["notes"]))
+    run = tool(*SHORT, "--turnovers=3", "--type=spinlock")
+    tap.result(run.returncode == 0 and "hashscale uniform:1000, uniform, after 3 turnovers, 2 threads" in run.stdout,
+               "the title tells of turnovers", told(run))
+    for value in ("-1", "x", "1.5", "1000001", ""):
+        run = tool(f"--turnovers={value}")
+        tap.result(run.returncode == 2 and not run.stdout and f"--turnovers={value}" in run.stderr and run.stderr.count("\n") == 1,
+                   f"wrong usage: --turnovers={value}", told(run))
 
 
 def check_keys(tap, tool, tmp):
@@ -209,6 +224,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)
+        check_turnovers(tap, tool)
         check_keys(tap, tool, tmp)
         check_ratios(tap, tool)
         check_resize(tap, tool)

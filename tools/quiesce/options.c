@@ -15,6 +15,7 @@
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
        KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE, KEY_STALL,
+       KEY_TURNOVERS,
        KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -45,6 +46,8 @@ static const struct option_row {
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
 	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_RESIZE },
+	{ { "turnovers", KEY_TURNOVERS, "N", 0, "remove and insert each key again N times before measuring (default 0)", 1 },
+	  OPT_RESIZE },
 	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_RESIZE },
 	{ { "stall", KEY_STALL, NULL, 0, "a reader more, which stays in the middle", 1 }, OPT_WALK },
 	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH | OPT_STUDY },
@@ -262,6 +265,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_FENCE: take_list(key, arg, o); break;
 	case KEY_DISTRIBUTION: o->hash.distribution = hash_plan_distribution(arg); break;
 	case KEY_BASE: o->base = asked_type("base", arg); break;
+	case KEY_TURNOVERS: o->hash.turnovers = whole("turnovers", arg, 0, HASH_MAX_TURNOVERS); break;
 	case KEY_RESIZE: o->hash.resize = true; break;
 	case KEY_STALL: o->hash.stall = true; break;
 	case KEY_FIGURE: o->figure = arg; break;

@@ -11,6 +11,7 @@
 #define HASH_MIN_KEYS 64
 #define HASH_MAX_KEYS (1 << 28)
 #define HASH_CELL_THREADS 1024
+#define HASH_MAX_TURNOVERS 1000000
 
 enum hash_distribution { HASH_UNIFORM, HASH_ZIPF, HASH_HOT, HASH_NR_DISTRIBUTIONS };
 
@@ -27,6 +28,7 @@ struct hash_plan {
 	double updates[HASH_MAX_UPDATES]; /* percent */
 	int nr_updates;
 	enum hash_distribution distribution;
+	uint64_t turnovers; /* how often each element was removed and inserted again, in the mean, before a cell is measured */
 	bool resize;
 	bool stall; /* of walkscale: one reader more stays inside */
 };

@@ -20,7 +20,8 @@
 #define STREAM_RATE 35e6                      /* and for a second of a short window */
 #define FILL_CHUNK 16 /* tables that grow in the background hear of a quiescent state so often */
 #define SETTLE_NS 100000000 /* what they have at most, once they are full */
-#define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled */
+#define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled, or turned over, */
+#define BARRIER_CHUNKS (8 * ALIVE_CHUNKS) /* and between two waits until what was removed is freed */
 
 /* ---- the child: a table and its memory ---- */
 
@@ -81,6 +82,13 @@ static bool create(struct hash_cell *c, uint64_t nr)
 	return c->table;
 }
 
+static void run_words(const struct hash_cell *c, const uint64_t *word, uint64_t nr, struct hash_tally *tally)
+{
+	c->op->hash->run(c->table, word, nr, tally);
+	if (c->op->hash->between)
+		c->op->hash->between();
+}
+
 /* In an order that is not that of any later stream. */
 static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally *tally)
 {
@@ -91,9 +99,7 @@ static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally 
 
 		for (uint64_t i = 0; i < n; i++)
 			word[i] = c->keys.key[done + i] | what;
-		c->op->hash->run(c->table, word, n, tally);
-		if (c->op->hash->between)
-			c->op->hash->between();
+		run_words(c, word, n, tally);
 		if (chunk % ALIVE_CHUNKS == 0)
 			job_flush();
 		done += n;
@@ -122,16 +128,21 @@ static bool send_empty(struct hash_cell *c)
 	return good;
 }
 
-/* Growth in the background has as long again as filling took. */
-static void settle(const struct hash_cell *c, uint64_t ns)
+static void let_grow(const struct hash_cell *c, uint64_t ns)
 {
-	if (c->op->hash->settle)
-		c->op->hash->settle(c->table, c->keys.nr);
 	if (!c->op->hash->grows)
 		return;
 	op_sleep_begin(c->op);
 	sleep_ns(ns < SETTLE_NS ? ns : SETTLE_NS);
 	op_sleep_end(c->op);
+}
+
+/* Growth in the background has as long again as filling took. */
+static void settle(const struct hash_cell *c, uint64_t ns)
+{
+	if (c->op->hash->settle)
+		c->op->hash->settle(c->table, c->keys.nr);
+	let_grow(c, ns);
 }
 
 static bool create_full(struct hash_cell *c, uint64_t *ret_ns)
@@ -149,6 +160,38 @@ static bool create_full(struct hash_cell *c, uint64_t *ret_ns)
 	return hash_tally_good(&tally, "filling the table");
 }
 
+static void run_turnover(const struct hash_cell *c, struct hash_turnover *turnover, struct hash_tally *tally)
+{
+	uint64_t word[FILL_CHUNK], n;
+
+	for (uint64_t chunk = 1; (n = hash_turnover_words(turnover, word, FILL_CHUNK)); chunk++) {
+		run_words(c, word, n, tally);
+		if (chunk % BARRIER_CHUNKS == 0)
+			barrier(c->op);
+		if (chunk % ALIVE_CHUNKS == 0)
+			job_flush();
+	}
+}
+
+/* By the thread that filled it, alone: so types can do it that do not update beside lookups. */
+static bool turn_over(struct hash_cell *c)
+{
+	struct hash_tally tally = { 0 };
+	struct hash_turnover turnover;
+
+	if (!c->job->hash.turnovers)
+		return true;
+	if (!hash_turnover_begin(&turnover, &c->keys, c->job->hash.turnovers, c->job->round)) {
+		job_send_note("out of memory");
+		return false;
+	}
+	run_turnover(c, &turnover, &tally);
+	hash_turnover_end(&turnover);
+	let_grow(c, SETTLE_NS); /* no size given by hand again: it could be another one than a young table's */
+	barrier(c->op);
+	return hash_tally_good(&tally, "removing and inserting again");
+}
+
 static bool fill(struct hash_cell *c)
 {
 	double before, nr = (double)c->keys.nr;
@@ -164,7 +207,7 @@ static bool fill(struct hash_cell *c)
 		send_metric(c, HASH_KEYS, nr);
 	}
 	cache_restore();
-	return good;
+	return good && turn_over(c);
 }
 
 static bool fill_other(struct hash_cell *c)
@@ -175,7 +218,7 @@ static bool fill_other(struct hash_cell *c)
 
 	if (!c->job->hash.resize)
 		return true;
-	good = create_full(c, &took);
+	good = create_full(c, &took) && turn_over(c);
 	c->other = c->table;
 	c->table = table;
 	return good && hash_resize_prepare(c);
@@ -435,6 +478,9 @@ const struct subcommand hashscale_command = {
 	       "'empty' that of a table made for one element, without it.\n"
 	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 "
 	       "%, for which six rounds are needed.\n"
+	       "With --turnovers=N, when a table has been filled one thread alone removes keys at random, N times as many as there are, "
+	       "and inserts each again when an eighth of all keys have gone after it; then all are there, and cells are measured. 'bytes' "
+	       "and 'fill ns' are those before that.\n"
 	       "With --resize one thread more resizes a table all the time: from room for twice its elements to four times, eight "
 	       "times, and back to twice; the elements stay the same. Each cell has four windows: 'alone', without that; 'small' and "
 	       "'large', where it does so to another table of as many elements, which nobody looks up, and the threads' own has the "

@@ -77,6 +77,20 @@ void hash_stream_make(uint64_t *word, uint64_t nr, const struct hash_work *work)
 /* How many keys are removed and not yet inserted again after the first @nr words. */
 uint64_t hash_stream_away(const uint64_t *word, uint64_t nr);
 
+/* Removes of all keys, in no order, each inserted again when others have gone: for a table that nobody else uses. */
+struct hash_turnover {
+	uint64_t *key; /* @nr; the last @room of them, in a ring, are those that are out meanwhile */
+	uint64_t nr, room;
+	uint64_t step, removes; /* done, and in all */
+	uint64_t state;
+};
+
+/* @times as many removes as keys.  False: there is no memory. */
+bool hash_turnover_begin(struct hash_turnover *ret, const struct hash_keys *keys, uint64_t times, uint64_t seed);
+/* The next words, @most at most.  Returns how many; 0: all have been, and everything is there. */
+uint64_t hash_turnover_words(struct hash_turnover *turnover, uint64_t *word, uint64_t most);
+void hash_turnover_end(struct hash_turnover *turnover);
+
 /* ---- hashscale_cell.c ---- */
 
 #define HASH_CHUNK 256 /* words between two looks at the clock, or at whether it is over */

@@ -182,6 +182,7 @@ void hashscale_columns(json_t *row, const struct results *results, const struct 
 	json_object_set_new(row, "nr_keys", isfinite(keys) ? json_integer((json_int_t)keys) : json_null());
 	json_object_set_new(row, "distribution", json_string(hash_distribution_name(plan->distribution)));
 	add_number(row, "updates", plan->updates[hash_updates_of(c->scenario)]);
+	json_object_set_new(row, "turnovers", json_integer((json_int_t)plan->turnovers));
 	add_number(row, "efficiency", efficiency);
 	add_number(row, "slowdown", 1 / efficiency);
 	add_number(row, "article_efficiency", hashscale_article(c->op->name));
@@ -235,7 +236,10 @@ const char *hashscale_title(enum scenario scenario)
 	int n = snprintf(text, sizeof(text), "%s, %s", plan->set[hash_set_of(scenario)].name, hash_distribution_name(plan->distribution));
 
 	if (updates > 0)
-		snprintf(text + n, sizeof(text) - (size_t)n, ", %g%% updates", updates);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ", %g%% updates", updates);
+	if (plan->turnovers)
+		snprintf(text + n, sizeof(text) - (size_t)n, ", after %llu turnover%s", (unsigned long long)plan->turnovers,
+			 plan->turnovers > 1 ? "s" : "");
 	return text;
 }
 

@@ -41,10 +41,20 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void shuffle(uint64_t *key, uint64_t nr, uint64_t *state)
+{
+	for (uint64_t i = nr; i-- > 1;) {
+		uint64_t other = random_next(state) % (i + 1), moved = key[i];
+
+		key[i] = key[other];
+		key[other] = moved;
+	}
+}
+
 /* Sorted by their hash they are in no order of the file's. */
 static void keep_different(struct hash_keys *keys)
 {
-	uint64_t kept = 0;
+	uint64_t kept = 0, state = 88172645463325252u;
 
 	qsort(keys->key, keys->nr, sizeof(*keys->key), by_number);
 	for (uint64_t i = 0; i < keys->nr; i++)
@@ -52,12 +62,7 @@ static void keep_different(struct hash_keys *keys)
 			keys->key[kept++] = keys->key[i];
 	keys->nr = kept;
 	/* Then in no order of the hash's either, which no table shall have the use of. */
-	for (uint64_t i = kept, state = 88172645463325252u; i-- > 1;) {
-		uint64_t other = random_next(&state) % (i + 1), key = keys->key[i];
-
-		keys->key[i] = keys->key[other];
-		keys->key[other] = key;
-	}
+	shuffle(keys->key, kept, &state);
 }
 
 static uint64_t hash_line(const char *line, size_t length)
@@ -175,6 +180,11 @@ struct chooser {
 	uint64_t state;
 };
 
+static uint64_t below(uint64_t nr, uint64_t *state)
+{
+	return ((random_next(state) >> 32) * nr) >> 32;
+}
+
 /* Neighbours in rank are no neighbours in the order in which they were inserted: a prime scatters them. */
 static uint64_t choose(struct chooser *c)
 {
@@ -186,7 +196,7 @@ static uint64_t choose(struct chooser *c)
 	case HASH_HOT:
 		return 0;
 	default:
-		return (uint64_t)(((random_next(&c->state) >> 32) * nr) >> 32);
+		return below(nr, &c->state);
 	}
 }
 
@@ -259,4 +269,56 @@ uint64_t hash_stream_away(const uint64_t *word, uint64_t nr)
 	for (uint64_t i = 0; i < nr; i++)
 		away += (word[i] & HASH_REMOVE) ? 1 : (word[i] & HASH_INSERT) ? (uint64_t)-1 : 0;
 	return away;
+}
+
+/* ---- turnovers ---- */
+
+#define ROOM 8 /* one of so many keys is out: what comes back does not find the place that it has just left */
+
+bool hash_turnover_begin(struct hash_turnover *ret, const struct hash_keys *keys, uint64_t times, uint64_t seed)
+{
+	*ret = (struct hash_turnover){ .nr = keys->nr, .room = keys->nr / ROOM, .removes = times * keys->nr,
+				       .state = hash_mix(seed + 1) | 1 };
+	ret->key = hash_array_alloc(ret->nr * sizeof(*ret->key)); /* malloc() maps less, once it has freed as much */
+	if (!ret->key)
+		return false;
+	memcpy(ret->key, keys->key, ret->nr * sizeof(*ret->key));
+	shuffle(ret->key, ret->nr, &ret->state); /* the first that go are at its end */
+	return true;
+}
+
+/* First the ring's keys go; then one goes each time, into the place of the oldest there, which comes back; last all of them do. */
+static uint64_t turnover_step(struct hash_turnover *t, uint64_t word[2])
+{
+	uint64_t *oldest = &t->key[t->nr - t->room + t->step % t->room], *going, key = *oldest;
+
+	t->step++;
+	if (t->step <= t->room) {
+		word[0] = key | HASH_REMOVE;
+		return 1;
+	}
+	if (t->step > t->removes) {
+		word[0] = key | HASH_INSERT;
+		return 1;
+	}
+	going = &t->key[below(t->nr - t->room, &t->state)];
+	word[0] = *going | HASH_REMOVE;
+	word[1] = key | HASH_INSERT;
+	*oldest = *going;
+	*going = key;
+	return 2;
+}
+
+uint64_t hash_turnover_words(struct hash_turnover *t, uint64_t *word, uint64_t most)
+{
+	uint64_t n = 0;
+
+	while (n + 2 <= most && t->step < t->removes + t->room)
+		n += turnover_step(t, word + n);
+	return n;
+}
+
+void hash_turnover_end(struct hash_turnover *t)
+{
+	hash_array_free(t->key, t->nr * sizeof(*t->key));
 }
