@@ -37,6 +37,7 @@ int quiesce__counts_begin(struct quiesce__table *table)
 	fresh = platform_lines_get(sizeof *fresh);
 	if (!fresh)
 		return -ENOMEM;
+	fresh->until_sum = 1;
 	if (QUIESCE_MUTANT(table_counts_twice))
 		quiesce_store_relaxed(&table->counts, fresh); /* Relaxed: a planted bug. */
 	/* BK8: full, pairs with BK8 in quiesce__counts_begin() */
@@ -129,15 +130,19 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	}
 	while (nr--)
 		quiesce__percpu_add(&counts->percpu, counts->shared, word);
-	return is_sampled(u->hash, lines) && quiesce_fetch_add_relaxed(&counts->until_sum, (int64_t)-1) <= 1; /* Relaxed: how often. */
+	/* One of those that are counted, so that not all at once make sums, and arrays.  It tells the next number, or who ends the
+	 * resize that it finds does.  Relaxed: how often. */
+	return is_sampled(u->hash, lines) && quiesce_fetch_add_relaxed(&counts->until_sum, (int64_t)-1) == 1;
 }
 
 void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_t sum)
 {
-	uint64_t room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK, least = quiesce__percpu_nr() / IDS_FOR_ONE;
+	struct quiesce__counts *counts = table->counts;
+	uint64_t room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK;
+	uint64_t least = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE;
 	uint64_t up = room > sum ? room - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
 	few >>= SAMPLE_SHIFT(lines) + 1;
-	quiesce_store_relaxed(&table->counts->until_sum, (int64_t)(few > least ? few : least));      /* Relaxed: how often. */
-	quiesce_store_relaxed(&table->counts->others, sum - shared_by_all(table->counts)); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&counts->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
+	quiesce_store_relaxed(&counts->others, sum - shared_by_all(counts));             /* Relaxed: a hint. */
 }

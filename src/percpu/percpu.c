@@ -302,9 +302,10 @@ static uint64_t sum(const char *base, uint32_t index)
 	return total;
 }
 
-uint64_t quiesce__percpu_nr(void)
+uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu)
 {
-	return nr_ids;
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	return quiesce_load_acquire(PC1, &percpu->base) ? nr_ids : 0;
 }
 
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left)

@@ -30,8 +30,8 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
  * and what they did before is visible.  A number that includes who came meanwhile, else. */
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
 
-/* How many sets a sum reads; 0 before there are counters. */
-uint64_t quiesce__percpu_nr(void);
+/* How many sets a sum reads. */
+uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu);
 
 /* In a child of fork(): who is inside has left, because the child has none of these threads. */
 void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
