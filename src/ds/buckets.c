@@ -169,7 +169,7 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 	bool look = change && quiesce__count_change(table, u, change);
 
 	quiesce__bucket_unlock(u->line, 0);
-	quiesce__update_request_gp(u);
+	quiesce__update_request_gp(table, u);
 	maintain(table, look ? change : 0);
 	rcu_read_unlock();
 }

@@ -63,6 +63,7 @@ struct quiesce__counts {
 	struct quiesce_percpu percpu;
 	uint32_t wide;     /* updates count per CPU */
 	uint64_t others;   /* elements not in @shared, at the last sum */
+	uint64_t gp_ns;    /* when a grace period was asked for, for lines */
 	int64_t until_sum; /* so many more updates that ask for one */
 	struct rcu_head rcu;
 };
@@ -110,13 +111,14 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 int quiesce__update_spare(struct quiesce__update *u);
 void quiesce__update_done(struct quiesce__update *u); /* give back what is spare */
 /* Lines wait for a grace period: ask for it.  Not under a bucket's lock, as it may wake the worker. */
-void quiesce__update_request_gp(struct quiesce__update *u);
+void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u);
 
 /* An empty line for the bucket of @array that begins with @first; NULL: there is none, also not in @u. */
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u);
-/* Something was taken out of @u's bucket, which is locked: make it shorter if it is too long.  0, or how many lines must be to spare. */
-uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u);
+/* Something was taken out of @u's bucket, which is locked, @behind the first line or in it: make the bucket shorter if it is too
+ * long.  0, or how many lines must be to spare. */
+uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
 /* Out of the section, after so many lines were wanted: once more, with as many from the heap, unless there is no memory. */
 void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted);
 /* Lock a bucket, false: it has moved. */

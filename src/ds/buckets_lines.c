@@ -10,7 +10,8 @@
  * find there what was in them, as nobody writes in them before those readers are gone.
  *
  * I1. After something was taken out a bucket has at most one and a half times as many lines behind the first as it needs, and a half;
- *     none, if it needs none.  Except while a group is another thread's or has LEFT_MAX lines that wait for readers, or memory is short.
+ *     none, if it needs none and nothing lives there, or there are two holes in the first.  Except while a group is another thread's
+ *     or has LEFT_MAX lines that wait for readers, or memory is short.
  * I2. Nobody waits for a group's lock: who finds it locked takes a line from elsewhere, or leaves a bucket as long as it is.
  *     (So it may stay locked in a child of fork().)
  *
@@ -25,8 +26,10 @@
 #if defined(QUIESCE_SIM)
 #define LEFT_MIN 1u
 #define LEFT_MAX 8u
+#define GP_NS 0u
 #else
-#define LEFT_MIN 8u    /* before they are worth a grace period */
+#define LEFT_MIN 32u   /* before they are worth a grace period, */
+#define GP_NS 2000000u /* which a table asks for so often at most */
 #define LEFT_MAX 1024u /* of a group; readers may stay for long */
 #endif
 
@@ -67,11 +70,15 @@ static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct 
 {
 	struct quiesce__bucket *line;
 
-	if (!group->free && group->waiting && (QUIESCE_MUTANT(table_line_early) || quiesce_poll_state_synchronize_rcu(group->seq))) {
-		group->free = group->waiting;
-		group->nr_left -= group->nr_waiting;
-		group->waiting = NULL;
-		begin_to_wait(group, u);
+	if (!group->free && group->waiting) {
+		if (QUIESCE_MUTANT(table_line_early) || quiesce_poll_state_synchronize_rcu(group->seq)) {
+			group->free = group->waiting;
+			group->nr_left -= group->nr_waiting;
+			group->waiting = NULL;
+			begin_to_wait(group, u);
+		} else {
+			u->wants_gp = true; /* perhaps nobody has asked for it */
+		}
 	}
 	line = group->free;
 	if (line)
@@ -147,14 +154,21 @@ void quiesce__update_done(struct quiesce__update *u)
 		u->spare = more->next;
 		platform_lines_put(more, sizeof(*more));
 	}
-	quiesce__update_request_gp(u);
 }
 
-void quiesce__update_request_gp(struct quiesce__update *u)
+/* Those who come too early need not ask: the next one does, after lines of others have begun to wait, or these again. */
+void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u)
 {
-	if (quiesce_unlikely(u->wants_gp))
-		(void)quiesce_start_poll_synchronize_rcu();
+	uint64_t now;
+
+	if (quiesce_likely(!u->wants_gp))
+		return;
 	u->wants_gp = false;
+	now = platform_now_ns();
+	if (now < quiesce_load_relaxed(&table->counts->gp_ns) + GP_NS) /* Relaxed: how often. */
+		return;
+	quiesce_store_relaxed(&table->counts->gp_ns, now); /* Relaxed: as above. */
+	(void)quiesce_start_poll_synchronize_rcu();
 }
 
 /* ---- a bucket that is too long ---- */
@@ -198,18 +212,25 @@ static void leave(const struct quiesce__table *table, struct quiesce__group *gro
 		begin_to_wait(group, u);
 }
 
-uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u)
+uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
 {
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
-	uint64_t nr = table->kind->number_in(u->line), lines = 0, wanted;
-	struct quiesce__group *group = group_of(u->array, u->line);
+	uint64_t nr, lines = 0, wanted;
 	struct quiesce__bucket *fresh;
+	struct quiesce__group *group;
 	bool had = true;
 
+	if (quiesce_likely(!old))
+		return 0;
+	nr = table->kind->number_in(u->line);
+	/* One hole in the first line: it may be filled soon, and asking what is behind costs a miss. */
+	if (!behind && nr + 1 == table->kind->linked_slots)
+		return 0;
+	group = group_of(u->array, u->line);
 	for (line = old; line; line = table->kind->follow(line), lines++)
 		nr += table->kind->number_in(line);
 	wanted = lines_wanted(table->kind, nr);
-	if (wanted ? 2 * lines <= 3 * wanted + 1 : !lines)
+	if (wanted && 2 * lines <= 3 * wanted + 1)
 		return 0;
 	if (!quiesce__trylock(&group->lock))
 		return 0;
@@ -228,7 +249,7 @@ void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__updat
 			goto out;
 	if (quiesce__update_begin(table, u, u->hash))
 		goto out;
-	(void)quiesce__bucket_tidy(table, u); /* who else has changed the bucket may have seen to it */
+	(void)quiesce__bucket_tidy(table, u, true); /* who else has changed the bucket may have seen to it */
 	quiesce__update_end(table, u, 0);
 out:
 	quiesce__update_done(u);

@@ -286,7 +286,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
 		if (!value)
-			wanted = quiesce__bucket_tidy(&map->table, &u);
+			wanted = quiesce__bucket_tidy(&map->table, &u, line != u.line);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
 	if (quiesce_unlikely(wanted))
@@ -333,7 +333,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		else if (fresh && !place(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
-			wanted = quiesce__bucket_tidy(&map->table, &u);
+			wanted = quiesce__bucket_tidy(&map->table, &u, line != u.line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -364,7 +364,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 				nr++;
 			}
 	if (nr)
-		(void)quiesce__bucket_tidy(&map->table, &u);
+		(void)quiesce__bucket_tidy(&map->table, &u, true);
 	quiesce__iter_leave(iter);
 	quiesce__update_end(&map->table, &u, -nr);
 	return true;

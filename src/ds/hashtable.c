@@ -294,6 +294,13 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 	return insert(ht, object, SET, ret_old);
 }
 
+/* As quiesce__bucket_tidy(). */
+static uint64_t remove_word(const struct quiesce__table *table, struct quiesce__update *u, uint64_t *word)
+{
+	take_out(word);
+	return quiesce__bucket_tidy(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
+}
+
 /* Take out @object, or one with @key if that is not NULL, or put @fresh in its place. */
 static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
 {
@@ -309,7 +316,7 @@ static void *change(struct hashtable *ht, uint64_t hash, void *object, const voi
 		if (fresh)
 			publish(word, (uintptr_t)fresh);
 		else
-			take_out(word), wanted = quiesce__bucket_tidy(&ht->table, &u);
+			wanted = remove_word(&ht->table, &u, word);
 	}
 	quiesce__update_end(&ht->table, &u, found && !fresh ? -1 : 0);
 	if (quiesce_unlikely(wanted))
@@ -345,7 +352,7 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 
 /* Under the lock: @fn says what is to be there.  -EAGAIN: a line is wanted; then it is asked again. */
 static int update_locked(struct hashtable *ht, struct quiesce__update *u, const void *key, void *(*fn)(void *object, void *arg), void *arg,
-			 void **ret_old, int *ret_change)
+			 void **ret_old, int *ret_change, uint64_t *ret_wanted)
 {
 	uint64_t *word = find(&ht->table, u->line, u->hash, NULL, key);
 	void *old = word ? object_at(word) : NULL, *fresh = fn(old, arg);
@@ -361,7 +368,7 @@ static int update_locked(struct hashtable *ht, struct quiesce__update *u, const 
 	if (word && fresh)
 		publish(word, (uintptr_t)fresh);
 	else if (word)
-		take_out(word);
+		*ret_wanted = remove_word(&ht->table, u, word);
 	*ret_old = old;
 	*ret_change = !fresh ? -1 : !old;
 	return 0;
@@ -380,9 +387,7 @@ int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(
 		err = quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key, quiesce__seed_drawn(&ht->table)));
 		if (err)
 			break;
-		err = update_locked(ht, &u, key, fn, arg, &old, &change);
-		if (change < 0)
-			wanted = quiesce__bucket_tidy(&ht->table, &u);
+		err = update_locked(ht, &u, key, fn, arg, &old, &change, &wanted);
 		quiesce__update_end(&ht->table, &u, change);
 		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -427,7 +432,7 @@ static bool clear_some(struct hashtable *ht, struct quiesce__table_iter *iter, v
 	}
 	nr = take_some(&u, object);
 	if (nr)
-		(void)quiesce__bucket_tidy(&ht->table, &u);
+		(void)quiesce__bucket_tidy(&ht->table, &u, true);
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);

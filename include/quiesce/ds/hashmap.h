@@ -18,7 +18,7 @@
  * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
  *   key are linearizable, also while the map is being resized; iterations are not.
  * Context, resizing, fork, flooding: as hashtable.h says.
- * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7, however
+ * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7; in 5 where
  *   much came and went) or has moved.  An update: as hashtable.h says.  Memory for each key: 41 to 100 bytes
  *   while the map grows, up to 400 before it shrinks, both arrays' while it is being resized; 320 bytes at least once something
  *   was put in, nothing before.

@@ -26,7 +26,7 @@
  *   by bucket, and may be held up by the holder of a bucket.  The functions of a type run under a bucket's lock and in the
  *   worker thread: they must not use the table, sleep, wait for readers, throw or jump out.
  * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction; one more miss where the bucket
- *   is full (at most one lookup in 20, however much came and went) or has moved.  An update: a lock in the bucket, and a count:
+ *   is full (at most one lookup in 20; in 16 where much came and went) or has moved.  An update: a lock in the bucket, and a count:
  *   of the table, or of the CPU where it is large; while it is being resized, the moving of some buckets.  Memory for each
  *   object: 17 to 41 bytes while the table grows, up to 164 before it shrinks, both arrays' while it is being resized; 320
  *   bytes at least once something was put in, nothing before.
