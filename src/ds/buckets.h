@@ -59,12 +59,14 @@ static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *
 
 /* How many elements there are: of a table's own, or per CPU; see buckets_count.c. */
 struct quiesce__counts {
+	/* Read by every update, and written by none where a table counts per CPU. */
 	uint64_t shared[2];
 	struct quiesce_percpu percpu;
-	uint32_t wide;     /* updates count per CPU */
-	uint64_t others;   /* elements not in @shared, at the last sum */
-	uint64_t gp_ns;    /* when a grace period was asked for, for lines */
-	int64_t until_sum; /* so many more updates that ask for one */
+	uint32_t wide;   /* updates count per CPU */
+	uint64_t others; /* of a table that does not: elements not in @shared, at the last sum */
+	/* Written by some. */
+	int64_t until_sum __attribute__((aligned(QUIESCE_CACHELINE))); /* so many more updates that ask for one */
+	uint64_t gp_ns; /* when a grace period was asked for, for lines */
 	struct rcu_head rcu;
 };
 

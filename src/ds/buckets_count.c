@@ -144,5 +144,6 @@ void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_
 
 	few >>= SAMPLE_SHIFT(lines) + 1;
 	quiesce_store_relaxed(&counts->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
-	quiesce_store_relaxed(&counts->others, sum - shared_by_all(counts));             /* Relaxed: a hint. */
+	if (!quiesce_load_relaxed(&counts->wide))                                    /* Relaxed: a policy. */
+		quiesce_store_relaxed(&counts->others, sum - shared_by_all(counts)); /* Relaxed: a hint. */
 }

@@ -20,7 +20,7 @@
  * Context, resizing, fork, flooding: as hashtable.h says.
  * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7; in 5 where
  *   much came and went) or has moved.  An update: as hashtable.h says.  Memory for each key: 41 to 100 bytes
- *   while the map grows, up to 400 before it shrinks, both arrays' while it is being resized; 320 bytes at least once something
+ *   while the map grows, up to 400 before it shrinks, both arrays' while it is being resized; 384 bytes at least once something
  *   was put in, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HM1, HM2.
  */

@@ -28,7 +28,7 @@
  * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction; one more miss where the bucket
  *   is full (at most one lookup in 20; in 16 where much came and went) or has moved.  An update: a lock in the bucket, and a count:
  *   of the table, or of the CPU where it is large; while it is being resized, the moving of some buckets.  Memory for each
- *   object: 17 to 41 bytes while the table grows, up to 164 before it shrinks, both arrays' while it is being resized; 320
+ *   object: 17 to 41 bytes while the table grows, up to 164 before it shrinks, both arrays' while it is being resized; 384
  *   bytes at least once something was put in, nothing before.
  * Resizing.  By powers of two; a callback of call_rcu() completes it, so a table's functions are also called by
  *   the worker thread (where none can be had, by updates, and by rcu_barrier() or rcu_throttle()).  No lookup waits for it.
