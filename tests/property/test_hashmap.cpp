@@ -11,9 +11,10 @@ namespace {
 
 using properties::reached;
 
-enum verbs { INSERT = properties::NR_COMMON, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE };
+enum verbs { INSERT = properties::NR_COMMON, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR };
 const std::vector<properties::verb> map_verbs = {
 	{ "insert", 8 }, { "set", 5 }, { "replace", 4 }, { "remove", 7 }, { "lookup", 4 }, { "fill", 2 }, { "drain", 1 }, { "reserve", 1 },
+	{ "update", 5 }, { "clear", 1 },
 };
 
 constexpr std::uint64_t SEED = 42;
@@ -116,6 +117,13 @@ private:
 		case RESERVE:
 			answer(hashmap_reserve(&map, a), 0);
 			break;
+		case UPDATE:
+			update(key, b);
+			break;
+		case CLEAR:
+			if (b % 4 == 0)
+				clear();
+			break;
 		}
 	}
 
@@ -177,6 +185,43 @@ private:
 		SAME(hashmap_replace(&map, key, old, value) == (is_there ? 0 : -ENOENT));
 		if (is_there)
 			there->second = value;
+	}
+
+	/* To another value, or to none. */
+	void update(std::uint64_t key, std::uint32_t how)
+	{
+		auto there = model.find(key);
+		std::uint64_t before = there == model.end() ? 0 : there->second, old = 0;
+		std::pair<std::uint64_t, std::uint64_t> step(how % 4 ? ++next_value : 0, 0);
+		int said = hashmap_update(&map, key, [](std::uint64_t value, void *arg) {
+			auto *to = static_cast<std::pair<std::uint64_t, std::uint64_t> *>(arg);
+
+			to->second = value;
+			return to->first;
+		}, &step, &old);
+
+		SAME(step.second == before);
+		if (!answer(said, 0)) {
+			SAME(!before); /* only a new key, or the first array, needs memory */
+			return;
+		}
+		SAME(old == before);
+		if (step.first && !before)
+			reader.added(key);
+		if (step.first)
+			model[key] = step.first;
+		else if (before)
+			model.erase(there);
+		if (!step.first)
+			reader.gone(key);
+	}
+
+	void clear()
+	{
+		hashmap_clear(&map);
+		for (const auto &[key, value] : model)
+			reader.gone(key);
+		model.clear();
 	}
 
 	void remove(std::uint64_t key)

@@ -15,10 +15,13 @@ namespace {
 
 using properties::reached;
 
-enum verbs { INSERT = properties::NR_COMMON, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE };
+enum verbs {
+	INSERT = properties::NR_COMMON, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR
+};
 const std::vector<properties::verb> table_verbs = {
 	{ "insert", 6 }, { "insert_unique", 5 }, { "set", 5 },  { "replace", 4 }, { "remove", 5 },  { "remove_key", 4 },
 	{ "absent", 2 }, { "lookup", 4 },        { "fill", 2 }, { "drain", 1 },   { "reserve", 1 },
+	{ "update", 5 }, { "clear", 1 },
 };
 
 struct object {
@@ -110,6 +113,13 @@ private:
 			break;
 		case RESERVE:
 			answer(hashtable_reserve(&table, a * 4), 0); /* large ones are mapped */
+			break;
+		case UPDATE:
+			update(key, b);
+			break;
+		case CLEAR:
+			if (b % 4 == 0)
+				clear();
 			break;
 		}
 	}
@@ -240,6 +250,61 @@ private:
 			SAME(old != fresh && has(key, old));
 			leave(static_cast<object *>(old));
 		}
+	}
+
+	/* To another object, the same one, none, or one that has another key. */
+	void update(std::uint64_t key, std::uint32_t how)
+	{
+		struct step {
+			object *to, *before;
+			bool same;
+		};
+		bool wrong = how % 8 == 0;
+		object *fresh = how % 4 == 1 ? nullptr : make(wrong ? key + keys : key);
+		step s{ fresh, nullptr, how % 4 == 2 };
+		void *old = fresh;
+		int said = hashtable_update(&table, &key, [](void *o, void *arg) -> void * {
+			auto *to = static_cast<step *>(arg);
+
+			to->before = static_cast<object *>(o);
+			return to->same && o ? o : to->to;
+		}, &s, &old);
+		bool kept = s.same && s.before;
+
+		SAME(s.before ? has(key, s.before) : model.count(key) == 0);
+		if (wrong && !kept) {
+			SAME(!old && (said == -EINVAL || !answer(said, 0)));
+			forget(fresh);
+			return;
+		}
+		if (!answer(said, 0)) {
+			SAME(!s.before); /* only a new object, or the first array, needs memory */
+			if (fresh)
+				forget(fresh);
+			return;
+		}
+		SAME(old == (kept ? nullptr : s.before));
+		if (kept) {
+			forget(fresh);
+			return;
+		}
+		if (old)
+			leave(s.before);
+		if (fresh)
+			model.emplace(key, fresh);
+	}
+
+	void clear()
+	{
+		std::vector<object *> dropped;
+
+		hashtable_clear(&table, [](void *o, void *to) {
+			static_cast<std::vector<object *> *>(to)->push_back(static_cast<object *>(o));
+		}, &dropped);
+		SAME(dropped.size() == model.size());
+		for (object *o : dropped)
+			leave(o);
+		SAME(model.empty());
 	}
 
 	object *some(std::uint64_t key, std::uint32_t n)

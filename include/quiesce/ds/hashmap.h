@@ -211,7 +211,7 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
  *   result counts.  It must not use the map, sleep, wait for readers, throw or jump out.
  * @ret_old: if not NULL, the value before, or 0.
  *
- * Return: 0; -ENOMEM, and a key that had no value has none. */
+ * Return: 0; -ENOMEM, and nothing is changed: there was no value, and no memory for one, or for the map's first. */
 static inline int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
 				 uint64_t *ret_old)
 {

@@ -256,7 +256,8 @@ static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
  * @ret_old: if not NULL, the object that is not there any more, the caller's to retire, or NULL.
  *
  * Readers beside it see fields that @fn changes, at any time.  @fn must not use the table, sleep, wait for readers, throw or jump out.
- * Return: 0; -ENOMEM, and a new object is not in; -EINVAL: @fn returned an object with another key, or one as insert refuses. */
+ * Return: 0; -ENOMEM, and nothing is changed: there was no object, and no memory for one, or for the table's first; -EINVAL, and
+ *   nothing is changed: @fn returned an object with another key, or one as insert refuses. */
 static inline int hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
 {
 	return quiesce_hashtable_update(ht, key, fn, arg, ret_old);
