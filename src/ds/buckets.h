@@ -81,8 +81,8 @@ void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Count @change elements more, of the bucket that @u has locked.  True: it is time to look at the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
-/* The sum was looked at, for an array of so many lines. */
-void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_t sum);
+/* The sum was looked at, for @array. */
+void quiesce__count_looked(struct quiesce__table *table, const struct quiesce__buckets *array, uint64_t sum);
 
 /* An update: the bucket that it has locked, and lines that it may take. */
 struct quiesce__update {
@@ -158,7 +158,8 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 
 /* Set @iter to the bucket of its position, index 0; false: there are no more.  In one section from the first to the last. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
-/* The same with the bucket locked, for @u, and a section of the caller's.  Its elements are all that there are of the position. */
+/* The same with the bucket locked, for @u, and a section of the caller's.  Its elements are all that there are of the position,
+ * and in no other bucket, but perhaps not of this position alone. */
 bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u);
 /* The next bucket of a walk, which is over, or pauses, if that is false. */
 static inline bool quiesce__walk_step(struct quiesce__table_walk *walk)

@@ -80,7 +80,9 @@ uint64_t quiesce__table_sum(const struct quiesce__table *table)
 {
 	const struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
 
-	return counts ? quiesce__percpu_inside(&counts->percpu, counts->shared, PUT_IN, TAKEN_OUT) : 0;
+	uint64_t sum = counts ? quiesce__percpu_inside(&counts->percpu, counts->shared, PUT_IN, TAKEN_OUT) : 0;
+
+	return (int64_t)sum < 0 ? 0 : sum; /* counts order nothing: who takes out may be seen first */
 }
 
 size_t quiesce__table_count(const struct quiesce__table *table)
@@ -117,6 +119,15 @@ static bool is_sampled(uint64_t hash, uint64_t lines)
 	return !(hash * SCATTER >> 1 >> (63 - SAMPLE_SHIFT(lines)));
 }
 
+/* @nr more were counted.  True for one of the updates that do so, so that not all at once make sums, and arrays.  It tells the next
+ * number, or who ends the resize that it finds does; should that be lost, there is another one after a while. */
+static bool is_time(struct quiesce__counts *counts, uint32_t nr)
+{
+	int64_t before = quiesce_fetch_add_relaxed(&counts->until_sum, -(int64_t)nr); /* Relaxed: how often. */
+
+	return before > 0 ? before <= nr : !(before & 1023);
+}
+
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change)
 {
 	struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
@@ -128,22 +139,27 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 		/* Relaxed: as of the last sum. */
 		return beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
 	}
-	while (nr--)
+	for (uint32_t i = 0; i < nr; i++)
 		quiesce__percpu_add(&counts->percpu, counts->shared, word);
-	/* One of those that are counted, so that not all at once make sums, and arrays.  It tells the next number, or who ends the
-	 * resize that it finds does.  Relaxed: how often. */
-	return is_sampled(u->hash, lines) && quiesce_fetch_add_relaxed(&counts->until_sum, (int64_t)-1) == 1;
+	return is_sampled(u->hash, lines) && is_time(counts, nr);
 }
 
-void quiesce__count_looked(struct quiesce__table *table, uint64_t lines, uint64_t sum)
+void quiesce__count_looked(struct quiesce__table *table, const struct quiesce__buckets *array, uint64_t sum)
 {
+	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = table->counts;
-	uint64_t room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK;
-	uint64_t least = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE;
+	uint64_t lines = lines_of(array), room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK;
+	uint64_t least = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE, most = room >> (SAMPLE_SHIFT(lines) + 3);
 	uint64_t up = room > sum ? room - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
+	least = least < most ? least : most + 1;
 	few >>= SAMPLE_SHIFT(lines) + 1;
 	quiesce_store_relaxed(&counts->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
-	if (!quiesce_load_relaxed(&counts->wide))                                    /* Relaxed: a policy. */
-		quiesce_store_relaxed(&counts->others, sum - shared_by_all(counts)); /* Relaxed: a hint. */
+	if (!quiesce_load_relaxed(&counts->wide)) /* Relaxed: a policy. */
+		/* Relaxed: a hint. */
+		quiesce_store_relaxed(&counts->others, quiesce__percpu_inside(&counts->percpu, none, PUT_IN, TAKEN_OUT));
+	/* This may come late, and the number be one for another array. */
+	/* BK3: acquire, pairs with BK3 in table_switch() */
+	if (quiesce_load_consume(BK3, &table->array) != array)
+		quiesce_store_relaxed(&counts->until_sum, 1); /* Relaxed: as above. */
 }

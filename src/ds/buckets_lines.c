@@ -86,6 +86,24 @@ static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct 
 	return line;
 }
 
+/* A full group, which nobody takes lines from. */
+static void ask_again(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
+{
+	struct quiesce__bucket *line;
+
+	if (!group->waiting)
+		return;
+	u->wants_gp = true;
+	if (!quiesce_poll_state_synchronize_rcu(group->seq))
+		return;
+	group->nr_left -= group->nr_waiting;
+	while ((line = group->waiting)) {
+		group->waiting = *next_of(array, line);
+		push(array, &group->free, line);
+	}
+	begin_to_wait(group, u);
+}
+
 /* ---- an empty line ---- */
 
 static struct quiesce__bucket *emptied(struct quiesce__bucket *line)
@@ -234,6 +252,8 @@ uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce
 		return 0;
 	if (!quiesce__trylock(&group->lock))
 		return 0;
+	if (group->nr_left >= LEFT_MAX)
+		ask_again(u->array, group, u);
 	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
 		leave(table, group, u, old);

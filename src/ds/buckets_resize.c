@@ -63,9 +63,11 @@ static uint32_t lines_for(const struct quiesce__table *table, const struct quies
 	return length ? 2 * (length + 1) : 0;
 }
 
-/* Copy the bucket of @array that begins with @from, which is locked, into @to.  False: a line is wanted. */
+/* Copy the bucket of @array that begins with @from, which is locked, into @to.  False: a line is wanted.
+ * *@ret_shared: if not NULL, to be unlocked when @from says that it has moved, and not before: what is in an unlocked bucket is found
+ * in one bucket only. */
 static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
-		       struct quiesce__buckets *to, struct quiesce__update *u)
+		       struct quiesce__buckets *to, struct quiesce__update *u, struct quiesce__bucket **ret_shared)
 {
 	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
 	struct quiesce__bucket *shared =
@@ -77,14 +79,17 @@ static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *ar
 		quiesce__bucket_lock(shared);
 	for (const struct quiesce__bucket *line = from; moved && line; line = kind->follow(line))
 		moved = kind->move_line(table, from, line, to, u);
-	if (shared && !QUIESCE_MUTANT(table_merge_unlocked))
+	*ret_shared = QUIESCE_MUTANT(table_merge_unlocked) ? NULL : shared;
+	if (*ret_shared && !moved) {
 		quiesce__bucket_unlock(shared, 0);
+		*ret_shared = NULL;
+	}
 	return moved;
 }
 
 /* Copy the bucket that @line, which is locked, begins.  0, or how many lines must be to spare. */
 static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *line,
-			    struct quiesce__update *u)
+			    struct quiesce__update *u, struct quiesce__bucket **ret_shared)
 {
 	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: who calls has seen it. */
 	uint32_t wanted = lines_for(table, line);
@@ -92,20 +97,20 @@ static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__bucket
 	/* Those that the array has are a hint: others take of them. */
 	if (wanted > u->nr_spare && quiesce_load_relaxed(&next->extra_used) + wanted > next->nr_extra) /* Relaxed: as said. */
 		return wanted;
-	return copy_lines(table, array, line, next, u) ? 0 : u->nr_spare + 1;
+	return copy_lines(table, array, line, next, u, ret_shared) ? 0 : u->nr_spare + 1;
 }
 
 /* Move the bucket that begins with line @i, false: there is no memory for it. */
 static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u,
 			bool locked)
 {
-	struct quiesce__bucket *line = lines_from(array) + i;
+	struct quiesce__bucket *line = lines_from(array) + i, *shared = NULL;
 	uint32_t wanted;
 
 	for (;;) {
 		if (!quiesce__bucket_lock(line))
 			return true;
-		wanted = copy_bucket(table, array, line, u);
+		wanted = copy_bucket(table, array, line, u, &shared);
 		if (!wanted)
 			break;
 		quiesce__bucket_unlock(line, 0);
@@ -114,6 +119,8 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 				return false;
 	}
 	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
+	if (shared)
+		quiesce__bucket_unlock(shared, 0);
 	/* BK4: full, pairs with BK4 in move_bucket() and move_batch() */
 	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
 		resized(table, array, locked);
@@ -263,9 +270,11 @@ static void resize_rest(struct rcu_head *head)
 	if (park_inherited(array))
 		return;
 	do {
+		rcu_read_lock(); /* where there is no worker, who polls out of a section may wait for readers, under locks */
 		quiesce__lock(&array->lock);
 		rest = move_batch(array);
 		quiesce__unlock(&array->lock);
+		rcu_read_unlock();
 	} while (rest == REST_MORE && platform_now_ns() < end);
 	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
 	if (rest == REST_OVER)
@@ -326,15 +335,25 @@ int quiesce__first_array(struct quiesce__table *table)
 	return 0;
 }
 
-/* Look at the whole: is it time for more lines or less? */
+/* The elements; not too few.  A sum has what was put in while it was made, and taken out again, so to grow for two must agree. */
+static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
+{
+	uint64_t sum = quiesce__table_sum(table), again;
+
+	if (sum <= room)
+		return sum;
+	again = quiesce__table_sum(table);
+	return again < sum ? again : sum;
+}
+
+/* Look at the whole: is it time for more lines or less?  By one step up; the end of that resize looks again. */
 static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink)
 {
 	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
-	uint64_t sum = quiesce__table_sum(table), wanted = lines;
+	uint64_t sum = sum_of(table, quiesce__room_of(table, lines)), wanted = lines;
 
-	quiesce__count_looked(table, lines, sum);
-
-	while (quiesce__room_of(table, wanted) < sum)
+	quiesce__count_looked(table, array, sum);
+	if (quiesce__room_of(table, wanted) < sum)
 		wanted *= 2;
 	if (wanted < least)
 		wanted = least;

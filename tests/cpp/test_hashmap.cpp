@@ -216,6 +216,11 @@ static void an_update_sees_what_is_there()
 	map.insert(1, 1);
 	map.clear();
 	CHECK(map.empty());
+
+	rcu_hash_map<int, std::int64_t> wide;
+	auto lowest = [](std::optional<std::int64_t>) noexcept { return std::optional(std::numeric_limits<std::int64_t>::min()); };
+	wide.insert(1, 5);
+	CHECK(wide.try_update(1, lowest) == std::errc::invalid_argument && wide.find(1) == 5); /* that one cannot be stored */
 }
 
 static void steps_see_all_once()

@@ -161,6 +161,33 @@ static void setup_shrink(enum world_kind kind)
 }
 BOTH(shrink)
 
+/* It is cleared while two buckets become one. */
+static void clear(void *unused)
+{
+	(void)unused;
+	world_remove(key[0]);
+	if (sim_random(2))
+		world_remove(key[3]);
+	for (uint32_t k = sim_random(60); k; k--)
+		platform_yield();
+	world_clear();
+}
+
+static void setup_clear(enum world_kind kind)
+{
+	world_begin(kind, room(kind, 8));
+	for (int i = 0; i < 5; i++) {
+		key[i] = world_key(0, (unsigned int[]){ 1, 4, 2, 6, 0 }[i], -1);
+		if (i != 1)
+			world_unwatch(key[i]);
+	}
+	fill(0, kind == MAP ? 3 : 5);
+	world_spawn(clear, NULL, "owner 0");
+	world_readers();
+}
+BOTH(clear)
+static void hazard_clear(void) { setup_clear(HAZARD); }
+
 static void setup_walk_shrink(enum world_kind kind)
 {
 	prepare_shrink(kind);
@@ -357,6 +384,9 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "table_shrink", "a table of eight lines becomes two", table_shrink, NULL, CHANGE },
 	{ "map_shrink", "the same with a map", map_shrink, NULL, CHANGE },
 	{ "hazard_shrink", "a table of eight lines becomes two, hazard pointers", hazard_shrink, NULL, CHANGE },
+	{ "table_clear", "a table is cleared while it becomes smaller", table_clear, NULL, CHANGE },
+	{ "map_clear", "the same with a map", map_clear, NULL, CHANGE },
+	{ "hazard_clear", "the same with hazard pointers", hazard_clear, NULL, CHANGE },
 	{ "table_bounce", "a table becomes smaller, larger, smaller", table_bounce, NULL, CHANGE },
 	{ "map_bounce", "the same with a map", map_bounce, NULL, CHANGE },
 	{ "table_poor", "a table is made larger, and memory fails", table_poor, NULL, CHANGE },

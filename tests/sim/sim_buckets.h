@@ -68,6 +68,7 @@ int world_insert(int key); /* 0 or -ENOMEM */
 int world_set(int key);
 void world_remove(int key);
 void world_replace(int key);
+void world_clear(void); /* all keys are owner 0's, and one is watched */
 
 /* Look up, look at what was found, compare.  All keys that are watched; and go over the table. */
 void world_find(struct view_of_owners *view, int key);

@@ -443,6 +443,27 @@ static void drop(void *object, void *arg)
 	world_item_retire(object);
 }
 
+/* All keys are of one owner, and one of them is watched. */
+void world_clear(void)
+{
+	struct item *now[NR_KEYS];
+
+	for (int i = 0; i < nr_keys; i++) {
+		now[i] = value_now(i);
+		if (now[i])
+			begin(i, NULL);
+	}
+	if (world_kind == MAP) {
+		hashmap_clear(&world_table->map);
+		for (int i = 0; i < nr_keys; i++)
+			world_item_retire(now[i]);
+	} else {
+		hashtable_clear(&world_table->ht, drop, NULL);
+	}
+	tell(0);
+	reclaim();
+}
+
 /* No update is under way; the memory of the table itself is gone when the readers are. */
 void world_destroy(void)
 {

@@ -242,8 +242,8 @@ static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
  * @k, @v: uint64_t variables; @it: a struct hashmap_iter.
  *
  * Context: a section from before to after the loop; the body may update the map.
- * A key that is there all the time is seen once, also if the map is resized; one that is put in or taken out meanwhile may
- * be missed, and one that is put in again seen again. */
+ * A key that is there all the time is seen once, also if the map is resized; one that is put in or taken out meanwhile, by
+ * the body too, may be missed or seen, and one that is put in again seen again. */
 #define hashmap_for_each(k, v, it, map) \
 	for (quiesce__iter_begin(&(it)->iter); quiesce_hashmap_next((map), (it), &(k), &(v));)
 

@@ -127,13 +127,22 @@ public:
 		requires std::is_nothrow_invocable_r_v<std::optional<V>, F &, std::optional<V>>
 	std::errc try_update(const K &key, F fn, std::optional<V> *ret_old = nullptr) noexcept
 	{
+		struct step {
+			F *fn;
+			bool storable;
+		} step = { std::addressof(fn), true };
 		auto call = [](std::uint64_t value, void *arg) noexcept -> std::uint64_t {
-			std::optional<V> result = (*static_cast<F *>(arg))(value_of(value));
+			auto *s = static_cast<struct step *>(arg);
+			std::optional<V> result = (*s->fn)(value_of(value));
 
-			return result ? word_of(*result) : 0;
+			s->storable = !result || word_of(*result);
+			return !s->storable ? value : result ? word_of(*result) : 0;
 		};
 		std::uint64_t old = 0;
-		std::errc result = error(::hashmap_update(&map_, word_of_key(key), call, std::addressof(fn), &old));
+		std::errc result = error(::hashmap_update(&map_, word_of_key(key), call, &step, &old));
+
+		if (result == std::errc{} && !step.storable)
+			result = std::errc::invalid_argument;
 
 		if (ret_old)
 			*ret_old = value_of(old);

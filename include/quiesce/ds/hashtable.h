@@ -282,6 +282,7 @@ static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return qu
 
 /** hashtable_count - how many objects are in the table; exact while nobody updates it.
  *
+ * Beside updates it may have what was put in and taken out again while it was counting.
  * Cost: some loads; for tables of more than about 1000 objects two for each CPU. */
 static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
 
@@ -307,7 +308,7 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  *
  * Context: a section from before to after the loop; the body may update the table.
  * An object that is in the table all the time is seen once, also if the table is resized; one that is put in or taken
- * out meanwhile may be missed, and one that is put in again seen again. */
+ * out meanwhile, by the body too, may be missed or seen, and one that is put in again seen again.  So ask a removal for its result. */
 #define hashtable_for_each(object, it, ht)                                                                                 \
 	for (quiesce__iter_begin(&(it)->iter); ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
 
@@ -319,7 +320,8 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  *			use(flow);
  *
  * Each section is as long as 64 buckets take.  Between two of them nothing is kept but the place in the table, and the caller may sleep.
- * What hashtable_for_each() says of objects that come and go is true of the whole.
+ * What hashtable_for_each() says of objects that come and go is true of the whole; but who stops before hashtable_walk_next() has
+ * returned NULL is shown some of the last objects again.
  * Context: any thread, not in a section; the table must not be destroyed meanwhile.  Leave with break only after hashtable_walk_stop(). */
 static inline void hashtable_walk_enter(const struct hashtable *ht, struct hashtable_walk *walk)
 {
