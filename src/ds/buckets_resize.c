@@ -9,7 +9,8 @@
 
 #define HELP_LINES 4     /* moved by an update */
 #define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
-#define STEP_NS 1000000u /* and so long without giving its thread to others */
+#define MIN_BATCHES 16   /* and without giving its thread to others, or as many as take so long: */
+#define STEP_NS 1000000u
 #define TOUCH_GROWTH 8
 #define PAGE_LINES 64    /* of the smallest pages; in the first, two are in front of the buckets */
 
@@ -265,6 +266,7 @@ static void resize_rest(struct rcu_head *head)
 	struct quiesce__buckets *array = array_of(head);
 	uint64_t end = platform_now_ns() + STEP_NS;
 	size_t bytes = array->bytes;
+	uint32_t batches = 0;
 	enum rest rest;
 
 	if (park_inherited(array))
@@ -275,7 +277,7 @@ static void resize_rest(struct rcu_head *head)
 		rest = move_batch(array);
 		quiesce__unlock(&array->lock);
 		rcu_read_unlock();
-	} while (rest == REST_MORE && platform_now_ns() < end);
+	} while (rest == REST_MORE && (++batches < MIN_BATCHES || platform_now_ns() < end));
 	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
 	if (rest == REST_OVER)
 		call_rcu_sized(head, array_left_rcu, bytes);
