@@ -156,7 +156,7 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 
 /* ---- going over all buckets ---- */
 
-/* Set @iter to the bucket of its position, index 0; false: there are no more.  In one section from the first to the last. */
+/* Set @iter to the bucket of its position, index 0; false: there are no more.  In a section, until the bucket is done with. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
 /* The same with the bucket locked, for @u, and a section of the caller's.  Its elements are all that there are of the position,
  * and in no other bucket, but perhaps not of this position alone. */

@@ -66,42 +66,37 @@ static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *
 	u->wants_gp = true;
 }
 
+/* Those whose readers are gone are free. */
+static void collect(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
+{
+	struct quiesce__bucket *rest = group->free, *line;
+
+	if (!group->waiting)
+		return;
+	if (!QUIESCE_MUTANT(table_line_early) && !quiesce_poll_state_synchronize_rcu(group->seq)) {
+		u->wants_gp = true; /* perhaps nobody has asked for it */
+		return;
+	}
+	group->free = group->waiting;
+	group->nr_left -= group->nr_waiting;
+	group->waiting = NULL;
+	while ((line = rest)) { /* few, or none */
+		rest = *next_of(array, line);
+		push(array, &group->free, line);
+	}
+	begin_to_wait(group, u);
+}
+
 static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
 {
 	struct quiesce__bucket *line;
 
-	if (!group->free && group->waiting) {
-		if (QUIESCE_MUTANT(table_line_early) || quiesce_poll_state_synchronize_rcu(group->seq)) {
-			group->free = group->waiting;
-			group->nr_left -= group->nr_waiting;
-			group->waiting = NULL;
-			begin_to_wait(group, u);
-		} else {
-			u->wants_gp = true; /* perhaps nobody has asked for it */
-		}
-	}
+	if (!group->free)
+		collect(array, group, u);
 	line = group->free;
 	if (line)
 		group->free = *next_of(array, line);
 	return line;
-}
-
-/* A full group, which nobody takes lines from. */
-static void ask_again(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
-{
-	struct quiesce__bucket *line;
-
-	if (!group->waiting)
-		return;
-	u->wants_gp = true;
-	if (!quiesce_poll_state_synchronize_rcu(group->seq))
-		return;
-	group->nr_left -= group->nr_waiting;
-	while ((line = group->waiting)) {
-		group->waiting = *next_of(array, line);
-		push(array, &group->free, line);
-	}
-	begin_to_wait(group, u);
 }
 
 /* ---- an empty line ---- */
@@ -252,8 +247,8 @@ uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce
 		return 0;
 	if (!quiesce__trylock(&group->lock))
 		return 0;
-	if (group->nr_left >= LEFT_MAX)
-		ask_again(u->array, group, u);
+	if (group->nr_left >= LEFT_MAX) /* perhaps nobody takes any */
+		collect(u->array, group, u);
 	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
 		leave(table, group, u, old);

@@ -125,6 +125,12 @@ static inline uint64_t map_find(const struct hashmap *map, uint64_t key)
 	return value;
 }
 
+static inline void map_fill(struct hashmap *map, uint64_t nr)
+{
+	for (uint64_t i = 0; i < nr; i++)
+		assert_int_equal(hashmap_insert(map, i, i + 1, NULL), 0);
+}
+
 /* Until no resize is under way, nor anything waits to be freed. */
 static inline void come_to_rest(void)
 {

@@ -22,12 +22,6 @@ static int nr_seen(const struct hashmap *map)
 	return nr;
 }
 
-static void fill(struct hashmap *map, uint64_t nr)
-{
-	for (uint64_t i = 0; i < nr; i++)
-		assert_int_equal(hashmap_insert(map, i, i + 1, NULL), 0);
-}
-
 static void drain(struct hashmap *map, uint64_t nr)
 {
 	for (uint64_t i = 0; i < nr; i++)
@@ -190,7 +184,7 @@ static void grows_and_becomes_small_again(void **state)
 
 	(void)state;
 	hashmap_init(&map);
-	fill(&map, LARGE);
+	map_fill(&map, LARGE);
 	come_to_rest();
 	stats = map_stats(&map);
 	assert_int_equal(hashmap_count(&map), LARGE);
@@ -218,7 +212,7 @@ static void stays_as_it_is_under_churn(void **state)
 
 	(void)state;
 	hashmap_init(&map);
-	fill(&map, NR);
+	map_fill(&map, NR);
 	come_to_rest();
 	before = map_stats(&map).resizes;
 	for (uint64_t i = 0; i < TURNS * NR; i++) {
@@ -239,16 +233,16 @@ static void reserve(void **state)
 	hashmap_init(&map);
 	assert_int_equal(hashmap_reserve(&map, LARGE), 0);
 	stats = map_stats(&map);
-	fill(&map, LARGE);
+	map_fill(&map, LARGE);
 	assert_int_equal(map_stats(&map).resizes, 0);
 	drain(&map, LARGE);
 	come_to_rest();
 	assert_int_equal(map_stats(&map).buckets, stats.buckets); /* never less */
 	assert_int_equal(hashmap_reserve(&map, 0), 0);
-	fill(&map, 1);
+	map_fill(&map, 1);
 	drain(&map, 1);
 	wait_until((rcu_barrier(), map_stats(&map).buckets == 1));
-	fill(&map, 100);
+	map_fill(&map, 100);
 	assert_int_equal(hashmap_reserve(&map, LARGE), 0);
 	assert_int_equal(map_stats(&map).buckets, stats.buckets);
 	assert_int_equal(nr_seen(&map), 100);
@@ -271,7 +265,7 @@ static void reserve_too_much(void **state)
 			limit_address_space(0);
 			assert_int_equal(err, -ENOMEM);
 		}
-		fill(&map, 1000);
+		map_fill(&map, 1000);
 		come_to_rest();
 		assert_int_equal(nr_seen(&map), 1000);
 		drain(&map, 1000);
@@ -296,7 +290,7 @@ static void iteration_while_the_body_updates(void **state)
 		int nr_stay = 0;
 
 		hashmap_init(&map);
-		fill(&map, way ? STAY + OTHERS : STAY);
+		map_fill(&map, way ? STAY + OTHERS : STAY);
 		rcu_read_lock();
 		hashmap_for_each(key, value, &it, &map) {
 			assert_int_equal(value, key + 1);
@@ -329,7 +323,7 @@ static void destroy_with_a_reader_inside(void **state)
 		int nr = 0;
 
 		hashmap_init(&map);
-		fill(&map, 4000);
+		map_fill(&map, 4000);
 		come_to_rest();
 		rcu_read_lock();
 		before = map_stats(&map).resizes;
@@ -489,7 +483,7 @@ static struct quiesce__buckets *begin_to_resize(struct hashmap *map)
 	struct quiesce__buckets *array;
 
 	hashmap_init(map);
-	fill(map, 1000);
+	map_fill(map, 1000);
 	come_to_rest();
 	rcu_read_lock();
 	for (uint64_t key = 1000; array = quiesce_load_relaxed(&map->table.array), !quiesce_load_relaxed(&array->next); key++)

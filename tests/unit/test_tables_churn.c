@@ -131,6 +131,13 @@ static void any_order_in_a_map(void **state)
 	hashmap_destroy(&map);
 }
 
+/* In a map of @nr keys, made by map_fill(). */
+static void one_for_another(struct hashmap *map, uint64_t key, uint64_t nr)
+{
+	assert_int_equal(hashmap_remove(map, key), key + 1);
+	assert_int_equal(hashmap_insert(map, key + nr, key + nr + 1, NULL), 0);
+}
+
 /* Elements come and go, their number stays: one bucket in seven of a full map goes on, later one in five; and no memory is lost. */
 static void a_map_keeps_its_shape(void **state)
 {
@@ -140,16 +147,14 @@ static void a_map_keeps_its_shape(void **state)
 
 	(void)state;
 	hashmap_init_seeded(&map, 1);
-	for (uint64_t i = 1; i <= NR; i++)
-		assert_int_equal(hashmap_insert(&map, i, i, NULL), 0);
+	map_fill(&map, NR);
 	come_to_rest();
 	fresh = map_stats(&map);
 	assert_in_range(fresh.full, 1, fresh.buckets / 6);
-	for (uint64_t i = 1; i <= 20 * NR; i++) {
+	for (uint64_t i = 0; i < 20 * NR; i++) {
 		if (i % 512 == 0)
 			synchronize_rcu(); /* else it is not a reader that lines wait for, but the worker */
-		assert_int_equal(hashmap_remove(&map, i), i);
-		assert_int_equal(hashmap_insert(&map, i + NR, i + NR, NULL), 0);
+		one_for_another(&map, i, NR);
 	}
 	come_to_rest();
 	stats = map_stats(&map);
@@ -168,19 +173,16 @@ static void a_reader_that_stays(void **state)
 
 	(void)state;
 	hashmap_init_seeded(&map, 1);
-	for (uint64_t i = 1; i <= NR; i++)
-		assert_int_equal(hashmap_insert(&map, i, i, NULL), 0);
+	map_fill(&map, NR);
 	come_to_rest();
 	rcu_read_lock();
-	for (uint64_t i = 1; i <= 100 * NR; i++) {
-		assert_int_equal(hashmap_remove(&map, i), i);
-		assert_int_equal(hashmap_insert(&map, i + NR, i + NR, NULL), 0);
-	}
+	for (uint64_t i = 0; i < 100 * NR; i++)
+		one_for_another(&map, i, NR);
 	stats = map_stats(&map);
 	assert_in_range(stats.bytes, 64 * NR / 2, 1024 * NR);
 	assert_int_equal(hashmap_count(&map), NR);
-	for (uint64_t i = 1; i <= NR; i++)
-		assert_int_equal(hashmap_lookup(&map, 100 * NR + i), 100 * NR + i);
+	for (uint64_t key = 100 * NR; key < 101 * NR; key++)
+		assert_int_equal(hashmap_lookup(&map, key), key + 1);
 	rcu_read_unlock();
 	hashmap_destroy(&map);
 }

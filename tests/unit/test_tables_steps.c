@@ -199,8 +199,7 @@ static void a_map_is_cleared(void **state)
 	hashmap_init(&map);
 	hashmap_clear(&map);
 	for (int turn = 0; turn < 3; turn++) {
-		for (uint64_t i = 0; i < NR; i++)
-			assert_int_equal(hashmap_insert(&map, i, i + 1, NULL), 0);
+		map_fill(&map, NR);
 		hashmap_clear(&map);
 		assert_int_equal(hashmap_count(&map), 0);
 		for (uint64_t i = 0; i < NR; i++)
@@ -258,8 +257,7 @@ static void a_walk_over_a_map(void **state)
 
 	(void)state;
 	hashmap_init(&map);
-	for (uint64_t i = 0; i < NR; i++)
-		assert_int_equal(hashmap_insert(&map, i, i + 1, NULL), 0);
+	map_fill(&map, NR);
 	for (hashmap_walk_enter(&map, &walk); hashmap_walk_start(&walk); hashmap_walk_stop(&walk))
 		while (hashmap_walk_next(&walk, &key, &value)) {
 			assert_int_equal(value, key + 1);
