@@ -91,6 +91,7 @@ struct quiesce__update {
 	struct quiesce__bucket *line;
 	struct quiesce__extra *spare;
 	uint32_t nr_spare;
+	uint64_t wanted; /* lines to spare, to make the bucket shorter */
 	bool wants_gp;
 };
 
@@ -111,7 +112,13 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
 /* Out of a section, after a line was wanted: get one.  0 or -ENOMEM. */
 int quiesce__update_spare(struct quiesce__update *u);
-void quiesce__update_done(struct quiesce__update *u); /* give back what is spare */
+/* Out of the section: make the bucket shorter, if lines were wanted for that; give back what is spare. */
+void quiesce__update_done_slow(struct quiesce__table *table, struct quiesce__update *u);
+static inline void quiesce__update_done(struct quiesce__table *table, struct quiesce__update *u)
+{
+	if (quiesce_unlikely(u->spare || u->wanted))
+		quiesce__update_done_slow(table, u);
+}
 /* Lines wait for a grace period: ask for it.  Not under a bucket's lock, as it may wake the worker. */
 void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u);
 
@@ -119,10 +126,8 @@ void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__up
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u);
 /* Something was taken out of @u's bucket, which is locked, @behind the first line or in it: make the bucket shorter if it is too
- * long.  0, or how many lines must be to spare. */
-uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
-/* Out of the section, after so many lines were wanted: once more, with as many from the heap, unless there is no memory. */
-void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted);
+ * long.  Where it wants lines that are not there quiesce__update_done() sees to it. */
+void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
 /* Lock a bucket, false: it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);

@@ -159,16 +159,6 @@ int quiesce__update_spare(struct quiesce__update *u)
 	return 0;
 }
 
-void quiesce__update_done(struct quiesce__update *u)
-{
-	struct quiesce__extra *more;
-
-	while ((more = u->spare)) {
-		u->spare = more->next;
-		platform_lines_put(more, sizeof(*more));
-	}
-}
-
 /* Those who come too early need not ask: the next one does, after lines of others have begun to wait, or these again. */
 void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u)
 {
@@ -225,7 +215,7 @@ static void leave(const struct quiesce__table *table, struct quiesce__group *gro
 		begin_to_wait(group, u);
 }
 
-uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
+void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
 {
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
 	uint64_t nr, lines = 0, wanted;
@@ -234,19 +224,19 @@ uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce
 	bool had = true;
 
 	if (quiesce_likely(!old))
-		return 0;
+		return;
 	nr = table->kind->number_in(u->line);
 	/* One hole in the first line: it may be filled soon, and asking what is behind costs a miss. */
 	if (!behind && nr + 1 == table->kind->linked_slots)
-		return 0;
+		return;
 	group = group_of(u->array, u->line);
 	for (line = old; line; line = table->kind->follow(line), lines++)
 		nr += table->kind->number_in(line);
 	wanted = lines_wanted(table->kind, nr);
 	if (wanted && 2 * lines <= 3 * wanted + 1)
-		return 0;
+		return;
 	if (!quiesce__trylock(&group->lock))
-		return 0;
+		return;
 	if (group->nr_left >= LEFT_MAX) /* perhaps nobody takes any */
 		collect(u->array, group, u);
 	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
@@ -254,18 +244,29 @@ uint64_t quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce
 		leave(table, group, u, old);
 	}
 	quiesce__unlock(&group->lock);
-	return had ? 0 : wanted;
+	u->wanted = had ? 0 : wanted;
 }
 
-void quiesce__bucket_shorten(struct quiesce__table *table, struct quiesce__update *u, uint64_t wanted)
+/* Once more, with lines from the heap, unless there is no memory. */
+static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 {
-	while (u->nr_spare < wanted)
+	while (u->nr_spare < u->wanted)
 		if (quiesce__update_spare(u))
-			goto out;
+			return;
 	if (quiesce__update_begin(table, u, u->hash))
-		goto out;
-	(void)quiesce__bucket_tidy(table, u, true); /* who else has changed the bucket may have seen to it */
+		return;
+	quiesce__bucket_tidy(table, u, true); /* who else has changed the bucket may have seen to it */
 	quiesce__update_end(table, u, 0);
-out:
-	quiesce__update_done(u);
+}
+
+void quiesce__update_done_slow(struct quiesce__table *table, struct quiesce__update *u)
+{
+	struct quiesce__extra *more;
+
+	if (u->wanted)
+		shorten(table, u);
+	while ((more = u->spare)) {
+		u->spare = more->next;
+		platform_lines_put(more, sizeof(*more));
+	}
 }

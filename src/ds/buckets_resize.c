@@ -207,7 +207,7 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 		result = -ENOMEM;
 		break;
 	}
-	quiesce__update_done(&u);
+	quiesce__update_done(table, &u);
 	return result;
 }
 

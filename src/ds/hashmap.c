@@ -254,7 +254,7 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	}
-	quiesce__update_done(&u);
+	quiesce__update_done(&map->table, &u);
 	if (ret_other)
 		*ret_other = other;
 	return err;
@@ -275,7 +275,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	struct quiesce__bucket *line;
-	uint64_t found = 0, wanted = 0;
+	uint64_t found = 0;
 	unsigned int i;
 
 	if (!quiesce__table_usable(&map->table, "hashmap_remove") || quiesce__table_is_empty(&map->table) ||
@@ -286,11 +286,10 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
 		if (!value)
-			wanted = quiesce__bucket_tidy(&map->table, &u, line != u.line);
+			quiesce__bucket_tidy(&map->table, &u, line != u.line);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
-	if (quiesce_unlikely(wanted))
-		quiesce__bucket_shorten(&map->table, &u, wanted);
+	quiesce__update_done(&map->table, &u);
 	return found;
 }
 
@@ -314,7 +313,7 @@ int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t val
 int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg, uint64_t *ret_old)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
-	uint64_t old = 0, fresh, wanted = 0;
+	uint64_t old = 0, fresh;
 	struct quiesce__bucket *line;
 	unsigned int i;
 	int err;
@@ -333,14 +332,12 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		else if (fresh && !place(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
-			wanted = quiesce__bucket_tidy(&map->table, &u, line != u.line);
+			quiesce__bucket_tidy(&map->table, &u, line != u.line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	} while (err == -EAGAIN);
-	if (quiesce_unlikely(wanted))
-		quiesce__bucket_shorten(&map->table, &u, wanted);
-	quiesce__update_done(&u);
+	quiesce__update_done(&map->table, &u);
 	if (ret_old)
 		*ret_old = old;
 	return err;
@@ -364,7 +361,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 				nr++;
 			}
 	if (nr)
-		(void)quiesce__bucket_tidy(&map->table, &u, true);
+		quiesce__bucket_tidy(&map->table, &u, true);
 	quiesce__iter_leave(iter);
 	quiesce__update_end(&map->table, &u, -nr);
 	return true;

@@ -273,7 +273,7 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	} while (err == -EAGAIN);
-	quiesce__update_done(&u);
+	quiesce__update_done(&ht->table, &u);
 	if (ret_other)
 		*ret_other = other;
 	return err;
@@ -294,18 +294,17 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 	return insert(ht, object, SET, ret_old);
 }
 
-/* As quiesce__bucket_tidy(). */
-static uint64_t remove_word(const struct quiesce__table *table, struct quiesce__update *u, uint64_t *word)
+static void remove_word(const struct quiesce__table *table, struct quiesce__update *u, uint64_t *word)
 {
 	take_out(word);
-	return quiesce__bucket_tidy(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
+	quiesce__bucket_tidy(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
 }
 
 /* Take out @object, or one with @key if that is not NULL, or put @fresh in its place. */
 static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
-	uint64_t *word, wanted = 0;
+	uint64_t *word;
 	void *found = NULL;
 
 	if (quiesce__table_is_empty(&ht->table) || quiesce__update_begin(&ht->table, &u, hash))
@@ -316,11 +315,10 @@ static void *change(struct hashtable *ht, uint64_t hash, void *object, const voi
 		if (fresh)
 			publish(word, (uintptr_t)fresh);
 		else
-			wanted = remove_word(&ht->table, &u, word);
+			remove_word(&ht->table, &u, word);
 	}
 	quiesce__update_end(&ht->table, &u, found && !fresh ? -1 : 0);
-	if (quiesce_unlikely(wanted))
-		quiesce__bucket_shorten(&ht->table, &u, wanted);
+	quiesce__update_done(&ht->table, &u);
 	return found;
 }
 
@@ -352,7 +350,7 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 
 /* Under the lock: @fn says what is to be there.  -EAGAIN: a line is wanted; then it is asked again. */
 static int update_locked(struct hashtable *ht, struct quiesce__update *u, const void *key, void *(*fn)(void *object, void *arg), void *arg,
-			 void **ret_old, int *ret_change, uint64_t *ret_wanted)
+			 void **ret_old, int *ret_change)
 {
 	uint64_t *word = find(&ht->table, u->line, u->hash, NULL, key);
 	void *old = word ? object_at(word) : NULL, *fresh = fn(old, arg);
@@ -368,7 +366,7 @@ static int update_locked(struct hashtable *ht, struct quiesce__update *u, const 
 	if (word && fresh)
 		publish(word, (uintptr_t)fresh);
 	else if (word)
-		*ret_wanted = remove_word(&ht->table, u, word);
+		remove_word(&ht->table, u, word);
 	*ret_old = old;
 	*ret_change = !fresh ? -1 : !old;
 	return 0;
@@ -377,7 +375,6 @@ static int update_locked(struct hashtable *ht, struct quiesce__update *u, const 
 int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
-	uint64_t wanted = 0;
 	void *old = NULL;
 	int err, change;
 
@@ -387,14 +384,12 @@ int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(
 		err = quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key, quiesce__seed_drawn(&ht->table)));
 		if (err)
 			break;
-		err = update_locked(ht, &u, key, fn, arg, &old, &change, &wanted);
+		err = update_locked(ht, &u, key, fn, arg, &old, &change);
 		quiesce__update_end(&ht->table, &u, change);
 		if (err == -EAGAIN && quiesce__update_spare(&u))
 			err = -ENOMEM;
 	} while (err == -EAGAIN);
-	if (quiesce_unlikely(wanted))
-		quiesce__bucket_shorten(&ht->table, &u, wanted);
-	quiesce__update_done(&u);
+	quiesce__update_done(&ht->table, &u);
 	if (ret_old)
 		*ret_old = old;
 	return err;
@@ -432,7 +427,7 @@ static bool clear_some(struct hashtable *ht, struct quiesce__table_iter *iter, v
 	}
 	nr = take_some(&u, object);
 	if (nr)
-		(void)quiesce__bucket_tidy(&ht->table, &u, true);
+		quiesce__bucket_tidy(&ht->table, &u, true);
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);

@@ -35,7 +35,8 @@ static void *next_in_bucket(struct quiesce__table_iter *iter)
 			iter->line = linked(word);
 			iter->first = false;
 			iter->index = 1;
-		} else if (is_object(word) && ((iter->first && i < QUIESCE_TABLE_LAST) || !seen(iter, word))) {
+		} else if (is_object(word) && ((iter->first && (i < QUIESCE_TABLE_LAST || QUIESCE_MUTANT(table_walk_last))) ||
+					       !seen(iter, word))) {
 			return (void *)(uintptr_t)word;
 		}
 	}

@@ -234,6 +234,8 @@
 	X(table_seed_twice, "the first two who put something into a table draw a seed each") \
 	X(table_line_early, "a line that a bucket has left is used again while readers may be in it") \
 	X(table_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \
+	X(table_walk_last, "an iteration does not ask whether it has visited the last object of the first line in a hole") \
+	X(table_link_protects, "a lookup with a hazard pointer passes over a last word that has become a link") \
 	X(table_walk_wide, "an iteration goes on behind all that a bucket of the smaller array stands for") \
 	X(map_try_once, "a lookup that finds no key and no link does not ask whether the line has counted") \
 	X(map_link_late, "a lookup reads the link after what is in the line") \
