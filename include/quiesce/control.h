@@ -138,6 +138,7 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_CONTEXT_HELD,      /* a context of hazard pointers was cleaned up with a slot in use */
 	QUIESCE_MISUSE_IN_USE,            /* a lock or domain was destroyed, or reset as in a child, while in use; it stays as it is */
 	QUIESCE_MISUSE_NOT_HELD,          /* an assertion that a lock, or a section, is held was wrong */
+	QUIESCE_MISUSE_ARGUMENT,          /* a number that the call cannot have: not taken, or no mark; the call has no effect */
 };
 
 /** quiesce_set_misuse_hook - call @hook instead of aborting.

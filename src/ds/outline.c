@@ -3,12 +3,14 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/xarray.h>
 
 QUIESCE_API uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
 QUIESCE_API void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
 QUIESCE_API void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 						  hazptr_t *slot, size_t offset);
 QUIESCE_API void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+QUIESCE_API void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
 uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
 {
@@ -29,4 +31,9 @@ void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct h
 void *quiesce_idr_find(const struct idr *idr, unsigned long id)
 {
 	return idr_find(idr, id);
+}
+
+void *quiesce_xa_load(const struct xarray *xa, unsigned long index)
+{
+	return xa_load(xa, index);
 }

@@ -74,6 +74,7 @@
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
 	X(ID2) /* tree made, then the root | root, then the tree */             \
+	X(ID3) /* what precedes a mark, then the mark | mark, then what follows */ \
 	X(BK1) /* bucket written, then unlocked or moved | looked at, or locked */ \
 	X(BK2) /* array filled in, then made the next | the next one used */  \
 	X(BK3) /* all buckets moved, then the next array is the table's | fetch it, then use it */ \
@@ -205,10 +206,10 @@
 	X(nulls_at_tail, "an entry used again is added behind the others")             \
 	X(nulls_unchecked, "a walk does not see that it ended in another chain")       \
 	X(nulls_fake_zero, "the end of an entry that is in no chain is that of a chain") \
-	X(idr_two_loads, "idr_find() reads the height of the tree apart from its root")  \
-	X(idr_grow_early, "a new root is published before the old one is below it")   \
-	X(idr_shrink_clears, "a root that is taken out leads nowhere")                  \
-	X(idr_free_now, "nodes are freed without a grace period")                      \
+	X(radix_two_loads, "a find in a tree reads the height of the tree apart from its root")  \
+	X(radix_grow_early, "a new root is published before the old one is below it")   \
+	X(radix_shrink_clears, "a root that is taken out leads nowhere")                  \
+	X(radix_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
 	X(table_search_unchecked, "the same where it is not the first object with its tag") \
 	X(table_move_unseen, "a lookup with a hazard pointer takes a bucket that has moved for the table") \

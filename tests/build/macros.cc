@@ -4,9 +4,11 @@
 #include <quiesce/counted_ptr.h>
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/ida.h>
 #include <quiesce/ds/idr.h>
 #include <quiesce/ds/rculist.h>
 #include <quiesce/ds/rculist_nulls.h>
+#include <quiesce/ds/xarray.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
@@ -32,10 +34,14 @@ DEFINE_PERCPU_RWSEM(sem);
 DEFINE_STATIC_PERCPU_RWSEM(private_sem);
 DEFINE_RCU_SYNC(rss);
 DEFINE_IDR(ids);
+DEFINE_IDA(numbers);
+DEFINE_XARRAY(pages);
 LIST_HEAD(list);
 HLIST_HEAD(hlist);
 static struct hlist_nulls_head nulls = HLIST_NULLS_HEAD_INIT(7);
 static struct idr more_ids = IDR_INIT(more_ids);
+static struct ida more_numbers = IDA_INIT(more_numbers);
+static struct xarray more_pages = XARRAY_INIT(more_pages);
 static struct list_head more = LIST_HEAD_INIT(more);
 
 HASHTABLE_TYPE(by_number, struct object, number);
@@ -167,6 +173,29 @@ unsigned long tables()
 	idr_for_each_entry_continue(&ids, p, id)
 		nr++;
 	idr_for_each_entry_ul(&more_ids, p, ul)
+		nr++;
+	return nr;
+}
+
+unsigned long pages_in_order(void);
+unsigned long pages_in_order(void)
+{
+	struct object *p;
+	std::uint32_t id = 0;
+	unsigned long at, nr = ida_is_empty(&more_numbers) + ida_is_empty(&numbers) + xa_empty(&more_pages);
+
+	nr += xa_alloc(&pages, &id, &at, XA_LIMIT(1, 9)) == 0 && xa_alloc(&pages, &id, &at, xa_limit_32b) == 0;
+	xa_for_each(&pages, at, p)
+		nr++;
+	xa_for_each_start(&pages, at, p, 7)
+		nr++;
+	xa_for_each_range(&pages, at, p, 7, 9)
+		nr++;
+	xa_for_each_reverse(&pages, at, p)
+		nr++;
+	xa_for_each_range_reverse(&pages, at, p, 7, 9)
+		nr++;
+	xa_for_each_marked(&pages, at, p, XA_MARK_1)
 		nr++;
 	return nr;
 }

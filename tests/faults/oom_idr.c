@@ -41,12 +41,12 @@ static void fill(int *there, struct idr_nodes *nodes)
 {
 	for (size_t i = 0; i < NR_WANTED; i++) {
 		void *p = (void *)(uintptr_t)&wanted[i];
-		size_t before = idr.nr_nodes;
+		size_t before = idr.tree.nr_nodes;
 		int prepared = nodes && idr_preload(nodes) == 0;
 		int got = nodes ? idr_alloc_preloaded(&idr, nodes, p, wanted[i], 0) : idr_alloc(&idr, p, wanted[i], 0);
 
 		there[i] = got == wanted[i];
-		must(there[i] || (got == -ENOMEM && !prepared && idr.nr_nodes == before));
+		must(there[i] || (got == -ENOMEM && !prepared && idr.tree.nr_nodes == before));
 		look(there);
 	}
 }
@@ -58,7 +58,7 @@ static void empty(int *there)
 		there[i] = 0;
 		look(there);
 	}
-	must(idr.nr_nodes == 0);
+	must(idr.tree.nr_nodes == 0);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ PLANTS = {"map": ("stale", "missed", "twice", "both", "denied"), "ids": ("stale"
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 # Bugs in the source of which more than half of the histories tell.
 MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide"),
-           "idr": ("idr_two_loads", "idr_shrink_clears", "idr_free_now"),
+           "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
            "walk_tree": ("hazptr_no_look",)}
 HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
 RIGHT, WRONG = 0, 1

@@ -201,7 +201,7 @@ static void poor(void *unused)
 	}
 	world_failures = 0;
 	rcu_barrier();
-	sim_assert(idr_count(&world_idr) == 1 && world_idr.nr_nodes == 1);
+	sim_assert(idr_count(&world_idr) == 1 && world_idr.tree.nr_nodes == 1);
 	sim_assert(world_nr_nodes == world_nr_nodes_freed + 1); /* those that were in hand too */
 }
 

@@ -348,5 +348,5 @@ void world_finish(void)
 	}
 	sim_assert(idr_count(&world_idr) == count);
 	sim_assert(idr_is_empty(&world_idr) == !count);
-	sim_assert((world_idr.nr_nodes == 0) == !count);
+	sim_assert((world_idr.tree.nr_nodes == 0) == !count);
 }

@@ -20,7 +20,7 @@ static void must_be_empty(const struct idr *idr)
 {
 	assert_true(idr_is_empty(idr));
 	assert_int_equal(idr_count(idr), 0);
-	assert_int_equal(idr->nr_nodes, 0);
+	assert_int_equal(idr->tree.nr_nodes, 0);
 	assert_null(find(idr, 0));
 }
 
@@ -61,7 +61,7 @@ static void boundaries(void **state)
 	idr_init(&idr);
 	for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
 		assert_int_equal(idr_alloc(&idr, PTR(edge[i] + 1ul), edge[i], 0), edge[i]);
-		assert_int_equal(idr.nr_nodes, nodes[i]);
+		assert_int_equal(idr.tree.nr_nodes, nodes[i]);
 		assert_ptr_equal(find(&idr, edge[i]), PTR(edge[i] + 1ul));
 		assert_null(find(&idr, edge[i] + 1ul));
 		assert_null(find(&idr, edge[i] + (1ul << 32)));
@@ -326,20 +326,20 @@ static void preload(void **state)
 	must_be_empty(&idr);
 	assert_int_equal(idr_preload(&nodes), 0);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, 0, 0), 0);
-	assert_int_equal(nodes.nr, QUIESCE_IDR_PRELOAD - 1);
+	assert_int_equal(nodes.nodes.nr, QUIESCE_IDR_PRELOAD - 1);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, 0, 0), 1);
-	assert_int_equal(nodes.nr, QUIESCE_IDR_PRELOAD - 1);
+	assert_int_equal(nodes.nodes.nr, QUIESCE_IDR_PRELOAD - 1);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, INT_MAX, 0), -ENOMEM); /* not filled up again */
 	assert_int_equal(idr_preload(&nodes), 0);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, INT_MAX, 0), INT_MAX); /* as much as it can be */
-	assert_int_equal(nodes.nr, 0);
-	assert_int_equal(idr.nr_nodes, 1 + QUIESCE_IDR_PRELOAD);
+	assert_int_equal(nodes.nodes.nr, 0);
+	assert_int_equal(idr.tree.nr_nodes, 1 + QUIESCE_IDR_PRELOAD);
 	assert_int_equal(idr_preload(&nodes), 0);
 	assert_int_equal(idr_preload(&nodes), 0);
-	assert_int_equal(nodes.nr, QUIESCE_IDR_PRELOAD);
+	assert_int_equal(nodes.nodes.nr, QUIESCE_IDR_PRELOAD);
 	idr_preload_end(&nodes);
 	idr_preload_end(&nodes);
-	assert_int_equal(nodes.nr, 0);
+	assert_int_equal(nodes.nodes.nr, 0);
 	idr_destroy(&idr);
 }
 

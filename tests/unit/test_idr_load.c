@@ -10,7 +10,7 @@ static void must_be_empty(const struct idr *idr)
 {
 	assert_true(idr_is_empty(idr));
 	assert_int_equal(idr_count(idr), 0);
-	assert_int_equal(idr->nr_nodes, 0);
+	assert_int_equal(idr->tree.nr_nodes, 0);
 }
 
 /* ---- against a plain model ---- */
@@ -83,7 +83,7 @@ static size_t model_nodes(const struct model *m)
 	if (!m->n)
 		return 0;
 	do {
-		shift += QUIESCE_IDR_BITS;
+		shift += QUIESCE_RADIX_BITS;
 		for (int i = 0; i < m->n; i++)
 			nr += i == 0 || m->id[i] >> shift != m->id[i - 1] >> shift;
 	} while (m->id[m->n - 1] >> shift);
@@ -163,7 +163,7 @@ static void compare(const struct idr *idr, const struct model *m)
 	void *p;
 
 	assert_int_equal(idr_count(idr), m->n);
-	assert_int_equal(idr->nr_nodes, model_nodes(m));
+	assert_int_equal(idr->tree.nr_nodes, model_nodes(m));
 	idr_for_each_entry(idr, p, id) {
 		while (i < m->n && !m->value[i])
 			i++;

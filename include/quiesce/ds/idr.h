@@ -2,7 +2,7 @@
 /* quiesce/ds/idr.h - small integers to pointers: ids are given out, found without a lock, and given back.
  *
  * Use for handles: ids that another process or a caller of yours holds, and that stand for an object of yours;
- * use hashmap.h or hashtable.h where the keys are somebody else's choice.
+ * use xarray.h where the numbers come from elsewhere, ida.h for numbers without pointers, hashmap.h or hashtable.h for scattered keys.
  *
  *	static DEFINE_IDR(sessions);
  *
@@ -31,37 +31,22 @@
  *
  * fork(): the child has the ids of the parent.  It must not use an idr that another thread was updating at the fork.
  *
- * Proof: docs/design/idr.md; tests/litmus/ID*.litmus; docs/ordering.md.
+ * Proof: docs/design/radix.md; tests/litmus/ID*.litmus; docs/ordering.md.
  */
 #ifndef QUIESCE_DS_IDR_H
 #define QUIESCE_DS_IDR_H
 
 #include <limits.h>
-#include <quiesce/rcu.h>
-#include <stdbool.h>
+#include <quiesce/detail/radix.h>
 
 QUIESCE_BEGIN_DECLS
 
-#define QUIESCE_IDR_BITS 6
-#define QUIESCE_IDR_WAYS 64u
-
-/* What readers see of a node of the tree, which is aligned to its slots' number. */
-struct quiesce__idr_node {
-	void *slot[QUIESCE_IDR_WAYS]; /* nodes, and at the bottom pointers of the caller's */
-};
-
-/* Private.  Written under the lock. */
+/* Private. */
 struct idr {
-	/* The node atop, and in the bits that its alignment leaves how far to shift an id there; 0: empty.  All that lookups read here: no
-	 * update writes its line, unless the tree becomes higher or lower. */
-	uintptr_t root __attribute__((aligned(QUIESCE_CACHELINE)));
-	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* ids taken */
-	size_t nr_nodes;
-	uint32_t next;    /* for idr_alloc_cyclic() */
-	struct quiesce__lock lock;
+	struct quiesce__radix tree;
 };
 
-#define IDR_INIT(name) { 0, 0, 0, 0, { 0 } }
+#define IDR_INIT(name) { QUIESCE_RADIX_INIT }
 /** DEFINE_IDR - an idr variable that is ready, before any constructor too. */
 #define DEFINE_IDR(name) struct idr name = IDR_INIT(name)
 
@@ -70,10 +55,9 @@ struct idr {
 
 /* Nodes in the hand of one thread; private. */
 struct idr_nodes {
-	void *first;
-	unsigned int nr;
+	struct quiesce__radix_nodes nodes;
 };
-#define IDR_NODES_INIT { NULL, 0 }
+#define IDR_NODES_INIT { { NULL, 0 } }
 
 QUIESCE_API int quiesce_idr_alloc(struct idr *idr, void *ptr, int start, int end, struct idr_nodes *preload);
 QUIESCE_API int quiesce_idr_alloc_u32(struct idr *idr, void *ptr, uint32_t *nextid, unsigned long max);
@@ -102,24 +86,7 @@ static inline void idr_init(struct idr *idr)
  *   are shared by so many ids that they stay in the cache.  No fence, no shared write, wait-free.
  * Return: the pointer; NULL: no such id, or one that is reserved.
  * Orders: see "Ordering" above. */
-QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id)
-{
-	/* ID2: acquire, pairs with ID2 in set_root() */
-	uintptr_t root = quiesce_load_acquire(ID2, &idr->root);
-	unsigned int shift = (unsigned int)(root % QUIESCE_IDR_WAYS);
-	void *found = (void *)(root - root % QUIESCE_IDR_WAYS);
-
-	if (quiesce_unlikely(id >> shift >= QUIESCE_IDR_WAYS))
-		return NULL;
-	while (found) {
-		/* ID1: acquire, pairs with ID1 in set_slot() */
-		found = quiesce_load_acquire(ID1, &((struct quiesce__idr_node *)found)->slot[id >> shift & (QUIESCE_IDR_WAYS - 1)]);
-		if (shift == 0)
-			break;
-		shift -= QUIESCE_IDR_BITS;
-	}
-	return found;
-}
+QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id) { return quiesce__radix_find(&idr->tree, id); }
 
 /** idr_alloc - give @ptr the lowest free id that is at least @start and less than @end.
  * @ptr: any value; NULL reserves the id, to be filled by idr_replace().
@@ -158,13 +125,13 @@ static inline int idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int en
 /** idr_get_cursor - where idr_alloc_cyclic() will begin.  Any context; no order. */
 static inline unsigned int idr_get_cursor(const struct idr *idr)
 {
-	return quiesce_load_relaxed(&idr->next); /* Relaxed: no order promised. */
+	return quiesce_load_relaxed(&idr->tree.next); /* Relaxed: no order promised. */
 }
 
 /** idr_set_cursor - let idr_alloc_cyclic() begin at @next.  Any context; no order. */
 static inline void idr_set_cursor(struct idr *idr, unsigned int next)
 {
-	quiesce_store_relaxed(&idr->next, next); /* Relaxed: no order promised. */
+	quiesce_store_relaxed(&idr->tree.next, next); /* Relaxed: no order promised. */
 }
 
 /** idr_preload - get the memory for one allocation now, for where there can be none: under a spinlock, say.
@@ -275,13 +242,13 @@ static inline int idr_for_each(const struct idr *idr, int (*fn)(int id, void *pt
 /** idr_is_empty - is no id taken, nor reserved?  Any context; no order. */
 static inline bool idr_is_empty(const struct idr *idr)
 {
-	return quiesce_load_relaxed(&idr->root) == 0; /* Relaxed: no order promised. */
+	return quiesce_load_relaxed(&idr->tree.root) == 0; /* Relaxed: no order promised. */
 }
 
 /** idr_count - how many ids are taken, the reserved ones included.  Any context; no order. */
 static inline size_t idr_count(const struct idr *idr)
 {
-	return quiesce_load_relaxed(&idr->count); /* Relaxed: no order promised. */
+	return quiesce_load_relaxed(&idr->tree.count); /* Relaxed: no order promised. */
 }
 
 /** idr_destroy - give all ids back, and the memory of @idr; the objects are the caller's business.

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/detail/radix.h - private: the radix tree of idr.h, ida.h and xarray.h, as far as their inlines need it.
+ *
+ * Nodes of 64 slots, six bits of an index each.  Readers walk it in a section; one updater at a time, under the tree's lock.
+ * docs/design/radix.md.
+ */
+#ifndef QUIESCE_DETAIL_RADIX_H
+#define QUIESCE_DETAIL_RADIX_H
+
+#include <quiesce/rcu.h>
+#include <stdbool.h>
+
+#define QUIESCE_RADIX_BITS 6
+#define QUIESCE_RADIX_WAYS 64u
+
+/* What readers see of a node, which is aligned to its slots' number. */
+struct quiesce__radix_node {
+	void *slot[QUIESCE_RADIX_WAYS]; /* nodes, and at the bottom the user's */
+};
+
+/* Written under the lock. */
+struct quiesce__radix {
+	/* The node atop, and in the bits that its alignment leaves how far to shift an index there; 0: empty.  All that lookups read
+	 * here: no update writes its line, unless the tree becomes higher or lower. */
+	uintptr_t root __attribute__((aligned(QUIESCE_CACHELINE)));
+	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* indices taken */
+	size_t nr_nodes;
+	uint32_t next; /* for idr_alloc_cyclic() */
+	struct quiesce__lock lock;
+};
+#define QUIESCE_RADIX_INIT { 0, 0, 0, 0, { 0 } }
+
+/* Nodes in the hand of one thread. */
+struct quiesce__radix_nodes {
+	void *first;
+	unsigned int nr;
+};
+
+/* The slot of @index; NULL: none, or empty.  In a section, or where no updater can be. */
+QUIESCE_FAST void *quiesce__radix_find(const struct quiesce__radix *tree, unsigned long index)
+{
+	/* ID2: acquire, pairs with ID2 in set_root() */
+	uintptr_t root = quiesce_load_acquire(ID2, &tree->root);
+	unsigned int shift = (unsigned int)(root % QUIESCE_RADIX_WAYS);
+	void *found = (void *)(root - root % QUIESCE_RADIX_WAYS);
+
+	if (quiesce_unlikely(index >> shift >= QUIESCE_RADIX_WAYS))
+		return NULL;
+	while (found) {
+		/* ID1: acquire, pairs with ID1 in set_slot() */
+		found = quiesce_load_acquire(ID1, &((struct quiesce__radix_node *)found)->slot[index >> shift & (QUIESCE_RADIX_WAYS - 1)]);
+		if (shift == 0)
+			break;
+		shift -= QUIESCE_RADIX_BITS;
+	}
+	return found;
+}
+
+#endif

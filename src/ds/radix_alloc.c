@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* radix_alloc.c - which index is free, and giving it to somebody. */
+#include "ds/radix.h"
+#include "runtime/lock.h"
+
+#include <errno.h>
+
+#define BITS QUIESCE_RADIX_BITS
+#define WAYS QUIESCE_RADIX_WAYS
+
+/* The lowest free index in @node that is not less than @from, or RADIX_NONE.  Below another slot than the first one every node
+ * that is free somewhere is free at once: two ways down at most. */
+static uint64_t lowest_free_in(const struct radix_node *node, unsigned int shift, uint64_t from)
+{
+	unsigned int first = radix_slot_of(from, shift);
+
+	for (uint64_t bits = radix_bits(node, RADIX_FREE) & ~0ull << first; bits; bits &= bits - 1) {
+		unsigned int slot = __builtin_ctzll(bits);
+		uint64_t found = slot == first ? from & (radix_bit(shift) - 1) : 0;
+		const struct radix_node *below = shift ? radix_peek(node, slot) : NULL;
+
+		if (below)
+			found = lowest_free_in(below, shift - BITS, found);
+		if (found != RADIX_NONE)
+			return ((uint64_t)slot << shift) + found;
+	}
+	return RADIX_NONE;
+}
+
+/* A tree so high that its end is no number has indices free below any of its slots: nobody can have taken 2^60. */
+uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t from)
+{
+	unsigned int shift;
+	const struct radix_node *node = radix_root(tree, &shift);
+	uint64_t found = from;
+
+	if (node && from >> shift < WAYS) {
+		found = lowest_free_in(node, shift, from);
+		if (found == RADIX_NONE)
+			found = (uint64_t)WAYS << shift;
+	}
+	return found;
+}
+
+/* Under the lock.  0, -ENOSPC, or how many nodes have to be in hand. */
+static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, const struct radix_request *request)
+{
+	uint32_t next = request->next ? quiesce_load_relaxed(request->next) : 0; /* Relaxed: no order promised. */
+	uint64_t index = quiesce__radix_lowest_free(tree, next > request->from ? next : request->from);
+	unsigned int nr;
+
+	if (index > request->max && next > request->from)
+		index = quiesce__radix_lowest_free(tree, request->from);
+	if (index > request->max)
+		return -ENOSPC;
+	nr = quiesce__radix_wants(tree, index);
+	if (nr > hand->nr)
+		return nr;
+	if (request->next)
+		quiesce_store_relaxed(request->next, (uint32_t)index + 1); /* Relaxed: as above. */
+	*request->ret_index = (uint32_t)index;
+	quiesce__radix_take(tree, hand, index, request->ptr);
+	return 0;
+}
+
+int quiesce__radix_alloc(struct quiesce__radix *tree, const struct radix_request *request)
+{
+	struct quiesce__radix_nodes own = { NULL, 0 }, *hand = request->preload ? request->preload : &own;
+	int result;
+
+	for (;;) {
+		quiesce__lock(&tree->lock);
+		result = try_alloc(tree, hand, request);
+		quiesce__unlock(&tree->lock);
+		if (result <= 0)
+			break;
+		if (request->preload || !quiesce__radix_fill(hand, result)) {
+			result = -ENOMEM;
+			break;
+		}
+	}
+	quiesce__radix_empty(&own);
+	return result;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* radix_walk.c - the next index up or down, for readers. */
+#include "ds/radix.h"
+
+#define BITS QUIESCE_RADIX_BITS
+#define WAYS QUIESCE_RADIX_WAYS
+
+static uint64_t bits_for(const struct radix_node *node, enum radix_bit which)
+{
+	/* Relaxed: an index that has been taken all the time was written there before: ID1-used. */
+	if (which == RADIX_USED)
+		return quiesce_load_relaxed(&node->bits[which]);
+	/* ID3: acquire, pairs with ID3 in set_bits() */
+	return quiesce_load_acquire(ID3, &node->bits[which]);
+}
+
+/* The lowest index in @node that is not less than *@index. */
+static void *up_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
+{
+	unsigned int first = radix_slot_of(*index, shift);
+
+	for (uint64_t bits = bits_for(node, which) & ~0ull << first; bits; bits &= bits - 1) {
+		unsigned int slot = __builtin_ctzll(bits);
+		uint64_t below = slot == first ? *index & (radix_bit(shift) - 1) : 0;
+		/* ID1: acquire, pairs with ID1 in set_slot() */
+		void *found = quiesce_load_acquire(ID1, &node->seen.slot[slot]);
+
+		if (found && shift)
+			found = up_in(found, shift - BITS, &below, which);
+		if (found) {
+			*index = ((uint64_t)slot << shift) + below;
+			return found;
+		}
+	}
+	return NULL;
+}
+
+/* The highest one that is not more than *@index. */
+static void *down_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
+{
+	unsigned int first = radix_slot_of(*index, shift), slot;
+
+	for (uint64_t bits = bits_for(node, which) & ~0ull >> (WAYS - 1 - first); bits; bits &= ~radix_bit(slot)) {
+		uint64_t last = radix_bit(shift) - 1, below;
+		void *found;
+
+		slot = WAYS - 1 - __builtin_clzll(bits);
+		below = slot == first ? *index & last : last;
+		/* ID1: acquire, pairs with ID1 in set_slot() */
+		found = quiesce_load_acquire(ID1, &node->seen.slot[slot]);
+		if (found && shift)
+			found = down_in(found, shift - BITS, &below, which);
+		if (found) {
+			*index = ((uint64_t)slot << shift) + below;
+			return found;
+		}
+	}
+	return NULL;
+}
+
+/* The node atop, whose indices end at *@ret_last. */
+static const struct radix_node *look_at(const struct quiesce__radix *tree, unsigned int *ret_shift, uint64_t *ret_last)
+{
+	/* ID2: acquire, pairs with ID2 in set_root() */
+	uintptr_t root = quiesce_load_acquire(ID2, &tree->root);
+
+	*ret_shift = root % WAYS;
+	*ret_last = *ret_shift + BITS < 64 ? radix_bit(*ret_shift + BITS) - 1 : UINT64_MAX;
+	return (const struct radix_node *)(root - *ret_shift);
+}
+
+void *quiesce__radix_up(const struct quiesce__radix *tree, unsigned long *index, unsigned long max, enum radix_bit which)
+{
+	unsigned int shift;
+	uint64_t last, at = *index;
+	const struct radix_node *node = look_at(tree, &shift, &last);
+	void *found = node && at <= last && at <= max ? up_in(node, shift, &at, which) : NULL;
+
+	if (!found || at > max)
+		return NULL;
+	*index = at;
+	return found;
+}
+
+void *quiesce__radix_down(const struct quiesce__radix *tree, unsigned long *index, unsigned long min, enum radix_bit which)
+{
+	unsigned int shift;
+	uint64_t last, at = *index;
+	const struct radix_node *node = look_at(tree, &shift, &last);
+	void *found = NULL;
+
+	if (node && at >= min) {
+		at = at < last ? at : last;
+		found = down_in(node, shift, &at, which);
+	}
+	if (!found || at < min)
+		return NULL;
+	*index = at;
+	return found;
+}
+
+const struct radix_node *quiesce__radix_find_leaf(const struct quiesce__radix *tree, uint64_t index)
+{
+	unsigned int shift;
+	uint64_t last;
+	const struct radix_node *node = look_at(tree, &shift, &last);
+
+	if (index > last)
+		return NULL;
+	for (; node && shift; shift -= BITS) /* ID1: acquire, pairs with ID1 in set_slot() */
+		node = quiesce_load_acquire(ID1, &node->seen.slot[radix_slot_of(index, shift)]);
+	return node;
+}
+
+struct gathering {
+	void **dst;
+	unsigned int nr, n;
+	uint64_t max;
+	enum radix_bit which;
+};
+
+/* Those in @node, whose lowest index is @base, from @from on.  False: that is enough. */
+static bool gather_in(const struct radix_node *node, unsigned int shift, uint64_t base, uint64_t from, struct gathering *g)
+{
+	unsigned int first = radix_slot_of(from, shift);
+
+	for (uint64_t bits = bits_for(node, g->which) & ~0ull << first; bits; bits &= bits - 1) {
+		unsigned int slot = __builtin_ctzll(bits);
+		uint64_t index = base + ((uint64_t)slot << shift);
+		/* ID1: acquire, pairs with ID1 in set_slot() */
+		void *found = quiesce_load_acquire(ID1, &node->seen.slot[slot]);
+
+		if (index > g->max || g->nr == g->n)
+			return false;
+		if (found && !shift)
+			g->dst[g->nr++] = found;
+		if (found && shift && !gather_in(found, shift - BITS, index, slot == first ? from : index, g))
+			return false;
+	}
+	return true;
+}
+
+unsigned int quiesce__radix_gather(const struct quiesce__radix *tree, void **dst, unsigned long start, unsigned long max, unsigned int n,
+				   enum radix_bit which)
+{
+	struct gathering g = { .dst = dst, .n = n, .max = max, .which = which };
+	unsigned int shift;
+	uint64_t last;
+	const struct radix_node *node = look_at(tree, &shift, &last);
+
+	if (node && start <= last)
+		gather_in(node, shift, 0, start, &g);
+	return g.nr;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* xarray.c - an array of pointers with any index, in order, with marks.  The tree: radix.h. */
+#include "ds/radix.h"
+#include "runtime/core.h"
+#include "runtime/lock.h"
+
+#include <quiesce/ds/xarray.h>
+
+#include <errno.h>
+
+_Static_assert((int)XA_PRESENT == (int)RADIX_USED && (int)XA_MARK_MAX < (int)RADIX_MARKS, "a filter is a bit of the tree");
+
+/* What store does with what is there. */
+struct change {
+	void *entry;
+	void *expected;
+	enum { ALWAYS, IF_FREE, IF_EXPECTED } when;
+};
+
+static bool fits(const struct change *change, const struct radix_node *leaf, const void *there)
+{
+	switch (change->when) {
+	case IF_FREE:
+		return !leaf;
+	case IF_EXPECTED:
+		return there == change->expected;
+	default:
+		return true;
+	}
+}
+
+/* Under the lock.  0, -EBUSY, or how many nodes have to be in hand. */
+static int try_change(struct xarray *xa, struct quiesce__radix_nodes *hand, uint64_t index, const struct change *change, void **ret_old)
+{
+	struct radix_node *leaf;
+	unsigned int nr;
+
+	*ret_old = quiesce__radix_look(&xa->tree, index, &leaf);
+	if (!fits(change, leaf, *ret_old))
+		return -EBUSY;
+	if (leaf) {
+		quiesce__radix_replace(leaf, index, change->entry);
+		return 0;
+	}
+	nr = quiesce__radix_wants(&xa->tree, index);
+	if (nr > hand->nr)
+		return nr;
+	quiesce__radix_take(&xa->tree, hand, index, change->entry);
+	return 0;
+}
+
+static int store(struct xarray *xa, unsigned long index, const struct change *change, void **ret_old)
+{
+	struct quiesce__radix_nodes hand = { NULL, 0 };
+	void *old;
+	int result;
+
+	do {
+		quiesce__lock(&xa->tree.lock);
+		result = try_change(xa, &hand, index, change, &old);
+		quiesce__unlock(&xa->tree.lock);
+		if (result > 0 && !quiesce__radix_fill(&hand, result))
+			result = -ENOMEM;
+	} while (result > 0);
+	quiesce__radix_empty(&hand);
+	if (ret_old && result != -ENOMEM)
+		*ret_old = old;
+	return result;
+}
+
+/* Give @index back if it has what is expected; what is there, in any case. */
+static void *erase(struct xarray *xa, unsigned long index, const struct change *change, bool *ret_fits)
+{
+	struct radix_node *leaf, *out = NULL;
+	void *old;
+
+	quiesce__lock(&xa->tree.lock);
+	old = quiesce__radix_look(&xa->tree, index, &leaf);
+	*ret_fits = fits(change, leaf, old);
+	if (leaf && *ret_fits)
+		out = quiesce__radix_give_back(&xa->tree, leaf, index);
+	quiesce__unlock(&xa->tree.lock);
+	quiesce__radix_retire(out);
+	return old;
+}
+
+void *quiesce_xa_erase(struct xarray *xa, unsigned long index)
+{
+	struct change always = { .when = ALWAYS };
+	bool unused;
+
+	return erase(xa, index, &always, &unused);
+}
+
+int quiesce_xa_store(struct xarray *xa, unsigned long index, void *entry, void **ret_old)
+{
+	struct change change = { .entry = entry, .when = ALWAYS };
+	void *old;
+
+	if (entry)
+		return store(xa, index, &change, ret_old);
+	old = quiesce_xa_erase(xa, index);
+	if (ret_old)
+		*ret_old = old;
+	return 0;
+}
+
+int quiesce_xa_insert(struct xarray *xa, unsigned long index, void *entry)
+{
+	struct change change = { .entry = entry, .when = IF_FREE };
+
+	return store(xa, index, &change, NULL);
+}
+
+int quiesce_xa_cmpxchg(struct xarray *xa, unsigned long index, void *old, void *entry, void **ret_old)
+{
+	struct change change = { .entry = entry, .expected = old, .when = IF_EXPECTED };
+	bool fitted;
+	void *there;
+
+	if (entry)
+		return store(xa, index, &change, ret_old);
+	there = erase(xa, index, &change, &fitted);
+	if (ret_old)
+		*ret_old = there;
+	return fitted ? 0 : -EBUSY;
+}
+
+int quiesce_xa_reserve(struct xarray *xa, unsigned long index)
+{
+	struct change change = { .entry = NULL, .when = IF_FREE };
+	int result = store(xa, index, &change, NULL);
+
+	return result == -EBUSY ? 0 : result;
+}
+
+int quiesce_xa_alloc_range(struct xarray *xa, uint32_t *id, void *entry, struct xa_limit limit, uint32_t *next)
+{
+	struct radix_request request = { .ptr = entry, .ret_index = id, .from = limit.min, .max = limit.max, .next = next };
+
+	int result = quiesce__radix_alloc(&xa->tree, &request);
+
+	return result == -ENOSPC ? -EBUSY : result; /* as the kernel's */
+}
+
+void quiesce_xa_destroy(struct xarray *xa)
+{
+	quiesce__radix_destroy(&xa->tree);
+}
+
+/* ---- marks ---- */
+
+void quiesce_xa_mark(struct xarray *xa, unsigned long index, xa_mark_t mark, bool on)
+{
+	struct radix_node *leaf;
+	unsigned int slot = radix_slot_of(index, 0);
+
+	if (mark > XA_MARK_MAX) {
+		quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "xa_%s_mark() of %u, which is no mark", on ? "set" : "clear", mark);
+		return;
+	}
+	quiesce__lock(&xa->tree.lock);
+	if (quiesce__radix_look(&xa->tree, index, &leaf)) {
+		if (on)
+			quiesce__radix_set(leaf, slot, (enum radix_bit)mark);
+		else if (radix_bits(leaf, (enum radix_bit)mark) & radix_bit(slot))
+			quiesce__radix_clear(leaf, slot, (enum radix_bit)mark);
+	}
+	quiesce__unlock(&xa->tree.lock);
+}
+
+/* ---- readers ---- */
+
+bool quiesce_xa_get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
+{
+	const struct radix_node *leaf = quiesce__radix_find_leaf(&xa->tree, index);
+
+	/* ID3: acquire, pairs with ID3 in set_bits() */
+	return leaf && quiesce_load_acquire(ID3, &leaf->bits[mark]) & radix_bit(radix_slot_of(index, 0));
+}
+
+bool quiesce_xa_marked(const struct xarray *xa, xa_mark_t mark)
+{
+	unsigned long index = 0;
+
+	return quiesce__radix_up(&xa->tree, &index, ULONG_MAX, (enum radix_bit)mark);
+}
+
+void *quiesce_xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
+{
+	return quiesce__radix_up(&xa->tree, index, max, (enum radix_bit)filter);
+}
+
+void *quiesce_xa_find_reverse(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
+{
+	return quiesce__radix_down(&xa->tree, index, min, (enum radix_bit)filter);
+}
+
+unsigned int quiesce_xa_extract(const struct xarray *xa, void **dst, unsigned long start, unsigned long max, unsigned int n,
+				xa_mark_t filter)
+{
+	return quiesce__radix_gather(&xa->tree, dst, start, max, n, (enum radix_bit)filter);
+}
