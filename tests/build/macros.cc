@@ -181,7 +181,7 @@ unsigned long pages_in_order(void);
 unsigned long pages_in_order(void)
 {
 	struct object *p;
-	std::uint32_t id = 0;
+	uint32_t id = 0;
 	unsigned long at, nr = ida_is_empty(&more_numbers) + ida_is_empty(&numbers) + xa_empty(&more_pages);
 
 	nr += xa_alloc(&pages, &id, &at, XA_LIMIT(1, 9)) == 0 && xa_alloc(&pages, &id, &at, xa_limit_32b) == 0;

@@ -10,6 +10,8 @@
 #include <quiesce/rcu.h>
 #include <stdbool.h>
 
+QUIESCE_BEGIN_DECLS
+
 #define QUIESCE_RADIX_BITS 6
 #define QUIESCE_RADIX_WAYS 64u
 
@@ -55,5 +57,7 @@ QUIESCE_FAST void *quiesce__radix_find(const struct quiesce__radix *tree, unsign
 	}
 	return found;
 }
+
+QUIESCE_END_DECLS
 
 #endif
