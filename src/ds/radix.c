@@ -210,7 +210,7 @@ unsigned int quiesce__radix_wants(const struct quiesce__radix *tree, uint64_t in
 static void link_below(struct radix_node *node, unsigned int slot, struct radix_node *below)
 {
 	below->above = (uintptr_t)node + slot;
-	for (unsigned int which = 0; which <= RADIX_USED; which++)
+	for (unsigned int which = QUIESCE_MUTANT(radix_marks_lost) ? RADIX_USED : 0; which <= RADIX_USED; which++)
 		if (radix_bits(below, which))
 			set_bits(node, which, radix_bits(node, which) | radix_bit(slot));
 	if (!radix_bits(below, RADIX_FREE))

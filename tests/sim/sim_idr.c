@@ -368,5 +368,5 @@ static const struct sim_scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, NULL });
+	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, xarray_scenarios, NULL });
 }

@@ -57,6 +57,9 @@ void world_reader(void *unused);   /* two sections, all ids in any order */
 void world_iterator(void *unused); /* two walks */
 void world_readers(void);
 
+/* sim_xarray.c */
+extern const struct sim_scenario xarray_scenarios[];
+
 /* What is in the tree is what the owners have put there. */
 void world_finish(void);
 
