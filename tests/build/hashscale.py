@@ -19,7 +19,7 @@ from measured import Tool
 from tap import Tap, execute
 
 SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
-OURS = ["hashmap", "hashtable", "hashtable_hazptr", "rcu", "hazptr"]
+OURS = ["hashmap", "hashtable", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
 DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
 
 
@@ -62,6 +62,16 @@ def check_all(tap, tool, doc):
     tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are told of", root["notes"])
     root = tool.root("--seconds=0.3", "--runs=1", "--threads=2", "--keys=uniform:64", "--type=busted_rcu", "--updates=50", want=1)
     tap.result(any("BROKEN" in n for n in root["notes"]), "an element that is dead before its readers have left is told of", root["notes"])
+
+
+def check_dense(tap, tool):
+    """Keys with neighbours; who is made for them leaves many others out, and says so."""
+    root = tool.root("--seconds=0.01", "--runs=1", "--threads=2", "--updates=10", "--keys=dense:30000", "--type=xarray,hashmap")
+    tap.result([(r["type"], r["keys"], r["nr_keys"]) for r in root["rows"]] == [(t, "dense:30000", 30000) for t in ("xarray", "hashmap")]
+               and not root["notes"], "rows with dense keys", root)
+    root = tool.root("--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:30000", "--type=xarray,hashmap")
+    tap.result([r["type"] for r in root["rows"]] == ["hashmap"] and any("left out with uniform:30000" in n for n in root["notes"]),
+               "many scattered keys are left out by who has a node for each", root)
 
 
 def check_turnovers(tap, tool):
@@ -224,6 +234,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)
+        check_dense(tap, tool)
         check_turnovers(tap, tool)
         check_keys(tap, tool, tmp)
         check_ratios(tap, tool)

@@ -42,7 +42,7 @@ static const struct option_row {
 	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY | OPT_REPORT },
 	{ { "compare", KEY_COMPARE, NULL, 0, "two reports side by side", 1 }, OPT_REPORT },
 	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
-	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N, words, psl, or a file of lines", 1 }, OPT_HASH },
+	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines", 1 }, OPT_HASH },
 	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
 	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_RESIZE },

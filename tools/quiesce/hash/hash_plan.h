@@ -20,6 +20,7 @@ struct hash_set {
 	char name[48]; /* as asked for */
 	char path[208]; /* empty: generated */
 	uint64_t nr;
+	bool dense; /* the numbers from 1 on, not scattered */
 };
 
 struct hash_plan {

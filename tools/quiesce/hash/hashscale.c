@@ -286,9 +286,15 @@ static bool read_set(struct hash_cell *c, const struct hash_set *set)
 	return true;
 }
 
-static bool fits_set(const struct hash_cell *c)
+static bool fits_set(const struct hash_cell *c, const struct hash_set *set)
 {
-	return !c->op->hash->most_keys || c->keys.nr <= c->op->hash->most_keys;
+	uint64_t most = set->dense || !c->op->hash->most_scattered ? c->op->hash->most_keys : c->op->hash->most_scattered;
+
+	if (!most || c->keys.nr <= most)
+		return true;
+	if (c->op->hash->most_scattered)
+		job_send_note("left out with %s: it is for keys with neighbours, --keys=dense:N", set->name);
+	return false;
 }
 
 static bool measure(struct hash_cell *c)
@@ -298,7 +304,7 @@ static bool measure(struct hash_cell *c)
 	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
 		c->scenario = hash_scenario(s, 0);
 		good = read_set(c, &c->job->hash.set[s]);
-		if (good && fits_set(c))
+		if (good && fits_set(c, &c->job->hash.set[s]))
 			good = send_empty(c) && fill(c) && fill_other(c) && measure_set(c);
 		destroy_all(c);
 		hash_keys_free(&c->keys);
@@ -390,7 +396,7 @@ static void default_threads(struct job *base)
 /* Variants, for who asks: so the whole is over in a minute. */
 static bool is_variant(const char *name)
 {
-	static const char *const variants[] = { "hashtable_hazptr", "brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
+	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashtable_hazptr", "brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
 						"libcds_split_rcu", "tbb_unordered_map", "std_mutex" };
 
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)

@@ -2,7 +2,7 @@
 /* hashscale_keys.c - sets of keys, and streams of what each thread does with them.
  *
  * A key is a number of 61 bits, of which there are no two alike, and HASH_CHURNED in every second one.  Lines of a
- * file are hashed to such numbers; those of the generator are the numbers from 1 on, scattered by a bijection.
+ * file are hashed to such numbers; those of the generator are the numbers from 1 on, scattered by a bijection or as they are.
  */
 #include <math.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set)
 	} else {
 		ret->key = malloc(ret->nr * sizeof(*ret->key));
 		for (uint64_t i = 0; ret->key && i < ret->nr; i++)
-			ret->key[i] = hash_key_number(i);
+			ret->key[i] = set->dense ? i + 1 : hash_key_number(i);
 	}
 	for (uint64_t i = 0; ret->key && i < ret->nr; i++)
 		ret->key[i] = mark(ret->key[i], i);

@@ -64,6 +64,11 @@ void hash_plan_add_set(struct hash_plan *plan, const char *item)
 		set_number(set, item + 8);
 		return;
 	}
+	if (!strncmp(item, "dense:", 6)) {
+		set_number(set, item + 6);
+		set->dense = true;
+		return;
+	}
 	for (size_t i = 0; i < NR_KNOWN; i++)
 		if (!strcmp(known[i].name, item)) {
 			set_file(set, known[i].path, known[i].package);

@@ -63,6 +63,7 @@ struct hash_op {
 	/* Begin an operation of a reader, call @stay, end it. */
 	void (*stall)(void *table, void (*stay)(void *arg), void *stay_arg);
 	uint64_t most_keys; /* with more it is not measured; 0: there is no limit */
+	uint64_t most_scattered; /* the same, of keys that have no neighbours */
 };
 
 static inline uint64_t hash_value(uint64_t key)

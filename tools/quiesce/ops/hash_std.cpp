@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_std.cpp - the standard library's table under one lock: what most programs begin with. */
+/* hash_std.cpp - the standard library's tables under one lock: what most programs begin with. */
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -8,8 +9,11 @@
 
 namespace {
 
-template <class Mutex, class Read> struct locked {
-	std::unordered_map<uint64_t, uint64_t, peer::hash> map;
+using unordered = std::unordered_map<uint64_t, uint64_t, peer::hash>;
+using ordered = std::map<uint64_t, uint64_t>;
+
+template <class Map, class Mutex, class Read> struct locked {
+	Map map;
 	mutable Mutex mutex;
 
 	uint64_t lookup(uint64_t key) const
@@ -33,8 +37,9 @@ template <class Mutex, class Read> struct locked {
 	}
 };
 
-using exclusive = locked<std::mutex, std::lock_guard<std::mutex>>;
-using shared = locked<std::shared_mutex, std::shared_lock<std::shared_mutex>>;
+using exclusive = locked<unordered, std::mutex, std::lock_guard<std::mutex>>;
+using shared = locked<unordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
+using shared_ordered = locked<ordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
 
 template <class Table> uint64_t any_lookup(Table *t, uint64_t key)
 {
@@ -54,13 +59,19 @@ template <class Table> bool any_remove(Table *t, uint64_t key)
 #define shared_mutex_lookup any_lookup
 #define shared_mutex_insert any_insert
 #define shared_mutex_remove any_remove
+#define map_lookup any_lookup
+#define map_insert any_insert
+#define map_remove any_remove
 HASH_RUN(mutex, exclusive)
 HASH_RUN(shared_mutex, shared)
+HASH_RUN(map, shared_ordered)
 
 const hash_op mutex_hash = peer::table(peer::create<exclusive>, peer::destroy<exclusive>, mutex_run);
 const hash_op shared_mutex_hash = peer::table(peer::create<shared>, peer::destroy<shared>, shared_mutex_run);
+const hash_op map_hash = peer::table(peer::create<shared_ordered>, peer::destroy<shared_ordered>, map_run);
 
 } // namespace
 
 const op hash_op_std_mutex = peer::type("std_mutex", "std::unordered_map under one std::mutex", &mutex_hash);
 const op hash_op_std_shared_mutex = peer::type("std_shared_mutex", "std::unordered_map under one std::shared_mutex", &shared_mutex_hash);
+const op hash_op_std_map_shared_mutex = peer::type("std_map_shared_mutex", "std::map under one std::shared_mutex", &map_hash);

@@ -18,13 +18,13 @@
 #endif
 
 #ifdef HAVE_STD_SHARED_MUTEX
-#define HASH_STD(X) X(std_mutex) X(std_shared_mutex)
+#define HASH_STD(X) X(std_mutex) X(std_shared_mutex) X(std_map_shared_mutex)
 #else
 #define HASH_STD(X)
 #endif
 
 #define HASH_TYPES(X, P)                                                                                  \
-	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashtable) X(hashtable_hazptr) \
+	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashtable) X(hashtable_hazptr) X(xarray) \
 	X(rcu) X(hazptr) X(seqlock) X(spinlock) X(refcnt) X(rwlock) X(brlock) X(brlock_atomic)            \
 	HASH_LIBURCU(P) HASH_CK(P) HASH_LIBCDS(P) HASH_TBB(P) HASH_LIBCUCKOO(X) HASH_STD(X)
 
