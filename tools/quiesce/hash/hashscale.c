@@ -396,7 +396,8 @@ static void default_threads(struct job *base)
 /* Variants, for who asks: so the whole is over in a minute. */
 static bool is_variant(const char *name)
 {
-	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashtable_hazptr", "brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
+	static const char *const variants[] = { "xarray", "std_map_shared_mutex",
+						"hashtable_hazptr", "brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
 						"libcds_split_rcu", "tbb_unordered_map", "std_mutex" };
 
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
