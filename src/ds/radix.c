@@ -134,12 +134,13 @@ void quiesce__radix_retire(struct radix_node *out)
 
 /* ---- bits ---- */
 
+/* From above, and cleared from below: where a mark is seen it is found on the whole way. */
 void quiesce__radix_set(struct radix_node *node, unsigned int slot, enum radix_bit which)
 {
-	for (; node && !(radix_bits(node, which) & radix_bit(slot)); node = node_above(node)) {
-		set_bits(node, which, radix_bits(node, which) | radix_bit(slot));
-		slot = node->above % WAYS;
-	}
+	if (!node || radix_bits(node, which) & radix_bit(slot))
+		return;
+	quiesce__radix_set(node_above(node), node->above % WAYS, which);
+	set_bits(node, which, radix_bits(node, which) | radix_bit(slot));
 }
 
 void quiesce__radix_clear(struct radix_node *node, unsigned int slot, enum radix_bit which)

@@ -16,8 +16,8 @@
  * R3. A node that is taken out has no indices, but what slot 0 of an old root leads to.  It is not changed any more and
  *     does not come back; it is freed after a grace period.
  * R4. Node and height of the root are one word.
- * R5. A slot has a mark, or is free, exactly if one of the slots below it is.  Only the used bit of a node above says more than
- *     that: it is set before the slot, so that who walks does not pass over what is there.
+ * R5. A slot has a mark, or is free, exactly if one of the slots below it is.  For a moment a node above may say more: used
+ *     bits and marks are set there first and cleared there last, so that who walks does not pass over what is there.
  *
  * ID1  node or object initialised, then the slot; removed, then the slot | slot, then what it leads to
  * ID2  tree above a new root, then the root | root, then what is below

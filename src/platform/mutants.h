@@ -74,7 +74,7 @@
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
 	X(ID2) /* tree made, then the root | root, then the tree */             \
-	X(ID3) /* what precedes a mark, then the mark | mark, then what follows */ \
+	X(ID3) /* what precedes a mark, then the mark, from above | mark, then what follows */ \
 	X(BK1) /* bucket written, then unlocked or moved | looked at, or locked */ \
 	X(BK2) /* array filled in, then made the next | the next one used */  \
 	X(BK3) /* all buckets moved, then the next array is the table's | fetch it, then use it */ \
