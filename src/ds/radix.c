@@ -25,7 +25,6 @@ static void set_root(struct quiesce__radix *tree, struct radix_node *node, unsig
 	quiesce_store_release(ID2, &tree->root, (uintptr_t)node + shift);
 }
 
-/* Release for the sake of marks; at the bottom, readers look at used bits before or after ID1's store. */
 static void set_bits(struct radix_node *node, enum radix_bit which, uint64_t bits)
 {
 	/* ID3: release, pairs with ID3 in bits_for() and quiesce_xa_get_mark() */

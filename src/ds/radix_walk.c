@@ -5,11 +5,9 @@
 #define BITS QUIESCE_RADIX_BITS
 #define WAYS QUIESCE_RADIX_WAYS
 
+/* Acquire, also of used bits: who passes an index over may go on from its being free. */
 static uint64_t bits_for(const struct radix_node *node, enum radix_bit which)
 {
-	/* Relaxed: an index that has been taken all the time was written there before: ID1-used. */
-	if (which == RADIX_USED)
-		return quiesce_load_relaxed(&node->bits[which]);
 	/* ID3: acquire, pairs with ID3 in set_bits() */
 	return quiesce_load_acquire(ID3, &node->bits[which]);
 }
