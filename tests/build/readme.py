@@ -40,6 +40,10 @@ PLAIN = {
     "ds/hashtable": "extern uint64_t id; extern struct flow *flow, *old; void use(struct flow *f);",
     "ds/idr": "struct session { struct rcu_head rcu; }; extern struct session *s; void use(struct session *s);\n"
               "void session_free(struct rcu_head *head);",
+    "ds/ida": "",
+    "ds/xarray": "struct page { struct rcu_head rcu; }; extern struct page *page; extern unsigned long x;\n"
+                 "struct area { unsigned long first; }; extern struct area *area; extern struct xarray areas;\n"
+                 "void use(struct page *page); void write_back(struct page *page); void page_free(struct rcu_head *head);",
     "ds/rculist": "extern struct route *r, *old, *fresh; void use(int to);",
     "ds/rcuhlist": "extern struct user *u, *old, *fresh; extern int id; void use(struct user *u);",
     "ds/rculist_nulls": "extern struct object { struct hlist_nulls_node node; } *o; extern struct hlist_nulls_node *pos;\n"
@@ -52,6 +56,9 @@ PLAIN_CPP = {
     "ds/hashtable": "void use(int visits);",
     "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
     "ds/rculist": "void use(int to);",
+    "ds/ida": "void use(int place);",
+    "ds/xarray": "struct page : quiesce::rcu_obj_base<page> {}; extern page *fresh; void use(page &p);\n"
+                 "void write_back(unsigned long index, page &p);",
 }
 OUTSIDE = r"((?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
 
@@ -102,7 +109,7 @@ def main():
               AROUND.replace("HEAD", head).format("\n".join(lines)))
     for stem, before in PLAIN.items():
         lines = opening_lines(f"{stem}.h", (root / f"include/quiesce/{stem}.h").read_text())
-        code = "\n".join(line for line in lines if line != "...").split("\nstate ")[0]  # and a table is no code
+        code = "\n".join("{ }" if line.strip() == "..." else line for line in lines).split("\nstate ")[0]  # and a table is no code
         tap.result(len(lines) > 5, f"{stem}.h has an example")
         outside, code = apart(code)
         check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <stdlib.h>\n{outside}{before}\n"
@@ -110,7 +117,7 @@ def main():
     for stem, before in PLAIN_CPP.items():
         outside, code = apart("\n".join(opening_lines(f"{stem}.hpp", (root / f"include/quiesce/{stem}.hpp").read_text())))
         check_cpp(tap, f"{stem}.hpp", root / "include", f"#include <quiesce/{stem}.hpp>\n#include <quiesce/rcu.hpp>\n"
-                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <string>\n{outside}{before}\n"
+                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <optional>\n#include <string>\n{outside}{before}\n"
                   f"void example();\nvoid example()\n{{\n{code}\n}}\n")
     return tap.finish()
 

@@ -7,6 +7,8 @@
  *	static DEFINE_IDA(instances);
  *
  *	int id = ida_alloc(&instances);         // the lowest of 0 ... INT_MAX that is free
+ *	if (id < 0)                             // -ENOMEM, -ENOSPC
+ *		...
  *	...
  *	ida_free(&instances, id);
  *

@@ -5,6 +5,7 @@
  * yours to choose, hashmap.h or hashtable.h where they are scattered: an index without neighbours costs a node of 576 bytes or several.
  *
  *	static DEFINE_XARRAY(pages);
+ *	unsigned long index;
  *
  *	if (xa_store(&pages, 17, page, NULL))           // -ENOMEM
  *		...
