@@ -492,7 +492,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(empty), TEST(boundaries), TEST(grow_and_shrink), TEST(stored), TEST(inserted), TEST(reserved), TEST(compared),
-		TEST(marks_stay_and_go), TEST(marks_of_neighbours), TEST(no_marks), TEST(allocated), TEST(allocated_in_turn), TEST(values), TEST(destroyed_inside),
+		TEST(marks_stay_and_go), TEST(marks_of_neighbours), TEST(no_marks),
+		TEST(allocated), TEST(allocated_in_turn), TEST(values), TEST(destroyed_inside),
 #ifndef __SANITIZE_THREAD__
 		TEST(in_a_child),
 #endif
