@@ -113,7 +113,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->nr_extra = extra;
 	array->groups = (struct quiesce__group *)(array->extra + extra);
 	array->links = (struct quiesce__bucket **)(array->groups + groups);
-	array->bytes = bytes;
+	array->until_sum = 1;
 	array->left = lines;
 	array->queued = quiesce__resize_parked() + 1; /* looked at only when there is a successor, which comes with a callback */
 	return array;
@@ -128,7 +128,7 @@ void quiesce__array_free(struct quiesce__buckets *array)
 		next = more->next;
 		platform_lines_put(more, sizeof(*more));
 	}
-	platform_lines_put(array, array->bytes);
+	platform_lines_put(array, quiesce__buckets_bytes(array));
 }
 
 void quiesce__array_free_rcu(struct rcu_head *head)
@@ -247,8 +247,8 @@ void quiesce__table_release(struct quiesce__buckets *array)
 	/* BK2: acquire, pairs with BK2 in resize() */
 	next = quiesce_load_consume(BK2, &array->next);
 	if (next)
-		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, next->bytes);
+		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(next));
 	/* Else the callback that is under way gives it back; it does not go on. */
 	if (!next || quiesce__resize_step(array))
-		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, array->bytes);
+		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(array));
 }

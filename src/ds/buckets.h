@@ -65,8 +65,7 @@ struct quiesce__counts {
 	uint32_t wide;   /* updates count per CPU */
 	uint64_t others; /* of a table that does not: elements not in @shared, at the last sum */
 	/* Written by some. */
-	int64_t until_sum __attribute__((aligned(QUIESCE_CACHELINE))); /* so many more updates that ask for one */
-	uint64_t gp_ns; /* when a grace period was asked for, for lines */
+	uint64_t gp_ns __attribute__((aligned(QUIESCE_CACHELINE))); /* when a grace period was asked for, for lines */
 	struct rcu_head rcu;
 };
 
@@ -82,7 +81,7 @@ uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Count @change elements more, of the bucket that @u has locked.  True: it is time to look at the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
 /* The sum was looked at, for @array. */
-void quiesce__count_looked(struct quiesce__table *table, const struct quiesce__buckets *array, uint64_t sum);
+void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
 
 /* An update: the bucket that it has locked, and lines that it may take. */
 struct quiesce__update {

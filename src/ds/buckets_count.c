@@ -37,7 +37,6 @@ int quiesce__counts_begin(struct quiesce__table *table)
 	fresh = platform_lines_get(sizeof *fresh);
 	if (!fresh)
 		return -ENOMEM;
-	fresh->until_sum = 1;
 	if (QUIESCE_MUTANT(table_counts_twice))
 		quiesce_store_relaxed(&table->counts, fresh); /* Relaxed: a planted bug. */
 	/* BK8: full, pairs with BK8 in quiesce__counts_begin() */
@@ -119,11 +118,12 @@ static bool is_sampled(uint64_t hash, uint64_t lines)
 	return !(hash * SCATTER >> 1 >> (63 - SAMPLE_SHIFT(lines)));
 }
 
-/* @nr more were counted.  True for one of the updates that do so, so that not all at once make sums, and arrays.  It tells the next
- * number, or who ends the resize that it finds does; should that be lost, there is another one after a while. */
-static bool is_time(struct quiesce__counts *counts, uint32_t nr)
+/* @nr more were counted.  True for one of the updates that do so, so that not all at once make sums, and arrays.  It tells the array's
+ * next number; should that be lost, there is another one after a while.  The next array has a number of its own: who is late
+ * leaves none there that was made for a larger one. */
+static bool is_time(struct quiesce__buckets *array, uint32_t nr)
 {
-	int64_t before = quiesce_fetch_add_relaxed(&counts->until_sum, -(int64_t)nr); /* Relaxed: how often. */
+	int64_t before = quiesce_fetch_add_relaxed(&array->until_sum, -(int64_t)nr); /* Relaxed: how often. */
 
 	return before > 0 ? before <= nr : !(before & 1023);
 }
@@ -141,10 +141,10 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		quiesce__percpu_add(&counts->percpu, counts->shared, word);
-	return is_sampled(u->hash, lines) && is_time(counts, nr);
+	return is_sampled(u->hash, lines) && is_time(u->array, nr);
 }
 
-void quiesce__count_looked(struct quiesce__table *table, const struct quiesce__buckets *array, uint64_t sum)
+void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)
 {
 	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = table->counts;
@@ -154,12 +154,8 @@ void quiesce__count_looked(struct quiesce__table *table, const struct quiesce__b
 
 	least = least < most ? least : most + 1;
 	few >>= SAMPLE_SHIFT(lines) + 1;
-	quiesce_store_relaxed(&counts->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
+	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
 	if (!quiesce_load_relaxed(&counts->wide)) /* Relaxed: a policy. */
 		/* Relaxed: a hint. */
 		quiesce_store_relaxed(&counts->others, quiesce__percpu_inside(&counts->percpu, none, PUT_IN, TAKEN_OUT));
-	/* This may come late, and the number be one for another array. */
-	/* BK3: acquire, pairs with BK3 in table_switch() */
-	if (quiesce_load_consume(BK3, &table->array) != array)
-		quiesce_store_relaxed(&counts->until_sum, 1); /* Relaxed: as above. */
 }

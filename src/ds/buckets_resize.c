@@ -258,14 +258,14 @@ static enum rest move_batch(struct quiesce__buckets *array)
 /* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */
 static void array_left_rcu(struct rcu_head *head)
 {
-	call_rcu_sized(head, quiesce__array_free_rcu, array_of(head)->bytes);
+	call_rcu_sized(head, quiesce__array_free_rcu, quiesce__buckets_bytes(array_of(head)));
 }
 
 static void resize_rest(struct rcu_head *head)
 {
 	struct quiesce__buckets *array = array_of(head);
 	uint64_t end = platform_now_ns() + STEP_NS;
-	size_t bytes = array->bytes;
+	size_t bytes = quiesce__buckets_bytes(array);
 	uint32_t batches = 0;
 	enum rest rest;
 

@@ -109,7 +109,7 @@ static void stats_of_array(const struct quiesce__table *table, const struct quie
 	/* BK5: acquire, pairs with BK5 in take_new() */
 	for (const struct quiesce__extra *more = quiesce_load_acquire(BK5, &array->more); more; more = more->next)
 		ret->bytes += sizeof(*more);
-	ret->bytes += array->bytes;
+	ret->bytes += quiesce__buckets_bytes(array);
 	for (uint64_t i = 0; i < lines_of(array); i++) {
 		const struct quiesce__bucket *line = lines_from(array) + i;
 		uint64_t length = 0;

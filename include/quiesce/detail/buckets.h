@@ -34,16 +34,16 @@ struct quiesce__buckets {
 	struct quiesce__bucket *extra; /* lines for buckets that are full */
 	uint64_t nr_extra;
 	struct quiesce__group *groups; /* lines to be used again */
-	uint64_t bytes;
-	struct quiesce__bucket **links; /* of extra lines that are in no bucket */
-	/* Of a resize, on a line of their own. */
+	struct quiesce__bucket **links; /* of extra lines that are in no bucket; what ends the array's memory */
+	uint32_t queued; /* odd: the callback is under way; the rest tells which process has asked for it, of those forked */
+	uint32_t missed; /* lines before the cursor stayed, for want of memory */
+	/* Written by updates, on a line of their own: most of it while the table is being resized. */
+	int64_t until_sum; /* so many more updates that ask for a sum */
 	uint64_t cursor; /* lines before it were given to who moves */
 	uint64_t left;   /* lines that have not moved */
 	uint64_t extra_used;
 	struct quiesce__extra *more; /* lines from the heap */
 	struct rcu_head rcu;
-	uint32_t queued; /* odd: the callback is under way; the rest tells which process has asked for it, of those forked */
-	uint32_t missed; /* lines before the cursor stayed, for want of memory */
 	struct quiesce__lock lock; /* the callback at work | the table destroyed */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
@@ -51,6 +51,12 @@ struct quiesce__buckets {
 QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)
 {
 	return (struct quiesce__bucket *)((uintptr_t)(array + 1) + (hash & array->mask));
+}
+
+/* Of its memory. */
+static inline size_t quiesce__buckets_bytes(const struct quiesce__buckets *array)
+{
+	return (size_t)((uintptr_t)(array->links + array->nr_extra) - (uintptr_t)array);
 }
 
 struct quiesce__buckets_kind;

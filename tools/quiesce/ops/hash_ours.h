@@ -15,8 +15,11 @@ static inline uint64_t hash_ours_mapped(const struct quiesce__table *table)
 {
 	uint64_t bytes = 0;
 
-	for (const struct quiesce__buckets *array = table->array; array; array = array->next)
-		bytes += array->bytes >= HASH_OURS_PAGES ? array->bytes : 0;
+	for (const struct quiesce__buckets *array = table->array; array; array = array->next) {
+		size_t its = quiesce__buckets_bytes(array);
+
+		bytes += its >= HASH_OURS_PAGES ? its : 0;
+	}
 	return bytes;
 }
 
