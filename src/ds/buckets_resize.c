@@ -81,7 +81,7 @@ static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *ar
 	for (const struct quiesce__bucket *line = from; moved && line; line = kind->follow(line))
 		moved = kind->move_line(table, from, line, to, u);
 	*ret_shared = QUIESCE_MUTANT(table_merge_unlocked) ? NULL : shared;
-	if (*ret_shared && !moved) {
+	if (*ret_shared && (!moved || QUIESCE_MUTANT(table_merge_early))) {
 		quiesce__bucket_unlock(shared, 0);
 		*ret_shared = NULL;
 	}
@@ -342,7 +342,7 @@ static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
 {
 	uint64_t sum = quiesce__table_sum(table), again;
 
-	if (sum <= room)
+	if (sum <= room || QUIESCE_MUTANT(table_sum_once))
 		return sum;
 	again = quiesce__table_sum(table);
 	return again < sum ? again : sum;

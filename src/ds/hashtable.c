@@ -122,6 +122,8 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 			if (to) {
 				put(to, hole_in(to), word, tag);
 			} else {
+				if (QUIESCE_MUTANT(table_seventh_early))
+					publish(&first->word[QUIESCE_TABLE_LAST], word);
 				set_tag(first, QUIESCE_TABLE_LAST, tag);
 				seventh = word;
 			}
@@ -352,7 +354,7 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 static int update_locked(struct hashtable *ht, struct quiesce__update *u, const void *key, void *(*fn)(void *object, void *arg), void *arg,
 			 void **ret_old, int *ret_change)
 {
-	uint64_t *word = find(&ht->table, u->line, u->hash, NULL, key);
+	uint64_t *word = QUIESCE_MUTANT(table_update_blind) && u->nr_spare ? NULL : find(&ht->table, u->line, u->hash, NULL, key);
 	void *old = word ? object_at(word) : NULL, *fresh = fn(old, arg);
 
 	*ret_old = NULL;

@@ -228,6 +228,10 @@
 	X(table_missed_unlocked, "a bucket that could not move is noted without the lock")  \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
+	X(table_update_blind, "an update by a function that had to fetch a line does not look whether the key has come meanwhile") \
+	X(table_merge_early, "the one bucket is unlocked before the other is marked as moved") \
+	X(table_sum_once, "one sum says that a table is full")                          \
+	X(table_seventh_early, "the seventh object of a line is in its word before its tag is") \
 	X(table_counts_twice, "the first two who put something into a table make counts each") \
 	X(table_locks_inherited, "the rest of a resize of the parent's goes on in a child")  \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \

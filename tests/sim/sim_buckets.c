@@ -188,6 +188,38 @@ static void setup_clear(enum world_kind kind)
 BOTH(clear)
 static void hazard_clear(void) { setup_clear(HAZARD); }
 
+/* Half of the buckets have moved, the one that is cleared first among them; the others are copied to the same new bucket. */
+static void clear_all(void *unused)
+{
+	(void)unused;
+	world_clear();
+}
+
+static void look_again(void *unused)
+{
+	struct view_of_owners view = { { 0 } };
+
+	(void)unused;
+	for (int i = 0; i < 4; i++)
+		world_find(&view, key[1]);
+}
+
+static void hazard_merge(void)
+{
+	/* Who retires looks at once: what a clear has dropped is freed while others are still at the bucket. */
+	sim_assert(quiesce_set_hazptr_batch(1, 1) == 0);
+	world_begin(HAZARD, room(HAZARD, 8));
+	for (int i = 0; i < 5; i++)
+		key[i] = world_key(0, (unsigned int[]){ 0, 4, 1, 1, 1 }[i], -1);
+	fill(0, 5);
+	world_remove(key[2]);
+	world_set(key[0]);
+	world_spawn(reserve, (void *)1, "reserver");
+	world_spawn(clear_all, NULL, "owner 0");
+	for (int i = 0; i < driver_readers; i++)
+		world_spawn(look_again, NULL, "reader");
+}
+
 static void setup_walk_shrink(enum world_kind kind)
 {
 	prepare_shrink(kind);
@@ -387,6 +419,7 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "table_clear", "a table is cleared while it becomes smaller", table_clear, NULL, CHANGE },
 	{ "map_clear", "the same with a map", map_clear, NULL, CHANGE },
 	{ "hazard_clear", "the same with hazard pointers", hazard_clear, NULL, CHANGE },
+	{ "hazard_merge", "a table whose buckets become one is cleared, hazard pointers", hazard_merge, NULL, CHANGE },
 	{ "table_bounce", "a table becomes smaller, larger, smaller", table_bounce, NULL, CHANGE },
 	{ "map_bounce", "the same with a map", map_bounce, NULL, CHANGE },
 	{ "table_poor", "a table is made larger, and memory fails", table_poor, NULL, CHANGE },

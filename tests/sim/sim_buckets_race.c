@@ -9,13 +9,15 @@
 #define NR_THREADS 3
 #define NR_OPS 4
 
-enum what { LOOKUP, INSERT, SET, REMOVE, SWAP, REMOVE_THIS, NR_WHAT };
+enum what { LOOKUP, INSERT, SET, REMOVE, UPDATE, SWAP, REMOVE_THIS, NR_WHAT };
 
 struct op {
 	enum what what;
 	struct item *put;    /* what was put in, if */
 	struct item *expect; /* what it was to be done to */
 	struct item *result; /* what was there; of SWAP and REMOVE_THIS: @expect if it was */
+	bool puts;           /* an UPDATE does where there is nothing; */
+	uint32_t choice;     /* else it leaves what is there, takes it out, or puts another one in its place */
 	uint32_t begin, end;
 };
 
@@ -35,6 +37,43 @@ static uint64_t value_of(const struct item *item)
 static struct item *item_of(uint64_t value)
 {
 	return (struct item *)(uintptr_t)value;
+}
+
+/* What an UPDATE wants where @there is. */
+static struct item *wanted(const struct op *op, struct item *there)
+{
+	if (!there)
+		return op->puts ? op->put : NULL;
+	return op->choice == 0 ? there : op->choice == 1 ? NULL : op->put;
+}
+
+static void *choose(void *there, void *arg)
+{
+	struct op *op = arg;
+
+	op->result = there;
+	return wanted(op, there);
+}
+
+static uint64_t choose_value(uint64_t there, void *arg)
+{
+	return value_of(choose(item_of(there), arg));
+}
+
+static void update(struct op *op)
+{
+	uint64_t value = 0;
+	void *old = NULL;
+
+	op->puts = sim_random(4);
+	op->choice = sim_random(3);
+	if (is_map()) {
+		sim_assert(hashmap_update(&world_table->map, world_key_of[key], choose_value, op, &value) == 0);
+		sim_assert(item_of(value) == op->result);
+	} else {
+		sim_assert(hashtable_update(&world_table->ht, &world_key_of[key], choose, op, &old) == 0);
+		sim_assert(old == (wanted(op, op->result) == op->result ? NULL : op->result));
+	}
 }
 
 /* Puts the operation's item in, whatever is there. */
@@ -96,17 +135,35 @@ static void run(struct op *op)
 		op->result = world_lookup(key);
 	else if (op->what == INSERT || op->what == SET)
 		op->result = put(op);
+	else if (op->what == UPDATE)
+		update(op);
 	else
 		op->result = take(op);
 	op->end = sim_steps();
 }
 
-/* Whoever takes an item out retires it; and what could not be put in. */
+/* What the key has after @op, if that did what it said to @there. */
+static struct item *after(const struct op *op, struct item *there)
+{
+	switch (op->what) {
+	case INSERT: return there ? there : op->put;
+	case SET: return op->put;
+	case REMOVE: return NULL;
+	case UPDATE: return wanted(op, there);
+	case SWAP: return op->result ? op->put : there;
+	case REMOVE_THIS: return op->result ? NULL : there;
+	default: return there;
+	}
+}
+
+/* Whoever takes an item out retires it; and what was not put in. */
 static void clean_up(const struct op *op)
 {
-	if (op->what == INSERT ? op->result != NULL : op->what == SWAP && !op->result)
+	struct item *next = after(op, op->result);
+
+	if (op->put && next != op->put)
 		world_item_retire(op->put);
-	if (op->what != LOOKUP && op->what != INSERT && op->result)
+	if (op->result && next != op->result)
 		world_item_retire(op->result);
 }
 
@@ -122,7 +179,7 @@ static void updater(void *number)
 
 		op->what = sim_random(last ? NR_WHAT : SWAP);
 		op->expect = op->what >= SWAP ? last : NULL;
-		op->put = op->what == INSERT || op->what == SET || op->what == SWAP ? world_item_new(key) : NULL;
+		op->put = op->what == INSERT || op->what == SET || op->what == UPDATE || op->what == SWAP ? world_item_new(key) : NULL;
 		run(op);
 		clean_up(op);
 		last = op->result ? op->result : op->put;
@@ -137,10 +194,7 @@ static bool apply(const struct op *op, struct item **now)
 		return false;
 	if (op->what >= SWAP && op->result != (*now == op->expect ? op->expect : NULL))
 		return false;
-	if (op->what == SET || (op->what == INSERT && !*now) || (op->what == SWAP && op->result))
-		*now = op->put;
-	if (op->what == REMOVE || (op->what == REMOVE_THIS && op->result))
-		*now = NULL;
+	*now = after(op, *now);
 	return true;
 }
 
@@ -209,11 +263,28 @@ static void setup_race(enum world_kind kind)
 		world_spawn(updater, (void *)i, "updater");
 	world_spawn(resizer, NULL, "resizer");
 }
+
+/* A new key wants a line more, and that comes out of the lock. */
+static void setup_update(enum world_kind kind)
+{
+	world_begin(kind, kind == MAP ? 16 : 32);
+	key = world_key(0, 0, -1);
+	world_nobodys(key, judge);
+	for (int i = kind == MAP ? 3 : 7; i; i--)
+		world_insert(world_key(1, 0, -1));
+	for (intptr_t i = 0; i < NR_THREADS; i++)
+		world_spawn(updater, (void *)i, "updater");
+}
+static void table_update(void) { setup_update(TABLE); }
+static void map_update(void) { setup_update(MAP); }
+
 static void table_race(void) { setup_race(TABLE); }
 static void map_race(void) { setup_race(MAP); }
 
 const struct sim_scenario buckets_race_scenarios[] = {
 	{ "table_race", "several updaters of one key, and a table that grows", table_race, NULL, NULL },
 	{ "map_race", "the same with a map", map_race, NULL, NULL },
+	{ "table_update", "several updaters of one key, whose bucket is full", table_update, NULL, NULL },
+	{ "map_update", "the same with a map", map_update, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

@@ -110,7 +110,54 @@ static void setup_static(void)
 	world_readers();
 }
 
+/* ---- a map that counts per CPU ---- */
+
+#define ROOM 32 /* of an array that is large enough for that */
+
+static void come_and_go(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		world_insert(key[1]);
+		world_remove(key[1]);
+	}
+}
+
+static void insert_one(void *unused)
+{
+	(void)unused;
+	world_insert(key[2]);
+}
+
+/* There are never more than it has room for.  A sum may have both of the keys that come and go, but not two sums. */
+static int judge_size(void)
+{
+	struct quiesce_table_stats stats;
+
+	hashmap_stats(&world_table->map, &stats);
+	if (stats.resizes)
+		sim_fail("a map became larger that was never full");
+	return 0;
+}
+
+static void setup_sums(void)
+{
+	world_begin(MAP, ROOM);
+	world_nobodys(world_key(0, 0, -1), judge_size);
+	for (int i = 0; i < ROOM - 2; i++) {
+		int other = world_key(2, i & 15, -1);
+
+		world_unwatch(other);
+		world_insert(other);
+	}
+	key[1] = world_key(0, 3, -1);
+	key[2] = world_key(1, 5, -1);
+	world_spawn(come_and_go, NULL, "owner 0");
+	world_spawn(insert_one, NULL, "owner 1");
+}
+
 const struct sim_scenario hashmap_scenarios[] = {
+	{ "map_sums", "keys come and go while they are counted", setup_sums, NULL, NULL },
 	{ "map_place", "a key is written where another one was", setup_place, NULL, "a lookup of a key that is being changed" },
 	{ "map_walk_place", "iterations meanwhile", setup_walk_place, NULL, "a key that is not visited" },
 	{ "map_lines", "a full line is continued", setup_lines, NULL, "a lookup of a key that is being changed" },
