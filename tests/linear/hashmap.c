@@ -3,6 +3,7 @@
 #include <quiesce/ds/hashmap.h>
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "record.h"
 
@@ -34,6 +35,29 @@ static void prepare(struct op *op)
 		op->event.kind = OP_LOOKUP;
 }
 
+static uint64_t ask(uint64_t there, void *arg)
+{
+	struct event *e = arg;
+
+	e->found = there;
+	return updated(e->value, there);
+}
+
+static void update(struct op *op)
+{
+	uint64_t old = UNKNOWN;
+
+	op->event.done = succeeded(hashmap_update(&map, op->key, ask, &op->event, &old), 0);
+	if (old != op->event.found)
+		wrong("hashmap: an update says that there was %#" PRIx64 ", and its function was told %#" PRIx64, old, op->event.found);
+}
+
+static void clear(struct event *e)
+{
+	hashmap_clear(&map);
+	e->found = UNKNOWN;
+}
+
 static void perform(struct op *op)
 {
 	struct event *e = &op->event;
@@ -46,6 +70,8 @@ static void perform(struct op *op)
 	case OP_REMOVE: e->found = hashmap_remove(&map, op->key); break;
 	case OP_DISCARD: e->done = succeeded(hashmap_remove_value(&map, op->key, e->expected), -ENOENT); break;
 	case OP_REPLACE: e->done = succeeded(hashmap_replace(&map, op->key, e->expected, e->value), -ENOENT); break;
+	case OP_UPDATE: update(op); break;
+	case OP_CLEAR: clear(e); break;
 	}
 }
 
@@ -84,15 +110,9 @@ static void tear_down(void)
 	rcu_barrier();
 }
 
-const struct type hashmap_type = {
-	.name = "hashmap",
-	.model = MODEL_MAP,
-	.setup = set_up,
-	.prepare = prepare,
-	.perform = perform,
-	.iterate = iterate,
-	.reserve = reserve,
-	.resizes = resizes,
-	.hash = hash,
-	.teardown = tear_down,
-};
+#define OF_BOTH                                                                                                   \
+	.model = MODEL_MAP, .setup = set_up, .prepare = prepare, .perform = perform, .reserve = reserve,          \
+	.resizes = resizes, .hash = hash, .teardown = tear_down
+
+const struct type hashmap_type = { .name = "hashmap", .iterate = iterate, OF_BOTH };
+const struct type hashmap_cleared = { .name = "hashmap_cleared", .clears = true, OF_BOTH };

@@ -16,8 +16,9 @@ struct entry {
 		struct rcu_head rcu;
 		struct hazptr_head hazptr;
 	};
-	uint64_t key, value;
-	uint32_t state;
+	uint64_t key;
+	uint64_t value; /* an update may change it where it is */
+	uint32_t state, index; /* the history's name for the key */
 };
 
 HASHTABLE_TYPE(entry, struct entry, key);
@@ -38,12 +39,13 @@ static void set_up_hazptr(uint64_t seed)
 	set_up(seed);
 }
 
-static struct entry *make(uint64_t key, uint64_t value)
+static struct entry *make(const struct op *op)
 {
 	struct entry *e = allocate(sizeof *e);
 
-	e->key = key;
-	e->value = value;
+	e->key = op->key;
+	e->value = op->event.value;
+	e->index = op->event.key;
 	e->state = ALIVE;
 	return e;
 }
@@ -51,7 +53,6 @@ static struct entry *make(uint64_t key, uint64_t value)
 static void bury(struct entry *e)
 {
 	e->state = DEAD;
-	e->value = UNKNOWN;
 	free(e);
 }
 
@@ -81,7 +82,7 @@ static uint64_t value_in(const struct entry *e, uint64_t key)
 	if (e->state != ALIVE || e->key != key)
 		wrong("hashtable: a call for key %#llx returned an object of key %#llx, state %#x", (unsigned long long)key,
 		      (unsigned long long)e->key, (unsigned int)e->state);
-	return e->value;
+	return quiesce_load_relaxed(&e->value); /* Relaxed: a number that is the answer. */
 }
 
 /* ---- an object that stays until it is let go ---- */
@@ -121,14 +122,13 @@ static void prepare(struct op *op)
 
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD) {
 		op->target = find(op);
-		e->expected = value_in(op->target, op->key);
 		if (!op->target) {
 			let_go(op);
 			e->kind = OP_LOOKUP;
 		}
 	}
-	if (e->kind == OP_INSERT || e->kind == OP_SET || e->kind == OP_REPLACE)
-		op->fresh = make(op->key, e->value);
+	if (e->kind == OP_INSERT || e->kind == OP_SET || e->kind == OP_REPLACE || e->kind == OP_UPDATE)
+		op->fresh = make(op);
 }
 
 /* Who does not protect what was found there cannot say what it is. */
@@ -150,6 +150,45 @@ static void lookup(struct op *op)
 	op->event.found = value_in(find(op), op->key);
 }
 
+/* What was there may stay and have another value: a lookup then answers with one that it had during the lookup. */
+static void *ask(void *object, void *arg)
+{
+	struct op *op = arg;
+	uint64_t value = op->event.value, next;
+
+	op->event.found = value_in(object, op->key);
+	next = updated(value, op->event.found);
+	if (next == op->event.found)
+		return object;
+	if (!next || !object || value >> 42 & 1)
+		return next ? op->fresh : NULL;
+	quiesce_store_relaxed(&((struct entry *)object)->value, next); /* Relaxed: as above. */
+	return object;
+}
+
+/* What was taken out is ours; what was put in is not any more. */
+static void update(struct op *op)
+{
+	struct event *e = &op->event;
+	uint64_t next;
+
+	e->done = succeeded(hashtable_update(&table, &op->key, ask, op, &op->target), 0);
+	next = updated(e->value, e->found);
+	if (op->target && value_in(op->target, op->key) != e->found)
+		wrong("hashtable: an update took out another object than its function was told of");
+	if (next == e->value && (!e->found || op->target))
+		op->fresh = NULL;
+}
+
+static void drop_one(void *object, void *arg)
+{
+	struct entry *e = object;
+
+	if (e->index != NO_KEY)
+		dropped(arg, e->index, value_in(e, key_of_worker(e->index)));
+	retire(e);
+}
+
 static void perform(struct op *op)
 {
 	struct event *e = &op->event;
@@ -162,7 +201,11 @@ static void perform(struct op *op)
 	case OP_REMOVE: op->target = hashtable_remove_key(&table, &op->key); break;
 	case OP_REPLACE: e->done = succeeded(hashtable_replace(&table, op->target, op->fresh), -ENOENT); break;
 	case OP_DISCARD: e->done = succeeded(hashtable_remove(&table, op->target), -ENOENT); break;
+	case OP_UPDATE: update(op); break;
+	case OP_CLEAR: hashtable_clear(&table, drop_one, op); break;
 	}
+	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD)
+		e->expected = value_in(op->target, op->key); /* it is out of the table: its last one */
 	if (e->kind == OP_SET || e->kind == OP_REMOVE)
 		e->found = value_in(op->target, op->key); /* ours: nobody else frees it */
 }
@@ -173,7 +216,7 @@ static void finish(struct op *op)
 
 	if (e->done && e->kind != OP_LOOKUP)
 		retire(op->target);
-	else
+	if (!e->done || e->kind == OP_LOOKUP || e->kind == OP_UPDATE)
 		free(op->fresh); /* nobody has seen it */
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD || e->kind == OP_LOOKUP)
 		let_go(op);
@@ -221,11 +264,13 @@ static void tear_down(void)
 	hazptr_barrier();
 }
 
-#define OF_BOTH                                                                                                  \
+#define OF_ALL                                                                                                  \
 	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .finish = finish, .reserve = reserve,        \
 	.resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_BOTH };
+const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_ALL };
 
 /* No iteration: what it would read is not protected. */
-const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_BOTH };
+const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_ALL };
+const struct type hashtable_cleared = { .name = "hashtable_cleared", .clears = true, .setup = set_up, OF_ALL };
+const struct type hashtable_cleared_hazptr = { .name = "hashtable_cleared_hazptr", .clears = true, .setup = set_up_hazptr, OF_ALL };

@@ -27,15 +27,16 @@
 #include "platform/mutants.h"
 #endif
 
+#define CLEAR_EVERY 512 /* operations */
 #define ROUND 20000 /* events; the judge's memory grows with the square of those of one key */
 
 static const struct type *const types[] = {
-	&reference_type, &broken_type,
+	&reference_type, &broken_type, &reference_cleared,
 #ifdef HAVE_HASHMAP
-	&hashmap_type,
+	&hashmap_type, &hashmap_cleared,
 #endif
 #ifdef HAVE_HASHTABLE
-	&hashtable_type_objects, &hashtable_type_hazptr,
+	&hashtable_type_objects, &hashtable_type_hazptr, &hashtable_cleared, &hashtable_cleared_hazptr,
 #endif
 	&walk_type_map, &walk_type_skip, &walk_type_tree,
 #ifdef HAVE_IDR
@@ -142,7 +143,8 @@ void *allocate(size_t bytes)
 
 /* How often each kind is done. */
 static const uint32_t weights_of[][NR_KINDS] = {
-	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4, [OP_REPLACE] = 3, [OP_DISCARD] = 2 },
+	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4,
+			[OP_REPLACE] = 3, [OP_DISCARD] = 2, [OP_UPDATE] = 4 },
 	[MODEL_IDS] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
 };
 
@@ -153,6 +155,8 @@ static enum kind choose_kind(struct worker *w)
 	uint32_t weights[NR_KINDS], sum = 0, r;
 	enum kind kind = 0;
 
+	if (type->clears && draw(&w->random) % CLEAR_EVERY == 0)
+		return OP_CLEAR;
 	for (int i = 0; i < NR_KINDS; i++) {
 		weights[i] = weights_of[type->model][i];
 		if (i == (removing ? OP_REMOVE : OP_INSERT) || (!removing && i == OP_ALLOC))
@@ -173,16 +177,39 @@ static uint32_t choose_key(struct worker *w)
 	return (uint32_t)((r >> 8) % (r & 1 && current.keys > 8 ? 8 : current.keys));
 }
 
-static void record(struct op *op, struct event *log)
+uint64_t updated(uint64_t value, uint64_t there)
+{
+	if (!there)
+		return value >> 40 & 3 ? value : 0;
+	switch ((value ^ there) >> 40 & 3) {
+	case 0: return there;
+	case 1: return 0;
+	}
+	return value;
+}
+
+void dropped(struct op *op, uint32_t key, uint64_t value)
+{
+	op->drops[op->nr_drops++] = (struct event){ .key = key, .found = value, .kind = OP_DROP, .done = 1, .client = op->event.client };
+}
+
+/* The number of events. */
+static uint64_t record(struct op *op, struct event *log)
 {
 	struct event *e = &op->event;
 
+	op->drops = log + 1;
 	step(type->prepare, op);
 	e->call = tick();
 	type->perform(op);
 	e->ret = tick();
 	*log = *e;
+	for (uint32_t i = 0; i < op->nr_drops; i++) {
+		op->drops[i].call = e->call;
+		op->drops[i].ret = e->ret;
+	}
 	step(type->finish, op);
+	return 1 + op->nr_drops;
 }
 
 static void work_round(struct worker *w)
@@ -201,7 +228,7 @@ static void work_round(struct worker *w)
 		/* Now and then an id is reserved only. */
 		if (type->model == MODEL_MAP || draw(&w->random) % 16)
 			op.event.value = value_of(client, ++w->serial);
-		record(&op, &w->log[w->nr++]);
+		w->nr += record(&op, &w->log[w->nr]);
 	}
 }
 
@@ -285,8 +312,9 @@ static void start_workers(uint64_t seed)
 	pthread_barrier_init(&edge, NULL, MAX_WORKERS + 1);
 	for (struct worker *w = worker; w < worker + MAX_WORKERS; w++) {
 		w->random = (seed + (uint64_t)(w - worker) + 1) * 0x9e3779b97f4a7c15ull | 1;
-		/* One more than the ticks of a round for each worker: the clock is read before an operation begins. */
-		w->log = allocate((ROUND + MAX_WORKERS) * sizeof *w->log);
+		/* One more than the ticks of a round for each worker: the clock is read before an operation begins.  Twice as many,
+		 * because a clear may drop all that the others have put in. */
+		w->log = allocate(2 * (ROUND + MAX_WORKERS) * sizeof *w->log);
 		start(&w->thread, work, w);
 	}
 }

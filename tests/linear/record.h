@@ -29,6 +29,9 @@ enum kind {
 	OP_DISCARD,  /* remove, if expected is there */
 	OP_ALLOC,    /* value at the lowest free key of the group; found is this key */
 	OP_EXCHANGE, /* value, if something is there; found is what was there */
+	OP_UPDATE,   /* what updated() makes of value and of what was there, which is found */
+	OP_CLEAR,    /* of each key, at some time of its own; found is UNKNOWN if nobody says what there was, or 0: then */
+	OP_DROP,     /* found was taken out; follows its clear and has its ticks */
 	NR_KINDS
 };
 
@@ -41,8 +44,12 @@ struct event {
 	uint16_t client;
 };
 
+#define NO_KEY UINT32_MAX /* event.key of an operation that is not recorded */
+
 struct op {
 	struct event event;
+	struct event *drops; /* of a clear, @nr_drops */
+	uint32_t nr_drops;
 	uint64_t key;          /* the table's name for event.key */
 	void *fresh, *target;  /* objects, for types that have them */
 	void *held, *slot;     /* an object that is protected, by what */
@@ -61,6 +68,7 @@ enum model { MODEL_MAP = 1, MODEL_IDS = 2 };
 struct type {
 	const char *name;
 	enum model model;
+	bool clears; /* workers clear the table now and then, so keys with one owner may be gone */
 	void (*perform)(struct op *op);
 	void (*teardown)(void);
 	/* The others may be NULL. */
@@ -73,12 +81,12 @@ struct type {
 	uint64_t (*hash)(uint64_t key);
 };
 
-extern const struct type reference_type, broken_type;
+extern const struct type reference_type, broken_type, reference_cleared;
 #ifdef HAVE_HASHMAP
-extern const struct type hashmap_type;
+extern const struct type hashmap_type, hashmap_cleared;
 #endif
 #ifdef HAVE_HASHTABLE
-extern const struct type hashtable_type_objects, hashtable_type_hazptr;
+extern const struct type hashtable_type_objects, hashtable_type_hazptr, hashtable_cleared, hashtable_cleared_hazptr;
 #endif
 extern const struct type walk_type_map, walk_type_skip, walk_type_tree;
 #ifdef HAVE_IDR
@@ -90,6 +98,9 @@ __attribute__((format(printf, 1, 2))) void wrong(const char *format, ...); /* a 
 __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...);
 uint8_t succeeded(int rc, int failure); /* what a call said: 0, or @failure; else gives up */
 void step(void (*of_type)(struct op *op), struct op *op); /* prepare or finish, if the type does */
+/* What the function of an update gives a key that has @there, 0: none; also in tests/linear/check/model.go. */
+uint64_t updated(uint64_t value, uint64_t there);
+void dropped(struct op *op, uint32_t key, uint64_t value); /* by a clear */
 void *allocate(size_t bytes);
 uint64_t draw(uint64_t *random);
 uint64_t tick(void);

@@ -137,32 +137,52 @@ static void perform_locked(struct op *op)
 {
 	struct event *e = &op->event;
 	struct entry **p = find(op->key);
-	uint64_t there = *p ? (*p)->value : 0;
+	uint64_t there = *p ? (*p)->value : 0, next = there;
 	bool matching = there && there == e->expected;
 
 	e->found = there;
 	e->done = 1;
 	switch (e->kind) {
-	case OP_INSERT: e->done = !there; break;
+	case OP_INSERT:
+		e->done = !there;
+		next = there ? there : e->value;
+		break;
+	case OP_SET: next = e->value; break;
+	case OP_REMOVE: next = 0; break;
+	case OP_UPDATE: next = updated(e->value, there); break;
 	case OP_REPLACE:
 	case OP_DISCARD:
 		e->done = matching;
 		e->found = 0;
+		if (matching)
+			next = e->kind == OP_REPLACE ? e->value : 0;
 		break;
 	}
-	if (there && e->done && (e->kind == OP_REMOVE || e->kind == OP_DISCARD))
+	if (there && !next)
 		erase(p);
-	else if (there && e->done && (e->kind == OP_SET || e->kind == OP_REPLACE))
-		(*p)->value = e->value;
-	else if (!there && (e->kind == OP_INSERT || e->kind == OP_SET))
-		insert(op->key, e->value);
+	else if (there)
+		(*p)->value = next;
+	else if (next)
+		insert(op->key, next);
 	adjust();
+}
+
+static void clear(struct event *e)
+{
+	for (size_t i = 0; i < nr_buckets; i++)
+		while (bucket[i])
+			erase(&bucket[i]);
+	e->done = 1;
+	e->found = UNKNOWN;
 }
 
 static void perform(struct op *op)
 {
 	pthread_mutex_lock(&mutex);
-	perform_locked(op);
+	if (op->event.kind == OP_CLEAR)
+		clear(&op->event);
+	else
+		perform_locked(op);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -193,9 +213,9 @@ static void tear_down(void)
 	free(bucket);
 }
 
-#define OF_BOTH                                                                                           \
-	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .iterate = iterate, .resizes = resizes, \
-	.hash = hash, .teardown = tear_down
+#define OF_ALL                                                                                           \
+	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type reference_type = { .name = "reference", .setup = set_up, OF_BOTH };
-const struct type broken_type = { .name = "broken", .setup = set_up_leaky, OF_BOTH };
+const struct type reference_type = { .name = "reference", .setup = set_up, .iterate = iterate, OF_ALL };
+const struct type broken_type = { .name = "broken", .setup = set_up_leaky, .iterate = iterate, OF_ALL };
+const struct type reference_cleared = { .name = "reference_cleared", .clears = true, .setup = set_up, OF_ALL };

@@ -24,12 +24,14 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent
-PLANTS = {"map": ("stale", "missed", "twice", "both", "denied"), "ids": ("stale", "missed", "twice", "denied")}
+PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "told"), "cleared": ("kept",), "ids": ("stale", "missed", "twice", "denied")}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 # Bugs in the source of which more than half of the histories tell.
-MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide"),
+MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide", "table_update_blind"),
+           "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
            "walk_tree": ("hazptr_no_look",)}
+REFERENCES = ("reference", "reference_cleared")  # the recorder's own tables, which are right
 HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
 RIGHT, WRONG = 0, 1
 
@@ -85,7 +87,7 @@ class Linear:
     def types(self):
         """What the recorder was built with, its own tables apart."""
         names = run([self.recorder(False)]).stdout.partition("\ntypes:")[2].split()
-        return [name for name in names if name not in ("reference", "broken")]
+        return [name for name in names if name not in REFERENCES + ("broken",)]
 
     def recorder(self, perturb):
         return self.build / ("tests/linear/record-perturbed" if perturb else "tests/linear/record")
@@ -120,7 +122,7 @@ class Linear:
     def planted(self, kind):
         """A wrong reply in a history that is right without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
-        for plant in PLANTS["ids" if kind == "idr" else "map"]:
+        for plant in PLANTS[{"idr": "ids", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
             verdict, judged = self.judge(path, f"-plant={plant}") if status == 0 else (status, out)
             self.report(f"the judge notices a reply of {kind} that is wrong: {plant}", verdict == WRONG, start, judged.split("\n")[0])
@@ -157,9 +159,10 @@ class Linear:
 
 def everything(linear, types):
     linear.test_judge()
-    linear.right("reference", linear.operations // 4, 0)
+    for kind in REFERENCES:
+        linear.right(kind, linear.operations // 4, 0)
     linear.broken()
-    for kind in ["reference"] + [kind for kind in types if kind == "idr"]:
+    for kind in REFERENCES + tuple(kind for kind in types if kind == "idr"):
         linear.planted(kind)
     for kind in types:
         linear.right(kind, linear.operations, 0)

@@ -66,7 +66,8 @@ static void set_up_tree(uint64_t seed)
 static void prepare(struct op *op)
 {
 	static const uint8_t known[NR_KINDS] = { [OP_LOOKUP] = OP_LOOKUP,   [OP_INSERT] = OP_INSERT,   [OP_SET] = OP_INSERT,
-						 [OP_REMOVE] = OP_REMOVE,   [OP_REPLACE] = OP_REMOVE,  [OP_DISCARD] = OP_LOOKUP };
+						 [OP_REMOVE] = OP_REMOVE,   [OP_REPLACE] = OP_REMOVE,  [OP_DISCARD] = OP_LOOKUP,
+						 [OP_UPDATE] = OP_LOOKUP };
 
 	op->event.kind = known[op->event.kind];
 }

@@ -37,6 +37,36 @@ func discard(expected uint64, done uint8) event {
 func replace(expected, value uint64, done uint8) event {
 	return event{Kind: opReplace, Expected: expected, Value: value, Done: done}
 }
+func update(value, found uint64) event {
+	return event{Kind: opUpdate, Value: value, Found: found, Done: 1}
+}
+
+// clear of who does not say what was there, and of who tells it by drops: that nothing else was.
+func clear() event               { return event{Kind: opClear, Found: unknown, Done: 1} }
+func cleared() event             { return event{Kind: opClear, Done: 1} }
+func dropped(found uint64) event { return event{Kind: opDrop, Found: found, Done: 1} }
+
+// What the function of an update makes of a value depends on these.
+const (
+	putIn, leave          = uint64(1) << 40, uint64(4) << 40
+	stays, goes, replaced = uint64(1) << 40, uint64(0), uint64(3) << 40 // of putIn
+)
+
+// during puts a clear, or the drops that follow it, around some events.
+func during(around []event, events ...event) []event {
+	events = sequence(events...)
+	for i := range events {
+		events[i].Call++
+		events[i].Ret++
+	}
+	end := uint64(2*len(events) + 2)
+	for _, e := range around {
+		e.Call, e.Ret, e.Client = 1, end, 1
+		events = append(events, e)
+	}
+	return events
+}
+
 func alloc(value, found uint64, done uint8) event {
 	return event{Kind: opAlloc, Value: value, Found: found, Done: done}
 }
@@ -87,6 +117,24 @@ func TestMaps(t *testing.T) {
 		"discarded without":      {1, sequence(insert(64), discard(65, 1))},
 		"not discarded":          {1, sequence(insert(64), discard(64, 0))},
 		"seen in another order":  {1, append(together(set(64, 0), set(65, 64)), later(lookup(65), lookup(64))...)},
+		"updates":                {0, sequence(update(leave, 0), update(putIn, 0), update(stays, putIn), lookup(putIn), update(replaced, putIn), lookup(replaced))},
+		"an update takes it out": {0, sequence(insert(putIn), update(goes, putIn), lookup(0))},
+		"updates of one value":   {1, together(insert(putIn), update(replaced, putIn), update(replaced+1, putIn))},
+		"updated without":        {1, sequence(update(putIn, 64))},
+		"an update has failed":   {1, sequence(event{Kind: opUpdate, Value: putIn})},
+		"left, but put in":       {1, sequence(update(leave, 0), lookup(leave))},
+		"cleared":                {0, sequence(insert(64), clear(), lookup(0))},
+		"not cleared":            {1, sequence(insert(64), clear(), lookup(64))},
+		"cleared twice":          {0, during([]event{clear()}, insert(64), lookup(0), insert(65), lookup(0), insert(66), lookup(66))},
+		"gone before a clear":    {1, append(sequence(insert(64), lookup(0)), later(clear())...)},
+		"gone after a clear":     {1, append(sequence(clear(), insert(64)), later(lookup(0))...)},
+		"goes as it is compared": {0, during([]event{clear()}, insert(64), replace(64, 65, 0), insert(66), discard(66, 1))},
+		"dropped":                {0, during([]event{cleared(), dropped(64)}, insert(64), lookup(0))},
+		"dropped twice":          {0, during([]event{cleared(), dropped(64), dropped(65)}, insert(64), lookup(0), insert(65), lookup(0))},
+		"not dropped":            {1, during([]event{cleared()}, insert(64), lookup(0))},
+		"not there, dropped":     {1, during([]event{cleared(), dropped(65)}, insert(64), lookup(64))},
+		"not touched":            {1, append(sequence(insert(64), cleared()), later(lookup(64))...)},
+		"dropped without clear":  {2, sequence(insert(64), dropped(64))},
 		"an unknown kind":        {2, sequence(event{Kind: nrKinds})},
 		"returns before called":  {2, []event{{Call: 2, Ret: 1}}},
 		"a client in two places": {2, []event{{Call: 1, Ret: 4}, {Call: 2, Ret: 3}}},

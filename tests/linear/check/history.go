@@ -21,7 +21,13 @@ const (
 	opDiscard
 	opAlloc
 	opExchange
+	opUpdate
+	opClear
+	opDrop
 	nrKinds
+	// In no file: from the first to the second a clear takes out what it meets, as often as it likes.
+	clearBegins
+	clearEnds
 )
 
 const (
@@ -113,12 +119,24 @@ func decode(b []byte) event {
 	}
 }
 
-// wellFormed: each client does one thing after the other, and no tick is there twice.
+// wellFormed: each client does one thing after the other, and no tick is there twice.  What a clear has dropped follows it and
+// has its ticks.
 func (r *reader) wellFormed(events []event) error {
 	last := map[uint16]uint64{}
+	var before *event
 	ticks := make([]uint64, 0, 2*len(events))
 	for i := range events {
 		e := &events[i]
+		if e.Kind == opDrop {
+			if before == nil || e.Client != before.Client || e.Call != before.Call || e.Ret != before.Ret {
+				return fmt.Errorf("dropped, but not by the clear before it: %v", e)
+			}
+			continue
+		}
+		before = nil
+		if e.Kind == opClear {
+			before = e
+		}
 		switch {
 		case e.Call >= e.Ret:
 			return fmt.Errorf("it returned before it was called: %v", e)
@@ -142,12 +160,22 @@ func (r *reader) wellFormed(events []event) error {
 // split: a history is linearizable if that of each key (of ids: of each group) is.
 func split(events []event, group uint32) map[uint32][]*event {
 	parts := map[uint32][]*event{}
+	var clears []*event // of all keys
 	for i := range events {
 		e := &events[i]
+		if e.Kind == opClear {
+			clears = append(clears, e)
+			if e.Found == unknown {
+				clears = append(clears, &event{Kind: clearBegins, Call: e.Call, Ret: e.Call, Client: e.Client},
+					&event{Kind: clearEnds, Call: e.Ret, Ret: e.Ret, Client: e.Client})
+			}
+			continue
+		}
 		parts[e.Key/group] = append(parts[e.Key/group], e)
 	}
-	for _, part := range parts {
-		part := part
+	for key := range parts {
+		parts[key] = append(parts[key], clears...)
+		part := parts[key]
 		sort.Slice(part, func(i, j int) bool { return part[i].Call < part[j].Call })
 	}
 	return parts

@@ -8,19 +8,69 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// mapModel is one key: the state is its value, or 0.
+// keyState is that of one key: its value, or 0.
+type keyState struct {
+	value  uint64
+	clears uint8 // under way, of those that do not say what they take out
+	maybe  bool  // or one of them has taken it out
+}
+
 var mapModel = porcupine.Model{
-	Init: func() interface{} { return uint64(0) },
+	Init: func() interface{} { return keyState{} },
 	Step: func(state, input, _ interface{}) (bool, interface{}) {
-		ok, next := stepKey(state.(uint64), input.(*event))
+		ok, next := stepMaybe(state.(keyState), input.(*event))
 		return ok, next
 	},
-	Equal:             func(a, b interface{}) bool { return a.(uint64) == b.(uint64) },
+	Equal:             func(a, b interface{}) bool { return a.(keyState) == b.(keyState) },
 	DescribeOperation: func(input, _ interface{}) string { return describe(input.(*event)) },
 }
 
 // unknown: something was there, but the recorder could not look at it.
 const unknown = ^uint64(0)
+
+// updated is what the function of an update makes of what is there; as in tests/linear/record.c.
+func updated(value, there uint64) uint64 {
+	if there == 0 {
+		if value>>40&3 == 0 {
+			return 0
+		}
+		return value
+	}
+	switch (value ^ there) >> 40 & 3 {
+	case 0:
+		return there
+	case 1:
+		return 0
+	}
+	return value
+}
+
+// stepMaybe: a clear visits a key once at least; where the table is being resized it may meet it again, so that while it is under way
+// the key may be gone at any moment.
+func stepMaybe(state keyState, e *event) (bool, keyState) {
+	switch e.Kind {
+	case clearBegins:
+		state.clears++
+	case clearEnds:
+		state.clears--
+	default:
+		there, next := stepKey(state.value, e)
+		gone, nextOfNone := false, uint64(0)
+		if state.maybe {
+			gone, nextOfNone = stepKey(0, e)
+		}
+		if !there && !gone {
+			return false, state
+		}
+		state.maybe = there && gone && next != nextOfNone
+		state.value = next
+		if !there {
+			state.value = nextOfNone
+		}
+	}
+	state.maybe = state.value != 0 && (state.maybe || state.clears > 0)
+	return true, state
+}
 
 // stepKey: may e have replied what it did when the key had the value state, and which has it then?
 func stepKey(state uint64, e *event) (bool, uint64) {
@@ -37,6 +87,12 @@ func stepKey(state uint64, e *event) (bool, uint64) {
 		return e.Found == state, e.Value
 	case opRemove:
 		return e.Found == state, 0
+	case opUpdate:
+		return done && e.Found == state, updated(e.Value, state)
+	case opClear: // what it took out is known, and told apart, or not
+		return state == 0 || e.Found == unknown, 0
+	case opDrop:
+		return state != 0 && e.Found == state, 0
 	case opReplace, opDiscard:
 		if done != (state != 0 && state == e.Expected) {
 			return false, state
@@ -131,6 +187,12 @@ func describe(e *event) string {
 		return fmt.Sprintf("lookup(%d) = %#x", e.Key, e.Found)
 	case opRemove:
 		return fmt.Sprintf("remove(%d) = %#x", e.Key, e.Found)
+	case opUpdate:
+		return fmt.Sprintf("update(%d, %#x) of %#x", e.Key, e.Value, e.Found)
+	case opClear, clearBegins, clearEnds:
+		return map[uint8]string{opClear: "clear", clearBegins: "clear begins", clearEnds: "clear ends"}[e.Kind]
+	case opDrop:
+		return fmt.Sprintf("clear: %#x dropped of %d", e.Found, e.Key)
 	case opInsert:
 		return fmt.Sprintf("insert(%d, %#x): %s, %#x there", e.Key, e.Value, reply, e.Found)
 	case opSet:

@@ -56,6 +56,32 @@ var plants = map[string]plant{
 		}
 		return false
 	},
+	// The function of an update was told what was gone.
+	"told": func(h *values, e *event) bool {
+		if e.Kind != opUpdate {
+			return false
+		}
+		value, ok := h.gone(e)
+		if ok {
+			e.Found = value
+		}
+		return ok
+	},
+	// A lookup finds what was there before a clear.
+	"kept": func(h *values, e *event) bool {
+		if e.Kind != opLookup {
+			return false
+		}
+		for _, clear := range h.clears {
+			for value, store := range h.stored {
+				if store.Ret < clear.Call && clear.Ret < e.Call && value != e.Found {
+					e.Found = value
+					return true
+				}
+			}
+		}
+		return false
+	},
 	// A change is said to have failed, although its value was found afterwards.
 	"denied": func(h *values, e *event) bool {
 		if e.Done == 0 || (e.Kind != opReplace && e.Kind != opInsert && e.Kind != opExchange) || !h.found[e.Value] {
@@ -75,14 +101,15 @@ func plantNames() string {
 	return strings.Join(names, " ")
 }
 
-// values of one key: who stored each and who took it away.
+// values of one key: who stored each and who took it away, as far as somebody says so.
 type values struct {
 	stored, removed map[uint64]*event
 	found           map[uint64]bool
+	clears          []*event
 }
 
 func gather(part []*event, key uint32) *values {
-	h := &values{map[uint64]*event{}, map[uint64]*event{}, map[uint64]bool{}}
+	h := &values{map[uint64]*event{}, map[uint64]*event{}, map[uint64]bool{}, nil}
 	for _, e := range part {
 		if e.Kind == opAlloc {
 			if e.Done == 1 && e.Found == uint64(e.Key-e.Key%maxGroup+key%maxGroup) {
@@ -90,14 +117,22 @@ func gather(part []*event, key uint32) *values {
 			}
 			continue
 		}
-		if e.Key != key {
+		if e.Kind == opClear {
+			h.clears = append(h.clears, e)
+			continue
+		}
+		if e.Key != key || e.Kind > nrKinds {
+			continue
+		}
+		if e.Kind == opUpdate {
+			h.gatherUpdate(e)
 			continue
 		}
 		h.found[e.Found] = true
 		if e.Done == 1 && (e.Kind == opInsert || e.Kind == opSet || e.Kind == opReplace || e.Kind == opExchange) {
 			h.stored[e.Value] = e
 		}
-		if e.Done == 1 && (e.Kind == opSet || e.Kind == opRemove || e.Kind == opExchange) {
+		if e.Done == 1 && (e.Kind == opSet || e.Kind == opRemove || e.Kind == opExchange || e.Kind == opDrop) {
 			h.removed[e.Found] = e
 		}
 		if e.Done == 1 && (e.Kind == opReplace || e.Kind == opDiscard) {
@@ -105,6 +140,18 @@ func gather(part []*event, key uint32) *values {
 		}
 	}
 	return h
+}
+
+func (h *values) gatherUpdate(e *event) {
+	h.found[e.Found] = true
+	next := updated(e.Value, e.Found)
+	if next == e.Found {
+		return
+	}
+	if next != 0 {
+		h.stored[next] = e
+	}
+	h.removed[e.Found] = e
 }
 
 // gone: a value that had been taken away before e was called.
@@ -132,7 +179,7 @@ func apply(events []event, group uint32, name string) error {
 	for i := range events {
 		e := &events[(i+len(events)/2)%len(events)]
 		before := *e
-		if e.Kind != opAlloc && p(gather(parts[e.Key/group], e.Key), e) {
+		if e.Kind != opAlloc && e.Kind != opClear && p(gather(parts[e.Key/group], e.Key), e) {
 			fmt.Printf("planted: %s instead of %s, client %d, ticks %d to %d\n", describe(e), describe(&before),
 				e.Client, e.Call, e.Ret)
 			return nil
