@@ -19,7 +19,7 @@ from measured import Tool
 from tap import Tap, execute
 
 SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
-OURS = ["hashmap", "hashtable", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
+OURS = ["hashmap", "hashmap_update", "hashtable", "hashtable_update", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
 DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
 
 

@@ -396,8 +396,9 @@ static void default_threads(struct job *base)
 /* Variants, for who asks: so the whole is over in a minute. */
 static bool is_variant(const char *name)
 {
-	static const char *const variants[] = { "xarray", "std_map_shared_mutex",
-						"hashtable_hazptr", "brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
+	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashmap_update", "hashtable_update",
+						"hashtable_hazptr", "brlock_atomic",
+						"liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
 						"libcds_split_rcu", "tbb_unordered_map", "std_mutex" };
 
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
@@ -423,7 +424,7 @@ static int choose_types(const struct options *options, const struct op *types[MA
 		if (options->hash.resize ? types[i]->hash->resize != NULL : options->nr_types || !is_variant(types[i]->name))
 			types[kept++] = types[i];
 		else if (options->nr_types)
-			usage_error("--type=%s --resize: it cannot be made larger and smaller", types[i]->name);
+			usage_error("--type=%s --resize: it cannot be made larger and smaller, or another type shows that", types[i]->name);
 	}
 	if (!kept)
 		usage_error("--resize: this build has no type that grows and shrinks");
@@ -499,10 +500,11 @@ const struct subcommand hashscale_command = {
 	       "last one has the thread that resizes and the table's own worker (a worker has the CPU of the thread that began it), "
 	       "the first ones those who look up. Give them less than all CPUs, as is the default; otherwise all but the workers go "
 	       "where the scheduler sends them. With updates, those who look up move some of the table too. "
-	       "Only types that can be made larger and smaller are measured.\n"
+	       "Only types that can be made larger and smaller are measured, each table once.\n"
 	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 "
 	       "generated keys, looked up with equal probability; no updates; with --resize 1000000 keys, and a CPU less. zipf has "
-	       "exponent 0.99; in hot all look up the same key. Types that are variants of others (hashtable_hazptr, brlock_atomic, "
+	       "exponent 0.99; in hot all look up the same key. Types that are variants of others (hashmap_update and "
+	       "hashtable_update, which insert and remove by a function under the bucket's lock, hashtable_hazptr, brlock_atomic, "
 	       "liburcu_lfht_fixed, liburcu_lfht_qsbr_fixed, libcds_split_rcu, tbb_unordered_map, std_mutex) are measured when --type "
 	       "says so.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,

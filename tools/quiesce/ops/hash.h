@@ -54,7 +54,7 @@ struct hash_op {
 	uint64_t (*mapped)(const void *table);
 	/* In one thread at a time, beside any that look up and update, outside sections: let @table have the size for @nr_keys
 	 * elements, more or less than it has, and return when it has.  False: not yet, and it needs some updates; then call it
-	 * again.  NULL: it cannot be resized both ways, and is not measured with --resize. */
+	 * again.  NULL: it cannot be resized both ways, or another type is the same table; it is not measured with --resize. */
 	bool (*resize)(void *table, uint64_t nr_keys);
 	bool read_only; /* no insert or remove beside lookups, only before them */
 	bool grows;     /* goes on growing in the background when its elements are there */

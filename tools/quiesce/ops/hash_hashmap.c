@@ -69,15 +69,56 @@ static void barrier(void)
 	rcu_barrier();
 }
 
-static const struct hash_op hashmap_hash = {
-	.create = create, .destroy = destroy, .run = map_run, .barrier = barrier, .mapped = mapped, .resize = resize, .grows = true,
-};
+#define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
+#define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
+
+static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
 const struct op hash_op_hashmap = {
 	.name = "hashmap",
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
-	.fence_modes = true,
 	.hash = &hashmap_hash,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats,
+	OP,
+};
+
+/* ---- the same, updated by functions ---- */
+
+static uint64_t put(uint64_t there, void *value)
+{
+	return there ? there : *(uint64_t *)value;
+}
+
+static uint64_t take(uint64_t there, void *unused)
+{
+	(void)there;
+	(void)unused;
+	return 0;
+}
+
+static inline uint64_t map_update_lookup(struct hashmap *map, uint64_t key)
+{
+	return map_lookup(map, key);
+}
+
+static inline bool map_update_insert(struct hashmap *map, uint64_t key, uint64_t value)
+{
+	uint64_t old;
+
+	return hashmap_update(map, key, put, &value, &old) == 0 && !old;
+}
+
+static inline bool map_update_remove(struct hashmap *map, uint64_t key)
+{
+	uint64_t old;
+
+	return hashmap_update(map, key, take, NULL, &old) == 0 && old;
+}
+
+HASH_RUN(map_update, struct hashmap)
+
+static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
+const struct op hash_op_hashmap_update = {
+	.name = "hashmap_update",
+	.what = "the same, inserts and removes by functions: hashmap_update()",
+	.hash = &hashmap_update_hash,
+	OP,
 };

@@ -106,14 +106,79 @@ static void rcu_end(void)
 	rcu_barrier();
 }
 
-#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .resize = resize, .grows = true
+#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
 
-static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end };
+static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
 const struct op hash_op_hashtable = {
 	.name = "hashtable",
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	.fence_modes = true,
 	.hash = &hashtable_hash,
+	.init = op_rcu_init,
+	.thread_enter = rcu_first_section,
+	.stats = op_rcu_stats,
+};
+
+/* ---- the same, updated by functions ---- */
+
+struct offer {
+	struct object *object;
+	bool taken;
+};
+
+static void *put(void *there, void *arg)
+{
+	struct offer *offer = arg;
+
+	offer->taken = !there;
+	return there ? there : offer->object;
+}
+
+static void *take(void *there, void *unused)
+{
+	(void)there;
+	(void)unused;
+	return NULL;
+}
+
+static inline uint64_t hashtable_update_lookup(struct hashtable *t, uint64_t key)
+{
+	return hashtable_rcu_lookup(t, key);
+}
+
+static bool hashtable_update_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct offer offer = { malloc(sizeof(struct object)), false };
+
+	if (!offer.object)
+		return false;
+	*offer.object = (struct object){ key, value };
+	if (hashtable_update(t, &key, put, &offer, NULL) == 0 && offer.taken)
+		return true;
+	free(offer.object);
+	return false;
+}
+
+static bool hashtable_update_remove(struct hashtable *t, uint64_t key)
+{
+	void *old = NULL;
+	struct object *o;
+
+	if (hashtable_update(t, &key, take, NULL, &old))
+		return false;
+	o = old;
+	kfree_rcu_mightsleep(o);
+	return o;
+}
+
+HASH_RUN(hashtable_update, struct hashtable)
+
+static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
+const struct op hash_op_hashtable_update = {
+	.name = "hashtable_update",
+	.what = "the same, inserts and removes by functions: hashtable_update()",
+	.fence_modes = true,
+	.hash = &hashtable_update_hash,
 	.init = op_rcu_init,
 	.thread_enter = rcu_first_section,
 	.stats = op_rcu_stats,
@@ -172,7 +237,7 @@ static void both_end(void)
 	rcu_barrier();
 }
 
-static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end };
+static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
 const struct op hash_op_hashtable_hazptr = {
 	.name = "hashtable_hazptr",
 	.what = "the same, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",

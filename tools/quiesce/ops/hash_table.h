@@ -24,7 +24,8 @@
 #endif
 
 #define HASH_TYPES(X, P)                                                                                  \
-	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashtable) X(hashtable_hazptr) X(xarray) \
+	X(raw_open_addressing) X(raw_chained) X(busted) X(busted_rcu) X(hashmap) X(hashmap_update) X(hashtable) \
+	X(hashtable_update) X(hashtable_hazptr) X(xarray) \
 	X(rcu) X(hazptr) X(seqlock) X(spinlock) X(refcnt) X(rwlock) X(brlock) X(brlock_atomic)            \
 	HASH_LIBURCU(P) HASH_CK(P) HASH_LIBCDS(P) HASH_TBB(P) HASH_LIBCUCKOO(X) HASH_STD(X)
 
