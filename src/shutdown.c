@@ -53,7 +53,8 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	while (!all_done(deadline, drained && !QUIESCE_MUTANT(shutdown_srcu_left))) {
 		if (deadline && platform_now_ns() >= deadline)
 			return -ETIMEDOUT;
-		if (!quiesce__hazptr_barrier_until(deadline) || (!quiesce__nothing_queued() && !quiesce__pass_wait(deadline)))
+		if (!quiesce__hazptr_barrier_until(deadline) ||
+		    (!quiesce__nothing_queued() && !quiesce__pass_wait("quiesce_shutdown", deadline)))
 			return -ETIMEDOUT;
 		drained = quiesce__srcu_drain_until(deadline);
 		if (!drained && deadline) {

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/control.h - process-wide settings, counters and hooks.
  *
- * Nothing here is needed to use a primitive.  Environment variables override the
+ * Nothing here is needed to use a primitive.  Environment variables, read once, override the
  * defaults, calls override the environment:
  *	QUIESCE_FENCE=auto|light|full      reader fences
  *	QUIESCE_YIELD=0|1                  may plain grace periods make readers yield
  *	QUIESCE_SLOTS=auto|mm_cid|cpu_id|thread  where hazard pointers of many threads have their slots
  *	QUIESCE_STALL_MS=N                 report a wait older than that (0: never; default 10000)
- *	QUIESCE_CEILING=BYTES              garbage ceiling
+ *	QUIESCE_CEILING=BYTES              garbage ceiling (0: none; default 64M)
  *	QUIESCE_THROTTLE=0|1               call_rcu() and call_srcu() wait above the ceiling
+ *	QUIESCE_GARBAGE_WARNING=BYTES      report garbage when it comes to that (0: never; default 1G)
  *	QUIESCE_ALLOW_COPIES=1             do not abort when two copies of the library are loaded
+ *	QUIESCE_VERBOSE=1                  print the settings in force when the library is loaded
+ * BYTES is a number, with k, K, M or G after it for powers of 1024.  What cannot be taken is told on stderr, with what
+ * would be, and the default is used.  Messages are explained in docs/debugging.md.
  */
 #ifndef QUIESCE_CONTROL_H
 #define QUIESCE_CONTROL_H
@@ -149,6 +153,48 @@ enum quiesce_misuse {
  * from UNBALANCED_UNLOCK, NULL: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
 QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *text));
 
+/** quiesce_set_stall_timeout - report a wait that lasts for @ns, and again after each further @ns.  0: never. */
+QUIESCE_API void quiesce_set_stall_timeout(uint64_t ns);
+
+/** quiesce_set_garbage_warning - report garbage when it comes to @bytes, to twice as much, and so on.  0: never.
+ *
+ * Of RCU, of all domains of SRCU, and of hazard pointers, each for itself; what hazard pointers keep is estimated by the
+ * average of the sizes that were given to call_hazptr(). */
+QUIESCE_API void quiesce_set_garbage_warning(uint64_t bytes);
+
+/* What is reported while the program goes on. */
+enum quiesce_report_kind {
+	QUIESCE_REPORT_STALL,   /* a wait lasts */
+	QUIESCE_REPORT_GARBAGE, /* more waits to be reclaimed than was to be expected */
+};
+
+/* Fields may be added at the end. */
+struct quiesce_report {
+	enum quiesce_report_kind kind;
+	uint32_t holder;        /* number of the thread that is in the way, as gettid() returns it; 0: not known, or no one thread */
+	const char *call;       /* which waits, "synchronize_rcu"; of garbage, the calls that have queued it */
+	const void *object;     /* the domain, the lock, or the address that is waited for; NULL: none */
+	uint64_t waited_ns;
+	uint64_t garbage_bytes; /* of QUIESCE_REPORT_GARBAGE */
+	const char *text;       /* the line that would be printed, without "quiesce: " and newline */
+};
+
+/** quiesce_set_report_hook - call @hook with each report, instead of printing it.
+ * @hook: NULL restores the default, a line on stderr.  @report and what it points to are valid until it returns.
+ *
+ * Context: it is called by the thread that waits, in the middle of the call that @report names, or by a thread of the
+ *   library; so with the locks that the caller holds, and perhaps by several threads at once.  It may
+ *   read, enter and leave sections, retire objects, allocate, log, dump the stacks of other threads, or abort.  It may not wait for
+ *   what the library waits for (synchronize_rcu(), rcu_barrier(), percpu_down_write(), ...), nor take a lock that
+ *   is held around such a wait anywhere.  The wait goes on when it returns.  Not in signal handlers.
+ * Any thread may call this at any time; a hook that was replaced may still be running. */
+QUIESCE_API void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report));
+
+/** quiesce_describe_settings - one line with version and all settings in force, as QUIESCE_VERBOSE=1 prints it.
+ * @text: gets as much of it as @size allows, ended with a NUL.
+ * Return: its length, as snprintf() does. */
+QUIESCE_API size_t quiesce_describe_settings(char *text, size_t size);
+
 struct quiesce_stats {
 	uint64_t grace_periods;        /* completed */
 	uint64_t expedited;            /* times readers were asked to yield to one in the way of a wait */
@@ -181,6 +227,7 @@ struct quiesce_stats {
 	uint64_t srcu_callbacks_queued; /* of all domains; in garbage_objects and _bytes until they have run */
 	uint64_t srcu_callbacks_run;
 	uint64_t hazptr_queues_visited; /* of threads that retire, by who looks what they have left */
+	uint64_t garbage_warnings;     /* reports of garbage */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

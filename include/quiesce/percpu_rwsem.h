@@ -62,11 +62,12 @@ struct percpu_rw_semaphore {
 	struct quiesce__lock lock;    /* of the queue and of @block */
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t turn;                /* readers in the queue sleep here; changes when some get in */
+	uint32_t owner_tid;           /* the writer that @block is of; for reports */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
-#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0 }
+#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
 #define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rwsem_sync } }

@@ -54,8 +54,9 @@ uint64_t quiesce__hazptr_count_pushed(void);
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
 /* Run at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
-/* Wait until whoever protects the first of @kept has gone.  False if that would be for ever, and has been reported. */
-bool quiesce__hazptr_wait_for(const struct hazptr_head *kept);
+/* Wait, in @call of the program, until whoever protects the first of @kept has gone.
+ * False if that would be for ever, and has been reported. */
+bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call);
 
 /* Is anything left behind, or does anybody sweep? */
 bool quiesce__hazptr_left(void);

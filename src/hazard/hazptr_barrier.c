@@ -64,7 +64,7 @@ static void run_as_they_get_free(struct quiesce__barrier *b)
 	while (b->list) {
 		struct quiesce__reclaim parts;
 
-		if (!quiesce__hazptr_wait_for(b->list)) {
+		if (!quiesce__hazptr_wait_for(b->list, "hazptr_barrier")) {
 			give_back(b);
 			return;
 		}

@@ -144,7 +144,7 @@ static bool reclaim_all(struct hazptr_cohort *cohort, uint32_t side, struct hazp
 		list = parts.kept;
 		if (!list)
 			break;
-		if (!quiesce__hazptr_wait_for(list)) {
+		if (!quiesce__hazptr_wait_for(list, "synchronize_hazptr_cohort")) {
 			quiesce__hazptr_push_list(back, list);
 			return false;
 		}

@@ -7,7 +7,7 @@
 void quiesce__slot_taken_debug(const void *slot)
 {
 	if (slot)
-		quiesce__held_add(slot, QUIESCE_HELD_SLOT);
+		quiesce__held_add(slot, QUIESCE_HELD_SLOT, __builtin_return_address(0));
 }
 
 /* Before it is free: nobody has taken it again. */

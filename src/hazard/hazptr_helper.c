@@ -112,11 +112,15 @@ static uint64_t sweep(void)
 	struct quiesce__sweep *s = &quiesce__sweep;
 	uint64_t now = platform_now_ns(), ran = s->ran;
 	bool visits = visit_at && now >= visit_at, more, again;
+	uintptr_t kept;
 
 	more = turn(now, visits);
 	plan_visits(platform_now_ns(), visits, s->ran != ran);
 	again = s->came_back != NULL;
+	kept = s->kept ? quiesce__head_address(s->kept) : 0;
 	quiesce__sweep_end();
+	if (visits)
+		quiesce__hazptr_check_garbage(kept);
 	if (again)
 		return come_again_in(PAUSE_NS);
 	if (more)

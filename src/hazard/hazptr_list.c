@@ -99,13 +99,13 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 	return ran;
 }
 
-bool quiesce__hazptr_wait_for(const struct hazptr_head *kept)
+bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call)
 {
 	/* Known in the debug build only; then the call reports it, and does not wait. */
 	uintptr_t address = quiesce__head_address(kept);
 	bool mine = quiesce__shazptr_held_by_me(address);
 
 	if (!QUIESCE_MUTANT(hazptr_barrier_early))
-		quiesce_synchronize_shazptr((const void *)address);
+		quiesce__shazptr_wait_for(address, call);
 	return !mine;
 }

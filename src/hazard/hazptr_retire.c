@@ -270,6 +270,7 @@ static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__r
 	uint64_t target = r->batch;
 	bool handed = false, large = is_large(r);
 
+	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
 	r->bytes = 0;
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
 		target = QUIESCE_RETIRED_SLOTS; /* I5 */

@@ -111,6 +111,7 @@ struct quiesce__sweep {
 	uint32_t barriers_gone;        /* futex */
 	uint32_t nr_made;              /* queues, ever; under @lock */
 	uint64_t pushed, run;          /* to lists by call_hazptr(); from lists */
+	uint64_t bytes;                /* of what was queued before its owner's last visit, ever */
 	uint64_t gone_queued, gone_run; /* of queues that are gone */
 	struct quiesce__sweep_shard shard[QUIESCE_NR_SWEEP_SHARDS];
 	uint32_t scheduled __attribute__((aligned(QUIESCE_CACHELINE))); /* enum quiesce__sweeps */
@@ -199,6 +200,8 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when);
 /* Was anything pushed, was any queue listed? */
 bool quiesce__sweep_any_left(void);
 bool quiesce__sweep_any_listed(void);
+/* hazptr_report.c: tell, if it is time to, how much is retired; @kept: of an object that is protected, 0: none is known. */
+void quiesce__hazptr_check_garbage(uintptr_t kept);
 /* hazptr_barrier.c */
 void quiesce__barriers_fork_child(void);
 

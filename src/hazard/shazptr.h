@@ -3,6 +3,7 @@
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 
+#include "runtime/report.h"
 #include "runtime/wait_policy.h"
 #include "slots.h"
 
@@ -13,6 +14,8 @@ enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS,
 struct quiesce__waiter {
 	struct quiesce__waiter *next, *same; /* in the queue or the list; in the bucket */
 	uintptr_t address;
+	const char *call;     /* of the program */
+	uint32_t tid;
 	uint64_t epoch;       /* scan of its first look */
 	uint64_t start;
 	uint64_t fallback_until;  /* blocked by fallback guards before that many turns */
@@ -76,7 +79,12 @@ void quiesce__shazptr_lead_for_a_while(void);
 void quiesce__shazptr_scan_idle(void);
 /* For others: one scan, unless there was one since @scans; the next one is at @due. */
 void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due);
+/* Wait for an address that was found protected, in @call of the program. */
+void quiesce__shazptr_wait_for(uintptr_t address, const char *call);
+/* shazptr_report.c: tell of the oldest wait. */
 void quiesce__shazptr_report_stall(uint64_t now);
+/* Add which slot protects @address, and whose it is, as far as that is known.  False: none does. */
+bool quiesce__shazptr_report_guard(struct quiesce__report *r, uintptr_t address);
 
 /* Tell @w, under the lock; it may be gone right after.  Then wake, without the lock. */
 void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct quiesce__shazptr_completed *completed);
@@ -98,8 +106,8 @@ void quiesce__shazptr_fork_child(void);
 
 /* shazptr_debug.c: does the calling thread hold @address, as far as the debug build knows? */
 bool quiesce__shazptr_held_by_me(uintptr_t address);
-/* Append who holds @slot, since when and where acquired, if that is known. */
-void quiesce__shazptr_describe_owner(const uintptr_t *slot, uint64_t now, char *text, size_t size);
+/* Who holds @slot, since when and where acquired, as far as the debug build knows; nr 0: it does not. */
+struct quiesce__holder quiesce__shazptr_holder(const uintptr_t *slot);
 void quiesce__shazptr_debug_fork_child(void);
 
 #endif

@@ -6,8 +6,6 @@
  */
 #include "shazptr.h"
 
-#include <stdio.h>
-
 /* Declared for programs of the debug build only. */
 QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
 
@@ -135,18 +133,18 @@ bool quiesce__shazptr_held_by_me(uintptr_t address)
 	return false;
 }
 
-void quiesce__shazptr_describe_owner(const uintptr_t *slot, uint64_t now, char *text, size_t size)
+struct quiesce__holder quiesce__shazptr_holder(const uintptr_t *slot)
 {
-	struct owner *owner = owner_of(slot);
-	uint32_t tid = owner ? quiesce_load_relaxed(&owner->tid) : 0; /* Relaxed: see above. */
-	char name[16];
+	const struct owner *owner = owner_of(slot);
+	struct quiesce__holder h = { .nr = 0 };
 
-	if (!tid)
-		return;
-	platform_thread_name(tid, name);
-	snprintf(text, size, ", by thread %u (%s) for %llu ms, acquired near %p", tid, name,
-		 (unsigned long long)((now - quiesce_load_relaxed(&owner->since)) / 1000000), /* Relaxed: see above. */
-		 quiesce_load_relaxed(&owner->site));                                           /* Relaxed: see above. */
+	if (!owner || !quiesce_load_relaxed(&owner->tid)) /* Relaxed: see above. */
+		return quiesce__held_longest(slot, QUIESCE_HELD_SLOT);
+	h.nr = 1;
+	h.tid = quiesce_load_relaxed(&owner->tid);     /* Relaxed: see above. */
+	h.since = quiesce_load_relaxed(&owner->since); /* Relaxed: see above. */
+	h.site = quiesce_load_relaxed(&owner->site);   /* Relaxed: see above. */
+	return h;
 }
 
 /* The slots are new, and so are the notes. */

@@ -23,8 +23,6 @@
  */
 #include "shazptr.h"
 
-#include <stdio.h>
-
 #define SPINS 16u       /* looks of a caller that leads, before it leaves that to the thread */
 #define SPIN_PAUSES 8u
 #define PAUSE 1u /* readers yield at most half of the time: few waits find a guard in the way */
@@ -351,40 +349,6 @@ static bool progress(void *unused)
 	quiesce__shazptr_scan.nr_blocking_before = blocking;
 	quiesce__shazptr_scan.nr_done_before = done;
 	return better;
-}
-
-/* Who waits longest, and for what; false: nobody waits any more. */
-static bool find_oldest(struct quiesce__waiter *ret_copy)
-{
-	const struct quiesce__waiter *oldest;
-
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	oldest = quiesce__shazptr_scan.list;
-	for (const struct quiesce__waiter *w = oldest; w; w = w->next)
-		if (w->start < oldest->start)
-			oldest = w;
-	if (oldest) {
-		ret_copy->address = oldest->address;
-		ret_copy->start = oldest->start;
-		ret_copy->by = oldest->by;
-	}
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	return oldest != NULL;
-}
-
-void quiesce__shazptr_report_stall(uint64_t now)
-{
-	char where[64] = "in fallback guards: memory for slots is exhausted", who[160] = "";
-	struct quiesce__waiter oldest;
-
-	if (!find_oldest(&oldest))
-		return;
-	if (oldest.by) {
-		quiesce__slots_describe(oldest.by, where, sizeof where);
-		quiesce__shazptr_describe_owner(oldest.by, now, who, sizeof who);
-	}
-	quiesce__say("synchronize_shazptr: waiting for %llu ms for a guard of %p, %s%s",
-		     (unsigned long long)((now - oldest.start) / 1000000), (void *)oldest.address, where, who);
 }
 
 /* Make readers force_yield, or complain, if it is time to; returns what time it is. */

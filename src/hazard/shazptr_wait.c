@@ -279,9 +279,27 @@ static bool wait_is_misuse(uintptr_t address, const void *caller)
 	return true;
 }
 
+static void wait_for(struct quiesce__waiter *me, bool thread_only)
+{
+	quiesce__count(shazptr_blocked);
+	me->tid = quiesce__tid();
+	me->start = platform_now_ns();
+	wait_in_queue(me, thread_only);
+}
+
+/* No look first: there was one, and who leads fences for all. */
+void quiesce__shazptr_wait_for(uintptr_t address, const char *call)
+{
+	struct quiesce__waiter me = { .address = address, .state = QUIESCE_WAITS, .call = call };
+
+	quiesce__count(shazptr_waits);
+	if (!wait_is_misuse(address, __builtin_return_address(0)))
+		wait_for(&me, false);
+}
+
 void quiesce_synchronize_shazptr(const void *ptr)
 {
-	struct quiesce__waiter me = { .address = (uintptr_t)ptr, .state = QUIESCE_WAITS };
+	struct quiesce__waiter me = { .address = (uintptr_t)ptr, .state = QUIESCE_WAITS, .call = "synchronize_shazptr" };
 	bool skip;
 
 	if (!ptr)
@@ -303,10 +321,8 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	}
 	if (wait_is_misuse(me.address, __builtin_return_address(0)))
 		return;
-	quiesce__count(shazptr_blocked);
 	me.fenced = !skip;
-	me.start = platform_now_ns();
-	wait_in_queue(&me, skip);
+	wait_for(&me, skip);
 }
 
 void quiesce__shazptr_stop_thread(uint64_t deadline)

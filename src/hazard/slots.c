@@ -21,9 +21,9 @@
 
 #include "hazptr.h"
 #include "rcu/rcu.h"
+#include "runtime/settings.h"
 #include "shazptr.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BLOCK_BYTES (QUIESCE_BLOCK_WORDS * sizeof(uintptr_t))
@@ -62,20 +62,13 @@ static void make_array(uint32_t nr_ids)
 
 static enum quiesce_slots kind_from_environment(enum quiesce_slots best)
 {
-	static const char *const name[] = { "thread", "cpu_id", "mm_cid" };
-	const char *text = platform_getenv("QUIESCE_SLOTS");
+	static const char *const words[] = { "auto", "mm_cid", "cpu_id", "thread" };
+	static const enum quiesce_slots kind[] = { QUIESCE_SLOTS_SHARED, QUIESCE_SLOTS_MM_CID, QUIESCE_SLOTS_CPU_ID, QUIESCE_SLOTS_THREAD };
+	uint32_t asked = quiesce__environment_word("QUIESCE_SLOTS", words, 4);
 
-	if (!text || !strcmp(text, "auto"))
-		return best;
-	for (unsigned int i = 0; i < sizeof name / sizeof *name; i++) {
-		if (strcmp(text, name[i]))
-			continue;
-		if ((enum quiesce_slots)i <= best)
-			return (enum quiesce_slots)i;
-		quiesce__say("QUIESCE_SLOTS=%s is impossible here; using %s", text, name[best]);
-		return best;
-	}
-	quiesce__say("QUIESCE_SLOTS=%s is none of auto, mm_cid, cpu_id, thread; using %s", text, name[best]);
+	if (!asked || kind[asked] <= best)
+		return asked ? kind[asked] : best;
+	quiesce__say("QUIESCE_SLOTS=%s is impossible here; using auto", words[asked]);
 	return best;
 }
 

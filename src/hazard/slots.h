@@ -72,7 +72,4 @@ static inline uintptr_t quiesce__slot_read(const uintptr_t *slot)
 	return quiesce_load_acquire(SH2, slot);
 }
 
-/* Describe @slot for a report. */
-void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size);
-
 #endif

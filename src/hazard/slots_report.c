@@ -2,8 +2,6 @@
 /* slots_report.c - which kind of slot, whose, and how many: for statistics and reports. */
 #include "hazptr.h"
 
-#include <stdio.h>
-
 uint32_t quiesce__slots_lines(void)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
@@ -37,28 +35,4 @@ enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)
 	if (quiesce__owner_is_thread(quiesce__owner_at(&quiesce__slots.lines, guard.slot)))
 		return QUIESCE_SLOTS_THREAD;
 	return QUIESCE_SLOTS_SHARED;
-}
-
-void quiesce__slots_describe(const uintptr_t *slot, char *text, size_t size)
-{
-	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
-	uint64_t owner;
-	char name[16];
-	bool context;
-
-	if (in_block_of_id(slot)) {
-		snprintf(text, size, "in a slot of %s %zu", cid ? "concurrency id" : "CPU",
-			 (size_t)(slot - quiesce__block_of_id(0)) / QUIESCE_BLOCK_WORDS);
-		return;
-	}
-	owner = quiesce__owner_at(&quiesce__slots.lines, slot);
-	if (!owner)
-		owner = quiesce__owner_at(&quiesce__hazptr_lines, slot);
-	if (!owner || quiesce__owner_is_all(owner)) {
-		snprintf(text, size, "in a shared slot");
-		return;
-	}
-	platform_thread_name((uint32_t)owner, name);
-	context = !quiesce__owner_is_thread(owner);
-	snprintf(text, size, "in a slot of %sthread %u (%s)", context ? "a context of " : "", (uint32_t)owner, name);
 }

@@ -30,11 +30,8 @@
  * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
  * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
  */
-#include <quiesce/percpu_rwsem.h>
+#include "rwsem.h"
 
-#include "runtime/held.h"
-#include "runtime/wait_policy.h"
-#include "percpu.h"
 #include "rcu_sync.h"
 #include "runtime/waitq.h"
 
@@ -42,17 +39,16 @@
 
 #define WORDS 2u
 #define STALL_LOOK_NS 100000000u /* while nobody wakes us */
+#if defined(QUIESCE_SIM)
+#define QUEUE_SLEEPS_FOREVER 1 /* so that a wake-up that is lost is found */
+#else
+#define QUEUE_SLEEPS_FOREVER 0
+#endif
 #define SPIN_PAUSES 4u
 #define BATCH 1024u /* locks that pay for one fence */
-enum { ENTERED, LEFT };
+enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
 enum { WAITING, GRANTED };
-
-struct quiesce__rwsem_waiter {
-	struct quiesce__rwsem_waiter *next;
-	uint32_t state;
-	bool writer;
-};
 
 static uint64_t deadline_in(uint64_t timeout_ns)
 {
@@ -73,7 +69,7 @@ static uint64_t until(uint64_t deadline, uint64_t most)
 
 static uint64_t inside(const struct percpu_rw_semaphore *sem)
 {
-	return quiesce__percpu_inside(&sem->percpu, sem->shared, ENTERED, LEFT);
+	return quiesce__rwsem_inside(sem);
 }
 
 /* ---- the queue; under the lock ---- */
@@ -140,10 +136,22 @@ static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem
 	return w;
 }
 
+/* Until the next report of a wait that began at @p->start, if there is to be one. */
+static uint64_t until_report(const struct quiesce__wait_policy *p)
+{
+	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns), now; /* Relaxed: a setting. */
+
+	if (!limit || QUEUE_SLEEPS_FOREVER)
+		return PLATFORM_FOREVER;
+	now = platform_now_ns();
+	return p->stall_at > now ? p->stall_at - now : limit;
+}
+
 /* Sleep until the lock is ours; false: @deadline came first.  Readers sleep together, so that one
  * call wakes them: who is woken at once takes the CPU from who wakes. */
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
+	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
 	uint32_t *word = w->writer ? &w->state : &sem->turn;
 	bool granted;
 
@@ -155,7 +163,9 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		/* PW3: acquire, pairs with PW3 in give() */
 		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
 			return true;
-		ns = until(deadline, PLATFORM_FOREVER);
+		if (quiesce__wait_policy_due(&stalls, platform_now_ns()))
+			quiesce__rwsem_report_queue(sem, w, &stalls);
+		ns = until(deadline, until_report(&stalls));
 		if (ns) {
 			platform_futex_wait(word, seen, ns);
 			continue;
@@ -285,12 +295,6 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 
 /* ---- writers ---- */
 
-static void say_stalled(const struct percpu_rw_semaphore *sem, const struct quiesce__wait_policy *p)
-{
-	quiesce__say("a writer of percpu_rw_semaphore %p has waited %llu ms for %llu readers inside", (const void *)sem,
-		     (unsigned long long)((platform_now_ns() - p->start) / 1000000), (unsigned long long)inside(sem));
-}
-
 /* Most sections are short: look for a few microseconds before sleeping. */
 static bool drained_soon(const struct percpu_rw_semaphore *sem)
 {
@@ -327,7 +331,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 			return false;
 		platform_futex_wait(word, value, ns);
 		if (quiesce__wait_policy_stalled(&p, platform_now_ns()))
-			say_stalled(sem, &p);
+			quiesce__rwsem_report_drain(sem, deadline != PLATFORM_FOREVER, &p);
 	}
 }
 
@@ -346,6 +350,7 @@ static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	quiesce__unlock(&sem->lock);
 	if (!ours && (!deadline || !wait_in_queue(sem, &w, deadline)))
 		return false;
+	quiesce_store_relaxed(&sem->owner_tid, quiesce__tid()); /* Relaxed: for reports. */
 	/* PW1: full, pairs with PW1 in quiesce__percpu_down_read_until() */
 	quiesce_fence_full(PW1);
 	return true;
@@ -359,6 +364,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 
 	if (!QUIESCE_MUTANT(rwsem_gate_early))
 		quiesce_rcu_sync_exit(&sem->rss);
+	quiesce_store_relaxed(&sem->owner_tid, 0); /* Relaxed: for reports. */
 	quiesce__lock(&sem->lock);
 	readers = let_readers_in(sem);
 	writer = take_writer(sem);

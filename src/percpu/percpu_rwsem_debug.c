@@ -19,7 +19,7 @@ void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
 {
 	check_not_held(sem, "percpu_down_read()");
 	quiesce__percpu_down_read(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_READ);
+	quiesce__held_add(sem, QUIESCE_HELD_READ, __builtin_return_address(0));
 }
 
 bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
@@ -27,7 +27,7 @@ bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint
 	bool done = quiesce_percpu_down_read_timeout(sem, timeout_ns);
 
 	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_READ);
+		quiesce__held_add(sem, QUIESCE_HELD_READ, __builtin_return_address(0));
 	return done;
 }
 
@@ -45,7 +45,7 @@ void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
 {
 	check_not_held(sem, "percpu_down_write()");
 	quiesce_percpu_down_write(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+	quiesce__held_add(sem, QUIESCE_HELD_WRITE, __builtin_return_address(0));
 }
 
 void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
@@ -54,7 +54,7 @@ void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *se
 		check_not_held(sems[i], "percpu_down_write_many()");
 	quiesce_percpu_down_write_many(sems, nr);
 	for (size_t i = 0; i < nr; i++)
-		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE);
+		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, __builtin_return_address(0));
 }
 
 bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
@@ -62,7 +62,7 @@ bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uin
 	bool done = quiesce_percpu_down_write_timeout(sem, timeout_ns);
 
 	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_WRITE);
+		quiesce__held_add(sem, QUIESCE_HELD_WRITE, __builtin_return_address(0));
 	return done;
 }
 

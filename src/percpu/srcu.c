@@ -52,6 +52,7 @@ struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELI
 struct wait {
 	struct srcu_struct *ssp;
 	struct quiesce__srcu_update *u;
+	const char *call;
 	uint64_t inside; /* readers in the way, when asked last */
 	struct quiesce__wait_policy policy;
 };
@@ -268,7 +269,7 @@ static uint32_t active(const struct srcu_struct *ssp)
 }
 
 /* The index whose readers are in the way. */
-static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+uint32_t quiesce__srcu_awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
 {
 	return u->seen ? u->seen & 1 : !active(ssp);
 }
@@ -314,24 +315,21 @@ static bool progress(void *arg)
 	struct wait *w = arg;
 	uint64_t before = w->inside;
 
-	w->inside = quiesce__srcu_inside(w->ssp, awaited(w->ssp, w->u));
+	w->inside = quiesce__srcu_inside(w->ssp, quiesce__srcu_awaited(w->ssp, w->u));
 	return w->inside < before;
 }
 
-static void check_stall(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__wait_policy *p, uint64_t now)
+static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
 {
-	uint32_t idx = awaited(ssp, u);
-
 	if (quiesce__wait_policy_stalled(p, now))
-		quiesce__say("synchronize_srcu: waiting for %llu ms for %llu readers of %s (index %u)",
-			     (unsigned long long)((now - p->start) / 1000000), (unsigned long long)quiesce__srcu_inside(ssp, idx),
-			     quiesce__srcu_name(ssp), idx);
+		quiesce__srcu_report_stall(ssp, call, quiesce__srcu_awaited(ssp, quiesce__srcu_update(ssp)), now - p->start);
+	quiesce__srcu_check_garbage(ssp);
 }
 
 /* Ask, look, sleep; true if the grace period is over. */
 static bool sleep_once(struct wait *w)
 {
-	uint32_t idx = awaited(w->ssp, w->u), number;
+	uint32_t idx = quiesce__srcu_awaited(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns(), ns;
 
 	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
@@ -340,9 +338,9 @@ static bool sleep_once(struct wait *w)
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (check_readers(w->ssp, w->u))
 		return true;
-	if (awaited(w->ssp, w->u) != idx)
+	if (quiesce__srcu_awaited(w->ssp, w->u) != idx)
 		return false;
-	check_stall(w->ssp, w->u, &w->policy, now);
+	check_stall(w->ssp, w->call, &w->policy, now);
 	quiesce__count(sleeps);
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
 	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
@@ -365,16 +363,16 @@ static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_updat
 	return false;
 }
 
-static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u, bool expedited)
+static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, bool expedited)
 {
-	struct wait w = { .ssp = ssp, .u = u };
+	struct wait w = { .ssp = ssp, .u = u, .call = call };
 
 	w.policy = (struct quiesce__wait_policy){
 		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = progress, .arg = &w,
 		.not_before = &u->force_not_before,
 		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
-	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
+	w.inside = quiesce__srcu_inside(ssp, quiesce__srcu_awaited(ssp, u));
 	while (!sleep_once(&w))
 		;
 	quiesce__wait_policy_end(&w.policy);
@@ -383,31 +381,31 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 /* ---- callers ---- */
 
 /* Until @number is over. */
-static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, bool expedited)
+static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, const char *call, bool expedited)
 {
 	while (!quiesce__srcu_done(u, number)) {
 		begin(u);
 		if (!scan_for_a_while(ssp, u))
-			wait_for_readers(ssp, u, expedited);
+			wait_for_readers(ssp, u, call, expedited);
 		complete(ssp, u);
 	}
 }
 
-void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited)
+void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited)
 {
 	struct quiesce__srcu_waiter me = { .expedited = expedited };
 	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
 	uint32_t how;
 
 	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
-		quiesce__srcu_wait_alone(ssp, u, me.needed);
+		quiesce__srcu_wait_alone(ssp, u, call, me.needed);
 		quiesce__srcu_schedule(u);
 		if (quiesce__srcu_done(u, me.needed))
 			return;
 	}
 	if (how == QUIESCE_SRCU_COMPLETED)
 		return;
-	drive(ssp, u, me.needed, expedited);
+	drive(ssp, u, me.needed, call, expedited);
 	quiesce__srcu_hand_over(u);
 	quiesce__srcu_schedule(u);
 }
@@ -416,7 +414,7 @@ static void synchronize(struct srcu_struct *ssp, const char *what, bool expedite
 {
 	if (quiesce__srcu_wait_is_misuse(ssp, what))
 		return;
-	quiesce__srcu_wait(ssp, expedited);
+	quiesce__srcu_wait(ssp, what, expedited);
 	quiesce__jobs_take_steps();
 }
 
@@ -447,7 +445,7 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	ask(ssp, quiesce__srcu_awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (check_readers(ssp, u))
@@ -456,7 +454,7 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	if (!u->stuck_at)
 		u->stuck_at = now;
 	p = (struct quiesce__wait_policy){ .start = u->stuck_at, .stall_at = u->stall_at };
-	check_stall(ssp, u, &p, now);
+	check_stall(ssp, "call_srcu", &p, now);
 	u->stall_at = p.stall_at;
 	return false;
 }

@@ -90,8 +90,8 @@ static inline const char *quiesce__srcu_name(const struct srcu_struct *ssp)
 }
 /* To be called first by whoever has to do with grace periods or callbacks of the domain. */
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
-/* Wait for a grace period that begins after this call. */
-void quiesce__srcu_wait(struct srcu_struct *ssp, bool expedited);
+/* Wait for a grace period that begins after this call; @call: of the program, for reports. */
+void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited);
 /* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
 bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
 /* Reinitialise what a child of fork() cannot go on with, unless that was done. */
@@ -106,7 +106,7 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
 /* Let who drives look; it may sleep. */
 void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
 /* Wait for @needed, or until nobody drives. */
-void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed);
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed);
 /* A step of a grace period alone, without sleeping, of who holds @running; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
 /* Ask who leaves index @idx for @bits; 0: nothing, and readers leave by themselves. */
@@ -120,6 +120,14 @@ uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
 /* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
+
+/* The index whose readers are in the way of who drives. */
+uint32_t quiesce__srcu_awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u);
+/* srcu_report.c: @call has waited for so long, for readers of index @idx; or for callbacks. */
+void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint32_t idx, uint64_t ns);
+void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns);
+/* Tell, if it is time to, how much waits for domains, and for this one.  The caller may be in a step, but not in a section. */
+void quiesce__srcu_check_garbage(struct srcu_struct *ssp);
 
 /* srcu_callbacks.c */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);

@@ -151,6 +151,8 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 		u->delay_ns = 0;
 		ns = anything_left(u) ? QUIESCE_JOB_AT_ONCE : QUIESCE_JOB_DONE;
 	}
+	if (ns != QUIESCE_JOB_DONE)
+		quiesce__srcu_check_garbage(quiesce__srcu_domain(u));
 	quiesce__unlock(&u->running);
 	return ns;
 }
@@ -185,7 +187,7 @@ static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 	quiesce__srcu_start(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
-		quiesce__throttle(THROTTLE_NS, false);
+		quiesce__throttle("call_srcu", THROTTLE_NS, false);
 }
 
 void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
@@ -242,6 +244,8 @@ static bool barrier_is_misuse(const struct srcu_struct *ssp, const struct quiesc
 /* Readers are asked by the wait, so the grace period is as short as it can be. */
 static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t queued)
 {
+	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
+
 	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < LOOK_AGAIN_MAX_NS / 2 ? 2 * ns : LOOK_AGAIN_MAX_NS) {
 		/* SR8: acquire, pairs with SR8 in wake_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
@@ -250,10 +254,12 @@ static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update 
 		quiesce__jobs_take_steps();
 		if (ran(u, queued))
 			return;
-		quiesce__srcu_wait(ssp, false); /* and it starts the job */
+		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* and it starts the job */
 		quiesce__jobs_take_steps();
 		if (!ran(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);
+		if (quiesce__wait_policy_stalled(&stalls, platform_now_ns()))
+			quiesce__srcu_report_barrier(ssp, platform_now_ns() - stalls.start);
 	}
 }
 

@@ -8,7 +8,7 @@ int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 {
 	int idx = quiesce__srcu_read_lock(ssp);
 
-	quiesce__held_add(ssp, QUIESCE_HELD_SRCU);
+	quiesce__held_add(ssp, QUIESCE_HELD_SRCU, __builtin_return_address(0));
 	return idx;
 }
 

@@ -147,13 +147,13 @@ static bool is_driven(struct quiesce__srcu_update *u)
 	return driven;
 }
 
-static void report_stall(struct srcu_struct *ssp, const struct quiesce__wait_policy *p, uint64_t now)
+/* The index that keeps @a from its end. */
+static uint32_t missing(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
 {
-	quiesce__say("synchronize_srcu: waiting for %llu ms for readers of %s, beside a thread that does not run",
-		     (unsigned long long)((now - p->start) / 1000000), quiesce__srcu_name(ssp));
+	return a->seen ? a->seen & 1 : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
 }
 
-void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t needed)
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed)
 {
 	struct quiesce__wait_policy p = { .start = platform_now_ns() };
 	struct quiesce__srcu_alone a;
@@ -167,7 +167,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 		if (quiesce__srcu_done(u, needed) || !is_driven(u))
 			return;
 		if (quiesce__wait_policy_stalled(&p, now))
-			report_stall(ssp, &p, now);
+			quiesce__srcu_report_stall(ssp, call, missing(ssp, &a), now - p.start);
 		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_LATE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);

@@ -60,6 +60,8 @@ bool platform_thread_runnable(uint32_t tid);
 uint64_t platform_thread_cpu_ns(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
+/* Say where in which file the code at @at comes from, "0x7f... (libx.so+0x123)", or only its address. */
+void platform_describe_code(const void *at, char *text, size_t size);
 /* CPUs as bits, as the kernel's calls take them. */
 #define PLATFORM_CPUS_PER_WORD (8 * sizeof(unsigned long))
 #define PLATFORM_CPU_WORDS (8192 / PLATFORM_CPUS_PER_WORD)

@@ -8,6 +8,7 @@
 #include "queue.h"
 #include "reclaim.h"
 #include "runtime/thread.h"
+#include "runtime/wait_policy.h"
 
 #define STEP_NS 2000000u
 #define HERE_PASSES 8u /* without a worker: callbacks may retire more */
@@ -15,6 +16,63 @@
 
 int64_t quiesce__garbage;
 int64_t quiesce__garbage_srcu;
+
+/* ---- reports ---- */
+
+void quiesce__rcu_report_garbage(struct quiesce__report *r)
+{
+	struct quiesce_stats stats = { .readers = 0 };
+
+	quiesce__reclaim_stats(&stats);
+	quiesce__report_garbage(r, "call_rcu() and kfree_rcu()", quiesce__garbage_rcu(), stats.garbage_objects);
+}
+
+/* Who makes a pass is in a callback, or waits for readers, of which its own report tells. */
+static void report_pass(struct quiesce__report *r)
+{
+	uint32_t tid = quiesce__lock_holder(&quiesce__pass.lock);
+	const void *func = (const void *)quiesce_load_relaxed(&quiesce__pass.func); /* Relaxed: a report. */
+
+	if (!tid) {
+		quiesce__report_add(r, "the thread \"quiesce\", which has not begun with what is queued");
+		return;
+	}
+	quiesce__report_thread(r, tid, quiesce__tid());
+	if (func)
+		quiesce__report_code(r, ", in the callback ", func);
+	else
+		quiesce__report_add(r, ", which waits for readers or frees objects");
+}
+
+void quiesce__rcu_check_garbage(void)
+{
+	struct quiesce__report r;
+
+	if (!quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+		return;
+	quiesce__rcu_report_garbage(&r);
+	quiesce__report_add(&r, " wait for ");
+	report_pass(&r);
+	quiesce__report_end(&r);
+}
+
+/* The wait of @call, for what is queued, has begun at @p->start. */
+static void check_stall(struct quiesce__wait_policy *p, const char *call)
+{
+	struct quiesce_stats stats = { .readers = 0 };
+	uint64_t now = platform_now_ns();
+	struct quiesce__report r;
+
+	quiesce__rcu_check_garbage();
+	if (!quiesce__wait_policy_stalled(p, now))
+		return;
+	quiesce__reclaim_stats(&stats);
+	quiesce__report_stall(&r, call, NULL, now - p->start);
+	report_pass(&r);
+	quiesce__report_add(&r, "; %llu objects (%llu bytes) are queued", (unsigned long long)stats.garbage_objects,
+			    (unsigned long long)stats.garbage_bytes);
+	quiesce__report_end(&r);
+}
 
 /* ---- a pass ---- */
 
@@ -47,8 +105,10 @@ static void want_pass(uint64_t number)
 			break;
 }
 
-static bool wait_for_pass(uint64_t number, uint64_t deadline)
+static bool wait_for_pass(const char *call, uint64_t number, uint64_t deadline)
 {
+	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
+
 	while (!pass_ran(number)) {
 		/* CB4: acquire, pairs with CB4 in pass_end() */
 		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
@@ -66,11 +126,12 @@ static bool wait_for_pass(uint64_t number, uint64_t deadline)
 		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
 					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
+		check_stall(&stalls, call);
 	}
 	return true;
 }
 
-bool quiesce__pass_wait(uint64_t deadline)
+bool quiesce__pass_wait(const char *call, uint64_t deadline)
 {
 	uint64_t number;
 	bool done;
@@ -83,7 +144,7 @@ bool quiesce__pass_wait(uint64_t deadline)
 	if (QUIESCE_MUTANT(cb_barrier_early))
 		number--;
 	want_pass(number);
-	done = wait_for_pass(number, deadline);
+	done = wait_for_pass(call, number, deadline);
 	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
 	return done;
 }
@@ -127,7 +188,7 @@ void quiesce_rcu_barrier(void)
 		return;
 	quiesce__jobs_take_steps();
 	if (!quiesce__nothing_queued())
-		quiesce__pass_wait(0);
+		quiesce__pass_wait("rcu_barrier", 0);
 }
 
 static void passes_here(void)
@@ -180,9 +241,10 @@ static bool nobody_runs_callbacks(void)
 	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
 }
 
-QUIESCE_COLD void quiesce__throttle(uint64_t max_ns, bool safe_point)
+QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
 {
 	uint64_t begin = platform_now_ns(), ns = 0;
+	struct quiesce__wait_policy stalls = { .start = begin };
 
 	quiesce__count(backpressure);
 	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
@@ -195,6 +257,7 @@ QUIESCE_COLD void quiesce__throttle(uint64_t max_ns, bool safe_point)
 		ns = max_ns - ns;
 		if (quiesce__garbage_above_ceiling())
 			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+		check_stall(&stalls, call);
 	}
 	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
 }
@@ -218,7 +281,7 @@ void quiesce_rcu_throttle(void)
 	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
 		passes_here();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
-		quiesce__throttle(PLATFORM_FOREVER, true);
+		quiesce__throttle("rcu_throttle", PLATFORM_FOREVER, true);
 }
 
 void quiesce__throttle_fork_child(void)

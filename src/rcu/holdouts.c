@@ -24,6 +24,7 @@
  */
 #include "holdouts.h"
 
+#include "garbage.h"
 #include "runtime/wait_policy.h"
 
 #define SPINS 16u
@@ -50,6 +51,7 @@ struct probe {
 
 struct wait {
 	const struct quiesce__holdouts_ops *ops;
+	const char *call;
 	uint64_t arg;
 	uint32_t at, nr;      /* entries before @at are clear */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
@@ -212,18 +214,77 @@ static uint64_t aim(const struct wait *w, uint64_t now)
 	return w->probe.stuck && now - w->probe.since >= AIM_NS ? QUIESCE_ALL_CPUS : w->cpus;
 }
 
-static void report_stall(struct wait *w, uint64_t now)
+/* ---- reports ---- */
+
+struct holdout {
+	uint32_t tid;     /* 0: it has just left */
+	const void *site; /* debug build: where its section began, and when */
+	uint64_t since;
+	uint32_t others;
+};
+
+static struct holdout first_holdout(const struct wait *w)
 {
-	struct quiesce__reader *r = &quiesce__readers.entry[w->at];
-	unsigned long long ms = (now - w->policy.start) / 1000000;
-	char name[16];
+	struct quiesce__readers *rs = &quiesce__readers;
+	struct holdout h = { .tid = 0 };
+
+	quiesce__lock(&rs->lock);
+	for (uint32_t i = w->at; i < w->nr; i++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
+
+		if (!tls || !w->ops->blocks(tls, w->arg))
+			continue;
+		if (h.tid) {
+			h.others++;
+			continue;
+		}
+		h.tid = quiesce_load_relaxed(&rs->entry[i].tid); /* Relaxed: a report. */
+		h.site = quiesce_load_relaxed(&tls->site);       /* Relaxed: as above. */
+		h.since = quiesce_load_relaxed(&tls->since);     /* Relaxed: as above. */
+	}
+	quiesce__unlock(&rs->lock);
+	return h;
+}
+
+static void report_holdouts(const struct wait *w, struct quiesce__report *r)
+{
+	const uint64_t *unregistered = quiesce__readers.unregistered;
+	struct holdout h = first_holdout(w);
 
 	if (w->at >= w->nr) {
-		quiesce__say("%s: waiting for %llu ms for sections of unregistered threads", w->ops->name, ms);
+		/* Relaxed: a report. */
+		quiesce__report_add(r, "%llu sections of threads that are not registered",
+				    (unsigned long long)(quiesce_load_relaxed(unregistered) + quiesce_load_relaxed(unregistered + 1)));
 		return;
 	}
-	platform_thread_name(quiesce_load_relaxed(&r->tid), name); /* Relaxed: a report. */
-	quiesce__say("%s: waiting for %llu ms for thread %u (%s)", w->ops->name, ms, quiesce_load_relaxed(&r->tid), name);
+	if (!h.tid) {
+		quiesce__report_add(r, "a thread that has just left its section");
+		return;
+	}
+	quiesce__report_thread(r, h.tid, quiesce__tid());
+	quiesce__report_since(r, h.since, h.site);
+	if (h.others)
+		quiesce__report_add(r, ", and %u more", h.others);
+}
+
+static void report_stall(const struct wait *w, uint64_t now)
+{
+	struct quiesce__report r;
+
+	quiesce__report_stall(&r, w->call, NULL, now - w->policy.start);
+	report_holdouts(w, &r);
+	w->ops->report_behind(&r);
+	quiesce__report_end(&r);
+}
+
+static void report_garbage(const struct wait *w, uint64_t now)
+{
+	struct quiesce__report r;
+
+	quiesce__rcu_report_garbage(&r);
+	quiesce__report_add(&r, ": a grace period has waited for %llu ms for ", (unsigned long long)((now - w->policy.start) / 1000000));
+	report_holdouts(w, &r);
+	quiesce__report_end(&r);
 }
 
 static void check_stall(struct wait *w, uint64_t now)
@@ -234,6 +295,8 @@ static void check_stall(struct wait *w, uint64_t now)
 	}
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
+	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+		report_garbage(w, now);
 }
 
 static void apply_policy(struct wait *w, uint64_t now)
@@ -261,9 +324,9 @@ static void sleep_once(struct wait *w)
 	platform_futex_wait(&pending, left, ns);
 }
 
-static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, uint64_t arg)
+static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
 {
-	*w = (struct wait){ .ops = ops, .arg = arg };
+	*w = (struct wait){ .ops = ops, .arg = arg, .call = call };
 	w->policy = (struct quiesce__wait_policy){
 		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
@@ -339,11 +402,11 @@ static void wait_for_readers(struct wait *w)
 	cancel_requests(w);
 }
 
-void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg)
+void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
 {
 	struct wait w;
 
-	wait_begin(&w, ops, arg);
+	wait_begin(&w, ops, arg, call);
 	if (!scan_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_unregistered(&w);
@@ -368,17 +431,18 @@ bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg
 {
 	struct wait w;
 
-	wait_begin(&w, ops, arg);
+	wait_begin(&w, ops, arg, NULL);
 	return unregistered_ended(empty) && scan(&w);
 }
 
-bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than)
+bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call, bool (*enough)(uint64_t than),
+			     uint64_t than)
 {
 	uint32_t never = 0, empty = 0;
 	uint64_t ns = WATCH_MIN_NS;
 	struct wait w;
 
-	wait_begin(&w, ops, arg);
+	wait_begin(&w, ops, arg, call);
 	w.policy.start = platform_now_ns();
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();

@@ -4,6 +4,7 @@
 #define QUIESCE_HOLDOUTS_H
 
 #include "runtime/readers.h"
+#include "runtime/report.h"
 #include "runtime/yield.h"
 
 /* What a primitive tells the scan about its marks. */
@@ -18,7 +19,8 @@ struct quiesce__holdouts_ops {
 	struct quiesce__yield *yield;
 	/* The waiter looks again before @when at the latest, if it runs; it is going to sleep. */
 	void (*scan_by)(uint64_t when);
-	const char *name; /* for reports */
+	/* Add what waits behind a wait, to its report. */
+	void (*report_behind)(struct quiesce__report *report);
 };
 
 /* When readers in the way of a wait are forced to yield. */
@@ -29,11 +31,12 @@ enum quiesce__urgency {
 };
 
 /* Sleep until no registered thread's mark blocks @arg.  One wait at a time per
- * @ops.  The caller has executed its heavy fence. */
-void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg);
+ * @ops.  The caller has executed its heavy fence.  @call: who waits, for reports. */
+void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call);
 /* The same beside others: look now and then, ask nobody for a wake-up, force nobody to yield.
  * False: @enough(@than) said that it is not needed any more. */
-bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, bool (*enough)(uint64_t than), uint64_t than);
+bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call, bool (*enough)(uint64_t than),
+			     uint64_t than);
 /* Look once, without sleeping: does nobody block @arg?  @empty is 0 at the first look, and kept for the next. */
 bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg, uint32_t *empty);
 /* The calling thread, owner of @r, has cleared a mark that somebody asked for. */

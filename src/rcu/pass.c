@@ -209,6 +209,7 @@ static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
 		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
+		quiesce_store_relaxed(&quiesce__pass.func, (uintptr_t)head->func); /* Relaxed: for reports. */
 		head->func(head);
 		pass.came_back |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
@@ -231,6 +232,7 @@ static void run_callbacks(struct quiesce__queue *queue)
 		run_row(queue, slot, row < CHUNK ? row : CHUNK);
 		quiesce__gate_leave(&quiesce__pass.running);
 	}
+	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: as above. */
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
 	quiesce__garbage_add(-(int64_t)bytes);
 }
@@ -480,7 +482,7 @@ static void wait_for_readers(bool pressure)
 	quiesce_store_relaxed(&quiesce__worker.urgent, 0); /* Relaxed: a best-effort hint. */
 	quiesce_store_relaxed(&quiesce__worker.filled, 0); /* Relaxed: as above. */
 	if (!QUIESCE_MUTANT(cb_no_gp))
-		quiesce__rcu_wait(how);
+		quiesce__rcu_wait(how, "call_rcu");
 }
 
 void quiesce__pass_run(bool callbacks)

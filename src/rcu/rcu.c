@@ -190,13 +190,20 @@ void quiesce__rcu_unlock_slow(void)
 		after_slow_unlock(self);
 }
 
+/* Of the section that begins, for reports of others; NULL: it has ended. */
+static void begin_note(struct quiesce_tls_v1 *self, const void *site)
+{
+	quiesce_store_relaxed(&self->site, site);
+	quiesce_store_relaxed(&self->since, site ? platform_now_ns() : 0);
+}
+
 void quiesce__rcu_lock_debug(uint32_t layout)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	quiesce__check_layout(layout);
 	if (!rcu_read_lock_held())
-		self->site = __builtin_return_address(0);
+		begin_note(self, __builtin_return_address(0));
 	quiesce__rcu_read_lock();
 }
 
@@ -204,7 +211,7 @@ void quiesce__rcu_unlock_debug(void)
 {
 	quiesce__rcu_read_unlock();
 	if (!rcu_read_lock_held())
-		quiesce__self()->site = NULL;
+		begin_note(quiesce__self(), NULL);
 }
 
 void quiesce__rcu_check_debug(int held, const char *what)
@@ -235,7 +242,7 @@ void quiesce_synchronize_rcu(void)
 {
 	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
 		return;
-	quiesce__rcu_wait(QUIESCE_NORMAL);
+	quiesce__rcu_wait(QUIESCE_NORMAL, "synchronize_rcu");
 	quiesce__free_here();
 }
 
@@ -243,7 +250,7 @@ void quiesce_synchronize_rcu_expedited(void)
 {
 	if (wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
 		return;
-	quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	quiesce__rcu_wait(QUIESCE_EXPEDITED, "synchronize_rcu_expedited");
 	quiesce__free_here();
 }
 

@@ -9,8 +9,8 @@
 
 /* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
 extern struct quiesce__yield quiesce__rcu_yield;
-/* Wait for a grace period that begins after this call. */
-void quiesce__rcu_wait(enum quiesce__urgency urgency);
+/* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
+void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);

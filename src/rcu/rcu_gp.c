@@ -35,6 +35,7 @@
  */
 #include "rcu.h"
 
+#include "reclaim.h"
 #include "runtime/late.h"
 
 #if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
@@ -120,6 +121,17 @@ static void scan_by(uint64_t when)
 	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
 }
 
+static void report_behind(struct quiesce__report *r)
+{
+	/* Relaxed: a report. */
+	uint32_t callers = quiesce_load_relaxed(&gp.side[0].waiting) + quiesce_load_relaxed(&gp.side[1].waiting);
+	struct quiesce_stats stats = { .readers = 0 };
+
+	quiesce__reclaim_stats(&stats);
+	quiesce__report_add(r, "; behind it %u more callers, and %llu objects (%llu bytes) of call_rcu() and kfree_rcu()", callers,
+			    (unsigned long long)stats.garbage_objects, (unsigned long long)stats.garbage_bytes);
+}
+
 struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELINE)));
 
 static const struct quiesce__holdouts_ops rcu_scan = {
@@ -128,7 +140,7 @@ static const struct quiesce__holdouts_ops rcu_scan = {
 	.force_yield = force_readers,
 	.yield = &quiesce__rcu_yield,
 	.scan_by = scan_by,
-	.name = "RCU grace period",
+	.report_behind = report_behind,
 };
 
 /* ---- a grace period ---- */
@@ -230,7 +242,7 @@ static uint64_t lead_number(void)
 	return gp.tried;
 }
 
-static void gp_lead(enum quiesce__urgency urgency)
+static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t number;
 
@@ -240,7 +252,7 @@ static void gp_lead(enum quiesce__urgency urgency)
 	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__holdouts_wait(&rcu_scan, number);
+	quiesce__holdouts_wait(&rcu_scan, number, call);
 	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
@@ -254,11 +266,11 @@ static bool alone_is_enough(uint64_t cookie)
 	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
 }
 
-static void gp_alone(uint64_t cookie)
+static void gp_alone(uint64_t cookie, const char *call)
 {
 	uint64_t number = gp_advance();
 
-	if (quiesce__holdouts_watch(&rcu_scan, number, alone_is_enough, cookie))
+	if (quiesce__holdouts_watch(&rcu_scan, number, call, alone_is_enough, cookie))
 		gp_complete(number);
 }
 
@@ -305,7 +317,7 @@ static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
 }
 
 /* Until the grace period is over, or nobody leads. */
-static void follow(uint64_t cookie, enum quiesce__urgency urgency)
+static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
 	struct side *side = &gp.side[cookie & 1];
 	struct watch w = { .sleep_ns = 0 };
@@ -322,14 +334,14 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency)
 			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
 		quiesce__holdouts_raise_urgency(urgency); /* who leads is in our way */
 		if (watch_or_sleep(&w, side, word)) {
-			gp_alone(cookie);
+			gp_alone(cookie, call);
 			break;
 		}
 	}
 	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: who wakes nobody loses nothing. */
 }
 
-void quiesce__rcu_wait(enum quiesce__urgency urgency)
+void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t cookie;
 
@@ -340,9 +352,9 @@ void quiesce__rcu_wait(enum quiesce__urgency urgency)
 		cookie--;
 	while (!quiesce__rcu_cookie_done(cookie))
 		if (take_lead())
-			gp_lead(urgency);
+			gp_lead(urgency, call);
 		else
-			follow(cookie, urgency);
+			follow(cookie, urgency, call);
 	/* RU5: full, pairs with the caller */
 	quiesce_fence_full(RU5);
 }

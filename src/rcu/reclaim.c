@@ -50,7 +50,7 @@ static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 		return;
 	expedite();
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && quiesce__may_sleep(self)) /* Relaxed: a setting. */
-		quiesce__throttle(PLATFORM_FOREVER, false);
+		quiesce__throttle("call_rcu", PLATFORM_FOREVER, false);
 }
 
 /* The worker need not wait for more. */
@@ -195,11 +195,11 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
 		queued(self, queue, bytes);
 		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
-			quiesce__throttle(PLATFORM_FOREVER, false);
+			quiesce__throttle("kfree_rcu_mightsleep", PLATFORM_FOREVER, false);
 		return;
 	}
 	quiesce__init();
-	quiesce__rcu_wait(QUIESCE_EXPEDITED);
+	quiesce__rcu_wait(QUIESCE_EXPEDITED, "kfree_rcu_mightsleep");
 	platform_free(object);
 }
 

@@ -40,6 +40,7 @@ struct quiesce__pass {
 	uint32_t waiting;   /* callers that wait for a pass */
 	uint32_t again;     /* work came while a caller ran a pass */
 	uint32_t running;   /* a chunk of callbacks runs */
+	uintptr_t func;     /* the callback that runs; 0: none */
 };
 extern struct quiesce__pass quiesce__pass;
 
@@ -51,8 +52,8 @@ uint64_t quiesce__linger_due(void);
 bool quiesce__pass_carries(void);
 /* Run a pass here, or see to it that whoever runs one runs another. */
 void quiesce__pass_yourself(bool callbacks);
-/* Take part in a pass that begins after this call; false at @deadline (0: none). */
-bool quiesce__pass_wait(uint64_t deadline_ns);
+/* Take part in a pass that begins after this call, which @call of the program waits for; false at @deadline (0: none). */
+bool quiesce__pass_wait(const char *call, uint64_t deadline_ns);
 /* Is a pass wanted that has not been made? */
 bool quiesce__pass_wanted(void);
 uint64_t quiesce__spills_run(void);

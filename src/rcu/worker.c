@@ -123,6 +123,7 @@ static void pass(void)
 	quiesce__pass_run(true);
 	adapt();
 	quiesce__unlock(&quiesce__pass.lock);
+	quiesce__rcu_check_garbage();
 	ns = platform_now_ns() - ns;
 	if (ns > CHEAP_NS)
 		ns *= CHAIN_DEAR;

@@ -14,6 +14,8 @@
 #include "helper.h"
 #include "later.h"
 #include "readers.h"
+#include "report.h"
+#include "settings.h"
 #include "subsystem.h"
 #include "thread.h"
 #include "yield.h"
@@ -25,11 +27,6 @@
 uint32_t quiesce__init_state; /* 0 not yet, 1 under way, 2 done */
 uint32_t quiesce__light;
 uint32_t quiesce__in_use;
-struct quiesce__settings quiesce__settings = {
-	.ceiling = 64u << 20,
-	.stall_ns = 10000000000ull,
-	.yield = 1,
-};
 struct quiesce__counters quiesce__counters;
 
 uint32_t quiesce__fork_generation;
@@ -41,32 +38,13 @@ static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said 
 
 /* ---- initialisation ---- */
 
-static void settings_from_environment(void)
-{
-	const char *text;
-
-	if ((text = platform_getenv("QUIESCE_YIELD")))
-		quiesce__settings.yield = *text != '0';
-	if ((text = platform_getenv("QUIESCE_STALL_MS")))
-		quiesce__settings.stall_ns = strtoull(text, NULL, 10) * 1000000;
-	if ((text = platform_getenv("QUIESCE_CEILING")))
-		quiesce__settings.ceiling = strtoull(text, NULL, 10);
-	if ((text = platform_getenv("QUIESCE_THROTTLE")))
-		quiesce__settings.throttle = *text != '0';
-}
-
 static void fence_from_environment(void)
 {
-	const char *text = platform_getenv("QUIESCE_FENCE");
+	static const char *const words[] = { "auto", "light", "full" }; /* as in enum quiesce_fence */
+	uint32_t asked = quiesce__environment_word("QUIESCE_FENCE", words, 3);
 
-	quiesce__light = membarrier_status == 0;
-	if (!text || !strcmp(text, "auto"))
-		return;
-	if (!strcmp(text, "full"))
-		quiesce__light = 0;
-	else if (strcmp(text, "light"))
-		quiesce__say("QUIESCE_FENCE=%s is none of auto, light, full; using auto", text);
-	else if (!quiesce__light)
+	quiesce__light = asked != QUIESCE_FENCE_FULL && membarrier_status == 0;
+	if (asked == QUIESCE_FENCE_LIGHT && !quiesce__light)
 		quiesce__say("QUIESCE_FENCE=light is impossible here (membarrier: %s); using full fences",
 			     strerror(-membarrier_status));
 }
@@ -81,7 +59,7 @@ static const struct platform_hooks hooks = {
 static void init_all(void)
 {
 	quiesce__threads_init();
-	settings_from_environment();
+	quiesce__settings_from_environment();
 	membarrier_status = platform_membarrier_init();
 	fence_from_environment();
 	quiesce__readers_init();
@@ -117,9 +95,8 @@ void quiesce__init_slow(void)
 static void refuse_copies(void)
 {
 	int copies = platform_count_copies();
-	const char *allowed = platform_getenv("QUIESCE_ALLOW_COPIES");
 
-	if (copies <= 1 || (allowed && *allowed == '1'))
+	if (copies <= 1 || quiesce__settings.allow_copies)
 		return;
 	quiesce__misuse(QUIESCE_MISUSE_COPIES,
 			"%d copies of the library in one process do not see each other's readers; "
@@ -171,31 +148,6 @@ enum quiesce_fence quiesce_fence(void)
 	return quiesce_load_relaxed(&quiesce__light) ? QUIESCE_FENCE_LIGHT : QUIESCE_FENCE_FULL;
 }
 
-void quiesce_set_yield(int on)
-{
-	quiesce__init();
-	quiesce_store_relaxed(&quiesce__settings.yield, on != 0); /* Relaxed: a setting. */
-}
-
-void quiesce_set_skip_self_scan(int on)
-{
-	quiesce__init();
-	quiesce_store_relaxed(&quiesce__settings.skip_self_scan, on != 0); /* Relaxed: a setting. */
-}
-
-void quiesce_set_garbage_ceiling(uint64_t bytes)
-{
-	quiesce__init();
-	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
-	quiesce__each_subsystem(settings_changed);
-}
-
-void quiesce_set_throttle(int on)
-{
-	quiesce__init();
-	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
-}
-
 const char *quiesce_version(void)
 {
 	return QUIESCE_VERSION;
@@ -226,6 +178,7 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
 	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
 	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
+	stats->garbage_warnings = quiesce_load_relaxed(&c->garbage_warnings); /* Relaxed: as above. */
 	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: as above. */
 }
 
@@ -266,6 +219,7 @@ static void runtime_child(void)
 	quiesce__helper_fork_child();
 	quiesce__laters_fork_child();
 	quiesce__held_fork_child();
+	quiesce__reports_fork_child();
 }
 
 static void report_held(const struct quiesce_tls_v1 *self)

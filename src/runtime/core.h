@@ -12,10 +12,12 @@
 /* Settings: written by the calls of control.h, read anywhere, relaxed. */
 struct quiesce__settings {
 	uint64_t ceiling;
+	uint64_t garbage_warning; /* so much is told; 0: never */
 	uint64_t stall_ns;
 	uint32_t yield;
 	uint32_t skip_self_scan;
 	uint32_t throttle; /* call_rcu() and call_srcu() wait above the ceiling */
+	uint32_t allow_copies, verbose; /* fixed */
 };
 extern struct quiesce__settings quiesce__settings;
 
@@ -37,6 +39,7 @@ struct quiesce__counters {
 	uint64_t hazptr_swept;
 	uint64_t hazptr_queues_visited;
 	uint64_t srcu_grace_periods;
+	uint64_t garbage_warnings;
 };
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */

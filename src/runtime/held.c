@@ -11,6 +11,9 @@
 static struct entry {
 	const void *thread; /* its block; NULL: handed over, or gone */
 	const void *object; /* NULL: free */
+	const void *site;   /* code that took it, */
+	uint64_t since;     /* when, */
+	uint32_t tid;       /* in which thread */
 	enum quiesce__held_kind kind;
 } held[MAX_HELD];
 static uint32_t nr_held; /* entries ever used */
@@ -47,9 +50,10 @@ static struct entry *find_free(void)
 	return &held[nr_held - 1];
 }
 
-void quiesce__held_add(const void *object, enum quiesce__held_kind kind)
+void quiesce__held_add(const void *object, enum quiesce__held_kind kind, const void *site)
 {
 	struct platform_sigmask mask;
+	uint64_t now = platform_now_ns();
 	struct entry *e;
 
 	quiesce__fork_check();
@@ -58,7 +62,7 @@ void quiesce__held_add(const void *object, enum quiesce__held_kind kind)
 	begin(&mask);
 	e = find_free();
 	if (e)
-		*e = (struct entry){ quiesce__self(), object, kind };
+		*e = (struct entry){ quiesce__self(), object, site, now, quiesce__tid(), kind };
 	end(&mask);
 }
 
@@ -87,6 +91,29 @@ bool quiesce__held_by_me(const void *object, enum quiesce__held_kind kind)
 	mine = find(quiesce__self(), object, kind) != NULL;
 	end(&mask);
 	return mine;
+}
+
+struct quiesce__holder quiesce__held_longest(const void *object, enum quiesce__held_kind kind)
+{
+	struct quiesce__holder longest = { .nr = 0 };
+	struct platform_sigmask mask;
+
+	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: a report; who does not build so pays nothing. */
+		return longest;
+	begin(&mask);
+	for (uint32_t i = 0; i < nr_held; i++) {
+		const struct entry *e = &held[i];
+
+		if (e->object != object || e->kind != kind)
+			continue;
+		if (!longest.nr++ || e->since < longest.since) {
+			longest.since = e->since;
+			longest.site = e->site;
+			longest.tid = e->tid;
+		}
+	}
+	end(&mask);
+	return longest;
 }
 
 /* What the calling thread still holds, disowned; NULL object: nothing. */

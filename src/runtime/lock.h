@@ -40,6 +40,12 @@ static inline uint32_t quiesce__tid(void)
 	return self->tid;
 }
 
+/* For reports: who holds @lock; 0: nobody. */
+static inline uint32_t quiesce__lock_holder(const struct quiesce__lock *lock)
+{
+	return quiesce_load_relaxed(&lock->word) & 0x3fffffffu; /* Relaxed: a snapshot. */
+}
+
 static inline void quiesce__lock(struct quiesce__lock *lock)
 {
 	uint32_t free = 0, tid = quiesce__tid();

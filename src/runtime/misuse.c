@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LINE 320
+#define LINE 640
 
 static void (*misuse_hook)(enum quiesce_misuse kind, const char *text);
 

@@ -169,7 +169,7 @@ static void callbacks_stall(void)
 static void stalls_are_told(void **state)
 {
 	static void (*const who[])(void) = { writer_stalls, updater_stalls, callbacks_stall };
-	static const char *const says[] = { "a writer of percpu_rw_semaphore", "synchronize_srcu: waiting", "readers of domain" };
+	static const char *const says[] = { "percpu_down_write(", "synchronize_srcu(", "call_srcu(" };
 	struct outcome o;
 
 	(void)state;

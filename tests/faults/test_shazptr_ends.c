@@ -178,7 +178,7 @@ static void who_waits_for_the_vanished_is_told(void **state)
 	(void)state;
 	run_as("wait_for_the_vanished", "QUIESCE_STALL_MS", "20", &o);
 	expect_success(&o);
-	assert_non_null(strstr(o.text, "synchronize_shazptr: waiting for "));
+	assert_non_null(strstr(o.text, "): waiting for "));
 	assert_non_null(strstr(o.text, " in a s")); /* slot, or shared slot */
 }
 

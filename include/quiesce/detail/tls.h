@@ -43,7 +43,7 @@ struct quiesce_tls_v1 {
 	uint32_t tid;                   /* private; 0: not asked yet */
 	uint32_t reserved32;
 	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
-	uint64_t reserved;
+	uint64_t since;                 /* debug build: when it began, as @site */
 };
 
 #if defined(QUIESCE_SIM)

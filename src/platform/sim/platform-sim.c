@@ -217,6 +217,11 @@ void platform_thread_name(uint32_t tid, char name[16])
 	snprintf(name, 16, "%s", known ? M->threads[tid - FIRST_TID].name : "?");
 }
 
+void platform_describe_code(const void *at, char *text, size_t size)
+{
+	snprintf(text, size, "%p", at);
+}
+
 static bool injected(int *failures)
 {
 	if (*failures > 0)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_report.c - telling of retired objects when they get many. */
+#include "hazptr_retired.h"
+
+#include "shazptr.h"
+
+#define SMALL 64u /* an object is taken to have so many bytes, as long as no size is known */
+
+/* What was given as the size of an object, on the average. */
+static uint64_t average(uint64_t retired)
+{
+	uint64_t bytes = quiesce_load_relaxed(&quiesce__sweep.bytes) / (retired ? retired : 1); /* Relaxed: an estimate. */
+
+	return bytes > SMALL ? bytes : SMALL;
+}
+
+void quiesce__hazptr_check_garbage(uintptr_t kept)
+{
+	struct quiesce_stats stats = { .readers = 0 };
+	struct quiesce__report r;
+	uint64_t nr, bytes;
+
+	quiesce__hazptr_stats(&stats);
+	nr = stats.hazptr_retired - stats.hazptr_reclaimed;
+	bytes = nr * average(stats.hazptr_retired);
+	if (!quiesce__garbage_to_tell(QUIESCE_GARBAGE_HAZPTR, bytes))
+		return;
+	quiesce__report_garbage(&r, "call_hazptr()", bytes, nr);
+	r.told.object = (const void *)kept;
+	quiesce__report_add(&r, ", estimated; of those that are protected, one by ");
+	if (!kept || !quiesce__shazptr_report_guard(&r, kept))
+		quiesce__report_add(&r, "a guard that has gone");
+	quiesce__report_end(&r);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* code.c - which file an address of code is from.
+ *
+ * By /proc/self/maps, not dladdr(): that waits for the loader's lock, which a thread may hold that runs a constructor and
+ * waits, there, for the very thread that reports.
+ */
+#include "../platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct maps {
+	int fd;
+	size_t at, length;
+	char buffer[512];
+};
+
+static int next_char(struct maps *m)
+{
+	if (m->at == m->length) {
+		long n = syscall(SYS_read, m->fd, m->buffer, sizeof m->buffer);
+
+		if (n <= 0)
+			return -1;
+		m->at = 0;
+		m->length = (size_t)n;
+	}
+	return (unsigned char)m->buffer[m->at++];
+}
+
+/* As much of the next line as fits; false: there is none. */
+static int next_line(struct maps *m, char *line, size_t size)
+{
+	size_t length = 0;
+	int c;
+
+	while ((c = next_char(m)) >= 0 && c != '\n')
+		if (length < size - 1)
+			line[length++] = (char)c;
+	line[length] = '\0';
+	return c >= 0;
+}
+
+/* "start-end perms offset device inode path": where the file that the code is from begins, and its name. */
+struct place {
+	uintptr_t at, start;
+	char name[96];
+};
+
+static int is_here(struct place *p, const char *line)
+{
+	char *rest;
+	uintptr_t from = (uintptr_t)strtoull(line, &rest, 16), to;
+	const char *slash = strrchr(line, '/');
+
+	if (*rest != '-')
+		return 0;
+	to = (uintptr_t)strtoull(rest + 1, &rest, 16);
+	if (strlen(rest) < 6)
+		return 0;
+	if (!strtoull(rest + 6, NULL, 16)) /* the offset */
+		p->start = from;
+	if (p->at < from || p->at >= to || !slash)
+		return 0;
+	snprintf(p->name, sizeof p->name, "%.95s", slash + 1);
+	return 1;
+}
+
+static int find(struct place *p)
+{
+	struct maps m = { .fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+	char line[256];
+	int found = 0;
+
+	if (m.fd < 0)
+		return 0;
+	while (!found && next_line(&m, line, sizeof line))
+		found = is_here(p, line);
+	syscall(SYS_close, m.fd);
+	return found;
+}
+
+void platform_describe_code(const void *at, char *text, size_t size)
+{
+	struct place p = { .at = (uintptr_t)at };
+	int saved = errno;
+
+	if (find(&p))
+		snprintf(text, size, "%p (%s+%#llx)", at, p.name, (unsigned long long)(p.at - p.start));
+	else
+		snprintf(text, size, "%p", at);
+	errno = saved;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - reports are put together on the stack, and told by one call; nothing here allocates.
+ *
+ * What is said of a thread may be out of date when it is read: it is for people.
+ *
+ * RU3  hook set up, then set | hook read, then called
+ */
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define MS 1000000u
+
+static void (*report_hook)(const struct quiesce_report *report);
+
+void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report))
+{
+	/* RU3: release, pairs with RU3 in quiesce__report_end() */
+	quiesce_store_release(RU3, &report_hook, hook);
+}
+
+void quiesce__report_add(struct quiesce__report *r, const char *format, ...)
+{
+	size_t room = sizeof r->text - r->length;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(r->text + r->length, room, format, args);
+	va_end(args);
+	r->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+void quiesce__report_stall(struct quiesce__report *r, const char *call, const void *object, uint64_t ns)
+{
+	r->told = (struct quiesce_report){ .kind = QUIESCE_REPORT_STALL, .call = call, .object = object, .waited_ns = ns };
+	r->length = 0;
+	quiesce__report_add(r, "%s", call);
+	if (object)
+		quiesce__report_add(r, "(%p)", object);
+	quiesce__report_add(r, ": waiting for %llu ms for ", (unsigned long long)(ns / MS));
+}
+
+void quiesce__report_garbage(struct quiesce__report *r, const char *what, uint64_t bytes, uint64_t objects)
+{
+	r->told = (struct quiesce_report){ .kind = QUIESCE_REPORT_GARBAGE, .call = what, .garbage_bytes = bytes };
+	r->length = 0;
+	quiesce__report_add(r, "garbage: %llu MiB in %llu objects of %s", (unsigned long long)(bytes >> 20),
+			    (unsigned long long)objects, what);
+}
+
+static void add_known_thread(struct quiesce__report *r, uint32_t tid)
+{
+	char name[16];
+
+	platform_thread_name(tid, name);
+	quiesce__report_add(r, "thread %u (%s)", tid, name);
+	if (tid != quiesce__tid())
+		quiesce__report_add(r, platform_thread_runnable(tid) ? ", runnable" : ", asleep");
+}
+
+void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t waiter)
+{
+	r->told.holder = tid;
+	if (!tid) {
+		quiesce__report_add(r, "a thread that is not known");
+		return;
+	}
+	if (!platform_thread_alive(tid)) {
+		quiesce__report_add(r, "thread %u, which has ended", tid);
+		return;
+	}
+	add_known_thread(r, tid);
+	if (tid == waiter)
+		quiesce__report_add(r, ", the one that waits");
+}
+
+void quiesce__report_code(struct quiesce__report *r, const char *before, const void *code)
+{
+	char where[160];
+
+	platform_describe_code(code, where, sizeof where);
+	quiesce__report_add(r, "%s%s", before, where);
+}
+
+void quiesce__report_since(struct quiesce__report *r, uint64_t since, const void *site)
+{
+	if (since)
+		quiesce__report_add(r, ", inside for %llu ms", (unsigned long long)((platform_now_ns() - since) / MS));
+	if (site)
+		quiesce__report_code(r, ", from ", site);
+}
+
+void quiesce__report_held(struct quiesce__report *r, const void *object, enum quiesce__held_kind kind)
+{
+	struct quiesce__holder h = quiesce__held_longest(object, kind);
+
+	if (!h.nr) {
+		quiesce__report_add(r, " (programs built with QUIESCE_DEBUG are told who)");
+		return;
+	}
+	quiesce__report_add(r, ": ");
+	quiesce__report_thread(r, h.tid, quiesce__tid());
+	quiesce__report_since(r, h.since, h.site);
+}
+
+void quiesce__report_count(struct quiesce__report *r, uint64_t inside, const char *what)
+{
+	if ((int64_t)inside < 0)
+		quiesce__report_add(r, "%s that never came: there are %llu more unlocks than locks", what, (unsigned long long)-inside);
+	else
+		quiesce__report_add(r, "%llu %s", (unsigned long long)inside, what);
+}
+
+void quiesce__report_end(struct quiesce__report *r)
+{
+	/* RU3: acquire, pairs with RU3 in quiesce_set_report_hook() */
+	void (*hook)(const struct quiesce_report *) = quiesce_load_acquire(RU3, &report_hook);
+
+	r->told.text = r->text;
+	if (hook)
+		hook(&r->told);
+	else
+		quiesce__say("%s", r->text);
+}
+
+/* ---- garbage ---- */
+
+static struct {
+	struct quiesce__lock lock;
+	uint64_t next[QUIESCE_NR_GARBAGE_KINDS]; /* when to tell again; 0: at the threshold */
+} garbage;
+
+/* Under the lock.  After garbage has got well below the threshold it is told at that again. */
+static bool passes(uint64_t *told_next, uint64_t bytes, uint64_t threshold)
+{
+	uint64_t next = *told_next > threshold ? *told_next : threshold;
+
+	if (bytes < threshold / 2)
+		quiesce_store_relaxed(told_next, 0); /* Relaxed: under the lock. */
+	if (bytes < next)
+		return false;
+	while (next <= bytes && next <= UINT64_MAX / 2)
+		next *= 2;
+	quiesce_store_relaxed(told_next, next); /* Relaxed: as above. */
+	return true;
+}
+
+bool quiesce__garbage_to_tell(enum quiesce__garbage_kind kind, uint64_t bytes)
+{
+	uint64_t threshold = quiesce_load_relaxed(&quiesce__settings.garbage_warning); /* Relaxed: a setting. */
+	uint64_t *next = &garbage.next[kind];
+	bool tell;
+
+	/* Relaxed: asked often, and who comes a little later tells of it. */
+	if (quiesce_likely(!threshold || (bytes < threshold && !quiesce_load_relaxed(next))) || !quiesce__trylock(&garbage.lock))
+		return false;
+	tell = passes(next, bytes, threshold);
+	quiesce__unlock(&garbage.lock);
+	if (tell)
+		quiesce__count(garbage_warnings);
+	return tell;
+}
+
+void quiesce__reports_fork_child(void)
+{
+	quiesce__lock_reset(&garbage.lock, false);
+}
+
+void quiesce_set_garbage_warning(uint64_t bytes)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.garbage_warning, bytes); /* Relaxed: a setting. */
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c - how a process chooses: by the environment, which is read once, then by calls.
+ *
+ * A value that is misread in silence is worse than none: 64M is not 64, and 10s are not 10 ms.  So a value is taken
+ * as a whole or not at all, and what is not taken is told, with what would be.  A variable that is empty is not set.
+ */
+#include "settings.h"
+
+#include "subsystem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS 1000000u
+#define DEFAULT_CEILING (64ull << 20)
+#define DEFAULT_WARNING (1ull << 30)
+#define DEFAULT_STALL_MS 10000u
+
+struct quiesce__settings quiesce__settings = {
+	.ceiling = DEFAULT_CEILING,
+	.garbage_warning = DEFAULT_WARNING,
+	.stall_ns = (uint64_t)DEFAULT_STALL_MS * MS,
+	.yield = 1,
+};
+
+/* ---- values ---- */
+
+enum kind { FLAG, BYTES, MILLISECONDS };
+
+static const char *const accepted[] = {
+	[FLAG] = "neither 0 nor 1",
+	[BYTES] = "no number of bytes, such as 67108864, 65536k or 64M (k, M, G: powers of 1024)",
+	[MILLISECONDS] = "no number of milliseconds, which has no unit, such as 10000",
+};
+
+static const struct setting {
+	const char *variable;
+	enum kind kind;
+	uint64_t *number; /* BYTES; MILLISECONDS, in nanoseconds */
+	uint32_t *flag;
+} settings[] = {
+	{ "QUIESCE_YIELD", FLAG, NULL, &quiesce__settings.yield },
+	{ "QUIESCE_STALL_MS", MILLISECONDS, &quiesce__settings.stall_ns, NULL },
+	{ "QUIESCE_CEILING", BYTES, &quiesce__settings.ceiling, NULL },
+	{ "QUIESCE_THROTTLE", FLAG, NULL, &quiesce__settings.throttle },
+	{ "QUIESCE_GARBAGE_WARNING", BYTES, &quiesce__settings.garbage_warning, NULL },
+	{ "QUIESCE_ALLOW_COPIES", FLAG, NULL, &quiesce__settings.allow_copies },
+	{ "QUIESCE_VERBOSE", FLAG, NULL, &quiesce__settings.verbose },
+};
+#define NR_SETTINGS (sizeof settings / sizeof *settings)
+
+/* The power of two that a suffix means; anything else: no suffix. */
+static uint32_t shift_of(char suffix)
+{
+	switch (suffix) {
+	case 'k':
+	case 'K':
+		return 10;
+	case 'M':
+		return 20;
+	case 'G':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
+/* All of @text, a number not above @most. */
+static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
+{
+	const char *at = text;
+	uint32_t shift = 0;
+	uint64_t n = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		uint64_t digit = (uint64_t)(*at - '0');
+
+		if (n > (most - digit) / 10)
+			return false;
+		n = 10 * n + digit;
+	}
+	if (at == text)
+		return false;
+	if (suffix && (shift = shift_of(*at)))
+		at++;
+	if (*at || n > most >> shift)
+		return false;
+	*ret = n << shift;
+	return true;
+}
+
+static bool set(const struct setting *s, const char *text)
+{
+	uint64_t n;
+
+	switch (s->kind) {
+	case FLAG:
+		if (!parse(text, false, 1, &n))
+			return false;
+		*s->flag = (uint32_t)n;
+		return true;
+	case MILLISECONDS:
+		if (!parse(text, false, INT64_MAX / MS, &n))
+			return false;
+		*s->number = n * MS;
+		return true;
+	default:
+		return parse(text, true, INT64_MAX, s->number);
+	}
+}
+
+/* In the largest unit that leaves it whole; returns the length. */
+static int print_bytes(uint64_t n, char *text, size_t size)
+{
+	static const char *const unit[] = { "", "k", "M", "G" };
+	uint32_t i = 0;
+
+	for (; n && n % 1024 == 0 && i < 3; i++)
+		n /= 1024;
+	return snprintf(text, size, "%llu%s", (unsigned long long)n, unit[i]);
+}
+
+/* As set() takes it; returns the length. */
+static int print(const struct setting *s, char *text, size_t size)
+{
+	uint64_t n = s->number ? quiesce_load_relaxed(s->number) : quiesce_load_relaxed(s->flag); /* Relaxed: settings. */
+
+	if (s->kind == BYTES)
+		return print_bytes(n, text, size);
+	return snprintf(text, size, "%llu", (unsigned long long)(s->kind == MILLISECONDS ? n / MS : n));
+}
+
+/* ---- the environment ---- */
+
+static const char *environment(const char *variable)
+{
+	const char *text = platform_getenv(variable);
+
+	return text && *text ? text : NULL;
+}
+
+void quiesce__settings_from_environment(void)
+{
+	char text[32];
+
+	for (size_t i = 0; i < NR_SETTINGS; i++) {
+		const char *value = environment(settings[i].variable);
+
+		if (!value || set(&settings[i], value))
+			continue;
+		print(&settings[i], text, sizeof text);
+		quiesce__say("%s=%.64s is %s; using %s", settings[i].variable, value, accepted[settings[i].kind], text);
+	}
+}
+
+uint32_t quiesce__environment_word(const char *variable, const char *const *words, uint32_t nr)
+{
+	const char *value = environment(variable);
+	char list[128] = "";
+	size_t length = 0;
+
+	if (!value)
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!strcmp(value, words[i]))
+			return i;
+		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", words[i]);
+	}
+	quiesce__say("%s=%.64s is none of %s; using %s", variable, value, list, words[0]);
+	return 0;
+}
+
+size_t quiesce__settings_describe(char *text, size_t size)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < NR_SETTINGS; i++) {
+		char value[32];
+
+		print(&settings[i], value, sizeof value);
+		length += (size_t)snprintf(length < size ? text + length : NULL, length < size ? size - length : 0, "%s%s=%s",
+					   i ? " " : "", settings[i].variable, value);
+	}
+	return length;
+}
+
+/* ---- calls ---- */
+
+void quiesce_set_yield(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.yield, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_skip_self_scan(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.skip_self_scan, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_garbage_ceiling(uint64_t bytes)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.ceiling, bytes); /* Relaxed: a setting. */
+	quiesce__each_subsystem(settings_changed);
+}
+
+void quiesce_set_throttle(int on)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
+}
+
+void quiesce_set_stall_timeout(uint64_t ns)
+{
+	quiesce__init();
+	quiesce_store_relaxed(&quiesce__settings.stall_ns, ns < INT64_MAX ? ns : INT64_MAX); /* Relaxed: a setting. */
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* test_reports.c - who is told of waits that last: the call, the holder, what is behind it.
+ *
+ * Each test waits for a report and looks at what it says; nothing depends on how long that takes.
+ */
+#include "reports.h"
+
+#include <quiesce/hazptr.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+
+DEFINE_STATIC_SRCU(domain);
+
+static void rcu_enter(struct stayer *s)
+{
+	(void)s;
+	rcu_read_lock();
+}
+
+static void rcu_leave(struct stayer *s)
+{
+	(void)s;
+	rcu_read_unlock();
+}
+
+/* What a report of a stall with one holder always has. */
+static void must_name(const struct kept *k, const struct stayer *s, const void *object)
+{
+	assert_int_equal(k->report.kind, QUIESCE_REPORT_STALL);
+	assert_ptr_equal(k->report.object, object);
+	assert_true(k->report.waited_ns >= STALL_NS);
+	assert_int_equal(k->report.garbage_bytes, 0);
+	assert_int_equal(k->report.holder, s->tid);
+	must_say(k, "thread %d (stayer), ", (int)s->tid);
+	must_say_since(k);
+}
+
+/* ---- RCU ---- */
+
+static void synchronize_calls(void (*first)(void), const char *call)
+{
+	static void (*const other)(void) = quiesce_synchronize_rcu;
+	pthread_t thread[3];
+	struct stayer s;
+	struct kept k;
+
+	reports_begin();
+	stayer_begin(&s, rcu_enter, rcu_leave, NULL);
+	call_begin(&thread[0], &first);
+	k = wait_for_report(call, "waiting for ");
+	must_name(&k, &s, NULL);
+	must_say(&k, "%s: waiting for ", call);
+	must_say(&k, "; behind it 0 more callers, and ");
+	call_begin(&thread[1], &other);
+	call_begin(&thread[2], &other);
+	wait_for_report(call, "; behind it 2 more callers, and ");
+	stayer_end(&s);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	reports_end();
+}
+
+static void a_wait_for_readers_of_rcu_is_told(void **state)
+{
+	uint64_t stalls = stats_now().stalls;
+
+	(void)state;
+	synchronize_calls(quiesce_synchronize_rcu, "synchronize_rcu");
+	synchronize_calls(quiesce_synchronize_rcu_expedited, "synchronize_rcu_expedited");
+	assert_true(stats_now().stalls >= stalls + 2);
+}
+
+static void nothing(struct rcu_head *head)
+{
+	(void)head;
+}
+
+static void callbacks_of_rcu_are_told_with_their_number(void **state)
+{
+	static struct rcu_head head[7];
+	struct stayer s;
+	struct kept k;
+
+	(void)state;
+	rcu_barrier();
+	reports_begin();
+	stayer_begin(&s, rcu_enter, rcu_leave, NULL);
+	for (int i = 0; i < 7; i++)
+		call_rcu(&head[i], nothing);
+	k = wait_for_report("call_rcu", "and 7 objects (");
+	must_name(&k, &s, NULL);
+	stayer_end(&s);
+	rcu_barrier();
+	reports_end();
+}
+
+static sem_t in_callback, end_callback;
+
+static void block(struct rcu_head *head)
+{
+	(void)head;
+	sem_post(&in_callback);
+	wait_for(&end_callback);
+}
+
+/* The callback, and its thread, are told. */
+static void a_barrier_behind_a_callback_that_blocks_is_told(void **state)
+{
+	static void (*const barrier)(void) = quiesce_rcu_barrier;
+	static struct rcu_head head;
+	pthread_t thread;
+	struct kept k;
+
+	(void)state;
+	sem_init(&in_callback, 0, 0);
+	sem_init(&end_callback, 0, 0);
+	reports_begin();
+	call_rcu(&head, block);
+	wait_for(&in_callback);
+	call_begin(&thread, &barrier);
+	k = wait_for_report("rcu_barrier", ", in the callback 0x");
+	assert_int_equal(k.report.holder, thread_named("quiesce"));
+	must_say(&k, "%p (test_reports", (void *)(uintptr_t)block);
+	sem_post(&end_callback);
+	pthread_join(thread, NULL);
+	reports_end();
+}
+
+/* ---- SRCU ---- */
+
+static void srcu_enter(struct stayer *s)
+{
+	s->idx = srcu_read_lock(&domain);
+}
+
+static void srcu_leave(struct stayer *s)
+{
+	srcu_read_unlock(&domain, s->idx);
+}
+
+static void wait_plain(void)
+{
+	synchronize_srcu(&domain);
+}
+
+static void wait_expedited(void)
+{
+	synchronize_srcu_expedited(&domain);
+}
+
+static void queue_one(void)
+{
+	static struct rcu_head head;
+
+	call_srcu(&domain, &head, nothing);
+}
+
+static void wait_for_callbacks(void)
+{
+	srcu_barrier(&domain);
+}
+
+/* In a release build it is not known who is inside. */
+static void must_name_domain(const struct kept *k, const struct stayer *s)
+{
+	assert_ptr_equal(k->report.object, &domain);
+	assert_true(k->report.waited_ns >= STALL_NS);
+	must_say(k, "(%p): waiting for ", (void *)&domain);
+	must_say(k, " ms for 1 readers of domain, index %d", s->idx);
+	must_say_since(k);
+#ifdef QUIESCE_DEBUG
+	assert_int_equal(k->report.holder, s->tid);
+	must_say(k, "thread %d (stayer), ", (int)s->tid);
+#else
+	assert_int_equal(k->report.holder, 0);
+	must_say(k, "QUIESCE_DEBUG");
+#endif
+}
+
+static void waits_for_a_domain_are_told(void **state)
+{
+	static void (*const wait[])(void) = { wait_plain, wait_expedited, queue_one, wait_for_callbacks };
+	static const char *const name[] = { "synchronize_srcu", "synchronize_srcu_expedited", "call_srcu", "srcu_barrier" };
+	pthread_t thread;
+	struct stayer s;
+	struct kept k;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		reports_begin();
+		stayer_begin(&s, srcu_enter, srcu_leave, NULL);
+		if (i == 3)
+			queue_one();
+		call_begin(&thread, &wait[i]);
+		k = wait_for_report(name[i], i < 2 ? "and 0 callbacks" : "and 1 callbacks");
+		must_name_domain(&k, &s);
+		stayer_end(&s);
+		pthread_join(thread, NULL);
+		srcu_barrier(&domain);
+		reports_end();
+	}
+}
+
+static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
+{
+	static void (*const wait)(void) = wait_plain;
+	pthread_t thread[3];
+	struct stayer s;
+
+	(void)state;
+	reports_begin();
+	stayer_begin(&s, srcu_enter, srcu_leave, NULL);
+	for (int i = 0; i < 3; i++)
+		call_begin(&thread[i], &wait);
+	wait_for_report("synchronize_srcu", "; behind it 2 more callers, and ");
+	stayer_end(&s);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	reports_end();
+}
+
+#if !defined(QUIESCE_DEBUG) /* that reports the unlock */
+/* The wait never ends, so in a child. */
+static void unlock_twice(void)
+{
+	static void (*const wait)(void) = wait_plain;
+	pthread_t thread;
+	int idx = srcu_read_lock(&domain);
+
+	srcu_read_unlock(&domain, idx);
+	srcu_read_unlock(&domain, idx);
+	reports_begin();
+	call_begin(&thread, &wait);
+	wait_for_report("synchronize_srcu", "there are 1 more unlocks than locks");
+}
+
+static void unlock_the_wrong_index(void)
+{
+	static void (*const wait)(void) = wait_plain;
+	pthread_t thread;
+	int idx = srcu_read_lock(&domain);
+
+	srcu_read_unlock(&domain, !idx);
+	reports_begin();
+	call_begin(&thread, &wait);
+	wait_for_report("synchronize_srcu", "more unlocks than locks");
+}
+
+static void more_unlocks_than_locks_are_told_as_such(void **state)
+{
+	(void)state;
+	succeeds(unlock_twice);
+	succeeds(unlock_the_wrong_index);
+}
+#endif
+
+/* ---- hazard pointers ---- */
+
+static struct thing {
+	struct hazptr_head head;
+} thing;
+static struct thing *published;
+
+static void hazptr_enter(struct stayer *s)
+{
+	s->arg = hazptr_alloc(NULL);
+	hazptr_protect((hazptr_t *)s->arg, &published);
+}
+
+static void hazptr_leave(struct stayer *s)
+{
+	hazptr_free(NULL, s->arg);
+}
+
+static void wildcard_enter(struct stayer *s)
+{
+	static struct shazptr_guard guard;
+
+	guard = shazptr_acquire(SHAZPTR_WILDCARD);
+	s->arg = &guard;
+}
+
+static void wildcard_leave(struct stayer *s)
+{
+	shazptr_clear(*(struct shazptr_guard *)s->arg);
+}
+
+static void reclaimed(struct hazptr_head *head)
+{
+	(void)head;
+}
+
+static void retire_and_wait(void)
+{
+	call_hazptr(&thing.head, reclaimed);
+	hazptr_barrier();
+}
+
+static void wait_for_thing(void)
+{
+	synchronize_hazptr(&thing);
+}
+
+static void wait_for_slot(void (*const *wait)(void), const char *call, void (*enter)(struct stayer *), void (*leave)(struct stayer *),
+			  const char *what)
+{
+	pthread_t thread;
+	struct stayer s;
+	struct kept k;
+
+	reports_begin();
+	published = &thing;
+	stayer_begin(&s, enter, leave, NULL);
+	published = NULL;
+	call_begin(&thread, wait);
+	k = wait_for_report(call, what);
+	assert_ptr_equal(k.report.object, &thing);
+	must_say(&k, "; 0 more callers wait for guards");
+	must_say_since(&k);
+#ifdef QUIESCE_DEBUG
+	assert_int_equal(k.report.holder, s.tid);
+	must_say(&k, "thread %d (stayer), ", (int)s.tid);
+#endif
+	stayer_end(&s);
+	pthread_join(thread, NULL);
+	reports_end();
+}
+
+static void waits_for_slots_are_told(void **state)
+{
+	static void (*const retire)(void) = retire_and_wait, (*const wait)(void) = wait_for_thing;
+	char guard[80];
+
+	(void)state;
+	snprintf(guard, sizeof guard, " ms for a guard of %p, in a ", (void *)&thing);
+	wait_for_slot(&retire, "hazptr_barrier", hazptr_enter, hazptr_leave, guard);
+	wait_for_slot(&wait, "synchronize_shazptr", hazptr_enter, hazptr_leave, guard);
+	wait_for_slot(&wait, "synchronize_shazptr", wildcard_enter, wildcard_leave,
+		      " ms for a guard of everything, SHAZPTR_WILDCARD, in a ");
+}
+
+#ifdef QUIESCE_DEBUG
+static void ignore_misuse(enum quiesce_misuse kind, const char *text)
+{
+	(void)kind, (void)text;
+}
+
+/* Whoever has gone is told, too, as far as the debug build knows. */
+static void who_ended_with_a_slot_is_told(void **state)
+{
+	static void (*const wait)(void) = wait_for_thing;
+	pthread_t thread;
+	struct stayer s;
+
+	(void)state;
+	quiesce_set_misuse_hook(ignore_misuse);
+	reports_begin();
+	published = &thing;
+	stayer_begin(&s, hazptr_enter, NULL, NULL);
+	stayer_end(&s);
+	call_begin(&thread, &wait);
+	wait_for_report("synchronize_shazptr", ", which has ended, inside for ");
+	hazptr_free(NULL, s.arg);
+	pthread_join(thread, NULL);
+	reports_end();
+	quiesce_set_misuse_hook(NULL);
+}
+#define DEBUG_TESTS TEST(who_ended_with_a_slot_is_told),
+#else
+#define DEBUG_TESTS TEST(more_unlocks_than_locks_are_told_as_such),
+#endif
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_wait_for_readers_of_rcu_is_told),
+		TEST(callbacks_of_rcu_are_told_with_their_number),
+		TEST(a_barrier_behind_a_callback_that_blocks_is_told),
+		TEST(waits_for_a_domain_are_told),
+		TEST(callers_behind_a_wait_for_a_domain_are_counted),
+		TEST(waits_for_slots_are_told),
+		DEBUG_TESTS
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
