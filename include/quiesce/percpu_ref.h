@@ -37,8 +37,8 @@
  *
  * Source: the kernel's percpu-refcount of T. Heo and K. Overstreet, for names and modes.
  *
- * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
- * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
+ * restartable sequence of each thread.
  */
 #ifndef QUIESCE_PERCPU_REF_H
 #define QUIESCE_PERCPU_REF_H

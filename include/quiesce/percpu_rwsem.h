@@ -32,8 +32,8 @@
  * percpu_rwsem_after_fork_child().  Where a thread ends, or is cancelled, with the lock held, it stays held: the
  * debug build reports it, and the stall report tells who waits for it.
  *
- * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
- * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
+ * restartable sequence of each thread.
  *
  * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers look
  * and count in one step that a writer can let begin anew, counts never go down (percpu.h), and nobody overtakes the queue.

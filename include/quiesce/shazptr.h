@@ -27,8 +27,8 @@
  *
  * The top bit of an address is not compared, and an address that has it set may be waited for longer.
  *
- * A shared object that uses these calls must stay loaded, because the kernel keeps a pointer to the last
- * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ * A plug-in that uses these calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
+ * restartable sequence of each thread.
  *
  * Source: B. Feng, "Introduce simple hazard pointers for lockdep", LKML, June 2025, for the
  * interface and the self-scan; the slots, claims, tags and waits are ours (docs/design/shazptr.md).

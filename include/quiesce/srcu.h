@@ -45,8 +45,8 @@
  * has no fence (there: the "fast" kind); any thread may end a section, also in a signal handler; a domain that
  * was not initialised opens itself; who waits drives the grace period itself; there are stall reports.
  *
- * A shared object that uses the inline calls must stay loaded, because the kernel keeps a pointer to the last
- * restartable sequence of each thread: link plug-ins with -z nodelete, as pkg-config and CMake do.
+ * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
+ * restartable sequence of each thread.
  */
 #ifndef QUIESCE_SRCU_H
 #define QUIESCE_SRCU_H

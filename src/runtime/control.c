@@ -20,6 +20,8 @@
 #include "thread.h"
 #include "yield.h"
 
+#include <quiesce/arch/rseq.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +106,12 @@ static void refuse_copies(void)
 			copies);
 }
 
+/* Threads of ours, handlers of fork() and destructors of threads are in the object that contains us: a plug-in perhaps. */
 __attribute__((constructor)) static void at_load(void)
 {
 	quiesce__init();
 	refuse_copies();
+	quiesce__keep_loaded(&quiesce__init_state);
 }
 #endif
 

@@ -9,6 +9,11 @@
 
 #include <quiesce/detail/tls.h>
 
+QUIESCE_BEGIN_DECLS
+/* For constructors: the shared object that contains this address stays loaded from now on, whatever dlclose() is told. */
+QUIESCE_API void quiesce__keep_loaded(const void *inside);
+QUIESCE_END_DECLS
+
 #if defined(QUIESCE_SIM) /* which has its own */
 #elif defined(__x86_64__)
 #include <quiesce/arch/x86_64_rseq.h>

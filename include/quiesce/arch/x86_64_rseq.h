@@ -13,6 +13,27 @@
 #define QUIESCE_COUNT_CLOBBERS
 #endif
 
+#if defined(QUIESCE_UNPINNED) /* the library, which has a constructor of its own */
+QUIESCE_FAST void quiesce__pin(void) {}
+#else
+__attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
+{
+	static const char here = 0;
+
+	quiesce__keep_loaded(&here);
+}
+
+/* The kernel keeps a pointer to the last sequence of each thread, and kills a process where that leads nowhere.  So a shared object
+ * that contains a sequence stays loaded, whatever dlclose() is told: what calls this gets an entry among its constructors, and no
+ * instruction.  Volatile, as constants would have a section of another kind. */
+QUIESCE_FAST void quiesce__pin(void)
+{
+	static void (*volatile entry)(void) __attribute__((section(".init_array"))) = quiesce__keep_this_loaded;
+
+	__asm__ __volatile__("" : : "m"(entry));
+}
+#endif
+
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": it has a result, and some compilers lose labels then when they instrument code. */
@@ -48,6 +69,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 		: [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
 		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
 		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+	quiesce__pin();
 #if QUIESCE_TSAN
 	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
 	if (slot)
@@ -90,6 +112,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 		: call);                                                                       \
 	return true;                                                                           \
 call:                                                                                          \
+	quiesce__pin();                                                                        \
 	return false
 
 #endif

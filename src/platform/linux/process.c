@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* process.c - memory, environment, fork, and how many of us there are. */
+/* process.c - memory, environment, fork. */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,62 +184,4 @@ void platform_write_stderr(const char *text, size_t length)
 void platform_die(void)
 {
 	abort();
-}
-
-/* ---- copies ----
- * Each copy of the library brings this note; the loader's list of objects tells how many there are,
- * also of static copies inside programs and plug-ins, without touching the environment. */
-
-#define NOTE_NAME "quiesce"
-#define NOTE_TYPE 0x71
-
-__asm__(".pushsection .note.quiesce,\"a\",%note\n"
-	"	.balign 4\n"
-	"	.long 8, 4, 0x71\n"
-	"	.asciz \"quiesce\"\n"
-	"	.long 1\n"
-	".popsection\n");
-
-static size_t round4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
-static int notes_in_segment(const char *at, const char *end)
-{
-	int found = 0;
-
-	while (at + sizeof(ElfW(Nhdr)) <= end) {
-		const ElfW(Nhdr) *note = (const void *)at;
-
-		if (note->n_type == NOTE_TYPE && note->n_namesz == sizeof NOTE_NAME &&
-		    !memcmp(at + sizeof *note, NOTE_NAME, sizeof NOTE_NAME))
-			found++;
-		at += sizeof *note + round4(note->n_namesz) + round4(note->n_descsz);
-	}
-	return found;
-}
-
-static int count_notes(struct dl_phdr_info *object, size_t size, void *ret_count)
-{
-	int found = 0;
-
-	(void)size;
-	for (int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		const char *at = (const char *)(object->dlpi_addr + segment->p_vaddr);
-
-		if (segment->p_type == PT_NOTE && segment->p_align <= 4)
-			found |= notes_in_segment(at, at + segment->p_memsz);
-	}
-	*(int *)ret_count += found != 0;
-	return 0;
-}
-
-int platform_count_copies(void)
-{
-	int count = 0;
-
-	dl_iterate_phdr(count_notes, &count);
-	return count;
 }
