@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Make a static library whose internal names cannot clash with a program's:
-# link the objects into one, then make its hidden symbols local.
+# link the objects into one, then make its hidden symbols local.  Objects that clang has
+# left to link-time optimisation become machine code first, as not every linker takes them.
 #
 #	static-library.sh OUTPUT OBJCOPY AR COMPILER... -- OBJECT...
 set -eu
@@ -15,7 +16,15 @@ done
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# shellcheck disable=SC2086 # a compiler may be several words
+if [ "$(head -c 2 "$1")" = BC ]; then
+	for object; do
+		shift
+		# shellcheck disable=SC2086 # a compiler may be several words
+		$compiler -x ir -O2 -fPIC -c -o "$work/$(basename "$object")" "$object"
+		set -- "$@" "$work/$(basename "$object")"
+	done
+fi
+# shellcheck disable=SC2086 # as above
 $compiler -r -nostdlib -o "$work/libquiesce.o" "$@"
 "$objcopy" --localize-hidden "$work/libquiesce.o"
 rm -f "$output"

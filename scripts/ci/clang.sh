@@ -1,8 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The same, built with clang at -O3.
+# The same, built with clang at -O3; and the libraries with link-time optimisation.
 . "$(dirname "$0")/lib.sh"
 with clang-19 || { skip "clang-19 is not installed"; finish; }
 step "build with clang" setup "$CI_BUILD/clang" --werror -Doptimization=3 || finish
 count_meson "$CI_BUILD/clang" --suite build --suite unit
+libraries()
+{
+	local dir=$CI_BUILD/clang-lto
+	rm -rf "$dir"
+	meson setup "$dir" --werror -Db_lto=true -Dtool=disabled -Dpeers=disabled >"$dir.log" 2>&1 &&
+		ninja -C "$dir" src/libquiesce.a >>"$dir.log" 2>&1 && return 0
+	tail -40 "$dir.log"
+	return 1
+}
+step "libraries with link-time optimisation" libraries &&
+	count_meson "$CI_BUILD/clang-lto" "exported symbols" "layout and copies" "rcu, light fences"
 finish
