@@ -12,11 +12,12 @@
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make bench-rust      tables of Rust at the work of hashscale; needs cargo
-#	make install         DESTDIR=... PREFIX=/usr/local
+#	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
+#	make uninstall       what the last `make install` has installed
 #	make clean
 
 BUILD ?= build
-PREFIX ?= /usr/local
+PREFIX ?=
 DESTDIR ?=
 MESON ?= meson
 
@@ -54,11 +55,14 @@ linear: bootstrap-linear $(BUILD)/build.ninja
 bench-rust:
 	@cd bench/rust && cargo build --release && ./target/release/hashscale
 
-install: bootstrap-run
-	@[ -f $(BUILD)/build.ninja ] || $(MESON) setup $(BUILD) --prefix=$(PREFIX)
-	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
+# Without PREFIX nothing is configured anew, so that after `make` root has only to copy.
+install: bootstrap-run $(BUILD)/build.ninja
+	@$(if $(PREFIX),$(MESON) configure $(BUILD) --prefix=$(abspath $(PREFIX)))
 	@ninja -C $(BUILD) product
 	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+
+uninstall:
+	@ninja -C $(BUILD) uninstall
 
 clean:
 	@rm -rf $(BUILD)
@@ -70,4 +74,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install clean
+.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall clean

@@ -5,6 +5,7 @@
 pkg-config and CMake, shared and static, C and C++.  Prints TAP.
 """
 import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -28,6 +29,15 @@ def check_tree(tap, root, libdir, headers):
     run = execute(["readelf", "-dW", lib / "libquiesce.so"])
     tap.result("soname: [libquiesce.so.0]" in run.stdout, "soname is libquiesce.so.0", run.stdout)
     tap.result("NODELETE" in run.stdout, "marked nodelete: it leaves handlers behind", run.stdout)
+
+
+def check_product(tap, build, meson):
+    """All that is installed and made by ninja is part of the target `product`, which is what `make install` builds."""
+    words = set(execute(["ninja", "-C", build, "-t", "commands", "product"]).stdout.split())
+    made = {line.rpartition(":")[0] for line in execute(["ninja", "-C", build, "-t", "targets", "all"]).stdout.split("\n")}
+    installed = {os.path.relpath(p, build) for p in json.loads(execute([meson, "introspect", "--installed", build]).stdout)}
+    outside = (installed & made) - words
+    tap.result(installed & made and not outside, "everything installed is in the target product", outside)
 
 
 def check_tool(tap, root, libexec, build):
@@ -109,6 +119,7 @@ def main():
         os.rename(str(stage) + opt.prefix, moved)
         left = [p for p in stage.rglob("*") if p.is_file()]
         tap.result(not left, "nothing installed outside the prefix", left)
+        check_product(tap, pathlib.Path(opt.build).resolve(), opt.meson)
         check_tree(tap, moved, opt.libdir, opt.headers)
         check_tool(tap, moved, opt.libexecdir, pathlib.Path(opt.build))
         check_pkg_config(tap, moved / opt.libdir, tmp)
