@@ -95,8 +95,8 @@ void visit(struct pass *pass, const struct type *type, uint64_t key, uint64_t va
 {
 	uint32_t i = 0;
 
-	if (type->model == MODEL_IDS && pass->all && key <= pass->last) {
-		wrong("%s: an iteration met id %" PRIu64 " after %" PRIu64, type->name, key, pass->last);
+	if (type->in_order && pass->all && (pass->down ? key >= pass->last : key <= pass->last)) {
+		wrong("%s: an iteration met key %" PRIu64 " after %" PRIu64, type->name, key, pass->last);
 		pass->wrong = true;
 	}
 	pass->all++;

@@ -86,6 +86,7 @@ static void tear_down(void)
 const struct type idr_type = {
 	.name = "idr",
 	.model = MODEL_IDS,
+	.in_order = true,
 	.perform = perform,
 	.iterate = iterate,
 	.teardown = tear_down,

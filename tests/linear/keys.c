@@ -10,10 +10,10 @@ enum space { WORKERS = 1, FIXED, BURST };
 
 static uint64_t worker_key[MAX_KEYS];
 
-/* Groups of ids begin and end where nodes of 64 do, near both ends and between them. */
-static const uint32_t group_of_ids[] = { 0, 60, 4092, 120, 0x3fffc, 1000, 0xfffffc, 0x7ffffff8 };
+/* Groups of ids, or of indices, begin and end where nodes of 64 do, near both ends and between them. */
+static const uint32_t group[] = { 0, 60, 4092, 120, 0x3fffc, 1000, 0xfffffc, 0x7ffffff8 };
 
-#define NR_GROUPS (sizeof group_of_ids / sizeof *group_of_ids)
+#define NR_GROUPS (sizeof group / sizeof *group)
 
 /* One to one, and nothing that looks like a sequence. */
 static uint64_t name(enum space space, uint64_t i)
@@ -30,9 +30,9 @@ void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *ran
 {
 	uint64_t serial = draw(random) & 0xffffffff;
 
-	if (type->model == MODEL_IDS) {
+	if (type->in_order) {
 		for (uint32_t i = 0; i < nr; i++)
-			worker_key[i] = group_of_ids[i / GROUP % NR_GROUPS] + i % GROUP;
+			worker_key[i] = group[i / GROUP % NR_GROUPS] + i % GROUP;
 		return;
 	}
 	worker_key[0] = serial % 2 ? 0 : name(WORKERS, serial); /* 0 is a key like any other */
@@ -52,15 +52,16 @@ uint64_t key_of_worker(uint32_t i)
 
 uint64_t key_fixed(const struct type *type, uint32_t i)
 {
-	return type->model == MODEL_IDS ? 8 + i : name(FIXED, i);
+	return type->in_order ? 8 + i : name(FIXED, i);
 }
 
-/* Ids of a burst lie in places of their own, far or near: a tree becomes higher and lower. */
+/* Those of a burst lie in places of their own, far or near: a tree becomes higher and lower.  Ids are no more than INT_MAX. */
 uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i)
 {
-	static const uint32_t place[] = { 2000, 8192, 300000, 1 << 25, 1 << 30 };
+	static const uint64_t place[] = { 2000, 8192, 300000, 1 << 25, 1 << 30, 1ull << 45, UINT64_MAX - 4096 };
+	uint64_t nr_places = sizeof place / sizeof *place - (type->model == MODEL_IDS ? 2 : 0);
 
-	return type->model == MODEL_IDS ? place[burst % (sizeof place / sizeof *place)] + i : name(BURST, i);
+	return type->in_order ? place[burst % nr_places] + i : name(BURST, i);
 }
 
 /* Nobody else stores it, now or later.  Both halves change; the low bits are free, as in a pointer. */

@@ -42,6 +42,9 @@ static const struct type *const types[] = {
 #ifdef HAVE_IDR
 	&idr_type,
 #endif
+#ifdef HAVE_XARRAY
+	&xarray_type,
+#endif
 };
 
 /* Written by main between rounds, read by workers behind the barrier. */
@@ -287,7 +290,7 @@ static uint64_t play_round(FILE *file, uint64_t number, uint64_t *random)
 	uint32_t regime = number % (sizeof regimes / sizeof *regimes);
 
 	current.keys = regimes[regime].keys;
-	if (type->model == MODEL_IDS && (current.keys > 8 * GROUP || current.keys < GROUP))
+	if (type->in_order && (current.keys > 8 * GROUP || current.keys < GROUP))
 		current.keys = 4 * GROUP;
 	current.workers = regimes[regime].workers;
 	current.sparse = regimes[regime].sparse;

@@ -59,7 +59,7 @@ struct op {
 struct pass {
 	uint32_t seen[NR_FIXED];
 	uint64_t all, last;
-	bool wrong;
+	bool wrong, down; /* down: from the last key to the first */
 };
 
 /* What is judged key by key, and what in groups of ids. */
@@ -71,6 +71,7 @@ struct type {
 	bool clears; /* workers clear the table now and then, so keys with one owner may be gone */
 	void (*perform)(struct op *op);
 	void (*teardown)(void);
+	bool in_order; /* a tree: keys lie where its nodes begin and end, and are met in order */
 	/* The others may be NULL. */
 	void (*setup)(uint64_t seed);
 	void (*prepare)(struct op *op); /* before its call */
@@ -91,6 +92,9 @@ extern const struct type hashtable_type_objects, hashtable_type_hazptr, hashtabl
 extern const struct type walk_type_map, walk_type_skip, walk_type_tree;
 #ifdef HAVE_IDR
 extern const struct type idr_type;
+#endif
+#ifdef HAVE_XARRAY
+extern const struct type xarray_type;
 #endif
 
 /* record.c */

@@ -30,6 +30,7 @@ PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide", "table_update_blind"),
            "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
+           "xarray": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
            "walk_tree": ("hazptr_no_look",)}
 REFERENCES = ("reference", "reference_cleared")  # the recorder's own tables, which are right
 HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
