@@ -3,6 +3,7 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/xarray.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
@@ -48,6 +49,11 @@ uint64_t planted_table_fence(const struct hashmap *map, uint64_t key);
 uint64_t planted_table_call(const struct hashmap *map, uint64_t key);
 uint64_t planted_table_long(const struct hashmap *map, uint64_t key, int *p);
 void *fast_idr_find(const struct idr *idr, unsigned long id);
+struct file { /* so that its load is a function of its own, and not a jump to that of an idr */
+	long size;
+	struct xarray pages;
+};
+void *fast_xa_load(const struct file *file, unsigned long index);
 void *planted_idr_fence(const struct idr *idr, unsigned long id);
 void *planted_idr_call(const struct idr *idr, unsigned long id);
 void *planted_idr_long(const struct idr *idr, unsigned long id, int *p);
@@ -197,6 +203,8 @@ void fast_percpu_ref_put(struct percpu_ref *ref) { percpu_ref_put(ref); }
 bool fast_percpu_ref_tryget_live(struct percpu_ref *ref) { return percpu_ref_tryget_live(ref); }
 
 void *fast_idr_find(const struct idr *idr, unsigned long id) { return idr_find(idr, id); }
+
+void *fast_xa_load(const struct file *file, unsigned long index) { return xa_load(&file->pages, index); }
 
 HASHTABLE_TYPE(flow, struct flow, id);
 

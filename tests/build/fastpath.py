@@ -13,7 +13,7 @@ restartable sequence, of the others.  So there every way through the function is
 at: of those without call, lock and fence that do what must be done, the shortest one that
 enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
 call_hazptr() in the library, are looked at in the same way; they enter no sequence.  Counters per CPU always enter one.
-The find of an idr is a loop: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
+The find of an idr and the load of an xarray are loops: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
 call where a bucket has moved; counted are the instructions of the shortest way that finds something in the first line.
 """
 import argparse
@@ -55,8 +55,8 @@ COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_per
 # frame.
 CALL_LIMITS = {"x86": None, "x86-got": (44, 0), "arm64": None}
 # Loops over the levels of a tree, looked at as a whole: all instructions of the function.
-WHOLE_LIMITS = {"x86": (27,), "x86-got": (27,), "arm64": (19,)}
-WHOLE_NAMES = ("fast_idr_find",)
+WHOLE_LIMITS = {"x86": (27, 27), "x86-got": (27, 27), "arm64": (19, 19)}
+WHOLE_NAMES = ("fast_idr_find", "fast_xa_load")
 # Where the last word of a line is read nothing was found in it; what follows, five or so, is for lookups that find nothing.
 TABLE_LIMITS = {"x86": (48, 41), "x86-got": (48, 41), "arm64": (50, 47)}
 TABLE_NAMES = ("fast_hashmap_lookup", "fast_hashtable_lookup")
