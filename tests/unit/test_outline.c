@@ -4,6 +4,7 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/xarray.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/shazptr.h>
@@ -41,6 +42,7 @@ void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtabl
 void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 				      hazptr_t *slot, size_t offset);
 void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
 static int thing;
 
@@ -196,11 +198,13 @@ static void lookups(void **state)
 	hazptr_t *slot = hazptr_alloc(NULL);
 	struct hashtable table;
 	struct hashmap map;
+	DEFINE_XARRAY(xa);
 	DEFINE_IDR(idr);
 	uint64_t none = 8;
 
 	(void)state;
 	assert_int_equal(idr_alloc(&idr, &thing, 3, 0), 3);
+	assert_int_equal(xa_store(&xa, ULONG_MAX, &thing, NULL), 0);
 	assert_int_equal(hashmap_init(&map), 0);
 	assert_int_equal(hashmap_insert(&map, 7, 70, NULL), 0);
 	assert_int_equal(hashtable_init(&table, &number_type), 0);
@@ -208,6 +212,8 @@ static void lookups(void **state)
 	rcu_read_lock();
 	assert_ptr_equal(quiesce_idr_find(&idr, 3), &thing);
 	assert_null(quiesce_idr_find(&idr, 4));
+	assert_ptr_equal(quiesce_xa_load(&xa, ULONG_MAX), &thing);
+	assert_null(quiesce_xa_load(&xa, 3));
 	assert_int_equal(quiesce_hashmap_lookup(&map, 7), 70);
 	assert_int_equal(quiesce_hashmap_lookup(&map, none), 0);
 	assert_ptr_equal(quiesce_hashtable_lookup(&table, &number_type, &number.key), &number);
@@ -218,6 +224,7 @@ static void lookups(void **state)
 	assert_null(quiesce_hashtable_lookup_hazptr(&table, &number_type, &none, slot, offset));
 	hazptr_free(NULL, slot);
 	idr_destroy(&idr);
+	xa_destroy(&xa);
 	hashmap_destroy(&map);
 	hashtable_destroy(&table, NULL, NULL);
 }
