@@ -150,15 +150,22 @@ void quiesce_xa_destroy(struct xarray *xa)
 
 /* ---- marks ---- */
 
+/* Behind the last one there is something else. */
+static bool at_most(xa_mark_t last, xa_mark_t mark, const char *call)
+{
+	if (mark <= last)
+		return true;
+	quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "%s() of %u, which is no mark", call, mark);
+	return false;
+}
+
 void quiesce_xa_mark(struct xarray *xa, unsigned long index, xa_mark_t mark, bool on)
 {
 	struct radix_node *leaf;
 	unsigned int slot = radix_slot_of(index, 0);
 
-	if (mark > XA_MARK_MAX) {
-		quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "xa_%s_mark() of %u, which is no mark", on ? "set" : "clear", mark);
+	if (!at_most(XA_MARK_MAX, mark, on ? "xa_set_mark" : "xa_clear_mark"))
 		return;
-	}
 	quiesce__lock(&xa->tree.lock);
 	if (quiesce__radix_look(&xa->tree, index, &leaf)) {
 		if (on)
@@ -173,8 +180,11 @@ void quiesce_xa_mark(struct xarray *xa, unsigned long index, xa_mark_t mark, boo
 
 bool quiesce_xa_get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 {
-	const struct radix_node *leaf = quiesce__radix_find_leaf(&xa->tree, index);
+	const struct radix_node *leaf;
 
+	if (!at_most(XA_MARK_MAX, mark, "xa_get_mark"))
+		return false;
+	leaf = quiesce__radix_find_leaf(&xa->tree, index);
 	/* ID3: acquire, pairs with ID3 in set_bits() */
 	return leaf && quiesce_load_acquire(ID3, &leaf->bits[mark]) & radix_bit(radix_slot_of(index, 0));
 }
@@ -183,21 +193,29 @@ bool quiesce_xa_marked(const struct xarray *xa, xa_mark_t mark)
 {
 	unsigned long index = 0;
 
+	if (!at_most(XA_PRESENT, mark, "xa_marked"))
+		return false;
 	return quiesce__radix_up(&xa->tree, &index, ULONG_MAX, (enum radix_bit)mark);
 }
 
 void *quiesce_xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
 {
+	if (!at_most(XA_PRESENT, filter, "xa_find"))
+		return NULL;
 	return quiesce__radix_up(&xa->tree, index, max, (enum radix_bit)filter);
 }
 
 void *quiesce_xa_find_reverse(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
 {
+	if (!at_most(XA_PRESENT, filter, "xa_find_reverse"))
+		return NULL;
 	return quiesce__radix_down(&xa->tree, index, min, (enum radix_bit)filter);
 }
 
 unsigned int quiesce_xa_extract(const struct xarray *xa, void **dst, unsigned long start, unsigned long max, unsigned int n,
 				xa_mark_t filter)
 {
+	if (!at_most(XA_PRESENT, filter, "xa_extract"))
+		return 0;
 	return quiesce__radix_gather(&xa->tree, dst, start, max, n, (enum radix_bit)filter);
 }

@@ -321,22 +321,40 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	nr_reports++;
 }
 
+static void reported(const char *text)
+{
+	assert_int_equal(nr_reports, 1);
+	assert_non_null(strstr(last_text, text));
+	nr_reports = 0;
+}
+
 static void no_marks(void **state)
 {
+	unsigned long index = 0;
 	struct xarray xa;
+	void *some[1];
 
 	(void)state;
 	xa_init(&xa);
 	assert_int_equal(xa_store(&xa, 5, PTR(1), NULL), 0);
 	quiesce_set_misuse_hook(hook);
 	xa_set_mark(&xa, 5, XA_PRESENT);
-	assert_int_equal(nr_reports, 1);
-	assert_non_null(strstr(last_text, "xa_set_mark() of 3"));
+	reported("xa_set_mark() of 3");
 	xa_clear_mark(&xa, 5, XA_PRESENT);
-	assert_int_equal(nr_reports, 2);
-	assert_non_null(strstr(last_text, "xa_clear_mark() of 3"));
+	reported("xa_clear_mark() of 3");
 	xa_set_mark(&xa, 5, UINT_MAX);
-	assert_int_equal(nr_reports, 3);
+	reported("xa_set_mark() of 4294967295");
+	assert_false(xa_get_mark(&xa, 5, XA_PRESENT));
+	reported("xa_get_mark() of 3");
+	assert_false(xa_marked(&xa, XA_PRESENT + 1));
+	reported("xa_marked() of 4");
+	assert_null(xa_find(&xa, &index, ULONG_MAX, XA_PRESENT + 1));
+	reported("xa_find() of 4");
+	index = 5;
+	assert_null(xa_find_reverse(&xa, &index, 0, 5));
+	reported("xa_find_reverse() of 5");
+	assert_int_equal(xa_extract(&xa, some, 0, ULONG_MAX, 1, 6), 0);
+	reported("xa_extract() of 6");
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(marks_of(&xa, 5), 0);
 	assert_ptr_equal(load(&xa, 5), PTR(1));

@@ -64,7 +64,7 @@ struct xarray {
 /** DEFINE_XARRAY - an xarray variable that is ready, before any constructor too. */
 #define DEFINE_XARRAY(name) struct xarray name = XARRAY_INIT(name)
 
-/** xa_mark_t - a mark, or as a filter of a search XA_PRESENT: any entry. */
+/** xa_mark_t - a mark, or as a filter of a search XA_PRESENT: any entry.  What is neither is misuse, and is reported. */
 typedef unsigned int xa_mark_t;
 #define XA_MARK_0 0u
 #define XA_MARK_1 1u
