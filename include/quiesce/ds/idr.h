@@ -184,7 +184,8 @@ static inline void *idr_remove(struct idr *idr, unsigned long id) { return quies
 /** idr_get_next_ul - the lowest id from *@nextid on that has a pointer.
  * @nextid: becomes that id; not changed if there is none.
  *
- * Context: inside a section, or where no updater can be.  Cost: as several idr_find().
+ * Context: inside a section, or where no updater can be.  Cost: as several idr_find(), and a look at each id on the way that is
+ *   reserved.
  * Return: the pointer, or NULL.  An id that had a pointer when the call began and until it ends is not passed over. */
 static inline void *idr_get_next_ul(const struct idr *idr, unsigned long *nextid)
 {

@@ -35,7 +35,8 @@
  *
  * Ordering.  If xa_load(), a find or an iteration returns an entry, then everything that precedes the call that stored it is
  * visible; if an index that had one has none, then everything that precedes the xa_erase(); if xa_get_mark() or an iteration over
- * a mark finds the mark, then everything that precedes its xa_set_mark().  All operations on one index are linearizable.
+ * a mark finds the mark, then everything that precedes its xa_set_mark().  Operations on the entry of one index are linearizable,
+ * and so are those on a mark of it; an erase clears the marks first, and then the entry.
  *
  * Updaters of one xarray take turns in a lock of its own, which is never held over an allocation, a wait or a call of yours.
  * So any thread may update at any time outside signal handlers, also inside a section and under locks of yours; no call
@@ -212,7 +213,8 @@ static inline bool xa_marked(const struct xarray *xa, xa_mark_t mark) { return q
  * @index: becomes the index of that entry; not changed if there is none.
  * @filter: XA_PRESENT, or a mark that the entry has.
  *
- * Context: inside a section, or where no updater can be.  Cost: O(levels), as several xa_load().
+ * Context: inside a section, or where no updater can be.  Cost: O(levels), as several xa_load(); indices that are reserved, on the
+ *   way to the entry, are looked at one by one.
  * Return: the entry, or NULL.  Indices that have an entry (and that mark) from the beginning of the call to its end are not passed over;
  *   what is returned was there, and its index had the mark, during the call.  Orders: see above. */
 static inline void *xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
