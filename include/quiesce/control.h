@@ -153,7 +153,8 @@ enum quiesce_misuse {
  * from UNBALANCED_UNLOCK, NULL: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
 QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *text));
 
-/** quiesce_set_stall_timeout - report a wait that lasts for @ns, and again after each further @ns.  0: never. */
+/** quiesce_set_stall_timeout - report a wait that lasts for @ns, and again after each further @ns.  0: never.
+ * A wait that has begun finishes the stretch that it began with. */
 QUIESCE_API void quiesce_set_stall_timeout(uint64_t ns);
 
 /** quiesce_set_garbage_warning - report garbage when it comes to @bytes, to twice as much, and so on.  0: never.

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c - print the settings in force; settings.py says what the environment asks for. */
+#include <quiesce/control.h>
+
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+	char text[600], start[20], none[1];
+	size_t length = quiesce_describe_settings(text, sizeof text);
+
+	/* As snprintf() does: the length of all, whatever there is room for. */
+	if (length != strlen(text) || quiesce_describe_settings(start, sizeof start) != length ||
+	    quiesce_describe_settings(none, sizeof none) != length || strncmp(text, start, sizeof start - 1) ||
+	    strlen(start) != sizeof start - 1 || none[0])
+		return 2;
+	puts(text);
+	return 0;
+}
