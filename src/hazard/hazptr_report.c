@@ -5,6 +5,9 @@
 #include "shazptr.h"
 
 #define SMALL 64u /* an object is taken to have so many bytes, as long as no size is known */
+#define LOOK_NS 50000000u
+
+static uint64_t next_look;
 
 /* What was given as the size of an object, on the average. */
 static uint64_t average(uint64_t retired)
@@ -18,8 +21,12 @@ void quiesce__hazptr_check_garbage(uintptr_t kept)
 {
 	struct quiesce_stats stats = { .readers = 0 };
 	struct quiesce__report r;
-	uint64_t nr, bytes;
+	uint64_t nr, bytes, now = platform_now_ns();
 
+	/* Relaxed: a rate limit, as all queues are looked at. */
+	if (now < quiesce_load_relaxed(&next_look))
+		return;
+	quiesce_store_relaxed(&next_look, now + LOOK_NS); /* Relaxed: as above. */
 	quiesce__hazptr_stats(&stats);
 	nr = stats.hazptr_retired - stats.hazptr_reclaimed;
 	bytes = nr * average(stats.hazptr_retired);

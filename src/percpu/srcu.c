@@ -269,7 +269,7 @@ static uint32_t active(const struct srcu_struct *ssp)
 }
 
 /* The index whose readers are in the way. */
-uint32_t quiesce__srcu_awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
 {
 	return u->seen ? u->seen & 1 : !active(ssp);
 }
@@ -315,21 +315,21 @@ static bool progress(void *arg)
 	struct wait *w = arg;
 	uint64_t before = w->inside;
 
-	w->inside = quiesce__srcu_inside(w->ssp, quiesce__srcu_awaited(w->ssp, w->u));
+	w->inside = quiesce__srcu_inside(w->ssp, awaited(w->ssp, w->u));
 	return w->inside < before;
 }
 
 static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
 {
 	if (quiesce__wait_policy_stalled(p, now))
-		quiesce__srcu_report_stall(ssp, call, quiesce__srcu_awaited(ssp, quiesce__srcu_update(ssp)), now - p->start);
+		quiesce__srcu_report_stall(ssp, call, awaited(ssp, quiesce__srcu_update(ssp)), now - p->start);
 	quiesce__srcu_check_garbage(ssp);
 }
 
 /* Ask, look, sleep; true if the grace period is over. */
 static bool sleep_once(struct wait *w)
 {
-	uint32_t idx = quiesce__srcu_awaited(w->ssp, w->u), number;
+	uint32_t idx = awaited(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns(), ns;
 
 	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
@@ -338,7 +338,7 @@ static bool sleep_once(struct wait *w)
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (check_readers(w->ssp, w->u))
 		return true;
-	if (quiesce__srcu_awaited(w->ssp, w->u) != idx)
+	if (awaited(w->ssp, w->u) != idx)
 		return false;
 	check_stall(w->ssp, w->call, &w->policy, now);
 	quiesce__count(sleeps);
@@ -372,7 +372,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 		.not_before = &u->force_not_before,
 		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
-	w.inside = quiesce__srcu_inside(ssp, quiesce__srcu_awaited(ssp, u));
+	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
 	while (!sleep_once(&w))
 		;
 	quiesce__wait_policy_end(&w.policy);
@@ -445,7 +445,7 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, quiesce__srcu_awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (check_readers(ssp, u))

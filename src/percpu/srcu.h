@@ -121,8 +121,6 @@ bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
 /* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
-/* The index whose readers are in the way of who drives. */
-uint32_t quiesce__srcu_awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u);
 /* srcu_report.c: @call has waited for so long, for readers of index @idx; or for callbacks. */
 void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint32_t idx, uint64_t ns);
 void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns);

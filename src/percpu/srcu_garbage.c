@@ -127,7 +127,7 @@ void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
 		bytes = nr < u->nr_taken ? bytes / u->nr_taken * nr : 0;
 		u->nr_taken -= nr < u->nr_taken ? nr : 0;
 	}
-	u->bytes_out += bytes;
+	quiesce_store_relaxed(&u->bytes_out, u->bytes_out + bytes); /* Relaxed: under @running; reports read it. */
 	if (!QUIESCE_MUTANT(srcu_bytes_kept))
 		quiesce__garbage_add_srcu(-(int64_t)bytes);
 }

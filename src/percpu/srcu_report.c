@@ -66,16 +66,14 @@ void quiesce__srcu_check_garbage(struct srcu_struct *ssp)
 	int64_t bytes = quiesce_load_relaxed(&quiesce__garbage_srcu); /* Relaxed: a sum. */
 	struct quiesce_stats stats = { .readers = 0 };
 	struct quiesce__report r;
-	uint32_t idx;
 
 	if (!quiesce__garbage_to_tell(QUIESCE_GARBAGE_SRCU, bytes > 0 ? (uint64_t)bytes : 0))
 		return;
 	quiesce__srcu_stats(&stats);
-	idx = quiesce__srcu_awaited(ssp, u);
 	quiesce__report_garbage(&r, "call_srcu()", (uint64_t)bytes, stats.garbage_objects);
 	r.told.object = ssp;
 	quiesce__report_add(&r, ", of them %llu objects (%llu bytes) of the domain at %p, which has ",
 			    (unsigned long long)quiesce__srcu_pending(u), (unsigned long long)bytes_pending(u), (const void *)ssp);
-	report_domain(&r, ssp, idx);
+	report_domain(&r, ssp, !quiesce__srcu_inside(ssp, 0));
 	quiesce__report_end(&r);
 }

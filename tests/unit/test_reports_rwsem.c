@@ -152,6 +152,28 @@ static void unlock_twice(void)
 	wait_for_report("percpu_down_write", "there are 1 more unlocks than locks");
 }
 
+/* The hook ends the child: the wait never ends. */
+static void expect_self(const struct quiesce_report *report)
+{
+	must(strstr(report->text, ", the one that waits"));
+	must(report->holder == (uint32_t)my_tid());
+	_exit(0);
+}
+
+static void wait_for_oneself(void)
+{
+	quiesce_set_report_hook(expect_self);
+	quiesce_set_stall_timeout(STALL_NS);
+	percpu_down_write(&sem);
+	percpu_down_read(&sem);
+}
+
+static void who_waits_for_itself_is_told_so(void **state)
+{
+	(void)state;
+	succeeds(wait_for_oneself);
+}
+
 static void more_unlocks_than_locks_are_told_as_such(void **state)
 {
 	(void)state;
@@ -168,6 +190,7 @@ int main(int argc, char **argv)
 		TEST(who_queues_behind_a_writer_that_waits_is_told),
 #if !defined(QUIESCE_DEBUG)
 		TEST(more_unlocks_than_locks_are_told_as_such),
+		TEST(who_waits_for_itself_is_told_so),
 #endif
 	};
 
