@@ -47,7 +47,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	quiesce__fork_check();
 	if (timeout_ns)
 		deadline = platform_now_ns() + timeout_ns;
-	if (quiesce__barrier_is_misuse())
+	if (quiesce__barrier_is_misuse("quiesce_shutdown()", __builtin_return_address(0)))
 		return -EDEADLK;
 	/* Callbacks of one kind may queue the others. */
 	while (!all_done(deadline, drained && !QUIESCE_MUTANT(shutdown_srcu_left))) {

@@ -128,21 +128,23 @@ QUIESCE_API int quiesce_set_thread_attr(enum quiesce_thread which, const struct 
  * Return: as there. */
 QUIESCE_API int quiesce_set_worker_cpu(int cpu);
 
-/* The ways to be wrong that are always detected. */
+/* The ways to be wrong that are detected: always; "debug": by what is compiled with QUIESCE_DEBUG.  See docs/misuse.md. */
 enum quiesce_misuse {
 	QUIESCE_MISUSE_WAIT_IN_READER,    /* synchronize_rcu(), rcu_barrier(), ... inside a section; of one's own guard (debug) */
 	QUIESCE_MISUSE_WAIT_IN_CALLBACK,  /* rcu_barrier() inside a callback */
-	QUIESCE_MISUSE_UNBALANCED_UNLOCK, /* unlock without lock; a guard cleared twice (debug) */
+	QUIESCE_MISUSE_UNBALANCED_UNLOCK, /* unlock without lock; a guard cleared, or a slot freed, twice (debug) */
 	QUIESCE_MISUSE_NESTING,           /* nested too deep */
-	QUIESCE_MISUSE_EXIT_IN_READER,    /* a thread exited inside a section; the section is ended */
+	QUIESCE_MISUSE_EXIT_IN_READER,    /* a thread exited inside a section, which is ended; the process did (debug) */
 	QUIESCE_MISUSE_NULL,              /* NULL where an object is needed */
 	QUIESCE_MISUSE_LAYOUT,            /* program and library were built from different headers */
 	QUIESCE_MISUSE_COPIES,            /* two copies of the library in one process */
 	QUIESCE_MISUSE_COUNT,             /* a reference count below zero, or above its limit */
 	QUIESCE_MISUSE_CONTEXT_HELD,      /* a context of hazard pointers was cleaned up with a slot in use */
-	QUIESCE_MISUSE_IN_USE,            /* a lock or domain was destroyed, or reset as in a child, while in use; it stays as it is */
-	QUIESCE_MISUSE_NOT_HELD,          /* an assertion that a lock, or a section, is held was wrong */
+	QUIESCE_MISUSE_IN_USE,            /* a lock, domain or count was destroyed, or reset as in a child, in use; it stays as it is */
+	QUIESCE_MISUSE_NOT_HELD,          /* an assertion that a lock, or a section, is held was wrong; a call that needs a section was
+					   * made outside of one, or with a slot that is free (debug) */
 	QUIESCE_MISUSE_ARGUMENT,          /* a number that the call cannot have: not taken, or no mark; the call has no effect */
+	QUIESCE_MISUSE_TWICE,             /* an object was queued, or put into a table, that is there already (debug) */
 };
 
 /** quiesce_set_misuse_hook - call @hook instead of aborting.
@@ -150,7 +152,7 @@ enum quiesce_misuse {
  *   prints the line and aborts (EXIT_IN_READER only prints).
  * If @hook returns from WAIT_IN_READER or WAIT_IN_CALLBACK the wait does not happen, except that for a lock,
  * which the caller would otherwise take itself to have;
- * from UNBALANCED_UNLOCK, NULL: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
+ * from UNBALANCED_UNLOCK, NULL, TWICE: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
 QUIESCE_API void quiesce_set_misuse_hook(void (*hook)(enum quiesce_misuse kind, const char *text));
 
 /** quiesce_set_stall_timeout - report a wait that lasts for @ns, and again after each further @ns.  0: never.

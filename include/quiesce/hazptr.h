@@ -100,7 +100,8 @@ static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
 /** hazptr_alloc - take a slot.
  * @ctx: the context, NULL: the calling thread's own.
  *
- * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports who exits with one of its own.
+ * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a thread, or
+ * a process in whichever thread it exits, that ends with slots of its own.
  * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot before they
  *   return; one that is to stay is for hazptr_alloc_detached().
  * Cost: five instructions if the first slot is free; else a call.
@@ -133,14 +134,15 @@ static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_allo
  *
  * Context: any thread that owns the slot; signal handlers.
  * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this slot.
+ * Misuse: a slot that was freed may be somebody else's by now, whose protection then ends.  The debug build reports one that is
+ *   free when it is freed again, or when a protection is put into it or cleared: QUIESCE_MISUSE_UNBALANCED_UNLOCK, _NOT_HELD.
  * Orders: release.
  */
 QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 {
 	(void)ctx;
-	if (quiesce_unlikely(!slot))
+	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_GIVEN_BACK(slot))
 		return;
-	QUIESCE__SLOT_GIVEN_BACK(slot);
 	/* Relaxed: who comes late is looked for again. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
 		quiesce__hazptr_free_slow(slot);
@@ -183,7 +185,11 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
  * hazptr_protect() does.  That another slot protects it is not enough: see there.
  * Context: any.  Cost: a store and a test; full fences: a fence and a call.
  * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the protection. */
-QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr) { quiesce__hazptr_set(slot, (uintptr_t)ptr); }
+QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr)
+{
+	if (QUIESCE__SLOT_USED(slot, "hazptr_set()"))
+		quiesce__hazptr_set(slot, (uintptr_t)ptr);
+}
 
 /** hazptr_clear - end the protection; the slot stays the caller's.
  *
@@ -194,6 +200,8 @@ QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr) { quiesce__hazptr_
  */
 QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 {
+	if (!QUIESCE__SLOT_USED(slot, "hazptr_clear()"))
+		return;
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 }
@@ -224,6 +232,8 @@ QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size
 {
 	void *ptr;
 
+	if (!QUIESCE__SLOT_USED(slot, "hazptr_tryprotect()"))
+		return NULL;
 	if (quiesce__hazptr_attempt(slot, where, offset, marks, false, &ptr))
 		return ptr;
 	hazptr_clear(slot);
@@ -236,6 +246,8 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 {
 	void *ptr;
 
+	if (!QUIESCE__SLOT_USED(slot, "hazptr_protect()"))
+		return NULL;
 	if (quiesce__hazptr_quiet() && quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
 		return ptr;
 	while (QUIESCE__LIGHT_PROMISED)
@@ -261,7 +273,7 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
  * Context: any; the protection may be kept across sleep.
  * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.  In a loop keep what
  *   walks along in local variables: what is stored in memory comes back from there after each protection, some cycles later.
- * Return: the current pointer, of its own type; NULL only if the pointer was NULL.
+ * Return: the current pointer, of its own type; NULL only if the pointer was NULL, or after a misuse hook returned.
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the result.
  * To keep a protection keep the slot: an address that is only copied into another slot may be missed by a
@@ -326,7 +338,11 @@ QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots,
  * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many. */
 static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
 {
-	return quiesce_hazptr_alloc_batch(ctx, ret_slots, nr);
+	if (!quiesce_hazptr_alloc_batch(ctx, ret_slots, nr))
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		QUIESCE__SLOT_TAKEN(ctx ? NULL : ret_slots[i]);
+	return true;
 }
 
 /** hazptr_protect_batch - fetch and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
@@ -334,6 +350,12 @@ static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
  * The pointers are not of one moment.  Cost: in full-fence mode one fence for all of them, unless some change. */
 static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
 {
+	for (size_t i = 0; i < nr; i++)
+		if (!QUIESCE__SLOT_USED(slots[i], "hazptr_protect_batch()")) {
+			while (nr)
+				ret_ptrs[--nr] = NULL;
+			return;
+		}
 	quiesce_hazptr_protect_batch(slots, where, ret_ptrs, nr);
 }
 

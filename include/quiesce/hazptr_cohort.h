@@ -23,6 +23,13 @@ struct hazptr_cohort {
 
 QUIESCE_API void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 					    void (*func)(struct hazptr_head *head));
+QUIESCE_API void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazptr_head *head,
+						   void (*func)(struct hazptr_head *head));
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_HAZPTR_COHORT quiesce__call_hazptr_cohort_debug
+#else
+#define QUIESCE__CALL_HAZPTR_COHORT quiesce_call_hazptr_cohort
+#endif
 QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort);
 
 /** call_hazptr_cohort - call_hazptr() into @cohort.
@@ -33,7 +40,7 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))
 {
-	quiesce_call_hazptr_cohort(cohort, head, func);
+	QUIESCE__CALL_HAZPTR_COHORT(cohort, head, func);
 }
 
 /** synchronize_hazptr_cohort - wait until everything that was retired into @cohort before the call has been reclaimed,

@@ -23,11 +23,24 @@ struct hazptr_head {
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes);
+QUIESCE_API void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
+QUIESCE_API void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
+QUIESCE_API void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_HAZPTR quiesce__call_hazptr_debug
+#define QUIESCE__CALL_HAZPTR_INLINE quiesce__call_hazptr_inline_debug
+#define QUIESCE__HAZPTR_RETIRE quiesce__hazptr_retire_debug
+#else
+#define QUIESCE__CALL_HAZPTR quiesce_call_hazptr
+#define QUIESCE__CALL_HAZPTR_INLINE quiesce_call_hazptr_inline
+#define QUIESCE__HAZPTR_RETIRE quiesce_hazptr_retire
+#endif
 QUIESCE_API void quiesce_hazptr_barrier(void);
 QUIESCE_API bool quiesce_hazptr_try_barrier(void);
 
 /** call_hazptr - call @func(@head) once no slot protects @head.
- * @head: in the object, which readers can no longer find.  Not NULL (reported).
+ * @head: in the object, which readers can no longer find.  Not NULL (reported).  The library's until @func is called:
+ *   retired again before that is reported by the debug build.
  * @func: runs in the helper, a thread of the library, which has all signals blocked; never in this call.  Where no
  *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
  *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
@@ -46,14 +59,14 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  */
 static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	quiesce_call_hazptr(head, func, QUIESCE_OBJECT_BYTES);
+	QUIESCE__CALL_HAZPTR(head, func, QUIESCE_OBJECT_BYTES);
 }
 
 /** call_hazptr_sized - call_hazptr() that also tells how many bytes wait, so that a batch is full with HAZPTR_BATCH_BYTES
  * of them.  Plain calls count as QUIESCE_OBJECT_BYTES. */
 static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	quiesce_call_hazptr(head, func, bytes);
+	QUIESCE__CALL_HAZPTR(head, func, bytes);
 }
 
 /** call_hazptr_inline - the same, with callbacks in the caller.
@@ -74,23 +87,28 @@ static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  */
 static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
-	quiesce_call_hazptr_inline(head, func, QUIESCE_OBJECT_BYTES);
+	QUIESCE__CALL_HAZPTR_INLINE(head, func, QUIESCE_OBJECT_BYTES);
 }
 
 /** call_hazptr_inline_sized - the same, with @bytes as in call_hazptr_sized(). */
 static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	quiesce_call_hazptr_inline(head, func, bytes);
+	QUIESCE__CALL_HAZPTR_INLINE(head, func, bytes);
 }
 
 /** kfree_hazptr - free() @ptr once nobody protects its head.
- * @ptr: from malloc(); @field: its struct hazptr_head, less than 4096 bytes from its start.
+ * @ptr: from malloc(), or NULL: nothing to do; @field: its struct hazptr_head, less than 4096 bytes from its start.
  *
  * Calls free(), in batches, in this call or in the helper, and no callback of anybody's.
  * Context: as call_hazptr(); free() may take locks of the allocator's.  Garbage is bounded as with
  *   call_hazptr_inline().  Cost: as call_hazptr_inline(). */
-#define kfree_hazptr(ptr, field) \
-	quiesce_call_hazptr(&(ptr)->field, quiesce__kfree_func(ptr, field, struct hazptr_head), sizeof(*(ptr)))
+#define kfree_hazptr(ptr, field)                                                                                            \
+	__extension__({                                                                                                     \
+		__typeof__(ptr) quiesce__gone = (ptr);                                                                      \
+		if (quiesce__gone)                                                                                          \
+			QUIESCE__CALL_HAZPTR(&quiesce__gone->field,                                                         \
+					     quiesce__kfree_func(quiesce__gone, field, struct hazptr_head), sizeof(*quiesce__gone)); \
+	})
 
 /** hazptr_retire - call @deleter(@object) once no slot protects @object; the object needs no hazptr_head.
  * @object: the address that readers protect, which they can no longer find.  Not NULL (reported).  Any alignment.
@@ -102,13 +120,13 @@ static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
  * Context: as call_hazptr_inline(); without memory it may sleep.  Cost: as there, and a line for the note. */
 static inline void hazptr_retire(void *object, void (*deleter)(void *object))
 {
-	quiesce_hazptr_retire(object, deleter, QUIESCE_OBJECT_BYTES);
+	QUIESCE__HAZPTR_RETIRE(object, deleter, QUIESCE_OBJECT_BYTES);
 }
 
 /** hazptr_retire_sized - the same, with @bytes as in call_hazptr_sized(). */
 static inline void hazptr_retire_sized(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	quiesce_hazptr_retire(object, deleter, bytes);
+	QUIESCE__HAZPTR_RETIRE(object, deleter, bytes);
 }
 
 /* ---- the batch ---- */

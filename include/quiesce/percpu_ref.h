@@ -110,7 +110,9 @@ static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *rel
 
 /** percpu_ref_exit - give back what percpu_ref_init() allocated.
  *
- * Context: any; nobody uses @ref any more.  In the release function, say.  Twice is harmless. */
+ * Context: any; nobody uses @ref any more, and only the owner, if it was not killed, has a reference.  In the release function,
+ *   say, or where what @ref is in could not be made.  Twice is harmless; what is got or put afterwards is told.
+ * Misuse: with other references: told (QUIESCE_MISUSE_IN_USE), without effect. */
 static inline void percpu_ref_exit(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_exit(ref);

@@ -46,6 +46,7 @@ QUIESCE_API void quiesce__rcu_unlock_slow(void);
 QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_debug(void);
 QUIESCE_API void quiesce__rcu_check_debug(int held, const char *what);
+QUIESCE_API void quiesce__rcu_section_debug(const char *call);
 
 QUIESCE_FAST void quiesce__rcu_read_lock(void)
 {
@@ -125,21 +126,29 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->unregistered != 0;
 }
 
+/* In the debug build: is it true that the caller may do @what?  Otherwise not evaluated. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
+#define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
+#else
+#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
+#define QUIESCE_IN_SECTION(call) ((void)0)
+#endif
+
+/** rcu_dereference_raw - rcu_dereference() in any context; the caller knows why: a hazard pointer, say, protects the object.
+ * Never checked. */
+#define rcu_dereference_raw(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
+
 /** rcu_dereference - fetch a pointer that an updater may replace.
  * @p: the pointer variable (an lvalue).
  *
- * Context: inside a section, or where the updater is excluded.
+ * Context: inside a section; the debug build reports anything else as QUIESCE_MISUSE_NOT_HELD.  Updaters, and functions of
+ *   theirs and readers', have the calls below.
  * Cost: a load (an acquire load on CPUs where that differs).
  * Orders: everything written before the matching rcu_assign_pointer() is visible through the result.
  */
-#define rcu_dereference(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
-
-/* In the debug build: is it true that the caller may fetch the pointer?  Otherwise not evaluated. */
-#ifdef QUIESCE_DEBUG
-#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
-#else
-#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
-#endif
+#define rcu_dereference(p) \
+	(QUIESCE_IN_SECTION("rcu_dereference(" #p ")"), quiesce_load_consume(RU3, &(p))) /* RU3: acquire, pairs with the caller */
 
 /** rcu_dereference_check - rcu_dereference() by readers and by updaters alike.
  * @c: true where the updater is excluded: that a lock is held, say.
@@ -148,7 +157,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *   QUIESCE_MISUSE_NOT_HELD, with the text of the call.  Otherwise @c is not evaluated.
  * Cost, order: as rcu_dereference(). */
 #define rcu_dereference_check(p, c) \
-	(QUIESCE_RCU_CHECK(rcu_read_lock_held() || (c), "rcu_dereference_check(" #p ", " #c ")"), rcu_dereference(p))
+	(QUIESCE_RCU_CHECK(rcu_read_lock_held() || (c), "rcu_dereference_check(" #p ", " #c ")"), rcu_dereference_raw(p))
 
 /** rcu_dereference_protected - fetch a pointer that nobody can replace meanwhile.
  * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
@@ -266,11 +275,20 @@ QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);
 QUIESCE_API void quiesce_rcu_barrier(void);
 QUIESCE_API void quiesce_rcu_throttle(void);
 
+/* The debug build keeps account of what is queued, and reports what is queued again before its callback was called. */
+QUIESCE_API void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_RCU quiesce__call_rcu_debug
+#else
+#define QUIESCE__CALL_RCU quiesce_call_rcu
+#endif
+
 /* What an object counts as when its size is not told. */
 #define QUIESCE_OBJECT_BYTES 64
 
 /** call_rcu - call @func(@head) after a grace period.
- * @head: in the object to be reclaimed; @func: run by a worker thread, may call call_rcu() and may wait for readers, not
+ * @head: in the object to be reclaimed, the library's until @func is called; queued again before that is reported by the
+ *   debug build.  @func: run by a worker thread, may call call_rcu() and may wait for readers, not
  *   for callbacks.  One that queues its own object again runs some thousand times a second.
  *
  * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.
@@ -283,13 +301,13 @@ QUIESCE_API void quiesce_rcu_throttle(void);
  */
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	quiesce_call_rcu(head, func, QUIESCE_OBJECT_BYTES);
+	QUIESCE__CALL_RCU(head, func, QUIESCE_OBJECT_BYTES);
 }
 
 /** call_rcu_sized - call_rcu() that also tells how many bytes wait for reclamation. */
 static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
-	quiesce_call_rcu(head, func, bytes);
+	QUIESCE__CALL_RCU(head, func, bytes);
 }
 
 /* A function "pointer" from 1 up to this is 1 + the offset of the rcu_head in an object for free(). */
@@ -299,14 +317,20 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 #define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
 /** kfree_rcu - free() @ptr after a grace period, without a callback.
- * @ptr: from malloc(); @field: its struct rcu_head, less than 4096 bytes from its start.
+ * @ptr: from malloc(), or NULL: nothing to do; @field: its struct rcu_head, less than 4096 bytes from its start.
  *
  * Context: as call_rcu().
  * Cost: as call_rcu().  The thread itself frees what it has retired, once its grace period is over, some 32 objects at
  *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms. */
-#define kfree_rcu(ptr, field) quiesce_call_rcu(&(ptr)->field, quiesce__kfree_func(ptr, field, struct rcu_head), sizeof(*(ptr)))
+#define kfree_rcu(ptr, field)                                                                                          \
+	__extension__({                                                                                                \
+		__typeof__(ptr) quiesce__gone = (ptr);                                                                 \
+		if (quiesce__gone)                                                                                     \
+			QUIESCE__CALL_RCU(&quiesce__gone->field, quiesce__kfree_func(quiesce__gone, field, struct rcu_head), \
+					  sizeof(*quiesce__gone));                                             \
+	})
 
-/** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.
+/** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.  NULL: nothing to do.
  *
  * Context: may sleep, for memory and above the ceiling; not in a section (reported).  May create a thread.  Runs no
  *   callbacks. */

@@ -119,6 +119,7 @@ QUIESCE_API int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp
 QUIESCE_API void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API int quiesce__srcu_lock_debug(struct srcu_struct *ssp);
 QUIESCE_API void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx);
+QUIESCE_API void quiesce__srcu_up_debug(struct srcu_struct *ssp, int idx);
 QUIESCE_API int quiesce__srcu_held_debug(const struct srcu_struct *ssp);
 
 QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
@@ -166,8 +167,8 @@ QUIESCE_FAST int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_
  *
  * Context: any thread, not only the one that entered, if it learned of @idx in some ordered way; signal handlers.
  * Cost: as srcu_read_lock(); a system call if an updater sleeps for this domain, or if readers were asked to yield.
- * Misuse: an @idx of another section, or a second unlock, ends somebody else's section.
- *   The debug build tells an @idx that cannot be.
+ * Misuse: an @idx of another section, or a second unlock, ends somebody else's section, or lets updaters wait for ever.  The
+ *   debug build reports it where no section with that @idx is open, and an @idx that cannot be; a release build mostly the latter.
  * Orders: release. */
 #ifdef QUIESCE_DEBUG
 static inline void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_unlock_debug(ssp, idx); }
@@ -189,7 +190,11 @@ QUIESCE_FAST void smp_mb__after_srcu_read_unlock(void)
 QUIESCE_FAST int srcu_down_read(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
 
 /** srcu_up_read - end a section that srcu_down_read() began, in any thread. */
+#ifdef QUIESCE_DEBUG
+static inline void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_up_debug(ssp, idx); }
+#else
 QUIESCE_FAST void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
+#endif
 
 /** srcu_read_lock_held - may the calling thread be inside a section of this domain?
  *
@@ -204,12 +209,12 @@ QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
 }
 #endif
 
-/** srcu_dereference - rcu_dereference() in a section of @ssp. */
-#define srcu_dereference(p, ssp) ((void)(ssp), rcu_dereference(p))
+/** srcu_dereference - rcu_dereference() in a section of @ssp.  Not checked: the section may have begun in another thread. */
+#define srcu_dereference(p, ssp) ((void)(ssp), rcu_dereference_raw(p))
 
 /** srcu_dereference_check - rcu_dereference_check() in a section of @ssp. */
 #define srcu_dereference_check(p, ssp, c) \
-	(QUIESCE_RCU_CHECK(srcu_read_lock_held(ssp) || (c), "srcu_dereference_check(" #p ", " #ssp ", " #c ")"), rcu_dereference(p))
+	(QUIESCE_RCU_CHECK(srcu_read_lock_held(ssp) || (c), "srcu_dereference_check(" #p ", " #ssp ", " #c ")"), rcu_dereference_raw(p))
 
 /* ---- waiting ---- */
 
@@ -280,10 +285,18 @@ static inline unsigned long srcu_batches_completed(struct srcu_struct *ssp) { re
 
 QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
 				   size_t bytes);
+QUIESCE_API void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+					  size_t bytes);
 QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_SRCU quiesce__call_srcu_debug
+#else
+#define QUIESCE__CALL_SRCU quiesce_call_srcu
+#endif
 
 /** call_srcu - call @func(@head) after a grace period of the domain.
- * @head: in the object to be reclaimed, the library's until the callback runs; @func: run by a helper thread; best short.
+ * @head: in the object to be reclaimed, the library's until the callback runs (the debug build reports one that is queued
+ *   before); @func: run by a helper thread; best short.
  *   It may take locks, call call_srcu(), and wait for readers of other domains; not for callbacks of its own domain.
  *
  * Context: any thread, also in a section, with any lock held; not in a signal handler.  Does not sleep, waits for nobody and
@@ -298,14 +311,14 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
  * Return: nothing; cannot fail. */
 static inline void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	quiesce_call_srcu(ssp, head, func, QUIESCE_OBJECT_BYTES);
+	QUIESCE__CALL_SRCU(ssp, head, func, QUIESCE_OBJECT_BYTES);
 }
 
 /** call_srcu_sized - call_srcu() that also tells how many bytes wait for reclamation.  Context: as call_srcu(). */
 static inline void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
 				   size_t bytes)
 {
-	quiesce_call_srcu(ssp, head, func, bytes);
+	QUIESCE__CALL_SRCU(ssp, head, func, bytes);
 }
 
 /** srcu_barrier - wait until every callback queued to the domain before the call has run.

@@ -410,7 +410,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 	uint32_t turn = 0;
 	int result;
 
-	if (!quiesce__table_usable(table, "reserve"))
+	if (!quiesce__table_usable(table, "hashtable_reserve() or hashmap_reserve"))
 		return -EINVAL;
 	while (lines <= MAX_LINES && quiesce__room_of(table, lines) < nr)
 		lines *= 2;

@@ -243,7 +243,7 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t other = 0;
-	int err = value && quiesce__table_usable(&map->table, "hashmap_insert") ? -EAGAIN : -EINVAL;
+	int err = value && quiesce__table_usable(&map->table, keep ? "hashmap_insert" : "hashmap_set") ? -EAGAIN : -EINVAL;
 
 	while (err == -EAGAIN) {
 		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));

@@ -263,7 +263,8 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 	uint64_t hash;
 	int err;
 
-	if (quiesce_unlikely(!is_object((uintptr_t)object)) || !quiesce__table_usable(&ht->table, "hashtable_insert"))
+	if (quiesce_unlikely(!is_object((uintptr_t)object)) ||
+	    !quiesce__table_usable(&ht->table, mode == SET ? "hashtable_set" : "hashtable_insert"))
 		return -EINVAL;
 	hash = type_of(&ht->table)->hash(type_of(&ht->table)->key(object), quiesce__seed_drawn(&ht->table));
 	do {

@@ -225,6 +225,7 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
+	struct platform_place here;
 	const hazptr_t *held;
 	uintptr_t *line;
 
@@ -236,8 +237,8 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	if (quiesce_unlikely(held != NULL)) {
 		/* The line stays the context's that is no more: nobody is let in, and the slots go on protecting. */
 		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
-				"cleanup_hazptr_context() at %p of a context with slot %p not freed (it protects %p)",
-				__builtin_return_address(0), (const void *)held, (void *)held->value);
+				"cleanup_hazptr_context() at %s of a context with slot %p not freed (it protects %p)",
+				platform_place(__builtin_return_address(0), &here), (const void *)held, (void *)held->value);
 		return;
 	}
 	if (!self->hazptr_spare && self->reader) {

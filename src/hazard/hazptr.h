@@ -72,4 +72,8 @@ void quiesce__retired_fork_child(void);
 void quiesce__hazptr_stats(struct quiesce_stats *stats);
 bool quiesce__hazptr_barrier_until(uint64_t deadline);
 
+/* hazptr_debug.c: the calling thread ends, or the process in it: report the slots that it has, as far as a debug build knows. */
+void quiesce__hazptr_thread_report(const struct quiesce_tls_v1 *self);
+void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self);
+
 #endif

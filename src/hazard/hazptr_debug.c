@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_debug.c - slots of programs built with QUIESCE_DEBUG: which thread has taken which. */
-#include <quiesce/detail/claim.h>
+/* hazptr_debug.c - programs built with QUIESCE_DEBUG: which thread has taken which slot, whether one is used that nobody
+ * has, and what is retired twice. */
+#include <quiesce/hazptr.h>
 
+#include "hazptr.h"
 #include "runtime/held.h"
+#include "runtime/queued.h"
+#include "shazptr.h"
+
+/* ---- slots ---- */
 
 void quiesce__slot_taken_debug(const void *slot)
 {
@@ -10,8 +16,149 @@ void quiesce__slot_taken_debug(const void *slot)
 		quiesce__held_add(slot, QUIESCE_HELD_SLOT, __builtin_return_address(0));
 }
 
-/* Before it is free: nobody has taken it again. */
-void quiesce__slot_given_back_debug(const void *slot)
+static bool is_free(const void *taken)
 {
+	const hazptr_t *slot = taken;
+
+
+	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's, if all is well. */
+}
+
+/* Before it is free: nobody has taken it again. */
+bool quiesce__slot_given_back_debug(const void *slot)
+{
+	struct platform_place here;
+
+	if (is_free(slot)) {
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "hazptr_free() at %s of slot %p, which is free already",
+				platform_place(__builtin_return_address(0), &here), slot);
+		return false;
+	}
 	quiesce__held_remove(slot, QUIESCE_HELD_SLOT);
+	return true;
+}
+
+bool quiesce__slot_used_debug(const void *slot, const char *call)
+{
+	const void *site = __builtin_return_address(0);
+	struct platform_place here;
+
+	if (quiesce_likely(slot && !is_free(slot)))
+		return true;
+	if (slot)
+		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s at %s in slot %p, which is free: hazptr_alloc() comes first", call,
+				platform_place(site, &here), slot);
+	else
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "%s at %s with a NULL slot: did hazptr_alloc() return one?", call,
+				platform_place(site, &here));
+	return false;
+}
+
+static bool protects(const void *slot, uintptr_t address)
+{
+	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own. */
+
+	return (value ^ address) << 1 == 0;
+}
+
+const void *quiesce__hazptr_held_by_me(uintptr_t address)
+{
+	return quiesce__held_slot_of_mine(protects, address);
+}
+
+/* Its format takes the thread's number, how many there are, one of them, and where that was taken. */
+static void report_slots(const char *format)
+{
+	struct quiesce__held first = { NULL, NULL, QUIESCE_HELD_SLOT }, h;
+	struct platform_place taken;
+	uint32_t nr = 0;
+
+	while (quiesce__held_disown(true, &h)) {
+		if (is_free(h.object)) /* by a part of the program that is a release build */
+			continue;
+		first = nr++ ? first : h;
+	}
+	if (nr)
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER, format, platform_tid(), nr, first.object,
+				platform_place(first.site, &taken));
+}
+
+void quiesce__hazptr_thread_report(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	report_slots("thread %u exits and holds %u slots of hazptr_alloc() that were not freed; one is %p, taken at %s");
+}
+
+void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	report_slots("the process exits in thread %u, which holds %u slots of hazptr_alloc(); one is %p, taken at %s");
+}
+
+/* ---- what is retired ---- */
+
+/* In the place of the program's function, which may also be the offset of an object for free(). */
+static void run_noted(struct hazptr_head *head)
+{
+	uintptr_t func = quiesce__queued_take(head);
+
+	if (func > QUIESCE_KFREE_OFFSET_MAX)
+		((void (*)(struct hazptr_head *))func)(head);
+	else if (func)
+		platform_free((char *)head - (func - 1));
+}
+
+static void delete_noted(void *object)
+{
+	uintptr_t deleter = quiesce__queued_take(object);
+
+	if (deleter)
+		((void (*)(void *))deleter)(object);
+}
+
+/* NULL is reported by who queues. */
+static enum quiesce__queued note(const void *object, uintptr_t func, const char *call, const void *site)
+{
+	return object && func ? quiesce__queued_note(object, func, call, site) : QUIESCE_QUEUED_UNNOTED;
+}
+
+void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	bool kfree = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX;
+	const char *call = kfree ? "kfree_hazptr()" : "call_hazptr()";
+	enum quiesce__queued how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
+
+	if (how == QUIESCE_QUEUED_UNNOTED)
+		quiesce_call_hazptr(head, func, bytes);
+	else if (how == QUIESCE_QUEUED_NOTED && kfree) /* as free() it may run in the caller */
+		quiesce_call_hazptr_inline(head, run_noted, bytes);
+	else if (how == QUIESCE_QUEUED_NOTED)
+		quiesce_call_hazptr(head, run_noted, bytes);
+}
+
+void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	enum quiesce__queued how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
+
+	if (how != QUIESCE_QUEUED_TWICE)
+		quiesce_call_hazptr_inline(head, how == QUIESCE_QUEUED_NOTED ? run_noted : func, bytes);
+}
+
+void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazptr_head *head,
+				       void (*func)(struct hazptr_head *head))
+{
+	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+
+	if (cohort)
+		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", __builtin_return_address(0));
+	if (how != QUIESCE_QUEUED_TWICE)
+		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_QUEUED_NOTED ? run_noted : func);
+}
+
+void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes)
+{
+	enum quiesce__queued how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
+
+	if (how != QUIESCE_QUEUED_TWICE)
+		quiesce_hazptr_retire(object, how == QUIESCE_QUEUED_NOTED ? delete_noted : deleter, bytes);
 }

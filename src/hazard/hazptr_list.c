@@ -101,10 +101,18 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call)
 {
-	/* Known in the debug build only; then the call reports it, and does not wait. */
+	/* Known in the debug build only; then it is reported, here or by the call, and nobody waits. */
 	uintptr_t address = quiesce__head_address(kept);
 	bool mine = quiesce__shazptr_held_by_me(address);
+	const void *slot = quiesce__hazptr_held_by_me(address);
 
+	if (quiesce_unlikely(slot != NULL)) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+				"hazptr_barrier(), or the wait for a cohort, with %p, which this thread protects in slot %p, "
+				"would wait for itself: hazptr_clear() comes first",
+				(void *)address, slot);
+		return false;
+	}
 	if (!QUIESCE_MUTANT(hazptr_barrier_early))
 		quiesce__shazptr_wait_for(address, call);
 	return !mine;

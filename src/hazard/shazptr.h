@@ -108,6 +108,8 @@ void quiesce__shazptr_fork_child(void);
 bool quiesce__shazptr_held_by_me(uintptr_t address);
 /* Who holds @slot, since when and where acquired, as far as the debug build knows; nr 0: it does not. */
 struct quiesce__holder quiesce__shazptr_holder(const uintptr_t *slot);
+/* hazptr_debug.c: a slot in which the calling thread protects @address, as far as the debug build knows; NULL: there is none. */
+const void *quiesce__hazptr_held_by_me(uintptr_t address);
 void quiesce__shazptr_debug_fork_child(void);
 
 #endif

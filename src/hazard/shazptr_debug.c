@@ -88,14 +88,15 @@ void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
 void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 {
 	struct owner *owner = guard.ptr ? owner_of(guard.slot) : NULL;
+	struct platform_place here;
 	uintptr_t value;
 
 	if (owner) {
 		value = quiesce_load_relaxed(guard.slot); /* Relaxed: ours, if all is well. */
 		if ((value ^ (uintptr_t)guard.ptr) << 1) {
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
-					"shazptr_clear() at %p of a guard of %p that was cleared before",
-					__builtin_return_address(0), guard.ptr);
+					"shazptr_clear() at %s of a guard of %p that was cleared before",
+					platform_place(__builtin_return_address(0), &here), guard.ptr);
 			return;
 		}
 		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */

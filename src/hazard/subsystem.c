@@ -61,6 +61,8 @@ const struct quiesce__subsystem quiesce__hazard_subsystem = {
 	.fork_prepare = fork_prepare,
 	.fork_parent = fork_parent,
 	.fork_child = fork_child,
+	.thread_report = quiesce__hazptr_thread_report,
+	.process_report = quiesce__hazptr_process_report,
 	.thread_exit = quiesce__hazptr_thread_exit,
 	.thread_end = thread_end,
 };

@@ -300,12 +300,37 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
 	return err;
 }
 
+/* References that somebody may still put; what is lost (I5) nobody may.  Relaxed: nobody is to use it. */
+static uint64_t users(const struct percpu_ref *ref)
+{
+	uint64_t count = quiesce_load_relaxed(&ref->count), nr = count / QUIESCE_REF_ONE;
+
+	if (zone_of(count) == BELOW)
+		return 0;
+	if (is_biased(count))
+		nr += words_now(ref) - ref->base - QUIESCE_REF_BIAS / QUIESCE_REF_ONE;
+	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* the first reference is the owner's */
+}
+
+/* Afterwards it is as killed and put by everybody, so that whoever still gets or puts is told. */
 void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 {
+	uint64_t nr;
+
 	quiesce__fork_check();
+	nr = users(ref);
+	if (quiesce_unlikely(nr != 0)) {
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_ref_exit() of %p with %llu references that have not been put",
+				(const void *)ref, (unsigned long long)nr);
+		return;
+	}
 	quiesce_store_relaxed(&ref->open, (uint64_t)0); /* Relaxed: nobody uses it. */
-	quiesce__percpu_close(&ref->percpu);
+	/* Relaxed: as above. */
+	quiesce_store_relaxed(&ref->state, QUIESCE_REF_DEAD | QUIESCE_REF_ATOMIC);
+	if (zone_of(quiesce_load_relaxed(&ref->count)) != BELOW)         /* Relaxed: as above. */
+		quiesce_store_relaxed(&ref->count, QUIESCE_REF_KILLED); /* Relaxed: as above. */
 	ref->no_percpu = true;
+	quiesce__percpu_close(&ref->percpu);
 }
 
 /* The next change waits until the confirm function has returned. */

@@ -5,14 +5,26 @@
 #include "runtime/core.h"
 #include "runtime/held.h"
 
+/* What was taken here may have been released by a part of the program that is a release build: then nobody has it. */
+static bool still_held(const struct percpu_rw_semaphore *sem, enum quiesce__held_kind kind)
+{
+	if (kind == QUIESCE_HELD_WRITE ? percpu_is_write_locked(sem) : percpu_is_read_locked(sem))
+		return quiesce__held_by_me(sem, kind);
+	while (quiesce__held_by_me(sem, kind))
+		quiesce__held_remove(sem, kind);
+	return false;
+}
+
 /* Would the wait end?  Told before it begins, because afterwards there is nobody to tell. */
 static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
 {
-	bool write = quiesce__held_by_me(sem, QUIESCE_HELD_WRITE);
+	bool write = still_held(sem, QUIESCE_HELD_WRITE);
+	struct platform_place taken;
 
-	if (write || quiesce__held_by_me(sem, QUIESCE_HELD_READ))
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s", call, (const void *)sem,
-				write ? "writing" : "reading");
+	if (write || still_held(sem, QUIESCE_HELD_READ))
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s, taken at %s", call,
+				(const void *)sem, write ? "writing" : "reading",
+				platform_place(quiesce__held_since(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ), &taken));
 }
 
 void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
@@ -33,8 +45,11 @@ bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint
 
 void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
 {
+	struct platform_place here;
+
 	if (!percpu_is_read_locked(sem)) {
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() of %p, which nobody holds for reading", (void *)sem);
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at %s of %p, which nobody holds for reading",
+				platform_place(__builtin_return_address(0), &here), (void *)sem);
 		return;
 	}
 	quiesce__held_remove(sem, QUIESCE_HELD_READ);

@@ -104,11 +104,23 @@ static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attentio
 		quiesce__yield(&quiesce__srcu_yield);
 }
 
+void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx)
+{
+	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(%s) with %d, which no srcu_read_lock() returned",
+			quiesce__srcu_name(ssp), idx);
+}
+
+/* In most cases an @idx that cannot be comes here: what stands in the place of its word of @leave is 0. */
 void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 {
-	/* Relaxed: I5, a request that is missed costs a timed sleep. */
-	uint64_t attention = quiesce_load_relaxed(&ssp->attention[idx]);
+	uint64_t attention;
 
+	if (quiesce_unlikely(idx > 1)) {
+		quiesce__srcu_bad_index(ssp, (int)idx);
+		return;
+	}
+	/* Relaxed: I5, a request that is missed costs a timed sleep. */
+	attention = quiesce_load_relaxed(&ssp->attention[idx]);
 	if (!attention && quiesce__percpu_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
 			open_domain(ssp);
@@ -410,9 +422,16 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedite
 	quiesce__srcu_schedule(u);
 }
 
+bool quiesce__srcu_exists(const struct srcu_struct *ssp, const char *call)
+{
+	if (quiesce_unlikely(!ssp))
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "%s() with a NULL domain", call);
+	return ssp;
+}
+
 static void synchronize(struct srcu_struct *ssp, const char *what, bool expedited)
 {
-	if (quiesce__srcu_wait_is_misuse(ssp, what))
+	if (!quiesce__srcu_exists(ssp, what) || quiesce__srcu_wait_is_misuse(ssp, what))
 		return;
 	quiesce__srcu_wait(ssp, what, expedited);
 	quiesce__jobs_take_steps();

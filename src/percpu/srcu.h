@@ -93,9 +93,13 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
 /* Wait for a grace period that begins after this call; @call: of the program, for reports. */
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited);
 /* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
-bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what);
+bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what);
 /* Reinitialise what a child of fork() cannot go on with, unless that was done. */
 void quiesce__srcu_reinit(struct quiesce__srcu_update *u);
+/* The end of a section has an index that no srcu_read_lock() returned: report it. */
+void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx) __attribute__((cold));
+/* False: @ssp is NULL, which has been reported as a misuse of @call. */
+bool quiesce__srcu_exists(const struct srcu_struct *ssp, const char *call);
 /* In a child: whoever of the parent was reinitialising a domain will not go on. */
 void quiesce__srcu_fork_reinit(void);
 /* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */

@@ -192,9 +192,12 @@ static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 
 void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_update *u;
 	bool above;
 
+	if (!quiesce__srcu_exists(ssp, "call_srcu"))
+		return;
+	u = quiesce__srcu_enter(ssp);
 	if (quiesce_unlikely(!head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_srcu() with a NULL %s", head ? "function" : "rcu_head");
 		return;
@@ -229,7 +232,7 @@ static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
 	return (int64_t)(quiesce_load_acquire(SR8, &u->run) - queued) >= 0;
 }
 
-static bool barrier_is_misuse(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
 {
 	/* Relaxed: only this thread sets it to itself. */
 	if (quiesce__srcu_wait_is_misuse(ssp, "srcu_barrier"))
@@ -265,9 +268,13 @@ static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update 
 
 void quiesce_srcu_barrier(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
-	uint64_t queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
+	struct quiesce__srcu_update *u;
+	uint64_t queued;
 
+	if (!quiesce__srcu_exists(ssp, "srcu_barrier"))
+		return;
+	u = quiesce__srcu_enter(ssp);
+	queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
 	if (barrier_is_misuse(ssp, u) || ran(u, queued))
 		return;
 	/* SR8: full, pairs with SR8 in wake_barriers() */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_debug.c - sections of programs built with QUIESCE_DEBUG: which thread is in which domain. */
+/* srcu_debug.c - sections of programs built with QUIESCE_DEBUG: which thread is in which domain, whether an
+ * end has a beginning, and what is queued twice. */
 #include "srcu.h"
 
+#include "rcu/reclaim_debug.h"
 #include "runtime/held.h"
+#include "runtime/queued.h"
 
 int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 {
@@ -12,15 +15,36 @@ int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 	return idx;
 }
 
+/* May a section with index @idx be open?  The counts are asked, not the account of who holds what: so sections that were
+ * entered by programs of release builds, or by another thread, are known, and those of other threads hide a mistake. */
+static bool may_be_inside(struct srcu_struct *ssp, int idx, const char *call, const void *site)
+{
+	struct platform_place here;
+
+	if (quiesce_unlikely(idx & ~1)) {
+		quiesce__srcu_bad_index(ssp, idx);
+		return false;
+	}
+	if (quiesce_likely(quiesce__srcu_inside(ssp, (uint32_t)idx) != 0))
+		return true;
+	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "%s(%s, %d) at %s: no section with that index is open, %s", call,
+			quiesce__srcu_name(ssp), idx, platform_place(site, &here),
+			quiesce__srcu_inside(ssp, !idx) ? "but one with the other" : "nor one with the other");
+	return false;
+}
+
 void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
 {
-	if (quiesce_unlikely(idx & ~1)) {
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(%s) with %d, which no srcu_read_lock() returned",
-				quiesce__srcu_name(ssp), idx);
+	if (!may_be_inside(ssp, idx, "srcu_read_unlock", __builtin_return_address(0)))
 		return;
-	}
 	quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
 	quiesce__srcu_read_unlock(ssp, idx);
+}
+
+void quiesce__srcu_up_debug(struct srcu_struct *ssp, int idx)
+{
+	if (may_be_inside(ssp, idx, "srcu_up_read", __builtin_return_address(0)))
+		quiesce__srcu_read_unlock(ssp, idx);
 }
 
 int quiesce__srcu_held_debug(const struct srcu_struct *ssp)
@@ -28,11 +52,35 @@ int quiesce__srcu_held_debug(const struct srcu_struct *ssp)
 	return quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU);
 }
 
-bool quiesce__srcu_wait_is_misuse(const struct srcu_struct *ssp, const char *what)
+/* Sections that began here may have been ended by a part of the program that is a release build: if nobody is inside, they were. */
+static bool still_inside(struct srcu_struct *ssp)
 {
-	if (!quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
+	if (quiesce__srcu_inside(ssp, 0) || quiesce__srcu_inside(ssp, 1))
+		return true;
+	while (quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU))
+		quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
+	return false;
+}
+
+bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what)
+{
+	const void *began = quiesce__held_since(ssp, QUIESCE_HELD_SRCU);
+	struct platform_place place;
+
+	if (!began || !still_inside(ssp))
 		return false;
-	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s(%s) inside a section of that domain would wait for itself", what,
-			quiesce__srcu_name(ssp));
+	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
+			"%s(%s) inside a section of that domain would wait for itself; the section began at %s", what,
+			quiesce__srcu_name(ssp), platform_place(began, &place));
 	return true;
+}
+
+void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+{
+	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+
+	if (ssp && head && func)
+		how = quiesce__queued_note(head, (uintptr_t)func, "call_srcu()", __builtin_return_address(0));
+	if (how != QUIESCE_QUEUED_TWICE)
+		quiesce_call_srcu(ssp, head, how == QUIESCE_QUEUED_NOTED ? quiesce__rcu_run_noted : func, bytes);
 }

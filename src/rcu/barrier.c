@@ -6,6 +6,7 @@
  */
 #include "runtime/helper.h"
 #include "queue.h"
+#include "rcu.h"
 #include "reclaim.h"
 #include "runtime/thread.h"
 #include "runtime/wait_policy.h"
@@ -165,16 +166,15 @@ bool quiesce__nothing_queued(void)
 
 /* ---- rcu_barrier() ---- */
 
-bool quiesce__barrier_is_misuse(void)
+bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 {
-	if (rcu_read_lock_held()) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"rcu_barrier() inside an RCU read-side section would wait for itself");
+	struct platform_place here;
+
+	if (quiesce__rcu_wait_is_misuse(call, caller))
 		return true;
-	}
 	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
-				"rcu_barrier() inside a callback would wait for itself");
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback would wait for itself", call,
+				platform_place(caller, &here));
 		return true;
 	}
 	return false;
@@ -184,7 +184,7 @@ void quiesce_rcu_barrier(void)
 {
 	quiesce__init();
 	quiesce__fork_check();
-	if (quiesce__barrier_is_misuse())
+	if (quiesce__barrier_is_misuse("rcu_barrier()", __builtin_return_address(0)))
 		return;
 	quiesce__jobs_take_steps();
 	if (!quiesce__nothing_queued())
@@ -268,11 +268,8 @@ void quiesce_rcu_throttle(void)
 
 	quiesce__init();
 	quiesce__fork_check();
-	if (rcu_read_lock_held()) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"rcu_throttle() inside an RCU read-side section would wait for itself");
+	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", __builtin_return_address(0)))
 		return;
-	}
 	if (self->state & QUIESCE_TLS_CALLBACKS)
 		return;
 	if (self->queue)

@@ -216,31 +216,47 @@ void quiesce__rcu_unlock_debug(void)
 
 void quiesce__rcu_check_debug(int held, const char *what)
 {
-	if (!held)
-		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s: the caller does not hold what it must", what);
+	const void *site = __builtin_return_address(0);
+	struct platform_place here;
+
+	if (quiesce_unlikely(!held))
+		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s: the caller does not hold what it must, at %s", what,
+				platform_place(site, &here));
 }
 
-/* Reports a wait for oneself.  The debug build knows where the section began. */
-static bool wait_is_misuse(const char *what, const void *caller)
+void quiesce__rcu_section_debug(const char *call)
+{
+	const void *site = __builtin_return_address(0);
+	struct platform_place here;
+
+	if (quiesce_unlikely(!rcu_read_lock_held()))
+		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s at %s outside of a read-side section: rcu_read_lock() comes first", call,
+				platform_place(site, &here));
+}
+
+/* The debug build knows where the section began. */
+bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 {
 	const void *site = quiesce__self()->site;
+	struct platform_place here, there;
 
 	quiesce__init();
 	if (!rcu_read_lock_held())
 		return false;
+	platform_place(caller, &here);
 	if (site)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s at %p inside an RCU read-side section would wait for itself; the section began near %p",
-				what, caller, site);
+				"%s at %s inside an RCU read-side section would wait for itself; the section began near %s",
+				call, here.text, platform_place(site, &there));
 	else
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s at %p inside an RCU read-side section would wait for itself", what, caller);
+				"%s at %s inside an RCU read-side section would wait for itself", call, here.text);
 	return true;
 }
 
 void quiesce_synchronize_rcu(void)
 {
-	if (wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
+	if (quiesce__rcu_wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
 		return;
 	quiesce__rcu_wait(QUIESCE_NORMAL, "synchronize_rcu");
 	quiesce__free_here();
@@ -248,7 +264,7 @@ void quiesce_synchronize_rcu(void)
 
 void quiesce_synchronize_rcu_expedited(void)
 {
-	if (wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
+	if (quiesce__rcu_wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
 		return;
 	quiesce__rcu_wait(QUIESCE_EXPEDITED, "synchronize_rcu_expedited");
 	quiesce__free_here();

@@ -11,6 +11,8 @@
 extern struct quiesce__yield quiesce__rcu_yield;
 /* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
+/* Would @call, made at @caller, wait for a section of its own thread?  Then it is reported. */
+bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);

@@ -186,10 +186,8 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 
 	if (!object)
 		return;
-	if (quiesce_unlikely(rcu_read_lock_held())) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "kfree_rcu_mightsleep() inside an RCU read-side section");
+	if (quiesce_unlikely(quiesce__rcu_wait_is_misuse("kfree_rcu_mightsleep()", __builtin_return_address(0))))
 		return;
-	}
 	quiesce__fork_check();
 	queue = own_queue(self);
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {

@@ -17,7 +17,7 @@ void quiesce__free_here(void);
 /* Has every callback of call_rcu() that this thread can know of run? */
 bool quiesce__nothing_queued(void);
 /* Would a wait for callbacks be one for oneself?  Then it is reported. */
-bool quiesce__barrier_is_misuse(void);
+bool quiesce__barrier_is_misuse(const char *call, const void *caller);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
 /* The ceiling has changed: so do the steps in which threads report their garbage. */
 void quiesce__report_bytes_changed(void);

@@ -29,15 +29,28 @@ static void fork_child(void)
 
 static void thread_report(const struct quiesce_tls_v1 *self)
 {
+	struct platform_place began;
+
 	if (!rcu_read_lock_held())
 		return;
 	if (self->site)
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
-				"thread %u exited inside an RCU read-side section that began near %p; the section is ended",
-				platform_tid(), self->site);
+				"thread %u exited inside an RCU read-side section that began near %s; the section is ended",
+				platform_tid(), platform_place(self->site, &began));
 	else
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
 				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
+}
+
+/* Of debug builds only: who calls exit() because of an error does no harm by that. */
+static void process_report(const struct quiesce_tls_v1 *self)
+{
+	struct platform_place began;
+
+	if (self->site)
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
+				"the process exits in thread %u inside an RCU read-side section that began near %s", platform_tid(),
+				platform_place(self->site, &began));
 }
 
 static void reader_end(struct quiesce_tls_v1 *self)
@@ -56,6 +69,7 @@ const struct quiesce__subsystem quiesce__rcu_subsystem = {
 	.fork_parent = fork_parent,
 	.fork_child = fork_child,
 	.thread_report = thread_report,
+	.process_report = process_report,
 	.thread_exit = quiesce__reclaim_thread_exit,
 	.thread_end = reader_end,
 	.reader_gone = quiesce__holdouts_notify,

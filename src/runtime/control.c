@@ -13,6 +13,7 @@
 #include "held.h"
 #include "helper.h"
 #include "later.h"
+#include "queued.h"
 #include "readers.h"
 #include "report.h"
 #include "settings.h"
@@ -224,12 +225,19 @@ static void runtime_child(void)
 	quiesce__laters_fork_child();
 	quiesce__held_fork_child();
 	quiesce__reports_fork_child();
+	quiesce__queued_fork_child();
 }
 
 static void report_held(const struct quiesce_tls_v1 *self)
 {
 	(void)self;
 	quiesce__held_thread_exit();
+}
+
+static void report_held_by_process(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	quiesce__held_process_exit();
 }
 
 extern const struct quiesce__subsystem quiesce__runtime_subsystem;
@@ -239,6 +247,7 @@ const struct quiesce__subsystem quiesce__runtime_subsystem = {
 	.fork_parent = locks_parent,
 	.fork_child = runtime_child,
 	.thread_report = report_held,
+	.process_report = report_held_by_process,
 };
 
 /* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
@@ -253,6 +262,7 @@ void quiesce__fork_prepare(void)
 	platform_signals_block(&mask);
 	quiesce__gate_close();
 	quiesce__each_subsystem(fork_prepare);
+	quiesce__queued_fork_prepare(); /* the last: callbacks take this lock, whatever others are held around them */
 	mask_before_fork = mask;
 	forking = quiesce__self();
 }
@@ -263,6 +273,7 @@ void quiesce__fork_parent(void)
 	size_t nr = 0;
 
 	forking = NULL;
+	quiesce__queued_fork_parent();
 	while (quiesce__subsystems[nr])
 		nr++;
 	while (nr)

@@ -60,7 +60,10 @@ void quiesce__held_add(const void *object, enum quiesce__held_kind kind, const v
 	if (!(quiesce__self()->state & QUIESCE_TLS_EXITING))
 		platform_arm_thread_exit(); /* if that cannot be, its end is not reported */
 	begin(&mask);
-	e = find_free();
+	/* A slot is taken by one at a time, and may have been freed by a part of the program that is a release build. */
+	e = kind == QUIESCE_HELD_SLOT ? find(NULL, object, kind) : NULL;
+	if (!e)
+		e = find_free();
 	if (e)
 		*e = (struct entry){ quiesce__self(), object, site, now, quiesce__tid(), kind };
 	end(&mask);
@@ -81,16 +84,23 @@ void quiesce__held_remove(const void *object, enum quiesce__held_kind kind)
 	end(&mask);
 }
 
-bool quiesce__held_by_me(const void *object, enum quiesce__held_kind kind)
+const void *quiesce__held_since(const void *object, enum quiesce__held_kind kind)
 {
 	struct platform_sigmask mask;
-	bool mine;
+	const struct entry *e;
+	const void *site;
 
 	quiesce__fork_check();
 	begin(&mask);
-	mine = find(quiesce__self(), object, kind) != NULL;
+	e = find(quiesce__self(), object, kind);
+	site = e ? e->site : NULL;
 	end(&mask);
-	return mine;
+	return site;
+}
+
+bool quiesce__held_by_me(const void *object, enum quiesce__held_kind kind)
+{
+	return quiesce__held_since(object, kind) != NULL;
 }
 
 struct quiesce__holder quiesce__held_longest(const void *object, enum quiesce__held_kind kind)
@@ -116,34 +126,62 @@ struct quiesce__holder quiesce__held_longest(const void *object, enum quiesce__h
 	return longest;
 }
 
-/* What the calling thread still holds, disowned; NULL object: nothing. */
-static struct entry disown_one(void)
+const void *quiesce__held_slot_of_mine(bool (*protects)(const void *slot, uintptr_t address), uintptr_t address)
 {
-	struct entry found = { .object = NULL };
+	struct platform_sigmask mask;
+	const void *slot = NULL;
+
+	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: this thread's own entries are counted. */
+		return NULL;
+	begin(&mask);
+	for (uint32_t i = 0; i < nr_held && !slot; i++)
+		if (held[i].object && held[i].kind == QUIESCE_HELD_SLOT && held[i].thread == quiesce__self() &&
+		    protects(held[i].object, address))
+			slot = held[i].object;
+	end(&mask);
+	return slot;
+}
+
+/* ---- the end of a thread, or of the process in a thread ---- */
+
+bool quiesce__held_disown(bool slots, struct quiesce__held *ret)
+{
 	struct platform_sigmask mask;
 
+	ret->object = NULL;
+	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: this thread's own entries are counted. */
+		return false;
 	begin(&mask);
-	for (uint32_t i = 0; i < nr_held && !found.object; i++)
-		if (held[i].object && held[i].thread == quiesce__self()) {
-			found = held[i];
+	for (uint32_t i = 0; i < nr_held && !ret->object; i++)
+		if (held[i].object && held[i].thread == quiesce__self() && (held[i].kind == QUIESCE_HELD_SLOT) == slots) {
+			*ret = (struct quiesce__held){ held[i].object, held[i].site, held[i].kind };
 			held[i].thread = NULL;
 		}
 	end(&mask);
-	return found;
+	return ret->object != NULL;
+}
+
+/* Its format takes the thread's number, what is held, its address, and the place where it was taken. */
+static void report_all(const char *format)
+{
+	static const char *const what[] = { "a percpu_rw_semaphore for reading", "a percpu_rw_semaphore for writing",
+					    "a section of a domain of SRCU" };
+	struct platform_place taken;
+	struct quiesce__held h;
+
+	while (quiesce__held_disown(false, &h))
+		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER, format, platform_tid(), what[h.kind], h.object,
+				platform_place(h.site, &taken));
 }
 
 void quiesce__held_thread_exit(void)
 {
-	static const char *const what[] = { "a percpu_rw_semaphore for reading", "a percpu_rw_semaphore for writing",
-					    "a section of a domain of SRCU", "a slot of hazptr_alloc()" };
-	struct entry e;
+	report_all("thread %u exits and holds %s, %p, taken at %s, which stays held until somebody releases it");
+}
 
-	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: this thread's own entries are counted. */
-		return;
-	while ((e = disown_one()).object)
-		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
-				"thread %u exits and holds %s, %p, which stays held until somebody releases it", platform_tid(),
-				what[e.kind], e.object);
+void quiesce__held_process_exit(void)
+{
+	report_all("the process exits in thread %u, which holds %s, %p, taken at %s");
 }
 
 void quiesce__held_fork_child(void)

@@ -61,6 +61,7 @@ int pointers(struct object *fresh, hazptr_t *slot)
 	const struct object *c = hazptr_protect(slot, &constant);
 
 	p = rcu_dereference_check(shared, true);
+	p = rcu_dereference_raw(shared);
 	p = rcu_dereference_protected(shared, true);
 	p = srcu_dereference(shared, &domain);
 	p = srcu_dereference_check(shared, &private_domain, true);

@@ -96,7 +96,8 @@ static void never(struct percpu_ref *ref)
 	(void)ref;
 }
 
-/* A count that ends with references leaves words that differ: whoever has the place next does not find them. */
+/* A count that was per CPU when it was got, and atomic when it was put, leaves words that differ: whoever has the place next does
+ * not find them. */
 static void places_come_clean(void **state)
 {
 	static struct percpu_ref ref;
@@ -108,6 +109,9 @@ static void places_come_clean(void **state)
 	base = ref.percpu.base;
 	for (int i = 0; i < 3; i++)
 		percpu_ref_get(&ref);
+	percpu_ref_switch_to_atomic_sync(&ref);
+	for (int i = 0; i < 3; i++)
+		percpu_ref_put(&ref);
 	percpu_ref_exit(&ref);
 	assert_int_equal(percpu_init_rwsem(&sem), 0);
 	if (base)

@@ -305,9 +305,10 @@ static void many_counts_share_pages(void **state)
 			percpu_ref_kill(&refs[i]);
 			assert_int_equal(refs[i].count / 2, 1);
 		}
-		for (int i = 0; i < MANY; i++)
-			percpu_ref_exit(&refs[i]);
 		assert_int_equal(released, 0);
+		for (int i = 0; i < MANY; i++)
+			percpu_ref_put(&refs[i]), percpu_ref_exit(&refs[i]);
+		assert_int_equal(released, MANY / 100);
 	}
 }
 

@@ -108,7 +108,8 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 
 /** hashmap_lookup - the value of @key, 0: there is none.
  *
- * Context: a read-side section; signal handlers.  Never waits; it looks again if a key was written into the very line meanwhile. */
+ * Context: a read-side section (the debug build reports anything else); signal handlers.  Never waits; it looks
+ * again if a key was written into the very line meanwhile. */
 QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 {
 	uint64_t hash = quiesce_hash_u64(key, quiesce__seed_of(&map->table)), header;
@@ -116,6 +117,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	const struct quiesce__bucket *line;
 	uint64_t i;
 
+	QUIESCE_IN_SECTION("hashmap_lookup()");
 	/* What is rare is not in line: see quiesce/detail/tagged.h. */
 	if (quiesce_unlikely(!array))
 		return quiesce__hashmap_search(array, hash, key);
@@ -245,7 +247,8 @@ static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
  * A key that is there all the time is seen once, also if the map is resized; one that is put in or taken out meanwhile, by
  * the body too, may be missed or seen, and one that is put in again seen again. */
 #define hashmap_for_each(k, v, it, map) \
-	for (quiesce__iter_begin(&(it)->iter); quiesce_hashmap_next((map), (it), &(k), &(v));)
+	for (QUIESCE_IN_SECTION("hashmap_for_each()"), quiesce__iter_begin(&(it)->iter); \
+	     quiesce_hashmap_next((map), (it), &(k), &(v));)
 
 /** hashmap_walk_enter - begin to go over all keys in several sections.  As hashtable_walk_enter(). */
 static inline void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)

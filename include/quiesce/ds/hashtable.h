@@ -60,11 +60,13 @@ struct hashtable_walk {
 /** hashtable_lookup - the object with @key, NULL: there is none.
  * @type: what the table was made with.
  *
- * Context: a read-side section; signal handlers.  Wait-free.  Of several with the same key, any. */
+ * Context: a read-side section (the debug build reports anything else); signal handlers.  Wait-free.  Of several with the same
+ *   key, any. */
 QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key)
 {
 	struct quiesce__hashtable_lookup_state lookup;
 
+	QUIESCE_IN_SECTION("hashtable_lookup()");
 	if (quiesce_likely(quiesce__hashtable_try(ht, type, key, &lookup)))
 		return lookup.object;
 	return quiesce__hashtable_search(lookup.array, lookup.hash, type, key);
@@ -84,6 +86,8 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	void *object;
 	bool found;
 
+	if (!QUIESCE__SLOT_USED(slot, "hashtable_lookup_hazptr()"))
+		return NULL;
 	rcu_read_lock();
 	found = quiesce__hashtable_try_hazptr(ht, type, key, slot, offset, &object);
 	rcu_read_unlock();
@@ -131,6 +135,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
 	{                                                                                                                  \
 		struct quiesce__hashtable_lookup_state lookup;                                                                         \
+		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
 		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
 			return QUIESCE_CAST(T *, lookup.object); \
 		COPY; /* so that the key itself may stay in a register */                                                  \
@@ -138,7 +143,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
 	{                                                                                                                  \
-		return quiesce_hashtable_insert(ht, object);                                                               \
+		return QUIESCE__HASHTABLE_INSERT(ht, object);                                                               \
 	}                                                                                                                  \
 	static inline __attribute__((unused)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
 	{                                                                                                                  \
@@ -186,6 +191,14 @@ QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struc
 
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashtable_kind;
 
+/* The debug build looks whether the object is in the table already. */
+QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__HASHTABLE_INSERT quiesce__hashtable_insert_debug
+#else
+#define QUIESCE__HASHTABLE_INSERT quiesce_hashtable_insert
+#endif
+
 /* static struct hashtable ht = HASHTABLE_INIT(&people_type): as hashtable_init().  The seed is drawn when something is put in
  * for the first time.  In a table that is zero instead lookups find nothing, and updates report it and change nothing. */
 #define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
@@ -205,10 +218,10 @@ static inline int hashtable_init_seeded(struct hashtable *ht, const struct hasht
 }
 
 /** hashtable_insert - put @object in, whether or not there is one with its key.
- * @object: at an even address; not in the table already.
+ * @object: at an even address; not in the table already (the debug build reports it, QUIESCE_MISUSE_TWICE).
  *
  * Return: 0; -ENOMEM, and the table is as before; -EINVAL: @object is NULL or at an odd address. */
-static inline int hashtable_insert(struct hashtable *ht, void *object) { return quiesce_hashtable_insert(ht, object); }
+static inline int hashtable_insert(struct hashtable *ht, void *object) { return QUIESCE__HASHTABLE_INSERT(ht, object); }
 
 /** hashtable_insert_unique - put @object in if there is none with its key.
  * @ret_existing: if not NULL, the one that is there, or NULL; in a section, to use it.
@@ -310,7 +323,8 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  * An object that is in the table all the time is seen once, also if the table is resized; one that is put in or taken
  * out meanwhile, by the body too, may be missed or seen, and one that is put in again seen again.  So ask a removal for its result. */
 #define hashtable_for_each(object, it, ht)                                                                                 \
-	for (quiesce__iter_begin(&(it)->iter); ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
+	for (QUIESCE_IN_SECTION("hashtable_for_each()"), quiesce__iter_begin(&(it)->iter);                                 \
+	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
 
 /** hashtable_walk_enter - begin to go over all objects in several sections, so that no grace period waits for all of it.
  *
@@ -343,7 +357,7 @@ static inline void hashtable_walk_stop(struct hashtable_walk *walk)
 
 /** hashtable_for_each_match - go over all objects with the key at @k.  As above. */
 #define hashtable_for_each_match(object, it, ht, k)                                                                        \
-	for (quiesce__iter_begin(&(it)->iter);                                                                             \
+	for (QUIESCE_IN_SECTION("hashtable_for_each_match()"), quiesce__iter_begin(&(it)->iter);                           \
 	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next_match((ht), (it), (k))));)
 
 QUIESCE_END_DECLS

@@ -149,6 +149,8 @@ public:
 	{
 		::quiesce__hashtable_lookup_state lookup;
 
+		QUIESCE_IN_SECTION("rcu_hash_table::find()");
+
 		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &lookup)))
 			return static_cast<T *>(lookup.object);
 		if constexpr (std::is_trivially_copy_constructible_v<query> && sizeof(query) <= 16) {

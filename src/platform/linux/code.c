@@ -85,6 +85,19 @@ static int find(struct place *p)
 	return found;
 }
 
+const char *platform_place(const void *address, struct platform_place *ret)
+{
+	struct place p = { .at = (uintptr_t)address };
+	int saved = errno;
+
+	if (find(&p))
+		snprintf(ret->text, sizeof ret->text, "%.50s+%#llx", p.name, (unsigned long long)(p.at - p.start));
+	else
+		snprintf(ret->text, sizeof ret->text, "%p", address);
+	errno = saved;
+	return ret->text;
+}
+
 void platform_describe_code(const void *at, char *text, size_t size)
 {
 	struct place p = { .at = (uintptr_t)at };

@@ -397,6 +397,12 @@ int platform_count_copies(void)
 	return 1;
 }
 
+const char *platform_place(const void *address, struct platform_place *ret)
+{
+	snprintf(ret->text, sizeof ret->text, "%p", address);
+	return ret->text;
+}
+
 const char *platform_getenv(const char *name)
 {
 	return M->config.getenv_hook ? M->config.getenv_hook(name) : NULL;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* reclaim_debug.c - call_rcu() and kfree_rcu() of programs built with QUIESCE_DEBUG: what is queued twice is reported. */
+#include "reclaim_debug.h"
+
+#include "reclaim.h"
+
+#include "runtime/queued.h"
+
+/* In the place of the program's function, which may also be the offset of an object for free(). */
+void quiesce__rcu_run_noted(struct rcu_head *head)
+{
+	uintptr_t func = quiesce__queued_take(head);
+
+	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not the pass's. */
+	if (func && quiesce_load_relaxed(&quiesce__pass.func) == (uintptr_t)quiesce__rcu_run_noted)
+		quiesce_store_relaxed(&quiesce__pass.func, func); /* Relaxed: as above. */
+	if (func > QUIESCE_KFREE_OFFSET_MAX)
+		((void (*)(struct rcu_head *))func)(head);
+	else if (func)
+		platform_free((char *)head - (func - 1));
+}
+
+void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+{
+	const char *call = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX ? "kfree_rcu()" : "call_rcu()";
+	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+
+	if (head && func)
+		how = quiesce__queued_note(head, (uintptr_t)func, call, __builtin_return_address(0));
+	if (how != QUIESCE_QUEUED_TWICE)
+		quiesce_call_rcu(head, how == QUIESCE_QUEUED_NOTED ? quiesce__rcu_run_noted : func, bytes);
+}

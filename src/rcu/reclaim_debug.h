@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* reclaim_debug.h - how an object that was noted in queued.h comes back: for call_srcu() too, whose heads are those of RCU. */
+#ifndef QUIESCE_RECLAIM_DEBUG_H
+#define QUIESCE_RECLAIM_DEBUG_H
+
+#include <quiesce/rcu.h>
+
+void quiesce__rcu_run_noted(struct rcu_head *head);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* misuses.h - what the tests of debug builds share: a hook that keeps what it is told, and calls that are reported or are not. */
+#ifndef MISUSES_H
+#define MISUSES_H
+
+#include "testing.h"
+
+static int nr_reports;
+static enum quiesce_misuse last_kind;
+static char last_text[400];
+
+static inline void keep_report(enum quiesce_misuse kind, const char *text)
+{
+	last_kind = kind;
+	snprintf(last_text, sizeof last_text, "%s", text);
+	count_up(&nr_reports);
+}
+
+static inline void last_says(const char *word)
+{
+	if (!strstr(last_text, word))
+		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
+}
+
+/* The last report has the name of this program and an offset, as often as that. */
+static inline void last_has_places(int nr)
+{
+	char module[64];
+	int found = 0;
+
+	snprintf(module, sizeof module, " %s+0x", program_invocation_short_name);
+	for (const char *at = last_text; (at = strstr(at, module)); at++)
+		found++;
+	if (found != nr)
+		fail_msg("\"%s\" has %d places, not %d", last_text, found, nr);
+}
+
+/* @fn is reported once, as @kind, and goes on; without a hook it prints the line and aborts. */
+static inline void reported(void (*fn)(void), enum quiesce_misuse kind, const char *word)
+{
+	int before = flag_get(&nr_reports);
+
+	quiesce_set_misuse_hook(keep_report);
+	fn();
+	quiesce_set_misuse_hook(NULL);
+	if (flag_get(&nr_reports) != before + 1)
+		fail_msg("%d reports instead of \"%s\"", flag_get(&nr_reports) - before, word);
+	assert_int_equal(last_kind, kind);
+	last_says(word);
+}
+
+static inline void fatal(void (*fn)(void), const char *word)
+{
+	struct outcome o;
+
+	in_child(fn, &o);
+	assert_true(WIFSIGNALED(o.status));
+	assert_int_equal(WTERMSIG(o.status), SIGABRT);
+	assert_int_equal(count_lines(o.text), 1);
+	if (!strstr(o.text, word))
+		fail_msg("\"%s\" does not say \"%s\"", o.text, word);
+	alarm(WATCHDOG_SECONDS);
+}
+
+static inline void accepted(void (*fn)(void))
+{
+	int before = flag_get(&nr_reports);
+
+	quiesce_set_misuse_hook(keep_report);
+	fn();
+	quiesce_set_misuse_hook(NULL);
+	if (flag_get(&nr_reports) != before)
+		fail_msg("reported: \"%s\"", last_text);
+}
+
+#endif
