@@ -19,10 +19,21 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept kept[MAX_KEPT];
 static int nr_kept; /* ever; the last MAX_KEPT are there */
 
+/* What control.h promises a hook, wherever it is called. */
+static inline void use_what_a_hook_may(void)
+{
+	rcu_read_lock();
+	if (stats_now().stalls + stats_now().garbage_warnings == 0)
+		abort();
+	rcu_read_unlock();
+	free(malloc(100));
+}
+
 static inline void keep_report(const struct quiesce_report *report)
 {
 	struct kept *k;
 
+	use_what_a_hook_may();
 	pthread_mutex_lock(&kept_lock);
 	k = &kept[nr_kept++ % MAX_KEPT];
 	k->report = *report;

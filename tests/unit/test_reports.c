@@ -126,6 +126,45 @@ static void a_barrier_behind_a_callback_that_blocks_is_told(void **state)
 	reports_end();
 }
 
+static int nr_retired, nr_freed;
+
+static void count_freed(struct rcu_head *head)
+{
+	free(head);
+	count_up(&nr_freed);
+}
+
+/* A hook may retire, also in the middle of a wait for the same readers. */
+static void retire_in_hook(const struct quiesce_report *report)
+{
+	struct rcu_head *head = malloc(sizeof *head);
+
+	(void)report;
+	if (!head)
+		abort();
+	call_rcu(head, count_freed);
+	count_up(&nr_retired);
+}
+
+static void a_hook_may_retire(void **state)
+{
+	static void (*const wait)(void) = quiesce_synchronize_rcu;
+	pthread_t thread;
+	struct stayer s;
+
+	(void)state;
+	reports_begin();
+	quiesce_set_report_hook(retire_in_hook);
+	stayer_begin(&s, rcu_enter, rcu_leave, NULL);
+	call_begin(&thread, &wait);
+	wait_until(flag_get(&nr_retired) >= 3); /* by the waiter, and by the worker that waits for what it retired */
+	stayer_end(&s);
+	pthread_join(thread, NULL);
+	reports_end();
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_freed), flag_get(&nr_retired));
+}
+
 /* ---- SRCU ---- */
 
 static void srcu_enter(struct stayer *s)
@@ -401,6 +440,7 @@ int main(int argc, char **argv)
 		TEST(a_wait_for_readers_of_rcu_is_told),
 		TEST(callbacks_of_rcu_are_told_with_their_number),
 		TEST(a_barrier_behind_a_callback_that_blocks_is_told),
+		TEST(a_hook_may_retire),
 		TEST(waits_for_a_domain_are_told),
 		TEST(callers_behind_a_wait_for_a_domain_are_counted),
 		TEST(waits_for_slots_are_told),
