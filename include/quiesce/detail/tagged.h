@@ -30,15 +30,17 @@ struct hashtable {
 #define QUIESCE_TABLE_LAST 7
 #define QUIESCE_TABLE_LINK 1ull /* in the last word, instead of an object; alone, in any: the object was taken out */
 
+#define QUIESCE_TABLE_TAG 0x80 /* in every tag, and in no flag */
+
 QUIESCE_FAST uint64_t quiesce__table_tag(uint64_t hash)
 {
-	return hash >> 56 | 0x80;
+	return hash >> 56 | QUIESCE_TABLE_TAG;
 }
 
 /* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
  * looks; a line may have others in, of which it is known by the key. */
 typedef quiesce__match_t quiesce__table_match_t;
-#define quiesce__table_match(header, hash) quiesce__match_bytes((header), quiesce__table_tag(hash))
+#define quiesce__table_match(header, hash) quiesce__match_tag((header), (hash), QUIESCE_TABLE_TAG)
 #define quiesce__table_word(match) quiesce__match_index(match)
 
 /* The words of a line whose tag agrees, for one of the key.  The last word was read before the tags, as @last; it may be 0, and not
