@@ -74,6 +74,17 @@ def check_dense(tap, tool):
                "many scattered keys are left out by who has a node for each", root)
 
 
+def check_windows(tap, tool):
+    """A window is longer for more keys, and begins when as many operations were done, however short it is."""
+    args = ["--runs=1", "--threads=1,2", "--type=raw_chained,hashmap,spinlock"]
+    rows = tool.root(*args, "--keys=uniform:300000", "--seconds=0.001")["rows"]
+    tap.result(len(rows) == 6 and all(r["warm_up"] >= r["nr_keys"] == 300000 and r["window_s"] == 0.001 for r in rows),
+               "a short window begins when all keys could have been looked up", rows)
+    rows = tool.root(*args, "--keys=uniform:64,uniform:300000")["rows"]
+    found = {(r["nr_keys"], r["window_s"]) for r in rows}
+    tap.result(len(found) == 2 and all(near(seconds, 0.03 + keys * 1e-7) for keys, seconds in found), "more keys have a longer window", found)
+
+
 def check_turnovers(tap, tool):
     """Tables are turned over before they are measured; a key that did not come back would be told of."""
     types = [t for t in [*OURS, "raw_chained", "spinlock", "liburcu_lfht", "tbb_unordered_map"] if t in tool.types()]
@@ -235,6 +246,7 @@ def main():
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)
         check_dense(tap, tool)
+        check_windows(tap, tool)
         check_turnovers(tap, tool)
         check_keys(tap, tool, tmp)
         check_ratios(tap, tool)

@@ -12,12 +12,14 @@
 #include "ops/hash_array.h"
 
 #define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
-#define DEFAULT_CELL_S 0.03
+#define DEFAULT_CELL_S 0.03 /* and for each key */
+#define DEFAULT_KEY_S 1e-7
 #define WATCHDOG_S 60
 #define DEFAULT_BASE "raw_open_addressing"
-#define STREAM_WORDS ((uint64_t)1 << 20)      /* of each thread, */
-#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* of all of them, */
-#define STREAM_RATE 35e6                      /* and for a second of a short window */
+#define STREAM_WORDS ((uint64_t)1 << 20)      /* of each thread; more for more keys: */
+#define STREAM_OF_KEY 2                       /* of all threads for each, so that seven eighths of them are met; */
+#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* at most; */
+#define STREAM_RATE 35e6                      /* less for a second of a short window */
 #define FILL_CHUNK 16 /* tables that grow in the background hear of a quiescent state so often */
 #define SETTLE_NS 100000000 /* what they have at most, once they are full */
 #define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled, or turned over, */
@@ -304,6 +306,7 @@ static bool measure(struct hash_cell *c)
 	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
 		c->scenario = hash_scenario(s, 0);
 		good = read_set(c, &c->job->hash.set[s]);
+		c->seconds = c->job->seconds > 0 ? c->job->seconds : DEFAULT_CELL_S + DEFAULT_KEY_S * (double)c->keys.nr;
 		if (good && fits_set(c, &c->job->hash.set[s]))
 			good = send_empty(c) && fill(c) && fill_other(c) && measure_set(c);
 		destroy_all(c);
@@ -322,11 +325,30 @@ static int most_threads(const struct job *job)
 	return most;
 }
 
+/* Of the largest generated set; those of files are smaller. */
+static double most_keys(const struct hash_plan *plan)
+{
+	uint64_t most = 0;
+
+	for (int s = 0; s < plan->nr_sets; s++)
+		most = plan->set[s].nr > most ? plan->set[s].nr : most;
+	return (double)most;
+}
+
+/* As long as it takes not to come back to the same keys within a window, unless they are few. */
+static double words_wanted(const struct job *job, int threads)
+{
+	double of_keys = STREAM_OF_KEY * most_keys(&job->hash) / threads;
+	double of_window = job->seconds > 0 ? job->seconds * STREAM_RATE : (double)STREAM_WORDS;
+
+	return fmax(fmin(of_window, (double)STREAM_WORDS), of_keys);
+}
+
 static bool make_streams(struct hash_cell *c, int threads)
 {
-	double most = fmin(c->job->seconds * STREAM_RATE, (double)ALL_STREAM_WORDS / threads);
+	double most = fmin(words_wanted(c->job, threads), (double)ALL_STREAM_WORDS / threads);
 
-	c->stream_words = (uint64_t)fmin(most, (double)STREAM_WORDS) / HASH_CHUNK * HASH_CHUNK;
+	c->stream_words = ((uint64_t)most + HASH_CHUNK - 1) / HASH_CHUNK * HASH_CHUNK;
 	c->stream = calloc((size_t)threads, sizeof(*c->stream));
 	for (int i = 0; c->stream && i < threads; i++) {
 		c->stream[i] = hash_array_alloc(c->stream_words * sizeof(uint64_t));
@@ -444,7 +466,7 @@ static int run(const struct options *options)
 {
 	struct options mine = *options;
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = WATCHDOG_S + (int)options->seconds,
-			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S };
+			    .seconds = options->seconds };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	int nr, status;
@@ -484,6 +506,11 @@ const struct subcommand hashscale_command = {
 	       "thread's own, in turns, so that the size stays; limits (raw) update in place. Time that other processes take from the "
 	       "threads is not counted, as long as there are enough CPUs. 'bytes' is the memory of a full table for each element, "
 	       "'empty' that of a table made for one element, without it.\n"
+	       "--seconds is the time that is measured of a cell (default 0.03, and 0.1 more for each million keys). Before it the threads "
+	       "work for half as long at least, and until they have done as many operations as there are keys (for 10 s at most): a "
+	       "window that begins earlier measures what filling a large table left in the caches. Each thread has a stream of keys, "
+	       "which it begins again at its end: of 1048576 words, or so many that all threads have two for each key (33554432 words "
+	       "in all at most).\n"
 	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 "
 	       "%, for which six rounds are needed.\n"
 	       "With --turnovers=N, when a table has been filled one thread alone removes keys at random, N times as many as there are, "

@@ -41,6 +41,8 @@ enum hash_metric {
 	HASH_RESIZED_WORST, /* and theirs */
 	HASH_RESIZES,       /* how often it was resized, */
 	HASH_RESIZE_MS,     /* and how long each took */
+	HASH_WARM,          /* of a cell: operations before it was measured, of all threads, */
+	HASH_WINDOW_S,      /* and for how long it was, as planned */
 	HASH_WAITING,       /* of a cell of walkscale: how many removed elements wait, at most */
 	NR_HASH_METRICS
 };
@@ -113,6 +115,7 @@ struct hash_cell {
 	enum scenario scenario;
 	double updates;
 	int threads;
+	double seconds; /* of a window of these keys */
 	uint64_t **stream; /* of each thread, stream_words long */
 	uint64_t stream_words;
 	enum hash_window window;

@@ -4,6 +4,9 @@
  * The rate is operations over the time that the threads had, all of them together.  As long as each has a CPU, the
  * time for which other processes took it away is not counted (the scheduler tells for how long a thread wanted to run
  * and could not), but what the process's own workers took is.
+ *
+ * Before that the threads warm up until they have done as many operations as there are keys: what is measured is not the way from what
+ * filling the table has left in caches and buffers of translations to what lookups leave there.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -13,12 +16,14 @@
 
 #include "hashscale.h"
 
-#define WARM_UP 0.5 /* of a window, before it: caches, clocks */
+#define WARM_UP 0.5    /* of a window, before it, at least: clocks; */
+#define WARM_MOST_S 10 /* and at most */
 #define DISTURBED 0.05
 
 struct lap {
 	uint64_t ns, cpu_ns;
 	double delay_ns; /* NAN: the kernel does not tell */
+	uint64_t warm;       /* operations so far, of the warm-up; read by the main thread */
 	uint64_t operations; /* or how often a table was resized */
 	uint64_t worst_ns;
 	struct hash_tally tally;
@@ -168,8 +173,10 @@ static void work(struct window *w, int index)
 	if (!has_resizer(c)) /* else there is that of the cell's first window */
 		hash_stream_make(c->stream[index], c->stream_words, &work);
 	pass_first_gate(w);
-	while (quiesce_load_relaxed(&w->phase) == WARM)
+	while (quiesce_load_relaxed(&w->phase) == WARM) {
 		step(w, &p, lap);
+		quiesce_store_relaxed(&lap->warm, lap->warm + HASH_CHUNK);
+	}
 	lap_begin(lap, fd);
 	(c->job->hash.resize ? work_timed : work_plainly)(w, &p, lap);
 	lap_end(lap, fd);
@@ -196,7 +203,7 @@ static void resize(struct window *w, int index)
 	do {
 		hash_resize_cycle(c, &lap->tally);
 		lap->operations += HASH_RESIZES_OF_CYCLE;
-	} while ((double)(now_ns() - lap->ns) < c->job->seconds * 1e9);
+	} while ((double)(now_ns() - lap->ns) < c->seconds * 1e9);
 	lap->ns = now_ns() - lap->ns;
 	quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	gate_pass(&w->end);
@@ -273,6 +280,23 @@ static void send_resizes(const struct window *w)
 	job_send(hash_more(HASH_RESIZE_MS, c->scenario), c->threads, c->job->round, (double)lap->ns / 1e6 / (double)lap->operations);
 }
 
+static uint64_t operations_before(const struct window *w)
+{
+	uint64_t operations = 0;
+
+	for (int i = 0; i < w->cell->threads; i++)
+		operations += quiesce_load_relaxed(&w->lap[i].warm);
+	return operations;
+}
+
+static void send_window(const struct window *w)
+{
+	const struct hash_cell *c = w->cell;
+
+	job_send(hash_more(HASH_WARM, c->scenario), c->threads, c->job->round, (double)operations_before(w));
+	job_send(hash_more(HASH_WINDOW_S, c->scenario), c->threads, c->job->round, c->seconds);
+}
+
 static void send_cell(struct hash_cell *c, const struct window *w, double workers_ns)
 {
 	bool disturbed;
@@ -286,6 +310,8 @@ static void send_cell(struct hash_cell *c, const struct window *w, double worker
 		 c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
 	if (c->job->hash.resize)
 		job_send(hash_more(windows[c->window].worst, c->scenario), c->threads, c->job->round, (double)worst / 1e3);
+	if (c->window == HASH_WINDOW_ALONE)
+		send_window(w);
 	if (c->window == HASH_WINDOW_RESIZED)
 		send_resizes(w);
 }
@@ -305,7 +331,7 @@ static struct hash_tally tally_of(const struct window *w, int nr)
 /* Returns how many removed elements waited, at most. */
 static uint64_t watch(struct window *w)
 {
-	uint64_t end = now_ns() + (uint64_t)(w->cell->job->seconds * 1e9), most = 0;
+	uint64_t end = now_ns() + (uint64_t)(w->cell->seconds * 1e9), most = 0;
 
 	while (now_ns() < end) {
 		uint64_t now = w->cell->op->hash->waiting();
@@ -327,10 +353,25 @@ static void wait_for_end(struct window *w)
 		send_waiting(w->cell, watch(w));
 		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	} else if (!has_resizer(w->cell)) {
-		sleep_ns((uint64_t)(w->cell->job->seconds * 1e9));
+		sleep_ns((uint64_t)(w->cell->seconds * 1e9));
 		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	}
 	while (!is_over(w))
+		sleep_ns(LOOK_NS);
+}
+
+/* Of one key all is in the caches at once. */
+static bool is_warm(const struct window *w)
+{
+	return operations_before(w) >= w->cell->keys.nr || w->cell->job->hash.distribution == HASH_HOT;
+}
+
+static void warm_up(const struct window *w)
+{
+	uint64_t begin = now_ns();
+
+	sleep_ns((uint64_t)(w->cell->seconds * 1e9 * WARM_UP));
+	while (!is_warm(w) && now_ns() - begin < (uint64_t)WARM_MOST_S * 1000000000)
 		sleep_ns(LOOK_NS);
 }
 
@@ -355,7 +396,7 @@ bool hash_cell_measure(struct hash_cell *c)
 	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
 		sleep_ns(LOOK_NS); /* not at the gate: who makes a stream needs the CPU */
 	gate_pass(&w.begin);
-	sleep_ns((uint64_t)(c->job->seconds * 1e9 * WARM_UP));
+	warm_up(&w);
 	cpu = process_cpu_ns();
 	quiesce_store_relaxed(&w.phase, (uint32_t)MEASURED);
 	wait_for_end(&w);

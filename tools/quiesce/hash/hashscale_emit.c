@@ -194,6 +194,8 @@ void hashscale_columns(json_t *row, const struct results *results, const struct 
 	add_number(row, "empty_bytes", of_table(results, c, HASH_EMPTY_BYTES));
 	add_number(row, "fill_ns", of_table(results, c, HASH_FILL_NS));
 	resize_columns(row, results, c);
+	add_number(row, "warm_up", median(hashscale_more_of(results, c, HASH_WARM)));
+	add_number(row, "window_s", median(hashscale_more_of(results, c, HASH_WINDOW_S)));
 }
 
 /* ---- tables ---- */
