@@ -446,7 +446,7 @@ static void readers_and_updaters(void **state)
 
 /* ---- who has seen a mark finds by it ---- */
 
-#define NR_SEEN 20000
+#define NR_SEEN 200000
 #define FAR (ULONG_MAX - 5)
 
 static DEFINE_XARRAY(deep);
