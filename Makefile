@@ -14,6 +14,7 @@
 #	make bench-rust      tables of Rust at the work of hashscale; needs cargo
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
+#	make dist            the tarball of a release, tried where there is no git: $(BUILD)/meson-dist
 #	make clean
 
 BUILD ?= build
@@ -64,6 +65,9 @@ install: bootstrap-run $(BUILD)/build.ninja
 uninstall:
 	@ninja -C $(BUILD) uninstall
 
+dist: bootstrap-test $(BUILD)/build.ninja
+	@MESON="$(MESON)" scripts/dist.sh $(BUILD)
+
 clean:
 	@rm -rf $(BUILD)
 
@@ -74,4 +78,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall clean
+.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall dist clean

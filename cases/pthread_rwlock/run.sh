@@ -50,8 +50,8 @@ if [ -z "$dir" ]; then
 fi
 mkdir -p "$dir" && cd "$dir" && dir=$PWD && chmod 755 . || exit 1
 mkdir -p home tmp shim apt/lists/partial apt/cache/archives/partial
-cp "$parts/librwlock_shim.so" "$build/src/libquiesce.so.0" "$parts/rwlock_readmostly" shim/
-preload=$dir/shim/libquiesce.so.0:$dir/shim/librwlock_shim.so
+cp -L "$parts/librwlock_shim.so" "$build/src/libquiesce.so" "$parts/rwlock_readmostly" shim/
+preload=$dir/shim/libquiesce.so:$dir/shim/librwlock_shim.so
 
 as=()
 if [ "$(id -u)" = 0 ]; then

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define QUIESCE_VERSION_MAJOR 0
-#define QUIESCE_VERSION_MINOR 1
-#define QUIESCE_VERSION "0.1.0"
+#define QUIESCE_VERSION_MINOR 2
+#define QUIESCE_VERSION "0.2.0"
 
 /* The number that a header shows to the library when a thread registers, and where counters of an object are opened.  It
  * changes with every change of a structure that inline code touches; if that is one of the exported objects, so does

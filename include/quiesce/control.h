@@ -251,7 +251,7 @@ QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
  *   has begun, and that readers are in the way of, then goes on as it is polled. */
 QUIESCE_API int quiesce_shutdown(uint64_t timeout_ns);
 
-/** quiesce_version - "0.1.0" of the library that is loaded. */
+/** quiesce_version - "0.2.0", say, of the library that is loaded. */
 QUIESCE_API const char *quiesce_version(void);
 
 QUIESCE_END_DECLS

@@ -18,16 +18,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 CONSUMER = HERE / "consumer" / "consumer.c"
 
 
-def check_tree(tap, root, libdir, headers):
+def check_tree(tap, root, libdir, headers, series):
     lib = root / libdir
-    for name in ("libquiesce.so", "libquiesce.so.0", "libquiesce.a", "pkgconfig/quiesce.pc",
+    soname = f"libquiesce.so.{series}"
+    for name in ("libquiesce.so", soname, "libquiesce.a", "pkgconfig/quiesce.pc",
                  "cmake/quiesce/quiesce-config.cmake", "cmake/quiesce/quiesce-config-version.cmake"):
         tap.result((lib / name).exists(), f"installed: {name}")
     wanted = sorted(str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp"))
     found = sorted(str(h.relative_to(root / "include")) for h in (root / "include").rglob("*") if h.is_file())
     tap.result(wanted == found, "installed: every public header and nothing else", f"want {wanted}\nfound {found}")
     run = execute(["readelf", "-dW", lib / "libquiesce.so"])
-    tap.result("soname: [libquiesce.so.0]" in run.stdout, "soname is libquiesce.so.0", run.stdout)
+    tap.result(f"soname: [{soname}]" in run.stdout, f"soname is {soname}", run.stdout)
     tap.result("NODELETE" in run.stdout, "marked nodelete: it leaves handlers behind", run.stdout)
 
 
@@ -85,13 +86,13 @@ def check_pkg_config(tap, lib, tmp):
             tap.run(f"pkg-config consumer runs: {title}", [program], text="sum 321, freed 1", env=env)
 
 
-def check_cmake(tap, lib, prefix, tmp):
+def check_cmake(tap, lib, prefix, tmp, series):
     if not shutil.which("cmake"):
         tap.skip("CMake consumer", "cmake is not installed")
         return
     env = {"LD_LIBRARY_PATH": str(lib)}
     base = ["cmake", "-S", HERE / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}", "-G", "Ninja"]
-    if tap.run("CMake finds the package", [*base, "-B", tmp / "cmake", "-DWANT_VERSION=0.1"]) and \
+    if tap.run("CMake finds the package", [*base, "-B", tmp / "cmake", f"-DWANT_VERSION={series}"]) and \
             tap.run("CMake consumer builds", ["cmake", "--build", tmp / "cmake"]):
         for program in ("consumer-shared", "consumer-static", "consumer-cxx"):
             tap.run(f"CMake {program} runs", [tmp / "cmake" / program], text="sum 321, freed 1", env=env)
@@ -107,7 +108,9 @@ def main():
     args.add_argument("--libexecdir", required=True)
     args.add_argument("--headers", type=pathlib.Path, required=True)
     args.add_argument("--meson", required=True)
+    args.add_argument("--version", required=True)
     opt = args.parse_args()
+    series = ".".join(opt.version.split(".")[:2])
     tap = Tap()
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
@@ -120,10 +123,10 @@ def main():
         left = [p for p in stage.rglob("*") if p.is_file()]
         tap.result(not left, "nothing installed outside the prefix", left)
         check_product(tap, pathlib.Path(opt.build).resolve(), opt.meson)
-        check_tree(tap, moved, opt.libdir, opt.headers)
+        check_tree(tap, moved, opt.libdir, opt.headers, series)
         check_tool(tap, moved, opt.libexecdir, pathlib.Path(opt.build))
         check_pkg_config(tap, moved / opt.libdir, tmp)
-        check_cmake(tap, moved / opt.libdir, moved, tmp)
+        check_cmake(tap, moved / opt.libdir, moved, tmp, series)
     return tap.finish()
 
 

@@ -22,8 +22,7 @@ def names(command):
         if len(fields) == 3 and fields[1] not in "Ua":
             name, _, version = fields[2].partition("@@")
             found[name] = version
-    found.pop("QUIESCE_0.1", None)
-    return found
+    return {name: version for name, version in found.items() if not name.startswith("QUIESCE_")}
 
 
 def compare(tap, title, found, wanted):
@@ -38,14 +37,16 @@ def main():
     args.add_argument("--shared", required=True)
     args.add_argument("--static", required=True)
     args.add_argument("--list", type=pathlib.Path, required=True)
+    args.add_argument("--version", required=True)
     args.add_argument("--nm", default="nm")
     opt = args.parse_args()
     wanted = {line for line in opt.list.read_text().split() if line.startswith("quiesce_")}
+    node = "QUIESCE_" + ".".join(opt.version.split(".")[:2])
     tap = Tap()
     shared = names([opt.nm, "-D", "--defined-only", opt.shared])
     compare(tap, "shared", shared, wanted)
-    bare = [n for n, version in shared.items() if version != "QUIESCE_0.1"]
-    tap.result(shared and not bare, "shared: every symbol carries the version QUIESCE_0.1", "\n".join(bare))
+    bare = [n for n, version in shared.items() if version != node]
+    tap.result(shared and not bare, f"shared: every symbol carries the version {node}", "\n".join(bare))
     compare(tap, "static", names([opt.nm, "-g", "--defined-only", opt.static]), wanted)
     return tap.finish()
 
