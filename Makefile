@@ -15,6 +15,7 @@
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
 #	make dist            the tarball of a release, tried where there is no git: $(BUILD)/meson-dist
+#	make deb             packages for Debian, tried in a fresh root: $(BUILD)/deb; packaging/debian/README.md
 #	make clean
 
 BUILD ?= build
@@ -68,6 +69,9 @@ uninstall:
 dist: bootstrap-test $(BUILD)/build.ninja
 	@MESON="$(MESON)" scripts/dist.sh $(BUILD)
 
+deb: bootstrap-deb $(BUILD)/build.ninja
+	@MESON="$(MESON)" scripts/deb.sh $(BUILD)
+
 clean:
 	@rm -rf $(BUILD)
 
@@ -78,4 +82,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall dist clean
+.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall dist deb clean

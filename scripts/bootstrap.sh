@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|linear|report|kernel|kernels|ci
+#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|kernel|kernels|ci) ;; *) echo "usage: $0 run|test|linear|report|kernel|kernels|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|deb|kernel|kernels|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -50,6 +50,10 @@ report - cmd:wrk wrk
 report - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 report ! python:matplotlib python3-matplotlib
 report ! python:jinja2 python3-jinja2
+deb  ! cmd:dh debhelper
+deb  ! pc:cmocka libcmocka-dev
+deb  ! cmd:lintian lintian
+deb  - cmd:mmdebstrap mmdebstrap
 kernel - cmd:gcc gcc
 kernel - lib:c libc6-dev
 kernel - cmd:make make
@@ -98,7 +102,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|kernel:kernel|ci:*) return 0 ;; esac
+	case $level:$1 in run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|ci:*) return 0 ;; esac
 	return 1
 }
 
