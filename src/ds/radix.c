@@ -138,6 +138,8 @@ void quiesce__radix_set(struct radix_node *node, unsigned int slot, enum radix_b
 {
 	if (!node || radix_bits(node, which) & radix_bit(slot))
 		return;
+	if (QUIESCE_MUTANT(radix_mark_below))
+		set_bits(node, which, radix_bits(node, which) | radix_bit(slot));
 	quiesce__radix_set(node_above(node), node->above % WAYS, which);
 	set_bits(node, which, radix_bits(node, which) | radix_bit(slot));
 }

@@ -88,7 +88,8 @@ unsigned int quiesce__radix_wants(const struct quiesce__radix *tree, uint64_t in
 /* Take @index, which nobody has; as many nodes as it wants are in @hand. */
 void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, void *ptr);
 
-/* Give @index back, which is taken in @leaf.  Returns the nodes that are out; for quiesce__radix_retire(), without the lock. */
+/* Give @index back, which is taken in @leaf.  Returns the nodes that are out: for
+ * quiesce__radix_retire() or quiesce__radix_free(), without the lock. */
 struct radix_node *quiesce__radix_give_back(struct quiesce__radix *tree, struct radix_node *leaf, uint64_t index);
 
 /* Set and clear a bit of a slot at the bottom: a mark, or RADIX_FREE. */

@@ -209,6 +209,7 @@
 	X(radix_two_loads, "a find in a tree reads the height of the tree apart from its root")  \
 	X(radix_grow_early, "a new root is published before the old one is below it")   \
 	X(radix_shrink_clears, "a root that is taken out leads nowhere")                  \
+	X(radix_mark_below, "a mark is set at the bottom first")                         \
 	X(radix_marks_lost, "a new root does not have the marks of the old one")         \
 	X(radix_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \

@@ -308,7 +308,12 @@ static void hearer(void *unused)
 
 	(void)unused;
 	rcu_read_lock();
-	if (sim_random(2) ? xa_get_mark(&array, HIGH, MARK) : xa_find(&array, &index, ULONG_MAX, MARK) != NULL) {
+	if (xa_get_mark(&array, HIGH, MARK)) {
+		look(news, 7);
+		sim_saw();
+		if (!xa_find(&array, &index, ULONG_MAX, MARK)) /* it is not taken back */
+			sim_fail("a mark that was seen is not found");
+	} else if (xa_find(&array, &index, ULONG_MAX, MARK)) {
 		look(news, 7);
 		sim_saw();
 	}
@@ -433,7 +438,7 @@ const struct sim_scenario xarray_scenarios[] = {
 	{ "xa_bounce", "walks while the tree becomes higher and lower", setup_bounce, finish, COMES_AND_GOES },
 	{ "xa_branch", "walks while leaves come and go", setup_branch, finish, COMES_AND_GOES },
 	{ "xa_toggle", "walks while marks come and go", setup_toggle, finish, NULL },
-	{ "xa_tell", "a mark tells of what was written before", setup_tell, finish, "the mark is found" },
+	{ "xa_tell", "a mark tells of what was written before, and is found by who has seen it", setup_tell, finish, "the mark is found" },
 	{ "xa_exchange", "exchanges of one entry by several", setup_exchange, finish_exchange, NULL },
 	{ "xa_reserve", "what is reserved needs no memory", setup_reserve, finish, COMES_AND_GOES },
 	{ "xa_numbers", "several who take numbers and give them back", setup_numbers, finish_numbers, NULL },

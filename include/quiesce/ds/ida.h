@@ -13,7 +13,8 @@
  *	ida_free(&instances, id);
  *
  * A number costs a bit where its neighbours are in use too: 576 bytes for up to 4096 of them, as much again for each node
- * above (64 times 4096, and so on).  The numbers themselves are the whole content, so there are no readers and no grace periods.
+ * above (64 times 4096, and so on).  The numbers themselves are the whole content, so there are no readers, and memory
+ * is freed at once; but ida_destroy() leaves that to a callback of call_rcu().
  *
  * Ordering.  Who is given a number sees everything that precedes the ida_free() that gave it back.
  *
