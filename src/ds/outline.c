@@ -3,6 +3,7 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/xarray.h>
 
 QUIESCE_API uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
@@ -10,6 +11,10 @@ QUIESCE_API void *quiesce_hashtable_lookup(const struct hashtable *ht, const str
 QUIESCE_API void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 						  hazptr_t *slot, size_t offset);
 QUIESCE_API void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+QUIESCE_API bool quiesce_wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node);
+QUIESCE_API struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state);
+QUIESCE_API enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
+							  struct wfcq_head *src_head, struct wfcq_tail *src_tail);
 QUIESCE_API void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
 uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
@@ -31,6 +36,22 @@ void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct h
 void *quiesce_idr_find(const struct idr *idr, unsigned long id)
 {
 	return idr_find(idr, id);
+}
+
+bool quiesce_wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node)
+{
+	return wfcq_enqueue(head, tail, node);
+}
+
+struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
+{
+	return wfcq_dequeue_with_state_nonblocking(head, tail, ret_state);
+}
+
+enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
+					      struct wfcq_tail *src_tail)
+{
+	return wfcq_splice_nonblocking(dest_head, dest_tail, src_head, src_tail);
 }
 
 void *quiesce_xa_load(const struct xarray *xa, unsigned long index)

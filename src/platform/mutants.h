@@ -75,6 +75,11 @@
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
 	X(ID2) /* tree made, then the root | root, then the tree */             \
 	X(ID3) /* what precedes a mark, then the mark, from above | mark, then what follows */ \
+	X(WF1) /* node filled in, then linked | followed, then read */ \
+	X(WF2) /* a link cleared, then the tail exchanged | exchanged, then the link written */ \
+	X(LQ1) /* node filled in, then linked | followed, then read */ \
+	X(LQ2) /* linked, then the tail | tail read, then the link there */ \
+	X(LQ3) /* tail and dummy passed, then the head | head read, then the link there */ \
 	X(BK1) /* bucket written, then unlocked or moved | looked at, or locked */ \
 	X(BK2) /* array filled in, then made the next | the next one used */  \
 	X(BK3) /* all buckets moved, then the next array is the table's | fetch it, then use it */ \
@@ -238,6 +243,15 @@
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
 	X(table_end_keeps, "the end of a table leaves its objects where lookups with hazard pointers find them") \
+	X(wfcq_last_unchecked, "who takes the last node does not ask whether another one has come behind it") \
+	X(wfcq_clears_late, "who takes the last node clears the head after the queue is empty for enqueuers") \
+	X(wfcq_head_kept_empty, "who finds that the last node is not the last does not lead the head to it again") \
+	X(wfcq_no_tail, "a missing link is the end of the queue, whatever the tail says") \
+	X(wfcq_spliced_twice, "who splices leaves the first node for another one who does") \
+	X(wfcq_waits_blind, "who waits for a link does not see that the queue is empty") \
+	X(lfq_number_again, "the dummy has the same number in each of its uses") \
+	X(lfq_tail_left, "the head passes a node that the tail leads to") \
+	X(lfq_renews_late, "who takes the node behind the dummy gives the dummy another number after that") \
 	X(table_seed_twice, "the first two who put something into a table draw a seed each") \
 	X(table_line_early, "a line that a bucket has left is used again while readers may be in it") \
 	X(table_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \

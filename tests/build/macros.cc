@@ -6,8 +6,10 @@
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/ida.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/lfqueue.h>
 #include <quiesce/ds/rculist.h>
 #include <quiesce/ds/rculist_nulls.h>
+#include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/xarray.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
@@ -23,6 +25,8 @@ struct object {
 	struct list_head link;
 	struct hlist_node chain;
 	struct hlist_nulls_node nulls;
+	struct wfcq_node queued;
+	struct lfq_node waiting;
 	int number;
 	char large[24];
 	const char *text;
@@ -43,6 +47,9 @@ static struct idr more_ids = IDR_INIT(more_ids);
 static struct ida more_numbers = IDA_INIT(more_numbers);
 static struct xarray more_pages = XARRAY_INIT(more_pages);
 static struct list_head more = LIST_HEAD_INIT(more);
+static struct wfcq_head queue = WFCQ_HEAD_INIT;
+static struct wfcq_tail queue_tail = WFCQ_TAIL_INIT(queue);
+static struct lfq_queue jobs = LFQ_INIT;
 
 HASHTABLE_TYPE(by_number, struct object, number);
 HASHTABLE_TYPE_HASHED(by_large, struct object, large, quiesce_hash_bytes(key, sizeof(object::large), seed));
@@ -150,6 +157,20 @@ long lists()
 	hlist_nulls_for_each_entry_safe(p, pos, &nulls, nulls)
 		nr++;
 	return NULLS_MARKER(7) == get_nulls_value(pos) ? -nr : nr;
+}
+
+int queues(void);
+int queues(void)
+{
+	struct wfcq_node *node, *next;
+	int nr = wfcq_dequeue_nonblocking(&queue, &queue_tail) == WFCQ_WOULDBLOCK;
+
+	nr += lfq_entry(lfq_dequeue(&jobs), struct object, waiting)->number;
+	wfcq_for_each_blocking(&queue, &queue_tail, node)
+		nr += wfcq_entry(node, struct object, queued)->number;
+	wfcq_for_each_blocking_safe(&queue, &queue_tail, node, next)
+		nr++;
+	return nr;
 }
 
 unsigned long tables();

@@ -44,6 +44,10 @@ PLAIN = {
     "ds/xarray": "struct page { struct rcu_head rcu; }; extern struct page *page; extern unsigned long x;\n"
                  "struct area { unsigned long first; }; extern struct area *area; extern struct xarray areas;\n"
                  "void use(struct page *page); void write_back(struct page *page); void page_free(struct rcu_head *head);",
+    "ds/lfqueue": "struct job { struct rcu_head rcu; struct lfq_node node; }; extern struct job *j; extern struct lfq_node *node;\n"
+                  "void work_on(struct job *j); void job_free(struct rcu_head *head);",
+    "ds/wfcqueue": "struct message { struct wfcq_node node; }; extern struct mailbox *box; extern struct message *m; extern struct wfcq_node *node;\n"
+                   "void wait_for(sem_t *sem); void use(struct message *m);",
     "ds/rculist": "extern struct route *r, *old, *fresh; void use(int to);",
     "ds/rcuhlist": "extern struct user *u, *old, *fresh; extern int id; void use(struct user *u);",
     "ds/rculist_nulls": "extern struct object { struct hlist_nulls_node node; } *o; extern struct hlist_nulls_node *pos;\n"
@@ -55,10 +59,12 @@ PLAIN_CPP = {
     "ds/hashmap": "void use(double price);",
     "ds/hashtable": "void use(int visits);",
     "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
+    "ds/lfqueue": "extern job *j; void work_on(job &j);",
     "ds/rculist": "void use(int to);",
     "ds/ida": "void use(int place);",
     "ds/xarray": "struct page : quiesce::rcu_obj_base<page> {}; extern page *fresh; void use(page &p);\n"
                  "void write_back(unsigned long index, page &p);",
+    "ds/wfcqueue": "extern message *m; void use(message &m);",
 }
 OUTSIDE = r"((?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
 
@@ -112,12 +118,13 @@ def main():
         code = "\n".join("{ }" if line.strip() == "..." else line for line in lines).split("\nstate ")[0]  # and a table is no code
         tap.result(len(lines) > 5, f"{stem}.h has an example")
         outside, code = apart(code)
-        check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <stdlib.h>\n{outside}{before}\n"
+        check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <semaphore.h>\n#include <stdlib.h>\n{outside}{before}\n"
               f"void example(void);\nvoid example(void)\n{{\n{code}\n}}\n")
     for stem, before in PLAIN_CPP.items():
         outside, code = apart("\n".join(opening_lines(f"{stem}.hpp", (root / f"include/quiesce/{stem}.hpp").read_text())))
         check_cpp(tap, f"{stem}.hpp", root / "include", f"#include <quiesce/{stem}.hpp>\n#include <quiesce/rcu.hpp>\n"
-                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <optional>\n#include <string>\n{outside}{before}\n"
+                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <optional>\n#include <semaphore>\n#include <string>\n"
+                  f"{outside}{before}\n"
                   f"void example();\nvoid example()\n{{\n{code}\n}}\n")
     return tap.finish()
 

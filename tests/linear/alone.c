@@ -11,7 +11,6 @@
 
 #define CLIENT_FIXED 1000
 #define CLIENT_BURST 1001
-#define MAX_BURST 2048
 
 uint64_t nr_bursts, nr_passes, nr_wrong_passes;
 

@@ -16,6 +16,8 @@
 #define MAX_KEYS 1024
 #define MAX_WORKERS 8
 #define NR_FIXED 32  /* keys that are there throughout */
+#define MAX_BURST 2048
+#define NR_QUEUES (MAX_KEYS + NR_FIXED + MAX_BURST)
 #define UNKNOWN (~0ull) /* a value that nobody stores: there was one, but which? */
 #define GROUP 8      /* ids that are judged together: an allocation takes the lowest that is free */
 
@@ -62,8 +64,9 @@ struct pass {
 	bool wrong, down; /* down: from the last key to the first */
 };
 
-/* What is judged key by key, and what in groups of ids. */
-enum model { MODEL_MAP = 1, MODEL_IDS = 2 };
+/* What is judged key by key, what in groups of ids, and where each key is a queue: found of a removal is its oldest value, done of a
+ * lookup whether there was one. */
+enum model { MODEL_MAP = 1, MODEL_IDS = 2, MODEL_QUEUE = 3 };
 
 struct type {
 	const char *name;
@@ -95,6 +98,9 @@ extern const struct type idr_type;
 #endif
 #ifdef HAVE_XARRAY
 extern const struct type xarray_type;
+#endif
+#ifdef HAVE_LFQUEUE
+extern const struct type lfqueue_type;
 #endif
 
 /* record.c */

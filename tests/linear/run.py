@@ -24,14 +24,15 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent
-PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "told"), "cleared": ("kept",), "ids": ("stale", "missed", "twice", "denied")}
+PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "told"), "cleared": ("kept",), "ids": ("stale", "missed", "twice", "denied"),
+          "queue": ("twice",)}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 # Bugs in the source of which more than half of the histories tell.
 MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide", "table_update_blind"),
            "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
            "xarray": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
-           "walk_tree": ("hazptr_no_look",)}
+           "lfqueue": ("lfq_number_again",), "walk_tree": ("hazptr_no_look",)}
 REFERENCES = ("reference", "reference_cleared")  # the recorder's own tables, which are right
 HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
 RIGHT, WRONG = 0, 1
@@ -123,7 +124,7 @@ class Linear:
     def planted(self, kind):
         """A wrong reply in a history that is right without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
-        for plant in PLANTS[{"idr": "ids", "reference_cleared": "cleared"}.get(kind, "map")]:
+        for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
             verdict, judged = self.judge(path, f"-plant={plant}") if status == 0 else (status, out)
             self.report(f"the judge notices a reply of {kind} that is wrong: {plant}", verdict == WRONG, start, judged.split("\n")[0])
@@ -163,7 +164,7 @@ def everything(linear, types):
     for kind in REFERENCES:
         linear.right(kind, linear.operations // 4, 0)
     linear.broken()
-    for kind in REFERENCES + tuple(kind for kind in types if kind == "idr"):
+    for kind in REFERENCES + tuple(kind for kind in types if kind in ("idr", "lfqueue")):
         linear.planted(kind)
     for kind in types:
         linear.right(kind, linear.operations, 0)

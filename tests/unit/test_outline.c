@@ -4,6 +4,8 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
+#include <quiesce/ds/lfqueue.h>
+#include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/xarray.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
@@ -41,6 +43,10 @@ uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
 void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
 void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 				      hazptr_t *slot, size_t offset);
+bool quiesce_wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node);
+struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state);
+enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
+					      struct wfcq_tail *src_tail);
 void *quiesce_idr_find(const struct idr *idr, unsigned long id);
 void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
@@ -229,11 +235,50 @@ static void lookups(void **state)
 	hashtable_destroy(&table, NULL, NULL);
 }
 
+static void queues(void **state)
+{
+	struct wfcq_head head = WFCQ_HEAD_INIT, other = WFCQ_HEAD_INIT;
+	struct wfcq_tail tail = WFCQ_TAIL_INIT(head), other_tail = WFCQ_TAIL_INIT(other);
+	struct wfcq_node node[3];
+	int last;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(quiesce_wfcq_enqueue(&head, &tail, &node[i]), i > 0);
+	assert_ptr_equal(quiesce_wfcq_dequeue_with_state_nonblocking(&head, &tail, &last), &node[0]);
+	assert_int_equal(last, 0);
+	assert_int_equal(quiesce_wfcq_splice_nonblocking(&other, &other_tail, &head, &tail), WFCQ_RET_DEST_EMPTY);
+	assert_int_equal(quiesce_wfcq_splice_blocking(&other, &other_tail, &head, &tail), WFCQ_RET_SRC_EMPTY);
+	assert_ptr_equal(quiesce_wfcq_wait(&other_tail, &other.node), &node[1]);
+	assert_ptr_equal(quiesce_wfcq_dequeue_with_state_blocking(&other, &other_tail, &last), &node[1]);
+	assert_ptr_equal(quiesce_wfcq_dequeue_with_state_blocking(&other, &other_tail, &last), &node[2]);
+	assert_int_equal(last, WFCQ_STATE_LAST);
+	assert_null(quiesce_wfcq_wait(&other_tail, &other.node));
+}
+
+static void queues_of_many(void **state)
+{
+	struct lfq_queue q = LFQ_INIT;
+	struct lfq_node node[2];
+
+	(void)state;
+	rcu_read_lock();
+	quiesce_lfq_enqueue(&q, &node[0]);
+	quiesce_lfq_enqueue(&q, &node[1]);
+	assert_int_equal(quiesce_lfq_destroy(&q), -EPERM);
+	assert_ptr_equal(quiesce_lfq_dequeue(&q), &node[0]);
+	assert_ptr_equal(quiesce_lfq_dequeue(&q), &node[1]);
+	assert_null(quiesce_lfq_dequeue(&q));
+	rcu_read_unlock();
+	assert_int_equal(quiesce_lfq_destroy(&q), 0);
+	synchronize_rcu();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(counted_references), TEST(percpu_references), TEST(srcu_sections),
-		TEST(read_locks), TEST(lookups),
+		TEST(read_locks), TEST(lookups), TEST(queues), TEST(queues_of_many),
 	};
 
 	testing_choose(argc, argv);

@@ -8,6 +8,7 @@
 #ifndef QUIESCE_DETAIL_LINK_H
 #define QUIESCE_DETAIL_LINK_H
 
+#include <quiesce/detail/entry.h>
 #include <quiesce/rcu.h>
 
 /* Where a removed node's back pointer leads: the first page, which is nobody's.  A second removal faults. */
@@ -30,13 +31,7 @@
  * that does not order this way, and if its updater did not wait in between, then nothing else does (LI1-unlink.litmus). */
 #define quiesce__link_pass(where, node) quiesce__link_store(where, node)
 
-/* The entry whose node is at @node. */
-QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
-{
-	return QUIESCE_AS_POINTER(void *, QUIESCE_AS_POINTER(uintptr_t, node) - offset);
-}
-
-/* The same; NULL at @end.  Nothing is computed from @end. */
+/* The entry whose node is at @node; NULL at @end.  Nothing is computed from @end. */
 QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offset)
 {
 	void *entry;
@@ -48,16 +43,6 @@ QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offs
 		__builtin_unreachable(); /* so that a loop needs one comparison per step, not two */
 	return entry;
 }
-
-/* Where in @type the @member is.  Refuses a member that is not a @kind. */
-#ifdef __cplusplus
-#define quiesce__offset(type, member, kind)                                                 \
-	(offsetof(type, member) + 0 * sizeof(static_cast<const kind *>(&QUIESCE_NULL(type)->member)))
-#else
-#define quiesce__offset(type, member, kind)                                                 \
-	(offsetof(type, member) +                                                           \
-	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->member), kind) ? 1 : -1]))
-#endif
 
 /* The same where the entry's type is that of what @pos points to. */
 #define quiesce__entry_of(pos, node, end, member, kind)                                                    \

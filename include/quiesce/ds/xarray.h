@@ -80,7 +80,7 @@ struct xa_limit {
 };
 #define XA_LIMIT(min_, max_) QUIESCE_XA_LIMIT(min_, max_)
 #if defined(__cplusplus)
-#define QUIESCE_XA_LIMIT(min_, max_) (xa_limit{ (max_), (min_) })
+#define QUIESCE_XA_LIMIT(min_, max_) (struct xa_limit{ (max_), (min_) })
 #else
 #define QUIESCE_XA_LIMIT(min_, max_) ((struct xa_limit){ .max = (max_), .min = (min_) })
 #endif

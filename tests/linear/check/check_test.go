@@ -189,6 +189,41 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+func TestQueues(t *testing.T) {
+	many := func(last event) []event {
+		var events []event
+		for i := uint64(1); i <= 100; i++ {
+			events = append(events, insert(64*i))
+		}
+		for i := uint64(1); i < 100; i++ {
+			events = append(events, remove(64*i))
+		}
+		return sequence(append(events, last)...)
+	}
+	empty := func(done uint8) event { return event{Kind: opLookup, Done: done} }
+	for name, c := range map[string]struct {
+		want   int
+		events []event
+	}{
+		"in order":          {0, sequence(insert(64), insert(65), remove(64), insert(66), remove(65), remove(66), remove(0))},
+		"two queues":        {0, sequence(at(1, insert(64)), at(2, insert(65)), at(2, remove(65)), at(1, remove(64)))},
+		"many":              {0, many(remove(6400))},
+		"either first":      {0, append(together(insert(64), insert(65)), later(remove(65), remove(64))...)},
+		"empty":             {0, sequence(empty(0), insert(64), empty(1), remove(64), empty(0))},
+		"overtaken":         {1, sequence(insert(64), insert(65), remove(65), remove(64))},
+		"overtaken by many": {1, many(remove(6336))},
+		"twice":             {1, append(together(remove(64), remove(64)), later(insert(64), remove(0))...)},
+		"taken twice":       {1, sequence(insert(64), remove(64), remove(64))},
+		"lost":              {1, sequence(insert(64), remove(0))},
+		"not empty":         {1, sequence(insert(64), empty(0))},
+		"nothing there":     {1, sequence(empty(1))},
+	} {
+		if got := judged(t, file(modelQueue, 1, c.events)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestFilesThatAreNotWhole(t *testing.T) {
 	whole := file(modelMap, 1, sequence(insert(64), lookup(64)))
 	if got := judged(t, whole); got != 0 {

@@ -100,8 +100,11 @@ type options struct {
 // check goes through the rounds up to the first that is wrong; an exit status.
 func check(r *reader, o options) (int, error) {
 	model, rounds, wide := mapModel, 0, uint64(0)
-	if r.head.Model == modelIDs {
+	switch r.head.Model {
+	case modelIDs:
 		model = idModel
+	case modelQueue:
+		model = queueModel
 	}
 	for {
 		events, err := r.next()

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/detail/entry.hpp - private: where in an object a member is, for C++ faces that take one as a template argument. */
+#ifndef QUIESCE_DETAIL_ENTRY_HPP
+#define QUIESCE_DETAIL_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace quiesce {
+
+/* Private: what a pointer to a member says. */
+template <class> struct list_member;
+template <class Object, class Node> struct list_member<Node Object::*> {
+	using object = Object;
+	using node = Node;
+};
+
+/* Private: where in a T the node is; computed by the compiler. */
+template <auto Member, class T> inline std::size_t list_offset() noexcept
+{
+	using holder = typename list_member<decltype(Member)>::object;
+	static_assert(requires(std::conditional_t<std::is_const_v<T>, const holder, holder> *h) { static_cast<T *>(h); },
+		      "the class that has the node may not be a virtual base");
+	constexpr std::uintptr_t any = 4096;
+
+	return reinterpret_cast<std::uintptr_t>(&(reinterpret_cast<T *>(any)->*Member)) - any;
+}
+
+} // namespace quiesce
+
+#endif

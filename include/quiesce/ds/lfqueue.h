@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/lfqueue.h - a queue into which any thread puts and out of which any thread takes, without a lock.
+ *
+ * Use where several threads take at the same time; use wfcqueue.h where one does: it is cheaper, and its nodes are free at once.
+ *
+ *	static struct lfq_queue jobs = LFQ_INIT;
+ *
+ *	rcu_read_lock();                                // any thread
+ *	lfq_enqueue(&jobs, &j->node);
+ *	rcu_read_unlock();
+ *
+ *	rcu_read_lock();                                // any thread
+ *	node = lfq_dequeue(&jobs);
+ *	rcu_read_unlock();
+ *	if (node) {
+ *		j = lfq_entry(node, struct job, node);
+ *		work_on(j);
+ *		call_rcu(&j->rcu, job_free);            // others may still look at its node
+ *	}
+ *
+ * Of a node that was taken everything but the node itself is the caller's at once.  The node may be freed, put into a queue again
+ * or overwritten only after a grace period.
+ *
+ * This is Michael and Scott's queue.  Threads help each other over every step: one that is preempted, stopped or killed in the
+ * midst of a call keeps nobody from going on, and a child of fork() may use the queue whatever other threads were doing.
+ * Calls wait for nothing and need no memory, so neither fails: the dummy node that the algorithm keeps in a queue
+ * is a word of the queue, with a number that makes each of its uses another one.  (liburcu allocates one whenever the last element is
+ * taken, and aborts where there is no memory.)
+ *
+ * Ordering.  If a node is dequeued, then everything that precedes its enqueue is visible.  Enqueue, dequeue and empty are linearizable.
+ *
+ * Signal handlers may enqueue and dequeue, whatever they interrupt.
+ * Names and meaning are liburcu's without cds_ and _rcu, but lfq_init() takes no call_rcu function.  Nodes need no initialisation.
+ *
+ * Proof: docs/design/queues.md; tests/litmus/LQ*.litmus; docs/ordering.md.
+ */
+#ifndef QUIESCE_DS_LFQUEUE_H
+#define QUIESCE_DS_LFQUEUE_H
+
+#include <quiesce/detail/entry.h>
+#include <quiesce/rcu.h>
+#include <stdbool.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* In the caller's object. */
+struct lfq_node {
+	uintptr_t next; /* what follows: an address, a number of the dummy, or 0; written once by who puts it there */
+};
+
+/* Private.  A word that leads to a node is its address; one that leads to the dummy is odd, the number of this use of it. */
+struct lfq_queue {
+	uintptr_t head __attribute__((aligned(QUIESCE_CACHELINE))); /* the oldest; written by who takes */
+	uintptr_t dummy; /* what follows the dummy: an address; its own number: nothing, or it is not in the queue */
+	uintptr_t next_number; /* that no use of the dummy has had yet */
+	uintptr_t tail __attribute__((aligned(QUIESCE_CACHELINE))); /* the newest, or the one before; written by who puts in */
+};
+#define LFQ_INIT { 1, 1, 3, 1 }
+
+QUIESCE_API void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node);
+QUIESCE_API struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q);
+
+/** lfq_entry - the @type whose @member is @node; @node is not NULL. */
+#define lfq_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct lfq_node)))
+
+/** lfq_init - make a queue empty, as LFQ_INIT does.  Context: nobody else has it. */
+static inline void lfq_init(struct lfq_queue *q)
+{
+	struct lfq_queue fresh = LFQ_INIT;
+
+	*q = fresh;
+}
+
+/** lfq_node_init - for programs that are used to it: lfq_enqueue() asks for nothing. */
+static inline void lfq_node_init(struct lfq_node *node)
+{
+	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: it is the caller's. */
+}
+
+/* Private: does this word lead to the dummy? */
+#define quiesce__lfq_is_dummy(word) (((word) & 1) != 0)
+
+/* Private: where is written what follows, and what is there if nothing does. */
+QUIESCE_FAST uintptr_t *quiesce__lfq_link(struct lfq_queue *q, uintptr_t word)
+{
+	return quiesce__lfq_is_dummy(word) ? &q->dummy : &((struct lfq_node *)word)->next;
+}
+
+QUIESCE_FAST uintptr_t quiesce__lfq_end(uintptr_t word) { return quiesce__lfq_is_dummy(word) ? word : 0; }
+
+/** lfq_empty - is nothing in the queue?  Any context; no order.  Cost: reads one line. */
+static inline bool lfq_empty(const struct lfq_queue *q)
+{
+	/* LQ3: acquire, pairs with LQ3 in try_dequeue() */
+	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
+
+	return quiesce__lfq_is_dummy(head) && quiesce_load_relaxed(&q->dummy) == head; /* Relaxed: a number does not come back. */
+}
+
+/** lfq_enqueue - put @node in as the last.
+ *
+ * Context: inside a section; any thread, signal handlers too.  Lock-free.
+ * Cost: two locked compare-and-exchanges: of the last node's link, and of the tail.
+ * Orders: full, between what precedes and what follows. */
+static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
+{
+	/* LQ2: acquire, pairs with LQ2 in lfq_enqueue() and pass_tail() */
+	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), end = quiesce__lfq_end(last);
+
+	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: LQ1 follows. */
+	/* LQ1: release, pairs with LQ1 in follow() */
+	if (quiesce_likely(quiesce_cmpxchg(LQ1, quiesce__lfq_link(q, last), &end, (uintptr_t)node)))
+		/* LQ2: release, pairs with LQ2 in lfq_enqueue() and try_enqueue() */
+		(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node); /* or another thread has */
+	else
+		quiesce_lfq_enqueue(q, node);
+}
+
+/** lfq_dequeue - take the oldest node.
+ *
+ * Context: inside a section; any thread, signal handlers too.  Lock-free.  The node is freed or put in again after a grace period.
+ * Cost: a locked compare-and-exchange of the head; of a node that is the last one six more at most, three of them in the head's line, which
+ *   leave the dummy behind.  Reads the tail's line only if one node is left.
+ * Return: the node; NULL: the queue was empty.  Orders: acquire. */
+static inline struct lfq_node *lfq_dequeue(struct lfq_queue *q) { return quiesce_lfq_dequeue(q); }
+
+/** lfq_destroy - the end of a queue.  Nothing has to be given back: this only asks whether it is empty.
+ *
+ * Context: nobody else has it.  Return: 0; -EPERM: it is not empty, and may be used on. */
+QUIESCE_API int quiesce_lfq_destroy(struct lfq_queue *q);
+static inline int lfq_destroy(struct lfq_queue *q) { return quiesce_lfq_destroy(q); }
+
+QUIESCE_END_DECLS
+
+#endif
