@@ -78,12 +78,13 @@ struct xa_limit {
 	uint32_t max;
 	uint32_t min;
 };
-#define XA_LIMIT(min_, max_) QUIESCE_XA_LIMIT(min_, max_)
-#if defined(__cplusplus)
-#define QUIESCE_XA_LIMIT(min_, max_) (struct xa_limit{ (max_), (min_) })
-#else
-#define QUIESCE_XA_LIMIT(min_, max_) ((struct xa_limit){ .max = (max_), .min = (min_) })
-#endif
+static inline struct xa_limit quiesce__xa_limit(uint32_t min, uint32_t max)
+{
+	struct xa_limit limit = { max, min };
+
+	return limit;
+}
+#define XA_LIMIT(min, max) quiesce__xa_limit((min), (max))
 #define xa_limit_32b XA_LIMIT(0, UINT32_MAX)
 #define xa_limit_31b XA_LIMIT(0, INT32_MAX)
 #define xa_limit_16b XA_LIMIT(0, UINT16_MAX)
