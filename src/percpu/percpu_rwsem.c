@@ -163,7 +163,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		/* PW3: acquire, pairs with PW3 in give() */
 		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
 			return true;
-		if (quiesce__wait_policy_due(&stalls, platform_now_ns()))
+		if (quiesce__wait_policy_stalled(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
 		ns = until(deadline, until_report(&stalls));
 		if (ns) {

@@ -64,7 +64,6 @@ void quiesce__rwsem_report_queue(struct percpu_rw_semaphore *sem, const struct q
 
 	if (!is_first(sem, w))
 		return;
-	quiesce__count(stalls);
 	quiesce__report_stall(&r, w->writer ? "percpu_down_write" : "percpu_down_read", sem, platform_now_ns() - p->start);
 	report_writer(&r, sem);
 	report_queue(&r, sem);

@@ -123,6 +123,8 @@ void quiesce__report_end(struct quiesce__report *r)
 		hook(&r->told);
 	else
 		quiesce__say("%s", r->text);
+	if (r->told.kind == QUIESCE_REPORT_STALL) /* last, so that who has seen the number may let go of what was told */
+		quiesce__count(stalls);
 }
 
 /* ---- garbage ---- */

@@ -110,7 +110,7 @@ uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now
 	return ns;
 }
 
-bool quiesce__wait_policy_due(struct quiesce__wait_policy *p, uint64_t now)
+bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now)
 {
 	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
 
@@ -119,14 +119,6 @@ bool quiesce__wait_policy_due(struct quiesce__wait_policy *p, uint64_t now)
 	if (!limit || now < p->stall_at)
 		return false;
 	p->stall_at = now + limit;
-	return true;
-}
-
-bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now)
-{
-	if (!quiesce__wait_policy_due(p, now))
-		return false;
-	quiesce__count(stalls);
 	return true;
 }
 

@@ -38,8 +38,7 @@ struct quiesce__wait_policy {
 void quiesce__wait_policy_step(struct quiesce__wait_policy *p, uint64_t now);
 /* How long to sleep: until there is something to do, else longer each time, at most 8 ms. */
 uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now);
-/* Is it time for a stall report?  The second form counts it. */
-bool quiesce__wait_policy_due(struct quiesce__wait_policy *p, uint64_t now);
+/* Is it time for a stall report? */
 bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now);
 /* The wait is over. */
 void quiesce__wait_policy_end(struct quiesce__wait_policy *p);

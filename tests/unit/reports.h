@@ -23,8 +23,7 @@ static int nr_kept; /* ever; the last MAX_KEPT are there */
 static inline void use_what_a_hook_may(void)
 {
 	rcu_read_lock();
-	if (stats_now().stalls + stats_now().garbage_warnings == 0)
-		abort();
+	(void)stats_now();
 	rcu_read_unlock();
 	free(malloc(100));
 }
