@@ -4,6 +4,8 @@
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
 #include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/lfstack.h>
+#include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>
 
 QUIESCE_API uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
@@ -15,6 +17,13 @@ QUIESCE_API bool quiesce_wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *
 QUIESCE_API struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state);
 QUIESCE_API enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
 							  struct wfcq_head *src_head, struct wfcq_tail *src_tail);
+QUIESCE_API bool quiesce_lfs_push(struct lfs_stack *s, struct lfs_node *node);
+QUIESCE_API struct lfs_node *quiesce_lfs_pop(struct lfs_stack *s);
+QUIESCE_API struct lfs_head *quiesce_lfs_pop_all(struct lfs_stack *s);
+QUIESCE_API bool quiesce_wfs_push(struct wfs_stack *s, struct wfs_node *node);
+QUIESCE_API struct wfs_node *quiesce_wfs_pop_blocking(struct wfs_stack *s);
+QUIESCE_API struct wfs_node *quiesce_wfs_pop_nonblocking(struct wfs_stack *s);
+QUIESCE_API struct wfs_head *quiesce_wfs_pop_all(struct wfs_stack *s);
 QUIESCE_API void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
 uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key)
@@ -57,4 +66,39 @@ enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struc
 void *quiesce_xa_load(const struct xarray *xa, unsigned long index)
 {
 	return xa_load(xa, index);
+}
+
+bool quiesce_lfs_push(struct lfs_stack *s, struct lfs_node *node)
+{
+	return lfs_push(s, node);
+}
+
+struct lfs_node *quiesce_lfs_pop(struct lfs_stack *s)
+{
+	return lfs_pop(s);
+}
+
+struct lfs_head *quiesce_lfs_pop_all(struct lfs_stack *s)
+{
+	return lfs_pop_all(s);
+}
+
+bool quiesce_wfs_push(struct wfs_stack *s, struct wfs_node *node)
+{
+	return wfs_push(s, node);
+}
+
+struct wfs_node *quiesce_wfs_pop_blocking(struct wfs_stack *s)
+{
+	return wfs_pop_blocking(s);
+}
+
+struct wfs_node *quiesce_wfs_pop_nonblocking(struct wfs_stack *s)
+{
+	return wfs_pop_nonblocking(s);
+}
+
+struct wfs_head *quiesce_wfs_pop_all(struct wfs_stack *s)
+{
+	return wfs_pop_all(s);
 }

@@ -14,29 +14,10 @@
  *   link written (release)               followed (acquire)             WF1
  *   a link cleared, tail exchanged       tail exchanged, link written   WF2
  */
+#include "ds/wait_link.h"
 #include "platform/platform.h"
 
 #include <quiesce/ds/wfcqueue.h>
-
-#if defined(QUIESCE_SIM)
-#define SPINS 1u
-#else
-#define SPINS 200u
-#endif
-#define SLEEP_MIN_NS 20000u
-#define SLEEP_MAX_NS 2000000u
-
-/* An enqueuer that was preempted.  If it has a lower priority than the caller a yield would not help it. */
-static void let_it_run(uint32_t turn)
-{
-	uint32_t never = 0, nr_slept = turn - SPINS;
-	uint64_t ns = nr_slept < 8 ? (uint64_t)SLEEP_MIN_NS << nr_slept : SLEEP_MAX_NS;
-
-	if (turn < SPINS)
-		quiesce_cpu_relax();
-	else
-		platform_futex_wait(&never, 0, ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
-}
 
 /* NULL: @node is the last. */
 QUIESCE_COLD struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, const struct wfcq_node *node)
@@ -46,7 +27,7 @@ QUIESCE_COLD struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, c
 	for (uint32_t turn = 0; !(next = quiesce__wfcq_follow(node)); turn += turn < UINT32_MAX) {
 		if (quiesce__wfcq_at_end(tail, node) && !QUIESCE_MUTANT(wfcq_waits_blind))
 			break;
-		let_it_run(turn);
+		quiesce__link_pause(turn);
 	}
 	return next;
 }

@@ -91,6 +91,9 @@
 	X(HT1) /* object filled in, then in the table | found, then used */   \
 	X(HM1) /* key written, then counted | counted, then the keys read */  \
 	X(HM2) /* counted, then the value | found, then the count read again */ \
+	X(WS1) /* object pushed onto a stack | found on top of it, or taken */ \
+	X(WS2) /* link stored, the last access of a push | link found, then the node given away */ \
+	X(LS1) /* object and link written, then pushed | found on top, or taken */ \
 	X(IN1) /* library initialised | used */
 
 #define QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
@@ -261,6 +264,10 @@
 	X(map_try_once, "a lookup that finds no key and no link does not ask whether the line has counted") \
 	X(map_link_late, "a lookup reads the link after what is in the line") \
 	X(map_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \
+	X(wfs_unmarked, "a push does not mark its node as not linked") \
+	X(wfs_link_unseen, "who comes between the two steps of a push takes its node for the oldest") \
+	X(wfs_section_ends, "a pop leaves its section before its exchange: nodes come back meanwhile") \
+	X(lfs_section_ends, "the same of a lock-free stack") \
 	X(map_zero_first, "a new line has its key in the first place, where the key 0 is not looked for")
 
 #define QUIESCE_X(name) QUIESCE_L_##name,

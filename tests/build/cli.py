@@ -29,6 +29,7 @@ OPTIONS = {
     "hashscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "base", "turnovers",
                   "resize", "figure"],
     "walkscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "batch", "stall", "figure"],
+    "queuescale": ["type", "fence", "alive", "runs", "seconds", "threads"],
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": [],
@@ -115,7 +116,7 @@ def mistakes(tmp):
         yield [command, "--json", "--csv"], "--json and --csv"
         for option in options:
             for value in LISTS.get(option, []):
-                unknown = re.search("bogus|read", value) or (command in ("rwscale", "walkscale", "costs") and "rcu" in value)
+                unknown = re.search("bogus|read", value) or (command in ("rwscale", "walkscale", "queuescale", "costs") and "rcu" in value)
                 yield [command, f"--{option}={value}"], "valid:" if unknown else f"--{option}={value}"
             for value in COUNTS.get(option, []):
                 if ((command, option) == ("rwscale", "readers") and value in ("0", "1,0")) or (option, value) == ("sections", "1e9"):

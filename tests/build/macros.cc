@@ -7,9 +7,11 @@
 #include <quiesce/ds/ida.h>
 #include <quiesce/ds/idr.h>
 #include <quiesce/ds/lfqueue.h>
+#include <quiesce/ds/lfstack.h>
 #include <quiesce/ds/rculist.h>
 #include <quiesce/ds/rculist_nulls.h>
 #include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
@@ -27,6 +29,8 @@ struct object {
 	struct hlist_nulls_node nulls;
 	struct wfcq_node queued;
 	struct lfq_node waiting;
+	struct wfs_node wait_free;
+	struct lfs_node lock_free;
 	int number;
 	char large[24];
 	const char *text;
@@ -40,6 +44,10 @@ DEFINE_RCU_SYNC(rss);
 DEFINE_IDR(ids);
 DEFINE_IDA(numbers);
 DEFINE_XARRAY(pages);
+DEFINE_WFS_STACK(wait_free);
+DEFINE_LFS_STACK(lock_free);
+static struct wfs_stack more_wait_free = WFS_STACK_INIT;
+static struct lfs_stack more_lock_free = LFS_STACK_INIT;
 LIST_HEAD(list);
 HLIST_HEAD(hlist);
 static struct hlist_nulls_head nulls = HLIST_NULLS_HEAD_INIT(7);
@@ -218,6 +226,34 @@ unsigned long pages_in_order(void)
 	xa_for_each_range_reverse(&pages, at, p, 7, 9)
 		nr++;
 	xa_for_each_marked(&pages, at, p, XA_MARK_1)
+		nr++;
+	return nr;
+}
+
+int stacks(void);
+int stacks(void)
+{
+	struct object *p, *n;
+	struct wfs_node *w = wfs_pop_nonblocking(&more_wait_free), *wn;
+	struct lfs_node *l = lfs_pop(&more_lock_free), *ln;
+	int nr = w == WFS_WOULDBLOCK ? WFS_STATE_LAST : wfs_entry(w, struct object, wait_free)->number;
+
+	wfs_for_each_blocking(wfs_pop_all(&wait_free), w)
+		nr++;
+	wfs_for_each_blocking_safe(wfs_pop_all(&wait_free), w, wn)
+		nr++;
+	wfs_for_each_entry_blocking(p, wfs_pop_all(&wait_free), wait_free)
+		nr++;
+	wfs_for_each_entry_blocking_safe(p, n, wfs_pop_all(&wait_free), wait_free)
+		nr++;
+	nr += lfs_entry(l, struct object, lock_free)->number;
+	lfs_for_each(lfs_pop_all(&lock_free), l)
+		nr++;
+	lfs_for_each_safe(lfs_pop_all(&lock_free), l, ln)
+		nr++;
+	lfs_for_each_entry(p, lfs_pop_all(&lock_free), lock_free)
+		nr++;
+	lfs_for_each_entry_safe(p, n, lfs_pop_all(&lock_free), lock_free)
 		nr++;
 	return nr;
 }

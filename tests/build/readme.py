@@ -48,6 +48,9 @@ PLAIN = {
                   "void work_on(struct job *j); void job_free(struct rcu_head *head);",
     "ds/wfcqueue": "struct message { struct wfcq_node node; }; extern struct mailbox *box; extern struct message *m; extern struct wfcq_node *node;\n"
                    "void wait_for(sem_t *sem); void use(struct message *m);",
+    "ds/lfstack": "struct job { struct rcu_head rcu; struct lfs_node node; }; extern struct job *job; void run(struct job *job);",
+    "ds/wfstack": "struct buffer { struct wfs_node node; }; extern struct buffer *b; extern int taker; void wake(int who);\n"
+                  "void recycle(struct buffer *b);",
     "ds/rculist": "extern struct route *r, *old, *fresh; void use(int to);",
     "ds/rcuhlist": "extern struct user *u, *old, *fresh; extern int id; void use(struct user *u);",
     "ds/rculist_nulls": "extern struct object { struct hlist_nulls_node node; } *o; extern struct hlist_nulls_node *pos;\n"
@@ -60,11 +63,13 @@ PLAIN_CPP = {
     "ds/hashtable": "void use(int visits);",
     "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
     "ds/lfqueue": "extern job *j; void work_on(job &j);",
+    "ds/lfstack": "",
     "ds/rculist": "void use(int to);",
     "ds/ida": "void use(int place);",
     "ds/xarray": "struct page : quiesce::rcu_obj_base<page> {}; extern page *fresh; void use(page &p);\n"
                  "void write_back(unsigned long index, page &p);",
     "ds/wfcqueue": "extern message *m; void use(message &m);",
+    "ds/wfstack": "extern buffer b; void wake(); void recycle(buffer &b);",
 }
 OUTSIDE = r"((?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
 

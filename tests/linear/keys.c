@@ -35,7 +35,7 @@ void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *ran
 			worker_key[i] = group[i / GROUP % NR_GROUPS] + i % GROUP;
 		return;
 	}
-	if (type->model == MODEL_QUEUE) {
+	if (type->model >= MODEL_QUEUE) {
 		for (uint32_t i = 0; i < nr; i++)
 			worker_key[i] = i;
 		return;
@@ -57,7 +57,7 @@ uint64_t key_of_worker(uint32_t i)
 
 uint64_t key_fixed(const struct type *type, uint32_t i)
 {
-	if (type->model == MODEL_QUEUE)
+	if (type->model >= MODEL_QUEUE)
 		return MAX_KEYS + i;
 	return type->in_order ? 8 + i : name(FIXED, i);
 }
@@ -68,7 +68,7 @@ uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i)
 	static const uint64_t place[] = { 2000, 8192, 300000, 1 << 25, 1 << 30, 1ull << 45, UINT64_MAX - 4096 };
 	uint64_t nr_places = sizeof place / sizeof *place - (type->model == MODEL_IDS ? 2 : 0);
 
-	if (type->model == MODEL_QUEUE)
+	if (type->model >= MODEL_QUEUE)
 		return MAX_KEYS + NR_FIXED + i;
 	return type->in_order ? place[burst % nr_places] + i : name(BURST, i);
 }

@@ -48,6 +48,9 @@ static const struct type *const types[] = {
 #ifdef HAVE_LFQUEUE
 	&lfqueue_type,
 #endif
+#ifdef HAVE_LFSTACK
+	&lfstack_type,
+#endif
 };
 
 /* Written by main between rounds, read by workers behind the barrier. */
@@ -153,6 +156,7 @@ static const uint32_t weights_of[][NR_KINDS] = {
 			[OP_REPLACE] = 3, [OP_DISCARD] = 2, [OP_UPDATE] = 4 },
 	/* Much more is taken than put in: the search for an order is long where queues are. */
 	[MODEL_QUEUE] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
+	[MODEL_STACK] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
 	[MODEL_IDS] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
 };
 
@@ -167,7 +171,7 @@ static enum kind choose_kind(struct worker *w)
 		return OP_CLEAR;
 	for (int i = 0; i < NR_KINDS; i++) {
 		weights[i] = weights_of[type->model][i];
-		if (type->model != MODEL_QUEUE && (i == (removing ? OP_REMOVE : OP_INSERT) || (!removing && i == OP_ALLOC)))
+		if (type->model < MODEL_QUEUE && (i == (removing ? OP_REMOVE : OP_INSERT) || (!removing && i == OP_ALLOC)))
 			weights[i] *= 3;
 		sum += weights[i];
 	}

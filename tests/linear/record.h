@@ -65,8 +65,8 @@ struct pass {
 };
 
 /* What is judged key by key, what in groups of ids, and where each key is a queue: found of a removal is its oldest value, done of a
- * lookup whether there was one. */
-enum model { MODEL_MAP = 1, MODEL_IDS = 2, MODEL_QUEUE = 3 };
+ * lookup whether there was one; or a stack, and it is the newest. */
+enum model { MODEL_MAP = 1, MODEL_IDS = 2, MODEL_QUEUE = 3, MODEL_STACK = 4 };
 
 struct type {
 	const char *name;
@@ -101,6 +101,9 @@ extern const struct type xarray_type;
 #endif
 #ifdef HAVE_LFQUEUE
 extern const struct type lfqueue_type;
+#endif
+#ifdef HAVE_LFSTACK
+extern const struct type lfstack_type;
 #endif
 
 /* record.c */

@@ -124,7 +124,7 @@ class Linear:
     def planted(self, kind):
         """A wrong reply in a history that is right without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
-        for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
+        for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "lfstack": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
             verdict, judged = self.judge(path, f"-plant={plant}") if status == 0 else (status, out)
             self.report(f"the judge notices a reply of {kind} that is wrong: {plant}", verdict == WRONG, start, judged.split("\n")[0])
@@ -164,7 +164,7 @@ def everything(linear, types):
     for kind in REFERENCES:
         linear.right(kind, linear.operations // 4, 0)
     linear.broken()
-    for kind in REFERENCES + tuple(kind for kind in types if kind in ("idr", "lfqueue")):
+    for kind in REFERENCES + tuple(kind for kind in types if kind in ("idr", "lfqueue", "lfstack")):
         linear.planted(kind)
     for kind in types:
         linear.right(kind, linear.operations, 0)

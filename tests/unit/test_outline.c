@@ -6,6 +6,8 @@
 #include <quiesce/ds/idr.h>
 #include <quiesce/ds/lfqueue.h>
 #include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/lfstack.h>
+#include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
@@ -48,6 +50,13 @@ struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *
 enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
 					      struct wfcq_tail *src_tail);
 void *quiesce_idr_find(const struct idr *idr, unsigned long id);
+bool quiesce_lfs_push(struct lfs_stack *s, struct lfs_node *node);
+struct lfs_node *quiesce_lfs_pop(struct lfs_stack *s);
+struct lfs_head *quiesce_lfs_pop_all(struct lfs_stack *s);
+bool quiesce_wfs_push(struct wfs_stack *s, struct wfs_node *node);
+struct wfs_node *quiesce_wfs_pop_blocking(struct wfs_stack *s);
+struct wfs_node *quiesce_wfs_pop_nonblocking(struct wfs_stack *s);
+struct wfs_head *quiesce_wfs_pop_all(struct wfs_stack *s);
 void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
 
 static int thing;
@@ -274,11 +283,32 @@ static void queues_of_many(void **state)
 	synchronize_rcu();
 }
 
+static void stacks(void **state)
+{
+	struct wfs_node w[2];
+	struct lfs_node l[2];
+	DEFINE_WFS_STACK(wfs);
+	DEFINE_LFS_STACK(lfs);
+
+	(void)state;
+	assert_false(quiesce_wfs_push(&wfs, &w[0]));
+	assert_true(quiesce_wfs_push(&wfs, &w[1]));
+	assert_ptr_equal(quiesce_wfs_pop_blocking(&wfs), &w[1]);
+	assert_ptr_equal(quiesce_wfs_pop_nonblocking(&wfs), &w[0]);
+	wfs_push(&wfs, &w[0]);
+	assert_ptr_equal(quiesce_wfs_pop_all(&wfs), &w[0]);
+	assert_false(quiesce_lfs_push(&lfs, &l[0]));
+	assert_true(quiesce_lfs_push(&lfs, &l[1]));
+	assert_ptr_equal(quiesce_lfs_pop(&lfs), &l[1]);
+	assert_ptr_equal(quiesce_lfs_pop_all(&lfs), &l[0]);
+	assert_null(quiesce_lfs_pop(&lfs));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(counted_references), TEST(percpu_references), TEST(srcu_sections),
-		TEST(read_locks), TEST(lookups), TEST(queues), TEST(queues_of_many),
+		TEST(read_locks), TEST(lookups), TEST(queues), TEST(queues_of_many), TEST(stacks),
 	};
 
 	testing_choose(argc, argv);

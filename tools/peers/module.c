@@ -2,6 +2,7 @@
 /* module.c - what the tool finds in a peer's module.  Compiled for each of them, PEER is its name in the lists of types. */
 #include "ops/hash_table.h"
 #include "ops/peer.h"
+#include "ops/queue.h"
 #include "ops/retire_table.h"
 #include "ops/rwlock.h"
 #include "ops/table.h"
@@ -15,9 +16,10 @@ static const struct op *const ops[] = { LIST(OP, PEER)(OP_HERE) NULL };
 static const struct op *const retires[] = { LIST(RETIRE, PEER)(RETIRE_HERE) NULL };
 static const struct op *const rwlocks[] = { LIST(RWLOCK, PEER)(RWLOCK_HERE) NULL };
 static const struct op *const hashes[] = { LIST(HASH, PEER)(HASH_HERE) NULL };
+static const struct op *const queues[] = { LIST(QUEUE, PEER)(QUEUE_HERE) NULL };
 static const struct op *const walks[] = { LIST(WALK, PEER)(WALK_HERE) NULL };
 
 extern const struct peer_module quiesce_peer;
 __attribute__((visibility("default"))) const struct peer_module quiesce_peer = {
-	PEER_STAMP, { ops, retires, rwlocks, hashes, walks },
+	PEER_STAMP, { ops, retires, rwlocks, hashes, walks, queues },
 };

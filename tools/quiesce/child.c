@@ -102,6 +102,7 @@ static int dispatch(struct wire *wire)
 		{ &rwscale_command, rwscale_child },
 		{ &hashscale_command, hashscale_child },
 		{ &walkscale_command, hashscale_child },
+		{ &queuescale_command, queuescale_child },
 		{ &torture_command, torture_child },
 		{ &costs_command, costs_child },
 	};

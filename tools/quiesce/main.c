@@ -9,7 +9,7 @@
 
 static const struct subcommand *const commands[] = {
 	&refscale_command, &rcuscale_command, &retirescale_command, &rwscale_command, &hashscale_command,
-	&walkscale_command,
+	&walkscale_command, &queuescale_command,
 	&costs_command, &torture_command, &doctor_command, &run_command, &study_command, &report_command,
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

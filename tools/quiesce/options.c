@@ -32,6 +32,7 @@ static const struct option_row {
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
 	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads (default 1,2)", 1 }, OPT_RETIRE | OPT_HASH },
+	{ { "threads", KEY_THREADS, "N,P:C", 0, "threads that put and get; or producers:consumers (default 1,2,1:1)", 1 }, OPT_QUEUE },
 	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 },
 	  OPT_RETIRE | OPT_WALK },
 	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
@@ -187,8 +188,24 @@ static void add_readers(const char *item, struct options *o)
 	add_number("readers", item, MAX_THREADS, o);
 }
 
+/* "2", or "3:1": producers, and consumers in the upper half. */
+static void add_shape(const char *item, struct options *o)
+{
+	const char *colon = strchr(item, ':');
+	char producers[32];
+
+	snprintf(producers, sizeof(producers), "%.*s", colon ? (int)(colon - item) : 31, item);
+	add_number("threads", producers, MAX_RETIRING, o);
+	if (colon)
+		o->readers[o->nr_readers - 1] |= (int)whole("threads", colon + 1, 1, QUEUE_MAX_CONSUMERS) << 16;
+}
+
 static void add_threads(const char *item, struct options *o)
 {
+	if (current->accepts & OPT_QUEUE) {
+		add_shape(item, o);
+		return;
+	}
 	add_number("threads", item, current->accepts & OPT_HASH ? HASH_CELL_THREADS : MAX_RETIRING, o);
 }
 

@@ -31,6 +31,7 @@ static const struct op **const tables[NR_PEER_TABLES] = {
 	[PEER_RWLOCK_TYPES] = rwlock_types,
 	[PEER_HASH_TYPES] = hash_types,
 	[PEER_WALK_TYPES] = walk_types,
+	[PEER_QUEUE_TYPES] = queue_types,
 };
 
 struct peer *peer_of(const struct op *op)

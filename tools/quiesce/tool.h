@@ -26,6 +26,8 @@
 #define MIN_BYTES 64 /* of an object of retirescale, */
 #define MAX_BYTES 4096
 
+#define QUEUE_MAX_CONSUMERS 4
+
 #define MAX_WORDS 16 /* that are no options */
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
@@ -79,6 +81,7 @@ struct options {
 #define OPT_RUNS 16384u
 #define OPT_WALK 32768u
 #define OPT_RESIZE 65536u
+#define OPT_QUEUE 131072u
 #define OPT_ROUNDS 64u /* runs, alive, fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
@@ -102,7 +105,7 @@ struct subcommand {
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command,
-	walkscale_command, torture_command, costs_command, doctor_command, run_command, study_command, report_command;
+	walkscale_command, queuescale_command, torture_command, costs_command, doctor_command, run_command, study_command, report_command;
 
 /* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
@@ -164,8 +167,11 @@ enum scenario {
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
 	SCENARIO_COST, /* of costs */
+	/* Of queuescale: pairs, and one for each number of consumers. */
+	SCENARIO_QUEUE,
+	SCENARIO_QUEUE_END = SCENARIO_QUEUE + QUEUE_MAX_CONSUMERS + 1,
 	/* What else retirescale, rwscale and hashscale measure, each for itself, in columns of its rows; in their headers. */
-	SCENARIO_MORE,
+	SCENARIO_MORE = SCENARIO_QUEUE_END,
 	NR_SCENARIOS = SCENARIO_MORE + 400
 };
 struct scenario_info {
@@ -315,6 +321,7 @@ int rcuscale_child(const struct job *job);
 int retirescale_child(const struct job *job);
 int rwscale_child(const struct job *job);
 int hashscale_child(const struct job *job);
+int queuescale_child(const struct job *job);
 int torture_child(const struct job *job);
 int costs_child(const struct job *job);
 

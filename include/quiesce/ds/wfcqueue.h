@@ -37,7 +37,7 @@
  *
  * Blocking.  An enqueuer may lose the CPU between its exchange and its link, two instructions; what was put in from then on
  * is out of reach until it goes on.  Blocking calls spin for a few microseconds and then sleep, longer and longer, at most
- * 2 ms at once: so a thread of a real-time priority lets the enqueuer run.  The others return WFCQ_WOULDBLOCK or
+ * 1.3 ms at once: so a thread of a real-time priority lets the enqueuer run.  The others return WFCQ_WOULDBLOCK or
  * WFCQ_RET_WOULDBLOCK.  Enqueuers wait for nobody.
  *
  * Signal handlers may enqueue, whatever they interrupt.  They may dequeue by nonblocking calls if they interrupt no one who dequeues.

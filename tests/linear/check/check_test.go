@@ -259,3 +259,24 @@ func TestTooLittle(t *testing.T) {
 		}
 	}
 }
+
+func TestStacks(t *testing.T) {
+	empty := func(done uint8) event { return event{Kind: opLookup, Done: done} }
+	for name, c := range map[string]struct {
+		want   int
+		events []event
+	}{
+		"newest first": {0, sequence(insert(64), insert(65), remove(65), insert(66), remove(66), remove(64), remove(0))},
+		"two stacks":   {0, sequence(at(1, insert(64)), at(2, insert(65)), at(1, remove(64)), at(2, remove(65)))},
+		"either first": {0, append(together(insert(64), insert(65)), later(remove(64), remove(65))...)},
+		"empty":        {0, sequence(empty(0), insert(64), empty(1), remove(64), empty(0))},
+		"oldest first": {1, sequence(insert(64), insert(65), remove(64), remove(65))},
+		"twice":        {1, append(together(remove(64), remove(64)), later(insert(64), remove(0))...)},
+		"lost":         {1, sequence(insert(64), remove(0))},
+		"not empty":    {1, sequence(insert(64), empty(0))},
+	} {
+		if got := judged(t, file(modelStack, 1, c.events)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -34,6 +34,7 @@ const (
 	modelMap   = 1
 	modelIDs   = 2
 	modelQueue = 3
+	modelStack = 4
 )
 
 // An event is one operation: what was asked for, what came back, and when.
@@ -67,7 +68,7 @@ func openHistory(in io.Reader) (*reader, error) {
 	if string(r.head.Magic[:]) != "qlinear1" {
 		return nil, errors.New("not a history")
 	}
-	if r.head.Model < modelMap || r.head.Model > modelQueue || r.head.Group == 0 || r.head.Group > maxGroup {
+	if r.head.Model < modelMap || r.head.Model > modelStack || r.head.Group == 0 || r.head.Group > maxGroup {
 		return nil, fmt.Errorf("unknown model %d, groups of %d", r.head.Model, r.head.Group)
 	}
 	return r, nil

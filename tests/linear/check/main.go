@@ -105,6 +105,8 @@ func check(r *reader, o options) (int, error) {
 		model = idModel
 	case modelQueue:
 		model = queueModel
+	case modelStack:
+		model = stackModel
 	}
 	for {
 		events, err := r.next()

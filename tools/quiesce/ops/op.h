@@ -91,6 +91,7 @@ struct op_pointer {
 struct op_reclaim; /* retire.h */
 struct rwlock_op;  /* rwlock.h */
 struct hash_op;    /* hash.h */
+struct queue_op;   /* queue.h */
 
 struct op_stats {
 	uint64_t grace_periods;
@@ -120,6 +121,7 @@ struct op {
 	const struct op_reclaim *reclaim;
 	const struct rwlock_op *rwlock; /* both sides of a lock; it also says what the type is, where @what is NULL */
 	const struct hash_op *hash;
+	const struct queue_op *queues;
 	/* Each may be NULL.  init: 0 or -errno; thread_*: around a thread's use;
 	 * sleep_*: around a pause outside sections. */
 	int (*init)(enum op_fence fence);
@@ -134,8 +136,8 @@ struct op {
 
 /* Every type, NULL at the end.  Those of peers are absent until somebody asks for them: OP_ABSENT(). */
 extern const struct op *op_table[];
-/* The same of retirescale, of rwscale, of hashscale and of walkscale, with names of their own. */
-extern const struct op *retire_table[], *rwlock_types[], *hash_types[], *walk_types[];
+/* The same of retirescale, of rwscale, of hashscale, of walkscale and of queuescale, with names of their own. */
+extern const struct op *retire_table[], *rwlock_types[], *hash_types[], *walk_types[], *queue_types[];
 const struct op *op_find(const char *name);
 
 /* Rows of tables: of a type that is compiled in, and of one that is in a peer's module. */

@@ -6,7 +6,7 @@
 #include "op.h"
 
 /* Types that a module has, by the table in which they belong. */
-enum peer_table { PEER_OP_TABLE, PEER_RETIRE_TABLE, PEER_RWLOCK_TYPES, PEER_HASH_TYPES, PEER_WALK_TYPES, NR_PEER_TABLES };
+enum peer_table { PEER_OP_TABLE, PEER_RETIRE_TABLE, PEER_RWLOCK_TYPES, PEER_HASH_TYPES, PEER_WALK_TYPES, PEER_QUEUE_TYPES, NR_PEER_TABLES };
 
 /* The only symbol of a module, quiesce_peer. */
 struct peer_module {

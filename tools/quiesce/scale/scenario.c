@@ -47,6 +47,11 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
 	[SCENARIO_CLOSE_CALLS] = { "close_calls", "count", "sections during which two or three grace periods ended" },
 	[SCENARIO_COST] = { "cost", "ns", "one operation" },
+	[SCENARIO_QUEUE] = { "pairs", "operations/s", "pairs of a put and a get" },
+	[SCENARIO_QUEUE + 1] = { "to_1", "operations/s", "gets of one consumer" },
+	[SCENARIO_QUEUE + 2] = { "to_2", "operations/s", "gets of two consumers" },
+	[SCENARIO_QUEUE + 3] = { "to_3", "operations/s", "gets of three consumers" },
+	[SCENARIO_QUEUE + 4] = { "to_4", "operations/s", "gets of four consumers" },
 	[SCENARIO_ERRORS] = { "errors", "count", "whatever must not happen" },
 };
 

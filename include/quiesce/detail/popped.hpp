@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/detail/popped.hpp - private: the objects that a pop_all() has taken, as a range.
+ *
+ * @Way has the types node and object, the node below() another one, and the object around a node: entry(). */
+#ifndef QUIESCE_DETAIL_POPPED_HPP
+#define QUIESCE_DETAIL_POPPED_HPP
+
+#include <cstddef>
+#include <iterator>
+#include <ranges>
+
+namespace quiesce {
+
+/** popped_iterator - at an object, with the one below it known already, so that this one may be freed or pushed again. */
+template <class Way> class popped_iterator {
+	using node = typename Way::node;
+
+public:
+	using iterator_concept = std::input_iterator_tag;
+	using value_type = typename Way::object;
+	using difference_type = std::ptrdiff_t;
+
+	popped_iterator() noexcept = default;
+	explicit popped_iterator(node *at) noexcept : at_(at), below_(at ? Way::below(at) : nullptr) {}
+
+	value_type &operator*() const noexcept { return *Way::entry(at_); }
+	value_type *operator->() const noexcept { return Way::entry(at_); }
+	popped_iterator &operator++() noexcept { return *this = popped_iterator(below_); }
+	void operator++(int) noexcept { ++*this; }
+	friend bool operator==(const popped_iterator &a, std::default_sentinel_t) noexcept { return !a.at_; }
+
+private:
+	node *at_ = nullptr;
+	node *below_ = nullptr;
+};
+
+/** popped_view - newest first.  One word, to be copied; the objects are whose pop it was. */
+template <class Way> class popped_view : public std::ranges::view_base {
+public:
+	popped_view() noexcept = default;
+	explicit popped_view(typename Way::node *first) noexcept : first_(first) {}
+
+	popped_iterator<Way> begin() const noexcept { return popped_iterator<Way>(first_); }
+	std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+	bool empty() const noexcept { return !first_; }
+
+private:
+	typename Way::node *first_ = nullptr;
+};
+
+} // namespace quiesce
+
+template <class Way> inline constexpr bool std::ranges::enable_borrowed_range<quiesce::popped_view<Way>> = true;
+
+#endif

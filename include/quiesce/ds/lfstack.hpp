@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/lfstack.hpp - lfstack.h with the type of its objects, in namespace quiesce; for C++20 and newer.
+ *
+ *	struct job : quiesce::rcu_obj_base<job> { lfs_node node; };
+ *	static constinit quiesce::lfstack<&job::node> jobs;
+ *
+ *	jobs.push(*new job);                                    // anybody
+ *	job *mine = nullptr;
+ *	{
+ *		std::scoped_lock section(quiesce::rcu_default_domain());
+ *		mine = jobs.pop();                              // newest first
+ *	}
+ *	if (mine)
+ *		mine->retire();                                 // not delete: another pop may be reading its link
+ *
+ * The objects are the caller's.  Who may pop beside whom, context, cost and order are those of lfstack.h.  Nothing throws.
+ */
+#ifndef QUIESCE_DS_LFSTACK_HPP
+#define QUIESCE_DS_LFSTACK_HPP
+
+#include <quiesce/ds/lfstack.h>
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/ds/lfstack.hpp needs C++20; lfstack.h is for C and for C++11"
+#endif
+
+#include <quiesce/detail/popped.hpp>
+#include <quiesce/ds/rculist.hpp>
+
+namespace quiesce {
+
+/* Private. */
+template <auto Member, class T> struct lfstack_way {
+	using node = ::lfs_node;
+	using object = T;
+	static node *below(node *at) noexcept { return quiesce__lfs_below(at); }
+	static T *entry(node *at) noexcept { return static_cast<T *>(quiesce__entry_at(at, list_offset<Member, T>())); }
+};
+
+/** lfstack - a stack of objects whose nodes are the member @Member.
+ * @T: what they are, if not the class that has the member: one that derives from it. */
+template <auto Member, class T = typename list_member<decltype(Member)>::object>
+	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::lfs_node>
+class lfstack {
+	using way = lfstack_way<Member, T>;
+
+public:
+	using range = popped_view<way>;
+
+	constexpr lfstack() noexcept = default;
+	lfstack(const lfstack &) = delete;
+	lfstack &operator=(const lfstack &) = delete;
+
+	/** push - lock-free; false: the stack was empty. */
+	bool push(T &object) noexcept { return ::lfs_push(&stack_, &(object.*Member)); }
+
+	/** pop - the newest; nullptr: there is none.  Inside a section, or serialised. */
+	T *pop() noexcept
+	{
+		::lfs_node *node = ::lfs_pop(&stack_);
+
+		return node ? way::entry(node) : nullptr;
+	}
+
+	/** pop_all - what is there, newest first.  The body may give the object at hand away. */
+	range pop_all() noexcept { return range(quiesce__lfs_first(::lfs_pop_all(&stack_))); }
+
+	bool empty() const noexcept { return ::lfs_empty(&stack_); }
+	::lfs_stack *native_handle() noexcept { return &stack_; }
+
+private:
+	::lfs_stack stack_ = LFS_STACK_INIT;
+};
+
+} // namespace quiesce
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_table.c - the types of queuescale; and one that loses what it is given. */
+#include "queue.h"
+
+static struct queue_node *only;
+static uint64_t nr_puts;
+
+static int busted_create(struct queue_node *stub)
+{
+	(void)stub;
+	only = NULL;
+	return 0;
+}
+
+/* One thread uses it; of a thousand it loses one, and finds another twice instead. */
+static inline void busted_put(struct queue_node *node)
+{
+	only = node;
+	if (++nr_puts % 1000 == 0)
+		node->value++;
+}
+
+static inline struct queue_node *busted_get(uint64_t *ret_value)
+{
+	struct queue_node *node = only;
+
+	only = NULL;
+	*ret_value = node ? node->value : 0;
+	return node;
+}
+
+QUEUE_LOOPS(busted, busted_put, busted_get)
+
+static const struct queue_op busted = { .create = busted_create, QUEUE_LOOPS_OF(busted) };
+
+const struct op queue_op_busted = { .name = "busted", .what = "one that loses: queuescale must notice", .broken = true, .queues = &busted };
+
+const struct op *queue_types[] = { QUEUE_TYPES(QUEUE_HERE, OP_ABSENT) NULL };

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* queuescale.h - the parts of queuescale. */
+#ifndef QUIESCE_TOOL_QUEUESCALE_H
+#define QUIESCE_TOOL_QUEUESCALE_H
+
+#include "ops/queue.h"
+#include "tool.h"
+
+/* A shape, as --threads has it: @producers threads that put and as many @consumers that get; without consumers each thread does
+ * both in turn.  In a job it is one number. */
+struct queue_shape {
+	int producers, consumers;
+};
+#define QUEUE_CONSUMERS(n) ((n) << 16)
+
+static inline struct queue_shape queue_shape(int number)
+{
+	return (struct queue_shape){ number & 0xffff, number >> 16 };
+}
+
+/* The scenario says how many consumers there are. */
+static inline enum scenario queue_scenario(struct queue_shape shape)
+{
+	return (enum scenario)(SCENARIO_QUEUE + shape.consumers);
+}
+
+/* What is measured besides the rate. */
+enum queue_metric { QUEUE_WAITED, QUEUE_EMPTY, NR_QUEUE_METRICS };
+#define NR_QUEUE_SCENARIOS (SCENARIO_QUEUE_END - SCENARIO_QUEUE)
+_Static_assert(NR_QUEUE_METRICS * NR_QUEUE_SCENARIOS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
+
+static inline enum scenario queue_more(enum queue_metric metric, enum scenario scenario)
+{
+	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_QUEUE_SCENARIOS + (int)scenario - SCENARIO_QUEUE);
+}
+
+/* queuescale_cell.c: measure and send; false, with a note, if anything was lost or found twice. */
+bool queuescale_cell(const struct job *job, struct queue_shape shape);
+
+#endif
