@@ -48,8 +48,8 @@ linear - cmd:go golang-go
 report - pc:libmicrohttpd libmicrohttpd-dev
 report - cmd:wrk wrk
 report - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
-report ! python:matplotlib python3-matplotlib
-report ! python:jinja2 python3-jinja2
+report ! python:matplotlib,jinja2 python3-matplotlib
+report ! python:matplotlib,jinja2 python3-jinja2
 deb  ! cmd:dh debhelper
 deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian

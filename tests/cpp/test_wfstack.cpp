@@ -81,7 +81,7 @@ static void threads_push_and_pop()
 				s.push(*new item(n));
 		});
 	threads.emplace_back([&] {
-		for (long mine = 0; mine < each / 2;) {
+		while (quiesce_load_relaxed(&nr) < pushers * each) {
 			std::unique_ptr<item> i;
 			{
 				std::scoped_lock lock(pops);
@@ -89,7 +89,6 @@ static void threads_push_and_pop()
 			}
 			if (!i)
 				continue;
-			mine++;
 			quiesce_fetch_add_relaxed(&sum, long(i->number));
 			quiesce_fetch_add_relaxed(&nr, 1L);
 		}

@@ -322,7 +322,7 @@ static void pops_in_sections(void **state)
 
 /* ---- signal handlers ---- */
 
-#define NR_OF_HANDLER 3000
+#define NR_OF_HANDLER 300 /* one for each time slice, where a CPU is shared */
 
 static struct item of_handler[NR_OF_HANDLER];
 static uint32_t nr_of_handler;

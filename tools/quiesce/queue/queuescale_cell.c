@@ -33,6 +33,7 @@ struct lap {
 	double delay_ns;                          /* NAN: the kernel does not tell */
 	int schedstat;
 	uint32_t has_got; /* anything, while it was measured */
+	uint32_t turns;
 } __attribute__((aligned(128)));
 
 struct window {
@@ -42,7 +43,7 @@ struct window {
 	uint32_t phase;
 	struct gate begin, end;
 	struct gate turn;    /* of pairs whose nodes wait for readers: together from batch to batch, */
-	uint32_t last_turn;  /* and the end is at the same one for all; written by the first thread */
+	uint32_t last_turn;  /* and the end is at the same one for all: its number, written by the first thread; 0: not yet */
 	struct lap *lap; /* of each thread */
 	struct queue_node *node;
 	/* Nodes that nobody has, under the lock. */
@@ -75,10 +76,11 @@ static bool has_turns(const struct window *w)
 	return !w->shape.consumers && w->op->queues->wait;
 }
 
-static void meet(struct window *w, const struct lap *lap)
+static void meet(struct window *w, struct lap *lap)
 {
-	if (lap == w->lap)
-		quiesce_store_relaxed(&w->last_turn, (uint32_t)in_phase(w, OVER));
+	lap->turns++;
+	if (lap == w->lap && in_phase(w, OVER))
+		quiesce_store_relaxed(&w->last_turn, lap->turns); /* a number, as others may not have looked after the turn before */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all must read the same. */
 	gate_pass(&w->turn);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: as above. */
@@ -165,22 +167,24 @@ static void step_consumer(struct window *w, struct lap *lap)
 	bring(w, &lap->hand);
 }
 
-static bool is_over(const struct window *w)
+static bool is_over(const struct window *w, const struct lap *lap)
 {
-	return has_turns(w) ? quiesce_load_relaxed(&w->last_turn) != 0 : in_phase(w, OVER); /* as in_phase() */
+	uint32_t last = quiesce_load_relaxed(&w->last_turn); /* as in_phase() */
+
+	return has_turns(w) ? last && lap->turns >= last : in_phase(w, OVER);
 }
 
 static void work(struct window *w, struct lap *lap, void (*step)(struct window *w, struct lap *lap))
 {
 	gate_pass(&w->begin);
-	while (in_phase(w, WARM) && !is_over(w))
+	while (in_phase(w, WARM) && !is_over(w, lap))
 		step(w, lap);
 	lap->waited_ns = lap->away_ns = 0;
 	lap->nr_got = lap->hand.nr_got;
 	lap->nr_empty = lap->hand.nr_empty;
 	lap->ns = now_ns();
 	lap->delay_ns = -run_delay_ns(lap->schedstat);
-	while (!is_over(w)) {
+	while (!is_over(w, lap)) {
 		step(w, lap);
 		if (lap->hand.nr_got != lap->nr_got)
 			quiesce_store_relaxed(&lap->has_got, 1u);
