@@ -116,7 +116,7 @@ static uint32_t find_oldest(struct quiesce__waiter *ret_copy)
 
 void quiesce__shazptr_report_stall(uint64_t now)
 {
-	struct quiesce__waiter oldest;
+	struct quiesce__waiter oldest = { .call = NULL };
 	struct quiesce__report r;
 	uint32_t nr = find_oldest(&oldest);
 

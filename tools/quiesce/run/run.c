@@ -77,7 +77,7 @@ const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_
 
 /* Two sizes of tables: in the caches, and not. */
 static const struct hash_plan hash_plan = {
-	.set = { { "uniform:1000", "", 1000 }, { "uniform:1000000", "", 1000000 } }, .nr_sets = 2, .nr_updates = 1,
+	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };
 static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
 				       "liburcu_lfht", "ck_ht", "tbb_hash_map", NULL };

@@ -101,7 +101,7 @@ static void run_lookups(const struct study *study, const struct options *options
 	int many = cpus_online() < 2 ? 2 : cpus_online() < ARTICLE_CPUS ? cpus_online() : ARTICLE_CPUS;
 	struct job base = { .readers = { 1, many }, .nr_readers = 2, .watchdog_s = 60,
 			    .seconds = study_seconds(study, options),
-			    .hash = { .set = { { "uniform:1000", "", 1000 } }, .nr_sets = 1 } };
+			    .hash = { .set = { { .name = "uniform:1000", .nr = 1000 } }, .nr_sets = 1 } };
 	const struct op *types[STUDY_MAX_VARIANTS];
 	int nr = types_of(&hashscale_command, types);
 	struct options mine = *options;
