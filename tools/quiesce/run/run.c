@@ -80,7 +80,7 @@ static const struct hash_plan hash_plan = {
 	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };
 static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
-				       "liburcu_lfht", "ck_ht", "tbb_hash_map", NULL };
+				       "liburcu_lfht", "tbb_hash_map", NULL };
 
 /* ---- what is measured, in the order in which it is printed ---- */
 
