@@ -32,6 +32,8 @@ static uint64_t lookup(uint64_t key, uint64_t turn)
 
 static void prepare(struct op *op)
 {
+	if (op->event.kind == OP_UPDATE) /* it has no such call; this way the tree changes more */
+		op->event.kind = op->event.value >> 41 & 1 ? OP_INSERT : OP_REMOVE;
 	if (op->event.kind != OP_REPLACE && op->event.kind != OP_DISCARD)
 		return;
 	op->event.expected = lookup(op->key, 7);
