@@ -51,42 +51,35 @@ static void take(struct ida *ida, struct quiesce__radix_nodes *hand, unsigned in
 		quiesce__radix_set(quiesce__radix_leaf(&ida->tree, index), slot, RADIX_FREE);
 }
 
-/* Under the lock.  0, -ENOSPC, or how many nodes have to be in hand. */
-static int try_alloc(struct ida *ida, struct quiesce__radix_nodes *hand, unsigned int min, unsigned int max, unsigned int *ret_id)
+struct request {
+	unsigned int min, max, id;
+};
+
+static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
 {
-	uint64_t id = lowest_free(ida, min);
+	struct ida *ida = (struct ida *)tree; /* its first member */
+	struct request *request = arg;
+	uint64_t id = lowest_free(ida, request->min);
 	unsigned int nr;
 	struct radix_node *leaf;
 
-	if (id > max)
+	if (id > request->max)
 		return -ENOSPC;
 	word_of(ida, id / PER_WORD, &leaf);
-	nr = leaf ? 0 : quiesce__radix_wants(&ida->tree, id / PER_WORD);
+	nr = leaf ? 0 : quiesce__radix_wants(tree, id / PER_WORD);
 	if (nr > hand->nr)
 		return nr;
 	take(ida, hand, id);
-	*ret_id = id;
+	request->id = id;
 	return 0;
 }
 
 int quiesce_ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max)
 {
-	struct quiesce__radix_nodes hand = { NULL, 0 };
-	unsigned int id = 0;
-	int result;
+	struct request request = { .min = min, .max = max < INT_MAX ? max : INT_MAX };
+	int result = min > INT_MAX ? -EINVAL : quiesce__radix_update(&ida->tree, NULL, try_alloc, &request);
 
-	if (min > INT_MAX)
-		return -EINVAL;
-	max = max < INT_MAX ? max : INT_MAX;
-	do {
-		quiesce__lock(&ida->tree.lock);
-		result = try_alloc(ida, &hand, min, max, &id);
-		quiesce__unlock(&ida->tree.lock);
-		if (result > 0 && !quiesce__radix_fill(&hand, result))
-			result = -ENOMEM;
-	} while (result > 0);
-	quiesce__radix_empty(&hand);
-	return result ? result : (int)id;
+	return result ? result : (int)request.id;
 }
 
 /* False: it was not taken. */

@@ -5,6 +5,7 @@
 #include "rcu/reclaim.h"
 #include "runtime/lock.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +336,22 @@ struct radix_node *quiesce__radix_give_back(struct quiesce__radix *tree, struct 
 	}
 	add_to_count(tree, -1);
 	return lower(tree, out);
+}
+
+int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nodes *preload, radix_attempt *attempt, void *arg)
+{
+	struct quiesce__radix_nodes own = { NULL, 0 }, *hand = preload ? preload : &own;
+	int result;
+
+	do {
+		quiesce__lock(&tree->lock);
+		result = attempt(tree, hand, arg);
+		quiesce__unlock(&tree->lock);
+		if (result > 0 && (preload || !quiesce__radix_fill(hand, result)))
+			result = -ENOMEM;
+	} while (result > 0);
+	quiesce__radix_empty(&own);
+	return result;
 }
 
 void quiesce__radix_destroy(struct quiesce__radix *tree)

@@ -106,6 +106,11 @@ void quiesce__radix_empty(struct quiesce__radix_nodes *hand);
 void quiesce__radix_retire(struct radix_node *out);
 void quiesce__radix_free(struct radix_node *out); /* at once: nobody reads this tree without the lock */
 
+/* Call @attempt under the lock until it returns 0 or an error; a number is how many nodes it needs in hand, which are
+ * allocated without the lock.  @preload: take them from there, and allocate none; else NULL.  Return: that, or -ENOMEM. */
+typedef int radix_attempt(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg);
+int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nodes *preload, radix_attempt *attempt, void *arg);
+
 /* Give all indices back, while readers may be inside. */
 void quiesce__radix_destroy(struct quiesce__radix *tree);
 
@@ -122,7 +127,7 @@ struct radix_request {
 	uint32_t *next;
 	struct quiesce__radix_nodes *preload;
 };
-int quiesce__radix_alloc(struct quiesce__radix *tree, const struct radix_request *request);
+int quiesce__radix_alloc(struct quiesce__radix *tree, struct radix_request *request);
 
 /* ---- readers, in a section ---- */
 

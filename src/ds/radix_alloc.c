@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* radix_alloc.c - which index is free, and giving it to somebody. */
 #include "ds/radix.h"
-#include "runtime/lock.h"
 
 #include <errno.h>
 
@@ -42,9 +41,9 @@ uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t 
 	return found;
 }
 
-/* Under the lock.  0, -ENOSPC, or how many nodes have to be in hand. */
-static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, const struct radix_request *request)
+static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
 {
+	const struct radix_request *request = arg;
 	uint32_t next = request->next ? quiesce_load_relaxed(request->next) : 0; /* Relaxed: no order promised. */
 	uint64_t index = quiesce__radix_lowest_free(tree, next > request->from ? next : request->from);
 	unsigned int nr;
@@ -63,22 +62,7 @@ static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 	return 0;
 }
 
-int quiesce__radix_alloc(struct quiesce__radix *tree, const struct radix_request *request)
+int quiesce__radix_alloc(struct quiesce__radix *tree, struct radix_request *request)
 {
-	struct quiesce__radix_nodes own = { NULL, 0 }, *hand = request->preload ? request->preload : &own;
-	int result;
-
-	for (;;) {
-		quiesce__lock(&tree->lock);
-		result = try_alloc(tree, hand, request);
-		quiesce__unlock(&tree->lock);
-		if (result <= 0)
-			break;
-		if (request->preload || !quiesce__radix_fill(hand, result)) {
-			result = -ENOMEM;
-			break;
-		}
-	}
-	quiesce__radix_empty(&own);
-	return result;
+	return quiesce__radix_update(tree, request->preload, try_alloc, request);
 }

@@ -15,6 +15,8 @@ struct change {
 	void *entry;
 	void *expected;
 	enum { ALWAYS, IF_FREE, IF_EXPECTED } when;
+	uint64_t index; /* of a store; */
+	void *old;      /* what was there */
 };
 
 static bool fits(const struct change *change, const struct radix_node *leaf, const void *there)
@@ -29,42 +31,34 @@ static bool fits(const struct change *change, const struct radix_node *leaf, con
 	}
 }
 
-/* Under the lock.  0, -EBUSY, or how many nodes have to be in hand. */
-static int try_change(struct xarray *xa, struct quiesce__radix_nodes *hand, uint64_t index, const struct change *change, void **ret_old)
+static int try_store(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
 {
+	struct change *change = arg;
 	struct radix_node *leaf;
 	unsigned int nr;
 
-	*ret_old = quiesce__radix_look(&xa->tree, index, &leaf);
-	if (!fits(change, leaf, *ret_old))
+	change->old = quiesce__radix_look(tree, change->index, &leaf);
+	if (!fits(change, leaf, change->old))
 		return -EBUSY;
 	if (leaf) {
-		quiesce__radix_replace(leaf, index, change->entry);
+		quiesce__radix_replace(leaf, change->index, change->entry);
 		return 0;
 	}
-	nr = quiesce__radix_wants(&xa->tree, index);
+	nr = quiesce__radix_wants(tree, change->index);
 	if (nr > hand->nr)
 		return nr;
-	quiesce__radix_take(&xa->tree, hand, index, change->entry);
+	quiesce__radix_take(tree, hand, change->index, change->entry);
 	return 0;
 }
 
-static int store(struct xarray *xa, unsigned long index, const struct change *change, void **ret_old)
+static int store(struct xarray *xa, unsigned long index, struct change *change, void **ret_old)
 {
-	struct quiesce__radix_nodes hand = { NULL, 0 };
-	void *old;
 	int result;
 
-	do {
-		quiesce__lock(&xa->tree.lock);
-		result = try_change(xa, &hand, index, change, &old);
-		quiesce__unlock(&xa->tree.lock);
-		if (result > 0 && !quiesce__radix_fill(&hand, result))
-			result = -ENOMEM;
-	} while (result > 0);
-	quiesce__radix_empty(&hand);
+	change->index = index;
+	result = quiesce__radix_update(&xa->tree, NULL, try_store, change);
 	if (ret_old && result != -ENOMEM)
-		*ret_old = old;
+		*ret_old = change->old;
 	return result;
 }
 

@@ -20,7 +20,6 @@ static bool is_free(const void *taken)
 {
 	const hazptr_t *slot = taken;
 
-
 	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's, if all is well. */
 }
 

@@ -119,7 +119,7 @@ int platform_count_copies(void);
 const char *platform_getenv(const char *name); /* NULL in setuid programs */
 void platform_free(void *object);              /* the process's free() */
 /* Where in the code an address is, for a message: "libfoo.so+0x1234", as addr2line takes it.  Returns the text. */
-struct platform_place { char text[72]; };
+struct platform_place { char text[120]; };
 const char *platform_place(const void *address, struct platform_place *ret);
 void platform_write_stderr(const char *text, size_t length);
 void platform_die(void) __attribute__((noreturn));

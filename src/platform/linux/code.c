@@ -85,27 +85,31 @@ static int find(struct place *p)
 	return found;
 }
 
+/* "libx.so+0x123"; false: it is in no file. */
+static bool name_code(const void *at, char *text, size_t size)
+{
+	struct place p = { .at = (uintptr_t)at };
+	int saved = errno, found = find(&p);
+
+	if (found)
+		snprintf(text, size, "%s+%#llx", p.name, (unsigned long long)(p.at - p.start));
+	errno = saved;
+	return found;
+}
+
 const char *platform_place(const void *address, struct platform_place *ret)
 {
-	struct place p = { .at = (uintptr_t)address };
-	int saved = errno;
-
-	if (find(&p))
-		snprintf(ret->text, sizeof ret->text, "%.50s+%#llx", p.name, (unsigned long long)(p.at - p.start));
-	else
+	if (!name_code(address, ret->text, sizeof ret->text))
 		snprintf(ret->text, sizeof ret->text, "%p", address);
-	errno = saved;
 	return ret->text;
 }
 
 void platform_describe_code(const void *at, char *text, size_t size)
 {
-	struct place p = { .at = (uintptr_t)at };
-	int saved = errno;
+	struct platform_place place;
 
-	if (find(&p))
-		snprintf(text, size, "%p (%s+%#llx)", at, p.name, (unsigned long long)(p.at - p.start));
+	if (name_code(at, place.text, sizeof place.text))
+		snprintf(text, size, "%p (%s)", at, place.text);
 	else
 		snprintf(text, size, "%p", at);
-	errno = saved;
 }
