@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce-urcu/name.h - under which names the library exports what these headers declare; private.
+ *
+ * A process may hold liburcu itself too, loaded by a library that was not rebuilt.  If both exported the same names, that
+ * library's calls would arrive here while its inlined readers write liburcu's words: objects would be freed under them.
+ */
+#ifndef QUIESCE_URCU_NAME_H
+#define QUIESCE_URCU_NAME_H
+
+#include <quiesce/base.h>
+
+/* After a declaration: the linker calls it quiesce_@name. */
+#define QUIESCE_URCU_NAME(name) __asm__("quiesce_" #name) QUIESCE_DATA
+
+#define QUIESCE_URCU_BEGIN QUIESCE_BEGIN_DECLS
+#define QUIESCE_URCU_END QUIESCE_END_DECLS
+
+#endif
