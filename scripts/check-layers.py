@@ -20,7 +20,7 @@ FLOORS = [  # the first prefix that fits
     ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
                   "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
     ("runtime", ("src/runtime/", "include/quiesce/control.h")),
-    ("rcu", ("src/rcu/", "include/quiesce/rcu.h")),
+    ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_read.h", "include/quiesce/detail/qsbr.h")),
     ("hazard", ("src/hazard/", "include/quiesce/shazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
     ("percpu", ("src/percpu/", "include/quiesce/srcu", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_")),
     ("ds", ("src/ds/", "include/quiesce/ds/", "include/quiesce/detail/")),

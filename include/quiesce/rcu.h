@@ -24,63 +24,9 @@
 #define QUIESCE_RCU_H
 
 #include <quiesce/detail/head.h>
-#include <quiesce/detail/tls.h>
+#include <quiesce/detail/rcu_read.h>
 
 QUIESCE_BEGIN_DECLS
-
-/* What readers look at, on a line that changes only with grace periods. */
-struct quiesce_rcu_v1 {
-	uint64_t gp; /* number << 16 | 1, and QUIESCE_RCU_SLOW while readers shall yield; written by the updater */
-	uint64_t reserved[7];
-};
-
-#if defined(QUIESCE_SIM)
-extern struct quiesce_rcu_v1 quiesce_rcu_v1;
-#else
-extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
-#endif
-
-/* Rare in light mode; the way of every outermost lock and unlock in full-fence mode. */
-QUIESCE_API void quiesce__rcu_lock_slow(uint32_t layout);
-QUIESCE_API void quiesce__rcu_unlock_slow(void);
-QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
-QUIESCE_API void quiesce__rcu_unlock_debug(void);
-QUIESCE_API void quiesce__rcu_check_debug(int held, const char *what);
-QUIESCE_API void quiesce__rcu_section_debug(const char *call);
-
-QUIESCE_FAST void quiesce__rcu_read_lock(void)
-{
-	struct quiesce_tls_v1 *self = quiesce__self();
-	/* Relaxed: the thread's own word. */
-	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
-
-	if (quiesce_likely((uint16_t)word == 0))
-		/* Relaxed: an old number only makes an updater wait for us in vain. */
-		quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
-	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
-		quiesce_store_relaxed(&self->rcu_word, word + 1); /* Relaxed: nested, already protected. */
-	else
-		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
-	/* If the section misses what an updater unlinked before its heavy fence, the updater sees this word, and waits; if the updater
-	 * misses the word, the section sees what was unlinked. */
-	/* RU1: pairs with RU1 in gp_advance() */
-	quiesce_fence_light(RU1);
-}
-
-QUIESCE_FAST void quiesce__rcu_read_unlock(void)
-{
-	struct quiesce_tls_v1 *self = quiesce__self();
-	/* Relaxed: the thread's own word; a SLOW bit that arrives after this load is looked for again. */
-	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
-
-	if (quiesce_likely((uint16_t)word == 1))
-		/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
-		quiesce_store_release(RU2, &self->rcu_word, 0);
-	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1))
-		quiesce_store_relaxed(&self->rcu_word, word - 1); /* Relaxed: nested, still protected. */
-	else
-		quiesce__rcu_unlock_slow();
-}
 
 /** rcu_read_lock - enter a read-side section.
  *

@@ -22,6 +22,10 @@
 	X(RU9) /* unlink, then a number taken | a newer one taken, then its fence */ \
 	X(RG1) /* registry entry published | scanner follows it */            \
 	X(RG2) /* number of registry entries grows | scanner reads it */      \
+	X(QS1) /* word set, then what follows | unlink, then the number and the words read */ \
+	X(QS2) /* last access, then the word | word read, then free */         \
+	X(QS3) /* number raised, then words read, then completed | unlink, then the number, then completed read */ \
+	X(QS4) /* word set, then waiting read | waiting set, then the word read */ \
 	X(GP1) /* completed, led; then waiting read | waiting, then completed, led read */ \
 	X(GP2) /* what the leader has done | what the next one does */        \
 	X(HF1) /* caller's stores, then a shared heavy fence | that fence is over */ \
@@ -127,6 +131,9 @@
 	X(gp_completes_older, "completed goes back to the number of a slower one")     \
 	X(gp_trusts_leader, "followers wait for a leader whatever it does")            \
 	X(gp_completed_early, "completed is published before the scan")               \
+	X(qsbr_number_now, "an updater of the QSBR domain is content with the number that is there") \
+	X(qsbr_no_wait, "an updater of the QSBR domain waits for nobody")               \
+	X(qsbr_wake_lost, "a thread that is quiescent wakes nobody")                     \
 	X(nest_ignored, "an inner unlock ends the section")                            \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")        \

@@ -2,6 +2,7 @@
 /* subsystem.c - what the runtime asks of RCU. */
 #include "runtime/subsystem.h"
 
+#include "qsbr.h"
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
@@ -56,6 +57,7 @@ static void process_report(const struct quiesce_tls_v1 *self)
 static void reader_end(struct quiesce_tls_v1 *self)
 {
 	quiesce__unregistered_leave(self);
+	quiesce__qsbr_thread_end(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 }

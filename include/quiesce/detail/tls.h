@@ -26,7 +26,7 @@ struct quiesce__cached_slot {
 };
 
 /* What the library keeps in each thread.  Written by its thread only, with one
- * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange. */
+ * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and qsbr_waiting. */
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
@@ -44,6 +44,9 @@ struct quiesce_tls_v1 {
 	uint32_t reserved32;
 	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
 	uint64_t since;                 /* debug build: when it began, as @site */
+	uint64_t qsbr_word;             /* the number at its last quiescent state; 0: offline.  Read by updaters */
+	uint32_t qsbr_waiting;          /* 1: an updater sleeps until that changes; set by it */
+	uint32_t qsbr_registered;
 };
 
 #if defined(QUIESCE_SIM)

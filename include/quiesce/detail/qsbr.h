@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/detail/qsbr.h - a second, separate RCU whose threads say when they read nothing; for liburcu's flavour of that name.
+ *
+ * A registered thread is online, and then in one long section but for an instant in each quiescent_state(), or offline, and
+ * then in none.  What brackets a section costs nothing.  An updater waits until each thread that is online has come to a
+ * quiescent state, or gone offline; so a thread that blocks while it is online holds all updaters up.
+ *
+ * Proof: docs/design/qsbr.md; tests/litmus/QS*.litmus; docs/ordering.md.
+ */
+#ifndef QUIESCE_DETAIL_QSBR_H
+#define QUIESCE_DETAIL_QSBR_H
+
+#include <quiesce/detail/tls.h>
+
+QUIESCE_BEGIN_DECLS
+
+/* What readers look at, on a line that changes only with grace periods. */
+struct quiesce_qsbr_v1 {
+	uint64_t gp; /* odd; + 2 by each grace period */
+	uint64_t reserved[7];
+};
+
+#if defined(QUIESCE_SIM)
+extern struct quiesce_qsbr_v1 quiesce_qsbr_v1;
+#else
+extern QUIESCE_DATA struct quiesce_qsbr_v1 quiesce_qsbr_v1;
+#endif
+
+/* Register the calling thread, and go online, if it is not; 0 or -errno.  It is unregistered where it ends. */
+QUIESCE_API int quiesce_qsbr_register(uint32_t layout);
+QUIESCE_API void quiesce_qsbr_unregister(void);
+/* Wait until every thread that is online has been quiescent; the caller is offline meanwhile.  Full fences before and after. */
+QUIESCE_API void quiesce_qsbr_synchronize(void);
+/* A cookie for a grace period that begins now; does not sleep. */
+QUIESCE_API uint64_t quiesce_qsbr_start_poll(void);
+/* Is it over?  Looks at the threads if need be, and does not sleep.  If so, a full fence. */
+QUIESCE_API int quiesce_qsbr_poll(uint64_t cookie);
+
+QUIESCE_API void quiesce__qsbr_quiescent_slow(void);
+QUIESCE_API void quiesce__qsbr_wake(void);
+
+/* Is the calling thread online? */
+QUIESCE_FAST int quiesce__qsbr_ongoing(void)
+{
+	return quiesce_load_relaxed(&quiesce__self()->qsbr_word) != 0; /* Relaxed: the thread's own word. */
+}
+
+/* The thread reads nothing at this instant.  Cost: two loads and a test; once in each grace period a full fence. */
+QUIESCE_FAST void quiesce__qsbr_quiescent_state(void)
+{
+	/* Relaxed: who finds a new number has a fence after it; the word is the thread's own. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_qsbr_v1.gp) != quiesce_load_relaxed(&quiesce__self()->qsbr_word)))
+		quiesce__qsbr_quiescent_slow();
+}
+
+/* The thread reads nothing until it is online again.  Cost: a full fence. */
+QUIESCE_FAST void quiesce__qsbr_offline(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
+	quiesce_store_release(QS2, &self->qsbr_word, 0);
+	/* QS4: full, pairs with QS4 in sleep_once() */
+	quiesce_fence_full(QS4);
+	if (quiesce_unlikely(quiesce_load_relaxed(&self->qsbr_waiting))) /* Relaxed: QS4. */
+		quiesce__qsbr_wake();
+}
+
+/* The thread may read.  Cost: a full fence; nothing where it is online already, which is no quiescent state. */
+QUIESCE_FAST void quiesce__qsbr_online(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	if (quiesce_unlikely(quiesce_load_relaxed(&self->qsbr_word))) /* Relaxed: the thread's own word. */
+		return;
+	/* Relaxed: an old number only makes an updater wait for us in vain. */
+	quiesce_store_relaxed(&self->qsbr_word, quiesce_load_relaxed(&quiesce_qsbr_v1.gp) & (uint64_t)-(int64_t)self->qsbr_registered);
+	/* If what follows misses what an updater unlinked, the updater sees this word, and waits. */
+	/* QS1: full, pairs with QS1 in raise() */
+	quiesce_fence_full(QS1);
+}
+
+QUIESCE_END_DECLS
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* qsbr.c - an RCU of its own, whose readers say when they are quiescent.
+ *
+ *   reader                                     updater
+ *   word = gp; full fence       (online)       unlink                      (the caller)
+ *   ... reads ...                              full fence                  QS1
+ *   gp != word?  word = gp      (release)      number = gp + 2, raised by it or by one who came later
+ *                full fence                    every word: 0, or not older than number?  (acquire, QS2)
+ *   ... reads ...                              completed = number, unless it is newer    QS3
+ *
+ * I1. A word that is older than the number: its thread may have found what was unlinked; wait for it.
+ * I2. A thread whose word is the number, or newer, has read gp when it had come to that: after its fence it sees the unlinking.
+ * I3. A thread that is found offline, or not registered, sees the unlinking when it comes online: both have a fence (QS1).
+ *     So an entry that was passed needs no second look, and entries beyond those of the first look none.
+ * I4. Each updater looks for itself, and depends on no other one; whoever is the first to have passed all tells the others.  It may be
+ *     told so by one who fenced before it unlinked: so there is a fence between gp, raised or found raised, and the words, too.
+ *     256 updaters at once are 256 walks over the words, of which each reader writes one line, once a grace period; but those who
+ *     come while one walks raise gp once for all of them.
+ * I5. An updater sleeps until the thread in its way is quiescent: it says so in that thread's block, under readers.lock, which keeps the
+ *     block.  All sleepers look again then.
+ *
+ * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
+ * QS2  the reads before, then word set             | word read, then the caller frees
+ * QS3  gp raised, then words read, then completed  | unlink, then gp read, then completed read, then another caller frees
+ * QS4  word set, then waiting read                 | waiting set, then the word read
+ *
+ * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012.  A number of 64 bits instead of
+ * two phases needs one walk and no lock around a grace period.
+ */
+#include <quiesce/detail/qsbr.h>
+
+#include "qsbr.h"
+#include "runtime/report.h"
+#include "runtime/wait_policy.h"
+
+#include <errno.h>
+
+#define SPINS 16u
+#define SPIN_PAUSES 8u
+#define SLEEP_MAX_NS 50000000u /* then threads that died are looked for */
+
+struct quiesce_qsbr_v1 quiesce_qsbr_v1 __attribute__((aligned(128))) = { .gp = 1, .reserved = { 0 } };
+
+static struct {
+	uint64_t completed; /* the newest number that all have passed */
+	uint32_t woken;     /* futex of all who sleep; changes with every wake-up */
+} qsbr __attribute__((aligned(QUIESCE_CACHELINE))) = { .completed = 1 };
+
+struct wait {
+	uint64_t number, start, stall_at;
+	uint32_t at, nr; /* entries before @at have been passed */
+};
+
+/* ---- threads ---- */
+
+void quiesce__qsbr_wake(void)
+{
+	quiesce_store_relaxed(&quiesce__self()->qsbr_waiting, 0); /* Relaxed: who sets it reads @woken before. */
+	/* QS4: full, pairs with QS4 in sleep_once() */
+	quiesce_fetch_add(QS4, &qsbr.woken, 1u);
+	if (!QUIESCE_MUTANT(qsbr_wake_lost))
+		platform_futex_wake(&qsbr.woken, INT32_MAX);
+	quiesce__count(wakeups);
+}
+
+void quiesce__qsbr_quiescent_slow(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uint64_t gp = quiesce_load_relaxed(&quiesce_qsbr_v1.gp); /* Relaxed: the fence follows. */
+
+	if (!quiesce_load_relaxed(&self->qsbr_word)) /* Relaxed: the thread's own word. */
+		return; /* offline it has been quiescent all the time */
+	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
+	quiesce_store_release(QS2, &self->qsbr_word, gp);
+	/* QS1: full, pairs with QS1 in raise() */
+	/* QS4: full, pairs with QS4 in sleep_once() */
+	quiesce_fence_full(QS1);
+	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4. */
+		quiesce__qsbr_wake();
+}
+
+int quiesce_qsbr_register(uint32_t layout)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	quiesce__init();
+	quiesce__fork_check();
+	if (!quiesce__reader_ensure(self, layout))
+		return -ENOMEM;
+	self->qsbr_registered = 1;
+	quiesce__qsbr_online();
+	return 0;
+}
+
+void quiesce_qsbr_unregister(void)
+{
+	quiesce__qsbr_offline();
+	quiesce__self()->qsbr_registered = 0;
+}
+
+void quiesce__qsbr_thread_end(struct quiesce_tls_v1 *self)
+{
+	if (self->qsbr_registered)
+		quiesce_qsbr_unregister();
+}
+
+/* ---- updaters ---- */
+
+static bool older(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0;
+}
+
+/* A number that was raised after the call began: by the caller, or by another one. */
+static uint64_t raise(void)
+{
+	uint64_t gp;
+
+	quiesce__init();
+	quiesce__fork_check();
+	quiesce__used();
+	/* QS1: full, pairs with QS1 in quiesce__qsbr_online() and quiesce__qsbr_quiescent_slow() */
+	quiesce_fence_full(QS1);
+	gp = quiesce_load_relaxed(&quiesce_qsbr_v1.gp); /* Relaxed: QS1 is before, the exchange after. */
+	if (QUIESCE_MUTANT(qsbr_number_now))
+		return gp;
+	/* QS1: pairs with QS1 in quiesce__qsbr_online() and quiesce__qsbr_quiescent_slow() */
+	if (quiesce_cmpxchg(QS1, &quiesce_qsbr_v1.gp, &gp, gp + 2))
+		gp += 2;
+	/* Who finds our number and is told that all have passed it relies on what we read after this. */
+	/* QS3: full, pairs with QS3 in completed() */
+	quiesce_fence_full(QS3);
+	return gp;
+}
+
+static bool completed(uint64_t number)
+{
+	/* QS3: acquire, pairs with QS3 in complete() */
+	return !older(quiesce_load_acquire(QS3, &qsbr.completed), number);
+}
+
+static void complete(uint64_t number)
+{
+	uint64_t old = quiesce_load_relaxed(&qsbr.completed); /* Relaxed: the exchange decides. */
+
+	/* QS3: release, pairs with QS3 in completed() */
+	while (older(old, number) && !quiesce_cmpxchg(QS3, &qsbr.completed, &old, number))
+		;
+}
+
+static bool quiesce__qsbr_blocks(const struct quiesce_tls_v1 *tls, uint64_t number)
+{
+	/* QS2: acquire, pairs with QS2 in quiesce__qsbr_quiescent_slow() and quiesce__qsbr_offline() */
+	uint64_t word = quiesce_load_acquire(QS2, &tls->qsbr_word);
+
+	return word && older(word, number) && !QUIESCE_MUTANT(qsbr_no_wait);
+}
+
+static void begin(struct wait *w, uint64_t number)
+{
+	*w = (struct wait){ .number = number, .nr = quiesce__readers_nr() };
+}
+
+/* Go on to the first in the way, under readers.lock; NULL: all are passed. */
+static struct quiesce_tls_v1 *walk(struct wait *w)
+{
+	for (; w->at < w->nr; w->at++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&quiesce__readers.entry[w->at]);
+
+		if (tls && quiesce__qsbr_blocks(tls, w->number))
+			return tls;
+	}
+	return NULL;
+}
+
+static bool all_passed(struct wait *w)
+{
+	struct quiesce_tls_v1 *tls;
+
+	if (completed(w->number))
+		return true;
+	quiesce__lock(&quiesce__readers.lock);
+	tls = walk(w);
+	quiesce__unlock(&quiesce__readers.lock);
+	if (!tls)
+		complete(w->number);
+	return !tls;
+}
+
+static bool scan_for_a_while(struct wait *w)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (all_passed(w))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
+static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
+{
+	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a report. */
+	struct quiesce__report r;
+
+	quiesce__report_stall(&r, "urcu_qsbr_synchronize_rcu", NULL, now - w->start);
+	if (tid) {
+		quiesce__report_thread(&r, tid, quiesce__tid());
+		quiesce__report_add(&r, ", which is online and reports no quiescent state");
+	}
+	quiesce__report_end(&r);
+}
+
+static void check_stall(struct wait *w, uint64_t now)
+{
+	struct quiesce__wait_policy p = { .start = w->start, .stall_at = w->stall_at };
+
+	if (quiesce__wait_policy_stalled(&p, now))
+		report_stall(w, now);
+	w->stall_at = p.stall_at;
+}
+
+static void sleep_once(struct wait *w)
+{
+	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
+	uint32_t woken = quiesce_load_acquire(QS4, &qsbr.woken);
+	struct quiesce_tls_v1 *tls;
+
+	quiesce__lock(&quiesce__readers.lock);
+	tls = walk(w);
+	if (tls) {
+		quiesce_store_relaxed(&tls->qsbr_waiting, 1); /* Relaxed: the fence follows. */
+		/* QS4: full, pairs with QS4 in quiesce__qsbr_offline() and quiesce__qsbr_quiescent_slow() */
+		quiesce_fence_full(QS4);
+		tls = walk(w);
+	}
+	quiesce__unlock(&quiesce__readers.lock);
+	if (!tls)
+		return;
+	quiesce__count(sleeps);
+	if (platform_futex_wait(&qsbr.woken, woken, SLEEP_MAX_NS))
+		quiesce__readers_reap();
+}
+
+static void wait_for(uint64_t number)
+{
+	struct wait w;
+
+	begin(&w, number);
+	if (scan_for_a_while(&w))
+		return;
+	w.start = platform_now_ns();
+	do {
+		check_stall(&w, platform_now_ns());
+		sleep_once(&w);
+	} while (!all_passed(&w));
+}
+
+void quiesce_qsbr_synchronize(void)
+{
+	bool online = quiesce__qsbr_ongoing();
+
+	if (online)
+		quiesce__qsbr_offline();
+	wait_for(raise());
+	if (online)
+		quiesce__qsbr_online();
+	else
+		/* QS3: full, pairs with the caller */
+		quiesce_fence_full(QS3);
+	quiesce__count(grace_periods);
+}
+
+/* ---- cookies ---- */
+
+uint64_t quiesce_qsbr_start_poll(void)
+{
+	return raise();
+}
+
+int quiesce_qsbr_poll(uint64_t cookie)
+{
+	struct wait w;
+
+	quiesce__fork_check();
+	begin(&w, cookie);
+	if (!all_passed(&w))
+		return false;
+	/* QS3: full, pairs with the caller */
+	quiesce_fence_full(QS3);
+	return true;
+}
