@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fastpath.c - the inline fast paths, one function each, for fastpath.py to read as instructions. */
+#include <quiesce/detail/qsbr.h>
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>
@@ -57,6 +58,11 @@ void *fast_xa_load(const struct file *file, unsigned long index);
 void *planted_idr_fence(const struct idr *idr, unsigned long id);
 void *planted_idr_call(const struct idr *idr, unsigned long id);
 void *planted_idr_long(const struct idr *idr, unsigned long id, int *p);
+void fast_qsbr_quiescent_state(void);
+void fast_qsbr_offline(void);
+void fast_qsbr_online(void);
+void planted_qsbr_two_fences(void);
+void planted_qsbr_call(void);
 void fast_rcu_read_lock(void);
 void fast_rcu_read_unlock(void);
 int fast_rcu_section(int **p);
@@ -329,4 +335,31 @@ uint64_t planted_table_long(const struct hashmap *map, uint64_t key, int *p)
 	for (int i = 1; i < 13; i += 3)
 		quiesce_store_relaxed(p + i, i);
 	return hashmap_lookup(map, key);
+}
+
+void fast_qsbr_quiescent_state(void)
+{
+	quiesce__qsbr_quiescent_state();
+}
+
+void fast_qsbr_offline(void)
+{
+	quiesce__qsbr_offline();
+}
+
+void fast_qsbr_online(void)
+{
+	quiesce__qsbr_online();
+}
+
+void planted_qsbr_two_fences(void)
+{
+	quiesce__qsbr_online();
+	quiesce_fence_full(QS1);
+}
+
+void planted_qsbr_call(void)
+{
+	quiesce__qsbr_quiescent_slow();
+	quiesce__qsbr_online();
 }

@@ -62,6 +62,9 @@ TABLE_LIMITS = {"x86": (48, 41), "x86-got": (48, 41), "arm64": (50, 47)}
 TABLE_NAMES = ("fast_hashmap_lookup", "fast_hashtable_lookup")
 TABLE_CALL = re.compile(r"quiesce__(hashtable_search|hashmap_search)|\.text\.unlikely") # a section: what is cold
 LAST_WORD = re.compile(r".*(0x38\(|#0x38\b|#56\])")
+# The QSBR domain: a quiescent state where nothing is new, offline and online; and the full fences on each way, which fall through.
+QSBR_LIMITS = {"x86": (5, 6, 10), "x86-got": (6, 6, 11), "arm64": (11, 10, 15)}
+QSBR_NAMES = {"fast_qsbr_quiescent_state": 0, "fast_qsbr_offline": 1, "fast_qsbr_online": 1}
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
@@ -71,6 +74,7 @@ X86 = {
     "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+"),
     "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
     "stack": re.compile(r"\(%rsp"),
+    "call": re.compile(r"call|syscall|cmpxchg"), "fence": re.compile(r"lock\b|mfence"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
 }
 ARM64 = {
@@ -78,6 +82,7 @@ ARM64 = {
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
     "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
     "stack": re.compile(r"\[sp"), "memory": re.compile(r"(ld|st)\w*\s"),
+    "call": re.compile(r"blr?\b|svc|ldx|stx"), "fence": re.compile(r"dmb"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
 }
 BUILDS = [
@@ -210,6 +215,21 @@ def examine_hazptr(functions, arch, limits, operands):
         yield refused, f"{name} is refused", [] if refused else best[1]
 
 
+def examine_qsbr(functions, arch, limits):
+    calls = dict(arch, bad=arch["call"])
+    for (name, fences), limit in zip(QSBR_NAMES.items(), limits):
+        count, wrong, path = walk(functions[name], calls)
+        found = sum(bool(arch["fence"].match(text)) for text in path)
+        good = not wrong and count <= limit and found == fences
+        yield good, f"{name}: {count} instructions, {found} fences" + ("" if good else f": {wrong}, or not {limit} and {fences}"), \
+            [] if good else path
+    count, wrong, path = walk(functions["planted_qsbr_call"], calls)
+    yield bool(wrong), "planted_qsbr_call is refused", [] if wrong else path
+    _, _, path = walk(functions["planted_qsbr_two_fences"], calls)
+    found = sum(bool(arch["fence"].match(text)) for text in path)
+    yield found != 1, "planted_qsbr_two_fences is refused", [] if found != 1 else path
+
+
 def on_stack(path, arch):
     """Does a way through a function have something on the stack from its first protection to its last?"""
     sets = [i for i, text in enumerate(path) if arch["set"].match(text)]
@@ -311,6 +331,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
     yield from examine_shazptr(functions, arch, SHAZPTR_LIMITS[limits], SHAZPTR_OPERANDS.get(limits))
     yield from examine_hazptr(functions, arch, HAZPTR_LIMITS[limits], HAZPTR_OPERANDS.get(limits))
     yield from examine_walk(functions, arch, WALK_LIMITS[limits])
+    yield from examine_qsbr(functions, arch, QSBR_LIMITS[limits])
     yield from examine_whole(functions, arch, WHOLE_LIMITS[limits])
     yield from examine_tables(functions, arch, TABLE_LIMITS[limits])
     if COUNTED_LIMITS[limits]:
