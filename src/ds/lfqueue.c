@@ -30,20 +30,20 @@
 /* What follows @word, or its end. */
 static uintptr_t follow(struct lfq_queue *q, uintptr_t word)
 {
-	/* LQ1: acquire, pairs with LQ1 in lfq_enqueue(), try_enqueue(), put_dummy() and renew_dummy() */
+	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_enqueue(), try_enqueue(), put_dummy() and renew_dummy() */
 	return quiesce_load_acquire(LQ1, quiesce__lfq_link(q, word));
 }
 
 /* @next follows @last, of which it may be the dummy's second follower: then the tail is not there any more. */
 static void pass_tail(struct lfq_queue *q, uintptr_t last, uintptr_t next)
 {
-	/* LQ2: release, pairs with LQ2 in lfq_enqueue() and try_enqueue() */
+	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
 	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, next);
 }
 
 static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	/* LQ2: acquire, pairs with LQ2 in lfq_enqueue() and pass_tail() */
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_enqueue() and pass_tail() */
 	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next = follow(q, last);
 
 	if (next == quiesce__lfq_end(last)) {
@@ -121,7 +121,7 @@ static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 			return false;
 	}
 	let_tail_pass(q, head, next);
-	/* LQ3: full, pairs with LQ3 in try_dequeue() and lfq_empty() */
+	/* LQ3: full, pairs with LQ3 in try_dequeue() and quiesce__lfq_empty() */
 	if (!quiesce_cmpxchg(LQ3, &q->head, &old, next))
 		return false;
 	if (QUIESCE_MUTANT(lfq_renews_late) && !quiesce__lfq_is_dummy(head))

@@ -22,7 +22,7 @@ QUIESCE_COLD struct wfs_node *quiesce__wfs_wait_link(struct wfs_node *node)
 	struct wfs_node *next;
 
 	for (uint32_t round = 0;; round++) {
-		/* WS2: acquire, pairs with WS2 in wfs_push() */
+		/* WS2: acquire, pairs with WS2 in quiesce__wfs_push() */
 		next = quiesce_load_acquire(WS2, &node->next);
 		if (next != QUIESCE_WFS_UNLINKED)
 			return next;

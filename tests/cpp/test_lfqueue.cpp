@@ -23,7 +23,7 @@ struct task : job {
 
 using jobs = quiesce::lfqueue<&job::node>;
 
-static_assert(sizeof(jobs) == 2 * QUIESCE_CACHELINE && alignof(jobs) == QUIESCE_CACHELINE);
+static_assert(sizeof(jobs) == 2 * QUIESCE_CACHELINE); // head and tail in different lines, wherever it lies
 static_assert(std::is_nothrow_default_constructible_v<jobs>);
 static_assert(!std::is_copy_constructible_v<jobs> && !std::is_move_constructible_v<jobs>);
 static_assert(!std::is_copy_assignable_v<jobs> && !std::is_move_assignable_v<jobs>);

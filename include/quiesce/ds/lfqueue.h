@@ -38,27 +38,10 @@
 #define QUIESCE_DS_LFQUEUE_H
 
 #include <quiesce/detail/entry.h>
+#include <quiesce/detail/lfqueue.h> // the structures, LFQ_INIT
 #include <quiesce/rcu.h>
-#include <stdbool.h>
 
 QUIESCE_BEGIN_DECLS
-
-/* In the caller's object. */
-struct lfq_node {
-	uintptr_t next; /* what follows: an address, a number of the dummy, or 0; written once by who puts it there */
-};
-
-/* Private.  A word that leads to a node is its address; one that leads to the dummy is odd, the number of this use of it. */
-struct lfq_queue {
-	uintptr_t head __attribute__((aligned(QUIESCE_CACHELINE))); /* the oldest; written by who takes */
-	uintptr_t dummy; /* what follows the dummy: an address; its own number: nothing, or it is not in the queue */
-	uintptr_t next_number; /* that no use of the dummy has had yet */
-	uintptr_t tail __attribute__((aligned(QUIESCE_CACHELINE))); /* the newest, or the one before; written by who puts in */
-};
-#define LFQ_INIT { 1, 1, 3, 1 }
-
-QUIESCE_API void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node);
-QUIESCE_API struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q);
 
 /** lfq_entry - the @type whose @member is @node; @node is not NULL. */
 #define lfq_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct lfq_node)))
@@ -66,9 +49,7 @@ QUIESCE_API struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q);
 /** lfq_init - make a queue empty, as LFQ_INIT does.  Context: nobody else has it. */
 static inline void lfq_init(struct lfq_queue *q)
 {
-	struct lfq_queue fresh = LFQ_INIT;
-
-	*q = fresh;
+	quiesce__lfq_init(q);
 }
 
 /** lfq_node_init - for programs that are used to it: lfq_enqueue() asks for nothing. */
@@ -77,24 +58,10 @@ static inline void lfq_node_init(struct lfq_node *node)
 	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: it is the caller's. */
 }
 
-/* Private: does this word lead to the dummy? */
-#define quiesce__lfq_is_dummy(word) (((word) & 1) != 0)
-
-/* Private: where is written what follows, and what is there if nothing does. */
-QUIESCE_FAST uintptr_t *quiesce__lfq_link(struct lfq_queue *q, uintptr_t word)
-{
-	return quiesce__lfq_is_dummy(word) ? &q->dummy : &((struct lfq_node *)word)->next;
-}
-
-QUIESCE_FAST uintptr_t quiesce__lfq_end(uintptr_t word) { return quiesce__lfq_is_dummy(word) ? word : 0; }
-
 /** lfq_empty - is nothing in the queue?  Any context; no order.  Cost: reads one line. */
 static inline bool lfq_empty(const struct lfq_queue *q)
 {
-	/* LQ3: acquire, pairs with LQ3 in try_dequeue() */
-	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
-
-	return quiesce__lfq_is_dummy(head) && quiesce_load_relaxed(&q->dummy) == head; /* Relaxed: a number does not come back. */
+	return quiesce__lfq_empty(q);
 }
 
 /** lfq_enqueue - put @node in as the last.
@@ -104,16 +71,7 @@ static inline bool lfq_empty(const struct lfq_queue *q)
  * Orders: full, between what precedes and what follows. */
 static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	/* LQ2: acquire, pairs with LQ2 in lfq_enqueue() and pass_tail() */
-	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), end = quiesce__lfq_end(last);
-
-	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: LQ1 follows. */
-	/* LQ1: release, pairs with LQ1 in follow() */
-	if (quiesce_likely(quiesce_cmpxchg(LQ1, quiesce__lfq_link(q, last), &end, (uintptr_t)node)))
-		/* LQ2: release, pairs with LQ2 in lfq_enqueue() and try_enqueue() */
-		(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node); /* or another thread has */
-	else
-		quiesce_lfq_enqueue(q, node);
+	quiesce__lfq_enqueue(q, node);
 }
 
 /** lfq_dequeue - take the oldest node.
@@ -127,7 +85,6 @@ static inline struct lfq_node *lfq_dequeue(struct lfq_queue *q) { return quiesce
 /** lfq_destroy - the end of a queue.  Nothing has to be given back: this only asks whether it is empty.
  *
  * Context: nobody else has it.  Return: 0; -EPERM: it is not empty, and may be used on. */
-QUIESCE_API int quiesce_lfq_destroy(struct lfq_queue *q);
 static inline int lfq_destroy(struct lfq_queue *q) { return quiesce_lfq_destroy(q); }
 
 QUIESCE_END_DECLS

@@ -43,26 +43,10 @@
 #ifndef QUIESCE_DS_LFSTACK_H
 #define QUIESCE_DS_LFSTACK_H
 
+#include <quiesce/detail/lfstack.h> // the structures
 #include <quiesce/detail/link.h>
 
-#include <stdbool.h>
-
 QUIESCE_BEGIN_DECLS
-
-/* In an object of yours. */
-struct lfs_node {
-	struct lfs_node *next; /* written by the push; read by pops, also by those that come too late */
-};
-
-/* What lfs_pop_all() returns: the newest node, by which an iteration begins. */
-struct lfs_head {
-	struct lfs_node node;
-};
-
-/* Zeroed memory is an empty stack. */
-struct lfs_stack {
-	struct lfs_head *head; /* private; written and read by everybody */
-};
 
 #define LFS_STACK_INIT { NULL }
 /** DEFINE_LFS_STACK - a stack that is ready, before any constructor too. */
@@ -71,9 +55,7 @@ struct lfs_stack {
 /** lfs_init - make @s empty.  Context: nobody else has it. */
 static inline void lfs_init(struct lfs_stack *s)
 {
-	struct lfs_stack fresh = LFS_STACK_INIT;
-
-	*s = fresh;
+	quiesce__lfs_init(s);
 }
 
 /** lfs_destroy - nothing: a stack has no memory of its own. */
@@ -85,7 +67,7 @@ static inline void lfs_node_init(struct lfs_node *node) { (void)node; }
 /** lfs_empty - is nothing in @s?  Any context; no order. */
 QUIESCE_FAST bool lfs_empty(const struct lfs_stack *s)
 {
-	return !quiesce_load_relaxed(&s->head); /* Relaxed: no order promised. */
+	return quiesce__lfs_empty(s);
 }
 
 /** lfs_push - put @node on top of @s.
@@ -96,14 +78,7 @@ QUIESCE_FAST bool lfs_empty(const struct lfs_stack *s)
  * Return: false: the stack was empty.  Orders: full fence. */
 QUIESCE_FAST bool lfs_push(struct lfs_stack *s, struct lfs_node *node)
 {
-	/* A guess.  To look first would fetch the line to read it, and then once more to write it. */
-	struct lfs_head *head = NULL;
-
-	do
-		quiesce_store_relaxed(&node->next, (struct lfs_node *)head); /* Relaxed: the exchange shows it. */
-		/* LS1: full, pairs with LS1 in lfs_pop() and lfs_pop_all() */
-	while (!quiesce_cmpxchg(LS1, &s->head, &head, (struct lfs_head *)node));
-	return head != NULL;
+	return quiesce__lfs_push(s, node);
 }
 
 /** lfs_pop - take the newest node.
@@ -113,16 +88,7 @@ QUIESCE_FAST bool lfs_push(struct lfs_stack *s, struct lfs_node *node)
  * Return: NULL: the stack is empty. */
 QUIESCE_FAST struct lfs_node *lfs_pop(struct lfs_stack *s)
 {
-	struct lfs_head *head;
-	struct lfs_node *next;
-
-	do {
-		head = quiesce_load_acquire(LS1, &s->head); /* LS1: acquire, pairs with LS1 in lfs_push() */
-		if (!head)
-			return NULL;
-		next = quiesce_load_relaxed(&head->node.next); /* Relaxed: of a node that is on top no more it may be anything. */
-	} while (!quiesce_cmpxchg(LS1, &s->head, &head, (struct lfs_head *)next)); /* LS1: full, pairs with LS1 in lfs_push() */
-	return &head->node;
+	return quiesce__lfs_pop(s);
 }
 
 /** lfs_pop_all - take all nodes: for the loops below.
@@ -131,14 +97,7 @@ QUIESCE_FAST struct lfs_node *lfs_pop(struct lfs_stack *s)
  * Return: NULL: there was none.  Orders: full fence. */
 QUIESCE_FAST struct lfs_head *lfs_pop_all(struct lfs_stack *s)
 {
-	/* LS1: full, pairs with LS1 in lfs_push() */
-	return quiesce_xchg(LS1, &s->head, (struct lfs_head *)NULL);
-}
-
-/* Private: the node below @node, which the caller has popped together with it. */
-QUIESCE_FAST struct lfs_node *quiesce__lfs_below(const struct lfs_node *node)
-{
-	return quiesce_load_relaxed(&node->next); /* Relaxed: it is the caller's; pops that come too late only read it. */
+	return quiesce__lfs_pop_all(s);
 }
 
 /** lfs_for_each - visit what lfs_pop_all() returned, newest first.
@@ -151,8 +110,6 @@ QUIESCE_FAST struct lfs_node *quiesce__lfs_below(const struct lfs_node *node)
 /** lfs_for_each_safe - the same; @node may be given away in the loop.  @n: another such variable. */
 #define lfs_for_each_safe(head, node, n)                                                                            \
 	for ((node) = quiesce__lfs_first(head); (node) && ((n) = quiesce__lfs_below(node), 1); (node) = (n))
-
-QUIESCE_FAST struct lfs_node *quiesce__lfs_first(struct lfs_head *head) { return (struct lfs_node *)head; }
 
 /* Private: the object of a node; NULL has none. */
 #define quiesce__lfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct lfs_node)

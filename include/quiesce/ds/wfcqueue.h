@@ -49,52 +49,15 @@
 #ifndef QUIESCE_DS_WFCQUEUE_H
 #define QUIESCE_DS_WFCQUEUE_H
 
-#include <quiesce/atomic.h>
 #include <quiesce/detail/entry.h>
-#include <stdbool.h>
+#include <quiesce/detail/wfcqueue.h> // the structures, enum wfcq_ret, enum wfcq_state
 
 QUIESCE_BEGIN_DECLS
 
-/* In the caller's object. */
-struct wfcq_node {
-	struct wfcq_node *next; /* written by the enqueuer of what follows; read by who takes */
-};
-
-/* Written by who takes, and by the enqueuer of a first node. */
-struct wfcq_head {
-	struct wfcq_node node; /* leads to the first */
-};
-
-/* Written by all enqueuers, and by who takes the last node. */
-struct wfcq_tail {
-	struct wfcq_node *p; /* the last; the head's, if the queue is empty */
-};
-
-/* Both are small, so that a structure may have many queues.  Where threads on two CPUs use one all the time, let
+/* struct wfcq_head and wfcq_tail are small, so that a structure may have many queues.  Where threads on two CPUs use one all the time, let
  * head and tail be in different lines, as above. */
 #define WFCQ_HEAD_INIT { { NULL } }
 #define WFCQ_TAIL_INIT(head) { &(head).node }
-
-/** WFCQ_WOULDBLOCK - what nonblocking calls return where something is in the queue, and not yet to be reached. */
-#define WFCQ_WOULDBLOCK QUIESCE_AS_POINTER(struct wfcq_node *, QUIESCE_CAST(intptr_t, -1))
-
-/* What a splice found. */
-enum wfcq_ret {
-	WFCQ_RET_WOULDBLOCK = -1,    /* as above, and nothing was moved */
-	WFCQ_RET_DEST_EMPTY = 0,     /* moved to a queue that was empty */
-	WFCQ_RET_DEST_NON_EMPTY = 1, /* moved behind what was there */
-	WFCQ_RET_SRC_EMPTY = 2,      /* nothing to move */
-};
-
-/* Of a dequeue: bits. */
-enum wfcq_state {
-	WFCQ_STATE_LAST = 1, /* the queue was empty then */
-};
-
-QUIESCE_API struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, const struct wfcq_node *node);
-QUIESCE_API struct wfcq_node *quiesce_wfcq_dequeue_with_state_blocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state);
-QUIESCE_API enum wfcq_ret quiesce_wfcq_splice_blocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
-						       struct wfcq_head *src_head, struct wfcq_tail *src_tail);
 
 /** wfcq_entry - the @type whose @member is @node; @node is not NULL. */
 #define wfcq_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct wfcq_node)))
@@ -102,8 +65,7 @@ QUIESCE_API enum wfcq_ret quiesce_wfcq_splice_blocking(struct wfcq_head *dest_he
 /** wfcq_init - make a queue empty.  Context: nobody else has it. */
 static inline void wfcq_init(struct wfcq_head *head, struct wfcq_tail *tail)
 {
-	quiesce_store_relaxed(&head->node.next, (struct wfcq_node *)NULL); /* Relaxed: nobody else has it. */
-	quiesce_store_relaxed(&tail->p, &head->node); /* Relaxed: nobody else has it. */
+	quiesce__wfcq_init(head, tail);
 }
 
 /** wfcq_node_init - for programs that are used to it: wfcq_enqueue() asks for nothing. */
@@ -112,38 +74,13 @@ static inline void wfcq_node_init(struct wfcq_node *node)
 	quiesce_store_relaxed(&node->next, (struct wfcq_node *)NULL); /* Relaxed: it is the caller's. */
 }
 
-/* Private: is @node the last, or the queue empty if it is the head's?  Who asks about a node has come to it by WF1, that is after the
- * exchange that put it in: it does not read an older tail. */
-QUIESCE_FAST bool quiesce__wfcq_at_end(const struct wfcq_tail *tail, const struct wfcq_node *node)
-{
-	return quiesce_load_relaxed(&tail->p) == node; /* Relaxed: nothing is reached through it; see above. */
-}
-
-/* Private: what follows @node; NULL: nothing, or it is not linked yet. */
-QUIESCE_FAST struct wfcq_node *quiesce__wfcq_follow(const struct wfcq_node *node)
-{
-	/* WF1: acquire, pairs with WF1 in quiesce__wfcq_append() */
-	return quiesce_load_acquire(WF1, &node->next);
-}
-
-/* Private: put @first to @last, which nothing follows, behind the others. */
-QUIESCE_FAST bool quiesce__wfcq_append(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *first, struct wfcq_node *last)
-{
-	/* WF2: full, pairs with WF2 in quiesce__wfcq_append(), wfcq_dequeue_with_state_nonblocking() and wfcq_splice_nonblocking() */
-	struct wfcq_node *before = quiesce_xchg(WF2, &tail->p, last);
-
-	/* WF1: release, pairs with WF1 in quiesce__wfcq_follow() and wfcq_splice_nonblocking() */
-	quiesce_store_release(WF1, &before->next, first);
-	return before != &head->node;
-}
-
 /** wfcq_empty - is nothing in the queue?
  *
  * Context: any, beside everything.  No order: who says that it sleeps, and then asks, has a full fence in between.
  * Cost: reads the head's line, and the tail's if that says empty. */
 static inline bool wfcq_empty(const struct wfcq_head *head, const struct wfcq_tail *tail)
 {
-	return !quiesce_load_relaxed(&head->node.next) && quiesce__wfcq_at_end(tail, &head->node); /* Relaxed: no order promised. */
+	return quiesce__wfcq_empty(head, tail);
 }
 
 /** wfcq_enqueue - put @node in as the last.
@@ -153,8 +90,7 @@ static inline bool wfcq_empty(const struct wfcq_head *head, const struct wfcq_ta
  * Return: was there something before?  false: it was empty.  Orders: full, between what precedes and what follows. */
 static inline bool wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node)
 {
-	quiesce_store_relaxed(&node->next, (struct wfcq_node *)NULL); /* Relaxed: WF2 follows. */
-	return quiesce__wfcq_append(head, tail, node, node);
+	return quiesce__wfcq_enqueue(head, tail, node);
 }
 
 /** wfcq_dequeue_with_state_nonblocking - take the first node, which is the caller's then, to be freed or used again at once.
@@ -166,22 +102,7 @@ static inline bool wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, 
  * Orders: acquire. */
 static inline struct wfcq_node *wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
 {
-	struct wfcq_node *node = quiesce__wfcq_follow(&head->node), *next, *last = node;
-
-	*ret_state = 0;
-	if (!node)
-		return quiesce__wfcq_at_end(tail, &head->node) ? NULL : WFCQ_WOULDBLOCK;
-	next = quiesce__wfcq_follow(node);
-	quiesce_store_relaxed(&head->node.next, next); /* Relaxed: for the next who takes; before an enqueuer finds the head, WF2. */
-	if (next)
-		return node;
-	/* WF2: full, pairs with WF2 in quiesce__wfcq_append() */
-	if (quiesce_cmpxchg(WF2, &tail->p, &last, &head->node)) {
-		*ret_state = WFCQ_STATE_LAST;
-		return node;
-	}
-	quiesce_store_relaxed(&head->node.next, node); /* Relaxed: as above. */
-	return WFCQ_WOULDBLOCK;
+	return quiesce__wfcq_dequeue(head, tail, ret_state);
 }
 
 /** wfcq_dequeue_nonblocking - the same without the state. */
@@ -197,9 +118,7 @@ static inline struct wfcq_node *wfcq_dequeue_nonblocking(struct wfcq_head *head,
  * Context: a thread; not signal handlers.  May sleep. */
 static inline struct wfcq_node *wfcq_dequeue_with_state_blocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
 {
-	struct wfcq_node *node = wfcq_dequeue_with_state_nonblocking(head, tail, ret_state);
-
-	return quiesce_likely(node != WFCQ_WOULDBLOCK) ? node : quiesce_wfcq_dequeue_with_state_blocking(head, tail, ret_state);
+	return quiesce__wfcq_dequeue_blocking(head, tail, ret_state);
 }
 
 /** wfcq_dequeue_blocking - the same without the state. */
@@ -219,26 +138,14 @@ static inline struct wfcq_node *wfcq_dequeue_blocking(struct wfcq_head *head, st
 static inline enum wfcq_ret wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
 						    struct wfcq_head *src_head, struct wfcq_tail *src_tail)
 {
-	struct wfcq_node *first, *last;
-
-	if (wfcq_empty(src_head, src_tail))
-		return WFCQ_RET_SRC_EMPTY;
-	/* WF1: full, pairs with WF1 in quiesce__wfcq_append() */
-	first = quiesce_xchg(WF1, &src_head->node.next, (struct wfcq_node *)NULL);
-	if (!first)
-		return WFCQ_RET_WOULDBLOCK;
-	/* WF2: full, pairs with WF2 in quiesce__wfcq_append() */
-	last = quiesce_xchg(WF2, &src_tail->p, &src_head->node);
-	return quiesce__wfcq_append(dest_head, dest_tail, first, last) ? WFCQ_RET_DEST_NON_EMPTY : WFCQ_RET_DEST_EMPTY;
+	return quiesce__wfcq_splice(dest_head, dest_tail, src_head, src_tail);
 }
 
 /** wfcq_splice_blocking - the same that waits instead, and so never returns WFCQ_RET_WOULDBLOCK.  A thread; may sleep. */
 static inline enum wfcq_ret wfcq_splice_blocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
 						 struct wfcq_tail *src_tail)
 {
-	enum wfcq_ret ret = wfcq_splice_nonblocking(dest_head, dest_tail, src_head, src_tail);
-
-	return quiesce_likely(ret != WFCQ_RET_WOULDBLOCK) ? ret : quiesce_wfcq_splice_blocking(dest_head, dest_tail, src_head, src_tail);
+	return quiesce__wfcq_splice_blocking(dest_head, dest_tail, src_head, src_tail);
 }
 
 /** wfcq_next_nonblocking - the node that follows @node, of a queue out of which nobody takes meanwhile.
@@ -247,12 +154,8 @@ static inline enum wfcq_ret wfcq_splice_blocking(struct wfcq_head *dest_head, st
 static inline struct wfcq_node *wfcq_next_nonblocking(const struct wfcq_head *head, const struct wfcq_tail *tail,
 						      const struct wfcq_node *node)
 {
-	struct wfcq_node *next = quiesce__wfcq_follow(node);
-
 	(void)head;
-	if (next)
-		return next;
-	return quiesce__wfcq_at_end(tail, node) ? NULL : WFCQ_WOULDBLOCK;
+	return quiesce__wfcq_next(tail, node);
 }
 
 /** wfcq_first_nonblocking - the first node, which stays in. */
@@ -264,9 +167,8 @@ static inline struct wfcq_node *wfcq_first_nonblocking(const struct wfcq_head *h
 /** wfcq_next_blocking - wfcq_next_nonblocking() that waits instead.  A thread; may sleep. */
 static inline struct wfcq_node *wfcq_next_blocking(const struct wfcq_head *head, const struct wfcq_tail *tail, const struct wfcq_node *node)
 {
-	struct wfcq_node *next = wfcq_next_nonblocking(head, tail, node);
-
-	return quiesce_likely(next != WFCQ_WOULDBLOCK) ? next : quiesce_wfcq_wait(tail, node);
+	(void)head;
+	return quiesce__wfcq_next_blocking(tail, node);
 }
 
 /** wfcq_first_blocking - wfcq_first_nonblocking() that waits instead.  A thread; may sleep. */

@@ -45,46 +45,18 @@
 #define QUIESCE_DS_WFSTACK_H
 
 #include <quiesce/detail/link.h>
-
-#include <stdbool.h>
+#include <quiesce/detail/wfstack.h> // the structures, WFS_WOULDBLOCK, WFS_STATE_LAST
 
 QUIESCE_BEGIN_DECLS
-
-/* In an object of yours. */
-struct wfs_node {
-	struct wfs_node *next; /* written by the push; read by pops and iterations.  1: on top, not linked yet */
-};
-
-/* What wfs_pop_all() returns: the newest node, by which an iteration begins. */
-struct wfs_head {
-	struct wfs_node node;
-};
-
-/* Zeroed memory is an empty stack. */
-struct wfs_stack {
-	struct wfs_head *head; /* private; written and read by everybody */
-};
 
 #define WFS_STACK_INIT { NULL }
 /** DEFINE_WFS_STACK - a stack that is ready, before any constructor too. */
 #define DEFINE_WFS_STACK(name) struct wfs_stack name = WFS_STACK_INIT
 
-/** WFS_WOULDBLOCK - what _nonblocking forms return instead of waiting; no node. */
-#define WFS_WOULDBLOCK QUIESCE_AS_POINTER(struct wfs_node *, UINTPTR_MAX)
-
-/** WFS_STATE_LAST - a bit: the pop has left the stack empty. */
-#define WFS_STATE_LAST 1
-
-#define QUIESCE_WFS_UNLINKED QUIESCE_AS_POINTER(struct wfs_node *, QUIESCE_CAST(uintptr_t, 1))
-
-QUIESCE_API struct wfs_node *quiesce__wfs_wait_link(struct wfs_node *node);
-
 /** wfs_init - make @s empty.  Context: nobody else has it. */
 static inline void wfs_init(struct wfs_stack *s)
 {
-	struct wfs_stack fresh = WFS_STACK_INIT;
-
-	*s = fresh;
+	quiesce__wfs_init(s);
 }
 
 /** wfs_destroy - nothing: a stack has no memory of its own. */
@@ -96,7 +68,7 @@ static inline void wfs_node_init(struct wfs_node *node) { (void)node; }
 /** wfs_empty - is nothing in @s?  Any context; no order. */
 QUIESCE_FAST bool wfs_empty(const struct wfs_stack *s)
 {
-	return !quiesce_load_relaxed(&s->head); /* Relaxed: no order promised. */
+	return quiesce__wfs_empty(s);
 }
 
 /** wfs_push - put @node on top of @s.
@@ -107,37 +79,24 @@ QUIESCE_FAST bool wfs_empty(const struct wfs_stack *s)
  * Return: false: the stack was empty.  Orders: full fence. */
 QUIESCE_FAST bool wfs_push(struct wfs_stack *s, struct wfs_node *node)
 {
-	struct wfs_head *old;
-
-	quiesce_store_relaxed(&node->next, QUIESCE_WFS_UNLINKED); /* Relaxed: the exchange shows it. */
-	/* WS1: full, pairs with WS1 in wfs_pop_with_state_blocking(), wfs_pop_with_state_nonblocking() and wfs_pop_all() */
-	old = quiesce_xchg(WS1, &s->head, (struct wfs_head *)node);
-	/* WS2: release, pairs with WS2 in wfs_next_nonblocking(), wfs_next_blocking() and quiesce__wfs_wait_link() */
-	quiesce_store_release(WS2, &node->next, (struct wfs_node *)old);
-	return old != NULL;
+	return quiesce__wfs_push(s, node);
 }
 
 /** wfs_first - the newest node of what wfs_pop_all() returned; NULL: there is none. */
-QUIESCE_FAST struct wfs_node *wfs_first(struct wfs_head *head) { return (struct wfs_node *)head; }
+QUIESCE_FAST struct wfs_node *wfs_first(struct wfs_head *head) { return quiesce__wfs_first(head); }
 
 /** wfs_next_nonblocking - the node below @node, which the caller has popped together with it.
  *
  * Context: any.  Return: NULL: @node is the oldest; WFS_WOULDBLOCK: its push is not through. */
 QUIESCE_FAST struct wfs_node *wfs_next_nonblocking(struct wfs_node *node)
 {
-	/* WS2: acquire, pairs with WS2 in wfs_push() */
-	struct wfs_node *next = quiesce_load_acquire(WS2, &node->next);
-
-	return quiesce_unlikely(next == QUIESCE_WFS_UNLINKED) ? WFS_WOULDBLOCK : next;
+	return quiesce__wfs_next(node);
 }
 
 /** wfs_next_blocking - the same; waits for the push.  Context: a thread.  Return: NULL: @node is the oldest. */
 QUIESCE_FAST struct wfs_node *wfs_next_blocking(struct wfs_node *node)
 {
-	/* WS2: acquire, pairs with WS2 in wfs_push() */
-	struct wfs_node *next = quiesce_load_acquire(WS2, &node->next);
-
-	return quiesce_unlikely(next == QUIESCE_WFS_UNLINKED) ? quiesce__wfs_wait_link(node) : next;
+	return quiesce__wfs_next_blocking(node);
 }
 
 /** wfs_pop_with_state_blocking - take the newest node.
@@ -149,18 +108,7 @@ QUIESCE_FAST struct wfs_node *wfs_next_blocking(struct wfs_node *node)
  * Return: NULL: the stack is empty. */
 QUIESCE_FAST struct wfs_node *wfs_pop_with_state_blocking(struct wfs_stack *s, int *ret_state)
 {
-	struct wfs_head *head;
-	struct wfs_node *next;
-
-	*ret_state = 0;
-	do {
-		head = quiesce_load_acquire(WS1, &s->head); /* WS1: acquire, pairs with WS1 in wfs_push() */
-		if (!head)
-			return NULL;
-		next = wfs_next_blocking(&head->node);
-	} while (!quiesce_cmpxchg(WS1, &s->head, &head, (struct wfs_head *)next)); /* WS1: full, pairs with WS1 in wfs_push() */
-	*ret_state = next ? 0 : WFS_STATE_LAST;
-	return &head->node;
+	return quiesce__wfs_pop_blocking(s, ret_state);
 }
 
 /** wfs_pop_with_state_nonblocking - one attempt at the same.
@@ -169,18 +117,7 @@ QUIESCE_FAST struct wfs_node *wfs_pop_with_state_blocking(struct wfs_stack *s, i
  * Return: NULL: the stack is empty; WFS_WOULDBLOCK: a push is not through, or one came between. */
 QUIESCE_FAST struct wfs_node *wfs_pop_with_state_nonblocking(struct wfs_stack *s, int *ret_state)
 {
-	/* WS1: acquire, pairs with WS1 in wfs_push() */
-	struct wfs_head *head = quiesce_load_acquire(WS1, &s->head);
-	struct wfs_node *next = head ? wfs_next_nonblocking(&head->node) : NULL;
-
-	*ret_state = 0;
-	if (!head || next == WFS_WOULDBLOCK)
-		return next;
-	/* WS1: full, pairs with WS1 in wfs_push() */
-	if (!quiesce_cmpxchg(WS1, &s->head, &head, (struct wfs_head *)next))
-		return WFS_WOULDBLOCK;
-	*ret_state = next ? 0 : WFS_STATE_LAST;
-	return &head->node;
+	return quiesce__wfs_pop(s, ret_state);
 }
 
 /** wfs_pop_blocking - wfs_pop_with_state_blocking() without the state. */
@@ -205,8 +142,7 @@ QUIESCE_FAST struct wfs_node *wfs_pop_nonblocking(struct wfs_stack *s)
  * Return: NULL: there was none.  Orders: full fence. */
 QUIESCE_FAST struct wfs_head *wfs_pop_all(struct wfs_stack *s)
 {
-	/* WS1: full, pairs with WS1 in wfs_push() */
-	return quiesce_xchg(WS1, &s->head, (struct wfs_head *)NULL);
+	return quiesce__wfs_pop_all(s);
 }
 
 /** wfs_for_each_blocking - visit what wfs_pop_all() returned, newest first.
