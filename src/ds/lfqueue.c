@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* lfqueue.c - Michael and Scott's queue, whose nodes are the users' and whose dummy is a word of the queue.
+/* lfqueue.c - a queue of the users' nodes into which and out of which any thread may put and take.
  *
- * Idea.  Head and tail lead to nodes of a chain that is never empty: who takes the last node puts the dummy behind it first.
+ * Idea.  Michael and Scott's queue keeps a dummy in its chain so that the two ends never meet.  Here there is none: an empty queue has
+ * a number in its head, another one each time, and the first node is put in its place.  Who takes the last node closes it first,
+ * by the next number in its link, so that nothing can be put behind it.
  *
- *	head -> a -> b -> c <- tail             h -> dummy -> a: nothing but a is in it
+ *	head = 5, tail = 5                          nothing is in the queue; a is put in by an exchange of the head
+ *	head -> a(6), tail = 5                      a ends with 6: it came after 5
+ *	head -> a -> b(6), tail -> b                b found the tail at 5, helped it over to a, and was linked
+ *	head -> b(9), tail -> b                     a was taken; now b is closed
+ *	head = 9, tail -> b, then tail = 9          b is out: head first, then the tail, then it is given to the caller
  *
- * In a section a node's address stands for one life of it, as it comes back only after a grace period.  The dummy comes
- * back at any time; so what stands for it is a number, a new one for each use, and so is what says that nothing follows it.
+ * In a section a node's address stands for one life of it, as it comes back only after a grace period.  Numbers do not come back.
  *
- * I1. A link leads from its end (0, or the dummy's number) to one follower and stays there for the rest of this life or use.
- * I2. The tail leads to the last node or, between the two steps of an enqueue, to the one before.
- * I3. The head does not pass a node before the tail has: whoever reads either finds what is in the queue at this moment.
+ * I1. A link is an end, of the number after which its node came, and then once what follows: a node, or the next number.
+ * I2. The tail leads to the last node or to the one before; or it is the number before the first node, or the one before that
+ *     if the first was the last, too, and was closed.
+ * I3. The head does not pass a node that the tail leads to: whoever reads either finds what is in the queue at this moment, or is closed.
  *     So it stays there as memory for the rest of the reader's section.
- * I4. The head does not pass the follower of the dummy before the dummy has another number.  So if head is a node and the last one,
- *     the dummy is out of the queue, and its word is the number that it will have there.
+ * I4. The tail becomes a number after the head has, and only then is there a node behind that number.
  *
- *   node filled in, then linked          link followed, then its node       LQ1
- *   linked, then the tail                tail read, then the link there     LQ2
- *   tail and dummy passed, then the head head read, then the link there     LQ3
+ *   node filled in, then linked            link followed, then its node         LQ1
+ *   linked, then the tail                  tail read, then the link there       LQ2
+ *   node filled in, or tail passed,        head read, then the link there       LQ3
+ *   then the head
  *
  * M. M. Michael, M. L. Scott: Simple, fast, and practical non-blocking and blocking concurrent queue algorithms.  PODC 1996.
  */
@@ -27,120 +33,148 @@
 
 #include <errno.h>
 
-/* What follows @word, or its end. */
-static uintptr_t follow(struct lfq_queue *q, uintptr_t word)
+#define NEXT_NUMBER 4u
+#define FIRST_PAUSES 8u /* a fraction of a microsecond */
+#define MOST_PAUSES 32u
+
+static bool is_end(uintptr_t word) { return (word & 2) != 0; }
+
+/* What follows @word, a node. */
+static uintptr_t follow(uintptr_t word)
 {
-	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_enqueue(), try_enqueue(), put_dummy() and renew_dummy() */
-	return quiesce_load_acquire(LQ1, quiesce__lfq_link(q, word));
+	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_put() and take_last() */
+	return quiesce_load_acquire(LQ1, quiesce__lfq_link(word));
 }
 
-/* @next follows @last, of which it may be the dummy's second follower: then the tail is not there any more. */
-static void pass_tail(struct lfq_queue *q, uintptr_t last, uintptr_t next)
+/* Of @last the tail has to go on to @next.  False: it was not there. */
+static bool pass_tail(struct lfq_queue *q, uintptr_t *last, uintptr_t next)
 {
 	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
-	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, next);
+	return quiesce_cmpxchg(LQ2, &q->tail, last, next);
+}
+
+/* @head is closed by @number. */
+static void pass_head(struct lfq_queue *q, uintptr_t head, uintptr_t number)
+{
+	/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
+	(void)quiesce_cmpxchg(LQ3, &q->head, &head, number);
+}
+
+/* What ends the newest from now on. */
+static void guess_end(struct lfq_queue *q, uintptr_t end)
+{
+	quiesce_store_relaxed(&q->end, end); /* Relaxed: a guess. */
+}
+
+/* The tail is @number: put @node in if so is the head.  Else the tail has to go on to where the head is. */
+static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node)
+{
+	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
+	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
+
+	if (head == number)
+		return quiesce__lfq_put(q, number, node);
+	guess_end(q, number + 1);
+	(void)pass_tail(q, &number, head);
+	return false;
 }
 
 static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_enqueue() and pass_tail() */
-	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next = follow(q, last);
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
+	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next;
 
-	if (next == quiesce__lfq_end(last)) {
-		/* LQ1: release, pairs with LQ1 in follow() */
-		if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(q, last), &next, (uintptr_t)node))
-			return false;
-		pass_tail(q, last, (uintptr_t)node);
-		return true;
+	if (quiesce__lfq_is_number(last))
+		return try_first(q, last, node);
+	next = follow(last);
+	if (is_end(next)) {
+		guess_end(q, next);
+		return quiesce__lfq_put(q, last, node);
 	}
-	if (!(quiesce__lfq_is_dummy(last) && quiesce__lfq_is_dummy(next))) /* else it is in another use by now */
-		pass_tail(q, last, next);
+	if (quiesce__lfq_is_number(next))
+		pass_head(q, last, next);
+	(void)pass_tail(q, &last, next);
 	return false;
+}
+
+/* Who was too late lets the faster one do some more while it has the lines.  Nobody waits for anybody: the pause has an end. */
+static void back_off(unsigned int *pauses)
+{
+	for (unsigned int i = 0; i < *pauses; i++)
+		quiesce_cpu_relax();
+	if (*pauses < MOST_PAUSES)
+		*pauses *= 2;
 }
 
 void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: LQ1 follows. */
-	while (!try_enqueue(q, node))
-		;
-}
+	unsigned int pauses = FIRST_PAUSES;
 
-/* The dummy was passed, and the node behind it is about to be: give it another number.  It is out of the queue. */
-static void renew_dummy(struct lfq_queue *q, uintptr_t follower)
-{
-	uintptr_t number = quiesce_fetch_add_relaxed(&q->next_number, (uintptr_t)2); /* Relaxed: only that no other one has it. */
-
-	if (QUIESCE_MUTANT(lfq_number_again))
-		number = 1;
-	/* LQ1: release, pairs with LQ1 in follow() */
-	(void)quiesce_cmpxchg(LQ1, &q->dummy, &follower, number);
-}
-
-/* @head is the last: put the dummy behind it.  What follows it then; 0: it is not the head any more. */
-static uintptr_t put_dummy(struct lfq_queue *q, uintptr_t head)
-{
-	/* Relaxed: it is compared only; who passes @head has come there later than the follower of the dummy's last use. */
-	uintptr_t number = quiesce_load_relaxed(&q->dummy), end = 0;
-
-	if (!quiesce__lfq_is_dummy(number))
-		return 0;
-	/* LQ1: release, pairs with LQ1 in follow() */
-	return quiesce_cmpxchg(LQ1, quiesce__lfq_link(q, head), &end, number) ? number : 0;
+	do
+		back_off(&pauses);
+	while (!try_enqueue(q, node));
 }
 
 /* Has the tail passed @head, which @next follows?  Where something follows that it has, so only few look at the tail. */
 static void let_tail_pass(struct lfq_queue *q, uintptr_t head, uintptr_t next)
 {
-	if (follow(q, next) != quiesce__lfq_end(next) || QUIESCE_MUTANT(lfq_tail_left))
+	if (!is_end(follow(next)) || QUIESCE_MUTANT(lfq_tail_left))
 		return;
 	if (quiesce_load_relaxed(&q->tail) == head) /* Relaxed: who linked @next has read @head there, so no older one is read. */
-		pass_tail(q, head, next);
+		(void)pass_tail(q, &head, next);
+}
+
+/* @head is the last one, and has @end: close it, so that it is the caller's. */
+static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
+{
+	uintptr_t before = end - 1, number = before + (QUIESCE_MUTANT(lfq_number_again) ? 0 : NEXT_NUMBER);
+
+	/* LQ1: release, pairs with LQ1 in follow() */
+	if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(head), &end, number))
+		return false;
+	if (!QUIESCE_MUTANT(lfq_tail_first))
+		pass_head(q, head, number);
+	/* The tail may be the number before @head still; then it has not to come to it. */
+	if (!QUIESCE_MUTANT(lfq_last_left) && !pass_tail(q, &before, number) && before == head)
+		(void)pass_tail(q, &head, number);
+	if (QUIESCE_MUTANT(lfq_tail_first))
+		pass_head(q, head, number);
+	return true;
 }
 
 /* False: begin again. */
 static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 {
-	/* LQ3: acquire, pairs with LQ3 in try_dequeue() */
-	uintptr_t head = quiesce_load_acquire(LQ3, &q->head), next = follow(q, head), old = head;
+	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
+	uintptr_t head = quiesce_load_acquire(LQ3, &q->head), next, old = head;
 
-	*ret_word = head;
-	if (quiesce__lfq_is_dummy(head)) {
-		if (next == head) {
-			*ret_word = 0;
-			return true;
-		}
-		if (quiesce__lfq_is_dummy(next))
-			return false;
-	} else {
-		/* Relaxed: it is compared only; who led the head here had seen it. */
-		if (quiesce_load_relaxed(&q->dummy) == head && !QUIESCE_MUTANT(lfq_renews_late))
-			renew_dummy(q, head);
-		if (!next)
-			next = put_dummy(q, head);
-		if (!next)
-			return false;
+	*ret_word = 0;
+	if (quiesce__lfq_is_number(head))
+		return true;
+	next = follow(head);
+	if (quiesce__lfq_is_number(next)) {
+		pass_head(q, head, next);
+		return true;
 	}
+	*ret_word = head;
+	if (is_end(next))
+		return take_last(q, head, next);
 	let_tail_pass(q, head, next);
-	/* LQ3: full, pairs with LQ3 in try_dequeue() and quiesce__lfq_empty() */
-	if (!quiesce_cmpxchg(LQ3, &q->head, &old, next))
-		return false;
-	if (QUIESCE_MUTANT(lfq_renews_late) && !quiesce__lfq_is_dummy(head))
-		renew_dummy(q, head);
-	return true;
+	/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
+	return quiesce_cmpxchg(LQ3, &q->head, &old, next);
 }
 
 struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q)
 {
+	unsigned int pauses = FIRST_PAUSES;
 	uintptr_t word;
 
-	do
-		while (!try_dequeue(q, &word))
-			;
-	while (quiesce__lfq_is_dummy(word));
+	while (!try_dequeue(q, &word))
+		back_off(&pauses);
 	return (struct lfq_node *)word;
 }
 
 int quiesce_lfq_destroy(struct lfq_queue *q)
 {
-	return lfq_empty(q) ? 0 : -EPERM;
+	return quiesce__lfq_empty(q) ? 0 : -EPERM;
 }

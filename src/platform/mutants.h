@@ -259,9 +259,10 @@
 	X(wfcq_no_tail, "a missing link is the end of the queue, whatever the tail says") \
 	X(wfcq_spliced_twice, "who splices leaves the first node for another one who does") \
 	X(wfcq_waits_blind, "who waits for a link does not see that the queue is empty") \
-	X(lfq_number_again, "the dummy has the same number in each of its uses") \
+	X(lfq_number_again, "a queue that becomes empty again has the number that it had before") \
+	X(lfq_last_left, "the last node goes to the caller while the tail leads to it") \
 	X(lfq_tail_left, "the head passes a node that the tail leads to") \
-	X(lfq_renews_late, "who takes the node behind the dummy gives the dummy another number after that") \
+	X(lfq_tail_first, "of a closed node the tail goes to the number before the head does") \
 	X(table_seed_twice, "the first two who put something into a table draw a seed each") \
 	X(table_line_early, "a line that a bucket has left is used again while readers may be in it") \
 	X(table_walk_twice, "an iteration does not ask whether it has visited what is behind the first line") \

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_lfqueue.c - lfqueue: threads that are anywhere in the midst of a call, a dummy that comes and goes, nodes that come back. */
+/* sim_lfqueue.c - lfqueue: threads that are anywhere in the midst of a call, a queue that becomes empty, nodes that come back. */
 #include "sim_queue.h"
 
 #include "runtime/core.h"
 
 #include <quiesce/ds/lfqueue.h>
+
+#define AN_END ((uintptr_t)2) /* of the first number */
 
 struct item {
 	struct rcu_head rcu;
@@ -52,7 +54,7 @@ static void item_free(struct rcu_head *rcu)
 {
 	struct item *it = (struct item *)rcu;
 
-	quiesce_store_relaxed(&it->node.next, (uintptr_t)0);
+	quiesce_store_relaxed(&it->node.next, AN_END);
 }
 
 /* True: something. */
@@ -87,7 +89,7 @@ static void finish(void)
 {
 	sim_assert(all_taken() && lfq_empty(&queue) && lfq_destroy(&queue) == 0);
 	for (int id = 1; id <= nr_items; id++)
-		sim_assert(!sim_obj_is_free(id) || quiesce_load_relaxed(&item[id].node.next) == 0 || !item[id].lives);
+		sim_assert(!sim_obj_is_free(id) || quiesce_load_relaxed(&item[id].node.next) == AN_END || !item[id].lives);
 }
 
 static void setup_pairs(void)
@@ -220,6 +222,47 @@ static void setup_waits(void)
 		sim_spawn(waits_and_puts, (void *)(uintptr_t)i, "both");
 }
 
+/* One node is inside; one thread takes it and frees it, two put one in each.  Nobody links behind what is free. */
+static void takes_and_frees(void *unused)
+{
+	struct item *it = take();
+
+	(void)unused;
+	sim_assert(it != NULL);
+	synchronize_rcu();
+	item_free(&it->rcu);
+}
+
+static void puts_one(void *number)
+{
+	put((int)(uintptr_t)number);
+}
+
+static void start_with_one(bool tail_is_there)
+{
+	begin(2);
+	item[1].id = 1;
+	quiesce_store_relaxed(&item[1].node.next, AN_END);
+	quiesce_store_relaxed(&queue.head, (uintptr_t)&item[1].node);
+	if (tail_is_there)
+		quiesce_store_relaxed(&queue.tail, (uintptr_t)&item[1].node);
+	sim_spawn(puts_one, (void *)2, "puts");
+	sim_spawn(puts_one, (void *)3, "puts");
+	sim_spawn(takes_and_frees, NULL, "frees");
+}
+
+static void setup_left(void) { start_with_one(true); }
+static void setup_number(void) { start_with_one(false); }
+
+static void finish_freed(void)
+{
+	int nr = 0;
+
+	while (quiesce_lfq_dequeue(&queue))
+		nr++;
+	sim_assert(nr + (quiesce_load_relaxed(&item[1].node.next) == AN_END) == 3);
+}
+
 /* ---- stopped, interrupted, forked ---- */
 
 /* Of what a stopped thread has put in or taken out nobody knows: but the others go on. */
@@ -326,6 +369,8 @@ const struct sim_scenario lfq_scenarios[] = {
 	{ "lfq_two", "two do", setup_two, finish, NULL },
 	{ "lfq_reuse", "nodes are put in again by callbacks", setup_reuse, finish_reuse, NULL },
 	{ "lfq_waits", "nodes are put in again after waits", setup_waits, finish_reuse, NULL },
+	{ "lfq_left", "one takes a node and frees it, the tail was there", setup_left, finish_freed, NULL },
+	{ "lfq_number", "the same, the tail had not come there", setup_number, finish_freed, NULL },
 	{ "lfq_stop", "a thread stops for good", setup_stop, finish_stop, NULL },
 	{ "lfq_signals", "handlers put in and take, whatever they interrupt", setup_signals, finish_signals, NULL },
 	{ "lfq_fork", "a child of fork(), while others are in the midst of it", setup_fork, NULL, "a child" },

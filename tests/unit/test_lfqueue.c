@@ -71,7 +71,7 @@ static void first_in_first_out(void **state)
 	}
 }
 
-/* One in, one out: the last one is taken each time, and the dummy used. */
+/* One in, one out: the last one is taken each time. */
 static void the_last_one(void **state)
 {
 	(void)state;
@@ -110,7 +110,7 @@ static void destroyed(void **state)
 /* What an enqueuer leaves that stopped after its first step: the node is in, and the tail where it was. */
 static void link_only(int last, int i)
 {
-	lfq_node_init(&items[i].node);
+	quiesce_store_relaxed(&items[i].node.next, quiesce_load_relaxed(&items[last].node.next));
 	assert_true(quiesce_load_relaxed(&queue.tail) == (uintptr_t)&items[last].node);
 	quiesce_store_relaxed(&items[last].node.next, (uintptr_t)&items[i].node);
 }
@@ -120,14 +120,43 @@ static void half_enqueued(void **state)
 {
 	(void)state;
 	fresh(0);
-	link_only(0, 1);
-	assert_ptr_equal(take(), &items[0]);
-	assert_true(quiesce_load_relaxed(&queue.tail) == (uintptr_t)&items[1].node);
+	fresh(1);
 	link_only(1, 2);
-	fresh(3);
-	for (int i = 1; i < 4; i++)
+	assert_ptr_equal(take(), &items[0]);
+	assert_ptr_equal(take(), &items[1]);
+	assert_true(quiesce_load_relaxed(&queue.tail) == (uintptr_t)&items[2].node);
+	link_only(2, 3);
+	fresh(4);
+	for (int i = 2; i < 5; i++)
 		assert_ptr_equal(take(), &items[i]);
 	assert_null(take());
+	synchronize_rcu();
+}
+
+/* What a taker of the last node leaves that stopped after its first step: the node is closed, by the number after that of its end. */
+static void close_only(int last)
+{
+	quiesce_store_relaxed(&items[last].node.next, quiesce_load_relaxed(&items[last].node.next) + 3);
+}
+
+/* Others lead head and tail on: who takes, or who puts in. */
+static void half_taken(void **state)
+{
+	(void)state;
+	fresh(0);
+	close_only(0);
+	assert_null(take());
+	assert_true(lfq_empty(&queue));
+	fresh(1);
+	assert_ptr_equal(take(), &items[1]);
+	fresh(2);
+	fresh(3);
+	assert_ptr_equal(take(), &items[2]);
+	close_only(3);
+	fresh(4);
+	assert_ptr_equal(take(), &items[4]);
+	assert_null(take());
+	assert_int_equal(lfq_destroy(&queue), 0);
 	synchronize_rcu();
 }
 
@@ -362,7 +391,7 @@ static void handlers_put_and_take(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(empty), TEST(first_in_first_out), TEST(the_last_one), TEST(destroyed), TEST(half_enqueued),
+		TEST(empty), TEST(first_in_first_out), TEST(the_last_one), TEST(destroyed), TEST(half_enqueued), TEST(half_taken),
 #ifndef __SANITIZE_THREAD__
 		TEST(in_a_child),
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/lfqueue.h - private: the steps of Michael and Scott's queue.
+/* quiesce/detail/lfqueue.h - private: the steps of a queue out of which several threads take.
  *
  * ds/lfqueue.h is the manual; src/ds/lfqueue.c has the theory, and what is not in line.
  */
@@ -14,20 +14,19 @@ QUIESCE_BEGIN_DECLS
 
 /* In the caller's object. */
 struct lfq_node {
-	uintptr_t next; /* what follows: an address, a number of the dummy, or 0; written once by who puts it there */
+	uintptr_t next; /* an end; then what follows, a node's address or a number; written by who puts it there */
 };
 
-/* Private.  A word that leads to a node is its address; one that leads to the dummy is odd, the number of this use of it.
- * Head and tail are in different lines wherever it lies: it needs no alignment, so malloc() will do. */
+/* Private.  A word is the address of a node; or a number, one more than a multiple of 4: nothing is there; or the end
+ * of number n, n + 1.  Head and tail are in different lines wherever it lies: it needs no alignment, so malloc() will do. */
 struct lfq_queue {
-	uintptr_t head; /* the oldest; written by who takes */
-	uintptr_t dummy; /* what follows the dummy: an address; its own number: nothing, or it is not in the queue */
-	uintptr_t next_number; /* that no use of the dummy has had yet */
-	char apart[QUIESCE_CACHELINE - 3 * sizeof(uintptr_t)];
-	uintptr_t tail; /* the newest, or the one before; written by who puts in */
-	char end[QUIESCE_CACHELINE - sizeof(uintptr_t)];
+	uintptr_t head; /* the oldest, or the number of this emptiness; written by who takes, and by who puts in a first one */
+	char apart[QUIESCE_CACHELINE - sizeof(uintptr_t)];
+	uintptr_t tail; /* the newest, or the one before, or the number that the head had before that; written by who puts in */
+	uintptr_t end;  /* a guess: what ends the newest; written by who found another one */
+	char after[QUIESCE_CACHELINE - 2 * sizeof(uintptr_t)];
 };
-#define LFQ_INIT { 1, 1, 3, { 0 }, 1, { 0 } }
+#define LFQ_INIT { 1, { 0 }, 1, 2, { 0 } }
 
 QUIESCE_API void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node);
 QUIESCE_API struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q);
@@ -40,36 +39,42 @@ QUIESCE_FAST void quiesce__lfq_init(struct lfq_queue *q)
 	*q = fresh;
 }
 
-/* Does this word lead to the dummy? */
-#define quiesce__lfq_is_dummy(word) (((word) & 1) != 0)
+QUIESCE_FAST bool quiesce__lfq_is_number(uintptr_t word) { return (word & 1) != 0; }
 
-/* Where is written what follows, and what is there if nothing does. */
-QUIESCE_FAST uintptr_t *quiesce__lfq_link(struct lfq_queue *q, uintptr_t word)
-{
-	return quiesce__lfq_is_dummy(word) ? &q->dummy : &((struct lfq_node *)word)->next;
-}
-
-QUIESCE_FAST uintptr_t quiesce__lfq_end(uintptr_t word) { return quiesce__lfq_is_dummy(word) ? word : 0; }
+/* Where is written what follows a node. */
+QUIESCE_FAST uintptr_t *quiesce__lfq_link(uintptr_t word) { return &((struct lfq_node *)word)->next; }
 
 QUIESCE_FAST bool quiesce__lfq_empty(const struct lfq_queue *q)
 {
-	/* LQ3: acquire, pairs with LQ3 in try_dequeue() */
-	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
+	return quiesce__lfq_is_number(quiesce_load_relaxed(&q->head)); /* Relaxed: no order promised. */
+}
 
-	return quiesce__lfq_is_dummy(head) && quiesce_load_relaxed(&q->dummy) == head; /* Relaxed: a number does not come back. */
+/* Put @node in where @last, what the tail leads to, says that it goes; false: something else is there. */
+QUIESCE_FAST bool quiesce__lfq_put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node)
+{
+	uintptr_t there = last;
+
+	if (quiesce__lfq_is_number(last)) {
+		quiesce_store_relaxed(&node->next, last + 1); /* Relaxed: LQ3 follows. */
+		/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
+		return quiesce_cmpxchg(LQ3, &q->head, &there, (uintptr_t)node);
+	}
+	there = quiesce_load_relaxed(&q->end); /* Relaxed: a guess. */
+	quiesce_store_relaxed(&node->next, there); /* Relaxed: LQ1 follows. */
+	/* LQ1: release, pairs with LQ1 in follow() */
+	if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(last), &there, (uintptr_t)node))
+		return false;
+	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
+	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node); /* or another thread has */
+	return true;
 }
 
 QUIESCE_FAST void quiesce__lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_enqueue() and pass_tail() */
-	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), end = quiesce__lfq_end(last);
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
+	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail);
 
-	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: LQ1 follows. */
-	/* LQ1: release, pairs with LQ1 in follow() */
-	if (quiesce_likely(quiesce_cmpxchg(LQ1, quiesce__lfq_link(q, last), &end, (uintptr_t)node)))
-		/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
-		(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node); /* or another thread has */
-	else
+	if (quiesce_unlikely(!quiesce__lfq_put(q, last, node)))
 		quiesce_lfq_enqueue(q, node);
 }
 

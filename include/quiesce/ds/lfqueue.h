@@ -21,11 +21,10 @@
  * Of a node that was taken everything but the node itself is the caller's at once.  The node may be freed, put into a queue again
  * or overwritten only after a grace period.
  *
- * This is Michael and Scott's queue.  Threads help each other over every step: one that is preempted, stopped or killed in the
- * midst of a call keeps nobody from going on, and a child of fork() may use the queue whatever other threads were doing.
- * Calls wait for nothing and need no memory, so neither fails: the dummy node that the algorithm keeps in a queue
- * is a word of the queue, with a number that makes each of its uses another one.  (liburcu allocates one whenever the last element is
- * taken, and aborts where there is no memory.)
+ * This is Michael and Scott's queue without the dummy node that theirs keeps: an empty queue has a number in place of a node.  Threads
+ * help each other over every step: one that is preempted, stopped or killed in the midst of a call keeps nobody from going on, and a
+ * child of fork() may use the queue whatever other threads were doing.  Calls wait for nothing and need no memory, so neither fails.
+ * (liburcu allocates a dummy whenever the last element is taken, and aborts where there is no memory.)
  *
  * Ordering.  If a node is dequeued, then everything that precedes its enqueue is visible.  Enqueue, dequeue and empty are linearizable.
  *
@@ -67,7 +66,7 @@ static inline bool lfq_empty(const struct lfq_queue *q)
 /** lfq_enqueue - put @node in as the last.
  *
  * Context: inside a section; any thread, signal handlers too.  Lock-free.
- * Cost: two locked compare-and-exchanges: of the last node's link, and of the tail.
+ * Cost: two locked compare-and-exchanges, of the last node's link and of the tail; if the queue is empty one, of the head.
  * Orders: full, between what precedes and what follows. */
 static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
@@ -77,8 +76,8 @@ static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 /** lfq_dequeue - take the oldest node.
  *
  * Context: inside a section; any thread, signal handlers too.  Lock-free.  The node is freed or put in again after a grace period.
- * Cost: a locked compare-and-exchange of the head; of a node that is the last one six more at most, three of them in the head's line, which
- *   leave the dummy behind.  Reads the tail's line only if one node is left.
+ * Cost: a locked compare-and-exchange of the head; of the last node two more, of its link and of the tail.  Reads the tail's line only if
+ *   one node is left.  Who is too late for one pauses for a fraction of a microsecond before another attempt.
  * Return: the node; NULL: the queue was empty.  Orders: acquire. */
 static inline struct lfq_node *lfq_dequeue(struct lfq_queue *q) { return quiesce_lfq_dequeue(q); }
 
