@@ -162,7 +162,7 @@ def check_list(root, sites, guards, bad):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     bad, sites, guards, names = [], [], [], set()
-    for name in csource.c_files(str(root), "src/", "include/"):
+    for name in csource.c_files(str(root), "src/", "include/", "liburcu/"):
         if name == "src/platform/perturb.h":  # which has mutants of its own
             guards += [(g, name) for g in GUARD.findall((root / name).read_text())]
         elif not name.startswith(LAYER) or name == "src/platform/count.h":

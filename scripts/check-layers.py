@@ -7,7 +7,7 @@
 A room includes, calls and knows rooms of its own floor or below.  The one thing that points up is the list of subsystems,
 by which the runtime reaches what it does not know: quiesce__subsystems, of src/subsystems.c.
 The kernel's modules and everything else share no header.
-Only include/quiesce/arch/ and src/platform/ ask which CPU or which system it is.
+Only include/quiesce/arch/, src/platform/ and liburcu/include/urcu/arch* ask which CPU or which system it is.
 """
 import pathlib
 import re
@@ -20,18 +20,20 @@ FLOORS = [  # the first prefix that fits
     ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
                   "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
     ("runtime", ("src/runtime/", "include/quiesce/control.h")),
-    ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_read.h", "include/quiesce/detail/qsbr.h")),
+    ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_calls.h", "include/quiesce/detail/rcu_read.h",
+             "include/quiesce/detail/qsbr.h", "include/quiesce/detail/urcu_words.h")),
     ("hazard", ("src/hazard/", "include/quiesce/shazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
     ("percpu", ("src/percpu/", "include/quiesce/srcu", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_")),
     ("ds", ("src/ds/", "include/quiesce/ds/", "include/quiesce/detail/")),
     ("library", ("src/", "include/quiesce/")),
+    ("face", ("liburcu/",)),
     ("programs", ("tools/", "cases/", "kernel/")),
     ("tests", ("tests/",)),
 ]
 ORDER = [name for name, _ in FLOORS]
 POINTS_UP = {"quiesce__subsystems"}
 ASKS = re.compile(r"#.*\b(__(?:x86_64|i386|aarch64|arm|riscv|powerpc64|s390x|SSE\w+|linux|GLIBC|gnu_linux)\w*)\b")
-MAY_ASK = ("src/platform/", "include/quiesce/arch/")
+MAY_ASK = ("src/platform/", "include/quiesce/arch/", "liburcu/include/urcu/arch")
 
 
 def floor(name):
@@ -44,7 +46,7 @@ def above(a, b):
 
 def resolve(root, name, target):
     """The project's file that an #include means, or None."""
-    for base in (pathlib.PurePath(name).parent, "include", "src"):
+    for base in (pathlib.PurePath(name).parent, "include", "src", "liburcu/include"):
         path = (root / base / target).resolve()
         if path.is_file() and path.is_relative_to(root):
             return str(path.relative_to(root))
@@ -56,7 +58,7 @@ def include_problems(root):
         lines, code = csource.read(root, name)
         here = floor(name)
         for number, line in enumerate(lines, 1):
-            asks = ASKS.match(code[number - 1].lstrip()) if name.startswith(("src/", "include/")) else None
+            asks = ASKS.match(code[number - 1].lstrip()) if name.startswith(("src/", "include/", "liburcu/")) else None
             if asks and not name.startswith(MAY_ASK):
                 yield f"{name}:{number}: asks for {asks.group(1)}, which belongs to include/quiesce/arch/ or src/platform/"
             match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)

@@ -23,7 +23,7 @@
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
 
-#include <quiesce/detail/head.h>
+#include <quiesce/detail/rcu_calls.h>
 #include <quiesce/detail/rcu_read.h>
 
 QUIESCE_BEGIN_DECLS
@@ -155,9 +155,6 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 
 /* ---- waiting ---- */
 
-QUIESCE_API void quiesce_synchronize_rcu(void);
-QUIESCE_API void quiesce_synchronize_rcu_expedited(void);
-
 /** synchronize_rcu - wait until every read-side section that is now open has ended.
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
@@ -174,16 +171,6 @@ static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
 static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
 
 /* ---- polled grace periods: cookies, from any thread ---- */
-
-/* A point in the sequence of grace periods.  Not an integer, so that it is not mixed up with one. */
-struct rcu_gp_seq {
-	uint64_t value;
-};
-
-QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_rcu(void);
-QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void);
-QUIESCE_API int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq);
-QUIESCE_API void quiesce_cond_synchronize_rcu(struct rcu_gp_seq seq);
 
 /** get_state_synchronize_rcu - a cookie for the grace period that would begin now.
  *
@@ -216,13 +203,7 @@ static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
 
 /* ---- deferred reclamation ---- */
 
-QUIESCE_API void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
-QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);
-QUIESCE_API void quiesce_rcu_barrier(void);
-QUIESCE_API void quiesce_rcu_throttle(void);
-
 /* The debug build keeps account of what is queued, and reports what is queued again before its callback was called. */
-QUIESCE_API void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
 #ifdef QUIESCE_DEBUG
 #define QUIESCE__CALL_RCU quiesce__call_rcu_debug
 #else

@@ -13,6 +13,6 @@ for compiler in gcc clang-19; do
 	[ "$compiler" = gcc ] && relaxed=" -fno-sanitize=null"
 	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" --werror -Db_sanitize=address,undefined \
 		-Db_lundef=false -Dtool=disabled -Dc_args="-fno-sanitize-recover=all$relaxed" || continue
-	count_meson "$CI_BUILD/asan-$compiler" --suite unit --suite linear --suite cases --timeout-multiplier 3
+	count_meson "$CI_BUILD/asan-$compiler" --suite unit --suite linear --suite cases --suite liburcu --timeout-multiplier 3
 done
 finish

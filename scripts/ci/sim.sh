@@ -12,9 +12,9 @@ first=${SIM_FIRST:-1}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
 	local program each status=0
-	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem sim_rculist sim_idr sim_qsbr sim_queue sim_stack sim_buckets; do
+	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem sim_rculist sim_idr sim_qsbr sim_queue sim_stack sim_buckets sim_urcu; do
 		case $program in
-		sim_srcu | sim_rculist | sim_idr | sim_qsbr | sim_queue | sim_stack | sim_buckets) each=$short ;;
+		sim_srcu | sim_rculist | sim_idr | sim_qsbr | sim_queue | sim_stack | sim_buckets | sim_urcu) each=$short ;;
 		*) each=$seconds ;;
 		esac
 		"$plain/tests/sim/$program" --scenario all --sched "$1" --seeds 100000000 --seconds $each --first "$first"

@@ -8,6 +8,6 @@ for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
 	step "build with $compiler" setup "$CI_BUILD/tsan-$compiler" --werror -Db_sanitize=thread -Db_lundef=false \
 		-Dtool=disabled || continue
-	count_meson "$CI_BUILD/tsan-$compiler" --suite unit --suite linear --suite cases --timeout-multiplier 3
+	count_meson "$CI_BUILD/tsan-$compiler" --suite unit --suite linear --suite cases --suite liburcu --timeout-multiplier 3
 done
 finish

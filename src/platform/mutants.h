@@ -79,6 +79,11 @@
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
 	X(ID2) /* tree made, then the root | root, then the tree */             \
 	X(ID3) /* what precedes a mark, then the mark, from above | mark, then what follows */ \
+	X(UW1) /* inlined: ctr set, then its reads | unlink, then ctrs read */ \
+	X(UW2) /* inlined: accesses, then ctr | ctr read, then completed, then free */ \
+	X(UW3) /* cookie of such a domain | its grace period begins */ \
+	X(UW4) /* inlined: ctr cleared, then futex read | futex set, then ctrs read */ \
+	X(DF1) /* deferred, then was anybody asked | nobody asked, then is anything deferred */ \
 	X(WF1) /* node filled in, then linked | followed, then read */ \
 	X(WF2) /* a link cleared, then the tail exchanged | exchanged, then the link written */ \
 	X(LQ1) /* node filled in, then linked | followed, then read */ \
@@ -196,6 +201,11 @@
 	X(srcu_no_flip, "new sections are not turned to the index that is empty")      \
 	X(srcu_shares_running, "a caller is content with a grace period of its domain already running") \
 	X(srcu_cookie_now, "a cookie stands for the grace period of its domain already running") \
+	X(urcu_gp_first, "the number of liburcu's readers comes before the fence") \
+	X(urcu_others_unfenced, "no heavy fence although other threads of liburcu's read") \
+	X(urcu_no_wait, "liburcu's readers are not waited for") \
+	X(urcu_sleeps_unfenced, "no fence between the request to be woken and the last look") \
+	X(urcu_cookie_now, "a cookie is for the grace period that has begun") \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
 	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \

@@ -40,6 +40,8 @@ int platform_membarrier_restart(void);
 /* Sleep while *@word == @value, at most @timeout_ns.  0 woken or value differed,
  * -ETIMEDOUT.  May return early for no reason.  Both calls are full fences. */
 int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
+/* The same for a word that is woken by code which does not know that it belongs to one process. */
+int platform_futex_wait_shared(uint32_t *word, uint32_t value, uint64_t timeout_ns);
 /* Returns how many were woken. */
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
 /* Take the lock in @word, or give it back, with inheritance of priority: the word is 0, or the number of the thread that

@@ -6,14 +6,17 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "urcu_words.h"
 
 static void fork_prepare(void)
 {
 	quiesce__lock(&quiesce__queues.lock);
+	quiesce__urcu_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	quiesce__urcu_fork_parent();
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
@@ -21,6 +24,7 @@ static void fork_child(void)
 {
 	quiesce__holdouts_fork_child();
 	quiesce__rcu_fork_child();
+	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
 	/* A callback may have called fork(): then the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){ .running = (quiesce__self()->state & QUIESCE_TLS_WORKER) != 0 };

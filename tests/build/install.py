@@ -25,7 +25,11 @@ def check_tree(tap, root, libdir, headers, series):
     for name in ("libquiesce.so", soname, "libquiesce.a", "pkgconfig/quiesce.pc",
                  "cmake/quiesce/quiesce-config.cmake", "cmake/quiesce/quiesce-config-version.cmake"):
         tap.result((lib / name).exists(), f"installed: {name}")
-    wanted = sorted(str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp"))
+    wanted = [str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp")]
+    if (lib / "quiesce-urcu").exists():
+        face = headers.parent / "liburcu/include"
+        wanted += ["quiesce-urcu/" + str(h.relative_to(face)) for h in face.rglob("*.h")]
+    wanted.sort()
     found = sorted(str(h.relative_to(root / "include")) for h in (root / "include").rglob("*") if h.is_file())
     tap.result(wanted == found, "installed: every public header and nothing else", f"want {wanted}\nfound {found}")
     run = execute(["readelf", "-dW", lib / "libquiesce.so"])
@@ -91,6 +95,31 @@ def check_pkg_config(tap, lib, tmp):
             tap.run(f"pkg-config consumer runs: {title}", [program], text="sum 321, freed 1", env=env)
 
 
+def check_liburcu(tap, lib, tmp):
+    """A program written for liburcu finds the face by pkg-config, or by -lurcu, and one that was built for it finds the objects."""
+    env = {"PKG_CONFIG_PATH": str(lib / "quiesce-urcu/pkgconfig")}
+    run_env = {"LD_LIBRARY_PATH": str(lib)}
+    source = HERE / "consumer/urcu.c"
+    for name, defines in (("liburcu", []), ("liburcu-memb", []), ("liburcu-mb", ["-DRCU_MB"]), ("liburcu-bp", ["-DUSE_BP"]),
+                          ("liburcu-qsbr", ["-DUSE_QSBR"])):
+        flags = execute(["pkg-config", "--cflags", "--libs", name, name], env).stdout.split()
+        tap.result(any("quiesce-urcu" in f for f in flags), f"pkg-config finds the face of {name}", flags)
+        program = tmp / "urcu"
+        program.unlink(missing_ok=True)
+        if tap.run(f"program for {name} builds", ["gcc", "-Wall", "-Wextra", "-Werror", *defines, source, "-o", program, *flags]):
+            tap.run(f"program for {name} runs", [program], text="freed 1", env=run_env)
+    tap.run("pkg-config says that it is liburcu of 0.15", ["pkg-config", "--atleast-version=0.15", "liburcu"], env=env)
+    flags = execute(["pkg-config", "--cflags", "liburcu"], env).stdout.split()
+    if tap.run("-lurcu finds the face", ["gcc", *flags, source, "-o", tmp / "urcu", f"-L{lib}/quiesce-urcu", f"-L{lib}", "-lurcu", "-lurcu-common"]):
+        tap.run("and the program runs", [tmp / "urcu"], text="freed 1", env=run_env)
+    abi = lib / "quiesce-urcu/abi"
+    if abi.exists():
+        names = {p.name for p in abi.iterdir()}
+        want = {f"liburcu{f}.so.8" for f in ("", "-memb", "-mb", "-bp", "-qsbr")}
+        tap.result(want <= names, "objects of liburcu's names are installed", f"want {want}\nfound {names}")
+        tap.run("they find the library", ["ldd", abi / "liburcu-memb.so.8"], text=str(lib.resolve()), env={"LD_LIBRARY_PATH": ""})
+
+
 def check_cmake(tap, lib, prefix, tmp, series):
     if not shutil.which("cmake"):
         tap.skip("CMake consumer", "cmake is not installed")
@@ -131,6 +160,7 @@ def main():
         check_tree(tap, moved, opt.libdir, opt.headers, series)
         check_tool(tap, moved, opt.libexecdir, pathlib.Path(opt.build))
         check_pkg_config(tap, moved / opt.libdir, tmp)
+        check_liburcu(tap, moved / opt.libdir, tmp)
         check_cmake(tap, moved / opt.libdir, moved, tmp, series)
     return tap.finish()
 

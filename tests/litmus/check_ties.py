@@ -128,7 +128,7 @@ def check(path, mutants):
 def labels_by_function():
     """{label: functions with an operation of it}, {label: functions that mention it}"""
     sites, mentions = {}, {}
-    for name in csource.c_files(pathlib.Path(TOP), "src/", "include/"):
+    for name in csource.c_files(pathlib.Path(TOP), "src/", "include/", "liburcu/"):
         if name.startswith(("src/platform/", "src/runtime/fence.h", "include/quiesce/atomic.h")):
             continue
         lines, code = csource.read(TOP, name)

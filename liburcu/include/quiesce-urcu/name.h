@@ -9,8 +9,12 @@
 
 #include <quiesce/base.h>
 
-/* After a declaration: the linker calls it quiesce_@name. */
-#define QUIESCE_URCU_NAME(name) __asm__("quiesce_" #name) QUIESCE_DATA
+/* After a declaration: the linker calls it quiesce_@name; in the objects that stand for liburcu's own (liburcu/abi), by its name. */
+#ifdef QUIESCE_URCU_ABI
+#define QUIESCE_URCU_NAME(name) QUIESCE_DATA
+#else
+#define QUIESCE_URCU_NAME(name) __asm__("quiesce_" #name) QUIESCE_DATA /* raw: a name, no code */
+#endif
 
 #define QUIESCE_URCU_BEGIN QUIESCE_BEGIN_DECLS
 #define QUIESCE_URCU_END QUIESCE_END_DECLS

@@ -11,16 +11,25 @@
 
 #define NS_PER_S 1000000000u
 
-int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+static int wait_on(int op, uint32_t *word, uint32_t value, uint64_t timeout_ns)
 {
 	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / NS_PER_S), .tv_nsec = (long)(timeout_ns % NS_PER_S) };
 	int saved = errno;
-	long ret = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns == PLATFORM_FOREVER ? NULL : &timeout,
-			   NULL, 0);
+	long ret = syscall(SYS_futex, word, op, value, timeout_ns == PLATFORM_FOREVER ? NULL : &timeout, NULL, 0);
 	int err = ret < 0 ? errno : 0;
 
 	errno = saved;
 	return err == ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	return wait_on(FUTEX_WAIT_PRIVATE, word, value, timeout_ns);
+}
+
+int platform_futex_wait_shared(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	return wait_on(FUTEX_WAIT, word, value, timeout_ns);
 }
 
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)

@@ -104,6 +104,11 @@ int platform_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
 	return t->timed_out ? -ETIMEDOUT : 0;
 }
 
+int platform_futex_wait_shared(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	return platform_futex_wait(word, value, timeout_ns);
+}
+
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 {
 	struct thread *t = sim__current();

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* memb.c - liburcu.so.8 and liburcu-memb.so.8. */
+#include "words.h"
+
+#include <errno.h>
+
+QUIESCE_URCU_CALLS(memb)
+
+/* Programs look here whether they may leave their fences out. */
+extern QUIESCE_DATA int urcu_memb_has_sys_membarrier;
+int urcu_memb_has_sys_membarrier;
+
+#define F(name) urcu_memb_##name
+#define FLAVOR_NAME "memb"
+#define KIND QUIESCE_URCU_LIGHT
+#define LIGHT (urcu_memb_has_sys_membarrier != 0)
+#include "nesting.h"
+
+static bool added;
+
+__attribute__((constructor)) static void begin(void)
+{
+	if (added)
+		return;
+	added = true;
+	urcu_memb_has_sys_membarrier = quiesce_urcu_domain_add(&domain);
+}
+
+/* Programs' constructors may come first. */
+void urcu_memb_init(void) { begin(); }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* words.h - what programs that were built for liburcu have inlined: where it keeps its words. */
+#ifndef QUIESCE_URCU_ABI_WORDS_H
+#define QUIESCE_URCU_ABI_WORDS_H
+
+#include "../src/flavor.h"
+#include "../src/wake.h"
+
+#include <quiesce-urcu/words.h>
+
+#define URCU_LINE 128
+
+struct urcu_gp {
+	uint64_t ctr;
+	uint32_t futex;
+} __attribute__((aligned(URCU_LINE)));
+
+/* Of memb, mb and qsbr, in each thread.  Programs write ctr and waiting; assertions of debug builds read registered. */
+struct urcu_reader {
+	uint64_t ctr;
+	char need_mb;
+	void *node[2] __attribute__((aligned(URCU_LINE))); /* of liburcu's list, which is not kept */
+	union {
+		struct {
+			pthread_t tid;
+			unsigned int registered;
+		} nesting;
+		struct {
+			uint32_t waiting;
+			pthread_t tid;
+			unsigned int registered;
+		} qsbr;
+	} at;
+	struct quiesce_urcu_record record;
+};
+_Static_assert(sizeof(struct urcu_gp) == 128 && sizeof(struct urcu_reader) == 256, "programs have these sizes");
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu/compiler.h - what the other headers ask of the compiler.
+ *
+ * In C++ no macro here has a cast of C's, and none needs a header of the standard library.
+ */
+#ifndef QUIESCE_URCU_COMPILER_H
+#define QUIESCE_URCU_COMPILER_H
+
+#include <quiesce/detail/entry.h>
+#include <quiesce-urcu/cast.h>
+#include <urcu/config.h>
+
+#include <stddef.h>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define URCU_GCC_VERSION (__GNUC__ * 10000 + __GNUC_MINOR__ * 100 + __GNUC_PATCHLEVEL__)
+#endif
+
+#if !defined(CMM_SANITIZE_THREAD) && defined(__SANITIZE_THREAD__)
+#define CMM_SANITIZE_THREAD
+#elif !defined(CMM_SANITIZE_THREAD) && defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CMM_SANITIZE_THREAD
+#endif
+#endif
+
+#define caa_likely(x) quiesce_likely(x)
+#define caa_unlikely(x) quiesce_unlikely(x)
+
+/* ---- accesses ---- */
+
+/* The compiler moves no access across it. */
+#define cmm_barrier() __asm__ __volatile__("" : : : "memory")
+
+/* The lvalue @x, each access to which is one access of the program. */
+#ifdef __cplusplus
+#define CMM_ACCESS_ONCE(x) (*const_cast<volatile __typeof__(x) *>(&(x)))
+#else
+#define CMM_ACCESS_ONCE(x) (*(volatile __typeof__(x) *)&(x))
+#endif
+
+/* The pointer @ptr, as a volatile one for the moment. */
+#ifdef __cplusplus
+extern "C++" {
+template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
+}
+#else
+#define cmm_cast_volatile(ptr) ((volatile __typeof__(ptr))(ptr))
+#endif
+
+/* The compiler forgets what it knows of the value of @var. */
+#define _CMM_OPTIMIZER_HIDE_VAR(var) __asm__("" : "+r"(var))
+
+#define __rcu /* marks pointers for readers of the source */
+
+/* ---- numbers and types ---- */
+
+#ifndef caa_max
+#define caa_max(a, b) ((a) > (b) ? (a) : (b))
+#endif
+#ifndef caa_min
+#define caa_min(a, b) ((b) > (a) ? (a) : (b))
+#endif
+
+#define CAA_BITS_PER_LONG (__SIZEOF_LONG__ * 8)
+#define CAA_ARRAY_SIZE(x) (sizeof(x) / sizeof(*(x)))
+#define caa_is_signed_type(type) (QUIESCE_CAST(type, -1) < QUIESCE_CAST(type, 1)) /* 0 would be found pointless */
+#define caa_cast_long_keep_sign(v) quiesce_urcu__long(v)
+#define URCU_FORCE_CAST(type, arg) quiesce_urcu__cast(type, arg)
+
+#define __CAA_COMBINE_TOKENS(prefix, counter) prefix##counter
+#define CAA_COMBINE_TOKENS(prefix, counter) __CAA_COMBINE_TOKENS(prefix, counter)
+
+/* ---- from a field to its object ---- */
+
+/* @ptr, which has to be what points to @member of @type. */
+#define quiesce_urcu__field(ptr, type, member) (1 ? (ptr) : &QUIESCE_NULL(type)->member)
+
+QUIESCE_BEGIN_DECLS
+/* By pointer, unlike quiesce__entry_at(): what is made of a pointer is never NULL, which saves loops a comparison. */
+QUIESCE_FAST void *quiesce_urcu__entry(const void *field, size_t offset)
+{
+	return (char *)(uintptr_t)field - offset;
+}
+
+QUIESCE_FAST void *quiesce_urcu__entry_or_null(const void *field, size_t offset)
+{
+	return field ? quiesce_urcu__entry(field, offset) : NULL;
+}
+QUIESCE_END_DECLS
+
+/* The object of @type whose @member is at @ptr. */
+#define caa_container_of(ptr, type, member)                                                                            \
+	QUIESCE_CAST(type *, quiesce_urcu__entry(quiesce_urcu__field(ptr, type, member), offsetof(type, member)))
+
+/* The same; NULL if @ptr is. */
+#define caa_container_of_check_null(ptr, type, member)                                                                 \
+	QUIESCE_CAST(type *, quiesce_urcu__entry_or_null(quiesce_urcu__field(ptr, type, member), offsetof(type, member)))
+
+/* ---- refusals ---- */
+
+/* An expression, 0; it does not compile where @cond is true. */
+#ifdef __cplusplus
+#define CAA_BUILD_BUG_ON_ZERO(cond) (0 * sizeof(char[(cond) ? -1 : 1]))
+#else
+#define CAA_BUILD_BUG_ON_ZERO(cond) (0 * sizeof(struct { int refused : (cond) ? -1 : 1; }))
+#endif
+#define CAA_BUILD_BUG_ON(cond) QUIESCE_CAST(void, CAA_BUILD_BUG_ON_ZERO(cond))
+
+/* A declaration.  @identifier is not used: every compiler that this library is for shows @msg. */
+#ifdef __cplusplus
+#define urcu_static_assert(predicate, msg, identifier) static_assert(predicate, msg)
+#else
+#define urcu_static_assert(predicate, msg, identifier) __extension__ _Static_assert(predicate, msg)
+#endif
+
+#define CDS_DEPRECATED(msg) __attribute__((__deprecated__(msg)))
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu/rculfstack.h - what liburcu had before urcu/lfstack.h; deprecated there, and so here.
+ *
+ * Any thread pushes.  A pop is called inside a section of RCU, and what was popped is freed or pushed again after a grace period.
+ * To have no warnings define CDS_LFS_RCU_DEPRECATED, as nothing, before.
+ */
+#ifndef URCU_RCULFSTACK_H
+#define URCU_RCULFSTACK_H
+
+#include <quiesce/detail/lfstack.h>
+#include <urcu/compiler.h>
+
+#ifndef CDS_LFS_RCU_DEPRECATED
+#define CDS_LFS_RCU_DEPRECATED CDS_DEPRECATED("urcu/rculfstack.h is deprecated: use urcu/lfstack.h")
+#endif
+
+QUIESCE_BEGIN_DECLS
+
+struct cds_lfs_node_rcu {
+	__extension__ union {
+		struct cds_lfs_node_rcu *next;
+		struct lfs_node quiesce;
+	};
+};
+
+struct cds_lfs_stack_rcu {
+	__extension__ union {
+		struct cds_lfs_node_rcu *head;
+		struct lfs_stack quiesce;
+	};
+};
+
+static inline CDS_LFS_RCU_DEPRECATED void cds_lfs_node_init_rcu(struct cds_lfs_node_rcu *node) { (void)node; }
+
+static inline CDS_LFS_RCU_DEPRECATED void cds_lfs_init_rcu(struct cds_lfs_stack_rcu *s) { quiesce__lfs_init(&s->quiesce); }
+
+/* A full fence.  Was there something before? */
+static inline CDS_LFS_RCU_DEPRECATED int cds_lfs_push_rcu(struct cds_lfs_stack_rcu *s, struct cds_lfs_node_rcu *node)
+{
+	return quiesce__lfs_push(&s->quiesce, &node->quiesce);
+}
+
+static inline CDS_LFS_RCU_DEPRECATED struct cds_lfs_node_rcu *cds_lfs_pop_rcu(struct cds_lfs_stack_rcu *s)
+{
+	return (struct cds_lfs_node_rcu *)quiesce__lfs_pop(&s->quiesce);
+}
+
+QUIESCE_END_DECLS
+
+#ifdef _LGPL_SOURCE
+#include <urcu/static/rculfstack.h>
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu/static/pointer.h - urcu/pointer.h under the names that are always inline. */
+#ifndef QUIESCE_URCU_STATIC_POINTER_H
+#define QUIESCE_URCU_STATIC_POINTER_H
+
+#include <quiesce/atomic.h>
+#include <urcu/annotate.h>
+#include <urcu/arch.h>
+#include <urcu/compiler.h>
+#include <urcu/system.h>
+#include <urcu/uatomic.h>
+
+/* Accesses through the pointer come after its load, by their dependence on it.  Compilers take "consume" for "acquire".  With
+ * URCU_DEREFERENCE_USE_VOLATILE it is a plain load, which on some CPUs costs less; pointers that it returned are then
+ * compared by cmm_ptr_eq(), or the compiler may follow one instead of the other, on which it does not depend. */
+#ifdef URCU_DEREFERENCE_USE_VOLATILE
+#define _rcu_dereference(p)                                                                                            \
+	__extension__({                                                                                                \
+		__typeof__(p) *quiesce_urcu__place = &(p);                                                             \
+		quiesce_urcu__type(quiesce_urcu__place) quiesce_urcu__pointer = uatomic_load(quiesce_urcu__place);     \
+		cmm_smp_read_barrier_depends();                                                                        \
+		cmm_annotate_mem_acquire(quiesce_urcu__place);                                                         \
+		quiesce_urcu__pointer;                                                                                 \
+	})
+#else
+#define _rcu_dereference(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
+#endif
+
+QUIESCE_BEGIN_DECLS
+/* Are they equal?  The compiler does not learn that one may stand for the other. */
+static inline int cmm_ptr_eq(const void *a, const void *b)
+{
+	_CMM_OPTIMIZER_HIDE_VAR(a);
+	_CMM_OPTIMIZER_HIDE_VAR(b);
+	return a == b;
+}
+QUIESCE_END_DECLS
+
+/* Behind everything that was written before: what @v points to. */
+#define _rcu_set_pointer(p, v) uatomic_store_mo(p, v, CMM_RELEASE)
+#define _rcu_assign_pointer(p, v) _rcu_set_pointer(&(p), v)
+
+/* Full barriers where they change something; the new pointer is of the old one's type. */
+#define _rcu_xchg_pointer(p, v)                                                                                        \
+	__extension__({                                                                                                \
+		quiesce_urcu__type(p) quiesce_urcu__fresh = (v);                                                       \
+		quiesce_xchg(RU3, (p), quiesce_urcu__fresh); /* RU3: full, pairs with the caller */                    \
+	})
+#define _rcu_cmpxchg_pointer(p, old, fresh)                                                                            \
+	__extension__({                                                                                                \
+		quiesce_urcu__type(p) quiesce_urcu__found = (old);                                                     \
+		quiesce_urcu__type(p) quiesce_urcu__fresh = (fresh);                                                   \
+		quiesce_cmpxchg(RU3, (p), &quiesce_urcu__found, quiesce_urcu__fresh); /* RU3: full, pairs with the caller */ \
+		quiesce_urcu__found;                                                                                   \
+	})
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu/static/rculfqueue.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+#ifndef URCU_STATIC_RCULFQUEUE_H
+#define URCU_STATIC_RCULFQUEUE_H
+
+#include <urcu/rculfqueue.h>
+
+/* Programs have got these from here. */
+#include <errno.h>
+#include <urcu-call-rcu.h>
+#include <urcu-pointer.h>
+#include <urcu/assert.h>
+#include <urcu/uatomic.h>
+
+#define _cds_lfq_node_init_rcu cds_lfq_node_init_rcu
+#define _cds_lfq_init_rcu cds_lfq_init_rcu
+#define _cds_lfq_destroy_rcu cds_lfq_destroy_rcu
+#define _cds_lfq_enqueue_rcu cds_lfq_enqueue_rcu
+#define _cds_lfq_dequeue_rcu cds_lfq_dequeue_rcu
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu/static/wfqueue.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+#ifndef URCU_STATIC_WFQUEUE_H
+#define URCU_STATIC_WFQUEUE_H
+
+#include <urcu/wfqueue.h>
+
+/* Programs have got these from here. */
+#include <poll.h>
+#include <urcu/assert.h>
+#include <urcu/uatomic.h>
+
+#define _cds_wfq_node_init cds_wfq_node_init
+#define _cds_wfq_init cds_wfq_init
+#define _cds_wfq_destroy cds_wfq_destroy
+#define _cds_wfq_enqueue cds_wfq_enqueue
+#define _cds_wfq_dequeue_blocking cds_wfq_dequeue_blocking
+#define ___cds_wfq_dequeue_blocking __cds_wfq_dequeue_blocking
+
+#endif

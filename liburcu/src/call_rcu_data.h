@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* call_rcu_data.h - a queue of callbacks with a thread. */
+#ifndef QUIESCE_URCU_SRC_CALL_RCU_DATA_H
+#define QUIESCE_URCU_SRC_CALL_RCU_DATA_H
+
+#include "flavor.h"
+
+#include <quiesce/ds/wfcqueue.h>
+#include <semaphore.h>
+
+struct call_rcu_data {
+	struct wfcq_head head __attribute__((aligned(QUIESCE_CACHELINE))); /* of whoever calls callbacks */
+	struct wfcq_tail tail __attribute__((aligned(QUIESCE_CACHELINE))); /* of those who queue */
+	struct flavor *flavor __attribute__((aligned(QUIESCE_CACHELINE)));
+	sem_t work;           /* something was queued, or something else is asked of the thread */
+	bool polls;           /* URCU_CALL_RCU_RT */
+	int cpu;              /* -1: any */
+	uint32_t stop, pause; /* asked of the thread */
+	sem_t paused, resume; /* the thread's answer; go on */
+	uint32_t has_thread;  /* under the flavour's lock, but for hints */
+	pthread_t thread;
+	pthread_mutex_t caller; /* held while its callbacks are called */
+	struct call_rcu_data *next, **at; /* of the flavour's list */
+};
+
+/* Start its thread unless it has one; false: none can be had. */
+bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
+/* Ask its thread to look, whether it sleeps or not. */
+void call_rcu_data_wake(struct call_rcu_data *c);
+/* Queue everything that is in @c elsewhere: where the flavour queues for those who have chosen nothing. */
+void call_rcu_data_move_to_default(struct call_rcu_data *c);
+/* Out of the list, and freed; it has no thread. */
+void call_rcu_data_release(struct call_rcu_data *c);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* defer.c - functions to be called after a grace period: liburcu's defer_rcu().
+ *
+ * Each thread has a ring of its own, so to defer is two stores.  One thread of the flavour calls what has waited for 0.1 s; whoever
+ * finds his ring full calls what is in it.
+ *
+ * I1. A ring's owner writes @in, whoever calls writes @out, under the lock of all rings of the flavour.  That lock is held
+ *     while somebody waits for readers and calls functions: so who takes it is offline, and in no section.
+ * I2. The thread is there from the first ring on.  Who puts something into his ring and finds that nobody has asked for it asks.
+ * I3. A forked child has the rings of its one thread only.  What others had deferred is not called there.
+ *
+ * RU3  item filled in, then @in | @in read, then the item
+ * DF1  @in, then asked read     | asked taken back, then @in read
+ */
+#include "flavor.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define RING_SIZE 4096u
+#define DELAY_NS 100000000L
+
+struct item {
+	void (*func)(void *arg);
+	void *arg;
+};
+
+struct ring {
+	uint64_t in;   /* items ever put in */
+	uint64_t out;  /* items ever called */
+	uint64_t until; /* of who calls: what was in when the grace period began */
+	struct ring *next, **at;
+	struct item item[RING_SIZE];
+};
+
+static struct deferred {
+	pthread_mutex_t lock;
+	struct ring *rings;
+	uint32_t has_thread; /* it is never ended: it sleeps */
+	uint32_t asked;
+	sem_t work;
+} all[NR_FLAVORS] = { [0 ... NR_FLAVORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+
+static __thread struct ring *mine[NR_FLAVORS];
+
+/* ---- calling ---- */
+
+/* What is in @r now; true: something. */
+static bool look(struct ring *r)
+{
+	/* RU3: acquire, pairs with RU3 in put() */
+	r->until = quiesce_load_acquire(RU3, &r->in);
+	return r->until != r->out;
+}
+
+static void call_ring(struct ring *r)
+{
+	while (r->out != r->until) {
+		struct item item = r->item[r->out % RING_SIZE];
+
+		/* RU3: release, pairs with RU3 in flavor_defer() */
+		quiesce_store_release(RU3, &r->out, r->out + 1);
+		item.func(item.arg);
+	}
+}
+
+/* Under the lock; @only: of this one.  One grace period for all. */
+static void call_rings(struct flavor *f, struct ring *only)
+{
+	struct deferred *d = &all[f->index];
+	bool any = false;
+
+	for (struct ring *r = d->rings; r; r = r->next)
+		if (!only || r == only)
+			any |= look(r);
+	if (!any)
+		return;
+	f->synchronize();
+	for (struct ring *r = d->rings; r; r = r->next)
+		if (!only || r == only)
+			call_ring(r);
+}
+
+static void call_offline(struct flavor *f, struct ring *only)
+{
+	bool online = flavor_leave(f);
+
+	pthread_mutex_lock(&all[f->index].lock);
+	call_rings(f, only);
+	pthread_mutex_unlock(&all[f->index].lock);
+	flavor_return(f, online);
+}
+
+void flavor_defer_barrier(struct flavor *f, bool mine_only)
+{
+	if (!mine_only)
+		call_offline(f, NULL);
+	else if (mine[f->index])
+		call_offline(f, mine[f->index]);
+}
+
+/* ---- the thread ---- */
+
+static void *thread_main(void *arg)
+{
+	struct flavor *f = arg;
+	struct deferred *d = &all[f->index];
+	const struct timespec delay = { 0, DELAY_NS };
+
+	for (;;) {
+		while (sem_wait(&d->work))
+			;
+		nanosleep(&delay, NULL);
+		/* DF1: full, pairs with DF1 in put() */
+		quiesce_xchg(DF1, &d->asked, 0u);
+		call_offline(f, NULL);
+	}
+	return NULL;
+}
+
+/* Under the lock. */
+static int start(struct flavor *f, struct deferred *d)
+{
+	sigset_t every, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sem_init(&d->work, 0, 0);
+	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: nobody has a ring. */
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &old);
+	err = pthread_create(&thread, &attr, thread_main, f);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	quiesce_store_relaxed(&d->has_thread, !err); /* Relaxed: under the lock. */
+	return err;
+}
+
+/* ---- rings ---- */
+
+static int insert(struct flavor *f, struct ring *r)
+{
+	struct deferred *d = &all[f->index];
+	int err = d->has_thread ? 0 : start(f, d);
+
+	if (err)
+		return -err;
+	r->next = d->rings;
+	r->at = &d->rings;
+	if (r->next)
+		r->next->at = &r->next;
+	d->rings = r;
+	mine[f->index] = r;
+	return 0;
+}
+
+int flavor_defer_register(struct flavor *f)
+{
+	struct ring *r;
+	bool online;
+	int err;
+
+	if (mine[f->index])
+		return 0;
+	r = calloc(1, sizeof *r);
+	if (!r)
+		return -ENOMEM;
+	online = flavor_leave(f);
+	pthread_mutex_lock(&all[f->index].lock);
+	err = insert(f, r);
+	pthread_mutex_unlock(&all[f->index].lock);
+	flavor_return(f, online);
+	if (err)
+		free(r);
+	return err;
+}
+
+void flavor_defer_unregister(struct flavor *f)
+{
+	struct deferred *d = &all[f->index];
+	struct ring *r = mine[f->index];
+	bool online;
+
+	if (!r)
+		return;
+	online = flavor_leave(f);
+	pthread_mutex_lock(&d->lock);
+	call_rings(f, r);
+	mine[f->index] = NULL;
+	*r->at = r->next;
+	if (r->next)
+		r->next->at = r->at;
+	pthread_mutex_unlock(&d->lock);
+	free(r);
+	flavor_return(f, online);
+}
+
+static void put(struct deferred *d, struct ring *r, void (*func)(void *arg), void *arg)
+{
+	r->item[r->in % RING_SIZE] = (struct item){ func, arg };
+	/* RU3: release, pairs with RU3 in look() */
+	quiesce_store_release(RU3, &r->in, r->in + 1);
+	/* DF1: full, pairs with DF1 in thread_main() */
+	quiesce_fence_full(DF1);
+	if (!quiesce_load_relaxed(&d->asked)) {       /* Relaxed: DF1. */
+		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: who asks twice does no harm. */
+		sem_post(&d->work);
+	}
+}
+
+void flavor_defer(struct flavor *f, void (*func)(void *arg), void *arg)
+{
+	struct deferred *d = &all[f->index];
+	struct ring *r = mine[f->index];
+
+	if (!r && flavor_defer_register(f)) {
+		f->synchronize(); /* no memory: at once, then */
+		func(arg);
+		return;
+	}
+	r = mine[f->index];
+	/* RU3: acquire, pairs with RU3 in call_ring() */
+	if (r->in - quiesce_load_acquire(RU3, &r->out) == RING_SIZE)
+		call_offline(f, r);
+	put(d, r, func, arg);
+}
+
+/* ---- forked children ---- */
+
+static void in_child(void)
+{
+	for (int i = 0; i < NR_FLAVORS; i++) {
+		pthread_mutex_init(&all[i].lock, NULL);
+		all[i].rings = mine[i];
+		all[i].has_thread = 0;
+		if (!mine[i])
+			continue;
+		mine[i]->next = NULL;
+		mine[i]->at = &all[i].rings;
+		if (!start(flavors[i], &all[i]))
+			sem_post(&all[i].work);
+	}
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* flavor.h - what the sources of liburcu's face share: what a flavour does, and what it keeps. */
+#ifndef QUIESCE_URCU_SRC_FLAVOR_H
+#define QUIESCE_URCU_SRC_FLAVOR_H
+
+#include <pthread.h>
+#include <quiesce-urcu/flavor.h>
+#include <quiesce/atomic.h>
+#include <stdbool.h>
+
+/* Those of an object: where it stands for one of liburcu's own, the one. */
+#ifdef QUIESCE_URCU_ABI
+enum flavor_index { FLAVOR_ONLY, NR_FLAVORS };
+#else
+enum flavor_index { FLAVOR_MEMB, FLAVOR_MB, FLAVOR_BP, FLAVOR_QSBR, NR_FLAVORS };
+#endif
+
+struct flavor {
+	enum flavor_index index;
+	void (*read_lock)(void), (*read_unlock)(void);
+	void (*register_thread)(void), (*unregister_thread)(void);
+	void (*offline)(void), (*online)(void);
+	int (*ongoing)(void);
+	void (*synchronize)(void);
+	/* The library's own queues; NULL: there are none for this flavour. */
+	void (*queue)(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
+	void (*queue_barrier)(void);
+
+	pthread_mutex_t lock; /* of what follows; held for short times, not while callbacks run or somebody waits for readers */
+	struct call_rcu_data *list;
+	struct call_rcu_data *dflt;    /* NULL: the library's own queues */
+	struct call_rcu_data **of_cpu; /* NULL: none was set; never freed, as call_rcu() may look */
+	struct urcu_atfork *atfork;    /* of hash tables, which are the same for all of them */
+	int nr_atfork;
+	bool paused;                   /* by call_rcu_before_fork() */
+};
+
+/* Around a wait for other threads, which may be waiting for readers: a thread that is online in qsbr is none meanwhile. */
+static inline bool flavor_leave(struct flavor *f)
+{
+	bool online = f->ongoing() != 0;
+
+	if (online)
+		f->offline();
+	return online;
+}
+
+static inline void flavor_return(struct flavor *f, bool online)
+{
+	if (online)
+		f->online();
+}
+
+extern struct flavor flavor_memb, flavor_mb, flavor_bp, flavor_qsbr;
+extern struct flavor *const flavors[NR_FLAVORS];
+
+/* call_rcu.c */
+void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head));
+struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int cpu);
+void flavor_free(struct flavor *f, struct call_rcu_data *c);
+struct call_rcu_data *flavor_default(struct flavor *f);
+pthread_t flavor_thread_of(struct call_rcu_data *c);
+void flavor_barrier(struct flavor *f);
+
+/* call_rcu_who.c: who queues where */
+struct call_rcu_data *flavor_of_cpu(struct flavor *f, int cpu);
+struct call_rcu_data *flavor_of_thread(struct flavor *f);
+/* NULL: the library's own queues. */
+struct call_rcu_data *flavor_chosen(struct flavor *f);
+void flavor_set_of_thread(struct flavor *f, struct call_rcu_data *c);
+int flavor_set_of_cpu(struct flavor *f, int cpu, struct call_rcu_data *c);
+int flavor_create_all(struct flavor *f, unsigned long flags);
+void flavor_free_all(struct flavor *f);
+void flavor_forget_all(struct flavor *f); /* in a forked child */
+
+/* call_rcu_fork.c */
+void flavor_before_fork(struct flavor *f);
+void flavor_after_fork_parent(struct flavor *f);
+void flavor_after_fork_child(struct flavor *f);
+void flavor_register_atfork(struct flavor *f, struct urcu_atfork *atfork);
+void flavor_unregister_atfork(struct flavor *f);
+
+/* defer.c */
+void flavor_defer(struct flavor *f, void (*func)(void *arg), void *arg);
+int flavor_defer_register(struct flavor *f);
+void flavor_defer_unregister(struct flavor *f);
+void flavor_defer_barrier(struct flavor *f, bool mine_only);
+
+/* What the program cannot go on without, and liburcu's calls cannot report. */
+void urcu_die(const char *call, int err) __attribute__((noreturn, cold));
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* pointer.c - urcu/pointer.h for callers who call functions. */
+#include <urcu/pointer.h>
+
+/* The caller's load is ordered here, as nothing that it can do depends on it: the compiler may have loaded @p long ago. */
+void *rcu_dereference_sym(void *p)
+{
+	cmm_smp_rmb();
+	return p;
+}
+
+void *rcu_dereference_sym2(void **p) { return rcu_dereference(*p); }
+
+void *rcu_set_pointer_sym(void **p, void *v)
+{
+	rcu_set_pointer(p, v);
+	return v;
+}
+
+void *rcu_xchg_pointer_sym(void **p, void *v) { return rcu_xchg_pointer(p, v); }
+
+void *rcu_cmpxchg_pointer_sym(void **p, void *old, void *fresh) { return rcu_cmpxchg_pointer(p, old, fresh); }

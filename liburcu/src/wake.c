@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* wake.c - what inlined code does to wake who waits for readers. */
+#define _GNU_SOURCE
+#include "wake.h"
+
+#include <quiesce/atomic.h>
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The reader has a fence between its word and this. */
+void urcu_wake(uint32_t *futex)
+{
+	int saved = errno;
+
+	if (quiesce_likely(quiesce_load_relaxed(futex) != UINT32_MAX)) /* Relaxed: UW4. */
+		return;
+	quiesce_store_relaxed(futex, 0); /* Relaxed: who waits looks again before it sleeps again. */
+	syscall(SYS_futex, futex, FUTEX_WAKE, 1, NULL, NULL, 0);
+	errno = saved;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu_words.c - grace periods over the words of liburcu's inlined readers.
+ *
+ * What inlined code does, and cannot be asked to do otherwise:
+ *
+ *   lock     ctr's low half 0?  ctr = gp (the whole word), fence;  else ctr + 1
+ *   unlock   low half 1?  fence, ctr - 1, fence, and if futex is -1: futex = 0, wake one;  else ctr - 1
+ *   qsbr     quiescent: gp != ctr?  fence, ctr = gp, fence, and if waiting: waiting = 0, fence, futex -1?  0, wake one;  fence
+ *            offline: fence, ctr = 0, fence, and the same;  online: ctr = gp, fence
+ *
+ * The fences are compiler barriers in LIGHT where the process has a membarrier, else full.
+ * liburcu counts phases in one bit of the high half, waits for two of them, and so needs two membarriers or three.  The high half may as
+ * well be the number of the grace period; then one wait and one membarrier are enough, as in rcu_gp.c:
+ *
+ *   reader                             updater
+ *   ctr = gp; light fence              unlink                        (the caller)
+ *   ... section ...                    started = number              UW3
+ *   ctr - 1                            heavy fence                   UW1
+ *                                      gp = number
+ *                                      every ctr: low half 0, or of this number?  (acquire, UW2)
+ *                                      completed = number            UW2
+ *
+ * I1. A ctr that is inside and has another number was set before gp came to this one: wait for it.  Grace periods do not overlap
+ *     (@driving), so another number is an older one.  It wraps after 2^32: a thread would have to stop between the two halves of
+ *     "ctr = gp" for just so many grace periods, hours, to be taken for a later one.
+ * I2. A ctr with this number was set by who read gp after the fence, so the interrupt of that fence came before, and whatever follows sees
+ *     the unlinking, on any CPU.  But the inlined unlock is a plain store: only a CPU that keeps it after loads, x86, makes it a
+ *     release (UW2).  Others would need a second heavy fence after the last look: so these objects exist on x86 only.
+ * I3. A reader that is passed once needs no second look (@passed): what it enters later is of I2, or sees the unlinking by its fence.
+ * I4. The state of a grace period outlives who began it: who polls leaves it where it is.
+ * I5. Sleep: futex = -1, heavy fence, look again (UW4).  Any unlock wakes, so it is set anew before each sleep; the inlined wake-up is for
+ *     a futex that processes may share, so the sleep is, too.  Where readers wake nobody, it is timed.
+ * I6. Where nobody but the caller is registered there is no heavy fence: who comes later comes by @lock.
+ * I7. A forked child has the records of its one thread.  A grace period that had begun goes on in it; its number may not have been
+ *     written yet.
+ * I8. @lock is held with signals on: a handler must not add a record.  bp, whose readers register by themselves, sees to that.
+ *
+ * UW1  ctr set, then the section's reads       | unlink, then ctrs read
+ * UW2  the section's accesses, then ctr        | ctr read, then completed; completed read, then the caller frees
+ * UW3  unlink, then started read (a cookie)    | started, then ctrs read
+ * UW4  ctr cleared, then futex or waiting read | futex and waiting set, then ctrs read
+ */
+#include <quiesce/detail/urcu_words.h>
+
+#include "rcu.h"
+#include "runtime/readers.h"
+#include "runtime/report.h"
+#include "runtime/wait_policy.h"
+#include "urcu_words.h"
+
+#define SPINS 16u
+#define SPIN_PAUSES 8u
+#define SLEEP_MIN_NS 20000u   /* where readers wake nobody */
+#define SLEEP_MAX_NS 1000000u
+#define SLEEP_WOKEN_NS 50000000u
+#define ASLEEP UINT32_MAX
+
+static struct quiesce_urcu_domain *domains; /* added while the process begins */
+static struct quiesce__lock domains_lock;
+
+struct wait {
+	struct quiesce_urcu_domain *d;
+	uint64_t start, stall_at, sleep_ns;
+	uint32_t tid; /* of the first in the way */
+};
+
+/* ---- domains and records ---- */
+
+int quiesce_urcu_domain_add(struct quiesce_urcu_domain *d)
+{
+	quiesce__init();
+	quiesce__used();
+	quiesce__lock(&domains_lock);
+	d->next = domains;
+	domains = d;
+	quiesce__unlock(&domains_lock);
+	return (int)quiesce_load_relaxed(&quiesce__light); /* Relaxed: fixed from the first use on. */
+}
+
+void quiesce_urcu_record_add(struct quiesce_urcu_domain *d, struct quiesce_urcu_record *r)
+{
+	quiesce__fork_check();
+	r->owner = quiesce__self();
+	r->tid = quiesce__tid();
+	r->passed = 0;
+	quiesce__lock(&d->lock);
+	r->next = d->records;
+	r->at = &d->records;
+	if (r->next)
+		r->next->at = &r->next;
+	d->records = r;
+	quiesce__unlock(&d->lock);
+}
+
+void quiesce_urcu_record_remove(struct quiesce_urcu_domain *d, struct quiesce_urcu_record *r)
+{
+	quiesce__fork_check();
+	quiesce__lock(&d->lock);
+	*r->at = r->next;
+	if (r->next)
+		r->next->at = r->at;
+	quiesce__unlock(&d->lock);
+}
+
+/* ---- grace periods; the functions of who drives ---- */
+
+static uint64_t word_of(const struct quiesce_urcu_domain *d, uint64_t number)
+{
+	return d->kind == QUIESCE_URCU_QUIET ? number << 1 | 1 : number << 32 | 1;
+}
+
+static void fence_before_look(const struct quiesce_urcu_domain *d)
+{
+	if (d->kind == QUIESCE_URCU_LIGHT)
+		/* UW1: pairs with UW1 in quiesce__urcu_fence() */
+		/* UW3: pairs with UW3 in quiesce_urcu_cookie() */
+		quiesce_fence_heavy(UW1);
+	else
+		/* UW1: full, pairs with UW1 in quiesce__urcu_fence() */
+		/* UW3: full, pairs with UW3 in quiesce_urcu_cookie() */
+		quiesce_fence_full(UW1);
+}
+
+static void fence_before_sleep(const struct quiesce_urcu_domain *d)
+{
+	if (d->kind == QUIESCE_URCU_LIGHT)
+		/* UW4: pairs with UW4 in quiesce__urcu_fence_before_wake() */
+		quiesce_fence_heavy(UW4);
+	else
+		/* UW4: full, pairs with UW4 in quiesce__urcu_fence_before_wake() */
+		quiesce_fence_full(UW4);
+}
+
+/* Is any other thread registered?  One that comes later takes the lock after us, and so sees what was unlinked. */
+static bool anybody_else(struct quiesce_urcu_domain *d)
+{
+	bool any = false;
+
+	quiesce__lock(&d->lock);
+	for (const struct quiesce_urcu_record *r = d->records; r && !any; r = r->next)
+		any = r->owner != quiesce__self() && !QUIESCE_MUTANT(urcu_others_unfenced);
+	quiesce__unlock(&d->lock);
+	return any;
+}
+
+/* Take up the grace period that is not over, or begin the next one. */
+static void begin(struct quiesce_urcu_domain *d)
+{
+	if (d->started != d->completed)
+		return;
+	quiesce_store_relaxed(&d->started, d->started + 1); /* Relaxed: UW1 follows. */
+	if (QUIESCE_MUTANT(urcu_gp_first))
+		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: a mutant. */
+	if (anybody_else(d))
+		fence_before_look(d); /* UW3, too: for one who is alone, the lock is that fence */
+	quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: I2. */
+}
+
+static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urcu_record *r)
+{
+	/* UW2: acquire, pairs with UW2 in quiesce__urcu_unlock() and set_word() */
+	uint64_t word = quiesce_load_acquire(UW2, r->word);
+
+	if (QUIESCE_MUTANT(urcu_no_wait))
+		return false;
+	if (d->kind == QUIESCE_URCU_QUIET)
+		return word && word != word_of(d, d->started);
+	return (uint32_t)word && word >> 32 != (uint32_t)d->started;
+}
+
+/* One look; the first in the way, under the lock, NULL: nobody.  @ask: it is to wake who sleeps. */
+static struct quiesce_urcu_record *look(struct quiesce_urcu_domain *d, bool ask)
+{
+	struct quiesce_urcu_record *first = NULL;
+
+	for (struct quiesce_urcu_record *r = d->records; r; r = r->next) {
+		if (r->passed == d->started)
+			continue;
+		if (!blocks(d, r)) {
+			r->passed = d->started;
+			continue;
+		}
+		if (ask && r->waiting)
+			quiesce_store_relaxed(r->waiting, 1); /* Relaxed: UW4 follows. */
+		if (!first)
+			first = r;
+		if (!ask)
+			break;
+	}
+	return first;
+}
+
+static bool all_passed(struct quiesce_urcu_domain *d)
+{
+	bool all;
+
+	quiesce__lock(&d->lock);
+	all = !look(d, false);
+	quiesce__unlock(&d->lock);
+	return all;
+}
+
+static void complete(struct quiesce_urcu_domain *d)
+{
+	if (d->futex)
+		quiesce_store_relaxed(d->futex, 0); /* Relaxed: who wakes in vain does no harm. */
+	/* UW2: release, pairs with UW2 in done() */
+	quiesce_store_release(UW2, &d->completed, d->started);
+	quiesce__count(grace_periods);
+}
+
+static bool done(const struct quiesce_urcu_domain *d, uint64_t cookie)
+{
+	/* UW2: acquire, pairs with UW2 in complete() */
+	return (int64_t)(quiesce_load_acquire(UW2, &d->completed) - cookie) >= 0;
+}
+
+/* ---- sleeping ---- */
+
+static bool scan_for_a_while(struct quiesce_urcu_domain *d)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		if (all_passed(d))
+			return true;
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+	}
+	return false;
+}
+
+static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
+{
+	struct quiesce__report r;
+
+	quiesce__report_stall(&r, w->d->call, NULL, now - w->start);
+	quiesce__report_thread(&r, w->tid, quiesce__tid());
+	quiesce__report_end(&r);
+}
+
+static void check_stall(struct wait *w)
+{
+	uint64_t now = platform_now_ns();
+	struct quiesce__wait_policy p = { .start = w->start, .stall_at = w->stall_at };
+
+	if (quiesce__wait_policy_stalled(&p, now) && w->tid)
+		report_stall(w, now);
+	w->stall_at = p.stall_at;
+}
+
+static void sleep_timed(struct wait *w)
+{
+	uint32_t never = 0;
+
+	quiesce__count(sleeps);
+	platform_futex_wait(&never, 0, w->sleep_ns);
+	w->sleep_ns = w->sleep_ns < SLEEP_MAX_NS ? 2 * w->sleep_ns : SLEEP_MAX_NS;
+}
+
+/* Ask, look, sleep; true if all have passed. */
+static bool sleep_once(struct wait *w)
+{
+	struct quiesce_urcu_domain *d = w->d;
+	struct quiesce_urcu_record *first;
+
+	if (d->futex)
+		quiesce_store_relaxed(d->futex, ASLEEP); /* Relaxed: UW4 follows. */
+	quiesce__lock(&d->lock);
+	first = look(d, d->futex);
+	w->tid = first ? first->tid : 0;
+	quiesce__unlock(&d->lock);
+	if (!first)
+		return true;
+	check_stall(w);
+	if (!d->futex) {
+		sleep_timed(w);
+		return all_passed(d);
+	}
+	if (!QUIESCE_MUTANT(urcu_sleeps_unfenced))
+		fence_before_sleep(d);
+	if (all_passed(d))
+		return true;
+	quiesce__count(sleeps);
+	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
+	return all_passed(d);
+}
+
+static void wait_for_readers(struct quiesce_urcu_domain *d)
+{
+	struct wait w = { .d = d, .start = platform_now_ns(), .sleep_ns = SLEEP_MIN_NS };
+
+	while (!sleep_once(&w))
+		;
+}
+
+/* ---- callers ---- */
+
+uint64_t quiesce_urcu_cookie(struct quiesce_urcu_domain *d)
+{
+	/* UW3: full, pairs with UW3 in fence_before_look() */
+	quiesce_fence_full(UW3);
+	/* Relaxed: UW3 orders it. */
+	return quiesce_load_relaxed(&d->started) + !QUIESCE_MUTANT(urcu_cookie_now);
+}
+
+void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
+{
+	uint64_t cookie;
+
+	quiesce__fork_check();
+	cookie = quiesce_urcu_cookie(d);
+	quiesce__lock(&d->driving);
+	while (!done(d, cookie)) {
+		begin(d);
+		if (!scan_for_a_while(d))
+			wait_for_readers(d);
+		complete(d);
+	}
+	quiesce__unlock(&d->driving);
+}
+
+int quiesce_urcu_poll(struct quiesce_urcu_domain *d, uint64_t cookie)
+{
+	quiesce__fork_check();
+	if (done(d, cookie))
+		return true;
+	if (!quiesce__trylock(&d->driving))
+		return false; /* somebody waits, and will have completed it, or what precedes it */
+	while (!done(d, cookie)) {
+		begin(d);
+		if (!all_passed(d))
+			break;
+		complete(d);
+	}
+	quiesce__unlock(&d->driving);
+	return done(d, cookie);
+}
+
+/* ---- fork ---- */
+
+void quiesce__urcu_fork_prepare(void)
+{
+	quiesce__lock(&domains_lock);
+	for (struct quiesce_urcu_domain *d = domains; d; d = d->next)
+		quiesce__lock(&d->lock);
+}
+
+void quiesce__urcu_fork_parent(void)
+{
+	for (struct quiesce_urcu_domain *d = domains; d; d = d->next)
+		quiesce__unlock(&d->lock);
+	quiesce__unlock(&domains_lock);
+}
+
+void quiesce__urcu_fork_child(void)
+{
+	struct quiesce_urcu_record *next;
+
+	quiesce__lock_reset(&domains_lock, false);
+	for (struct quiesce_urcu_domain *d = domains; d; d = d->next) {
+		struct quiesce_urcu_record *list = d->records;
+
+		quiesce__lock_reset(&d->lock, false);
+		quiesce__lock_reset(&d->driving, false);
+		d->records = NULL;
+		if (d->futex)
+			quiesce_store_relaxed(d->futex, 0); /* Relaxed: the child has one thread. */
+		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: the same. */
+		for (struct quiesce_urcu_record *r = list; r; r = next) {
+			next = r->next;
+			if (r->owner == quiesce__self())
+				quiesce_urcu_record_add(d, r);
+		}
+	}
+}

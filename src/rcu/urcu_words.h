@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* urcu_words.h - grace periods over liburcu's words, for their own room. */
+#ifndef QUIESCE_SRC_URCU_WORDS_H
+#define QUIESCE_SRC_URCU_WORDS_H
+
+void quiesce__urcu_fork_prepare(void);
+void quiesce__urcu_fork_parent(void);
+void quiesce__urcu_fork_child(void);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* test_no_threads.c - queues of callbacks where no thread can be had for them: nothing is lost, and the barrier calls. */
+#define _GNU_SOURCE
+#include <urcu-qsbr.h>
+#include <urcu/urcu-memb.h>
+
+#include "../unit/watched.h"
+
+static uint32_t refuse; /* further threads */
+
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	return flag_get(&refuse) ? EAGAIN : __real_pthread_create(ret, attr, fn, arg);
+}
+
+static uint32_t nr_called;
+
+static void called(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_called);
+}
+
+static void a_queue_needs_a_thread(void **state)
+{
+	(void)state;
+	quiesce_store_relaxed(&refuse, 1u); /* Relaxed: a flag of the test. */
+	assert_null(create_call_rcu_data(0, -1));
+	assert_int_equal(errno, EAGAIN);
+	assert_null(urcu_memb_create_call_rcu_data(0, -1));
+	assert_int_equal(create_all_cpu_call_rcu_data(0), -1);
+	free_all_cpu_call_rcu_data();
+	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
+}
+
+static void the_barrier_calls_what_nobody_else_does(void **state)
+{
+	static struct rcu_head head[3];
+
+	(void)state;
+	quiesce_store_relaxed(&refuse, 1u); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&nr_called, 0u); /* Relaxed: a flag of the test. */
+	call_rcu(&head[0], called); /* the default of qsbr, without a thread */
+	rcu_quiescent_state();
+	assert_int_equal(flag_get(&nr_called), 0);
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_called), 1);
+	call_rcu(&head[1], called);
+	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
+	call_rcu(&head[2], called); /* starts it */
+	rcu_thread_offline();
+	wait_until(flag_get(&nr_called) == 3);
+	rcu_thread_online();
+}
+
+static void deferred_calls_are_made_at_once(void **state)
+{
+	(void)state;
+	quiesce_store_relaxed(&refuse, 1u); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&nr_called, 0u); /* Relaxed: a flag of the test. */
+	assert_int_equal(rcu_defer_register_thread(), -EAGAIN);
+	defer_rcu((void (*)(void *))(void *)called, NULL);
+	assert_int_equal(flag_get(&nr_called), 1);
+	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_queue_needs_a_thread),
+		TEST(the_barrier_calls_what_nobody_else_does),
+		TEST(deferred_calls_are_made_at_once),
+	};
+	int failed;
+
+	testing_choose(argc, argv);
+	rcu_register_thread();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_unregister_thread();
+	return failed;
+}
