@@ -9,7 +9,9 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
+import tempfile
 
 PREFERRED = "trixie"  # the tests of 0.15: pollers, C++, memory orders
 KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -40,8 +42,8 @@ def suites():
     return [PREFERRED] + ([own.group(1)] if own and own.group(1) != PREFERRED else [])
 
 
-def download(directory, archive, suite):
-    """The archive of the original sources, or None and why not."""
+def download(directory, archive, suite, what):
+    """The archive of the original sources of a package, or None and why not."""
     shutil.rmtree(directory, ignore_errors=True)
     for name in ("lists/partial", "cache/archives/partial"):
         (directory / name).mkdir(parents=True)
@@ -51,21 +53,21 @@ def download(directory, archive, suite):
                "Dir::State::status": "/dev/null", "Dir::Cache": directory / "cache", "APT::Sandbox::User": "root",
                "Acquire::Languages": "none", "APT::Update::Error-Mode": "any"}
     apt = ["apt-get", "-q"] + [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-    for command in (["update"], ["source", "--download-only", "--tar-only", "liburcu"]):
+    for command in (["update"], ["source", "--download-only", "--tar-only", what]):
         done = subprocess.run(apt + command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
             return None, f"{suite}: {(done.stdout.strip().splitlines() or ['?'])[-1]}"
-    return next(iter(directory.glob("liburcu_*.orig.tar.*")), None), f"{suite}: no archive came"
+    return next(iter(directory.glob(f"{what}_*.orig.tar.*")), None), f"{suite}: no archive came"
 
 
-def fetch(into):
-    """Unpack the newest sources that can be had as into/source."""
+def fetch(into, what="liburcu"):
+    """Unpack the newest sources of a package that can be had as into/source."""
     if not shutil.which("apt-get"):
         raise Unavailable("not a Debian system")
     why = ["this machine's apt sources name no Debian archive"]
     for suite in suites():
         for archive in archives():
-            got, reason = download(into / "apt", archive, suite)
+            got, reason = download(into / "apt", archive, suite, what)
             if not got:
                 why.append(reason)
                 continue
@@ -78,7 +80,7 @@ def fetch(into):
             (into / "source/package-version").write_text(got.name.split("_")[1].split(".orig")[0])
             shutil.rmtree(into / "apt")
             return
-    raise Unavailable("liburcu's source package cannot be had: " + "; ".join(why[-2:]))
+    raise Unavailable(f"the source package {what} cannot be had: " + "; ".join(why[-2:]))
 
 
 class Source:
@@ -141,3 +143,23 @@ class Source:
             yield (name[:-3], [s for s in values[stem + "_SOURCES"] if s.endswith(".c")],
                    [f for f in values.get(stem + "_CFLAGS", ()) if f.startswith("-D")],
                    [word[:-3] for word in values.get(stem + "_LIBADD", ()) if word.endswith(".la")])
+
+
+def main():
+    """package.py NAME DIRECTORY: the sources of a package, unpacked."""
+    if len(sys.argv) != 3:
+        print(main.__doc__, file=sys.stderr)
+        return 2
+    into = pathlib.Path(sys.argv[2])
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            fetch(pathlib.Path(scratch), sys.argv[1])
+        except Unavailable as reason:
+            print(f"package: {reason}", file=sys.stderr)
+            return 77
+        shutil.move(pathlib.Path(scratch) / "source", into)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
