@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Queries and dynamic updates for a name server at 127.0.0.1: it follows pointers under RCU to answer, and waits for readers to update.
+"""Queries and dynamic updates for a name server at 127.0.0.1: it follows pointers under RCU to answer, and reclaims
+what an update replaces after a grace period.
 
 Prints updates and queries in a second, and how long an update takes.  Exit status: 0; 1 the server went away or answered wrongly.
 """

@@ -6,7 +6,7 @@
 #
 # Fetches the source of Knot DNS from Debian, builds it for liburcu and for us, and runs its tests with each of the three.  Then it serves
 # a zone to clients that ask all the time, while another one replaces names one after the other: each
-# replacement waits for all readers.  Last with grace periods that wait for nobody: then it has to crash, or the figures say nothing.
+# replacement waits until the contents before are reclaimed, after all readers.  Last with grace periods that wait for nobody: then it has to crash, or the figures say nothing.
 # BUILD is our build directory (build).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
 # Exit status: 0 all three passed the same tests and served; 77 not possible here.
 set -u -o pipefail
