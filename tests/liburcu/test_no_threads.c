@@ -23,6 +23,12 @@ static void called(struct rcu_head *head)
 	count_up(&nr_called);
 }
 
+static void deferred(void *unused)
+{
+	(void)unused;
+	count_up(&nr_called);
+}
+
 static void a_queue_needs_a_thread(void **state)
 {
 	(void)state;
@@ -61,7 +67,7 @@ static void deferred_calls_are_made_at_once(void **state)
 	quiesce_store_relaxed(&refuse, 1u); /* Relaxed: a flag of the test. */
 	quiesce_store_relaxed(&nr_called, 0u); /* Relaxed: a flag of the test. */
 	assert_int_equal(rcu_defer_register_thread(), -EAGAIN);
-	defer_rcu((void (*)(void *))(void *)called, NULL);
+	defer_rcu(deferred, NULL);
 	assert_int_equal(flag_get(&nr_called), 1);
 	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
 }
