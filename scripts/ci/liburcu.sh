@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# liburcu's own tests and benchmarks, rebuilt with the face; those of grace periods have to notice ones that do not wait.
+# liburcu's own tests and benchmarks, rebuilt with the face and with our objects; those of grace periods have to notice ones that do not wait.
 . "$(dirname "$0")/lib.sh"
 with gcc
 step "build" plain_build || finish
@@ -24,5 +24,9 @@ suite() {
 }
 
 suite "the face" --library=face $length
-suite "grace periods that do not wait" --library=broken --only='rcutorture_urcu_* stress perthread,test_urcu,test_urcu_qsbr,test_urcu_bp'
+suite "objects of its names" --library=objects $length
+# One at a time, so that readers run beside updaters; those of its torture always notice, others in most seconds.
+for of in face objects; do
+	suite "$of, grace periods that do not wait" --library=broken --of=$of --jobs=1 --only='rcutorture_urcu_m* stress *'
+done
 finish
