@@ -2,29 +2,43 @@
 # SPDX-License-Identifier: MIT
 # A program that was written for liburcu: as it is, with our objects of liburcu's names, and rebuilt with our headers.
 #
-#	cases/liburcu/run.sh [-b BUILD] [-d DIR] [-s SECONDS] [knot]
+#	cases/liburcu/run.sh [-b BUILD] [-d DIR] [-s SECONDS] NAME
 #
-# Fetches the source of Knot DNS from Debian, builds it for liburcu and for us, and runs its tests with each of the three.  Then it serves
-# a zone to clients that ask all the time, while another one replaces names one after the other: each
-# replacement waits until the contents before are reclaimed, after all readers.  Last with grace periods that wait for nobody: then it has to crash, or the figures say nothing.
-# BUILD is our build directory (build).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
-# Exit status: 0 all three passed the same tests and served; 77 not possible here.
+# NAME is one of cases/liburcu/programs.  Fetches its source from Debian, builds it for liburcu and for us, and runs its own tests with each of the
+# three, whose results must be the same.  Then it is run under load, while its data changes and is reclaimed after a grace period; three rounds
+# by turns.  Last with grace periods that wait for nobody: then it has to crash or to answer wrongly, or the figures say nothing.
+# BUILD is our build directory (build).  SECONDS a run lasts (5).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
+# Exit status: 0 all three passed the same tests and lived under load; 77 not possible here.
 set -u -o pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
 build=$root/build dir= seconds=5 rounds=3
 
-usage() { sed -n 's/^#\t//p' "$0" >&2; exit 2; }
-while getopts b:d:s: option; do
+usage() {
+	sed -n 's/^#\t//p' "$0"
+	for program in "$here"/programs/*.sh; do
+		basename "$program" .sh
+		sed -n '3s/^#/	/p' "$program"
+	done
+}
+while getopts b:d:s:h option; do
 	case $option in
 	b) build=$(cd "$OPTARG" && pwd) || exit 2 ;;
 	d) dir=$OPTARG ;;
 	s) seconds=$OPTARG ;;
-	*) usage ;;
+	h) usage; exit 0 ;;
+	*) usage >&2; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-[ "${1:-knot}" = knot ] || usage
-needs='gnutls:libgnutls28-dev lmdb:liblmdb-dev libedit:libedit-dev liburcu:liburcu-dev'
+[ $# = 1 ] && [ -e "$here/programs/$1.sh" ] || { usage >&2; exit 2; }
+
+# A program's file says which package it is and what that needs (pkg-config's name:Debian's name), and how it is compiled for the tests
+# and the load.  These it may leave as they are:
+suites= needs=
+prepare() { :; }
+# shellcheck source=cases/liburcu/programs/knot.sh
+. "$here/programs/$1.sh"
 
 cannot() { echo "run.sh: $*" >&2; exit 77; }
 fail() { echo "run.sh: $*" >&2; exit 1; }
@@ -36,7 +50,7 @@ for tool in apt-get cc make pkg-config python3; do
 	command -v "$tool" >/dev/null || cannot "there is no $tool"
 done
 missing=
-for need in $needs; do
+for need in liburcu:liburcu-dev $needs; do
 	pkg-config --exists "${need%%:*}" || missing+=" ${need##*:}"
 done
 if [ -n "$missing" ]; then
@@ -44,30 +58,36 @@ if [ -n "$missing" ]; then
 	[ "$(id -u)" = 0 ] && apt-get install -y -q --no-install-recommends $missing >/dev/null || cannot "install$missing"
 fi
 
-if [ -z "$dir" ]; then
-	dir=$(mktemp -d) || exit 1
-	trap 'rm -rf "$dir"' EXIT
-fi
+server=
+ended() {
+	[ -z "$server" ] || kill "$server" 2>/dev/null
+	[ -z "$scratch" ] || rm -rf "$scratch"
+}
+scratch=
+[ -n "$dir" ] || dir=$(mktemp -d) && scratch=$dir || exit 1
+trap ended EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 mkdir -p "$dir" && cd "$dir" && dir=$PWD || exit 1
 
 # ---- building ----
 
-[ -d source ] || PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/liburcu/package.py" knot source || cannot "its source package cannot be had"
+# shellcheck disable=SC2086 # words are wanted
+[ -d source ] || PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/liburcu/package.py" "$package" source $suites ||
+	cannot "its source package cannot be had"
+echo "$package $(cat source/package-version)"
 
-# made NAME VARIABLE=VALUE...: built in a directory of its own.
-made() {
-	local name=$1
-	shift
-	[ -e "$name/done" ] && return
-	rm -rf "$name" && cp -r source "$name" || return 1
-	echo "building it: $name"
-	(cd "$name" && env "$@" ./configure --disable-documentation --disable-fastparser --disable-xdp --disable-quic --disable-shared \
-		--without-libnghttp2 --enable-systemd=no --enable-dnstap=no && make -j"$(nproc)" && touch done) >"$name.log" 2>&1 ||
-		{ tail -20 "$name.log"; return 1; }
+# built TREE CFLAGS LIBS: compiled in a directory of its own; CFLAGS and LIBS are empty for liburcu.
+built() {
+	local tree=$1 urcu_cflags=$2 urcu_libs=$3
+	[ -e "$tree/done" ] && return
+	rm -rf "$tree" && cp -r source "$tree" || return 1
+	echo "building it: $tree"
+	(cd "$tree" && compile "$urcu_cflags" "$urcu_libs" && touch done) >"$tree.log" 2>&1 || { tail -20 "$tree.log"; return 1; }
 }
-made theirs || fail "it does not build for liburcu"
-made ours "liburcu_CFLAGS=-I$root/liburcu/include -I$root/include" \
-	"liburcu_LIBS=-L$face -L$build/src -lquiesce-urcu -lquiesce -Wl,-rpath,$face:$build/src" || fail "it does not build with the face"
+built theirs "" "" || fail "it does not build for liburcu"
+built ours "-I$root/liburcu/include -I$root/include" "-L$face -L$build/src -lquiesce-urcu -lquiesce -Wl,-rpath,$face:$build/src" ||
+	fail "it does not build with the face"
 cc -O1 -shared -fPIC -pthread "$root/tests/liburcu/broken.c" -o broken.so || exit 1
 
 # Which program, and how it is run.
@@ -79,62 +99,37 @@ how() {
 	*) echo "LD_LIBRARY_PATH=" ;;
 	esac
 }
-mapped() { env "$(how "$1")" ldd "$(tree "$1")/src/knotd"; }
-mapped objects | grep -q "$abi/liburcu.so.8" || fail "our objects are not loaded"
-mapped rebuilt | grep -q 'liburcu\.so' && fail "the rebuilt program loads liburcu"
+# shellcheck disable=SC2046 # words are wanted
+mapped() { env $(how "$1") ldd "$(tree "$1")/$program" | grep 'liburcu[-a-z]*\.so'; }
+mapped liburcu >/dev/null || fail "it does not load liburcu"
+mapped objects | grep -v -e -common -e -cds | grep -qv "$abi/" && fail "it loads liburcu in the place of our objects"
+mapped rebuilt | grep -qv -e -common -e -cds && fail "the rebuilt program loads liburcu"
 
 # ---- its own tests ----
 
 for way in liburcu objects rebuilt; do
 	echo "its tests: $way"
-	env "$(how $way)" make -C "$(tree $way)/tests" check >$way.check 2>&1 || { tail -20 $way.check; fail "its tests fail: $way"; }
-	grep -E '^(All tests|Failed)' $way.check | tail -1
+	# shellcheck disable=SC2046 # words are wanted
+	(cd "$(tree $way)" && export $(how $way) && check) >$way.check 2>&1
+	results <$way.check | sort >$way.results
+	[ -s $way.results ] || { tail -20 $way.check; fail "it has no tests: $way"; }
+	cut -d' ' -f2- <$way.results | sort | uniq -c
+	diff liburcu.results $way.results || fail "the results are not those with liburcu: $way.check"
 done
 
-# ---- serving ----
+# ---- under load ----
 
 port=$(python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-{ printf '$ORIGIN test.\n$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 60\n@ NS ns\nns A 127.0.0.1\n'
-	for i in $(seq 0 999); do echo "n$i A 127.0.1.1"; done; } >test.zone
-cat >knot.conf <<END
-server:
-    rundir: "$dir"
-    listen: 127.0.0.1@$port
-    udp-workers: 2
-    tcp-workers: 1
-    background-workers: 1
-log:
-  - target: stderr
-    any: error
-database:
-    storage: "$dir/db"
-acl:
-  - id: any
-    address: 127.0.0.1
-    action: update
-template:
-  - id: default
-    storage: "$dir"
-    zonefile-sync: -1
-    journal-content: none
-zone:
-  - domain: test.
-    file: test.zone
-    acl: any
-END
-
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; exit 130' INT TERM
+prepare || exit 1
 
 # served WAY: figures of the load; fails if the server does not live to the end of it.
 served() {
 	local ok=0
-	rm -rf db && mkdir db || return 1
 	# Freed memory is overwritten, so that who reads it is found out.
 	# shellcheck disable=SC2046 # words are wanted
-	env $(how "$1") MALLOC_PERTURB_=85 "$(tree "$1")/src/knotd" -c knot.conf >"$1.knotd" 2>&1 &
+	env $(how "$1") MALLOC_PERTURB_=85 "$(tree "$1")/$program" $(arguments) >"$1.server" 2>&1 &
 	server=$!
-	python3 "$root/cases/liburcu/load.py" --port "$port" --seconds "$seconds" >"$1.load" 2>&1 || ok=1
+	load >"$1.load" 2>&1 || ok=1
 	kill "$server" 2>/dev/null || ok=1
 	wait "$server" || ok=1
 	server=
@@ -142,7 +137,7 @@ served() {
 }
 for round in $(seq $rounds); do
 	for way in liburcu objects rebuilt; do
-		served $way || { cat $way.load; fail "it does not serve: $way"; }
+		served $way || { cat $way.load; fail "it does not live: $way"; }
 		printf '%-8s round %s: %s\n' $way "$round" "$(cat $way.load)"
 	done
 done

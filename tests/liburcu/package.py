@@ -37,9 +37,9 @@ def archives():
     return found
 
 
-def suites():
+def suites(more=()):
     own = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(encoding="utf-8"), re.M)
-    return [PREFERRED] + ([own.group(1)] if own and own.group(1) != PREFERRED else [])
+    return [PREFERRED, *more] + ([own.group(1)] if own and own.group(1) != PREFERRED else [])
 
 
 def download(directory, archive, suite, what):
@@ -60,12 +60,12 @@ def download(directory, archive, suite, what):
     return next(iter(directory.glob(f"{what}_*.orig.tar.*")), None), f"{suite}: no archive came"
 
 
-def fetch(into, what="liburcu"):
+def fetch(into, what="liburcu", more=()):
     """Unpack the newest sources of a package that can be had as into/source."""
     if not shutil.which("apt-get"):
         raise Unavailable("not a Debian system")
     why = ["this machine's apt sources name no Debian archive"]
-    for suite in suites():
+    for suite in suites(more):
         for archive in archives():
             got, reason = download(into / "apt", archive, suite, what)
             if not got:
@@ -146,14 +146,14 @@ class Source:
 
 
 def main():
-    """package.py NAME DIRECTORY: the sources of a package, unpacked."""
-    if len(sys.argv) != 3:
+    """package.py NAME DIRECTORY [SUITE...]: the sources of a package, unpacked; from one of these suites rather than from this machine's."""
+    if len(sys.argv) < 3:
         print(main.__doc__, file=sys.stderr)
         return 2
     into = pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            fetch(pathlib.Path(scratch), sys.argv[1])
+            fetch(pathlib.Path(scratch), sys.argv[1], sys.argv[3:])
         except Unavailable as reason:
             print(f"package: {reason}", file=sys.stderr)
             return 77
