@@ -43,6 +43,8 @@ def benchmarks(cpus):
             yield Benchmark(f"update {label}", program, 0, 1, [], UPDATES)
             yield Benchmark(f"update {label}", program, 1, 1, [], BOTH)
             yield Benchmark(f"update {label}", program, cpus, cpus, [], BOTH)
+            # At equal rates of updates: how much the readers suffer from one, not how many there are.
+            yield Benchmark(f"read {label}, few updates", program, 1, 1, ["-d", "50000"], BOTH)
     for label, program in (("memb", "test_urcu_gc"), ("mb", "test_urcu_mb_gc"), ("qsbr", "test_urcu_qsbr_gc")):
         yield Benchmark(f"batches of 4096 {label}", program, 1, 1, ["-b", "4096"], BOTH)
     yield Benchmark("defer_rcu memb", "test_urcu_defer", 1, 1, [], BOTH)
