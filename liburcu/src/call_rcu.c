@@ -12,9 +12,10 @@
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
 
+#include <quiesce/detail/thread.h>
+
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ static void *thread_main(void *arg)
 	struct flavor *f = c->flavor;
 	bool stop;
 
-	pthread_setname_np(pthread_self(), "call_rcu");
+	quiesce__thread_begin("call_rcu");
 	f->register_thread();
 	f->offline();
 	flavor_set_of_thread(f, c);
@@ -122,41 +123,26 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int start(struct call_rcu_data *c, pthread_attr_t *attr)
+static void pin(const struct call_rcu_data *c)
 {
-	cpu_set_t *set;
-	size_t size;
-	int err;
+	size_t size = CPU_ALLOC_SIZE((size_t)c->cpu + 1);
+	cpu_set_t *set = CPU_ALLOC((size_t)c->cpu + 1);
 
-	if (c->cpu < 0)
-		return pthread_create(&c->thread, attr, thread_main, c);
-	set = CPU_ALLOC((size_t)c->cpu + 1);
 	if (!set)
-		return ENOMEM;
-	size = CPU_ALLOC_SIZE((size_t)c->cpu + 1);
+		return;
 	CPU_ZERO_S(size, set);
 	CPU_SET_S((size_t)c->cpu, size, set);
-	err = pthread_create(&c->thread, attr, thread_main, c);
-	if (!err)
-		(void)pthread_setaffinity_np(c->thread, size, set); /* a CPU that is not there, or not ours: it runs anywhere */
+	(void)pthread_setaffinity_np(c->thread, size, set); /* a CPU that is not there, or not ours: it runs anywhere */
 	CPU_FREE(set);
-	return err;
 }
 
-/* Under the flavour's lock.  Threads that the program did not make take none of its signals. */
+/* Under the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
-	int err = pthread_attr_init(&attr);
+	int err = -quiesce__thread_create(&c->thread, thread_main, c);
 
-	if (err)
-		return err;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = start(c, &attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	if (!err && c->cpu >= 0)
+		pin(c);
 	quiesce_store_relaxed(&c->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }

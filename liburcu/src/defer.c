@@ -14,9 +14,10 @@
  */
 #include "flavor.h"
 
+#include <quiesce/detail/thread.h>
+
 #include <errno.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -110,6 +111,7 @@ static void *thread_main(void *arg)
 	struct deferred *d = &all[f->index];
 	const struct timespec delay = { 0, DELAY_NS };
 
+	quiesce__thread_begin("defer_rcu");
 	for (;;) {
 		while (sem_wait(&d->work))
 			;
@@ -121,24 +123,17 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock. */
+/* Under the lock.  0 or -errno. */
 static int start(struct flavor *f, struct deferred *d)
 {
-	sigset_t every, old;
-	pthread_attr_t attr;
 	pthread_t thread;
-	int err = pthread_attr_init(&attr);
+	int err;
 
-	if (err)
-		return err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sem_init(&d->work, 0, 0);
 	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: nobody has a ring. */
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &old);
-	err = pthread_create(&thread, &attr, thread_main, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	err = quiesce__thread_create(&thread, thread_main, f);
+	if (!err)
+		pthread_detach(thread);
 	quiesce_store_relaxed(&d->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }
@@ -151,7 +146,7 @@ static int insert(struct flavor *f, struct ring *r)
 	int err = d->has_thread ? 0 : start(f, d);
 
 	if (err)
-		return -err;
+		return err;
 	r->next = d->rings;
 	r->at = &d->rings;
 	if (r->next)

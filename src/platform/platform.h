@@ -11,6 +11,7 @@
 
 #include <quiesce/atomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Is this mutant of src/platform/mutants.h switched on?  Only in simulator and torture builds, which say so themselves. */
 #ifndef QUIESCE_MUTANT
@@ -79,6 +80,8 @@ struct platform_thread { int policy, priority, nice; struct platform_cpus cpus; 
  * its CPUs without its own doing; what is refused is left out.  Does not wait for the thread, which reads @start. */
 struct platform_start { void (*fn)(void *arg); void *arg; };
 int platform_thread_start(const struct platform_start *start, const struct platform_thread *how);
+/* The same for one that the caller joins or detaches, and which has its faults blocked until it begins. */
+int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how);
 /* What only the new thread can do to itself. */
 void platform_thread_begin(const char *name, const struct platform_thread *how);
 /* Let thread @tid, 0: none, run like this from now on.  0 or -errno. */

@@ -114,6 +114,13 @@ bool quiesce__thread_may_start(enum quiesce_thread which)
 	       quiesce_fetch_add_relaxed(&kind->failures, 1u) % kind->retry == 0; /* Relaxed: as above. */
 }
 
+void quiesce__thread_defaults(struct platform_thread *ret)
+{
+	quiesce__lock(&threads.lock);
+	*ret = (struct platform_thread){ .cpus = *default_cpus() };
+	quiesce__unlock(&threads.lock);
+}
+
 /* Under the lock. */
 static void choose_defaults(struct kind *kind)
 {

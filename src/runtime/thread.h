@@ -13,6 +13,8 @@ void quiesce__threads_init(void);
 bool quiesce__thread_may_start(enum quiesce_thread which);
 /* Start one that runs @main; false if that cannot be.  Does not wait for it. */
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused));
+/* How one runs for which the program has chosen nothing. */
+void quiesce__thread_defaults(struct platform_thread *ret);
 /* Has the last start failed? */
 bool quiesce__thread_failed(enum quiesce_thread which);
 /* For tests: so many attempts have not been made since. */

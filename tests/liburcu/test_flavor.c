@@ -257,6 +257,103 @@ static void each_cpu_may_have_one(void **state)
 	assert_int_equal(flag_get(&nr), 2);
 }
 
+/* ---- the threads of queues ---- */
+
+/* How the thread runs that calls. */
+struct seen {
+	struct rcu_head head;
+	int policy, nice;
+	cpu_set_t cpus;
+	unsigned long long blocked;
+	sem_t done;
+};
+
+static void look(struct seen *s)
+{
+	s->policy = sched_getscheduler(0);
+	s->nice = getpriority(PRIO_PROCESS, (id_t)my_tid());
+	assert_int_equal(sched_getaffinity(0, sizeof s->cpus, &s->cpus), 0);
+	s->blocked = blocked_signals(my_tid());
+	sem_post(&s->done);
+}
+
+static void called_here(struct rcu_head *head) { look((struct seen *)(void *)head); }
+static void deferred_here(void *arg) { look(arg); }
+
+static struct {
+	cpu_set_t all, one;
+	int unprivileged;
+	struct call_rcu_data *any, *pinned;
+	struct seen implicit, of_any, of_pinned, deferred;
+} heirs;
+
+/* Pinned, with a real-time priority, and whoever comes first. */
+static void *starts_all(void *unused)
+{
+	struct sched_param param = { .sched_priority = 3 };
+
+	(void)unused;
+	sem_init(&heirs.implicit.done, 0, 0);
+	sem_init(&heirs.of_any.done, 0, 0);
+	sem_init(&heirs.of_pinned.done, 0, 0);
+	sem_init(&heirs.deferred.done, 0, 0);
+	CPU_ZERO(&heirs.one);
+	CPU_SET((unsigned int)sched_getcpu(), &heirs.one);
+	assert_int_equal(sched_setaffinity(0, sizeof heirs.one, &heirs.one), 0);
+	if (setpriority(PRIO_PROCESS, (id_t)my_tid(), -5) || sched_setscheduler(0, SCHED_FIFO, &param))
+		heirs.unprivileged = 1;
+	rcu_register_thread();
+	call_rcu(&heirs.implicit.head, called_here);
+	heirs.any = create_call_rcu_data(0, -1);
+	heirs.pinned = create_call_rcu_data(0, sched_getcpu());
+	set_thread_call_rcu_data(heirs.any);
+	call_rcu(&heirs.of_any.head, called_here);
+	set_thread_call_rcu_data(heirs.pinned);
+	call_rcu(&heirs.of_pinned.head, called_here);
+	set_thread_call_rcu_data(NULL);
+	assert_int_equal(rcu_defer_register_thread(), 0);
+	defer_rcu(deferred_here, &heirs.deferred);
+	rcu_thread_offline();
+	wait_for(&heirs.deferred.done); /* called by the thread for it, and not at the end of this one */
+	sem_post(&heirs.deferred.done);
+	rcu_thread_online();
+	rcu_defer_unregister_thread();
+	rcu_unregister_thread();
+	return NULL;
+}
+
+static void assert_seen(struct seen *s, const cpu_set_t *cpus)
+{
+	wait_for(&s->done);
+	assert_int_equal(s->policy, SCHED_OTHER);
+	assert_int_equal(s->nice, 0);
+	assert_true(CPU_EQUAL(&s->cpus, cpus));
+	for (int sig = 1; sig < 32; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			assert_int_equal(s->blocked >> (sig - 1) & 1, !is_fault(sig));
+}
+
+/* Comes first: the default of some flavours has a thread from the first call on. */
+static void threads_are_nobodys_heirs(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	sched_getaffinity(0, sizeof heirs.all, &heirs.all);
+	thread_must(pthread_create(&thread, NULL, starts_all, NULL));
+	rcu_thread_offline();
+	pthread_join(thread, NULL);
+	assert_seen(&heirs.implicit, &heirs.all);
+	assert_seen(&heirs.of_any, &heirs.all);
+	assert_seen(&heirs.of_pinned, &heirs.one);
+	assert_seen(&heirs.deferred, &heirs.all);
+	rcu_thread_online();
+	call_rcu_data_free(heirs.any);
+	call_rcu_data_free(heirs.pinned);
+	if (heirs.unprivileged)
+		print_message("without privileges: only the CPUs of the starter were others\n");
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void takes_the_lock(struct rcu_head *head)
@@ -448,6 +545,7 @@ static void the_default_has_a_thread_once_it_is_asked_for(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(threads_are_nobodys_heirs),
 		TEST(a_reader_is_waited_for),
 #if POLLING
 		TEST(a_cookie_is_done_when_the_reader_has_left),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_no_threads.c - queues of callbacks where no thread can be had for them: nothing is lost, and the barrier calls. */
 #define _GNU_SOURCE
-#include <urcu-qsbr.h>
 #include <urcu/urcu-memb.h>
+/* The last, whose the short names are. */
+#include <urcu-qsbr.h>
 
 #include "../unit/watched.h"
 

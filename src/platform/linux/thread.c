@@ -151,7 +151,6 @@ static void *thread_main(void *argument)
 {
 	const struct platform_start *start = argument;
 
-	unblock_faults();
 	start->fn(start->arg);
 	return NULL;
 }
@@ -191,7 +190,12 @@ bool platform_cpus_of_list(const char *file, struct platform_cpus *ret)
 	return true;
 }
 
-static int create(pthread_t *thread, const struct platform_start *start, int policy, int priority)
+struct thread_fn {
+	void *(*fn)(void *arg);
+	void *arg;
+};
+
+static int create(pthread_t *thread, const struct thread_fn *what, int policy, int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
 	pthread_attr_t attr;
@@ -204,39 +208,48 @@ static int create(pthread_t *thread, const struct platform_start *start, int pol
 	if (!err)
 		err = pthread_attr_setschedparam(&attr, &param);
 	if (!err)
-		err = pthread_create(thread, &attr, thread_main, (void *)(uintptr_t)start);
+		err = pthread_create(thread, &attr, what->fn, what->arg);
 	pthread_attr_destroy(&attr);
 	return err;
 }
 
 /* With that policy if it is a real-time one, which is all that the C library takes, and allowed; else with the normal one,
  * else with its creator's. */
-static int create_somehow(pthread_t *thread, const struct platform_start *start, const struct platform_thread *how)
+static int create_somehow(pthread_t *thread, const struct thread_fn *what, const struct platform_thread *how)
 {
-	int err = create(thread, start, how->policy, how->priority);
+	int err = create(thread, what, how->policy, how->priority);
 
 	if (err == EPERM || err == EINVAL)
-		err = create(thread, start, SCHED_OTHER, 0);
+		err = create(thread, what, SCHED_OTHER, 0);
 	if (err == EPERM || err == EINVAL)
-		err = pthread_create(thread, NULL, thread_main, (void *)(uintptr_t)start);
+		err = pthread_create(thread, NULL, what->fn, what->arg);
 	return err;
 }
 
-int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
+int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how)
 {
+	const struct thread_fn what = { fn, arg };
 	struct platform_sigmask mask;
-	pthread_t thread;
 	int err;
 
 	platform_signals_block(&mask); /* the thread inherits it */
-	err = create_somehow(&thread, start, how);
+	err = create_somehow(ret, &what, how);
 	platform_signals_restore(&mask);
 	if (err)
 		return -err;
 	/* Those of them that the process may have are what is taken; if that is none, the thread stays with its creator's. */
-	pthread_setaffinity_np(thread, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
-	pthread_detach(thread);
+	pthread_setaffinity_np(*ret, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
 	return 0;
+}
+
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
+{
+	pthread_t thread;
+	int err = platform_thread_create(&thread, thread_main, (void *)(uintptr_t)start, how);
+
+	if (!err)
+		pthread_detach(thread);
+	return err;
 }
 
 /* Refused are a nice value below that of its creator, and by some a policy that is better than its. */
@@ -251,6 +264,7 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 {
 	int saved = errno;
 
+	unblock_faults();
 	pthread_setname_np(pthread_self(), name);
 	change_policy((pid_t)platform_tid(), how);
 	errno = saved;
