@@ -203,6 +203,7 @@
 	X(srcu_cookie_now, "a cookie stands for the grace period of its domain already running") \
 	X(urcu_gp_first, "the number of liburcu's readers comes before the fence") \
 	X(urcu_others_unfenced, "no heavy fence although other threads of liburcu's read") \
+	X(urcu_alone_unlocked, "whether others of liburcu's are registered is asked without the lock") \
 	X(urcu_no_wait, "liburcu's readers are not waited for") \
 	X(urcu_sleeps_unfenced, "no fence between the request to be woken and the last look") \
 	X(urcu_cookie_now, "a cookie is for the grace period that has begun") \

@@ -30,7 +30,8 @@
  * I4. The state of a grace period outlives who began it: who polls leaves it where it is.
  * I5. Sleep: futex = -1, heavy fence, look again (UW4).  Any unlock wakes, so it is set anew before each sleep; the inlined wake-up is for
  *     a futex that processes may share, so the sleep is, too.  Where readers wake nobody, it is timed.
- * I6. Where nobody but the caller is registered there is no heavy fence: who comes later comes by @lock.
+ * I6. Where nobody but the caller is registered nobody is waited for, and there is no heavy fence: who left did so under @lock, and who
+ *     comes later comes by it.
  * I7. A forked child has the records of its one thread.  A grace period that had begun goes on in it; its number may not have been
  *     written yet.
  * I8. @lock is held with signals on: a handler must not add a record.  bp, whose readers register by themselves, sees to that.
@@ -131,27 +132,28 @@ static void fence_before_sleep(const struct quiesce_urcu_domain *d)
 		quiesce_fence_full(UW4);
 }
 
-/* Is any other thread registered?  One that comes later takes the lock after us, and so sees what was unlinked. */
+/* Is any other thread registered?  One that comes later takes the lock after us, and so sees what was unlinked; what one that has left did
+ * in its sections was before. */
 static bool anybody_else(struct quiesce_urcu_domain *d)
 {
 	bool any = false;
 
 	quiesce__lock(&d->lock);
 	for (const struct quiesce_urcu_record *r = d->records; r && !any; r = r->next)
-		any = r->owner != quiesce__self() && !QUIESCE_MUTANT(urcu_others_unfenced);
+		any = r->owner != quiesce__self();
 	quiesce__unlock(&d->lock);
 	return any;
 }
 
-/* Take up the grace period that is not over, or begin the next one. */
-static void begin(struct quiesce_urcu_domain *d)
+/* Take up the grace period that is not over, or begin the next one.  @others: there are some, or were just now. */
+static void begin(struct quiesce_urcu_domain *d, bool others)
 {
 	if (d->started != d->completed)
 		return;
 	quiesce_store_relaxed(&d->started, d->started + 1); /* Relaxed: UW1 follows. */
 	if (QUIESCE_MUTANT(urcu_gp_first))
 		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: a mutant. */
-	if (anybody_else(d))
+	if ((others || anybody_else(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
 		fence_before_look(d); /* UW3, too: for one who is alone, the lock is that fence */
 	quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: I2. */
 }
@@ -308,9 +310,11 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 
 	quiesce__fork_check();
 	cookie = quiesce_urcu_cookie(d);
+	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !anybody_else(d))
+		return;
 	quiesce__lock(&d->driving);
 	while (!done(d, cookie)) {
-		begin(d);
+		begin(d, true);
 		if (!scan_for_a_while(d))
 			wait_for_readers(d);
 		complete(d);
@@ -326,7 +330,7 @@ int quiesce_urcu_poll(struct quiesce_urcu_domain *d, uint64_t cookie)
 	if (!quiesce__trylock(&d->driving))
 		return false; /* somebody waits, and will have completed it, or what precedes it */
 	while (!done(d, cookie)) {
-		begin(d);
+		begin(d, false);
 		if (!all_passed(d))
 			break;
 		complete(d);
