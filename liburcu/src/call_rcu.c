@@ -5,8 +5,8 @@
  * allocates.  Its thread takes all that is there, waits for readers once, and calls them.
  *
  * I1. Who finds a queue empty posts; the thread looks after each post.  So nothing stays in a queue that has a thread.
- * I2. A queue may be without a thread: none could be had, or the process is a forked child.  Then each call tries again to
- *     start it, and rcu_barrier() calls what is there itself.
+ * I2. A queue may be without a thread: none could be had, or the process is a forked child.  Then calls try again to start it, each
+ *     RETRY_NS one of them, and rcu_barrier() calls what is there itself.
  * I3. One at a time takes from a queue: who holds @caller.
  */
 #define _GNU_SOURCE
@@ -22,6 +22,7 @@
 #include <time.h>
 
 #define POLL_NS 10000000L
+#define RETRY_NS 10000000u /* between two attempts to start a thread: system calls, under the lock */
 
 void urcu_die(const char *call, int err)
 {
@@ -136,6 +137,14 @@ static void pin(const struct call_rcu_data *c)
 	CPU_FREE(set);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Under the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
@@ -143,19 +152,33 @@ static int start_thread(struct call_rcu_data *c)
 
 	if (!err && c->cpu >= 0)
 		pin(c);
+	if (err)
+		quiesce_store_relaxed(&c->retry_at, now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
 	quiesce_store_relaxed(&c->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }
 
-bool call_rcu_data_ensure_thread(struct call_rcu_data *c)
+static bool may_retry(const struct call_rcu_data *c)
 {
-	if (quiesce_likely(quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
-		return true;
+	return now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
+}
+
+/* @at_once: although an attempt has just failed. */
+static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
+{
+	if (!at_once && !may_retry(c))
+		return false;
 	pthread_mutex_lock(&c->flavor->lock);
-	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused) /* Relaxed: under the lock. */
+	/* Relaxed: under the lock. */
+	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
 		start_thread(c);
 	pthread_mutex_unlock(&c->flavor->lock);
 	return quiesce_load_relaxed(&c->has_thread); /* Relaxed: a hint. */
+}
+
+bool call_rcu_data_ensure_thread(struct call_rcu_data *c)
+{
+	return quiesce_likely(quiesce_load_relaxed(&c->has_thread)) || start_if_none(c, true); /* Relaxed: a hint. */
 }
 
 void call_rcu_data_wake(struct call_rcu_data *c)
@@ -287,7 +310,8 @@ static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)
 	head->func = func;
 	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
 		call_rcu_data_wake(c);
-	call_rcu_data_ensure_thread(c);
+	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
+		start_if_none(c, false);
 }
 
 void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head))

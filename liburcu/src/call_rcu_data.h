@@ -18,12 +18,13 @@ struct call_rcu_data {
 	uint32_t stop, pause; /* asked of the thread */
 	sem_t paused, resume; /* the thread's answer; go on */
 	uint32_t has_thread;  /* under the flavour's lock, but for hints */
+	uint64_t retry_at;    /* after a failed start, not before; under the lock, but for hints */
 	pthread_t thread;
 	pthread_mutex_t caller; /* held while its callbacks are called */
 	struct call_rcu_data *next, **at; /* of the flavour's list */
 };
 
-/* Start its thread unless it has one; false: none can be had. */
+/* Start its thread, at once, unless it has one; false: none can be had. */
 bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
 /* Ask its thread to look, whether it sleeps or not. */
 void call_rcu_data_wake(struct call_rcu_data *c);

@@ -7,13 +7,19 @@
 
 #include "../unit/watched.h"
 
-static uint32_t refuse; /* further threads */
+#define RETRY_NS 10000000u /* liburcu/src/call_rcu.c */
+
+static uint32_t refuse;     /* further threads */
+static uint32_t nr_refused;
 
 int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
-	return flag_get(&refuse) ? EAGAIN : __real_pthread_create(ret, attr, fn, arg);
+	if (!flag_get(&refuse))
+		return __real_pthread_create(ret, attr, fn, arg);
+	count_up(&nr_refused);
+	return EAGAIN;
 }
 
 static uint32_t nr_called;
@@ -42,6 +48,41 @@ static void a_queue_needs_a_thread(void **state)
 	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void rest_until_retry(void)
+{
+	uint64_t until = now_ns() + RETRY_NS;
+
+	while (now_ns() < until)
+		short_rest();
+}
+
+/* However long they last. */
+static void most_calls_do_not_try_to_start_one(void **state)
+{
+	enum { NR = 20000 };
+	static struct rcu_head head[NR];
+	uint64_t begun = now_ns();
+
+	(void)state;
+	quiesce_store_relaxed(&nr_called, 0u); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&refuse, 1u);    /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&nr_refused, 0u); /* Relaxed: a flag of the test. */
+	for (int i = 0; i < NR; i++)
+		call_rcu(&head[i], called);
+	assert_in_range(flag_get(&nr_refused), 1, 1 + (now_ns() - begun) / RETRY_NS);
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_called), NR);
+	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
+}
+
 static void the_barrier_calls_what_nobody_else_does(void **state)
 {
 	static struct rcu_head head[3];
@@ -56,6 +97,7 @@ static void the_barrier_calls_what_nobody_else_does(void **state)
 	assert_int_equal(flag_get(&nr_called), 1);
 	call_rcu(&head[1], called);
 	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
+	rest_until_retry();
 	call_rcu(&head[2], called); /* starts it */
 	rcu_thread_offline();
 	wait_until(flag_get(&nr_called) == 3);
@@ -77,6 +119,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_queue_needs_a_thread),
+		TEST(most_calls_do_not_try_to_start_one),
 		TEST(the_barrier_calls_what_nobody_else_does),
 		TEST(deferred_calls_are_made_at_once),
 	};
