@@ -29,7 +29,8 @@
  * I3. A reader that is passed once needs no second look (@passed): what it enters later is of I2, or sees the unlinking by its fence.
  * I4. The state of a grace period outlives who began it: who polls leaves it where it is.
  * I5. Sleep: futex = -1, heavy fence, look again (UW4).  Any unlock wakes, so it is set anew before each sleep; the inlined wake-up is for
- *     a futex that processes may share, so the sleep is, too.  Where readers wake nobody, it is timed.
+ *     a futex that processes may share, so the sleep is, too.  Where readers wake nobody, it is timed.  Wake-ups by those who are
+ *     not in the way are paid by them and by a heavy fence: after some of these it sleeps for a time, with the futex 0.
  * I6. Where nobody but the caller is registered nobody is waited for, and there is no heavy fence: who left did so under @lock, and who
  *     comes later comes by it.
  * I7. A forked child has the records of its one thread.  A grace period that had begun goes on in it; its number may not have been
@@ -54,6 +55,12 @@
 #define SLEEP_MIN_NS 20000u   /* where readers wake nobody */
 #define SLEEP_MAX_NS 1000000u
 #define SLEEP_WOKEN_NS 50000000u
+#define BACKOFF_PART 4u /* of the wait so far, which backing off may add to it */
+#if defined(QUIESCE_SIM)
+#define VAIN_WAKEUPS 0u
+#else
+#define VAIN_WAKEUPS 8u
+#endif
 #define ASLEEP UINT32_MAX
 
 static struct quiesce_urcu_domain *domains; /* added while the process begins */
@@ -61,8 +68,8 @@ static struct quiesce__lock domains_lock;
 
 struct wait {
 	struct quiesce_urcu_domain *d;
-	uint64_t start, stall_at, sleep_ns;
-	uint32_t tid; /* of the first in the way */
+	uint64_t start, now, stall_at, sleep_ns;
+	uint32_t vain; /* wake-ups that found all in the way who were */
 };
 
 /* ---- domains and records ---- */
@@ -170,10 +177,18 @@ static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urc
 	return (uint32_t)word && word >> 32 != (uint32_t)d->started;
 }
 
-/* One look; the first in the way, under the lock, NULL: nobody.  @ask: it is to wake who sleeps. */
-static struct quiesce_urcu_record *look(struct quiesce_urcu_domain *d, bool ask)
+/* What a look has found. */
+struct looked {
+	uint32_t nr;  /* in the way */
+	uint32_t tid; /* of the first of them */
+};
+
+enum look { LOOK_FOR_ONE, LOOK_AT_ALL, LOOK_AND_ASK }; /* those in the way are to wake who sleeps */
+
+/* Under the lock. */
+static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look how)
 {
-	struct quiesce_urcu_record *first = NULL;
+	struct looked seen = { 0, 0 };
 
 	for (struct quiesce_urcu_record *r = d->records; r; r = r->next) {
 		if (r->passed == d->started)
@@ -182,24 +197,29 @@ static struct quiesce_urcu_record *look(struct quiesce_urcu_domain *d, bool ask)
 			r->passed = d->started;
 			continue;
 		}
-		if (ask && r->waiting)
+		if (how == LOOK_AND_ASK && r->waiting)
 			quiesce_store_relaxed(r->waiting, 1); /* Relaxed: UW4 follows. */
-		if (!first)
-			first = r;
-		if (!ask)
+		if (!seen.nr++)
+			seen.tid = r->tid;
+		if (how == LOOK_FOR_ONE)
 			break;
 	}
-	return first;
+	return seen;
+}
+
+static struct looked look(struct quiesce_urcu_domain *d, enum look how)
+{
+	struct looked seen;
+
+	quiesce__lock(&d->lock);
+	seen = look_at_records(d, how);
+	quiesce__unlock(&d->lock);
+	return seen;
 }
 
 static bool all_passed(struct quiesce_urcu_domain *d)
 {
-	bool all;
-
-	quiesce__lock(&d->lock);
-	all = !look(d, false);
-	quiesce__unlock(&d->lock);
-	return all;
+	return !look(d, LOOK_FOR_ONE).nr;
 }
 
 static void complete(struct quiesce_urcu_domain *d)
@@ -230,59 +250,73 @@ static bool scan_for_a_while(struct quiesce_urcu_domain *d)
 	return false;
 }
 
-static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
+static QUIESCE_COLD void report_stall(const struct wait *w, uint32_t tid)
 {
 	struct quiesce__report r;
 
-	quiesce__report_stall(&r, w->d->call, NULL, now - w->start);
-	quiesce__report_thread(&r, w->tid, quiesce__tid());
+	quiesce__report_stall(&r, w->d->call, NULL, w->now - w->start);
+	quiesce__report_thread(&r, tid, quiesce__tid());
 	quiesce__report_end(&r);
 }
 
-static void check_stall(struct wait *w)
+static void check_stall(struct wait *w, uint32_t tid)
 {
-	uint64_t now = platform_now_ns();
 	struct quiesce__wait_policy p = { .start = w->start, .stall_at = w->stall_at };
 
-	if (quiesce__wait_policy_stalled(&p, now) && w->tid)
-		report_stall(w, now);
+	w->now = platform_now_ns();
+	if (quiesce__wait_policy_stalled(&p, w->now) && tid)
+		report_stall(w, tid);
 	w->stall_at = p.stall_at;
 }
 
-static void sleep_timed(struct wait *w)
+static void sleep_timed(uint64_t ns)
 {
 	uint32_t never = 0;
 
 	quiesce__count(sleeps);
-	platform_futex_wait(&never, 0, w->sleep_ns);
+	platform_futex_wait(&never, 0, ns);
+}
+
+/* For readers that wake nobody. */
+static void sleep_unwoken(struct wait *w)
+{
+	sleep_timed(w->sleep_ns);
 	w->sleep_ns = w->sleep_ns < SLEEP_MAX_NS ? 2 * w->sleep_ns : SLEEP_MAX_NS;
+}
+
+/* Until an unlock wakes; @nr: so many were in the way.  After too many unlocks of others back off, where none of them is disturbed. */
+static void sleep_until_woken(struct wait *w, uint32_t nr)
+{
+	struct quiesce_urcu_domain *d = w->d;
+	uint64_t ns = (w->now - w->start) / BACKOFF_PART;
+
+	quiesce__count(sleeps);
+	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
+	if (look(d, LOOK_AT_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
+		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
 /* Ask, look, sleep; true if all have passed. */
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;
-	struct quiesce_urcu_record *first;
+	struct looked seen;
 
 	if (d->futex)
 		quiesce_store_relaxed(d->futex, ASLEEP); /* Relaxed: UW4 follows. */
-	quiesce__lock(&d->lock);
-	first = look(d, d->futex);
-	w->tid = first ? first->tid : 0;
-	quiesce__unlock(&d->lock);
-	if (!first)
+	seen = look(d, d->futex ? LOOK_AND_ASK : LOOK_FOR_ONE);
+	if (!seen.nr)
 		return true;
-	check_stall(w);
+	check_stall(w, seen.tid);
 	if (!d->futex) {
-		sleep_timed(w);
+		sleep_unwoken(w);
 		return all_passed(d);
 	}
 	if (!QUIESCE_MUTANT(urcu_sleeps_unfenced))
 		fence_before_sleep(d);
 	if (all_passed(d))
 		return true;
-	quiesce__count(sleeps);
-	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
+	sleep_until_woken(w, seen.nr);
 	return all_passed(d);
 }
 
