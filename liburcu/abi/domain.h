@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* domain.h - what every flavour here has that is an RCU of its own; included at the end of each.  No guard. */
 
-struct urcu_gp_poll_state F(start_poll_synchronize_rcu)(void)
-{
-	struct urcu_gp_poll_state state = { quiesce_urcu_cookie(&domain) };
-
-	F_BEFORE_UPDATE();
-	(void)quiesce_urcu_poll(&domain, state.grace_period_id);
-	return state;
-}
-
-bool F(poll_state_synchronize_rcu)(struct urcu_gp_poll_state state)
-{
-	F_BEFORE_UPDATE();
-	return quiesce_urcu_poll(&domain, state.grace_period_id);
-}
+#include "../src/polls.h"
 
 static struct flavor flavor;
 #define FLAVOR (&flavor)

@@ -10,17 +10,5 @@ QUIESCE_URCU_CALLS(mb)
 #define FLAVOR_NAME "mb"
 #define KIND QUIESCE_URCU_FENCED
 #define LIGHT false
+#define BEGUN(light) ((void)(light))
 #include "nesting.h"
-
-static bool added;
-
-__attribute__((constructor)) static void begin(void)
-{
-	if (added)
-		return;
-	added = true;
-	(void)quiesce_urcu_domain_add(&domain);
-}
-
-/* Programs' constructors may come first. */
-void urcu_mb_init(void) { begin(); }

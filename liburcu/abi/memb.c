@@ -14,17 +14,5 @@ int urcu_memb_has_sys_membarrier;
 #define FLAVOR_NAME "memb"
 #define KIND QUIESCE_URCU_LIGHT
 #define LIGHT (urcu_memb_has_sys_membarrier != 0)
+#define BEGUN(light) (urcu_memb_has_sys_membarrier = (light))
 #include "nesting.h"
-
-static bool added;
-
-__attribute__((constructor)) static void begin(void)
-{
-	if (added)
-		return;
-	added = true;
-	urcu_memb_has_sys_membarrier = quiesce_urcu_domain_add(&domain);
-}
-
-/* Programs' constructors may come first. */
-void urcu_memb_init(void) { begin(); }

@@ -9,12 +9,12 @@
 QUIESCE_URCU_BEGIN
 
 struct quiesce_urcu_mb_gp {
-	uint64_t word;
+	uint64_t ctr;
 	uint32_t futex;
 } __attribute__((aligned(2 * QUIESCE_CACHELINE)));
 
 struct quiesce_urcu_mb_reader {
-	uint64_t word;
+	uint64_t ctr;
 	struct quiesce_urcu_record record __attribute__((aligned(2 * QUIESCE_CACHELINE))); /* on lines of its own: others write it */
 	bool registered;
 };
@@ -22,25 +22,24 @@ struct quiesce_urcu_mb_reader {
 extern QUIESCE_DATA struct quiesce_urcu_mb_gp quiesce_urcu_mb_gp;
 extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader __attribute__((tls_model("initial-exec")));
 void quiesce_urcu_mb_wake(void) QUIESCE_DATA;
-void quiesce_urcu_mb_not_registered(void) QUIESCE_DATA __attribute__((cold));
 
 QUIESCE_URCU_END
 
 #define QUIESCE_URCU_MB_READERS(f)                                                                                      \
 	QUIESCE_FAST void urcu_##f##_read_lock(void)                                                                    \
 	{                                                                                                               \
-		quiesce__urcu_lock(&quiesce_urcu_mb_reader.word, &quiesce_urcu_mb_gp.word, false);                      \
+		quiesce__urcu_lock(&quiesce_urcu_mb_reader.ctr, &quiesce_urcu_mb_gp.ctr, false);                        \
 	}                                                                                                               \
 	QUIESCE_FAST void urcu_##f##_read_unlock(void)                                                                  \
 	{                                                                                                               \
 		/* Relaxed: UW4. */                                                                                     \
-		if (quiesce__urcu_unlock(&quiesce_urcu_mb_reader.word, false) &&                                        \
+		if (quiesce__urcu_unlock(&quiesce_urcu_mb_reader.ctr, false) &&                                         \
 		    quiesce_unlikely(quiesce_load_relaxed(&quiesce_urcu_mb_gp.futex) == UINT32_MAX))                    \
 			quiesce_urcu_mb_wake();                                                                         \
 	}                                                                                                               \
 	QUIESCE_FAST int urcu_##f##_read_ongoing(void)                                                                  \
 	{                                                                                                               \
-		return (quiesce_urcu_mb_reader.word & QUIESCE_URCU_NESTING) != 0;                                       \
+		return (quiesce_urcu_mb_reader.ctr & QUIESCE_URCU_NESTING) != 0;                                        \
 	}                                                                                                               \
 	QUIESCE_FAST void _urcu_##f##_read_lock(void) { urcu_##f##_read_lock(); }                                       \
 	QUIESCE_FAST void _urcu_##f##_read_unlock(void) { urcu_##f##_read_unlock(); }                                   \
