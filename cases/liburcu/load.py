@@ -36,22 +36,29 @@ def update(ident, i):
     return struct.pack("!6H", ident, 5 << 11, 1, 0, 2, 0) + zone + delete + add
 
 
-def flood(port, end, window):
-    """Keep WINDOW queries under way until END; returns how many were answered."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.connect(("127.0.0.1", port))
+def wrong(answer):
+    return len(answer) < 12 or answer[3] & 15 or struct.unpack("!H", answer[6:8])[0] != 1
+
+
+def flood(port, end, window, ask=query, bad=wrong, sockets=1, pause=0):
+    """Keep WINDOW queries under way until END, by turns from so many ports, or as many after each pause; returns how many were answered."""
+    socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(sockets)]
+    for sock in socks:
+        sock.connect(("127.0.0.1", port))
     answered, ident = 0, 0
     while time.monotonic() < end:
-        for _ in range(window):
+        for i in range(window):
             ident = (ident + 1) & 0xffff
-            sock.send(query(ident, random.randrange(NAMES)))
-        for _ in range(window):
+            socks[i % sockets].send(ask(ident, random.randrange(NAMES)))
+        for i in range(window):
+            sock = socks[i % sockets]
             if not select.select([sock], [], [], 0.2)[0]:
                 break  # lost, or the server is gone
-            answer = sock.recv(512)
-            if len(answer) < 12 or answer[3] & 15 or struct.unpack("!H", answer[6:8])[0] != 1:
+            if bad(sock.recv(512)):
                 raise ConnectionError("a wrong answer")
             answered += 1
+        if pause:
+            time.sleep(pause)
     return answered
 
 
@@ -87,38 +94,43 @@ def await_server(port):
     raise ConnectionError("no server")
 
 
-def main():
-    args = argparse.ArgumentParser(description=__doc__)
-    args.add_argument("--port", type=int, required=True)
-    args.add_argument("--seconds", type=float, default=5)
-    args.add_argument("--clients", type=int, default=2, help="processes that ask (default: 2)")
-    opt = args.parse_args()
-    try:
-        await_server(opt.port)
-    except OSError as why:
-        print(f"load: {why}", file=sys.stderr)
-        return 1
+def beside(opt, change, window=32, **asking):
+    """What change(port, end) returns, and the queries in a second that were answered beside it."""
+    await_server(opt.port)
     end, pipes = time.monotonic() + opt.seconds, []
     for _ in range(opt.clients):
         ours, theirs = os.pipe()
         if not os.fork():
             try:
-                os.write(theirs, b"%d" % flood(opt.port, end, 32))
+                os.write(theirs, b"%d" % flood(opt.port, end, window, **asking))
                 os._exit(0)
             except OSError:
                 os._exit(1)
         os.close(theirs)
         pipes.append(ours)
+    changed = change(opt.port, end)
+    told = [os.read(pipe, 32) for pipe in pipes]
+    if not changed or b"" in told:
+        raise ConnectionError("the server is gone, or answers wrongly")
+    return changed, sum(map(int, told)) / opt.seconds
+
+
+def options(about):
+    args = argparse.ArgumentParser(description=about)
+    args.add_argument("--port", type=int, required=True)
+    args.add_argument("--seconds", type=float, default=5)
+    args.add_argument("--clients", type=int, default=2, help="processes that ask (default: 2)")
+    return args
+
+
+def main():
+    opt = options(__doc__).parse_args()
     try:
-        took = updates(opt.port, end)
+        took, queries = beside(opt, updates)
     except OSError as why:
         print(f"load: {why or 'no answer'}", file=sys.stderr)
         return 1
-    told = [os.read(pipe, 32) for pipe in pipes]
-    if not took or b"" in told:
-        print("load: the server is gone, or answers wrongly", file=sys.stderr)
-        return 1
-    print(f"{len(took) / opt.seconds:.0f} updates/s of {statistics.median(took) * 1e3:.2f} ms, {sum(map(int, told)) / opt.seconds:.0f} queries/s")
+    print(f"{len(took) / opt.seconds:.0f} updates/s of {statistics.median(took) * 1e3:.2f} ms, {queries:.0f} queries/s")
     return 0
 
 
