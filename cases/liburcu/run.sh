@@ -68,7 +68,7 @@ ended() {
 	[ -z "$scratch" ] || rm -rf "$scratch"
 }
 scratch=
-[ -n "$dir" ] || dir=$(mktemp -d) && scratch=$dir || exit 1
+[ -n "$dir" ] || { dir=$(mktemp -d) && scratch=$dir; } || exit 1
 trap ended EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
