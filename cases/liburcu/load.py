@@ -27,13 +27,24 @@ def query(ident, i):
     return struct.pack("!6H", ident, 0, 1, 0, 0, 0) + name(i) + struct.pack("!2H", 1, 1)
 
 
-def update(ident, i):
-    """Replace the addresses of a name by another one."""
-    zone = ZONE + struct.pack("!2H", 6, 1)
-    delete = name(i) + struct.pack("!2HIH", 1, 255, 0, 0)
-    address = bytes([127, 0, ident >> 8 & 255, ident & 255])
-    add = name(i) + struct.pack("!2HIH", 1, 1, 60, 4) + address
-    return struct.pack("!6H", ident, 5 << 11, 1, 0, 2, 0) + zone + delete + add
+def address(i, ident):
+    return name(i) + struct.pack("!2HIH", 1, 1, 60, 4) + bytes([127, 0, ident >> 8 & 255, ident & 255])
+
+
+def update(ident, i, new):
+    """Replace the addresses of a name by another one, and add so many names that were not there."""
+    records = [name(i) + struct.pack("!2HIH", 1, 255, 0, 0), address(i, ident)]
+    records += [address(random.randrange(NAMES, 1 << 31), ident) for _ in range(new)]
+    return struct.pack("!6H", ident, 5 << 11, 1, 0, len(records), 0) + ZONE + struct.pack("!2H", 6, 1) + b"".join(records)
+
+
+def connected(port, number):
+    """Sockets; a server that has one for each of its threads may take what comes from one of them in any of its threads."""
+    socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(number)]
+    for sock in socks:
+        sock.connect(("127.0.0.1", port))
+        sock.settimeout(10)
+    return socks
 
 
 def wrong(answer):
@@ -41,10 +52,8 @@ def wrong(answer):
 
 
 def flood(port, end, window, ask=query, bad=wrong, sockets=1, pause=0):
-    """Keep WINDOW queries under way until END, by turns from so many ports, or as many after each pause; returns how many were answered."""
-    socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(sockets)]
-    for sock in socks:
-        sock.connect(("127.0.0.1", port))
+    """Keep WINDOW queries under way until END, by turns from so many ports, with pauses of this mean; returns how many were answered."""
+    socks = connected(port, sockets)
     answered, ident = 0, 0
     while time.monotonic() < end:
         for i in range(window):
@@ -58,20 +67,19 @@ def flood(port, end, window, ask=query, bad=wrong, sockets=1, pause=0):
                 raise ConnectionError("a wrong answer")
             answered += 1
         if pause:
-            time.sleep(pause)
+            time.sleep(random.uniform(0, 2 * pause))
     return answered
 
 
-def updates(port, end):
+def updates(port, end, new=0, sockets=1):
     """One after the other; returns the seconds of each."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.connect(("127.0.0.1", port))
-    sock.settimeout(10)
+    socks = connected(port, sockets)
     took, ident = [], 0
     while time.monotonic() < end:
         ident = (ident + 1) & 0xffff
+        sock = socks[ident % sockets]
         start = time.monotonic()
-        sock.send(update(ident, random.randrange(NAMES)))
+        sock.send(update(ident, random.randrange(NAMES), new))
         answer = sock.recv(512)
         took.append(time.monotonic() - start)
         if answer[3] & 15:
@@ -124,9 +132,12 @@ def options(about):
 
 
 def main():
-    opt = options(__doc__).parse_args()
+    args = options(__doc__)
+    args.add_argument("--sockets", type=int, default=1, help="of each client (default: 1)")
+    args.add_argument("--new", type=int, default=0, help="names that an update adds (default: 0)")
+    opt = args.parse_args()
     try:
-        took, queries = beside(opt, updates)
+        took, queries = beside(opt, lambda port, end: updates(port, end, opt.new, opt.sockets), sockets=opt.sockets)
     except OSError as why:
         print(f"load: {why or 'no answer'}", file=sys.stderr)
         return 1

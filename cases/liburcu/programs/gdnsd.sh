@@ -3,7 +3,7 @@
 # gdnsd: answers in sections of qsbr; each challenge for a certificate, and each load of its zones, takes a grace period.
 #
 # A grace period lasts until its UDP threads have come to the end of a turn of 16 packets, or where packets are rare, until the next one,
-# as they wait for packets while they are online; at most 0.257 s.  Which library waits makes no difference to that.
+# as they wait for packets while they are online; at most 0.26 to 0.29 s.  Which library waits makes no difference to that.
 # Its sections have their bounds (qsbr needs none), so it is compiled for memb, too, which waits for those only; so would liburcu's memb.
 # All of its own tests are run; they need ::1.  Those of GeoIP databases skip themselves, as Debian's sources have none.  037up_thresh fails
 # with liburcu, too, where something answers at 192.0.2.0/24.  They put sockets at /tmp/gdnsd-testrun-*, so only one run at a time.
