@@ -7,7 +7,7 @@
 # NAME is one of cases/liburcu/programs.  Fetches its source from Debian, builds it for liburcu and for us, and runs its own tests with each of the
 # three, whose results must be the same.  Then it is run under load, while its data changes and is reclaimed after a grace period; three rounds
 # by turns.  Last with grace periods that wait for nobody: then it has to crash or to answer wrongly, or the figures say nothing.
-# BUILD is our build directory (build).  SECONDS a run lasts (5).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
+# BUILD is our build directory (build).  SECONDS, a whole number, a run lasts (5).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
 # Exit status: 0 all three passed the same tests and lived under load; 77 not possible here.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -157,5 +157,6 @@ for round in $(seq $rounds); do
 done
 for _ in 1 2 3 4 5; do
 	served broken || { echo "broken: it does not survive, as it must not"; exit 0; }
+	seconds=$((seconds * 2))
 done
 fail "nobody notices grace periods that wait for nobody: the figures above say nothing"
