@@ -79,9 +79,9 @@ changed() {
 	while kill -0 $bench 2>/dev/null && ! grep -q readonly "$1.tries"; do sleep 0.1; done
 	{ kill -9 $bench && wait $bench; } 2>/dev/null # else its end would be told
 	awk -F'\t' '/readonly/ { exit }
-		NF > 20 && $1 + 0 > 0 { rows++; seconds += $2; changes += $10 / 1e3; lookups += $19 / 1e3 }
+		NF > 20 && $1 + 0 > 0 { rows++; seconds += $2; transactions += $10 / 1e3; lookups += $19 / 1e3 }
 		END { if (rows != 6) { print "the benchmark of tries does not live"; exit 1 }
-			printf "tries: %.0f k changes/s, %.1f M lookups/s\n", changes / seconds, lookups / seconds }' "$1.tries"
+			printf "tries: %.0f k transactions/s, %.1f M lookups/s\n", transactions / seconds, lookups / seconds }' "$1.tries"
 }
 
 load() {
