@@ -71,12 +71,10 @@ def await_challenge(sock):
 def changes(path):
     def change(port, end):
         took = {"challenge": [], "flush": [], "reload": []}
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.connect(("127.0.0.1", port))
+        sock, = load.connected(port, 1)
         control = socket.socket(socket.AF_UNIX)
+        control.settimeout(10)
         control.connect(path)
-        for each in sock, control:
-            each.settimeout(10)
         while time.monotonic() < end or not took["reload"]:
             for _ in range(SETS):
                 took["challenge"].append(request(control, b"C", SET, challenge()))
