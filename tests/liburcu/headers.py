@@ -26,8 +26,19 @@ def compile_text(command, text):
     return run.returncode == 0, run.stderr
 
 
+def alone():
+    """(compiler, standard): whether a header has what it needs depends neither on the standard's year nor on the compiler."""
+    found = [entry for entry in COMPILERS if shutil.which(entry[0])]
+    for language in ("c", "c++"):
+        of = [(compiler, standards) for compiler, lang, standards in found if lang == language]
+        if of:
+            yield of[0][0], of[0][1][0]
+            yield of[-1][0], of[-1][1][-1]
+
+
 def jobs(include, names):
     """(title, command, text)"""
+    kinds = set(alone())
     macros = (pathlib.Path(__file__).parent / "macros.c").read_text()
     for compiler, language, standards in COMPILERS:
         if not shutil.which(compiler):
@@ -41,7 +52,7 @@ def jobs(include, names):
                 yield " ".join(["all headers,", title, *define]), command + define, together
             if language == "c++":
                 yield f"all headers inside of extern \"C\", {title}", command, f'extern "C" {{\n{together}}}\n'
-            if standard in (standards[0], standards[-1]):
+            if (compiler, standard) in kinds:
                 for name in names:
                     yield f"{name}, {title}", command, f"#include <{name}>\n" * 2 + ONLY
             # An operation inside of another one has variables of the same names.
