@@ -60,8 +60,8 @@ def check_all(tap, tool, doc):
         tap.result(not faults, f"row {row['type']}", "\n".join(faults))
     root = tool.root(*SHORT, "--type=busted", want=1)
     tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are told of", root["notes"])
-    root = tool.root("--seconds=0.3", "--runs=1", "--threads=2", "--keys=uniform:64", "--type=busted_rcu", "--updates=50", want=1)
-    tap.result(any("BROKEN" in n for n in root["notes"]), "an element that is dead before its readers have left is told of", root["notes"])
+    tool.noticed("an element that is dead before its readers have left is told of", "--threads=2", "--keys=uniform:64", "--type=busted_rcu",
+                 "--updates=50")
 
 
 def check_dense(tap, tool):

@@ -56,8 +56,8 @@ def check_waiting(tap, tool):
 
 
 def check_broken(tap, tool):
-    root = tool.root("--seconds=0.3", "--runs=1", "--threads=2", "--keys=uniform:64", "--type=busted_map", "--updates=50", want=1)
-    tap.result(any("BROKEN" in n for n in root["notes"]), "an element that is dead before its readers have left is told of", root["notes"])
+    tool.noticed("an element that is dead before its readers have left is told of", "--threads=2", "--keys=uniform:64", "--type=busted_map",
+                 "--updates=50")
     root = tool.root(*SHORT, "--keys=uniform:20000", "--type=hazptr_list,hazptr_map")
     tap.result({r["type"] for r in root["rows"]} == {"hazptr_map"}, "no list of so many keys", root)
     run = tool("--resize")
