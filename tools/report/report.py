@@ -12,24 +12,34 @@ NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
 
 
 def find_libraries():
-    """Distributions have the libraries for their own Python, which may not be the first in the path."""
+    """The packages that are missing.  Distributions have the libraries for their own Python, which may not be the first in the path."""
     missing = [package for module, package in NEEDED.items() if not importlib.util.find_spec(module)]
     system = "/usr/bin/python3"
     if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
         os.execv(system, [system, *sys.argv])
-    if missing:
-        sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
+    return missing
 
 
 def make_directory(name):
+    """The directory and what of it is new.  A mistake of the user's is reported before a missing package, and before anything is measured."""
+    made = []
     try:
         path = pathlib.Path(name)
-        path.mkdir(exist_ok=True)
-        (path / "report.json").open("a", encoding="utf-8").close()  # early, so that a measurement is not lost
+        for new, make in ((path, path.mkdir), (path / "report.json", (path / "report.json").touch)):
+            if not new.exists():
+                make()
+                made.append(new)
+        (path / "report.json").open("a", encoding="utf-8").close()
     except OSError as error:
+        unmake(made)
         print(f"quiesce report: cannot write {name}: {error.strerror}", file=sys.stderr)
         sys.exit(2)
-    return path
+    return path, made
+
+
+def unmake(made):
+    for path in reversed(made):
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 def make(tool, directory, quick, only):
@@ -54,8 +64,11 @@ def main():
         import compare
         compare.compare(*opt.compare, opt.json)
         return 0
-    find_libraries()
-    directory = make_directory(opt.output)
+    missing = find_libraries()
+    directory, made = make_directory(opt.output)
+    if missing:
+        unmake(made)
+        sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
     import page
     if opt.given:
         document, status = json.loads(pathlib.Path(opt.given).read_text(encoding="utf-8")), 0
