@@ -7,6 +7,7 @@
 # The root needs root's rights and a mirror of Debian; without them, or with --no-root, it is left out, and said so.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/fresh-root.sh
 build=$1 fresh=${2:-}
 meson=${MESON:-meson}
 version=$("$meson" introspect --projectinfo "$build" | sed 's/.*"version": "\([^"]*\)".*/\1/')
@@ -47,18 +48,13 @@ leave() {
 	exit 0
 }
 [ "$fresh" != --no-root ] || leave "not asked for"
-[ "$(id -u)" = 0 ] || leave "that needs root's rights"
-codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 root=$work/root
-mmdebstrap --quiet --variant=apt "${codename:-stable}" "$root" >"$work/log" 2>&1 || leave "$(tail -n 1 "$work/log")"
-seconds "a fresh root of $codename"
-# With a /proc that is gone when the command ends.
-in_root() {
-	# shellcheck disable=SC2016 # for the inner shell
-	run unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"' \
-		"$root" "$@"
+why=$(fresh_root "$root" apt) || leave "$why"
+seconds "a fresh root"
+try() {
+	run in_root "$root" "$@"
 }
-in_root apt-get update -q
+try apt-get update -q
 mkdir "$root/deb" "$root/try"
 cp "$work"/*.deb "$root/deb"
 cp packaging/debian/tests/* "$root/try"
@@ -71,11 +67,11 @@ for test in consumer tools; do
 		[ -e "$work/$ours" ] && packages+=("/deb/$ours") || packages+=("$package")
 	done
 	[ "$test" != consumer ] || packages+=("/deb/$(cd "$work" && echo libquiesce0*_*.deb | tr ' ' '\n' | grep -v dbgsym)")
-	in_root apt-get install -y -q --no-install-recommends "${packages[@]}"
-	in_root "/try/$test"
+	try apt-get install -y -q --no-install-recommends "${packages[@]}"
+	try "/try/$test"
 	seconds "$test: passed in the fresh root"
 done
-in_root apt-get purge -y -q quiesce-tools libquiesce-dev "$(cd "$work" && echo libquiesce0*_*.deb | tr ' ' '\n' | grep -v dbgsym | cut -d_ -f1)"
+try apt-get purge -y -q quiesce-tools libquiesce-dev "$(cd "$work" && echo libquiesce0*_*.deb | tr ' ' '\n' | grep -v dbgsym | cut -d_ -f1)"
 left=$(find "$root/usr" "$root/etc" -name '*quiesce*')
 [ -z "$left" ] || { echo "deb: FAILED: left behind: $left" >&2; exit 1; }
 seconds "nothing is left when they are removed"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# fresh-root.sh - a bare Debian beside this one, as a new user has it.  Source it.
+#
+#	fresh_root DIR [VARIANT]	make it: of this machine's release, from this machine's mirror.  0, or 1 and a line that says why not
+#	in_root DIR COMMAND...		run there, in mounts and process ids of its own, which are gone when the command has ended
+
+# Root's rights, and a maker of roots; it says what is missing.
+fresh_root() {
+	local root=$1 variant=${2:-minbase} codename mirror log
+	[ "$(id -u)" = 0 ] || { echo "a fresh root needs root's rights"; return 1; }
+	command -v mmdebstrap >/dev/null || { echo "mmdebstrap is not installed"; return 1; }
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+	mirror=$(apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(SITE)' 'Created-By: Packages' |
+		awk -v codename="$codename" '$1 == "Debian" && $2 == codename { print $3; exit }')
+	log=$(mktemp)
+	# shellcheck disable=SC2086 # no mirror is no argument
+	if ! mmdebstrap --quiet --variant="$variant" "$codename" "$root" $mirror >"$log" 2>&1; then
+		tail -n 1 "$log"
+		rm -f "$log"
+		return 1
+	fi
+	rm -f "$log"
+}
+
+in_root() {
+	local root=$1
+	shift
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount --pid --fork --kill-child sh -c '
+		mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && mount --rbind /dev "$0/dev" &&
+			mount -t tmpfs tmpfs "$0/dev/shm" &&
+			exec chroot "$0" env -i HOME=/root TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+				DEBIAN_FRONTEND=noninteractive "$@"' "$root" "$@"
+}
