@@ -3,7 +3,7 @@
 # after scripts/bootstrap.sh has installed what a target needs.
 #
 #	make                 the library and the tool, at ./build/quiesce
-#	make run             build, then measure this machine in about two minutes: six lines, and tables
+#	make run             build, then measure this machine in about two minutes, installs not counted: six lines, and tables
 #	make report          the same at length, as a page with pictures: eleven minutes
 #	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run
 #	make test-release    the long runs: hours
@@ -77,7 +77,7 @@ clean:
 
 bootstrap-%:
 	@BUILD=$(BUILD) scripts/bootstrap.sh $*
-	@if [ -f $(BUILD)/packages-changed ]; then $(MESON) setup --wipe $(BUILD) >/dev/null; rm -f $(BUILD)/packages-changed; fi
+	@if [ -f $(BUILD)/packages-changed ]; then $(MESON) configure --clearcache $(BUILD) && $(MESON) setup --reconfigure $(BUILD) >/dev/null; rm -f $(BUILD)/packages-changed; fi
 
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)

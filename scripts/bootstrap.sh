@@ -54,6 +54,7 @@ deb  ! cmd:dh debhelper
 deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian
 deb  - cmd:mmdebstrap mmdebstrap
+ci   - cmd:mmdebstrap mmdebstrap
 kernel - cmd:gcc gcc
 kernel - lib:c libc6-dev
 kernel - cmd:make make

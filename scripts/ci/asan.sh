@@ -5,14 +5,15 @@
 . "$(dirname "$0")/lib.sh"
 export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 strict_string_checks=1 abort_on_error=0"
 export UBSAN_OPTIONS="print_stacktrace=1"
+suites="unit linear cases liburcu"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
 	# gcc tests the flags of an addition of a thread-local offset for zero, but the linker may
 	# turn that addition into one that sets no flags: false reports of null pointers.
 	relaxed=
 	[ "$compiler" = gcc ] && relaxed=" -fno-sanitize=null"
-	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" --werror -Db_sanitize=address,undefined \
+	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" "$suites" --werror -Db_sanitize=address,undefined \
 		-Db_lundef=false -Dtool=disabled -Dc_args="-fno-sanitize-recover=all$relaxed" || continue
-	count_meson "$CI_BUILD/asan-$compiler" --suite unit --suite linear --suite cases --suite liburcu --timeout-multiplier 3
+	count_suites "$CI_BUILD/asan-$compiler" "$suites" --timeout-multiplier 3
 done
 finish

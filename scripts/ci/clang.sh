@@ -3,9 +3,9 @@
 # The same, built with clang at -O3; and the libraries with link-time optimisation.
 . "$(dirname "$0")/lib.sh"
 with clang-19 || { skip "clang-19 is not installed"; finish; }
-step "build with clang" setup "$CI_BUILD/clang" --werror -Doptimization=3 || finish
+step "build with clang" setup "$CI_BUILD/clang" "build unit" --werror -Doptimization=3 || finish
 # Those of `sources` choose their compilers themselves; those that are slow judge tables, which are the same.
-count_meson "$CI_BUILD/clang" --suite build --suite unit --no-suite slow --no-suite sources
+count_suites "$CI_BUILD/clang" "build unit" --no-suite slow --no-suite sources
 libraries()
 {
 	local dir=$CI_BUILD/clang-lto

@@ -14,7 +14,7 @@ for ini in cross/*.ini; do
 	if [ "$name" = musl ] && step "cmocka for musl" scripts/ci/musl-cmocka.sh "$CI_BUILD/musl-cmocka"; then
 		more=(--cross-file "$(realpath "$CI_BUILD/musl-cmocka/musl.ini")")
 	fi
-	step "$name builds" setup "$CI_BUILD/cross-$name" --cross-file "$ini" "${more[@]}" --werror -Dtool=disabled || continue
-	count_meson "$CI_BUILD/cross-$name" --suite unit --suite linear --timeout-multiplier 10
+	step "$name builds" setup "$CI_BUILD/cross-$name" "unit linear" --cross-file "$ini" "${more[@]}" --werror -Dtool=disabled || continue
+	count_suites "$CI_BUILD/cross-$name" "unit linear" --timeout-multiplier 10
 done
 finish

@@ -54,20 +54,32 @@ meson_count() {
 	sed -nE "s/^($1): +([0-9]+) *$/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# setup DIR ARGS...: a fresh Meson build directory, compiled.
+# setup DIR "SUITES" ARGS...: a fresh Meson build directory, with what the tests of these suites need; all of it if none is named.
 setup() {
-	local dir=$1
-	shift
+	local dir=$1 suites=$2 targets=()
+	shift 2
 	rm -rf "$dir"
-	meson setup "$dir" "$@" >"$dir.log" 2>&1 && ninja -C "$dir" >>"$dir.log" 2>&1 && return 0
+	if meson setup "$dir" "$@" >"$dir.log" 2>&1; then
+		# shellcheck disable=SC2086 # words are wanted
+		[ -z "$suites" ] || mapfile -t targets < <(scripts/ci/needed.py "$dir" $suites)
+		ninja -C "$dir" "${targets[@]}" >>"$dir.log" 2>&1 && return 0
+	fi
 	tail -40 "$dir.log"
 	return 1
+}
+
+# count_suites DIR "SUITES" ARGS...: their tests, in what setup() has built for them.
+count_suites() {
+	local dir=$1 suites=$2 named=()
+	shift 2
+	for suite in $suites; do named+=(--suite "$suite"); done
+	count_meson "$dir" --no-rebuild "${named[@]}" "$@"
 }
 
 # The build of the first stage, made here if it is not there.
 plain=$CI_BUILD/gcc
 plain_build() {
-	[ -f "$plain/build.ninja" ] || { setup "$plain" --werror; return; }
+	[ -f "$plain/build.ninja" ] || { setup "$plain" "" --werror; return; }
 	ninja -C "$plain" "$@" >"$plain.log" 2>&1 && return 0
 	tail -40 "$plain.log"
 	return 1

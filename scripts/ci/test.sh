@@ -1,7 +1,79 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `make test` runs, with gcc.
+# README's first commands, as a new user types them, in a bare root of Debian; then here what these leave out.
+#
+# Where no root can be made, all of it runs here.  What is tested in the root is what is committed.
 . "$(dirname "$0")/lib.sh"
-step "build with gcc" setup "$CI_BUILD/gcc" --werror || finish
-count_meson "$CI_BUILD/gcc"
+. scripts/fresh-root.sh
+with gcc
+
+# What README promises of `make WHAT`, in seconds.
+promised() {
+	python3 - "$1" <<-'END'
+	import re, sys
+	words = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+	line = re.search(rf"^    make {sys.argv[1]} .*?(\w+) minutes$|^    make {sys.argv[1]} .*: less than (\w+)$", open("README.md").read(), re.M)
+	print(60 * words[line[1] or line[2]])
+	END
+}
+
+# in_time WHAT SECONDS: a machine may be slower than the one of the promise, not by more than half.
+in_time() {
+	local promise
+	promise=$(promised "$1") || return 1
+	echo "test: make $1 took $2 s in the fresh root; README promises $promise s"
+	[ "$2" -le $((promise * 3 / 2)) ]
+}
+
+# typed NAME COMMAND: as a user of the root, in the clone; what it prints is kept in $CI_BUILD/NAME.out, its seconds in $took.
+typed() {
+	local start=$SECONDS rc
+	in_root "$root" sh -c "cd quiesce && $2" >"$CI_BUILD/$1.out" 2>&1
+	rc=$?
+	took=$((SECONDS - start))
+	return $rc
+}
+
+run_as_user() {
+	local rc
+	typed make-run "make run"
+	rc=$?
+	python3 tests/build/run.py --printed "$CI_BUILD/make-run.out" $rc >"$CI_BUILD/make-run.tap" && return
+	grep -v '^ok' "$CI_BUILD/make-run.tap"
+	tail -n 40 "$CI_BUILD/make-run.out"
+	return 1
+}
+
+test_as_user() {
+	typed make-test "make test"
+	grep -E ' SKIP( |$)' "$CI_BUILD/make-test.out" | sed "s/^/test: skipped: /"
+	python3 scripts/ci/failures.py "$root/quiesce/build" | sed "s/^/test: FAILED: /"
+	read -r p f s <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$CI_BUILD/make-test.out" | tail -n 1)"
+	[ -n "${s:-}" ] || { tail -n 40 "$CI_BUILD/make-test.out"; return 1; }
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	echo "test: make test: $p passed, $f failed, $s skipped"
+}
+
+newcomer() {
+	local start=$SECONDS
+	root=$(mktemp -d)
+	trap 'rm -rf "$root"' EXIT
+	chmod 755 "$root"
+	why=$(fresh_root "$root/root") || return 1
+	root=$root/root
+	echo "test: a bare root took $((SECONDS - start)) s"
+	git clone -q . "$root/quiesce"
+	step "apt-get install make git" in_root "$root" sh -c 'apt-get update -q && apt-get install -y make git' >"$CI_BUILD/make-git.out" || return 0
+	step "make run" run_as_user && step "make run in the promised time, and a half" in_time run $took
+	step "make test" test_as_user && step "make test in the promised time, and a half" in_time test $took
+}
+
+if newcomer; then
+	step "build with gcc" setup "$plain" "" --werror || finish
+	count_suites "$plain" slow
+else
+	echo "test: no bare root: $why; on this machine instead"
+	step "build with gcc" setup "$plain" "" --werror || finish
+	count_meson "$plain"
+fi
 finish

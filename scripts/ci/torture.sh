@@ -51,7 +51,7 @@ step "torture notices half a grace period of a domain" notices srcu_one_index sr
 for sanitizer in address,undefined; do
 	dir=$CI_BUILD/torture-${sanitizer%,*}
 	# -fno-sanitize=null: see asan.sh.
-	step "build with -fsanitize=$sanitizer" setup "$dir" -Dtests=false -Db_sanitize=$sanitizer -Db_lundef=false \
+	step "build with -fsanitize=$sanitizer" setup "$dir" "" -Dtests=false -Db_sanitize=$sanitizer -Db_lundef=false \
 		-Dc_args=-fno-sanitize=null || continue
 	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
 	step "torture with -fsanitize=$sanitizer, counted per CPU" "$dir/quiesce" torture --type=$per_cpu \

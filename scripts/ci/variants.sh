@@ -5,8 +5,8 @@
 variant() {
 	local name=$1
 	shift
-	step "$name builds" setup "$CI_BUILD/variant-$name" --werror "$@" || return
-	count_meson "$CI_BUILD/variant-$name" --suite unit
+	step "$name builds" setup "$CI_BUILD/variant-$name" unit --werror "$@" || return
+	count_suites "$CI_BUILD/variant-$name" unit
 }
 with gcc
 variant O0 -Doptimization=0 -Dtool=disabled

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""needed.py BUILD SUITE...: what ninja has to build for the tests of these suites."""
+import json
+import os
+import subprocess
+import sys
+
+
+def introspect(build, what):
+    return json.loads(subprocess.run(["meson", "introspect", build, what], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def main():
+    build, suites = os.path.realpath(sys.argv[1]), {f"quiesce:{suite}" for suite in sys.argv[2:]}
+    wanted = {target for test in introspect(build, "--tests") if suites & set(test["suite"]) for target in test["depends"]}
+    for target in introspect(build, "--targets"):
+        if target["id"] in wanted:
+            print(os.path.relpath(target["filename"][0], build))
+
+
+if __name__ == "__main__":
+    main()
