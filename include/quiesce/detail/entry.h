@@ -11,14 +11,16 @@ QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
 	return QUIESCE_AS_POINTER(void *, QUIESCE_AS_POINTER(uintptr_t, node) - offset);
 }
 
-/* Where in @type the @member is.  Refuses a member that is not a @kind. */
-#ifdef __cplusplus
-#define quiesce__offset(type, member, kind)                                                 \
-	(offsetof(type, member) + 0 * sizeof(static_cast<const kind *>(&QUIESCE_NULL(type)->member)))
-#else
-#define quiesce__offset(type, member, kind)                                                 \
-	(offsetof(type, member) +                                                           \
-	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->member), kind) ? 1 : -1]))
-#endif
+/* Where in @type the @member is.  Refuses a member that is not a @kind, nor, in C++, of a class that derives from it, where the
+ * @kind may be at another address: pointers to two types are not subtracted. */
+#define quiesce__offset(type, member, kind) \
+	(offsetof(type, member) + 0 * sizeof(&QUIESCE_NULL(type)->member - QUIESCE_NULL(const kind)))
+
+/* @node as a pointer to one, whichever class in C++ derives from it; void * is taken as it is, anything else is refused. */
+#define quiesce__node(kind, node) (1 ? (node) : QUIESCE_NULL(const kind))
+
+/* The @type whose @member, a @kind, is @node. */
+#define quiesce__object(node, type, member, kind) \
+	QUIESCE_CAST(type *, quiesce__entry_at(quiesce__node(kind, node), quiesce__offset(type, member, kind)))
 
 #endif

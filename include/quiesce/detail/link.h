@@ -44,8 +44,11 @@ QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offs
 	return entry;
 }
 
-/* The same where the entry's type is that of what @pos points to. */
-#define quiesce__entry_of(pos, node, end, member, kind)                                                    \
-	QUIESCE_CAST(__typeof__(pos), quiesce__entry((node), (end), quiesce__offset(__typeof__(*(pos)), member, kind)))
+/* The @type whose @member, a @kind, is @node; NULL at @end. */
+#define quiesce__object_before(node, end, type, member, kind)                                                 \
+	QUIESCE_CAST(type *, quiesce__entry(quiesce__node(kind, node), quiesce__node(kind, end), quiesce__offset(type, member, kind)))
+
+/* The same where the type is that of what @pos points to. */
+#define quiesce__entry_of(pos, node, end, member, kind) quiesce__object_before(node, end, __typeof__(*(pos)), member, kind)
 
 #endif

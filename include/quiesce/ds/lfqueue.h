@@ -43,7 +43,7 @@
 QUIESCE_BEGIN_DECLS
 
 /** lfq_entry - the @type whose @member is @node; @node is not NULL. */
-#define lfq_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct lfq_node)))
+#define lfq_entry(node, type, member) quiesce__object(node, type, member, struct lfq_node)
 
 /** lfq_init - make a queue empty, as LFQ_INIT does.  Context: nobody else has it. */
 static inline void lfq_init(struct lfq_queue *q)

@@ -115,8 +115,7 @@ QUIESCE_FAST struct lfs_head *lfs_pop_all(struct lfs_stack *s)
 #define quiesce__lfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct lfs_node)
 
 /** lfs_entry - the object of which @node, not NULL, is the @member. */
-#define lfs_entry(node, type, member) \
-	QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct lfs_node)))
+#define lfs_entry(node, type, member) quiesce__object(node, type, member, struct lfs_node)
 
 /** lfs_for_each_entry - lfs_for_each() over objects.
  * @pos: a variable, pointer to the objects' type; NULL at the end.  @member: the struct lfs_node in them. */

@@ -67,11 +67,11 @@ QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { retur
 /* ---- entries ---- */
 
 /** hlist_entry - the entry of which @node is the @member. */
-#define hlist_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_node)))
+#define hlist_entry(node, type, member) quiesce__object(node, type, member, struct hlist_node)
 
 /** hlist_entry_safe - the same; NULL if @node is. */
 #define hlist_entry_safe(node, type, member) \
-	QUIESCE_CAST(type *, quiesce__entry((node), NULL, quiesce__offset(type, member, struct hlist_node)))
+	quiesce__object_before(node, NULL, type, member, struct hlist_node)
 
 /* ---- updates ---- */
 
@@ -180,7 +180,7 @@ QUIESCE_FAST void hlist_add_fake(struct hlist_node *node)
 /** hlist_fake - is it so? */
 QUIESCE_FAST bool hlist_fake(const struct hlist_node *node)
 {
-	return quiesce__hlist_pprev(node) == (struct hlist_node **)&node->next;
+	return (const void *)quiesce__hlist_pprev(node) == &node->next;
 }
 
 /* ---- walks ---- */

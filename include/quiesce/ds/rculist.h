@@ -68,7 +68,7 @@ QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__lin
 /* ---- entries ---- */
 
 /** list_entry - the entry of which @node is the @member.  @node may not be the list's head. */
-#define list_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct list_head)))
+#define list_entry(node, type, member) quiesce__object(node, type, member, struct list_head)
 
 /** list_entry_rcu - the entry to which a link leads.
  * @link: an lvalue: the next of a head or node, and that is not the head. */
@@ -82,7 +82,7 @@ QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__lin
 
 /** list_first_entry_or_null - the first, or NULL if there is none, for updaters. */
 #define list_first_entry_or_null(head, type, member)                                                                    \
-	QUIESCE_CAST(type *, quiesce__entry(quiesce__link_peek(&(head)->next), (head), quiesce__offset(type, member, struct list_head)))
+	quiesce__object_before(quiesce__link_peek(&(head)->next), head, type, member, struct list_head)
 
 /** list_next_entry, list_prev_entry - the neighbours of @pos, for updaters.  Of the last and the first there is none: ask before. */
 #define list_next_entry(pos, member) list_entry(quiesce__link_peek(&(pos)->member.next), __typeof__(*(pos)), member)
@@ -90,11 +90,11 @@ QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__lin
 
 /** list_first_or_null_rcu - the first, or NULL if there is none. */
 #define list_first_or_null_rcu(head, type, member)                                                                      \
-	QUIESCE_CAST(type *, quiesce__entry(quiesce__link_load(&(head)->next), (head), quiesce__offset(type, member, struct list_head)))
+	quiesce__object_before(quiesce__link_load(&(head)->next), head, type, member, struct list_head)
 
 /** list_next_or_null_rcu - the one after @node, or NULL if that is the last. */
 #define list_next_or_null_rcu(head, node, type, member)                                                                 \
-	QUIESCE_CAST(type *, quiesce__entry(quiesce__link_load(&(node)->next), (head), quiesce__offset(type, member, struct list_head)))
+	quiesce__object_before(quiesce__link_load(&(node)->next), head, type, member, struct list_head)
 
 /* ---- updates ---- */
 

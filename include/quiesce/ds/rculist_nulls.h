@@ -98,8 +98,7 @@ QUIESCE_FAST bool hlist_nulls_unhashed(const struct hlist_nulls_node *node) { re
 QUIESCE_FAST bool hlist_nulls_unhashed_lockless(const struct hlist_nulls_node *node) { return hlist_nulls_unhashed(node); }
 
 /** hlist_nulls_entry - the entry of which @node is the @member; @node is not an end. */
-#define hlist_nulls_entry(node, type, member) \
-	QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct hlist_nulls_node)))
+#define hlist_nulls_entry(node, type, member) quiesce__object(node, type, member, struct hlist_nulls_node)
 
 /* ---- updates ---- */
 

@@ -60,7 +60,7 @@ QUIESCE_BEGIN_DECLS
 #define WFCQ_TAIL_INIT(head) { &(head).node }
 
 /** wfcq_entry - the @type whose @member is @node; @node is not NULL. */
-#define wfcq_entry(node, type, member) QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct wfcq_node)))
+#define wfcq_entry(node, type, member) quiesce__object(node, type, member, struct wfcq_node)
 
 /** wfcq_init - make a queue empty.  Context: nobody else has it. */
 static inline void wfcq_init(struct wfcq_head *head, struct wfcq_tail *tail)

@@ -160,8 +160,7 @@ QUIESCE_FAST struct wfs_head *wfs_pop_all(struct wfs_stack *s)
 #define quiesce__wfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct wfs_node)
 
 /** wfs_entry - the object of which @node, not NULL, is the @member. */
-#define wfs_entry(node, type, member) \
-	QUIESCE_CAST(type *, quiesce__entry_at((node), quiesce__offset(type, member, struct wfs_node)))
+#define wfs_entry(node, type, member) quiesce__object(node, type, member, struct wfs_node)
 
 /** wfs_for_each_entry_blocking - wfs_for_each_blocking() over objects.
  * @pos: a variable, pointer to the objects' type; NULL at the end.  @member: the struct wfs_node in them. */
