@@ -19,31 +19,38 @@
 
 #include <quiesce/base.h>
 
+/* The type of what is at @where, a number or pointer, without qualifiers; @where itself where any pointer may be. */
+#define quiesce__type_at(where) __typeof__(__atomic_load_n((where), __ATOMIC_RELAXED))
+#define quiesce__untyped(where) (QUIESCE_CAST(void **, QUIESCE_UNTYPED(where)) + 0 * sizeof(*(where) == QUIESCE_NO_POINTER))
+
 #if defined(QUIESCE_SIM)
 #include "platform/sim/atomic-sim.h"
 #elif defined(QUIESCE_PERTURB)
 #include "platform/perturb.h"
 #else
 
+/* A value that becomes that of *@p. */
+#define quiesce__value_for(p, v) QUIESCE_CONVERT(quiesce__type_at(p), v)
+
 #define quiesce_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define quiesce_load_consume(label, p) __atomic_load_n((p), __ATOMIC_CONSUME)
 #define quiesce_load_acquire(label, p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define quiesce_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define quiesce_store_release(label, p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define quiesce_store_relaxed(p, v) __atomic_store_n((p), quiesce__value_for(p, v), __ATOMIC_RELAXED)
+#define quiesce_store_release(label, p, v) __atomic_store_n((p), quiesce__value_for(p, v), __ATOMIC_RELEASE)
 
 /* Read-modify-write operations are full fences, as in the kernel: none of them is on a
  * reader's fast path.  A sequentially consistent builtin is less where it is made of two
  * instructions (arm64 before its atomic extension: a later load may pass the store), so a
  * fence follows it where the CPU needs one (quiesce/arch/); tests/litmus/A64-rmw-llsc*.litmus. */
-#define quiesce_xchg(label, p, v) quiesce__after_rmw(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
+#define quiesce_xchg(label, p, v) quiesce__after_rmw(__atomic_exchange_n((p), quiesce__value_for(p, v), __ATOMIC_SEQ_CST))
 #define quiesce_fetch_add(label, p, v) quiesce__after_rmw(__atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST))
 #define quiesce_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 
 /* Compare-and-exchange: returns true and stores @n if *@p was *@expected, else
  * loads the value found into *@expected. */
-#define quiesce_cmpxchg(label, p, expected, n)                                                        \
-	quiesce__after_rmw(__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_SEQ_CST, \
-						       __ATOMIC_RELAXED))
+#define quiesce_cmpxchg(label, p, expected, n)                                                                             \
+	quiesce__after_rmw(__atomic_compare_exchange_n((p), QUIESCE_CONVERT(quiesce__type_at(p) *, expected),          \
+						       quiesce__value_for(p, n), 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 
 /* The reader's half of the asymmetric fence: it only keeps the compiler in order. */
 #define quiesce_fence_light(label) __asm__ __volatile__("" ::: "memory")

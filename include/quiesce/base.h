@@ -40,21 +40,35 @@
 
 #define QUIESCE_CACHELINE 64
 
-/* Casts for macros, which are expanded in programs that are built with -Wold-style-cast: a conversion, from void * included;
- * a number or address as a pointer; the address of a pointer, of whatever type, as void **; a null pointer. */
+/* Casts for macros, which are expanded in programs that are built with -Wold-style-cast and -Wcast-qual: a conversion, from void *
+ * included; a number or address as a pointer; a null pointer, of a type and of any; a pointer as one to nothing in particular. */
 #ifdef __cplusplus
 #define QUIESCE_CAST(type, value) static_cast<type>(value)
 #define QUIESCE_AS_POINTER(type, number) reinterpret_cast<type>(number)
 #define QUIESCE_NULL(type) static_cast<type *>(nullptr)
-#define quiesce__type_at(where) __typeof__(true ? *(where) : nullptr) /* unqualified */
-#define quiesce__untyped(where) \
-	(static_cast<void **>(const_cast<void *>(static_cast<const volatile void *>(where))) + 0 * sizeof(*(where) == nullptr))
+#define QUIESCE_NO_POINTER nullptr
+#define QUIESCE_UNTYPED(pointer) const_cast<void *>(static_cast<const volatile void *>(pointer))
 #else
 #define QUIESCE_CAST(type, value) ((type)(value))
 #define QUIESCE_AS_POINTER(type, number) ((type)(number))
 #define QUIESCE_NULL(type) ((type *)0)
-#define quiesce__type_at(where) __typeof__(*(where))
-#define quiesce__untyped(where) ((void **)(where) + 0 * sizeof(*(where) == (void *)0))
+#define QUIESCE_NO_POINTER ((void *)0)
+#define QUIESCE_UNTYPED(pointer) ((void *)(uintptr_t)(pointer))
+#endif
+
+/* What a macro is given for a variable of @type goes through this: the conversions of an assignment, their warnings and errors, and no
+ * others.  The compiler's atomic builtins do not see to that: g++ would store the address of an object where that of its base belongs,
+ * and gcc takes any pointer for any other.  @value is evaluated once; no variable, so that such macros may stand in each other. */
+#ifdef __cplusplus
+extern "C++" { /* a program may include this inside of extern "C" */
+template <typename quiesce__T> __attribute__((always_inline)) inline quiesce__T quiesce__converted(quiesce__T value) noexcept
+{
+	return value;
+}
+}
+#define QUIESCE_CONVERT(type, value) quiesce__converted<type>(value)
+#else
+#define QUIESCE_CONVERT(type, value) ((type){ (value) })
 #endif
 
 /* A small lock of the library, private: 0 free, 1 held, 2 held and somebody may sleep. */

@@ -148,23 +148,24 @@ QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t off
 		counted_put(quiesce__counted_at(old, offset));
 }
 
+/* Where in what *@where points to its count is. */
+#define quiesce__counted_offset(where, field) quiesce__offset(__typeof__(**(where)), field, struct counted)
+
 /** counted_load(where, field) - fetch a pointer, with a reference of what it points to.
  *
  * Context: any; signal handlers.  Tries again if the pointer changes meanwhile; cannot fail.
  * Cost: a slot of the thread's, an atomic instruction on a shared line.
  * Return: the object, the reference is the caller's; NULL if the pointer was NULL. */
-#define counted_load(where, field)                                                                         \
-	QUIESCE_CAST(quiesce__type_at(where),                                                                  \
-		     quiesce__counted_load(quiesce__untyped(where) +                                        \
-					   0 * sizeof(&(*(where))->field == QUIESCE_NULL(struct counted)),  \
-					   offsetof(__typeof__(**(where)), field)))
+#define counted_load(where, field) \
+	QUIESCE_CAST(quiesce__type_at(where), quiesce__counted_load(quiesce__untyped(where), quiesce__counted_offset(where, field)))
 
 /** counted_publish(where, fresh, field) - replace what *@where points to; its reference is put.
  * @fresh: the caller's reference becomes the pointer's; NULL: none.
  *
  * Context: as counted_put().  Any number of updaters at the same time.  Orders: full fence. */
 #define counted_publish(where, fresh, field)                                                                                 \
-	quiesce__counted_publish(quiesce__untyped(where) + 0 * sizeof(*(where) == (fresh)), (fresh), offsetof(__typeof__(**(where)), field))
+	quiesce__counted_publish(quiesce__untyped(where), QUIESCE_UNTYPED(QUIESCE_CONVERT(quiesce__type_at(where), fresh)), \
+				 quiesce__counted_offset(where, field))
 
 /** counted_exchange(where, fresh) - the same, but the old object's reference goes to the caller.
  * Return: the old object or NULL. */

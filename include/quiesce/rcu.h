@@ -23,6 +23,7 @@
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
 
+#include <quiesce/detail/entry.h>
 #include <quiesce/detail/rcu_calls.h>
 #include <quiesce/detail/rcu_read.h>
 
@@ -116,7 +117,8 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 #define rcu_access_pointer(p) quiesce_load_relaxed(&(p))
 
 /** rcu_assign_pointer - publish a pointer.
- * @p: the pointer variable (an lvalue).  @v: the new value, its object completely initialised.
+ * @p: the pointer variable (an lvalue).  @v: the new value, its object completely initialised; it is converted as by an assignment,
+ *   here and below.
  *
  * Context: any; updaters exclude each other.  Orders: release.
  */
@@ -132,11 +134,14 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
  *
  * Context: under what updaters hold.  Cost: a load and a store.  Orders: release. */
-#define rcu_replace_pointer(p, v, c)                                          \
-	__extension__({                                                       \
-		__typeof__(p) quiesce__old = rcu_dereference_protected(p, c); \
-		rcu_assign_pointer(p, v);                                     \
-		quiesce__old;                                                 \
+#define rcu_replace_pointer(p, v, c)                                                                             \
+	__extension__({                                                                                          \
+		__typeof__(&(p)) quiesce__where = &(p);                                                          \
+		quiesce__type_at(quiesce__where) quiesce__old =                                                  \
+			(QUIESCE_RCU_CHECK(c, "rcu_replace_pointer(" #p ", " #v ", " #c ")"),                    \
+			 quiesce_load_relaxed(quiesce__where)); /* Relaxed: it stays. */                         \
+		rcu_assign_pointer(*quiesce__where, v);                                                          \
+		quiesce__old;                                                                                    \
 	})
 
 /** rcu_try_cmpxchg_pointer - publish @v in *@p if *@p is *@expected.
@@ -148,8 +153,8 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  * Source: liburcu, and the kernel's cmpxchg(). */
 #define rcu_cmpxchg_pointer(p, old, v)                                    \
 	__extension__({                                                   \
-		__typeof__(*(p)) quiesce__found = (old);                  \
-		(void)rcu_try_cmpxchg_pointer((p), &quiesce__found, (v)); \
+		quiesce__type_at(p) quiesce__found = (old);               \
+		(void)rcu_try_cmpxchg_pointer(p, &quiesce__found, v);     \
 		quiesce__found;                                           \
 	})
 
@@ -240,7 +245,7 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 /* A function "pointer" from 1 up to this is 1 + the offset of the rcu_head in an object for free(). */
 #define QUIESCE_KFREE_OFFSET_MAX 4096
 #define quiesce__kfree_func(ptr, field, head)                                                             \
-	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(offsetof(__typeof__(*(ptr)), field)))
+	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
 #define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
 /** kfree_rcu - free() @ptr after a grace period, without a callback.
