@@ -23,7 +23,7 @@ FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c
 FACES["clang++-19"] = FACES["clang++"]
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
-WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
 
 
 def compile_text(command, text):

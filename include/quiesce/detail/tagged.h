@@ -49,7 +49,7 @@ QUIESCE_FAST void *quiesce__table_find_in(const struct quiesce__bucket *line, qu
 					  const struct hashtable_type *type, const void *key)
 {
 	for (; match; match &= match - 1) {
-		unsigned int i = quiesce__table_word(match);
+		size_t i = quiesce__table_word(match);
 		/* HT1: acquire, pairs with HT1 in publish() */
 		uintptr_t word = i == QUIESCE_TABLE_LAST ? last : quiesce_load_consume(HT1, &line->word[i]);
 
