@@ -17,7 +17,8 @@
  *
  * What is protected is an address, its top bit aside.  call_hazptr() waits for protections of the address of the
  * hazptr_head, so where that is not the first member readers protect by field:
- * hazptr_protect(slot, &config, hazptr).
+ * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses: who retires it by hazptr_retire(), or
+ * waits for it, has a pointer of the type that readers load, such as the one that was taken out.  hazptr.hpp has no such trap.
  *
  * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a call_hazptr() that
  * came after the object was unlinked runs only after the slot has been cleared (or given another
@@ -378,8 +379,8 @@ static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
- * @ptr: an address that readers can no longer find; of the hazptr_head where readers protect by field.
- *   NULL: returns at once.
+ * @ptr: an address that readers can no longer find: the very one that they protect; of the hazptr_head where readers protect
+ *   by field.  NULL: returns at once.
  *
  * The same wait as synchronize_shazptr(), which see: slots and guards are looked at by both. */
 static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }

@@ -25,6 +25,9 @@
  * and that the call does not wait for finds the object unlinked.
  * Proof: docs/design/shazptr.md; tests/litmus/SH*.litmus; docs/ordering.md.
  *
+ * In C++ an object of several bases has several addresses.  A guard holds the one that the pointer had, so the updater waits by a
+ * pointer of that type: the one that it has taken out, or by quiesce::shazptr<T>::synchronize() (shazptr.hpp), which converts.
+ *
  * The top bit of an address is not compared, and an address that has it set may be waited for longer.
  *
  * A plug-in that uses these calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
@@ -294,7 +297,7 @@ QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
 QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
 
 /** synchronize_shazptr - wait until no guard that was there before the call protects @ptr.
- * @ptr: an address that readers can no longer find.  NULL: returns at once.
+ * @ptr: an address that readers can no longer find: the very one that they protect.  NULL: returns at once.
  *   SHAZPTR_WILDCARD: waits for every guard.
  *
  * A guard that is set on @ptr during the call, or again and again, is not waited for: each slot

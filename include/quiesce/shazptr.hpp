@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/shazptr.hpp - simple hazard pointers as objects that clear themselves, in namespace quiesce; for C++20 and newer.
  *
- * Use as shazptr.h; the updater's half is synchronize_shazptr() of that header.
+ * Use as shazptr.h; the updater's half is synchronize_shazptr() of that header, or synchronize() of the guards' type.
  *
  *	std::atomic<config *> current;
  *
@@ -10,11 +10,12 @@
  *		use(guard->limit);
  *
  *	config *old = current.exchange(fresh);          // updater
- *	synchronize_shazptr(old);
+ *	quiesce::shazptr<config>::synchronize(old);
  *	delete old;
  *
  * The address is that of the object itself, so readers and updater have to mean the same one: with several
- * bases, that of the type in the std::atomic.
+ * bases, that of the type in the std::atomic.  synchronize_shazptr() takes any address as it is; shazptr<T>::synchronize()
+ * converts a pointer to a class that derives from T, as a store to the std::atomic does.
  */
 #ifndef QUIESCE_SHAZPTR_HPP
 #define QUIESCE_SHAZPTR_HPP
@@ -71,6 +72,9 @@ public:
 		made.guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(ptr));
 		return made;
 	}
+
+	/* synchronize_shazptr(): wait for the guards of @ptr, by the address that those of this type hold. */
+	static void synchronize(T *ptr) noexcept { ::synchronize_shazptr(const_cast<const std::remove_cv_t<T> *>(ptr)); }
 
 	/* One attempt; empty if the pointer was null or changed meanwhile. */
 	/* raw: as above. */

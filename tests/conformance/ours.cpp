@@ -249,6 +249,33 @@ TEST("shazptr protects, until it is cleared")
 	synchronize_shazptr(&object);
 }
 
+struct first {
+	long a = 1;
+};
+struct second {
+	long b = 2;
+};
+struct both : first, second {};
+
+TEST("shazptr: a guard of a base is waited for by a pointer to the whole")
+{
+	static both whole;
+	static std::atomic<second *> src(&whole);
+	static std::atomic<bool> through;
+	std::optional<quiesce::shazptr<second>> guard(src);
+	std::thread waiting([] {
+		quiesce::shazptr<second>::synchronize(&whole);
+		through = true;
+	});
+
+	std::this_thread::sleep_for(std::chrono::milliseconds(5));
+	CHECK(!through);
+	guard.reset();
+	waiting.join();
+	CHECK(through);
+	quiesce::shazptr<const int>::synchronize(nullptr);
+}
+
 TEST("C beside C++: a slot of hazptr.h protects an object of C++")
 {
 	std::atomic<node *> src(new node);
