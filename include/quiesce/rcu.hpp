@@ -42,6 +42,7 @@ namespace quiesce {
 template<class T, class D = std::default_delete<T>> class rcu_obj_base;
 class rcu_domain;
 rcu_domain &rcu_default_domain() noexcept;
+template<class T, class D> class hazard_pointer_obj_base;
 
 /** rcu_domain - the sections of rcu.h as something that can be locked: as often and as cheaply as rcu_read_lock().
  * There is one, rcu_default_domain(). */
@@ -98,6 +99,16 @@ concept rcu_protectable = std::is_class_v<T> && requires(T *object) {
 	detail::rcu_base(object);
 	static_cast<T *>(detail::rcu_base(object)); /* not from a virtual base */
 } && rcu_base_is_for<rcu_base_of<T>, T>;
+
+/* What a container may retire that is read in regions of RCU: the retire() of a T is that of a rcu_obj_base and deletes all of the T,
+ * and no reader holds one by a hazard pointer, for which it would not wait. */
+template<class T, class B, class D>
+std::bool_constant<std::is_same_v<B, T> || std::has_virtual_destructor_v<B> || !std::is_same_v<D, std::default_delete<B>>>
+rcu_retires_whole(rcu_obj_base<B, D> *);
+template<class T, class D> void hazard_base_of_retired(const hazard_pointer_obj_base<T, D> *);
+template<class T>
+concept rcu_retirable = requires(T *object) { requires decltype(detail::rcu_retires_whole<T>(object))::value; } &&
+			!requires(T *object) { detail::hazard_base_of_retired(object); };
 
 /* What rcu_retire() allocates. */
 template<class T, class D> struct rcu_node {

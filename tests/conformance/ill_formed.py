@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "build"))
 from tap import Tap, execute  # noqa: E402
 
-HP, RCU = "T must be hazard-protectable", "T must be rcu-protectable"
+HP, RCU, TABLE = "T must be hazard-protectable", "T must be rcu-protectable", "a table that retires needs a T"
 NODE = "struct good : impl::{0}_obj_base<good> {{}};"
 PRIVATE = "template<class X> class bad : impl::{0}_obj_base<bad<X>> {{ public: void go() {{ this->retire(); }} }};" \
           "template<class X> struct good : impl::{0}_obj_base<good<X>> {{ void go() {{ this->retire(); }} }};"
@@ -84,6 +84,28 @@ CASES = [
     ("a copy of the domain", "", "auto &d = impl::rcu_default_domain(); (void)d;", "auto d = impl::rcu_default_domain(); (void)d;", ""),
     ("rcu: a base without a derived class", RNODE, "good x; (void)x;", "impl::rcu_obj_base<good> x; (void)x;", ""),
 ]
+OWNED = "quiesce::rcu_owning_hash_table<{0}, &{0}::id> t; (void)t;"
+OBJECT = "struct good : quiesce::rcu_obj_base<good> { long id; };"
+CASES += [  # ours, not the draft's
+    (f"an owning table of a class {title}", OBJECT + text, OWNED.format("good"), OWNED.format("bad"), TABLE)
+    for title, text in (
+        ("of hazard pointers", "struct bad : quiesce::hazard_pointer_obj_base<bad> { long id; };"),
+        ("of both", "struct bad : quiesce::hazard_pointer_obj_base<bad>, quiesce::rcu_obj_base<bad> { long id; };"),
+        ("of neither, with a retire() of its own", "struct bad { long id; void retire() {} };"),
+        ("with a private base", "class bad : quiesce::rcu_obj_base<bad> { public: long id; };"),
+        ("with two bases", "struct none { void operator()(void *) const {} };"
+         "struct bad : quiesce::rcu_obj_base<bad>, quiesce::rcu_obj_base<bad, none> { long id; };"),
+        ("derived from a retirable one without a virtual destructor", "struct bad : good {};"))
+] + [
+    ("an owning table of a class derived from one of hazard pointers",
+     "struct base : quiesce::rcu_obj_base<base> { long id; virtual ~base() = default; }; struct good : base {};"
+     "struct wrong : quiesce::hazard_pointer_obj_base<wrong> { long id; virtual ~wrong() = default; }; struct bad : wrong {};",
+     OWNED.format("good"), OWNED.format("bad"), TABLE),
+    ("an owning table of hazard pointers, whose objects are dropped by who knows", "struct part : quiesce::hazard_pointer_obj_base<part> { long id; };"
+     "struct waits { void operator()(part *gone) const noexcept { synchronize_rcu(); gone->retire(); } };",
+     "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, waits> t; (void)t;",
+     "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, quiesce::rcu_hash_retire> t; (void)t;", TABLE),
+]
 COMPILERS = {"quick": [["g++", "-std=c++20"]],
              "full": [["g++", "-std=c++20"], ["g++", "-std=c++23"], ["clang++-19", "-std=c++20"], ["clang++-19", "-std=c++26", "-stdlib=libc++"]]}
 
@@ -93,7 +115,8 @@ class Compiler:
 
     def __init__(self, command, flags, tmp):
         self.command, self.tmp = [*command, "-Wall", "-Wextra", "-Werror", *flags], tmp
-        (tmp / "top.hpp").write_text(f'#include "{HERE}/config.hpp"\n#include <atomic>\n#include <utility>\n#include <span>\n')
+        (tmp / "top.hpp").write_text(f'#include "{HERE}/config.hpp"\n#include <atomic>\n#include <utility>\n#include <span>\n'
+                                   "#include <quiesce/ds/hashtable.hpp>\n")
         clang = command[0].startswith("clang")
         made = execute([*self.command, "-x", "c++-header", tmp / "top.hpp", "-o", tmp / ("top.pch" if clang else "top.hpp.gch")])
         self.said = made.stderr if made.returncode else ""

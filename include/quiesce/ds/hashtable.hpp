@@ -23,7 +23,7 @@
  *
  * A rcu_hash_table holds what is somebody else's: extract() what is to be reclaimed, and retire it.  An object may be in several.  A
  * rcu_owning_hash_table retires objects that leave it by erase(), by insert_or_assign() of another, and by the
- * end of the table.  Nothing else differs.
+ * end of the table: their class has a rcu_obj_base.  Nothing else differs.
  *
  * Context, cost and order are those of hashtable.h: find(), iterators, and pointers from either belong into a section.
  * Exceptions: std::bad_alloc, and nothing has changed: the object is the caller's still.  The try_ functions return
@@ -76,7 +76,7 @@ struct rcu_hash_equal {
 	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
 };
 
-/* What becomes of an object that leaves a table. */
+/* What becomes of an object that leaves a table.  Readers find it in a section of RCU, so a class of one's own waits for those. */
 struct rcu_hash_keep {
 	template<class T> void operator()(T *) const noexcept {}
 };
@@ -85,6 +85,10 @@ struct rcu_hash_retire {
 };
 
 namespace detail {
+
+/* May objects of a T be dropped by Drop? */
+template<class Drop, class T> inline constexpr bool hash_droppable = true;
+template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
 
 template<auto Member> struct hash_key_of;
 template<class T, class K, K T::*Member> struct hash_key_of<Member> {
@@ -124,6 +128,9 @@ class rcu_hash_table {
 	/* An object that comes in: with its ownership, if that is the table's. */
 	static constexpr bool owning = !std::is_same_v<Drop, rcu_hash_keep>;
 	static_assert(alignof(T) >= 2, "objects are at even addresses");
+	static_assert(detail::hash_droppable<Drop, T>,
+		      "a table that retires needs a T with one public base rcu_obj_base (of T, or with a virtual destructor), and no "
+		      "hazard_pointer_obj_base: readers find objects in sections of RCU");
 	using incoming = std::conditional_t<owning, std::unique_ptr<T> &&, T *>;
 
 public:
