@@ -16,7 +16,7 @@ C = ["c99", "gnu99", "c11", "gnu17"]
 CXX = ["c++11", "c++20"]
 COMPILERS = [("gcc", "c", C), ("clang-19", "c", C), ("clang", "c", C), ("g++", "c++", CXX), ("clang++-19", "c++", CXX), ("clang++", "c++", CXX)]
 # Not pedantic in C: unions that are transparent, which calls with either kind of head need, are no ISO C.
-WARN = ["-Wall", "-Wextra", "-Wshadow", "-Wundef", "-Werror", "-fsyntax-only"]
+WARN = ["-Wall", "-Wextra", "-Wshadow", "-Wundef", "-Wconversion", "-Wno-sign-conversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
 CPU_FILES = {"urcu/arch/x86.h": "x86_64"}
 ONLY = "int quiesce_test_only;\n"
 

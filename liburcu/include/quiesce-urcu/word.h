@@ -36,14 +36,25 @@ template <typename T> QUIESCE_FAST volatile typename quiesce_urcu__size<sizeof(T
 	return static_cast<volatile typename quiesce_urcu__size<sizeof(T)>::type *>(writable);
 }
 
-template <typename T, typename V> QUIESCE_FAST typename quiesce_urcu__size<sizeof(T)>::type quiesce_urcu__number(T *, V value)
+/* What becomes the value of a pointer is converted to its type first, if it can be: an object's base may be at another address. */
+template <typename T> struct quiesce_urcu__value {
+	template <typename V> QUIESCE_FAST V of(V value, int) { return value; }
+};
+template <typename T> struct quiesce_urcu__value<T *> {
+	template <typename V> QUIESCE_FAST auto of(V value, int) -> decltype(quiesce__converted<T *>(value)) { return value; }
+	template <typename V> QUIESCE_FAST V of(V value, long) { return value; }
+};
+
+template <typename T, typename V> QUIESCE_FAST typename quiesce_urcu__size<sizeof(T)>::type quiesce_urcu__number_for(T *, V value)
 {
 	typedef typename quiesce_urcu__size<sizeof(T)>::type to;
 
-	return to(quiesce_urcu__long(value));
+	return to(quiesce_urcu__long(quiesce_urcu__value<typename quiesce_urcu__plain<T>::type>::of(value, 0)));
 }
 #undef quiesce_urcu__size
 }
+/* Of @addr only its type: it is evaluated elsewhere. */
+#define quiesce_urcu__number(addr, value) quiesce_urcu__number_for(QUIESCE_NULL(__typeof__(*(addr))), value)
 #define quiesce_urcu__size_of(addr) sizeof(quiesce_urcu__number(addr, 0))
 #else
 /* The compiler complains here of a constant. */

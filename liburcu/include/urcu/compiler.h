@@ -36,7 +36,7 @@
 #ifdef __cplusplus
 #define CMM_ACCESS_ONCE(x) (*const_cast<volatile __typeof__(x) *>(&(x)))
 #else
-#define CMM_ACCESS_ONCE(x) (*(volatile __typeof__(x) *)&(x))
+#define CMM_ACCESS_ONCE(x) (*QUIESCE_CONVERT(volatile __typeof__(x) *, &(x)))
 #endif
 
 /* The pointer @ptr, as a volatile one for the moment. */
@@ -74,7 +74,7 @@ template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
 /* ---- from a field to its object ---- */
 
 /* @ptr, which has to be what points to @member of @type. */
-#define quiesce_urcu__field(ptr, type, member) (1 ? (ptr) : &QUIESCE_NULL(type)->member)
+#define quiesce_urcu__field(ptr, type, member) QUIESCE_CONVERT(const __typeof__(QUIESCE_NULL(type)->member) *, ptr)
 
 QUIESCE_BEGIN_DECLS
 /* By pointer, unlike quiesce__entry_at(): what is made of a pointer is never NULL, which saves loops a comparison. */

@@ -77,7 +77,7 @@ QUIESCE_END_DECLS
 
 /* The entry at @pos; something, at the end, where it is not used. */
 #define quiesce_urcu__hlist_behind(entry, pos, member)                                                                 \
-	QUIESCE_CAST(__typeof__(*(entry)) *, quiesce__entry_at((pos), offsetof(__typeof__(*(entry)), member)))
+	QUIESCE_CAST(__typeof__(*(entry)) *, quiesce__entry_at((pos), quiesce__offset(__typeof__(*(entry)), member, struct cds_hlist_node)))
 #define quiesce_urcu__hlist_at(entry, ptr, member) cds_hlist_entry_safe(ptr, __typeof__(*(entry)), member)
 
 #endif

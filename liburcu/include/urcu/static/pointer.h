@@ -36,6 +36,18 @@ static inline int cmm_ptr_eq(const void *a, const void *b)
 }
 QUIESCE_END_DECLS
 
+#ifdef __cplusplus
+extern "C++" {
+/* The same of pointers of two types, one of which converts to the other, as == compares them. */
+template <typename A, typename B> QUIESCE_FAST auto cmm_ptr_eq(A *a, B *b) -> decltype(static_cast<void>(a == b), 0)
+{
+	const void *common[] = { 1 ? a : b, 1 ? b : a };
+
+	return cmm_ptr_eq(common[0], common[1]);
+}
+}
+#endif
+
 /* Behind everything that was written before: what @v points to. */
 #define _rcu_set_pointer(p, v) uatomic_store_mo(p, v, CMM_RELEASE)
 #define _rcu_assign_pointer(p, v) _rcu_set_pointer(&(p), v)
