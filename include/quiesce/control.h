@@ -144,7 +144,8 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_NOT_HELD,          /* an assertion that a lock, or a section, is held was wrong; a call that needs a section was
 					   * made outside of one, or with a slot that is free (debug) */
 	QUIESCE_MISUSE_ARGUMENT,          /* a number that the call cannot have: not taken, or no mark; the call has no effect */
-	QUIESCE_MISUSE_TWICE,             /* an object was queued, or put into a table, that is there already (debug) */
+	QUIESCE_MISUSE_TWICE,             /* an object stands twice in the list that a call was given, or (debug) was queued, or put
+					   * into a table, that is there already */
 };
 
 /** quiesce_set_misuse_hook - call @hook instead of aborting.

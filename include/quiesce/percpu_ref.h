@@ -219,8 +219,10 @@ static inline void percpu_ref_kill(struct percpu_ref *ref)
  * @refs: which; their order in the array changes.
  *
  * Context: as percpu_ref_kill(); all have been killed when the first release function runs, and all release functions that
- *   run in this call do so after the fence.
- * Misuse: one that has been killed, or twice the same: told (QUIESCE_MISUSE_COUNT), without effect; the others are killed. */
+ *   run in this call do so after the fence.  A count whose mode another thread is changing is waited for, and killed by a fence of
+ *   its own: so no confirm function may wait for the release of another one of them.
+ * Misuse: one that has been killed, or twice the same: reported (QUIESCE_MISUSE_COUNT); NULL: reported (QUIESCE_MISUSE_NULL);
+ *   both without effect, and the others are killed. */
 static inline void percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 {
 	quiesce_percpu_ref_kill_many(refs, nr);

@@ -55,7 +55,7 @@ struct percpu_rw_semaphore {
 	struct quiesce_percpu percpu; /* words: entered, left */
 	uint64_t apart[6];
 	/* What writers write. */
-	struct rcu_sync rss;          /* quiesce_rwsem_sync */
+	struct rcu_sync rss;          /* quiesce_rwsem_sync; NULL, in memory that is all zero, until somebody writes */
 	uint64_t shared[2];           /* the same words, for who cannot count in the sets */
 	const void *owner;            /* the writer inside; for assertions */
 	struct quiesce__rwsem_waiter *first, *last; /* the queue */
@@ -69,7 +69,7 @@ struct percpu_rw_semaphore {
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
 #define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
 #else
-/** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use. */
+/** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use.  So is memory that is all zero. */
 #define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rwsem_sync } }
 #endif
 #define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
@@ -206,7 +206,9 @@ static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
 /** percpu_down_write_many - acquire @nr locks for writing, in the order of @sems, for the price of a membarrier for 1024 of them.
  *
  * Context: as percpu_down_write() of each; threads that acquire several locks do so in one order.  Readers of all of them
- *   are slow from the beginning on.  Release each with percpu_up_write(). */
+ *   are slow from the beginning on.  Release each with percpu_up_write().
+ * Misuse: twice the same: reported (QUIESCE_MISUSE_TWICE), acquired once, and to be released once; NULL: reported
+ *   (QUIESCE_MISUSE_NULL).  The others are acquired. */
 static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 #ifdef QUIESCE_DEBUG

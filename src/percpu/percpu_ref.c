@@ -14,6 +14,8 @@
  *     completed by the child's next change, which looks at the bias, not at the state.
  * I4. The count says by itself that it was killed, in the same word from which tryget_live takes.
  * I5. A count that went below zero stays far below: such an object is lost, not released under somebody.
+ * I6. Of counts that are killed together each keeps its first reference until all are dead: none of them is released while another
+ *     one is live, nor while the array may name it once more.  None is kept from others while this thread waits for one.
  *
  * PR1  state atomic, then all sequences begun anew, then the sum | state read, then counted
  *      what came before a reinit, then state per CPU | state read, then counted, then what follows
@@ -344,24 +346,46 @@ static void confirm_and_end(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 		end_change(ref);
 }
 
-void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+/* Dead, and nobody new gets in; the first reference is the caller's to put.  False: without effect, and reported. */
+static bool kill_but_keep(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {
+	if (quiesce_unlikely(!ref)) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "percpu_ref_kill() of NULL");
+		return false;
+	}
 	if (!begin_change(ref, "percpu_ref_kill()"))
-		return;
+		return false;
 	if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
 		end_change(ref);
 		quiesce__misuse(QUIESCE_MISUSE_COUNT, "percpu_ref_kill() of %p, which has been killed", (const void *)ref);
-		return;
+		return false;
 	}
 	if (QUIESCE_MUTANT(ref_confirm_early) && confirm)
 		confirm(ref);
 	to_atomic(ref, QUIESCE_REF_DEAD, QUIESCE_REF_KILLED);
 	confirm_and_end(ref, QUIESCE_MUTANT(ref_confirm_early) ? NULL : confirm);
-	/* Not before: it keeps the lock. */
-	quiesce__percpu_ref_put_slow(ref, 1);
+	return true;
 }
 
-/* Those that can be changed at once come first in @refs; returns how many. */
+void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+{
+	if (kill_but_keep(ref, confirm))
+		quiesce__percpu_ref_put_slow(ref, 1);
+}
+
+/* ---- many at once ---- */
+
+/* The first @nr in @refs have been killed, and one more is: it becomes the next of them. */
+static void add_killed(struct percpu_ref **refs, size_t *nr, size_t i)
+{
+	struct percpu_ref *ref = refs[i];
+
+	refs[i] = refs[*nr];
+	refs[(*nr)++] = ref;
+}
+
+/* Those that can be changed at once come first in @refs; returns how many.  A count that stands there twice is found changing
+ * the second time. */
 static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 {
 	size_t mine = 0;
@@ -370,23 +394,37 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 	for (size_t i = 0; i < nr; i++) {
 		struct percpu_ref *ref = refs[i];
 
-		if (!try_change(ref))
+		if (!ref || !try_change(ref))
 			continue;
 		if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
-			end_change(ref); /* it is told later */
+			end_change(ref); /* kill_the_rest() reports it */
 			continue;
 		}
 		*ret_fence |= begin_atomic(ref, QUIESCE_REF_DEAD);
-		refs[i] = refs[mine];
-		refs[mine++] = ref;
+		add_killed(refs, &mine, i);
 	}
 	return mine;
 }
 
-/* Nothing is waited for while any of them is kept from others. */
+/* Those whose mode another thread was changing, once it has done so; and misuse.  Returns how many are dead then. */
+static size_t kill_the_rest(struct percpu_ref **refs, size_t nr, size_t killed)
+{
+	for (size_t i = killed; i < nr; i++)
+		if (kill_but_keep(refs[i], NULL))
+			add_killed(refs, &killed, i);
+	return killed;
+}
+
+static void put_first(struct percpu_ref **refs, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		quiesce__percpu_ref_put_slow(refs[i], 1);
+}
+
+/* I6. */
 void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 {
-	size_t mine;
+	size_t mine, killed;
 	bool fence;
 
 	quiesce__init();
@@ -400,10 +438,10 @@ void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 		end_atomic(refs[i], biased ? words_now(refs[i]) : 0, QUIESCE_REF_KILLED);
 		end_change(refs[i]);
 	}
-	for (size_t i = 0; i < mine; i++)
-		quiesce__percpu_ref_put_slow(refs[i], 1);
-	for (size_t i = mine; i < nr; i++)
-		quiesce_percpu_ref_kill_and_confirm(refs[i], NULL);
+	killed = QUIESCE_MUTANT(ref_many_put_early) ? mine : kill_the_rest(refs, nr, mine);
+	put_first(refs, killed);
+	if (QUIESCE_MUTANT(ref_many_put_early))
+		put_first(refs + mine, kill_the_rest(refs, nr, mine) - mine);
 }
 
 void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm)

@@ -23,6 +23,9 @@
  *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.  A reader touches nothing of the lock after
  *     it has counted as left, only the word where the writer sleeps, which is not the lock's.
  * I5. The lock is open only while the state is idle: both change under the lock of rcu_sync.
+ * I6. Memory that is all zero is a lock, too.  Only writers need to know of which kind its rcu_sync is, and each of them sees to
+ *     that before it enters.
+ * I7. Whatever stands in a list of locks, each of them has entered rcu_sync as often as it will leave it.
  *
  * PW1  open read, then reader counted, in one step | not open, sequences begun anew, then counts read
  *      reader counted, then block read | block set, then counts read
@@ -335,6 +338,14 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	}
 }
 
+/* I6. */
+static void see_to_kind(struct percpu_rw_semaphore *sem)
+{
+	/* Relaxed throughout: everybody stores the same. */
+	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->rss.ops)) && !QUIESCE_MUTANT(rwsem_kind_unseen))
+		quiesce_store_relaxed(&sem->rss.ops, &quiesce_rwsem_sync);
+}
+
 /* Block is ours from now on, true; or queue for it. */
 static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
@@ -403,6 +414,7 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	/* Who does not want to wait does not make readers slow for nothing. */
 	if (!deadline && inside(sem))
 		return false;
+	see_to_kind(sem);
 	quiesce_rcu_sync_enter(&sem->rss);
 	return write_until(sem, deadline);
 }
@@ -412,6 +424,14 @@ void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
 	down_write_until(sem, PLATFORM_FOREVER);
 }
 
+/* ---- several at once ---- */
+
+static bool begin_slow(struct percpu_rw_semaphore *sem)
+{
+	see_to_kind(sem);
+	return quiesce__rcu_sync_enter_begin(&sem->rss);
+}
+
 /* One fence for all whose readers are fast. */
 static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
@@ -419,7 +439,7 @@ static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 	struct percpu_rw_semaphore *any = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
-		first[i] = quiesce__rcu_sync_enter_begin(&sems[i]->rss);
+		first[i] = sems[i] && begin_slow(sems[i]);
 		any = first[i] ? sems[i] : any;
 	}
 	if (any)
@@ -429,8 +449,34 @@ static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 		if (first[i])
 			quiesce__rcu_sync_enter_end(&sems[i]->rss, true);
 	for (size_t i = 0; i < nr; i++)
-		if (!first[i])
+		if (sems[i] && !first[i])
 			quiesce__rcu_sync_enter_end(&sems[i]->rss, false);
+}
+
+/* Is the lock at @i one of those before it, which this call has acquired?  One that the thread had before, or has left to
+ * another thread to release, is not. */
+static bool acquired_before(struct percpu_rw_semaphore *const *sems, size_t i)
+{
+	if (quiesce_likely(!quiesce_percpu_is_write_locked_by_me(sems[i])))
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (sems[k] == sems[i] && !QUIESCE_MUTANT(rwsem_many_twice))
+			return true;
+	return false;
+}
+
+/* I7. */
+static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
+{
+	if (quiesce_unlikely(!sems[i])) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "percpu_down_write_many() with NULL among the locks");
+	} else if (quiesce_unlikely(acquired_before(sems, i))) {
+		if (!QUIESCE_MUTANT(rwsem_many_kept))
+			quiesce_rcu_sync_exit(&sems[i]->rss);
+		quiesce__misuse(QUIESCE_MISUSE_TWICE, "percpu_down_write_many() of %p twice: it is acquired once", (void *)sems[i]);
+	} else {
+		write_until(sems[i], PLATFORM_FOREVER);
+	}
 }
 
 void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
@@ -440,7 +486,7 @@ void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, siz
 	for (size_t i = 0; i < nr; i += BATCH)
 		make_slow(sems + i, nr - i < BATCH ? nr - i : BATCH);
 	for (size_t i = 0; i < nr; i++)
-		write_until(sems[i], PLATFORM_FOREVER);
+		write_next(sems, i);
 }
 
 bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)

@@ -66,10 +66,13 @@ void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
 void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		check_not_held(sems[i], "percpu_down_write_many()");
+		if (sems[i])
+			check_not_held(sems[i], "percpu_down_write_many()");
 	quiesce_percpu_down_write_many(sems, nr);
+	/* Once where a lock stood there twice. */
 	for (size_t i = 0; i < nr; i++)
-		quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, __builtin_return_address(0));
+		if (sems[i] && !quiesce__held_by_me(sems[i], QUIESCE_HELD_WRITE))
+			quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, __builtin_return_address(0));
 }
 
 bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)

@@ -77,7 +77,9 @@ const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_b
 
 static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
 {
-	return rss->ops ? rss->ops : &quiesce_rcu_sync_rcu;
+	const struct rcu_sync_ops *ops = quiesce_load_relaxed(&rss->ops); /* Relaxed: chosen before the first enter. */
+
+	return ops ? ops : &quiesce_rcu_sync_rcu;
 }
 
 /* ---- the machine ---- */

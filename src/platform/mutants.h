@@ -175,14 +175,8 @@
 	X(percpu_one_pass, "entered and left of an id are summed together, as one signed word") \
 	X(sync_no_replay, "a callback ignores that updaters came and went")            \
 	X(sync_no_wait, "an enter that follows the first does not wait for its grace period") \
-	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
 	X(sync_count_ignored, "a callback makes readers fast while an updater is inside") \
 	X(count_looks_first, "who counts looks whether it may before the sequence begins, and counts in it") \
-	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues") \
-	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
-	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
-	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \
-	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
 	X(later_now_no_wait, "who wants a call now does not wait if the helper is about to make it") \
 	X(helper_start_lost, "a job that is started while its step is taken is forgotten") \
 	X(helper_job_dropped, "a job that is started when no thread can be had is forgotten") \
@@ -194,7 +188,6 @@
 	X(helper_child_blocked, "in a child, who takes the place of a thread whose callback blocked is taken to block") \
 	X(helper_stops_first, "who leads ends before who watches") \
 	X(helper_sleep_unchecked, "the helper does not see that it is to wake before it sleeps") \
-	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
 	X(srcu_trusts_driver, "a waiter waits for one that drives and does not run")  \
 	X(srcu_completes_older, "a domain's number goes back")                          \
@@ -207,6 +200,21 @@
 	X(urcu_no_wait, "liburcu's readers are not waited for") \
 	X(urcu_sleeps_unfenced, "no fence between the request to be woken and the last look") \
 	X(urcu_cookie_now, "a cookie is for the grace period that has begun") \
+	QUIESCE_GUARDS_PERCPU(X)                                                       \
+	QUIESCE_GUARDS_DS(X)
+
+/* Of what is counted per CPU. */
+#define QUIESCE_GUARDS_PERCPU(X)                                                       \
+	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
+	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues") \
+	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
+	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
+	X(rwsem_keeps_block, "a writer that gives up while it drains keeps the others out") \
+	X(rwsem_kind_unseen, "a writer does not see to the kind of a lock that is all zero") \
+	X(rwsem_many_twice, "a lock that stands twice in a list is waited for twice")   \
+	X(rwsem_many_kept, "a lock that stands twice in a list stays slow for its readers") \
+	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
+	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
 	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \
@@ -220,8 +228,8 @@
 	X(ref_live_apart, "tryget_live looks for the kill in another word than it counts in") \
 	X(ref_revived, "tryget takes a reference of an object that has none left")     \
 	X(ref_confirm_early, "the confirm function runs before the change of mode")    \
-	X(ref_confirm_unlocked, "the next change of mode does not wait for the confirm function") \
-	QUIESCE_GUARDS_DS(X)
+	X(ref_many_put_early, "of counts that are killed together some are put while others are live") \
+	X(ref_confirm_unlocked, "the next change of mode does not wait for the confirm function")
 
 /* Of containers. */
 #define QUIESCE_GUARDS_DS(X)                                                           \

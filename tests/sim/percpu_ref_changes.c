@@ -189,6 +189,79 @@ static void finish_fork(void)
 	sim_assert(world_nr_released == 1);
 }
 
+/* ---- two that are killed together ---- */
+
+static struct percpu_ref other_ref;
+static int nr_others_released;
+
+static void assert_both_dead(void)
+{
+	sim_assert(percpu_ref_is_dying(&world_ref) && percpu_ref_is_dying(&other_ref));
+	sim_assert(!percpu_ref_tryget_live(&world_ref));
+	sim_assert(!percpu_ref_tryget_live(&other_ref));
+}
+
+static void together_release(struct percpu_ref *r)
+{
+	assert_both_dead();
+	world_last_release(r);
+}
+
+static void other_release(struct percpu_ref *r)
+{
+	assert_both_dead();
+	nr_others_released++;
+	percpu_ref_exit(r);
+}
+
+static void other_confirmed(struct percpu_ref *r)
+{
+	(void)r;
+	sim_saw();
+	world_stay(6);
+}
+
+static void other_switcher(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++) {
+		if (!percpu_ref_tryget_live(&other_ref))
+			return;
+		percpu_ref_switch_to_atomic(&other_ref, other_confirmed);
+		percpu_ref_switch_to_percpu(&other_ref);
+		percpu_ref_put(&other_ref);
+	}
+}
+
+static void together_owner(void *unused)
+{
+	struct percpu_ref *refs[2] = { &world_ref, &other_ref };
+
+	(void)unused;
+	if (sim_random(2))
+		refs[0] = &other_ref, refs[1] = &world_ref;
+	world_stay(12);
+	world_killed = true;
+	percpu_ref_kill_many(refs, 2);
+	sim_assert(percpu_ref_is_dying(&world_ref) && percpu_ref_is_dying(&other_ref));
+}
+
+static void setup_together(void)
+{
+	nr_others_released = 0;
+	world_begin(PERCPU_REF_ALLOW_REINIT, together_release);
+	sim_assert(!percpu_ref_init(&other_ref, other_release, PERCPU_REF_ALLOW_REINIT));
+	world_users(driver_readers, world_user, "user");
+	sim_spawn(other_switcher, NULL, "switcher");
+	sim_spawn(together_owner, NULL, "owner");
+}
+
+static void finish_together(void)
+{
+	world_finish();
+	sim_assert(nr_others_released == 1);
+}
+
 #define REFUSED "a tryget that is refused"
 
 const struct sim_scenario percpu_ref_changes[] = {
@@ -200,6 +273,7 @@ const struct sim_scenario percpu_ref_changes[] = {
 	{ "switch_holes", "the same where some ids have no words", setup_switch_holes, world_finish, NULL },
 	{ "switch_two", "two threads change the mode", setup_switch_two, world_finish, NULL },
 	{ "revive", "a kill is taken back while it is confirmed", setup_revive, world_finish, NULL },
+	{ "together", "two are killed at once, one of which changes its mode", setup_together, finish_together, NULL },
 	{ "fork", "a child goes on with a change of mode", setup_fork, finish_fork, "a change that is half done" },
 	{ "fork_kill", "the same while the owner kills", setup_fork_kill, finish_fork, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },

@@ -2,6 +2,8 @@
 /* sim_rwsem_locks.c - scenarios: readers and writers of percpu_rwsem keep each other out, however they come and go. */
 #include "sim_rwsem.h"
 
+#include <string.h>
+
 static void spawn(int nr, void (*fn)(void *), const char *name)
 {
 	for (int i = 0; i < nr; i++)
@@ -391,8 +393,80 @@ static void setup_no_memory(void)
 	sim_spawn(give_memory, NULL, "memory");
 }
 
+/* ---- several at once ---- */
+
+static struct percpu_rw_semaphore second;
+static uint32_t nr_told;
+
+static void count_misuse(enum quiesce_misuse kind, const char *text)
+{
+	(void)text;
+	sim_assert(kind == QUIESCE_MISUSE_TWICE || kind == QUIESCE_MISUSE_NULL);
+	nr_told++;
+}
+
+/* Both, in one order; now and then one stands there twice, and NULL beside it. */
+static void writer_of_both(void *unused)
+{
+	struct percpu_rw_semaphore *locks[] = { world_sem, &second, NULL, NULL };
+
+	(void)unused;
+	for (int i = 0; i < world_laps; i++) {
+		uint32_t told = nr_told;
+		bool again = sim_random(2);
+
+		locks[2] = locks[sim_random(2)];
+		percpu_down_write_many(locks, again ? 4 : 2);
+		sim_assert(!again || nr_told >= told + 2);
+		world_write();
+		percpu_up_write(&second);
+		percpu_up_write(world_sem);
+		world_rest();
+	}
+}
+
+static void writer_of_second(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < world_laps; i++) {
+		percpu_down_write(&second);
+		world_stay(3);
+		percpu_up_write(&second);
+	}
+}
+
+static void finish_several(void)
+{
+	quiesce_set_misuse_hook(NULL);
+	sim_assert(!second.first && !second.block && !second.rss.gp_count && !second.rss.gp_state);
+	world_finish();
+}
+
+static void several(enum world_mode mode)
+{
+	world_begin(mode);
+	nr_told = 0;
+	memset(&second, 0, sizeof second); /* a lock, too */
+	quiesce_set_misuse_hook(count_misuse);
+	spawn(2, writer_of_both, "writer");
+	spawn(1, world_reader, "reader");
+	spawn(1, writer_of_second, "second");
+}
+
+static void setup_several(void) { several(LIGHT); }
+static void setup_several_any(void) { several(ANY); }
+
+/* A lock of which nobody has said of what kind it is. */
+static void setup_zero(void)
+{
+	both(ANY);
+	percpu_free_rwsem(world_sem);
+	memset(world_sem, 0, sizeof *world_sem);
+}
+
 #define REFUSED(label, text) \
 	{ .name = #label, .what = text, .setup = setup_##label, .finish = world_finish, .must_see = "an attempt that failed" }
+#define SEVERAL(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = finish_several }
 #define SIGNALS(label, text) \
 	{ .name = #label, .what = text, .setup = setup_##label, .finish = world_finish, .must_see = "a handler inside" }
 
@@ -427,5 +501,8 @@ const struct sim_scenario rwsem_lock_scenarios[] = {
 	SIGNALS(signals_any, "... on any computer"),
 	SIGNALS(signals_rest, "... and readers become fast again"),
 	SCENARIO(no_memory, "memory for the counters comes late"),
+	SCENARIO(zero, "a lock in memory that is all zero"),
+	SEVERAL(several, "two locks at once, of which one stands there twice"),
+	SEVERAL(several_any, "... on any computer"),
 	{ .name = NULL },
 };

@@ -490,54 +490,6 @@ static void a_change_in_a_confirm_function_is_told(void **state)
 	percpu_ref_exit(&ref);
 }
 
-/* ---- many at once ---- */
-
-enum { MANY = 1000 };
-
-static void many_are_killed_for_one_membarrier(void **state)
-{
-	static struct percpu_ref refs[MANY], *list[MANY];
-	struct quiesce_stats before;
-
-	(void)state;
-	for (int i = 0; i < MANY; i++) {
-		begin(&refs[i], i % 3 ? 0 : PERCPU_REF_INIT_ATOMIC);
-		list[i] = &refs[i];
-		if (i % 2)
-			percpu_ref_get(&refs[i]);
-	}
-	before = stats_now();
-	percpu_ref_kill_many(list, MANY);
-	assert_in_range(stats_now().membarriers - before.membarriers, 0, 1);
-	assert_int_equal(released, MANY / 2);
-	for (int i = 0; i < MANY; i++) {
-		assert_true(percpu_ref_is_dying(&refs[i]));
-		assert_false(percpu_ref_tryget_live(&refs[i]));
-		assert_int_equal(percpu_ref_is_zero(&refs[i]), i % 2 == 0);
-		if (i % 2)
-			percpu_ref_put(&refs[i]);
-		percpu_ref_exit(&refs[i]);
-	}
-	assert_int_equal(released, MANY);
-	percpu_ref_kill_many(NULL, 0);
-}
-
-static void twice_in_a_list_is_told(void **state)
-{
-	struct percpu_ref ref, other, *list[] = { &ref, &other, &ref };
-
-	(void)state;
-	begin(&ref, 0);
-	begin(&other, 0);
-	percpu_ref_get(&ref);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill_many(list, 3));
-	assert_int_equal(released, 1);
-	percpu_ref_put(&ref);
-	assert_int_equal(released, 2);
-	percpu_ref_exit(&ref);
-	percpu_ref_exit(&other);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,8 +507,6 @@ int main(int argc, char **argv)
 		TEST(many_counts_share_pages),
 		TEST(a_child_has_the_counts_of_its_parent),
 		TEST(a_half_done_change_is_completed),
-		TEST(many_are_killed_for_one_membarrier),
-		TEST(twice_in_a_list_is_told),
 		TEST(a_second_kill_is_told),
 		TEST(one_put_too_many_is_told),
 		TEST(a_put_without_get_is_told_by_the_kill),
