@@ -298,7 +298,7 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 /* All of the first @nr slots of a line that nobody else takes from, or none. */
 QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 {
-	if (nr > HAZPTR_SLOT_PER_CTX)
+	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
 		return false;
 	for (size_t i = 0; i < nr; i++)
 		/* SH2: acquire, pairs with SH2 in hazptr_free() */
@@ -311,7 +311,7 @@ QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 }
 
 /** hazptr_alloc_array - take @nr slots in a row: slot + 1 is the next one.
- * @nr: HAZPTR_SLOT_PER_CTX at most.
+ * @nr: 1 to HAZPTR_SLOT_PER_CTX; of others there is no row.
  *
  * For walks that protect hand over hand: swap two indices, or two pointers, in place of copying a protection.  Each is a
  * slot as any other: it may be freed alone.
@@ -336,7 +336,7 @@ QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots,
 }
 
 /** hazptr_alloc_batch - take @nr slots, or none.
- * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many. */
+ * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many: then all of @ret_slots are NULL. */
 static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
 {
 	if (!quiesce_hazptr_alloc_batch(ctx, ret_slots, nr))
@@ -348,11 +348,13 @@ static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
 
 /** hazptr_protect_batch - fetch and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
  *
- * The pointers are not of one moment.  Cost: in full-fence mode one fence for all of them, unless some change. */
+ * The pointers are not of one moment.  Cost: in full-fence mode one fence for all of them, unless some change.
+ * Misuse: a slot protects one pointer, so none stands there twice: the debug build reports it (QUIESCE_MISUSE_TWICE), and nothing is
+ *   protected. */
 static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (!QUIESCE__SLOT_USED(slots[i], "hazptr_protect_batch()")) {
+		if (!QUIESCE__SLOT_USED(slots[i], "hazptr_protect_batch()") || QUIESCE__SLOT_REPEATED(slots, i)) {
 			while (nr)
 				ret_ptrs[--nr] = NULL;
 			return;

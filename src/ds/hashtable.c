@@ -329,17 +329,19 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	uint64_t hash;
 
-	if (!is_object((uintptr_t)fresh) || !quiesce__table_usable(&ht->table, "hashtable_replace"))
+	if (!is_object((uintptr_t)fresh) || !is_object((uintptr_t)old) || !quiesce__table_usable(&ht->table, "hashtable_replace"))
 		return -EINVAL;
 	hash = hash_of(&ht->table, fresh);
 	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
 		return -EINVAL;
-	return change(ht, hash, old, NULL, fresh) ? 0 : -ENOENT;
+	if (!change(ht, hash, old, NULL, fresh))
+		return -ENOENT;
+	return fresh == old ? -EINVAL : 0; /* it is there yet, and not to be retired */
 }
 
 int quiesce_hashtable_remove(struct hashtable *ht, void *object)
 {
-	if (!quiesce__table_usable(&ht->table, "hashtable_remove"))
+	if (!is_object((uintptr_t)object) || !quiesce__table_usable(&ht->table, "hashtable_remove"))
 		return -EINVAL;
 	return change(ht, hash_of(&ht->table, object), object, NULL, NULL) ? 0 : -ENOENT;
 }

@@ -173,10 +173,12 @@ bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots
 {
 	for (size_t i = 0; i < nr; i++) {
 		ret_slots[i] = hazptr_alloc(ctx);
-		if (ret_slots[i])
+		if (quiesce_likely(ret_slots[i] != NULL))
 			continue;
-		while (i--)
-			free_slot(ret_slots[i]);
+		for (size_t k = 0; k < i; k++)
+			free_slot(ret_slots[k]);
+		for (size_t k = 0; k < nr; k++)
+			ret_slots[k] = NULL;
 		return false;
 	}
 	return true;

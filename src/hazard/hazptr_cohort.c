@@ -205,6 +205,10 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 {
 	uint32_t side;
 
+	if (quiesce_unlikely(!cohort)) {
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "synchronize_hazptr_cohort() with a NULL cohort");
+		return;
+	}
 	quiesce__init();
 	quiesce__fork_check();
 	if (back_of(cohort)) {

@@ -53,6 +53,20 @@ bool quiesce__slot_used_debug(const void *slot, const char *call)
 	return false;
 }
 
+bool quiesce__slot_repeated_debug(const void *array, size_t nr)
+{
+	hazptr_t *const *slots = array;
+	struct platform_place here;
+
+	for (size_t i = 0; i < nr; i++)
+		if (slots[i] == slots[nr]) {
+			quiesce__misuse(QUIESCE_MISUSE_TWICE, "hazptr_protect_batch() at %s with slot %p twice: it protects one pointer",
+					platform_place(__builtin_return_address(0), &here), (const void *)slots[nr]);
+			return true;
+		}
+	return false;
+}
+
 static bool protects(const void *slot, uintptr_t address)
 {
 	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own. */

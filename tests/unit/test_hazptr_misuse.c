@@ -60,6 +60,11 @@ static void cohort_null(void)
 	call_hazptr_cohort(NULL, &p->hazptr, thing_run);
 }
 
+static void cohort_null_wait(void)
+{
+	synchronize_hazptr_cohort(NULL);
+}
+
 static void cohort_null_head(void)
 {
 	call_hazptr_cohort(&cohort, NULL, thing_run);
@@ -78,6 +83,7 @@ static void null_where_an_object_is_needed(void **state)
 	misuse(null_head, QUIESCE_MISUSE_NULL, "hazptr_head");
 	misuse(null_function, QUIESCE_MISUSE_NULL, "function");
 	misuse(cohort_null, QUIESCE_MISUSE_NULL, "cohort");
+	misuse(cohort_null_wait, QUIESCE_MISUSE_NULL, "synchronize_hazptr_cohort() with a NULL cohort");
 	misuse(cohort_null_head, QUIESCE_MISUSE_NULL, "hazptr_head");
 	misuse(cohort_null_function, QUIESCE_MISUSE_NULL, "function");
 	assert_int_equal(stats_now().hazptr_retired, retired); /* the calls have no effect */

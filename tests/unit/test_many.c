@@ -3,6 +3,12 @@
 #define _GNU_SOURCE
 #include "misuses.h"
 
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/rcuhlist.h>
+#include <quiesce/ds/rculist.h>
+#include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/xarray.h>
+#include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 
@@ -353,6 +359,218 @@ static void a_lock_that_is_all_zero_excludes(void **state)
 	percpu_free_rwsem(&zero);
 }
 
+/* ---- slots ---- */
+
+static int objects[8];
+
+static void no_row_has_no_slots(void **state)
+{
+	struct hazptr_context ctx;
+	hazptr_t *row;
+
+	(void)state;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	for (int round = 0; round < 2; round++) {
+		struct hazptr_context *from = round ? &ctx : NULL;
+
+		row = hazptr_alloc_array(from, HAZPTR_SLOT_PER_CTX);
+		assert_non_null(row);
+		hazptr_free_array(from, row, HAZPTR_SLOT_PER_CTX);
+		assert_null(hazptr_alloc_array(from, 0));
+		assert_null(hazptr_alloc_array(from, HAZPTR_SLOT_PER_CTX + 1));
+		assert_null(hazptr_alloc_array(from, SIZE_MAX));
+		hazptr_free_array(from, NULL, 3);
+	}
+	cleanup_hazptr_context(&ctx);
+}
+
+static void a_batch_that_fails_names_no_slots(void **state)
+{
+	enum { TOO_MANY = HAZPTR_SLOT_PER_CTX + 2 };
+	hazptr_t *slots[TOO_MANY], *row;
+	struct hazptr_context ctx;
+
+	(void)state;
+	assert_int_equal(init_hazptr_context(&ctx), 0);
+	memset(slots, 0xff, sizeof slots);
+	assert_false(hazptr_alloc_batch(&ctx, slots, TOO_MANY));
+	for (int i = 0; i < TOO_MANY; i++)
+		assert_null(slots[i]);
+	hazptr_free_batch(&ctx, slots, TOO_MANY);
+	assert_true(hazptr_alloc_batch(&ctx, slots, 0));
+	row = hazptr_alloc_array(&ctx, HAZPTR_SLOT_PER_CTX);
+	assert_non_null(row);
+	hazptr_free_array(&ctx, row, HAZPTR_SLOT_PER_CTX);
+	cleanup_hazptr_context(&ctx);
+}
+
+static hazptr_t *batch[3];
+static void *sources[3] = { &objects[0], &objects[1], &objects[2] }, *found[3];
+static void **const places[3] = { &sources[0], &sources[1], &sources[2] };
+
+static void protect_twice(void)
+{
+	hazptr_protect_batch(batch, places, found, 3);
+}
+
+/* A slot protects one pointer. */
+static void a_slot_that_stands_there_twice(void **state)
+{
+	hazptr_t *third;
+
+	(void)state;
+	assert_true(hazptr_alloc_batch(NULL, batch, 3));
+	hazptr_protect_batch(batch, places, found, 0);
+	accepted(protect_twice);
+	assert_ptr_equal(found[2], &objects[2]);
+	third = batch[2];
+	batch[2] = batch[0];
+	if (DEBUG_BUILD) {
+		reported(protect_twice, QUIESCE_MISUSE_TWICE, "twice: it protects one pointer");
+		assert_null(found[0]);
+		assert_null(found[2]);
+	}
+	hazptr_clear_batch(batch, 3); /* twice is harmless */
+	batch[2] = third;
+	hazptr_free_batch(NULL, batch, 3);
+}
+
+/* ---- containers ---- */
+
+struct item { uint64_t key; struct list_head list; struct hlist_node hlist; };
+
+static const void *item_key(const void *object)
+{
+	return &((const struct item *)object)->key;
+}
+
+static uint64_t item_hash(const void *key, uint64_t seed)
+{
+	return *(const uint64_t *)key * 0x9e3779b97f4a7c15u + seed;
+}
+
+static bool item_equal(const void *object, const void *key)
+{
+	return ((const struct item *)object)->key == *(const uint64_t *)key;
+}
+
+static const struct hashtable_type item_type = { .key = item_key, .hash = item_hash, .equal = item_equal };
+
+/* What is not replaced is not to be retired. */
+static void an_object_put_in_the_place_of_itself(void **state)
+{
+	struct hashtable table = HASHTABLE_INIT(&item_type);
+	struct item one = { .key = 1 }, other = { .key = 1 };
+	void *old = &other;
+
+	(void)state;
+	assert_int_equal(hashtable_set(&table, &one, &old), 0);
+	assert_null(old);
+	assert_int_equal(hashtable_set(&table, &one, &old), 0);
+	assert_ptr_equal(old, &one);
+	assert_int_equal(hashtable_count(&table), 1);
+	assert_int_equal(hashtable_replace(&table, &one, &one), -EINVAL);
+	assert_int_equal(hashtable_replace(&table, NULL, &one), -EINVAL);
+	assert_int_equal(hashtable_replace(&table, &one, NULL), -EINVAL);
+	assert_int_equal(hashtable_remove(&table, NULL), -EINVAL);
+	assert_int_equal(hashtable_insert_unique(&table, &one, &old), -EEXIST);
+	assert_ptr_equal(old, &one);
+	assert_int_equal(hashtable_set(&table, &other, &old), 0);
+	assert_ptr_equal(old, &one);
+	assert_int_equal(hashtable_remove(&table, &other), 0);
+	assert_int_equal(hashtable_remove(&table, &other), -ENOENT);
+	assert_int_equal(hashtable_replace(&table, &other, &other), -ENOENT);
+	assert_int_equal(hashtable_count(&table), 0);
+	hashtable_destroy(&table, NULL, NULL);
+}
+
+static int nr_syncs;
+
+static void count_sync(void)
+{
+	nr_syncs++;
+}
+
+static int length(struct list_head *head)
+{
+	struct item *item;
+	int nr = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(item, head, list)
+		assert_true(++nr < 10);
+	rcu_read_unlock();
+	return nr;
+}
+
+static void a_list_that_is_moved_to_itself(void **state)
+{
+	struct item item[3] = { { .key = 0 } };
+	LIST_HEAD(list);
+	LIST_HEAD(other);
+
+	(void)state;
+	nr_syncs = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(length(&list), i);
+		list_splice_init_rcu(&list, &list, count_sync);
+		list_splice_tail_init_rcu(&list, &list, count_sync);
+		assert_int_equal(length(&list), i);
+		list_add_rcu(&item[i].list, &list);
+	}
+	assert_int_equal(nr_syncs, 0);
+	list_splice_tail_init_rcu(&list, &other, count_sync);
+	assert_int_equal(nr_syncs, 1);
+	assert_int_equal(length(&list), 0);
+	assert_int_equal(length(&other), 3);
+	list_del_rcu(&item[1].list);
+	assert_int_equal(length(&other), 2);
+}
+
+static void heads_that_are_the_same_are_swapped(void **state)
+{
+	struct hlist_head head = { NULL };
+	struct item item = { .key = 0 };
+
+	(void)state;
+	hlists_swap_heads_rcu(&head, &head);
+	assert_true(hlist_empty(&head));
+	hlist_add_head_rcu(&item.hlist, &head);
+	hlists_swap_heads_rcu(&head, &head);
+	assert_ptr_equal(head.first, &item.hlist);
+	hlist_del_rcu(&item.hlist);
+	assert_true(hlist_empty(&head));
+}
+
+static void a_queue_that_is_moved_to_itself(void **state)
+{
+	struct wfcq_node node[3];
+	struct wfcq_head head;
+	struct wfcq_tail tail;
+
+	(void)state;
+	wfcq_init(&head, &tail);
+	assert_int_equal(wfcq_splice_blocking(&head, &tail, &head, &tail), WFCQ_RET_SRC_EMPTY);
+	for (int i = 0; i < 3; i++)
+		wfcq_enqueue(&head, &tail, &node[i]);
+	wfcq_splice_blocking(&head, &tail, &head, &tail);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(wfcq_dequeue_blocking(&head, &tail), &node[i]);
+	assert_null(wfcq_dequeue_blocking(&head, &tail));
+}
+
+static void nothing_is_taken_out_of_an_array(void **state)
+{
+	struct xarray xa;
+
+	(void)state;
+	xa_init(&xa);
+	assert_int_equal(xa_store(&xa, 1, &objects[0], NULL), 0);
+	assert_int_equal(xa_extract(&xa, NULL, 0, ULONG_MAX, 0, XA_PRESENT), 0);
+	assert_int_equal(xa_extract(&xa, NULL, 2, 1, 8, XA_PRESENT), 0);
+	xa_destroy(&xa);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +583,14 @@ int main(int argc, char **argv)
 		TEST(a_lock_that_stands_there_twice_is_acquired_once),
 		TEST(a_lock_that_another_thread_will_release_is_waited_for),
 		TEST(a_lock_that_is_all_zero_excludes),
+		TEST(no_row_has_no_slots),
+		TEST(a_batch_that_fails_names_no_slots),
+		TEST(a_slot_that_stands_there_twice),
+		TEST(an_object_put_in_the_place_of_itself),
+		TEST(a_list_that_is_moved_to_itself),
+		TEST(heads_that_are_the_same_are_swapped),
+		TEST(a_queue_that_is_moved_to_itself),
+		TEST(nothing_is_taken_out_of_an_array),
 	};
 
 	testing_choose(argc, argv);

@@ -233,9 +233,10 @@ static inline int hashtable_insert_unique(struct hashtable *ht, void *object, vo
 }
 
 /** hashtable_set - put @object in, in the place of the one with its key if there is one.
- * @ret_old: if not NULL, what was replaced, the caller's to retire, or NULL.
+ * @ret_old: if not NULL, what was replaced, the caller's to retire, or NULL; @object, if it was there itself: then nothing is to be
+ *   retired.
  *
- * A lookup finds the old or the new one, never none.  Return: 0; -ENOMEM. */
+ * A lookup finds the old or the new one, never none.  Return: 0; -ENOMEM; -EINVAL as insert. */
 static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 {
 	return quiesce_hashtable_set(ht, object, ret_old);
@@ -244,7 +245,8 @@ static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_o
 /** hashtable_replace - put @fresh, which has the same key, in the place of @old.
  *
  * In the section in which @old was found, as its key is read first.
- * Return: 0, and @old is the caller's to retire; -ENOENT: it is not in the table; -EINVAL: the keys differ, or as insert. */
+ * Return: 0, and @old is the caller's to retire; -ENOENT: it is not in the table; -EINVAL: the keys differ, it is in
+ *   the table and both are the same object, or as insert. */
 static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	return quiesce_hashtable_replace(ht, old, fresh);
@@ -253,7 +255,7 @@ static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh
 /** hashtable_remove - take this very object out.
  *
  * Its key is read first: where others may remove it too, in the section in which it was found.
- * Return: 0, and it is the caller's to retire; -ENOENT: it is not in. */
+ * Return: 0, and it is the caller's to retire; -ENOENT: it is not in; -EINVAL: NULL, or at an odd address. */
 static inline int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
 
 /** hashtable_remove_key - take an object with @key out.  Return: it, the caller's to retire; NULL: there was none. */

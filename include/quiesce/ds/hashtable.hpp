@@ -216,7 +216,7 @@ public:
 	bool insert_or_assign(incoming object) { return !drop(exchange(std::forward<incoming>(object))); }
 
 	/* @object, which has the same key, in place of @old, which is dropped.  Returns whether @old was there.
-	 * Throws std::invalid_argument if the keys differ. */
+	 * Throws std::invalid_argument if the keys differ, or if both are the same one. */
 	bool replace(T &old, incoming object)
 	{
 		return detail::raise(settle(::hashtable_replace(&table_, std::addressof(old), address(object)), object)) == std::errc{} &&

@@ -150,7 +150,7 @@ QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head 
 {
 	struct list_head *first = quiesce__link_peek(&list->next), *last = list->prev;
 
-	if (first == list)
+	if (first == list || prev == list || next == list)
 		return;
 	list->prev = list;
 	quiesce__link_pass(&list->next, list);
@@ -166,7 +166,7 @@ QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head 
  *
  * Walks of @list would not end if the entries already led to another head; so they are waited for in between, and
  * meanwhile the entries are in neither list.  Nobody else may update @list or @head meanwhile.
- * Context: that of @sync; not in a section.  Nothing to move: @sync is not called. */
+ * Context: that of @sync; not in a section.  Nothing to move, as of an empty list, or of a list to itself: @sync is not called. */
 QUIESCE_FAST void list_splice_init_rcu(struct list_head *list, struct list_head *head, void (*sync)(void))
 {
 	quiesce__list_splice(list, head, quiesce__link_peek(&head->next), sync);
