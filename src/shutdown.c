@@ -2,11 +2,14 @@
 /* shutdown.c - run everything that is queued, of each kind, then stop the library's threads. */
 #include "hazard/hazptr.h"
 #include "runtime/helper.h"
+#include "runtime/thread.h"
 #include "rcu/reclaim.h"
 #include "hazard/shazptr.h"
 #include "percpu/srcu_all.h"
 
 #include <errno.h>
+
+#define REFUSED_MAX 100u /* so often others of the program may need a thread that is to end */
 
 static uint64_t nr_queued(const struct quiesce_stats *stats, bool srcu)
 {
@@ -31,6 +34,7 @@ static bool all_done(uint64_t deadline, bool srcu)
 {
 	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
 
+	srcu = srcu && !QUIESCE_MUTANT(shutdown_srcu_left);
 	count_queued(&before);
 	if (anything_queued(&before, srcu) || !quiesce__hazptr_all_done(deadline))
 		return false;
@@ -38,32 +42,65 @@ static bool all_done(uint64_t deadline, bool srcu)
 	return !anything_queued(&after, srcu) && nr_queued(&after, srcu) == nr_queued(&before, srcu);
 }
 
+static uint64_t deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now = platform_now_ns();
+
+	return timeout_ns < PLATFORM_FOREVER - now ? now + timeout_ns : PLATFORM_FOREVER;
+}
+
+static bool is_over(uint64_t deadline)
+{
+	return deadline && platform_now_ns() >= deadline;
+}
+
+/* Until nothing is queued; false at @deadline.  Without one *@srcu becomes false when all callbacks of domains that are left wait for
+ * readers that a forked child does not know, and they count no more. */
+static bool drain(uint64_t deadline, bool *srcu)
+{
+	/* Callbacks of one kind may queue the others. */
+	while (!all_done(deadline, *srcu)) {
+		if (is_over(deadline))
+			return false;
+		if (!quiesce__hazptr_barrier_until(deadline) ||
+		    (!quiesce__nothing_queued() && !quiesce__pass_wait("quiesce_shutdown", deadline)))
+			return false;
+		*srcu = quiesce__srcu_drain_until(deadline);
+		if (!*srcu && deadline) {
+			quiesce__helper_stop(deadline); /* it stays if somebody needs it */
+			return false;
+		}
+	}
+	return true;
+}
+
+/* False: somebody needs one of them. */
+static bool stop_threads(uint64_t deadline)
+{
+	bool worker = quiesce__worker_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
+
+	return quiesce__helper_stop(deadline) && worker && scan;
+}
+
 int quiesce_shutdown(uint64_t timeout_ns)
 {
 	uint64_t deadline = 0;
+	uint32_t refused = 0;
 	bool drained = true;
 
 	quiesce__init();
 	quiesce__fork_check();
 	if (timeout_ns)
-		deadline = platform_now_ns() + timeout_ns;
+		deadline = deadline_in(timeout_ns);
 	if (quiesce__barrier_is_misuse("quiesce_shutdown()", __builtin_return_address(0)))
 		return -EDEADLK;
-	/* Callbacks of one kind may queue the others. */
-	while (!all_done(deadline, drained && !QUIESCE_MUTANT(shutdown_srcu_left))) {
-		if (deadline && platform_now_ns() >= deadline)
+	do {
+		if (!drain(deadline, &drained))
 			return -ETIMEDOUT;
-		if (!quiesce__hazptr_barrier_until(deadline) ||
-		    (!quiesce__nothing_queued() && !quiesce__pass_wait("quiesce_shutdown", deadline)))
-			return -ETIMEDOUT;
-		drained = quiesce__srcu_drain_until(deadline);
-		if (!drained && deadline) {
-			quiesce__helper_stop(deadline); /* it stays if somebody needs it */
-			return -ETIMEDOUT;
-		}
-	}
-	quiesce__worker_stop(deadline);
-	quiesce__shazptr_stop_thread(deadline);
-	quiesce__helper_stop(deadline);
-	return drained ? 0 : -ETIMEDOUT;
+		/* What a thread does last may queue something, and start another one. */
+		refused += !stop_threads(deadline);
+		if (quiesce__threads_gone() && all_done(deadline, drained))
+			return drained ? 0 : -ETIMEDOUT;
+	} while (!is_over(deadline) && refused < REFUSED_MAX);
+	return is_over(deadline) ? -ETIMEDOUT : -EBUSY;
 }

@@ -244,7 +244,10 @@ QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
  *
  * Context: sleeps until readers that are in the way have left; not in a section of a domain with callbacks, which it
  *   would wait for.  Runs callbacks in the caller where the library's threads cannot be had: hold no lock that they take.
- * Return: 0; -ETIMEDOUT with callbacks still pending; -EDEADLK in a section of RCU or a callback, after the misuse hook.
+ * Return: 0: no thread of the library is left, for the kernel too: unshare(), setns() and readers of /proc/self/task find the
+ *   program's threads only, until the library is used again.  -ETIMEDOUT with callbacks still pending, or a thread that has
+ *   not ended; -EBUSY: other threads of the program need threads of the library again and again; -EDEADLK in a section of RCU or
+ *   a callback, after the misuse hook.
  * In a child of fork() sections of SRCU may be of threads that the child does not have, and then never end.  If all that
  *   is pending waits for sections that were open at the fork, and nothing has come of it for 100 ms, the call
  *   returns -ETIMEDOUT without a limit, too, and stops the threads all the same.

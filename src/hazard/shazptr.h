@@ -98,8 +98,8 @@ void quiesce__shazptr_claims_fork_child(void);
 /* A slot with a tag, or a fallback guard, has been cleared. */
 void quiesce__shazptr_notify(void);
 bool quiesce__shazptr_thread_running(void);
-/* Let the scan thread end once nobody waits; return then, or at @deadline. */
-void quiesce__shazptr_stop_thread(uint64_t deadline);
+/* Let the scan thread end once nobody waits; return then, or at @deadline.  False: somebody has started another. */
+bool quiesce__shazptr_stop_thread(uint64_t deadline);
 void quiesce__shazptr_fork_prepare(void);
 void quiesce__shazptr_fork_parent(void);
 void quiesce__shazptr_fork_child(void);

@@ -333,18 +333,20 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	wait_for(&me, skip);
 }
 
-void quiesce__shazptr_stop_thread(uint64_t deadline)
+bool quiesce__shazptr_stop_thread(uint64_t deadline)
 {
 	uint32_t running;
 
 	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
-	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running)) && /* Relaxed: the thread is done with everything else. */
-	       quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) { /* Relaxed: else somebody has started another. */
+	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running))) { /* Relaxed: the thread is done with everything else. */
+		if (!quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) /* Relaxed: read again soon. */
+			return false; /* somebody has started another */
 		if (deadline && platform_now_ns() >= deadline)
-			return; /* it will end when nobody waits */
+			break; /* it will end when nobody waits */
 		wake_thread();
 		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_STEP_NS);
 	}
+	return true;
 }
 
 /* ---- fork ---- */

@@ -187,6 +187,9 @@
 	X(helper_start_unwatched, "who lists a job beside callbacks that run does not see that somebody watches") \
 	X(helper_child_blocked, "in a child, who takes the place of a thread whose callback blocked is taken to block") \
 	X(helper_stops_first, "who leads ends before who watches") \
+	X(shutdown_counts_running, "quiesce_shutdown() takes threads that run for ones that are gone") \
+	X(shutdown_counts_ending, "quiesce_shutdown() takes a thread that has still to end for one that is gone") \
+	X(thread_ends_unsettled, "a thread may end while its starter has still to give it its CPUs") \
 	X(helper_sleep_unchecked, "the helper does not see that it is to wake before it sleeps") \
 	X(srcu_one_index, "only one of the two indexes has to be seen empty")          \
 	X(srcu_trusts_driver, "a waiter waits for one that drives and does not run")  \

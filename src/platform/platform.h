@@ -75,14 +75,17 @@ void platform_cpus_of_process(struct platform_cpus *ret);
 bool platform_cpus_of_list(const char *file, struct platform_cpus *ret);
 /* How a thread runs. */
 struct platform_thread { int policy, priority, nice; struct platform_cpus cpus; };
-/* Start a detached thread with every signal blocked but those that an instruction of its own raises (SIGSEGV, SIGBUS,
- * SIGFPE, SIGILL, SIGTRAP), because callbacks are the program's code.  It has its policy and priority before it runs, and
- * its CPUs without its own doing; what is refused is left out.  Does not wait for the thread, which reads @start. */
+/* Start a thread with every signal blocked but those that an instruction of its own raises (SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGTRAP), because callbacks are the program's code.  It has its policy and priority before it runs; what is
+ * refused is left out.  Does not wait for the thread, which reads @start. */
 struct platform_start { void (*fn)(void *arg); void *arg; };
-int platform_thread_start(const struct platform_start *start, const struct platform_thread *how);
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how, pthread_t *ret);
+/* The rest of its start: give it its CPUs, without its own doing, and detach it.  The thread has not ended: to the C libraries one that
+ * has is the caller. */
+void platform_thread_settle(pthread_t thread, const struct platform_thread *how);
 /* The same for one that the caller joins or detaches, and which has its faults blocked until it begins. */
 int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how);
-/* What only the new thread can do to itself. */
+/* What only the new thread can do to itself; and its CPUs, in case that others were chosen since its start, unless @how has none. */
 void platform_thread_begin(const char *name, const struct platform_thread *how);
 /* Let thread @tid, 0: none, run like this from now on.  0 or -errno. */
 int platform_thread_change(uint32_t tid, const struct platform_thread *how, const char *name);

@@ -90,8 +90,8 @@ void quiesce__report_no_worker(void);
 void quiesce__worker_wake(void);
 /* The same, also if somebody has taken the request to wake it and does not run: for who waits. */
 void quiesce__worker_wake_for_sure(void);
-/* Stop it when it has nothing to do; until @deadline, 0: no limit. */
-void quiesce__worker_stop(uint64_t deadline);
+/* Stop it when it has nothing to do; until @deadline, 0: no limit.  False: somebody has started another. */
+bool quiesce__worker_stop(uint64_t deadline);
 /* Does a polled grace period wait to be run? */
 bool quiesce__gp_wanted(void);
 

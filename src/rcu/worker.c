@@ -207,7 +207,7 @@ void quiesce__report_no_worker(void)
 			     "rcu_barrier() or rcu_throttle()");
 }
 
-void quiesce__worker_stop(uint64_t deadline)
+bool quiesce__worker_stop(uint64_t deadline)
 {
 	struct quiesce__worker *w = &quiesce__worker;
 	uint32_t running;
@@ -216,12 +216,13 @@ void quiesce__worker_stop(uint64_t deadline)
 	/* CB4: acquire, pairs with CB4 in worker_main() */
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
 		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
-			return; /* somebody queued meanwhile and has started another: leave it to them */
+			return false; /* somebody queued meanwhile and has started another: leave it to them */
 		if (deadline && platform_now_ns() >= deadline)
-			return; /* it will end when it can */
+			break; /* it will end when it can */
 		quiesce__worker_wake();
 		platform_futex_wait(&w->running, running, STOP_STEP_NS);
 	}
+	return true;
 }
 
 void quiesce__reclaim_request_gp(uint64_t cookie)

@@ -315,18 +315,22 @@ static void ask_to_stop(void)
 	quiesce__unlock(&h->lock);
 }
 
-/* If the request is taken back somebody needs the thread: leave it to them. */
-void quiesce__helper_stop(uint64_t deadline)
+bool quiesce__helper_stop(uint64_t deadline)
 {
 	uint32_t state;
 
 	if (!quiesce__helper_running())
-		return;
+		return true;
 	ask_to_stop();
 	/* Relaxed: looked at again. */
-	while ((state = quiesce_load_relaxed(&h->started)) != QUIESCE_HELPER_NONE && quiesce_load_relaxed(&h->stop) &&
-	       (!deadline || platform_now_ns() < deadline))
+	while ((state = quiesce_load_relaxed(&h->started)) != QUIESCE_HELPER_NONE) {
+		if (!quiesce_load_relaxed(&h->stop)) /* Relaxed: read again soon. */
+			return false; /* somebody needs the thread: leave it to them */
+		if (deadline && platform_now_ns() >= deadline)
+			break;
 		platform_futex_wait(&h->started, state, STOP_STEP_NS);
+	}
+	return true;
 }
 
 /* ---- fork ---- */

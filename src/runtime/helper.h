@@ -64,7 +64,7 @@ void quiesce__jobs_fork_child(void);
 /* In a forked child with one thread: @job is not listed. */
 void quiesce__job_forget(struct quiesce__job *job);
 /* Stop the threads once there are no more steps to take but optional ones, and wait for that; until @deadline, 0: no limit.
- * Not in a step.  They go on if some job needs them that was started meanwhile. */
-void quiesce__helper_stop(uint64_t deadline);
+ * Not in a step.  False: they go on, as some job needs them that was started meanwhile. */
+bool quiesce__helper_stop(uint64_t deadline);
 
 #endif

@@ -3,10 +3,16 @@
  *
  * I1. They are nobody's heirs.  Whoever comes first starts them, pinned and with a real-time priority perhaps; they run
  *     with the normal policy, on the CPUs that the process had when the library was loaded, less those that are isolated
- *     or run without a tick.  Their starter gives them policy and CPUs before they run, so none waits for its starter's CPU.
+ *     or run without a tick.  Their starter gives them their policy before they run, and their CPUs at once, so none waits for
+ *     its starter's CPU.
  * I2. A starter does not wait for its thread to run: it may have a higher priority, and hold locks.  So what a thread has to
  *     know is static.
  * I3. A change is applied to a thread that runs; it is kept only if the kernel takes it.
+ *     So a starter gives a thread the CPUs that are chosen then, not those that were when it began, under the lock, and the
+ *     thread takes those that are chosen when it is listed; and no thread ends while its starter has that before it.
+ * I4. A thread is coming from before it is started until it is listed, and is listed until the kernel has forgotten it: after its
+ *     last instruction of ours it ends C library and kernel, which takes a while.  Only then is the process one of fewer
+ *     threads to unshare(), setns() and readers of /proc/self/task.
  */
 #include "thread.h"
 
@@ -21,12 +27,24 @@
 #endif
 
 #define NR_OF_A_KIND 40u /* there may be several helpers, and one that ends beside its successor */
+#define GONE_MIN_NS 20000u
+#define GONE_MAX_NS 1000000u
+#define LATE_NS 1000000000u   /* what has the number of a thread that ended so long ago is another one */
+#define NO_THREAD 0x7ffffffeu /* a number that no thread has */
+
+/* One of ours. */
+struct own {
+	uint32_t tid;  /* 0: none */
+	uint64_t ends; /* since when it has nothing to do but to end; 0: it runs */
+};
 
 struct kind {
 	const char *default_name;
 	uint32_t retry;    /* failed starts between two attempts */
 	uint32_t failures; /* to start it, in a row, and attempts that were not made since */
-	uint32_t tid[NR_OF_A_KIND]; /* those that run; else 0 */
+	uint32_t coming;   /* I4 */
+	uint32_t starters; /* I3; futex of threads that would end */
+	struct own own[NR_OF_A_KIND];
 	void (*main)(void *unused);
 	struct platform_start start;
 	struct platform_thread how;
@@ -130,28 +148,95 @@ static void choose_defaults(struct kind *kind)
 	memcpy(kind->name, kind->default_name, strlen(kind->default_name) + 1);
 }
 
-/* Under the lock. */
-static void replace_tid(struct kind *kind, uint32_t old, uint32_t tid)
+/* ---- which are there; under the lock ---- */
+
+static struct own *own_of(struct kind *kind, uint32_t tid)
 {
 	for (uint32_t i = 0; i < NR_OF_A_KIND; i++)
-		if (kind->tid[i] == old) {
-			kind->tid[i] = tid;
-			return;
-		}
+		if (kind->own[i].tid == tid)
+			return &kind->own[i];
+	return NULL;
+}
+
+/* Numbers come again.  The last thread to have had this one is ours if it ended just now, and if it has our name. */
+static bool is_another(const struct kind *kind, const struct own *own)
+{
+	char name[16];
+
+	if (platform_now_ns() - own->ends < LATE_NS)
+		return false;
+	platform_thread_name(own->tid, name);
+	return strcmp(name, kind->name) != 0;
+}
+
+/* Where the kernel does not say, a thread that ends is taken to have ended. */
+static bool gone(const struct kind *kind, const struct own *own)
+{
+	if (!own->ends)
+		return QUIESCE_MUTANT(shutdown_counts_running);
+	return !platform_thread_alive(own->tid) || is_another(kind, own) || platform_thread_alive(NO_THREAD) ||
+	       QUIESCE_MUTANT(shutdown_counts_ending);
+}
+
+static bool any_left(struct kind *kind)
+{
+	bool left = kind->coming != 0;
+
+	for (uint32_t i = 0; i < NR_OF_A_KIND; i++) {
+		if (kind->own[i].tid && gone(kind, &kind->own[i]))
+			kind->own[i].tid = 0;
+		left |= kind->own[i].tid != 0;
+	}
+	return left;
+}
+
+/* The calling thread has come.  With the number of one that is gone it has the place of that.  NULL: there is no place, and it is
+ * coming until it ends. */
+static struct own *list_own(struct kind *kind)
+{
+	uint32_t tid = platform_tid();
+	struct own *own = own_of(kind, tid);
+
+	if (!own)
+		own = own_of(kind, 0);
+	if (!own && any_left(kind))
+		own = own_of(kind, 0);
+	if (!own)
+		return NULL;
+	*own = (struct own){ .tid = tid };
+	kind->coming--;
+	return own;
+}
+
+/* Holds the lock, and lets go of it meanwhile. */
+static void wait_for_starters(struct kind *kind)
+{
+	uint32_t nr;
+
+	while ((nr = kind->starters) && !QUIESCE_MUTANT(thread_ends_unsettled)) {
+		quiesce__unlock(&threads.lock);
+		platform_futex_wait(&kind->starters, nr, PLATFORM_FOREVER);
+		quiesce__lock(&threads.lock);
+	}
 }
 
 /* In the new thread. */
 static void thread_main(void *arg)
 {
 	struct kind *kind = arg;
+	struct own *own;
 
 	quiesce__lock(&threads.lock);
-	replace_tid(kind, 0, platform_tid());
+	own = list_own(kind);
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
 	kind->main(NULL);
 	quiesce__lock(&threads.lock);
-	replace_tid(kind, platform_tid(), 0);
+	wait_for_starters(kind);
+	if (own)
+		own->ends = platform_now_ns();
+	else
+		kind->coming--;
 	quiesce__unlock(&threads.lock);
 }
 
@@ -159,6 +244,7 @@ bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused)
 {
 	struct kind *kind = &threads.kind[which];
 	struct platform_thread how;
+	pthread_t thread;
 	bool started;
 
 	quiesce__lock(&threads.lock);
@@ -166,10 +252,44 @@ bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused)
 	how = kind->how;
 	kind->main = main;
 	kind->start = (struct platform_start){ thread_main, kind };
+	kind->coming++;
+	kind->starters++;
 	quiesce__unlock(&threads.lock);
-	started = platform_thread_start(&kind->start, &how) == 0;
+	started = platform_thread_start(&kind->start, &how, &thread) == 0;
 	quiesce__thread_set_failures(which, !started);
+	quiesce__lock(&threads.lock);
+	kind->starters--;
+	if (started)
+		platform_thread_settle(thread, &kind->how);
+	else
+		kind->coming--;
+	quiesce__unlock(&threads.lock);
+	platform_futex_wake(&kind->starters, INT32_MAX);
 	return started;
+}
+
+static bool any_left_of_all(void)
+{
+	bool left = false;
+
+	quiesce__lock(&threads.lock);
+	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++)
+		left |= any_left(&threads.kind[i]);
+	quiesce__unlock(&threads.lock);
+	return left;
+}
+
+bool quiesce__threads_gone(void)
+{
+	uint32_t never = 0;
+
+	/* The kernel's part of an end takes some tens of microseconds. */
+	for (uint64_t ns = GONE_MIN_NS; any_left_of_all(); ns *= 2) {
+		if (ns > GONE_MAX_NS)
+			return false;
+		platform_futex_wait(&never, 0, ns);
+	}
+	return true;
 }
 
 /* ---- what the program chooses ---- */
@@ -235,9 +355,11 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	next = (struct kind){ .how = kind->how, .default_name = kind->default_name };
 	memcpy(next.name, kind->name, sizeof next.name);
 	err = choose(&next, attr);
+	if (!err)
+		err = platform_thread_change(0, &next.how, next.name); /* can it be? */
 	for (uint32_t i = 0; i < NR_OF_A_KIND && !err; i++)
-		if (kind->tid[i] || !i) /* if none runs, it is looked whether it can be */
-			err = platform_thread_change(kind->tid[i], &next.how, next.name);
+		if (kind->own[i].tid && !kind->own[i].ends)
+			err = platform_thread_change(kind->own[i].tid, &next.how, next.name);
 	if (!err) {
 		kind->how = next.how;
 		kind->chosen = next.chosen;
@@ -266,7 +388,7 @@ void quiesce__threads_fork_child(void)
 {
 	quiesce__lock_reset(&threads.lock, false);
 	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++) {
-		memset(threads.kind[i].tid, 0, sizeof threads.kind[i].tid);
-		threads.kind[i].failures = 0;
+		memset(threads.kind[i].own, 0, sizeof threads.kind[i].own);
+		threads.kind[i].failures = threads.kind[i].coming = threads.kind[i].starters = 0;
 	}
 }

@@ -15,6 +15,8 @@ bool quiesce__thread_may_start(enum quiesce_thread which);
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused));
 /* How one runs for which the program has chosen nothing. */
 void quiesce__thread_defaults(struct platform_thread *ret);
+/* Is none left, for the kernel too?  Waits 2 ms at most for those that are about to end. */
+bool quiesce__threads_gone(void);
 /* Has the last start failed? */
 bool quiesce__thread_failed(enum quiesce_thread which);
 /* For tests: so many attempts have not been made since. */

@@ -32,7 +32,7 @@ struct name_value {
 static const struct name_value filter_calls[] = {
 	{ "membarrier", SYS_membarrier }, { "rseq", SYS_rseq },         { "clone", SYS_clone },
 	{ "clone3", SYS_clone3 },         { "mprotect", SYS_mprotect }, { "mmap", SYS_mmap },
-	{ "madvise", SYS_madvise },       { NULL, 0 },
+	{ "madvise", SYS_madvise },       { "tgkill", SYS_tgkill },     { NULL, 0 },
 };
 
 static const struct name_value filter_results[] = {

@@ -5,6 +5,8 @@
 #include "runtime/helper.h"
 #include "runtime/later.h"
 
+#include <quiesce/shazptr.h>
+
 #define NR_JOBS 2
 
 struct work {
@@ -387,6 +389,55 @@ static void setup_shutdown(void)
 	sim_spawn(shuts_down, NULL, "shutter");
 }
 
+/* Nobody else uses the library any more: then no thread of it is left. */
+static uint32_t nr_ended;
+
+static void user(void *body)
+{
+	((void (*)(void *))(uintptr_t)body)(NULL);
+	world_add(&nr_ended);
+}
+
+static struct rcu_head retired;
+
+static void run(struct rcu_head *head)
+{
+	sim_assert(head == &retired);
+}
+
+static void uses_all_threads(void *unused)
+{
+	static char object;
+
+	world_writer(unused);
+	call_rcu(&retired, run);
+	quiesce_set_skip_self_scan(1);
+	synchronize_shazptr(&object);
+	world_writer(unused);
+}
+
+static void shuts_down_last(void *unused)
+{
+	(void)unused;
+	world_await(&nr_ended, 3);
+	if (sim_nr_helpers())
+		sim_saw();
+	sim_assert(quiesce_shutdown(0) == 0);
+	if (sim_nr_helpers())
+		sim_fail("%d threads are left", sim_nr_helpers());
+}
+
+static void setup_shutdown_last(void)
+{
+	world_begin(ANY);
+	sim_config()->thread_start_failures = 0;
+	world_rests = sim_random(2);
+	sim_spawn(user, (void *)(uintptr_t)world_writer, "writer");
+	sim_spawn(user, (void *)(uintptr_t)uses_all_threads, "all");
+	sim_spawn(user, (void *)(uintptr_t)world_reader, "reader");
+	sim_spawn(shuts_down_last, NULL, "shutter");
+}
+
 #define JOBS(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = finish_jobs }
 #define LATER(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = finish_later }
 
@@ -407,5 +458,7 @@ const struct sim_scenario helper_scenarios[] = {
 	LATER(stopped_later, "... with something to call later"),
 	JOBS(stopped_two, "... by two at once"),
 	SCENARIO(shutdown, "the library ends while a lock is used"),
+	{ .name = "shutdown_last", .what = "... after all else: no thread is left", .setup = setup_shutdown_last, .finish = world_finish,
+	  .must_see = "a thread that was there" },
 	{ .name = NULL },
 };

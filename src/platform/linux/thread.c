@@ -226,7 +226,7 @@ static int create_somehow(pthread_t *thread, const struct thread_fn *what, const
 	return err;
 }
 
-int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how)
+static int create_blocked(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how)
 {
 	const struct thread_fn what = { fn, arg };
 	struct platform_sigmask mask;
@@ -235,21 +235,33 @@ int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, co
 	platform_signals_block(&mask); /* the thread inherits it */
 	err = create_somehow(ret, &what, how);
 	platform_signals_restore(&mask);
-	if (err)
-		return -err;
-	/* Those of them that the process may have are what is taken; if that is none, the thread stays with its creator's. */
-	pthread_setaffinity_np(*ret, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
-	return 0;
+	return -err;
 }
 
-int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
+/* Those of them that the process may have are what is taken; if that is none, the thread stays with its creator's. */
+static void set_cpus(pthread_t thread, const struct platform_thread *how)
 {
-	pthread_t thread;
-	int err = platform_thread_create(&thread, thread_main, (void *)(uintptr_t)start, how);
+	pthread_setaffinity_np(thread, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
+}
+
+int platform_thread_create(pthread_t *ret, void *(*fn)(void *arg), void *arg, const struct platform_thread *how)
+{
+	int err = create_blocked(ret, fn, arg, how);
 
 	if (!err)
-		pthread_detach(thread);
+		set_cpus(*ret, how);
 	return err;
+}
+
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how, pthread_t *ret)
+{
+	return create_blocked(ret, thread_main, (void *)(uintptr_t)start, how);
+}
+
+void platform_thread_settle(pthread_t thread, const struct platform_thread *how)
+{
+	set_cpus(thread, how);
+	pthread_detach(thread);
 }
 
 /* Refused are a nice value below that of its creator, and by some a policy that is better than its. */
@@ -267,6 +279,7 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	unblock_faults();
 	pthread_setname_np(pthread_self(), name);
 	change_policy((pid_t)platform_tid(), how);
+	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if there is none */
 	errno = saved;
 }
 

@@ -234,9 +234,10 @@ static bool injected(int *failures)
 	return *failures < 0;
 }
 
-int platform_thread_start(const struct platform_start *start, const struct platform_thread *how)
+int platform_thread_start(const struct platform_start *start, const struct platform_thread *how, pthread_t *ret)
 {
 	struct thread *t = sim__current();
+	int nr;
 
 	(void)how;
 	if (injected(&M->config.thread_start_failures))
@@ -246,7 +247,16 @@ int platform_thread_start(const struct platform_start *start, const struct platf
 		sim__point();
 		sim__fence(t);
 	}
-	return sim__spawn(start->fn, start->arg, "thread", true) < 0 ? -EAGAIN : 0;
+	nr = sim__spawn(start->fn, start->arg, "thread", true);
+	*ret = (pthread_t)nr;
+	return nr < 0 ? -EAGAIN : 0;
+}
+
+void platform_thread_settle(pthread_t thread, const struct platform_thread *how)
+{
+	(void)how;
+	if (M->threads[thread].state == THREAD_DONE)
+		sim_fail("a thread has ended when its starter gives it its CPUs");
 }
 
 void platform_thread_begin(const char *name, const struct platform_thread *how)

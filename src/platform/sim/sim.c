@@ -342,6 +342,15 @@ bool sim_all_done(void)
 	return true;
 }
 
+int sim_nr_helpers(void)
+{
+	int nr = 0;
+
+	for (int i = 0; i < M->nr_threads; i++)
+		nr += M->threads[i].helper && M->threads[i].state != THREAD_DONE;
+	return nr;
+}
+
 /* ---- small questions ---- */
 
 struct sim_config *sim_config(void) { return &M->config; }

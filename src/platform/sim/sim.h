@@ -88,6 +88,7 @@ void sim_point(const char *what);  /* a scheduling point of its own */
 uint32_t sim_random(uint32_t below);
 uint64_t sim_now_ns(void);
 bool sim_all_done(void); /* have all threads but the helpers ended? */
+int sim_nr_helpers(void); /* threads of the library that have not ended */
 int sim_nr_switches(void);
 
 void sim_saw(void);          /* what the scenario must see; kept over all runs */
