@@ -48,6 +48,7 @@
 #define QUEUE_SLEEPS_FOREVER 0
 #endif
 #define SPIN_PAUSES 4u
+#define SPINS 1000u /* more than there is time for; where the clock stands still */
 #define BATCH 1024u /* locks that pay for one fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
@@ -303,14 +304,14 @@ static bool drained_soon(const struct percpu_rw_semaphore *sem)
 {
 	uint64_t end = 0;
 
-	do {
+	for (uint32_t i = 0; i < SPINS && (!end || platform_now_ns() < end); i++) {
 		if (!inside(sem))
 			return true;
 		if (!end)
 			end = platform_now_ns() + QUIESCE_SPIN_NS;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
-	} while (platform_now_ns() < end);
+	}
 	return false;
 }
 

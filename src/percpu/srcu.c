@@ -39,6 +39,7 @@
 #include "runtime/waitq.h"
 
 #define SPIN_PAUSES 8u
+#define SPINS 1000u /* more than there is time for; where the clock stands still */
 #define FORCE_NORMAL_NS 50000u
 #define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
 
@@ -364,14 +365,14 @@ static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_updat
 {
 	uint64_t end = 0;
 
-	do {
+	for (uint32_t i = 0; i < SPINS && (!end || platform_now_ns() < end); i++) {
 		if (check_readers(ssp, u))
 			return true;
 		if (!end)
 			end = platform_now_ns() + QUIESCE_SPIN_NS;
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
-	} while (platform_now_ns() < end);
+	}
 	return false;
 }
 

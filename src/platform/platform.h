@@ -50,7 +50,8 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
 int platform_lock_pi(uint32_t *word);
 int platform_unlock_pi(uint32_t *word);
 void platform_yield(void);
-uint64_t platform_now_ns(void); /* monotonic */
+/* Monotonic, and not slower than sleeps are, even where the clock stands still. */
+uint64_t platform_now_ns(void);
 
 /* ---- threads ---- */
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* futex.c - sleeping, yielding, time. */
+/* futex.c - sleeping, yielding, time.
+ *
+ * I1. Time goes on at least as fast as it is slept.  A program may be shown a clock that stands still, or is slow, by what replaces
+ *     clock_gettime(); the kernel ends sleeps by its own.  So a sleep that lasted as long as it was to, while the clock did not, sets
+ *     the library's time on, and what is to end after a while does so.  Where nobody sleeps nothing is decided by time alone.
+ */
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -11,13 +16,41 @@
 
 #define NS_PER_S 1000000000u
 
+/* What the clock lacks: written when it stands still only, and read all the time. */
+static struct { uint64_t ns; } __attribute__((aligned(QUIESCE_CACHELINE))) lack;
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t platform_now_ns(void)
+{
+	return clock_ns() + quiesce_load_relaxed(&lack.ns); /* Relaxed: a time orders nothing. */
+}
+
+/* I1.  Clocks that go may differ by some nanoseconds.  Two threads that see it at the same time may both add. */
+static void has_slept(uint64_t since, uint64_t ns)
+{
+	uint64_t went = platform_now_ns() - since;
+
+	if (quiesce_unlikely(went < ns / 2 && ns < PLATFORM_FOREVER))
+		quiesce_fetch_add_relaxed(&lack.ns, ns - went); /* Relaxed: as above. */
+}
+
 static int wait_on(int op, uint32_t *word, uint32_t value, uint64_t timeout_ns)
 {
 	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / NS_PER_S), .tv_nsec = (long)(timeout_ns % NS_PER_S) };
+	uint64_t since = timeout_ns == PLATFORM_FOREVER ? 0 : platform_now_ns();
 	int saved = errno;
 	long ret = syscall(SYS_futex, word, op, value, timeout_ns == PLATFORM_FOREVER ? NULL : &timeout, NULL, 0);
 	int err = ret < 0 ? errno : 0;
 
+	if (err == ETIMEDOUT)
+		has_slept(since, timeout_ns);
 	errno = saved;
 	return err == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
@@ -82,12 +115,4 @@ int platform_unlock_pi(uint32_t *word)
 void platform_yield(void)
 {
 	sched_yield();
-}
-
-uint64_t platform_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
