@@ -61,7 +61,8 @@ COUNTS = {"readers": [*NUMBERS, "1,0", "1,,2"], "threads": [*NUMBERS, "1,0", "1,
 HASHSCALE_MISTAKES = [
     ("--type=refcount", "valid: raw_open_addressing"), ("--base=bogus", "valid: raw_open_addressing"),
     ("--distribution=bogus", "valid: uniform zipf hot"), ("--keys=uniform:", "uniform:"), ("--keys=uniform:63", "uniform:63"),
-    ("--keys=uniform:1e3", "uniform:1e3"), ("--keys=/none", "/none"), ("--keys=uniform:64,", "uniform:64,"),
+    ("--keys=uniform:1e3", "uniform:1e3"), ("--keys=/none", "/none"),
+    ("--keys=/dev/zero", "no regular file"), ("--keys=/", "no regular file"), ("--keys=uniform:64,", "uniform:64,"),
     ("--keys=" + ",".join(["uniform:64"] * 5), "--keys"), ("--updates=101", "--updates=101"), ("--updates=-1", "--updates=-1"),
     ("--updates=0,1,2,3,4,5,6", "--updates"), ("--resize --type=spinlock", "--resize"), ("--figure=x.pdf", "--figure=x.pdf"),
     ("--threads=1025", "--threads=1025")]

@@ -114,6 +114,11 @@ def check_keys(tap, tool, tmp):
         tap.result(found == wanted, f"{distribution}: different lines of a file, and generated keys", found)
     root = tool.root(*SHORT[:-1], "--type=spinlock", f"--keys={few}", want=1)
     tap.result(not root["rows"] and any("few" in n for n in root["notes"]), "too few lines", root)
+    endless = tmp / "endless"
+    with endless.open("wb") as f:
+        f.truncate(1 << 40)  # a line of zeros
+    root = tool.root(*SHORT[:-1], "--type=spinlock", f"--keys={endless}", want=1)
+    tap.result(not root["rows"] and any("more than 4096 characters" in n for n in root["notes"]), "a line without an end", root)
     run = tool("--keys=uniform:64", "--threads=64", *SHORT[:2], "--type=spinlock")
     tap.result(run.returncode == 1 and "too few keys for 64 threads" in run.stderr, "too few keys for the threads", told(run))
 

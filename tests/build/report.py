@@ -48,6 +48,9 @@ def check_mistakes(tap, tool, tmp):
     for args, status, text in ((["x"], 2, "unexpected argument 'x'"), (["--compare", "a.json"], 2, "two files"), (["--csv"], 2, "--csv"),
                                (["--json"], 2, "--json"), (["--compare", "--quick", "a", "b"], 2, "--compare"),
                                ([f"--output={bad}/x"], 2, "cannot write"),
+                               (["--compare", "/dev/zero", bad], 1, "/dev/zero is not"), (["--compare", tmp, bad], 1, "directory"),
+                               (["--compare", write(tmp / "deep.json", None), bad], 1, "is not the report.json"),
+                               (["--compare", write(tmp / "half.json", {"report": 1, "parts": {}}), bad], 1, "is not the report.json"),
                                (["--compare", tmp / "none.json", bad], 1, "none.json"), (["--compare", bad, bad], 1, "is not the report.json")):
         run = tool("report", *args)
         tap.result(run.returncode == status and text in run.stderr and len(run.stderr.splitlines()) == 1 and not run.stdout,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* child.c - the child's side of a job: take it from descriptor 0, send messages to descriptor 3. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -142,7 +143,8 @@ int job_child(void)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT); /* spawn() blocked it */
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
-	to_parent = fdopen(MESSAGE_FD, "we");
+	to_parent = fdopen(MESSAGE_FD, "w");
+	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* the parent takes its end for ours, which no hog shall put off */
 	if (!to_parent || !receive(&wire)) {
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
 		return EXIT_USAGE;

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,8 +19,10 @@ extern char **environ;
 /* posix_spawn(), not fork(): the libraries under test have handlers for fork(). */
 void hogs_start(struct hogs *hogs, int nr)
 {
-	char *const argv[] = { (char *)"quiesce", (char *)"--hog", NULL };
+	char parent[16];
+	char *const argv[] = { (char *)"quiesce", (char *)"--hog", parent, NULL };
 
+	snprintf(parent, sizeof(parent), "%d", (int)getpid());
 	for (hogs->nr = 0; hogs->nr < nr && hogs->nr < MAX_HOGS; hogs->nr++) {
 		int err = posix_spawn(&hogs->pid[hogs->nr], "/proc/self/exe", NULL, NULL, argv, environ);
 
@@ -39,10 +42,11 @@ void hogs_stop(struct hogs *hogs)
 	hogs->nr = 0;
 }
 
-int hog_main(void)
+/* Its parent may have died before the call; then its parent is process 1, or a subreaper. */
+int hog_main(const char *parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (getppid() != 1)
+	while (parent && getppid() == atoi(parent))
 		for (int i = 0; i < 1000000; i++)
 			quiesce_fence_light(HOG);
 	return 0;

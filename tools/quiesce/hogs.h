@@ -14,6 +14,6 @@ struct hogs {
 void hogs_start(struct hogs *hogs, int nr);
 void hogs_stop(struct hogs *hogs);
 /* What such a process runs. */
-int hog_main(void);
+int hog_main(const char *parent);
 
 #endif

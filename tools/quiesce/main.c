@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--child"))
 		return job_child();
 	if (!strcmp(argv[1], "--hog"))
-		return hog_main();
+		return hog_main(argv[2]);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))

@@ -71,13 +71,15 @@ int process_start(struct process *p, char *const argv[], char *const environment
 
 enum ending { ENDING_EOF, ENDING_HUNG, ENDING_INTERRUPTED };
 
-/* How much longer it may keep silent; Ctrl-C first asks it to come to an end. */
+/* How much longer it may keep silent; Ctrl-C first asks it to come to an end, and the next time does not wait for that. */
 static int limit_ms(const struct process *p, bool *asked)
 {
 	if (interrupted() && !*asked) {
 		*asked = true;
 		kill(p->pid, SIGTERM);
 	}
+	if (interrupted_again())
+		return -1;
 	return *asked ? FAREWELL_MS : p->watchdog_s * 1000;
 }
 

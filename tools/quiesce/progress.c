@@ -24,7 +24,7 @@ static struct {
 static void on_interrupt(int sig)
 {
 	(void)sig;
-	stopped = 1;
+	stopped = stopped ? 2 : 1;
 }
 
 void interrupt_catch(void)
@@ -35,15 +35,25 @@ void interrupt_catch(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-void interrupt_default(void)
+void interrupt_hand_over(void)
 {
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 }
 
 bool interrupted(void)
 {
-	return stopped;
+	return stopped != 0;
+}
+
+bool interrupted_again(void)
+{
+	return stopped > 1;
 }
 
 static time_t seconds(void)

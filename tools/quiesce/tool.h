@@ -262,7 +262,8 @@ int emit_end(FILE *out, const struct options *options, const struct subcommand *
 
 void interrupt_catch(void);
 bool interrupted(void);
-void interrupt_default(void); /* for who takes this process's place */
+bool interrupted_again(void); /* a second Ctrl-C: do not wait for what is measured */
+void interrupt_hand_over(void); /* to a program that takes this process's place, and unblocks SIGINT when it can be interrupted */
 void progress_begin(size_t steps);
 void progress_expect(double total_s); /* if that is known */
 /* A step begins. */

@@ -3,6 +3,7 @@
 import json
 import sys
 
+MOST = 64 << 20  # bytes of a report.json; one has some 100000
 SMALL = 0.05  # without a spread, what single runs differ by
 # Of these more is better; of all others less.
 MORE = ("retires", "tables")
@@ -11,11 +12,17 @@ MORE_METRICS = ("Mops", "checks_M", "requests_s", "lookups_M", "Mlookups", "effi
 
 def load(path):
     try:
-        with open(path, encoding="utf-8") as f:
-            document = json.load(f)
-    except (OSError, ValueError) as error:
+        with open(path, "rb") as f:
+            text = f.read(MOST + 1)  # a device may have no end
+        document = json.loads(text) if len(text) <= MOST else None
+    except (OSError, ValueError, RecursionError) as error:
         sys.exit(f"quiesce report: {path}: {error}")
-    if not isinstance(document, dict) or document.get("report") != 1:
+    try:
+        figures(document), setting(document)
+        good = document["report"] == 1
+    except (AttributeError, KeyError, TypeError):
+        good = False
+    if not good:
         sys.exit(f"quiesce report: {path} is not the report.json of a report")
     return document
 

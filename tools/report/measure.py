@@ -75,7 +75,7 @@ def run_part(command, progress):
         while process.poll() is None:
             try:
                 progress.tick()
-                time.sleep(0.2)
+                time.sleep(0.1)
             except KeyboardInterrupt:
                 stopped = True
                 process.send_signal(signal.SIGINT)
@@ -113,14 +113,20 @@ def measure(tool, quick, only=None):
     parts = [p for p in PARTS if not only or p[0] in only]
     progress = Progress(sum(p[7] if quick else p[6] for p in parts))
     version = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
-    result = {"schema": 1, "report": 1, "quick": quick, "date": time.strftime("%Y-%m-%d"), "version": version, "host": {}, "parts": {}, "notes": [],
-              "cases": ask(tool, "study")["cases"]}
+    cases = ask(tool, "study")
+    result = {"schema": 1, "report": 1, "quick": quick, "date": time.strftime("%Y-%m-%d"), "version": version, "host": cases["host"], "parts": {},
+              "notes": [], "cases": cases["cases"]}
     failed = interrupted = False
     for number, part in enumerate(parts, 1):
-        progress.part(number, len(parts), part[1])
-        began = time.monotonic()
-        command = arguments(tool, part, quick)
-        document, status, interrupted = run_part(command, progress)
+        try:
+            progress.part(number, len(parts), part[1])
+            began = time.monotonic()
+            command = arguments(tool, part, quick)
+            document, status, interrupted = run_part(command, progress)
+        except KeyboardInterrupt:  # between the runs
+            result["notes"].append(f"interrupted: '{part[1]}' and what comes after it is missing")
+            interrupted = True
+            break
         result["host"] = document.get("host", result["host"])
         result["notes"] += [f"{part[0]}: {note}" for note in document.get("notes", [])]
         result["parts"][part[0]] = {"command": "quiesce " + " ".join(command[1:]), "seconds": round(time.monotonic() - began, 1),

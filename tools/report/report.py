@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import sys
 
 NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
@@ -18,6 +19,11 @@ def find_libraries():
     if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
         os.execv(system, [system, *sys.argv])
     return missing
+
+
+def listen():
+    """The tool has blocked it: in the middle of its own beginning, or of an import, Python would not end well."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def make_directory(name):
@@ -62,6 +68,7 @@ def main():
     opt = args.parse_args()
     if opt.compare:
         import compare
+        listen()
         compare.compare(*opt.compare, opt.json)
         return 0
     missing = find_libraries()
@@ -70,6 +77,7 @@ def main():
         unmake(made)
         sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
     import page
+    listen()
     if opt.given:
         document, status = json.loads(pathlib.Path(opt.given).read_text(encoding="utf-8")), 0
     else:
@@ -82,4 +90,8 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.stdout.flush()
+        os._exit(130)  # what was being imported does not survive more

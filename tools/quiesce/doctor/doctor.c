@@ -24,6 +24,8 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	va_list args;
 	char *value;
 
+	if (interrupted()) /* what is tried then was not tried for long enough to say anything */
+		return;
 	va_start(args, format);
 	if (vasprintf(&value, format, args) < 0)
 		value = NULL;
@@ -74,25 +76,29 @@ static void find_peers(struct findings *f)
 	}
 }
 
+static void (*const parts[])(struct findings *f) = {
+	doctor_machine, doctor_fences, doctor_slots, doctor_hazptr, doctor_percpu, find_peers,
+};
+
 static int run(const struct options *options)
 {
 	FILE *out = emit_open(options);
 	struct findings f = { json_array(), options->format == FORMAT_TABLE ? out : NULL };
+	int status;
 
 	if (f.out)
 		emit_head(out);
-	doctor_machine(&f);
-	doctor_fences(&f);
-	doctor_slots(&f);
-	doctor_hazptr(&f);
-	doctor_percpu(&f);
-	find_peers(&f);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
+		parts[i](&f);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
 		print_json(out, f.list);
 	json_decref(f.list);
-	return interrupted() ? EXIT_INTERRUPTED : emit_close(out, options);
+	if (interrupted())
+		fprintf(stderr, "quiesce: interrupted: doctor has not tried everything\n");
+	status = emit_close(out, options);
+	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
 static bool fits(const struct op *op)
@@ -108,7 +114,7 @@ const struct subcommand doctor_command = {
 	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
 	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. "
 	       "Then threads take slots and contexts of hazard pointers and retire some objects; and others count as readers "
-	       "of a lock, which is then written to.",
+	       "of a lock, which is then written to. Ctrl-C: what was found until then.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -62,8 +62,9 @@ static void time_membarrier(struct findings *f)
 	uint64_t begin = now_ns();
 	int n = 0;
 
-	for (; now_ns() - begin < 20000000; n++)
+	do
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	while (n++, now_ns() - begin < 20000000 && !interrupted());
 	finding(f, "membarrier, no sibling runs", NULL, "%.2f us", (double)(now_ns() - begin) / 1e3 / n);
 }
 

@@ -108,7 +108,7 @@ static void try_worker(struct findings *f)
 	kfree_hazptr(held, hazptr); /* stays as long as it is protected */
 	team_start(&team);
 	team_join(&team);
-	while (garbage() > 1 && ms++ < PATIENCE_MS)
+	while (garbage() > 1 && ms++ < PATIENCE_MS && !interrupted())
 		sleep_ns(1000000);
 	finding(f, "left behind by a thread", NULL, "%d objects: %s, worker %s, one that is protected stays: %s", LEFT,
 		ms < PATIENCE_MS ? "reclaimed" : "NOT RECLAIMED", stats().worker_running ? "runs" : "does not run",

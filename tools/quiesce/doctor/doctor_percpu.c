@@ -64,7 +64,7 @@ static void find_counters(struct findings *f, bool restarts)
 static void count(struct member *m)
 {
 	(void)m;
-	for (int i = 0; i < SECTIONS; i++) {
+	for (int i = 0; i < SECTIONS && !interrupted(); i++) {
 		percpu_down_read(&rwsem);
 		percpu_up_read(&rwsem);
 	}
@@ -118,7 +118,7 @@ static void find_back(struct findings *f)
 		percpu_up_write(&rwsem);
 	}
 	begin = now_ns();
-	while (!rcu_sync_is_idle(&rwsem.rss) && now_ns() - begin < BACK_LATE_NS)
+	while (!rcu_sync_is_idle(&rwsem.rss) && now_ns() - begin < BACK_LATE_NS && !interrupted())
 		sleep_ns(POLL_NS);
 	if (rcu_sync_is_idle(&rwsem.rss))
 		finding(f, topic, NULL, "readers of a percpu_rwsem are fast again within %.0f ms", (double)(now_ns() - begin) / 1e6);

@@ -85,7 +85,7 @@ static bool goes_on(const struct race *race)
 {
 	uint64_t now = now_ns();
 
-	return now < race->end_ns || (now < race->late_ns && quiesce_load_relaxed(&race->events) < ENOUGH);
+	return !interrupted() && (now < race->end_ns || (now < race->late_ns && quiesce_load_relaxed(&race->events) < ENOUGH));
 }
 
 static void racer(struct member *m)

@@ -92,7 +92,7 @@ static void surveyed(struct member *m)
 
 	op_thread_enter(s->op);
 	gate_pass(&s->gate);
-	for (int i = 0; i < GUARDS; i++) {
+	for (int i = 0; i < GUARDS && !interrupted(); i++) {
 		s->kind[m->index] = s->op->slot_kind();
 		if (i % 8 == 0)
 			sched_yield();

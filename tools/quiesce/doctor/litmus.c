@@ -64,7 +64,7 @@ static void judge(uint64_t round)
 	litmus.result.rounds = round;
 	litmus.result.both_missed += quiesce_load_relaxed(&litmus.lane[0].seen) < round &&
 				     quiesce_load_relaxed(&litmus.lane[1].seen) < round;
-	if (now_ns() > litmus.end_ns && (round >= ENOUGH || now_ns() > litmus.late_ns))
+	if (interrupted() || (now_ns() > litmus.end_ns && (round >= ENOUGH || now_ns() > litmus.late_ns)))
 		quiesce_store_relaxed(&litmus.stop, 1);
 }
 

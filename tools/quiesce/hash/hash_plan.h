@@ -10,6 +10,7 @@
 #define HASH_MAX_UPDATES 6
 #define HASH_MIN_KEYS 64
 #define HASH_MAX_KEYS (1 << 28)
+#define HASH_MAX_LINE 4096 /* characters of a key in a file */
 #define HASH_CELL_THREADS 1024
 #define HASH_MAX_TURNOVERS 1000000
 

@@ -277,7 +277,8 @@ static bool measure_set(struct hash_cell *c)
 static bool read_set(struct hash_cell *c, const struct hash_set *set)
 {
 	if (!hash_keys_make(&c->keys, set)) {
-		job_send_note("--keys=%s: cannot be read, or has less than %d different lines", set->name, HASH_MIN_KEYS);
+		job_send_note("--keys=%s: cannot be read, has less than %d different lines, or one of more than %d characters",
+			      set->name, HASH_MIN_KEYS, HASH_MAX_LINE);
 		return false;
 	}
 	for (int i = 0; i < c->job->nr_readers; i++)

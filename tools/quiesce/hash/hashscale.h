@@ -60,7 +60,7 @@ struct hash_keys {
 	uint64_t nr;
 };
 
-/* false: it cannot be read, or has less than HASH_MIN_KEYS keys, or there is no memory. */
+/* false: it cannot be read, or is no list of HASH_MIN_KEYS keys at least, or there is no memory. */
 bool hash_keys_make(struct hash_keys *ret, const struct hash_set *set);
 void hash_keys_free(struct hash_keys *keys);
 /* The @i-th number of the generator; beyond those of a set it is none of its keys. */

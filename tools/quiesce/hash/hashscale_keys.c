@@ -75,15 +75,28 @@ static uint64_t hash_line(const char *line, size_t length)
 	return h ? h : 1;
 }
 
+/* Its length, without the newline; -1 at the end, or if it is none of a list of keys. */
+static ssize_t read_line(char line[HASH_MAX_LINE + 1], FILE *f)
+{
+	ssize_t n = 0;
+	int c;
+
+	while ((c = getc_unlocked(f)) != EOF && c != '\n') {
+		if (n == HASH_MAX_LINE)
+			return -1;
+		line[n++] = (char)c;
+	}
+	line[n] = '\0';
+	return c == EOF && !n ? -1 : n;
+}
+
 static bool read_lines(struct hash_keys *keys, FILE *f)
 {
-	size_t room = 0, size = 0;
-	char *line = NULL;
+	char line[HASH_MAX_LINE + 1];
+	size_t room = 0;
 	ssize_t n;
 
-	while ((n = getline(&line, &size, f)) >= 0 && keys->nr < HASH_MAX_KEYS) {
-		if (n && line[n - 1] == '\n')
-			n--;
+	while (keys->nr < HASH_MAX_KEYS && (n = read_line(line, f)) >= 0) {
 		if (!n || !strncmp(line, "//", 2)) /* a comment, in the list of public suffixes */
 			continue;
 		if (keys->nr == room) {
@@ -95,7 +108,6 @@ static bool read_lines(struct hash_keys *keys, FILE *f)
 		}
 		keys->key[keys->nr++] = hash_line(line, (size_t)n);
 	}
-	free(line);
 	return feof(f);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -30,11 +31,16 @@ enum hash_distribution hash_plan_distribution(const char *item)
 	usage_error("unknown distribution '%s'; valid: uniform zipf hot", item);
 }
 
+/* Each type reads it again, in a process of its own: what can be read once, or has no end, is none. */
 static void set_file(struct hash_set *set, const char *path, const char *package)
 {
+	struct stat file;
+
 	if (strlen(path) >= sizeof(set->path))
 		usage_error("--keys=%s: the name is too long", path);
 	snprintf(set->path, sizeof(set->path), "%s", path);
+	if (!stat(path, &file) && !S_ISREG(file.st_mode))
+		usage_error("--keys=%s: '%s' is no regular file", set->name, path);
 	if (!access(path, R_OK))
 		return;
 	if (package && errno == ENOENT)

@@ -61,7 +61,7 @@ static int run(const struct options *options)
 		add(argv, options->words[0]);
 		add(argv, options->words[1]);
 	}
-	interrupt_default(); /* it is the script's from now on */
+	interrupt_hand_over();
 	execvp(argv[0], argv);
 	fprintf(stderr, "quiesce report: python3: %s\n", strerror(errno));
 	return EXIT_FAILED;
