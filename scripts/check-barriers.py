@@ -13,7 +13,7 @@ In src/ and include/:
  3. A relaxed operation has a reason: "Relaxed: ..." on its line or the three
     above (or above the run of relaxed lines that it is part of), a "Relaxed throughout" in its function, or, for a public operation
     that promises nothing, "no order" in the comment above it.  The thread's own
-    TLS block (self->, quiesce__self()) needs none, nor does a planted bug.
+    TLS block (self->, quiesce__self(), quiesce_own_...()) needs none, nor does a planted bug.
  4. Labels and guards are declared in src/platform/mutants.h, and all of those are in use.
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
@@ -29,7 +29,7 @@ KINDS = {  # operation: the mutants that weaken it
     "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
     "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
     "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"),
-    "claim": ("acquire", "release"), "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",), "count_release_at": ("release",), "count_acquire": ("acquire",), "count_acquire_at": ("acquire",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
+    "claim": ("acquire", "release"), "claim_own": ("acquire", "release"), "own_store_release": ("release",), "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",), "count_release_at": ("release",), "count_acquire": ("acquire",), "count_acquire_at": ("acquire",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add|count)_relaxed\s*\(")

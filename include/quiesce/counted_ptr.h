@@ -24,6 +24,8 @@
  * release.  If counted_tryget() succeeds, the object is not released before the put that belongs to it.
  * Proof: docs/design/counted_ptr.md; tests/litmus/CP*.litmus; docs/ordering.md.
  *
+ * Fibers and coroutines (docs/fibers.md) may hold references, and slots, over a switch, and give them back in any thread.
+ *
  * The count has 64 bits, so it does not overflow: a program that loses a reference each nanosecond takes 292 years.
  *
  * Source: M. Desnoyers, hazard pointers with promotion to reference counts, 2024, for the idea; the kernel's kref for names.

@@ -26,6 +26,9 @@
  * not waited for finds the object unlinked.
  * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
  *
+ * Fibers and coroutines (docs/fibers.md) may hold slots and contexts over a switch, and free them in any thread; the debug build takes
+ * a slot of hazptr_alloc(NULL) for one of the thread that took it until it is freed, and others for nobody's.
+ *
  * Fork.  In the child the forking thread's slots and those of contexts that it initialised keep protecting, and so do
  * slots from the pool (more than HAZPTR_SLOT_PER_CTX of one thread, and detached ones), whoever had them;
  * what other threads had retired is reclaimed there too; their slots and contexts protect nothing, so a slot that
@@ -112,7 +115,7 @@ static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
 QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 {
 	/* Relaxed: the thread's own. */
-	hazptr_t *slot = ctx ? ctx->slots : (hazptr_t *)quiesce_load_relaxed(&quiesce__self()->hazptr);
+	hazptr_t *slot = ctx ? ctx->slots : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
 
 	/* SH2: acquire, pairs with SH2 in hazptr_free() */
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
@@ -319,7 +322,7 @@ QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 {
 	/* Relaxed: the thread's own. */
-	hazptr_t *slots = ctx ? ctx->slots : (hazptr_t *)quiesce_load_relaxed(&quiesce__self()->hazptr);
+	hazptr_t *slots = ctx ? ctx->slots : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
 
 	if (quiesce_unlikely(!slots || !quiesce__hazptr_take_row(slots, nr)))
 		slots = quiesce__hazptr_alloc_array_slow(QUIESCE_LAYOUT, ctx, nr);

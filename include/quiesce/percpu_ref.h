@@ -35,6 +35,8 @@
  * fork(): the child has the counts of the parent, those of the threads that it has not got included, as
  * with any count.  A change of mode that another thread was in the middle of is completed by the child's next one.
  *
+ * Fibers and coroutines (docs/fibers.md) may hold references over a switch, and put them in any thread: a reference is nobody's.
+ *
  * Source: the kernel's percpu-refcount of T. Heo and K. Overstreet, for names and modes.
  *
  * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a pointer to the last

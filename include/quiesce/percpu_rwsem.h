@@ -24,6 +24,9 @@
  * writer came between (the debug build reports it).  Any thread may release what another acquired; to the debug build
  * it is held by the thread that acquired it until then.
  *
+ * Fibers and coroutines (docs/fibers.md) may hold the lock over a switch, and release it in any thread; a waiter blocks its
+ * thread with all fibers in it, and the debug build reports one that waits in the thread that acquired it.
+ *
  * Ordering.  What was done under the lock happens before whoever excludes it gets the lock.
  * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus; docs/ordering.md.
  *

@@ -19,6 +19,9 @@
  * section that begins after synchronize_rcu() was called and that the call does
  * not wait for sees everything that the updater wrote before the call.
  * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
+ *
+ * Fibers and coroutines (docs/fibers.md) leave a section in the thread that they entered it in: they may switch inside of it only if
+ * they come back there.  An unlock in a thread without a section is reported by every build, one that ends another's by none.
  */
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
@@ -69,8 +72,9 @@ QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
  */
 QUIESCE_FAST int rcu_read_lock_held(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->unregistered != 0;
+	struct quiesce__own_block self = quiesce__own();
+
+	return (quiesce_own_load_relaxed(self, rcu_word) & QUIESCE_RCU_DEPTH) != 0 || quiesce_own_load_u32(self, unregistered) != 0;
 }
 
 /* In the debug build: is it true that the caller may do @what?  Otherwise not evaluated. */

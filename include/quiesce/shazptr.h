@@ -27,6 +27,8 @@
  *
  * In C++ an object of several bases has several addresses.  A guard holds the one that the pointer had, so the updater waits by a
  * pointer of that type: the one that it has taken out, or by quiesce::shazptr<T>::synchronize() (shazptr.hpp), which converts.
+ * Fibers and coroutines (docs/fibers.md) may hold guards over a switch, and clear them in any thread; the debug build takes a guard
+ * for one of the thread that acquired it until shazptr_detach().
  *
  * The top bit of an address is not compared, and an address that has it set may be waited for longer.
  *
@@ -64,18 +66,18 @@ QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /* Where the thread has no line of its own; NULL: by the slow way. */
-QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(const struct quiesce__cached_slot *cached, uintptr_t value)
+QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(struct quiesce__own_block self, uintptr_t value)
 {
 	uintptr_t *slot;
 
 	/* A plain load, once for this test and for the sequence: fixed before first use. */
 	if (quiesce_likely(quiesce_shazptr_v1.rseq))
 		/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
-		return quiesce_claim(SH2, cached, value);
+		return quiesce_claim_own(SH2, self, value);
 	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
-	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_load_relaxed(&cached->id)))
+	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_own_load_relaxed(self, shazptr_cached.id)))
 		return NULL;
-	slot = quiesce_load_relaxed(&cached->slot); /* Relaxed: as above. */
+	slot = quiesce_own_load_relaxed(self, shazptr_cached.slot); /* Relaxed: as above. */
 	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
 	/* A handler may have been the library's first user, and now sequences claim there.  Relaxed: fixed since. */
@@ -86,12 +88,12 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(const struct quiesce__cach
 
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 	/* Relaxed: the thread's own. */
-	uintptr_t *slot = quiesce_load_relaxed(&self->shazptr_own);
+	uintptr_t *slot = quiesce_own_load_relaxed(self, shazptr_own);
 
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(!quiesce__claim_own(slot, value))) {
-		slot = quiesce__shazptr_claim_cached(&self->shazptr_cached, value);
+		slot = quiesce__shazptr_claim_cached(self, value);
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}

@@ -41,6 +41,9 @@
  * "Starts it" once in the life of a process, and where a callback blocks; after failures it tries again only now and then.
  * After a fork() the first call on a domain may start it, whichever that is.
  *
+ * Fibers and coroutines (docs/fibers.md) may switch inside of a section, and end it in any thread; the debug build takes it for one of
+ * the thread that it began in, unless it began by srcu_down_read().
+ *
  * After the Linux kernel's SRCU, whose names these are.  Different: there is one kind of reader, and it
  * has no fence (there: the "fast" kind); any thread may end a section, also in a signal handler; a domain that
  * was not initialised opens itself; who waits drives the grace period itself; there are stall reports.

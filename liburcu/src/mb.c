@@ -15,6 +15,8 @@ QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader;
 
 void quiesce_urcu_mb_wake(void) { urcu_wake(&quiesce_urcu_mb_gp.futex); }
 
+struct quiesce_urcu_mb_reader *quiesce_urcu_mb_own_call(void) { return &quiesce_urcu_mb_reader; }
+
 static void nothing(void) {}
 
 #define FLAVOR_NAME "mb"

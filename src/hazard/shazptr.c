@@ -157,6 +157,15 @@ static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 	return k;
 }
 
+static bool claim_cached(const struct quiesce__cached_slot *cached, uintptr_t value)
+{
+	/* The thread has claimed before, so this is fixed.  A compare-and-exchange may be in anybody's block: the id is a hint. */
+	if (!quiesce_shazptr_v1.rseq)
+		return quiesce__claim_cas(cached->slot, value);
+	/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
+	return quiesce_claim(SH2, cached, value);
+}
+
 /* A slot in the block of this thread's id; from now on it claims there. */
 static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 {
@@ -171,7 +180,7 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 		if (k == ID_SLOTS)
 			return NULL;
 		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };
-		if (!quiesce__shazptr_claim_cached(&cached, value))
+		if (!claim_cached(&cached, value))
 			continue; /* moved, or a handler was quicker */
 		/* Relaxed: the thread's own.  In a handler that interrupted cache_slot(): leave it alone. */
 		if (quiesce_load_relaxed(&self->shazptr_cached.id) != CHANGING)

@@ -16,6 +16,14 @@ uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = NEW_THREAD;
 #endif
 
+/* Of programs on CPUs where what is inlined has no other way to it.  The simulator's is quiesce_sim_self(). */
+#if !defined(QUIESCE_SIM)
+struct quiesce_tls_v1 *quiesce__own_call(void)
+{
+	return &quiesce_tls_v1;
+}
+#endif
+
 void quiesce__tls_init(struct quiesce_tls_v1 *tls)
 {
 	*tls = (struct quiesce_tls_v1)NEW_THREAD;

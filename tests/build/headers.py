@@ -21,7 +21,7 @@ CXX = ["c++11", "c++17", "c++20"]
 RARE = ["-DQUIESCE_DEBUG", "-fno-exceptions", "-fno-rtti"]
 FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c++26", "-stdlib=libc++"]]}
 FACES["clang++-19"] = FACES["clang++"]
-CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h")
+CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
 

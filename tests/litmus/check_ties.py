@@ -8,7 +8,7 @@ a program of our dialect must be claimed by one of the file's Source lines, with
 the same operation and label; quiesce_fence_light and quiesce_fence_full may stand
 for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a shared
 one and for one that restarts sequences, an acquire load and a release store for
-quiesce_claim and for those that count.  So an order that
+quiesce_claim and for those that count, a release store for one into the own block.  So an order that
 changes in the source breaks this test until the litmus file is looked at again.
 What Weakened and Guard lines name must be in src/platform/mutants.h.
 
@@ -31,9 +31,10 @@ import gen_a64  # noqa: E402
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
               "quiesce_fence_heavy": ("quiesce_fence_heavy_shared", "quiesce_fence_restart"),
-              "quiesce_load_acquire": ("quiesce_claim", "quiesce_count_unless", "quiesce_count_acquire", "quiesce_count_acquire_at"),
-              "quiesce_store_release": ("quiesce_claim", "quiesce_count_release", "quiesce_count_release_unless", "quiesce_count_release_at",
-                                        "quiesce_count_release_always")}
+              "quiesce_load_acquire": ("quiesce_claim", "quiesce_claim_own", "quiesce_count_unless", "quiesce_count_acquire",
+                                       "quiesce_count_acquire_at"),
+              "quiesce_store_release": ("quiesce_claim", "quiesce_claim_own", "quiesce_own_store_release", "quiesce_count_release",
+                                        "quiesce_count_release_unless", "quiesce_count_release_at", "quiesce_count_release_always")}
 # What "Rmw: full" rests on; x86 needs nothing, a locked instruction is a full fence.
 RMW_FULL = [("include/quiesce/arch/generic.h", "quiesce__after_rmw", ["__atomic_thread_fence(__ATOMIC_SEQ_CST)"]),
             ("include/quiesce/arch/x86_64.h", "quiesce__after_rmw", ["(result)"])]

@@ -5,7 +5,11 @@
  *   quiesce__after_rmw()       what makes a sequentially consistent read-modify-write a full fence
  *   quiesce__arch_fence_full() the full fence
  *   quiesce__arch_cpu_relax()  a pause inside a bounded spin
- *   quiesce__thread_pointer()  where the C library's block of the thread begins
+ *   quiesce__thread_at(offset) what is @offset bytes from the thread pointer, which is read by this very use of it
+ *   quiesce__tls_offset(variable)  how far a thread-local variable of model initial-exec is from the thread pointer; where it
+ *                              is not defined QUIESCE_FIBERS costs a call (detail/tls.h)
+ *   QUIESCE_HAVE_SEGMENT       do operands in memory add the thread pointer by themselves?  Then quiesce__segment_load(), _u32()
+ *                              and quiesce__segment_store() access a field of what is at such an offset
  *   QUIESCE_HAVE_RSEQ          are there restartable sequences (rseq.h)?
  *   QUIESCE_RSEQ_OFFSET        and has the C library a constant that says where the thread's area is?
  *
@@ -18,6 +22,10 @@
 #include <quiesce/arch/x86_64.h>
 #elif defined(__aarch64__)
 #include <quiesce/arch/arm64.h>
+#elif defined(__riscv)
+#include <quiesce/arch/riscv64.h>
+#elif defined(__s390x__)
+#include <quiesce/arch/s390x.h>
 #endif
 #include <quiesce/arch/generic.h>
 

@@ -6,4 +6,20 @@
 /* "yield" does nothing on most of these CPUs. */
 #define quiesce__arch_cpu_relax() __asm__ __volatile__("isb" ::: "memory")
 
+/* Volatile: not kept over a call, nor moved over one. */
+#define quiesce__thread_at(offset)                                              \
+	__extension__({                                                         \
+		char *quiesce__tp;                                              \
+		__asm__ __volatile__("mrs\t%0, tpidr_el0" : "=r"(quiesce__tp)); \
+		quiesce__tp + (offset);                                         \
+	})
+#define quiesce__tls_offset(variable)                                   \
+	__extension__({                                                 \
+		int64_t quiesce__offset;                                \
+		__asm__("adrp\t%0, :gottprel:" #variable "\n\t"         \
+			"ldr\t%0, [%0, :gottprel_lo12:" #variable "]"   \
+			: "=r"(quiesce__offset));                       \
+		quiesce__offset;                                        \
+	})
+
 #endif

@@ -24,8 +24,13 @@
 #define quiesce__arch_cpu_relax() __asm__ __volatile__("" ::: "memory")
 #endif
 
-#ifndef quiesce__thread_pointer
-#define quiesce__thread_pointer() ((char *)__builtin_thread_pointer())
+/* Compilers may keep this one. */
+#ifndef quiesce__thread_at
+#define quiesce__thread_at(offset) ((char *)__builtin_thread_pointer() + (offset))
+#endif
+
+#ifndef QUIESCE_HAVE_SEGMENT
+#define QUIESCE_HAVE_SEGMENT 0
 #endif
 
 #ifndef QUIESCE_HAVE_RSEQ

@@ -2,6 +2,7 @@
 /* quiesce/arch/rseq.h - restartable sequences; private, for detail/claim.h and detail/percpu.h.
  *
  *   quiesce__claim_rseq()   the slot of @cached if the thread has its id and the slot was empty: now it holds @value
+ *   quiesce__claim_rseq_own()  the same of the thread's own, where that is reached by a segment
  *   QUIESCE_COUNT_RSEQ()    the body of a function that adds one to a word, where QUIESCE_HAVE_RSEQ
  */
 #ifndef QUIESCE_ARCH_RSEQ_H

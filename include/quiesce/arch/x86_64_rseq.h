@@ -37,38 +37,41 @@ QUIESCE_FAST void quiesce__pin(void)
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": it has a result, and some compilers lose labels then when they instrument code. */
+#define QUIESCE__CLAIM_RSEQ(slot, value, cached_slot, cached_id, ...)                                                    \
+	__asm__ __volatile__(                                                                                            \
+		".pushsection __rseq_cs, \"aw?\"\n"                                                                      \
+		".balign 32\n"                                                                                           \
+		"3: .long 0, 0\n"                                                                                        \
+		".quad 1f, 2f - 1f, 4f\n"                                                                                \
+		".popsection\n"                                                                                          \
+		"0: leaq 3b(%%rip), %[claimed]\n"                                                                        \
+		"movq %[claimed], %%fs:8(%[area])\n"                                                                     \
+		"1:\n" QUIESCE_RSEQ_GUARD                                                                                \
+		"movl %%fs:(%[id]), %k[claimed]\n"                                                                       \
+		"cmpq " cached_id ", %[claimed]\n"                                                                       \
+		"jne 8f\n"                                                                                               \
+		"movq " cached_slot ", %[claimed]\n" /* in here, so that both are of one time */                         \
+		"cmpq $0, (%[claimed])\n"                                                                                \
+		"jne 8f\n" QUIESCE_RSEQ_STAY                                                                             \
+		"movq %[held], (%[claimed])\n"                                                                           \
+		"2:\n"                                                                                                   \
+		".pushsection __rseq_failure, \"ax?\"\n"                                                                 \
+		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */                                      \
+		".long 0x53053053\n"                                                                                     \
+		"4: jmp 0b\n"                                                                                            \
+		"8: xorl %k[claimed], %k[claimed]\n" /* taken */                                                         \
+		"jmp 2b\n"                                                                                               \
+		".popsection\n"                                                                                          \
+		: [claimed] "=&r"(slot)                                                                                  \
+		: [held] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),                                                \
+		  [id] "r"(quiesce_shazptr_v1.id), __VA_ARGS__ QUIESCE_RSEQ_INPUTS                                       \
+		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS)
+
 QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	uintptr_t *slot;
 
-	__asm__ __volatile__(
-		".pushsection __rseq_cs, \"aw?\"\n"
-		".balign 32\n"
-		"3: .long 0, 0\n"
-		".quad 1f, 2f - 1f, 4f\n"
-		".popsection\n"
-		"0: leaq 3b(%%rip), %[slot]\n"
-		"movq %[slot], %%fs:8(%[area])\n"
-		"1:\n" QUIESCE_RSEQ_GUARD
-		"movl %%fs:(%[id]), %k[slot]\n"
-		"cmpq %[cached_id], %[slot]\n"
-		"jne 8f\n"
-		"movq %[cached_slot], %[slot]\n" /* in here, so that both are of one time */
-		"cmpq $0, (%[slot])\n"
-		"jne 8f\n" QUIESCE_RSEQ_STAY
-		"movq %[value], (%[slot])\n"
-		"2:\n"
-		".pushsection __rseq_failure, \"ax?\"\n"
-		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
-		".long 0x53053053\n"
-		"4: jmp 0b\n"
-		"8: xorl %k[slot], %k[slot]\n" /* taken */
-		"jmp 2b\n"
-		".popsection\n"
-		: [slot] "=&r"(slot)
-		: [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id), [value] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),
-		  [id] "r"(quiesce_shazptr_v1.id) QUIESCE_RSEQ_INPUTS
-		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+	QUIESCE__CLAIM_RSEQ(slot, value, "%[cached_slot]", "%[cached_id]", [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id));
 	quiesce__pin();
 #if QUIESCE_TSAN
 	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
@@ -78,6 +81,19 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 #endif
 	return slot;
 }
+
+#if QUIESCE_OWN_BY_SEGMENT
+QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, uintptr_t value)
+{
+	uintptr_t *slot;
+
+	QUIESCE__CLAIM_RSEQ(slot, value, "%%fs:%c[slot_at](%[self])", "%%fs:%c[id_at](%[self])", [self] "r"(self.at),
+			    [slot_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.slot)),
+			    [id_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.id)));
+	quiesce__pin();
+	return slot;
+}
+#endif
 
 /* The operand of a count: the word at @offset, and the word of @index from there on. */
 #define QUIESCE_COUNT_WORD(offset) #offset "(%%rax)"

@@ -29,8 +29,13 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_SLOTS_WAIT ((uint64_t)1)
 
 /* The slot of @cached if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
- * empty slot, release of the value. */
+ * empty slot, release of the value.  quiesce_claim_own(): of what the thread keeps in its block. */
 #define quiesce_claim(label, cached, value) quiesce__claim_rseq((cached), (value))
+#if QUIESCE_OWN_BY_SEGMENT
+#define quiesce_claim_own(label, self, value) quiesce__claim_rseq_own((self), (value))
+#else
+#define quiesce_claim_own(label, self, value) quiesce__claim_rseq(&(self).at->shazptr_cached, (value))
+#endif
 #if defined(QUIESCE_SIM)
 
 uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value);
@@ -44,7 +49,7 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
 	int64_t offset = quiesce_load_relaxed(&quiesce_shazptr_v1.id);
 
-	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)(quiesce__thread_pointer() + offset)) : -1;
+	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)quiesce__thread_at(offset)) : -1;
 }
 
 #endif

@@ -42,39 +42,40 @@ QUIESCE_API void quiesce__qsbr_wake(void);
 /* Is the calling thread online? */
 QUIESCE_FAST int quiesce__qsbr_ongoing(void)
 {
-	return quiesce_load_relaxed(&quiesce__self()->qsbr_word) != 0; /* Relaxed: the thread's own word. */
+	return quiesce_own_load_relaxed(quiesce__own(), qsbr_word) != 0; /* Relaxed: the thread's own word. */
 }
 
 /* The thread reads nothing at this instant.  Cost: two loads and a test; once in each grace period a full fence. */
 QUIESCE_FAST void quiesce__qsbr_quiescent_state(void)
 {
 	/* Relaxed: who finds a new number has a fence after it; the word is the thread's own. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_qsbr_v1.gp) != quiesce_load_relaxed(&quiesce__self()->qsbr_word)))
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_qsbr_v1.gp) != quiesce_own_load_relaxed(quiesce__own(), qsbr_word)))
 		quiesce__qsbr_quiescent_slow();
 }
 
 /* The thread reads nothing until it is online again.  Cost: a full fence. */
 QUIESCE_FAST void quiesce__qsbr_offline(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
-	quiesce_store_release(QS2, &self->qsbr_word, 0);
+	quiesce_own_store_release(QS2, self, qsbr_word, 0);
 	/* QS4: full, pairs with QS4 in sleep_once() */
 	quiesce_fence_full(QS4);
-	if (quiesce_unlikely(quiesce_load_relaxed(&self->qsbr_waiting))) /* Relaxed: QS4. */
+	if (quiesce_unlikely(quiesce_own_load_relaxed(self, qsbr_waiting))) /* Relaxed: QS4. */
 		quiesce__qsbr_wake();
 }
 
 /* The thread may read.  Cost: a full fence; nothing where it is online already, which is no quiescent state. */
 QUIESCE_FAST void quiesce__qsbr_online(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 
-	if (quiesce_unlikely(quiesce_load_relaxed(&self->qsbr_word))) /* Relaxed: the thread's own word. */
+	if (quiesce_unlikely(quiesce_own_load_relaxed(self, qsbr_word))) /* Relaxed: the thread's own word. */
 		return;
 	/* Relaxed: an old number only makes an updater wait for us in vain. */
-	quiesce_store_relaxed(&self->qsbr_word, quiesce_load_relaxed(&quiesce_qsbr_v1.gp) & (uint64_t)-(int64_t)self->qsbr_registered);
+	quiesce_own_store_relaxed(self, qsbr_word,
+				  quiesce_load_relaxed(&quiesce_qsbr_v1.gp) & -quiesce_own_load_u32(self, qsbr_registered));
 	/* If what follows misses what an updater unlinked, the updater sees this word, and waits. */
 	/* QS1: full, pairs with QS1 in raise() */
 	quiesce_fence_full(QS1);

@@ -29,15 +29,15 @@ QUIESCE_API void quiesce__rcu_section_debug(const char *call);
 
 QUIESCE_FAST void quiesce__rcu_read_lock(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 	/* Relaxed: the thread's own word. */
-	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 0))
 		/* Relaxed: an old number only makes an updater wait for us in vain. */
-		quiesce_store_relaxed(&self->rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
+		quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
-		quiesce_store_relaxed(&self->rcu_word, word + 1); /* Relaxed: nested, already protected. */
+		quiesce_own_store_relaxed(self, rcu_word, word + 1); /* Relaxed: nested, already protected. */
 	else
 		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
 	/* If the section misses what an updater unlinked before its heavy fence, the updater sees this word, and waits; if the updater
@@ -48,15 +48,15 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 
 QUIESCE_FAST void quiesce__rcu_read_unlock(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 	/* Relaxed: the thread's own word; a SLOW bit that arrives after this load is looked for again. */
-	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
+	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 1))
 		/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
-		quiesce_store_release(RU2, &self->rcu_word, 0);
+		quiesce_own_store_release(RU2, self, rcu_word, 0);
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1))
-		quiesce_store_relaxed(&self->rcu_word, word - 1); /* Relaxed: nested, still protected. */
+		quiesce_own_store_relaxed(self, rcu_word, word - 1); /* Relaxed: nested, still protected. */
 	else
 		quiesce__rcu_unlock_slow();
 }

@@ -5,6 +5,14 @@
 
 #include <quiesce/atomic.h>
 
+#if defined(__has_feature)
+#define QUIESCE_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define QUIESCE_TSAN 1
+#else
+#define QUIESCE_TSAN 0
+#endif
+
 QUIESCE_BEGIN_DECLS
 
 /* The reader's word: low 16 bits as below, grace-period number above.  One word,
@@ -50,12 +58,71 @@ struct quiesce_tls_v1 {
 };
 
 #if defined(QUIESCE_SIM)
-#define quiesce__self() quiesce_sim_self()
 struct quiesce_tls_v1 *quiesce_sim_self(void);
 #else
 extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec")));
+#endif
+
+/* That of the calling thread.  Two ways lead there, because no language knows that a function may go on in another thread after
+ * a call, where a program switches fibers or its coroutines await: compilers keep addresses of thread-local variables over calls.
+ *
+ * quiesce__self() - for the library: an address, which compilers keep.  Its functions, and so what they call of the
+ *   program's, return in the thread that called them.
+ * quiesce__own() - for what is inlined in programs: once in each call, in the middle of which nothing switches.  What compilers
+ *   may keep of it is how far the block is from the thread pointer, a constant of the process.  The thread pointer is read by
+ *   the instruction that accesses the block, or by one that the compiler neither leaves out nor moves over a call.  Where the CPU's
+ *   file in quiesce/arch/ has no such instruction it is the compiler's, or, in programs that define QUIESCE_FIBERS, a call.
+ */
+#if defined(QUIESCE_SIM)
+#define quiesce__self() quiesce_sim_self()
+#else
 #define quiesce__self() (&quiesce_tls_v1)
 #endif
+QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
+
+/* The address of a thread-local @variable of @type in the second way; @call is the function that returns it. */
+#if defined(quiesce__tls_offset)
+#define QUIESCE__OWN_ADDRESS(type, variable, call) QUIESCE_AS_POINTER(type *, quiesce__thread_at(quiesce__tls_offset(variable)))
+#elif defined(QUIESCE_FIBERS)
+#define QUIESCE__OWN_ADDRESS(type, variable, call) call()
+#else
+#define QUIESCE__OWN_ADDRESS(type, variable, call) (&variable)
+#endif
+
+/* What quiesce__own() finds, and how its fields are accessed.  Relaxed: the thread's own; the release is for updaters, _u32() for
+ * what nobody else looks at.  ThreadSanitizer and what disturbs accesses want addresses. */
+#if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB)
+#define QUIESCE_OWN_BY_SEGMENT 1
+struct quiesce__own_block {
+	int64_t at; /* from the thread pointer */
+};
+#define QUIESCE__OWN_AT quiesce__tls_offset(quiesce_tls_v1)
+#define quiesce_own_load_relaxed(self, field) quiesce__segment_load((self).at, struct quiesce_tls_v1, field)
+#define quiesce_own_load_u32(self, field) quiesce__segment_load_u32((self).at, struct quiesce_tls_v1, field)
+#define quiesce_own_store_relaxed(self, field, value) quiesce__segment_store((self).at, struct quiesce_tls_v1, field, value)
+#define quiesce_own_store_release(label, self, field, value) quiesce__segment_store((self).at, struct quiesce_tls_v1, field, value)
+#else
+#define QUIESCE_OWN_BY_SEGMENT 0
+struct quiesce__own_block {
+	struct quiesce_tls_v1 *at;
+};
+#if defined(QUIESCE_SIM)
+#define QUIESCE__OWN_AT quiesce_sim_self()
+#else
+#define QUIESCE__OWN_AT QUIESCE__OWN_ADDRESS(struct quiesce_tls_v1, quiesce_tls_v1, quiesce__own_call)
+#endif
+#define quiesce_own_load_relaxed(self, field) quiesce_load_relaxed(&(self).at->field) /* Relaxed: as said above. */
+#define quiesce_own_load_u32(self, field) ((uint64_t)(self).at->field)
+#define quiesce_own_store_relaxed(self, field, value) quiesce_store_relaxed(&(self).at->field, (value)) /* Relaxed: as said above. */
+#define quiesce_own_store_release(label, self, field, value) quiesce_store_release(label, &(self).at->field, (value))
+#endif
+
+QUIESCE_FAST struct quiesce__own_block quiesce__own(void)
+{
+	struct quiesce__own_block self = { QUIESCE__OWN_AT };
+
+	return self;
+}
 
 /* What claims and clears look at, on one line that changes only while somebody waits. */
 struct quiesce_shazptr_v1 {
@@ -72,14 +139,6 @@ struct quiesce_shazptr_v1 {
 extern struct quiesce_shazptr_v1 quiesce_shazptr_v1;
 #else
 extern QUIESCE_DATA struct quiesce_shazptr_v1 quiesce_shazptr_v1;
-#endif
-
-#if defined(__has_feature)
-#define QUIESCE_TSAN __has_feature(thread_sanitizer)
-#elif defined(__SANITIZE_THREAD__)
-#define QUIESCE_TSAN 1
-#else
-#define QUIESCE_TSAN 0
 #endif
 
 QUIESCE_END_DECLS

@@ -5,6 +5,7 @@
 
 #include <quiesce-urcu/name.h>
 #include <quiesce-urcu/words.h>
+#include <quiesce/detail/tls.h>
 
 QUIESCE_URCU_BEGIN
 
@@ -22,24 +23,29 @@ struct quiesce_urcu_mb_reader {
 extern QUIESCE_DATA struct quiesce_urcu_mb_gp quiesce_urcu_mb_gp;
 extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader __attribute__((tls_model("initial-exec")));
 void quiesce_urcu_mb_wake(void) QUIESCE_DATA;
+struct quiesce_urcu_mb_reader *quiesce_urcu_mb_own_call(void) QUIESCE_DATA;
 
 QUIESCE_URCU_END
+
+/* The word of the calling thread, at this very moment: detail/tls.h.  Its price is nothing beside a full fence. */
+#define QUIESCE_URCU_MB_WORD() \
+	(&QUIESCE__OWN_ADDRESS(struct quiesce_urcu_mb_reader, quiesce_urcu_mb_reader, quiesce_urcu_mb_own_call)->ctr)
 
 #define QUIESCE_URCU_MB_READERS(f)                                                                                      \
 	QUIESCE_FAST void urcu_##f##_read_lock(void)                                                                    \
 	{                                                                                                               \
-		quiesce__urcu_lock(&quiesce_urcu_mb_reader.ctr, &quiesce_urcu_mb_gp.ctr, false);                        \
+		quiesce__urcu_lock(QUIESCE_URCU_MB_WORD(), &quiesce_urcu_mb_gp.ctr, false);                             \
 	}                                                                                                               \
 	QUIESCE_FAST void urcu_##f##_read_unlock(void)                                                                  \
 	{                                                                                                               \
 		/* Relaxed: UW4. */                                                                                     \
-		if (quiesce__urcu_unlock(&quiesce_urcu_mb_reader.ctr, false) &&                                         \
+		if (quiesce__urcu_unlock(QUIESCE_URCU_MB_WORD(), false) &&                                              \
 		    quiesce_unlikely(quiesce_load_relaxed(&quiesce_urcu_mb_gp.futex) == UINT32_MAX))                    \
 			quiesce_urcu_mb_wake();                                                                         \
 	}                                                                                                               \
 	QUIESCE_FAST int urcu_##f##_read_ongoing(void)                                                                  \
 	{                                                                                                               \
-		return (quiesce_urcu_mb_reader.ctr & QUIESCE_URCU_NESTING) != 0;                                        \
+		return (*QUIESCE_URCU_MB_WORD() & QUIESCE_URCU_NESTING) != 0;                                           \
 	}                                                                                                               \
 	QUIESCE_FAST void _urcu_##f##_read_lock(void) { urcu_##f##_read_lock(); }                                       \
 	QUIESCE_FAST void _urcu_##f##_read_unlock(void) { urcu_##f##_read_unlock(); }                                   \

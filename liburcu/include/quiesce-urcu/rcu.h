@@ -28,10 +28,9 @@ QUIESCE_FAST void quiesce__urcu_read_unlock(void)
 
 QUIESCE_FAST int quiesce__urcu_read_ongoing(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__own_block self = quiesce__own();
 
-	/* Relaxed: the thread's own word. */
-	return (quiesce_load_relaxed(&self->rcu_word) & QUIESCE_RCU_DEPTH) != 0 || self->unregistered != 0;
+	return (quiesce_own_load_relaxed(self, rcu_word) & QUIESCE_RCU_DEPTH) != 0 || quiesce_own_load_u32(self, unregistered) != 0;
 }
 
 /* What flavour @f has inline. */
