@@ -80,6 +80,7 @@ ci   - cmd:chromium chromium
 ci   - python:selenium python3-selenium
 ci   - rt:19 libclang-rt-19-dev
 ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+ci   - cmd:aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
 ci   - lib:aarch64-linux-gnu libc6-dev-arm64-cross
 ci   - cmd:s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 ci   - lib:s390x-linux-gnu libc6-dev-s390x-cross

@@ -65,6 +65,11 @@ LAST_WORD = re.compile(r".*(0x38\(|#0x38\b|#56\])")
 # The QSBR domain: a quiescent state where nothing is new, offline and online; and the full fences on each way, which fall through.
 QSBR_LIMITS = {"x86": (5, 6, 10), "x86-got": (6, 6, 11), "arm64": (11, 10, 15)}
 QSBR_NAMES = {"fast_qsbr_quiescent_state": 0, "fast_qsbr_offline": 1, "fast_qsbr_online": 1}
+# With QUIESCE_FIBERS gcc loads the offset of the thread's block in each call anew: once more in a section.
+for table in (LIMITS, OPERANDS, SHAZPTR_LIMITS, SHAZPTR_OPERANDS, HAZPTR_LIMITS, HAZPTR_OPERANDS, WALK_LIMITS, COUNTED_LIMITS,
+              COUNTED_OPERANDS, CALL_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
+    table["x86-fibers"] = table["x86"]
+LIMITS["x86-fibers"], OPERANDS["x86-fibers"], SHAZPTR_LIMITS["x86-fibers"] = (6, 5, 15), (4, 3, 9), (11, 6, 19, 23, 31)
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
@@ -89,6 +94,7 @@ BUILDS = [
     ("gcc", [], "objdump", X86, "x86"),
     ("gcc", ["-fPIC"], "objdump", X86, "x86-got"),
     ("gcc", ["-O3"], "objdump", X86, "x86"),
+    ("gcc", ["-DQUIESCE_FIBERS"], "objdump", X86, "x86-fibers"),
     ("clang-19", [], "objdump", X86, "x86-got"),
     ("clang-19", ["-fPIC"], "objdump", X86, "x86-got"),
     ("aarch64-linux-gnu-gcc", [], "aarch64-linux-gnu-objdump", ARM64, "arm64"),

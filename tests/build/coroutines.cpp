@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* coroutines.cpp - coroutines that go on in another thread after each co_await, with guards, slots and counts in hand; for fibers.py.
+ *
+ * What a compiler keeps over a co_await is in the frame of the coroutine, for whoever resumes it.
+ */
+#include <coroutine>
+#include <exception>
+#include <semaphore>
+#include <thread>
+
+struct task {
+	struct promise_type {
+		task get_return_object() { return { std::coroutine_handle<promise_type>::from_promise(*this) }; }
+		std::suspend_always initial_suspend() noexcept { return {}; }
+		std::suspend_always final_suspend() noexcept { return {}; }
+		void return_void() {}
+		void unhandled_exception() { std::terminate(); }
+	};
+	std::coroutine_handle<promise_type> handle;
+};
+
+/* The thread that resumes it is the other one. */
+struct elsewhere {
+	bool await_ready() noexcept { return false; }
+	void await_suspend(std::coroutine_handle<>) noexcept {}
+	void await_resume() noexcept {}
+};
+
+#define STORY(name) static task name()
+#define MOVE() co_await elsewhere{}
+#define END() co_return
+
+#include "../stories.h"
+
+static std::coroutine_handle<> told;
+
+struct worker {
+	std::binary_semaphore go{0}, done{0};
+	bool leave = false;
+	std::thread thread;
+
+	explicit worker(int number)
+	    : thread([this, number] {
+		      stories_enter(number);
+		      for (done.release(), go.acquire(); !leave; done.release(), go.acquire())
+			      told.resume();
+	      })
+	{
+		done.acquire();
+	}
+	~worker()
+	{
+		leave = true;
+		go.release();
+		thread.join();
+	}
+};
+
+int main()
+{
+	static const struct {
+		const char *name;
+		task (*story)();
+	} stories[] = {
+		{ "sections of RCU", story_rcu }, { "guards", story_shazptr },          { "guards of several ways", story_ways },
+		{ "slots", story_hazptr },        { "counters per CPU", story_counts }, { "quiescent states", story_qsbr },
+	};
+	worker first(0), second(1);
+
+	stories_begin();
+	for (auto &s : stories) {
+		int before = failures;
+		task task = s.story();
+
+		told = task.handle;
+		for (here = 0; !told.done(); here = !here) {
+			worker &w = here ? second : first;
+
+			w.go.release();
+			w.done.acquire();
+		}
+		task.handle.destroy();
+		std::printf("%s - %s\n", failures == before ? "ok" : "not ok", s.name);
+	}
+	percpu_ref_exit(&ref);
+	return failures != 0;
+}
