@@ -27,6 +27,7 @@
  *
  * In C++ an object of several bases has several addresses.  A guard holds the one that the pointer had, so the updater waits by a
  * pointer of that type: the one that it has taken out, or by quiesce::shazptr<T>::synchronize() (shazptr.hpp), which converts.
+ *
  * Fibers and coroutines (docs/fibers.md) may hold guards over a switch, and clear them in any thread; the debug build takes a guard
  * for one of the thread that acquired it until shazptr_detach().
  *
