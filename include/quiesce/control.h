@@ -3,7 +3,8 @@
  *
  * Nothing here is needed to use a primitive.  Environment variables, read once, override the
  * defaults, calls override the environment:
- *	QUIESCE_FENCE=auto|light|full      reader fences
+ *	QUIESCE_FENCE=auto|light|full      reader fences; full: the library never makes the system call membarrier, for sandboxes
+ *	                                   that end a process which does
  *	QUIESCE_YIELD=0|1                  may plain grace periods make readers yield
  *	QUIESCE_SLOTS=auto|mm_cid|cpu_id|thread  where hazard pointers of many threads have their slots
  *	QUIESCE_STALL_MS=N                 report a wait older than that (0: never; default 10000)
@@ -29,7 +30,8 @@ enum quiesce_fence {
 };
 
 /** quiesce_set_fence - choose the fence mode of this process.
- * Context: before the first use of any primitive.
+ * Context: before the first use of any primitive.  Unless QUIESCE_FENCE=full, the kernel has been asked for membarrier by
+ *   then, when the library was loaded.
  * Return: 0; -EBUSY after first use; -EINVAL; or why light is impossible (-ENOSYS, -EPERM, -EREMOTEIO). */
 QUIESCE_API int quiesce_set_fence(enum quiesce_fence fence);
 

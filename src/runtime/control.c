@@ -37,16 +37,26 @@ const struct quiesce_tls_v1 *quiesce__fork_survivor;
 static uint32_t no_canary = 1;
 uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
 
-static int membarrier_status = -ENOSYS; /* what platform_membarrier_init() said */
+#define NOT_ASKED 1
+static int membarrier_status = NOT_ASKED; /* else what platform_membarrier_init() said */
 
 /* ---- initialisation ---- */
+
+/* Are light fences possible?  0 or -errno.  Asked only if somebody wants them: a sandbox may kill a process that makes the system
+ * call, and QUIESCE_FENCE=full promises that the library makes it nowhere. */
+static int ask_for_membarrier(void)
+{
+	if (membarrier_status == NOT_ASKED)
+		membarrier_status = platform_membarrier_init();
+	return membarrier_status;
+}
 
 static void fence_from_environment(void)
 {
 	static const char *const words[] = { "auto", "light", "full" }; /* as in enum quiesce_fence */
 	uint32_t asked = quiesce__environment_word("QUIESCE_FENCE", words, 3);
 
-	quiesce__light = asked != QUIESCE_FENCE_FULL && membarrier_status == 0;
+	quiesce__light = asked != QUIESCE_FENCE_FULL && !ask_for_membarrier();
 	if (asked == QUIESCE_FENCE_LIGHT && !quiesce__light)
 		quiesce__say("QUIESCE_FENCE=light is impossible here (membarrier: %s); using full fences",
 			     strerror(-membarrier_status));
@@ -63,7 +73,6 @@ static void init_all(void)
 {
 	quiesce__threads_init();
 	quiesce__settings_from_environment();
-	membarrier_status = platform_membarrier_init();
 	fence_from_environment();
 	quiesce__readers_init();
 	quiesce__each_subsystem(init);
@@ -125,15 +134,22 @@ int quiesce_set_fence(enum quiesce_fence fence)
 		return -EINVAL;
 	if (quiesce_load_relaxed(&quiesce__in_use)) /* Relaxed: a latch. */
 		return -EBUSY;
-	if (fence == QUIESCE_FENCE_LIGHT && membarrier_status)
+	if (fence == QUIESCE_FENCE_LIGHT && ask_for_membarrier())
 		return membarrier_status;
 	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
-			      fence != QUIESCE_FENCE_FULL && membarrier_status == 0);
+			      fence != QUIESCE_FENCE_FULL && !ask_for_membarrier());
 	quiesce__each_subsystem(fence_chosen);
 	return 0;
 }
 
 #if !defined(QUIESCE_SIM)
+static const char *why_not_light(void)
+{
+	if (membarrier_status == NOT_ASKED)
+		return "not asked for, as full fences were chosen";
+	return membarrier_status ? strerror(-membarrier_status) : "there, but full fences were chosen";
+}
+
 void quiesce__promise_light_fences(void)
 {
 	quiesce__init();
@@ -141,7 +157,7 @@ void quiesce__promise_light_fences(void)
 	if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
 		return;
 	quiesce__say("this program was compiled with QUIESCE_LIGHT_FENCES_ONLY, but has full fences (membarrier: %s)",
-		     membarrier_status ? strerror(-membarrier_status) : "there, but full fences were chosen");
+		     why_not_light());
 	abort();
 }
 #endif
@@ -291,8 +307,6 @@ void quiesce__fork_child(void)
 	quiesce__fork_survivor = quiesce__self();
 	quiesce__self()->tid = 0;
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
-	if (platform_membarrier_init() && quiesce__light)
-		quiesce__say("membarrier is not available in this forked child");
 	quiesce__each_subsystem(fork_child);
 	if (forking == quiesce__self()) /* else nobody prepared for this child */
 		platform_signals_restore(&mask_before_fork);

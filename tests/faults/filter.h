@@ -5,7 +5,7 @@
  *	CALL     a name of the table below
  *	N        the argument that is tested, counted from 0; the first one unless told
  *	TEST     &MASK any bit set, :VALUE equal, !VALUE different
- *	RESULT   an errno by name, or "fake": the call returns 0 and nothing happens
+ *	RESULT   an errno by name; "fake": the call returns 0 and nothing happens; "kill": the process ends with SIGSYS
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -26,18 +26,25 @@
 
 struct name_value {
 	const char *name;
-	int value;
+	unsigned int value;
 };
 
 static const struct name_value filter_calls[] = {
 	{ "membarrier", SYS_membarrier }, { "rseq", SYS_rseq },         { "clone", SYS_clone },
 	{ "clone3", SYS_clone3 },         { "mprotect", SYS_mprotect }, { "mmap", SYS_mmap },
-	{ "madvise", SYS_madvise },       { "tgkill", SYS_tgkill },     { NULL, 0 },
+	{ "madvise", SYS_madvise },       { "tgkill", SYS_tgkill },     { "sched_setaffinity", SYS_sched_setaffinity },
+	{ NULL, 0 },
 };
 
 static const struct name_value filter_results[] = {
-	{ "fake", 0 },        { "ENOSYS", ENOSYS }, { "EPERM", EPERM }, { "EAGAIN", EAGAIN },
-	{ "ENOMEM", ENOMEM }, { "EINVAL", EINVAL }, { NULL, 0 },
+	{ "fake", SECCOMP_RET_ERRNO },
+	{ "ENOSYS", SECCOMP_RET_ERRNO | ENOSYS },
+	{ "EPERM", SECCOMP_RET_ERRNO | EPERM },
+	{ "EAGAIN", SECCOMP_RET_ERRNO | EAGAIN },
+	{ "ENOMEM", SECCOMP_RET_ERRNO | ENOMEM },
+	{ "EINVAL", SECCOMP_RET_ERRNO | EINVAL },
+	{ "kill", SECCOMP_RET_KILL_PROCESS },
+	{ NULL, 0 },
 };
 
 struct filter {
@@ -45,7 +52,7 @@ struct filter {
 	unsigned short length;
 };
 
-static inline int filter_look_up(const struct name_value *table, const char *name, size_t length, int *ret_value)
+static inline int filter_look_up(const struct name_value *table, const char *name, size_t length, unsigned int *ret_value)
 {
 	for (; table->name; table++)
 		if (strlen(table->name) == length && !strncmp(table->name, name, length)) {
@@ -80,7 +87,7 @@ static inline int filter_add_rule(struct filter *f, const char *rule)
 {
 	size_t name = strcspn(rule, "@&:!="), whole = strcspn(rule, "=");
 	unsigned char over = rule[name] == '=' ? 1 : 3;
-	int call, result;
+	unsigned int call, result;
 
 	if (!rule[whole] || f->length + FILTER_RULE_LENGTH >= FILTER_MAX_INSTRUCTIONS)
 		return -1;
@@ -88,10 +95,10 @@ static inline int filter_add_rule(struct filter *f, const char *rule)
 	    filter_look_up(filter_results, rule + whole + 1, strlen(rule + whole + 1), &result))
 		return -1;
 	filter_add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-	filter_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)call, 0, over));
+	filter_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, over));
 	if (rule[name] != '=')
 		filter_add_test(f, rule + name);
-	filter_add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned int)result));
+	filter_add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result));
 	return 0;
 }
 

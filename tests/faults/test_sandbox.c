@@ -6,6 +6,32 @@
 
 /* ---- membarrier ---- */
 
+static void use_in_a_child(void)
+{
+	must(use_everything());
+	must(use_with_threads(2, 2));
+}
+
+/* The library was loaded without the filter, and may have asked the kernel then. */
+static void choose_full_fences(void)
+{
+	struct outcome o;
+
+	must(quiesce_set_fence(QUIESCE_FENCE_FULL) == 0);
+	filter_now("membarrier=kill");
+	use_in_a_child();
+	in_child(use_in_a_child, &o);
+	must(exited_with(o.status, 0) && !o.length);
+	must(quiesce_shutdown(0) == 0);
+}
+
+/* As the first user of the process, whose fences are not yet chosen. */
+static void chosen_full_fences_need_no_membarrier(void **state)
+{
+	(void)state;
+	succeeds(choose_full_fences);
+}
+
 static void lose_membarrier(void)
 {
 	must(use_everything());
@@ -214,6 +240,7 @@ static void the_worker_cannot_be_started_again(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(chosen_full_fences_need_no_membarrier),
 		TEST(sections_without_registry_are_waited_for),
 		TEST(overlapping_sections_without_registry_do_not_starve),
 		TEST(losing_membarrier_is_fatal_and_said),
