@@ -4,6 +4,8 @@
  * I1. Time goes on at least as fast as it is slept.  A program may be shown a clock that stands still, or is slow, by what replaces
  *     clock_gettime(); the kernel ends sleeps by its own.  So a sleep that lasted as long as it was to, while the clock did not, sets
  *     the library's time on, and what is to end after a while does so.  Where nobody sleeps nothing is decided by time alone.
+ * I2. Time does not go back.  The clock does where the process is restored from a checkpoint on a machine that was started later: by
+ *     days, and what was to be done soon would be done then.  So the library's time goes on where it was.
  */
 #include "platform/platform.h"
 
@@ -16,8 +18,14 @@
 
 #define NS_PER_S 1000000000u
 
-/* What the clock lacks: written when it stands still only, and read all the time. */
-static struct { uint64_t ns; } __attribute__((aligned(QUIESCE_CACHELINE))) lack;
+#define NOTE_NS (64u * 1000000u) /* how often a time is noted */
+#define BACK_NS NS_PER_S         /* clocks of CPUs differ by less */
+
+/* Read all the time, written now and then. */
+static struct {
+	uint64_t latest; /* the newest time that was noted */
+	uint64_t ahead;  /* so far is the library's time ahead of the clock */
+} times __attribute__((aligned(QUIESCE_CACHELINE)));
 
 static uint64_t clock_ns(void)
 {
@@ -27,9 +35,25 @@ static uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* I2.  Of the threads that notice it one adds what is missing. */
+static QUIESCE_COLD uint64_t catch_up(uint64_t ahead, uint64_t missing)
+{
+	__atomic_compare_exchange_n(&times.ahead, &ahead, ahead + missing, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return clock_ns() + quiesce_load_relaxed(&times.ahead); /* Relaxed: a time orders nothing. */
+}
+
 uint64_t platform_now_ns(void)
 {
-	return clock_ns() + quiesce_load_relaxed(&lack.ns); /* Relaxed: a time orders nothing. */
+	/* Relaxed: hints.  Both are read before the clock, so that a caller that is preempted in between finds none that went back. */
+	uint64_t ahead = quiesce_load_relaxed(&times.ahead), latest = quiesce_load_relaxed(&times.latest);
+	uint64_t now = clock_ns() + ahead;
+
+	if (quiesce_likely(now - latest < NOTE_NS))
+		return now;
+	if (quiesce_unlikely(now < latest))
+		return latest - now < BACK_NS ? now : catch_up(ahead, latest - now);
+	quiesce_store_relaxed(&times.latest, now); /* Relaxed: as above. */
+	return now;
 }
 
 /* I1.  Clocks that go may differ by some nanoseconds.  Two threads that see it at the same time may both add. */
@@ -38,7 +62,7 @@ static void has_slept(uint64_t since, uint64_t ns)
 	uint64_t went = platform_now_ns() - since;
 
 	if (quiesce_unlikely(went < ns / 2 && ns < PLATFORM_FOREVER))
-		quiesce_fetch_add_relaxed(&lack.ns, ns - went); /* Relaxed: as above. */
+		quiesce_fetch_add_relaxed(&times.ahead, ns - went); /* Relaxed: as above. */
 }
 
 static int wait_on(int op, uint32_t *word, uint32_t value, uint64_t timeout_ns)
