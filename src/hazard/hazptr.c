@@ -201,7 +201,7 @@ static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
 
-	while ((line = quiesce__hazptr_take_line(QUIESCE_OWNER_CONTEXT | platform_tid())) && held_in(line))
+	while ((line = quiesce__hazptr_take_line(QUIESCE_OWNER_CONTEXT | quiesce__noted_tid())) && held_in(line))
 		quiesce__hazptr_pool_add(line);
 	return line;
 }
@@ -246,7 +246,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	if (!self->hazptr_spare && self->reader) {
 		self->hazptr_spare = line;
 		/* Relaxed: the line is the thread's, and stays so. */
-		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | platform_tid());
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | quiesce__noted_tid());
 		return;
 	}
 	quiesce__leave_line(&quiesce__hazptr_lines, line);
@@ -380,7 +380,7 @@ void quiesce__hazptr_fork_child(void)
 		if (line == self->hazptr)
 			quiesce_store_relaxed(owner, quiesce__new_owner());
 		else if ((found & QUIESCE_OWNER_CONTEXT) && parent && (uint32_t)found == parent)
-			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | platform_tid());
+			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | quiesce__noted_tid());
 		else
 			end_protections(line);
 	}

@@ -61,7 +61,7 @@ static void note(struct shazptr_guard guard, const void *site)
 		return;
 	quiesce_store_relaxed(&owner->site, site);                /* Relaxed: see above. */
 	quiesce_store_relaxed(&owner->since, platform_now_ns()); /* Relaxed: see above. */
-	quiesce_store_relaxed(&owner->tid, platform_tid());      /* Relaxed: see above. */
+	quiesce_store_relaxed(&owner->tid, quiesce__tid());      /* Relaxed: see above. */
 }
 
 struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr)
@@ -122,7 +122,7 @@ static bool group_held_by(const uintptr_t *group, uint32_t words, uint32_t tid, 
 bool quiesce__shazptr_held_by_me(uintptr_t address)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
-	uint32_t tid = platform_tid();
+	uint32_t tid = quiesce__tid();
 
 	if (!quiesce_load_relaxed(&owners)) /* Relaxed: what this thread has noted it sees. */
 		return false;

@@ -93,7 +93,7 @@ uint64_t quiesce__new_owner(void)
 	static uint32_t owners;
 
 	/* Relaxed: a number. */
-	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & INT32_MAX) << 32 | platform_tid();
+	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & INT32_MAX) << 32 | quiesce__noted_tid();
 }
 
 static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)

@@ -157,6 +157,7 @@
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
 	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
+	X(heavy_no_turns, "without membarrier there are no fences")  \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(near_torn, "a handler may find the slot of one id with another")             \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \

@@ -23,16 +23,21 @@
 /* Register for the expedited membarrier and make sure that the kernel does not
  * only say yes: commands that must be refused have to be refused.  Returns 0, or
  * why light readers are impossible here (-ENOSYS, -EPERM, -EINVAL, -EREMOTEIO
- * for a membarrier that accepts nonsense).  Called again in a forked child. */
+ * for a membarrier that accepts nonsense). */
 int platform_membarrier_init(void);
 
 /* Every thread of this process executes a full fence between this call's start
- * and its return, and so does the caller.  0 or -errno. */
+ * and its return, and so does the caller.  0 or -errno; -ESTALE: the process was restored from a checkpoint that has lost
+ * the threads' restartable sequences, so what they have done since is not to be trusted. */
 int platform_membarrier(void);
 
 /* The same, and every thread that is inside a restartable sequence begins it anew.  -ENOSYS where the
  * kernel cannot; asked for the first time, it may fail for want of memory. */
 int platform_membarrier_restart(void);
+
+/* The same where the system call has been taken away: the caller takes a turn on each CPU where a thread of the process was.
+ * It takes milliseconds, and as long as threads of a higher priority keep such a CPU.  0 or -errno. */
+int platform_fence_by_turns(void);
 
 /* ---- sleeping ---- */
 
@@ -56,7 +61,13 @@ uint64_t platform_now_ns(void);
 /* ---- threads ---- */
 
 uint32_t platform_tid(void);
-/* May thread @tid of this process still run?  False only when it is certainly gone. */
+/* Is the caller's number one of this process's?  Not in a child that shares our memory (vfork()), where it is nobody's once that
+ * child has gone. */
+bool platform_in_process(void);
+/* In a child of fork(), which has our memory and another number, before it notes a thread. */
+void platform_process_begin(void);
+/* May thread @tid of this process still run?  False only when it is certainly gone: never where the process has been restored
+ * from a checkpoint under another number, as then threads have others, too. */
 bool platform_thread_alive(uint32_t tid);
 /* Does thread @tid run, or wait only for a CPU?  True when unknown. */
 bool platform_thread_runnable(uint32_t tid);

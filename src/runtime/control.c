@@ -306,6 +306,7 @@ void quiesce__fork_child(void)
 	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
 	quiesce__fork_survivor = quiesce__self();
 	quiesce__self()->tid = 0;
+	platform_process_begin();
 	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
 	quiesce__each_subsystem(fork_child);
 	if (forking == quiesce__self()) /* else nobody prepared for this child */

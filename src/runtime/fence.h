@@ -19,7 +19,7 @@
 
 extern uint32_t quiesce__light; /* 1 in light mode; fixed at first use */
 
-void quiesce__membarrier(void); /* counts, and dies if the kernel takes its promise back */
+void quiesce__membarrier(void); /* counts, and dies if the kernel takes its promise back and there is no other way */
 
 #define quiesce_fence_heavy(label)                                      \
 	do {                                                            \

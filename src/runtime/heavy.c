@@ -13,7 +13,10 @@
  *
  * I1. A number newer than what a caller read was taken after that, so the membarrier is as good as the caller's own.
  * I2. Batches may overlap: completed is a maximum.
- * I3. Nobody depends on a thread that does not run.  Of those who find the batch late, one runs another beside it; who finds it
+ * I3. A batch is a membarrier.  Light readers have no other mode: where the system call is taken away from a process that has
+ *     some, a fence is made by turns on the CPUs of the other threads (platform/linux/turns.c), for plain fences and for those
+ *     that restart sequences alike; and where that cannot be, the process ends.
+ * I4. Nobody depends on a thread that does not run.  Of those who find the batch late, one runs another beside it; who finds it
  *     late twice does in any case.  Sleeps are timed, so wake-ups may get lost.
  *
  * HF1  caller's stores, then started read; number taken, then the membarrier; that over, then completed | completed
@@ -21,6 +24,7 @@
  */
 #include "core.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define CONTENDED_CALLERS 8u              /* callers, divided by CPUs */
@@ -57,30 +61,52 @@ struct heavy {
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-void quiesce__membarrier(void)
+static QUIESCE_COLD void __attribute__((noreturn)) no_fence(int err, int why)
 {
-	int err = platform_membarrier();
+	if (why == -ESTALE)
+		quiesce__say("this process was restored from a checkpoint without the restartable sequences of its threads: slots and "
+			     "counters cannot be trusted; QUIESCE_SLOTS=thread needs none");
+	else
+		quiesce__say("membarrier worked at start-up and now fails (%s), and so do turns on the CPUs of the other threads (%s): "
+			     "readers without fences cannot be waited for; allow the system call in the sandbox or run with "
+			     "QUIESCE_FENCE=full",
+			     strerror(-why), strerror(-err));
+	platform_die();
+}
+
+/* A sandbox has taken the system call away, or a checkpoint was restored where there is none: readers go on without fences. */
+static QUIESCE_COLD void fence_by_turns(int why)
+{
+	static uint32_t said;
+	int err = why == -ESTALE ? why : QUIESCE_MUTANT(heavy_no_turns) ? 0 : platform_fence_by_turns();
+
+	if (err)
+		no_fence(err, why);
+	/* Relaxed: only how often it is said matters. */
+	if (!quiesce_load_relaxed(&said) && !quiesce_fetch_add_relaxed(&said, 1u))
+		quiesce__say("membarrier worked at start-up and now fails (%s): instead, who waits takes a turn on the CPU of each "
+			     "other thread, which takes milliseconds; allow the system call in the sandbox or run with "
+			     "QUIESCE_FENCE=full",
+			     strerror(-why));
+}
+
+static void membarrier_or_turns(int (*call)(void))
+{
+	int err = call();
 
 	quiesce__count(membarriers);
-	if (quiesce_likely(!err))
-		return;
-	quiesce__say("membarrier worked at start-up and now fails (%s): readers without fences cannot be waited for; "
-		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
-		     strerror(-err));
-	platform_die();
+	if (quiesce_unlikely(err))
+		fence_by_turns(err);
+}
+
+void quiesce__membarrier(void)
+{
+	membarrier_or_turns(platform_membarrier);
 }
 
 static void membarrier_restart(void)
 {
-	int err = platform_membarrier_restart();
-
-	quiesce__count(membarriers);
-	if (quiesce_likely(!err))
-		return;
-	quiesce__say("membarrier for restartable sequences worked before and now fails (%s): readers counted per CPU cannot be waited for; "
-		     "allow the system call in the sandbox or run with QUIESCE_FENCE=full",
-		     strerror(-err));
-	platform_die();
+	membarrier_or_turns(platform_membarrier_restart);
 }
 
 static struct heavy plain = { .membarrier = quiesce__membarrier };

@@ -10,6 +10,16 @@
 #define SPINS 100u    /* a critical section takes no longer, */
 #define SLEEP_NS 50000u /* unless its thread is preempted: give it the CPU */
 
+/* A child that shares our memory borrows the thread's block; its number is not kept there. */
+QUIESCE_COLD uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self)
+{
+	uint32_t tid = platform_tid();
+
+	if (platform_in_process())
+		self->tid = tid;
+	return tid;
+}
+
 /* Without inheritance.  Who takes the lock after sleeping leaves the mark, because it cannot know whether others sleep too. */
 static void sleep_for(struct quiesce__lock *lock, uint32_t tid)
 {

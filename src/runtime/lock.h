@@ -30,14 +30,21 @@ static inline void sim__locks(int by)
 }
 #endif
 
-/* The number of the calling thread. */
+uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self);
+
+/* The number of the calling thread: the same all its life in this process, even where the process is restored under others. */
 static inline uint32_t quiesce__tid(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	if (quiesce_unlikely(!self->tid))
-		self->tid = platform_tid();
-	return self->tid;
+	return quiesce_likely(self->tid != 0) ? self->tid : quiesce__tid_slow(self);
+}
+
+/* By which it may be judged whether the thread is there; 0: by none. */
+static inline uint32_t quiesce__noted_tid(void)
+{
+	quiesce__tid();
+	return quiesce__self()->tid;
 }
 
 /* For reports: who holds @lock; 0: nobody. */

@@ -62,7 +62,7 @@ static bool claim(uint32_t i, struct quiesce_tls_v1 *self)
 	if (!quiesce_cmpxchg(RG1, &r->tls, &none, self))
 		return false;
 	/* Relaxed: for reports only. */
-	quiesce_store_relaxed(&r->tid, platform_tid());
+	quiesce_store_relaxed(&r->tid, quiesce__noted_tid());
 	self->reader = r;
 	return true;
 }
@@ -191,7 +191,7 @@ void quiesce__readers_fork_child(void)
 
 		quiesce_store_relaxed(&r->notify, 0);
 		if (r == self->reader)
-			quiesce_store_relaxed(&r->tid, platform_tid());
+			quiesce_store_relaxed(&r->tid, quiesce__noted_tid());
 		else if (r->tls)
 			give_back(r);
 	}

@@ -194,7 +194,7 @@ static bool any_left(struct kind *kind)
  * coming until it ends. */
 static struct own *list_own(struct kind *kind)
 {
-	uint32_t tid = platform_tid();
+	uint32_t tid = quiesce__tid();
 	struct own *own = own_of(kind, tid);
 
 	if (!own)

@@ -204,6 +204,57 @@ static void spawn(void **state)
 	assert_true(use_everything());
 }
 
+/* It is no fork, and what it registers is the thread's whose memory it has, not the child's, which is soon gone. */
+static int waited;
+
+static int use_our_memory(void *unused)
+{
+	(void)unused;
+	rcu_read_lock();
+	rcu_read_unlock();
+	synchronize_rcu();
+	return 0;
+}
+
+static void *lend_memory(void *inside)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	struct timespec long_rest = { .tv_nsec = 200000000 }; /* until threads are looked for that died, several times */
+	int status, seen;
+	pid_t pid = clone(use_our_memory, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+
+	if (waitpid(pid, &status, 0) != pid || !exited_with(status, 0))
+		return NULL;
+	rcu_read_lock();
+	sem_post(inside);
+	nanosleep(&long_rest, NULL);
+	seen = flag_get(&waited);
+	rcu_read_unlock();
+	return seen ? NULL : inside;
+}
+
+static void a_child_in_our_memory_is_no_fork(void **state)
+{
+	uint32_t before;
+	pthread_t thread;
+	void *good;
+	sem_t inside;
+
+	(void)state;
+	assert_true(use_everything());
+	before = stats_now().readers;
+	sem_init(&inside, 0, 0);
+	thread_must(pthread_create(&thread, NULL, lend_memory, &inside));
+	wait_for(&inside);
+	assert_int_equal(stats_now().readers, before + 1);
+	synchronize_rcu();
+	flag_set(&waited);
+	pthread_join(thread, &good);
+	assert_non_null(good);
+	assert_int_equal(stats_now().readers, before);
+	assert_true(use_everything());
+}
+
 /* The daemon tells through a pipe; its parent has gone by then. */
 static int daemon_pipe[2];
 
@@ -290,6 +341,7 @@ int main(int argc, char **argv)
 		TEST(after_underscore_fork),
 		TEST(vfork_and_exec),
 		TEST(spawn),
+		TEST(a_child_in_our_memory_is_no_fork),
 		TEST(a_daemon_has_a_worker_of_its_own),
 		TEST(a_forking_callback_returns_in_both),
 	};

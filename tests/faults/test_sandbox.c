@@ -35,21 +35,46 @@ static void chosen_full_fences_need_no_membarrier(void **state)
 static void lose_membarrier(void)
 {
 	must(use_everything());
-	must(quiesce_shutdown(0) == 0); /* the worker would say it too */
 	filter_now("membarrier=EPERM");
-	synchronize_rcu();
+	for (int i = 0; i < 3; i++)
+		must(use_everything());
+	must(use_with_threads(2, 5));
+	must(quiesce_shutdown(0) == 0);
 }
 
-static void losing_membarrier_is_fatal_and_said(void **state)
+static void losing_membarrier_is_said_once(void **state)
 {
 	struct outcome o;
 
 	(void)state;
-	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs it */
-		succeeds(lose_membarrier);
+	in_child(lose_membarrier, &o);
+	expect_success(&o);
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	if (o.length) {
+		assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
+		assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
+	}
+}
+
+static void lose_turns_too(void)
+{
+	must(use_everything());
+	must(quiesce_shutdown(0) == 0); /* the worker would say it too */
+	filter_now("membarrier=EPERM");
+	filter_now("sched_setaffinity=EPERM");
+	synchronize_rcu();
+}
+
+static void losing_every_fence_is_fatal_and_said(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs them */
+		succeeds(lose_turns_too);
 		return;
 	}
-	in_child(lose_membarrier, &o);
+	in_child(lose_turns_too, &o);
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
 	assert_int_equal(count_lines(o.text), 1);
@@ -243,7 +268,8 @@ int main(int argc, char **argv)
 		TEST(chosen_full_fences_need_no_membarrier),
 		TEST(sections_without_registry_are_waited_for),
 		TEST(overlapping_sections_without_registry_do_not_starve),
-		TEST(losing_membarrier_is_fatal_and_said),
+		TEST(losing_membarrier_is_said_once),
+		TEST(losing_every_fence_is_fatal_and_said),
 		TEST(callbacks_without_queues_run),
 		TEST(the_worker_cannot_be_started_again),
 	};

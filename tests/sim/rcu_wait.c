@@ -11,6 +11,13 @@ static void setup_basic(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
+/* The kernel takes its promise back. */
+static void setup_lost_membarrier(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_LOST;
+	setup_basic();
+}
+
 /* As most programs write it: one updater, publication by a store. */
 static void assigner(void *unused)
 {
@@ -530,6 +537,7 @@ static void setup_cond(void)
 
 const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater", .setup = setup_basic },
+	{ .name = "lost_membarrier", .what = "... while membarrier fails, after it has worked", .setup = setup_lost_membarrier },
 	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
 	{ .name = "nested", .what = "nested sections", .setup = setup_nested },
 	{ .name = "guarantee", .what = "a section is before the end or after the beginning", .setup = setup_guarantee },

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
+#include "renew.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -55,20 +56,28 @@ static int membarrier_retry(int cmd)
 	return err;
 }
 
+/* -EPERM: the process is not registered.  It was, unless this is the first use of @cmd: then it has been restored from a checkpoint by
+ * a program that does not know of registrations, and forgotten, too, may be what else the kernel was told. */
+static int registered(int cmd, int registration)
+{
+	int err = membarrier_retry(cmd);
+
+	if (err == -EPERM) {
+		err = membarrier(registration, 0);
+		if (!err)
+			err = platform_renew();
+		if (!err)
+			err = membarrier_retry(cmd);
+	}
+	return err == -EINVAL ? -ENOSYS : err;
+}
+
 int platform_membarrier(void)
 {
-	return membarrier_retry(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	return registered(MEMBARRIER_CMD_PRIVATE_EXPEDITED, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
 int platform_membarrier_restart(void)
 {
-	int err = membarrier_retry(CMD_PRIVATE_EXPEDITED_RSEQ);
-
-	if (err != -EPERM)
-		return err == -EINVAL ? -ENOSYS : err;
-	/* First use in this process, or in this child. */
-	err = membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0);
-	if (err)
-		return err == -EINVAL ? -ENOSYS : err;
-	return membarrier_retry(CMD_PRIVATE_EXPEDITED_RSEQ);
+	return registered(CMD_PRIVATE_EXPEDITED_RSEQ, CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ);
 }

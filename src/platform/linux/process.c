@@ -2,6 +2,7 @@
 /* process.c - memory, environment, fork. */
 #define _GNU_SOURCE
 #include "platform/platform.h"
+#include "renew.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,6 +38,18 @@ static void canary_init(void)
 	*canary = 1;
 }
 
+/* Who restores the page need not know what was asked for it. */
+int platform_renew(void)
+{
+	int saved = errno;
+
+	if (canary != &no_canary)
+		madvise(canary, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK);
+	errno = saved;
+	platform_renew_numbers();
+	return platform_renew_rseq();
+}
+
 uint32_t *platform_fork_canary(void)
 {
 	return canary;
@@ -46,6 +59,7 @@ int platform_init(const struct platform_hooks *hooks)
 {
 	int err = platform_thread_exit_init(hooks->thread_exit);
 
+	platform_process_begin();
 	canary_init();
 	return err ? err : -pthread_atfork(hooks->fork_prepare, hooks->fork_parent, hooks->fork_child);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "platform/platform.h"
 #include "file.h"
+#include "renew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,10 +57,34 @@ uint32_t platform_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
+/* ---- numbers of threads ---- */
+
+static pid_t process;   /* whose threads have the numbers that the library notes */
+static bool renumbered; /* it has been restored, and has threads whose numbers were noted before */
+
+void platform_process_begin(void)
+{
+	process = getpid();
+	renumbered = false;
+}
+
+void platform_renew_numbers(void)
+{
+	pid_t now = getpid();
+
+	renumbered |= now != process;
+	process = now;
+}
+
+bool platform_in_process(void)
+{
+	return getpid() == process;
+}
+
 bool platform_thread_alive(uint32_t tid)
 {
 	int saved = errno;
-	bool alive = syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH;
+	bool alive = syscall(SYS_tgkill, process, tid, 0) == 0 || errno != ESRCH || renumbered || !platform_in_process();
 
 	errno = saved;
 	return alive;
@@ -313,7 +338,7 @@ static int change(uint32_t tid, const struct platform_thread *how, const char *n
 
 	if (!possible(how))
 		return -EINVAL;
-	if (!tid)
+	if (!tid || renumbered || !platform_in_process())
 		return 0;
 	err = change_policy((pid_t)tid, how);
 	if (!err && syscall(SYS_sched_setaffinity, tid, sizeof how->cpus, how->cpus.bits) < 0)

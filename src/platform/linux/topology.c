@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "platform/platform.h"
 #include "file.h"
+#include "renew.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -14,6 +15,9 @@
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
+
+#define RSEQ_BYTES 32 /* the length that every kernel takes */
+#define RSEQ_SIGNATURE 0x53053053 /* of the code that sequences are abandoned to, x86-64 */
 
 /* The kernel's struct rseq, as far as it is used. */
 struct rseq_area {
@@ -126,9 +130,23 @@ uint32_t platform_cpu_of(int64_t distance)
 	return cpu < 0 ? PLATFORM_NO_CPU : (uint32_t)cpu;
 }
 
+static bool sequences_used; /* the library was told where the area is */
+
 int64_t platform_rseq_area(void)
 {
-	return platform_rseq_kind() == PLATFORM_RSEQ_NONE ? 0 : (int64_t)__rseq_offset;
+	sequences_used = platform_rseq_kind() != PLATFORM_RSEQ_NONE;
+	return sequences_used ? (int64_t)__rseq_offset : 0;
+}
+
+/* The C library has registered the area of each thread, so to do that once more is an error.  If it is none, sequences of this
+ * process have not been restarted since it was restored: two threads may have had one slot, and counts may be lost. */
+int platform_renew_rseq(void)
+{
+	int saved = errno;
+	bool lost = sequences_used && syscall(SYS_rseq, area(), RSEQ_BYTES, 0, RSEQ_SIGNATURE) == 0;
+
+	errno = saved;
+	return lost ? -ESTALE : 0;
 }
 
 int64_t platform_rseq_id(bool mm_cid)

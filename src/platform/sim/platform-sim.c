@@ -72,12 +72,20 @@ static int membarrier_call(bool restart)
 
 int platform_membarrier(void)
 {
-	return membarrier_call(false);
+	return M->config.membarrier == SIM_MEMBARRIER_LOST ? -EPERM : membarrier_call(false);
 }
 
 int platform_membarrier_restart(void)
 {
+	if (M->config.membarrier == SIM_MEMBARRIER_LOST)
+		return -EPERM;
 	return M->config.membarrier == SIM_MEMBARRIER_NO_RESTART ? -ENOSYS : membarrier_call(true);
+}
+
+/* One thread is switched out after another. */
+int platform_fence_by_turns(void)
+{
+	return membarrier_call(true);
 }
 
 /* ---- sleeping ---- */
@@ -175,6 +183,15 @@ uint64_t platform_now_ns(void)
 uint32_t platform_tid(void)
 {
 	return FIRST_TID + M->cur;
+}
+
+bool platform_in_process(void)
+{
+	return true;
+}
+
+void platform_process_begin(void)
+{
 }
 
 /* Who learns from the kernel that a thread is gone is ordered after all of it. */

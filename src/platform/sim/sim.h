@@ -22,7 +22,13 @@
 
 enum sim_model { SIM_SC, SIM_TSO, SIM_PSO, SIM_WEAK, SIM_NR_MODELS };
 enum sim_sched { SIM_RANDOM, SIM_PCT, SIM_NR_SCHEDS };
-enum sim_membarrier { SIM_MEMBARRIER_WORKS, SIM_MEMBARRIER_ABSENT, SIM_MEMBARRIER_LIES, SIM_MEMBARRIER_NO_RESTART };
+enum sim_membarrier {
+	SIM_MEMBARRIER_WORKS,
+	SIM_MEMBARRIER_ABSENT,
+	SIM_MEMBARRIER_LIES,
+	SIM_MEMBARRIER_NO_RESTART,
+	SIM_MEMBARRIER_LOST, /* it works when the library is loaded, and then no more */
+};
 enum sim_result { SIM_PASSED, SIM_FAILED, SIM_UNFINISHED };
 
 /* What kind of computer this is; a scenario sets it in setup() through sim_config(). */
