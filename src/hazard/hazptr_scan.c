@@ -87,7 +87,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call, and gives the slot up; if
 	 * the reader misses that, the slot is seen. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
-	/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
+	/* SH6: pairs with SH6 in take_new(), quiesce__raise_to() and quiesce__raise_used() */
 	/* SH8: pairs with SH8 in claim_fallback() */
 	/* HP4: pairs with HP4 in queue() */
 	/* HP1: pairs with HP1 in quiesce__hazptr_set_quietly() and quiesce__hazptr_set_slow() */

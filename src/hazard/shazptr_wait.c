@@ -321,7 +321,7 @@ void quiesce_synchronize_shazptr(const void *ptr)
 		/* If held_now() misses a guard, its reader sees that the object was unlinked; if the reader misses that,
 		 * the guard is seen. */
 		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
-		/* SH6: pairs with SH6 in quiesce__raise_to() and quiesce__raise_used() */
+		/* SH6: pairs with SH6 in take_new(), quiesce__raise_to() and quiesce__raise_used() */
 		/* SH8: pairs with SH8 in claim_fallback() */
 		quiesce_fence_heavy_shared(SH1);
 		if (quiesce_likely(!held_now(me.address)))

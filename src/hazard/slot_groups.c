@@ -4,7 +4,8 @@
  * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
  *     whose heavy fence came before may do without it.
  *
- * I2. @nr_free counts every line that was left, a little late; so it is looked for.
+ * I2. @nr_free counts every line that was left, a little late; so it is looked for.  Who finds a free line below nr subtracts one.
+ *     That may be a line which another thread has just added and not taken yet: it then adds one, and takes another.
  *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  * SH6  group and slot counted, then claimed          | fence, counts read
@@ -71,7 +72,8 @@ static void evict_the_dead(struct quiesce__lines *lines)
 	}
 }
 
-static bool add_line(struct quiesce__lines *lines, uint32_t nr)
+/* Is there room for a line beyond @nr, and memory? */
+static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 {
 	uintptr_t *line = quiesce__line(lines, nr);
 	size_t offset;
@@ -82,10 +84,7 @@ static bool add_line(struct quiesce__lines *lines, uint32_t nr)
 		return false;
 	offset = (size_t)((char *)line - (const char *)lines->commit);
 	/* The first bytes are there. */
-	if (lines->commit && offset && offset % COMMIT_BYTES == 0 && platform_commit(line, COMMIT_BYTES))
-		return false;
-	quiesce__raise_to(&lines->nr, nr + 1);
-	return true;
+	return !lines->commit || !offset || offset % COMMIT_BYTES || platform_commit(line, COMMIT_BYTES) == 0;
 }
 
 uint64_t quiesce__new_owner(void)
@@ -128,19 +127,34 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32
 	return line;
 }
 
+/* One that nobody ever had. */
+static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
+{
+	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: the exchange decides. */
+	uintptr_t *line;
+
+	while (i < limit) {
+		if (!has_room(lines, i))
+			return take_left(lines, owner, limit); /* the dead may have been evicted */
+		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
+		if (!quiesce_cmpxchg(SH6, &lines->nr, &i, i + 1))
+			continue;
+		line = take(lines, i, owner);
+		if (line)
+			return line;
+		if (!QUIESCE_MUTANT(slots_free_taken_twice))
+			quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: I2. */
+		i = quiesce_load_relaxed(&lines->nr); /* Relaxed: as above. */
+	}
+	return NULL;
+}
+
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
 {
-	/* Relaxed: a hint; a line that is not counted is found when there is no room for another. */
+	/* Relaxed: a hint; a line that is not counted yet is found when there is no room for another. */
 	uintptr_t *line = quiesce_load_relaxed(&lines->nr_free) ? take_left(lines, owner, limit) : NULL;
-	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: take() decides. */
 
-	for (; !line && i < limit; i++) {
-		/* At the end the dead may have been evicted. */
-		if (i >= quiesce_load_relaxed(&lines->nr) && !add_line(lines, i)) /* Relaxed: quiesce__raise_to() decides. */
-			return take_left(lines, owner, limit);
-		line = take(lines, i, owner);
-	}
-	return line;
+	return line ? line : take_new(lines, owner, limit);
 }
 
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)

@@ -106,9 +106,9 @@ void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 
 	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
 	range[0] = (struct quiesce__slot_range){ quiesce__block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
-	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
+	/* SH6: acquire, pairs with SH6 in take_new() */
 	range[1] = (struct quiesce__slot_range){ s->lines.first, quiesce_load_acquire(SH6, &s->lines.nr), QUIESCE_LINE_WORDS };
-	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
+	/* SH6: acquire, pairs with SH6 in take_new() */
 	range[2] = (struct quiesce__slot_range){ h->first, quiesce_load_acquire(SH6, &h->nr), QUIESCE_LINE_WORDS };
 }
 

@@ -124,7 +124,18 @@
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
+/* Of the runtime: registry, fences, forks. */
+#define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
+	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
+	X(heavy_no_turns, "without membarrier there are no fences")  \
+	X(heavy_shares_running, "a caller is content with a membarrier already running") \
+	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
+	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
+	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
+	X(exit_no_notify, "a thread that exits does not wake who waits for it")
+
 #define QUIESCE_GUARDS(X)                                                              \
+	QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
@@ -140,8 +151,6 @@
 	X(qsbr_no_wait, "an updater of the QSBR domain waits for nobody")               \
 	X(qsbr_wake_lost, "a thread that is quiescent wakes nobody")                     \
 	X(nest_ignored, "an inner unlock ends the section")                            \
-	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
-	X(exit_no_notify, "a thread that exits does not wake who waits for it")        \
 	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \
 	X(cookie_now, "a cookie stands for the grace period already running")          \
 	X(cb_no_gp, "callbacks run without a grace period")                            \
@@ -156,9 +165,6 @@
 	X(cb_unlisted_unchecked, "what came while its queue was in a pass is not looked at") \
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
-	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
-	X(heavy_no_turns, "without membarrier there are no fences")  \
-	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(near_torn, "a handler may find the slot of one id with another")             \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \

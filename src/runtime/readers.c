@@ -15,6 +15,9 @@
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
  * I4. The pool is reserved once, committed in steps, never returned.
+ * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
+ *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
+ *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
@@ -76,7 +79,7 @@ static bool claim_given_back(struct quiesce_tls_v1 *self)
 	for (uint32_t i = 0; i < n; i++) {
 		/* Relaxed: claim() decides. */
 		if (!quiesce_load_relaxed(&rs->entry[i].tls) && claim(i, self)) {
-			quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* Relaxed: a hint. */
+			quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* Relaxed: I5. */
 			return true;
 		}
 	}
@@ -103,8 +106,12 @@ static bool claim_fresh(struct quiesce_tls_v1 *self)
 		if (!commit_entry(i))
 			return false;
 		/* RG2: pairs with RG2 in quiesce__readers_nr() */
-		if (quiesce_cmpxchg(RG2, &rs->nr, &i, i + 1) && claim(i, self))
+		if (!quiesce_cmpxchg(RG2, &rs->nr, &i, i + 1))
+			continue;
+		if (claim(i, self))
 			return true;
+		if (!QUIESCE_MUTANT(readers_free_taken_twice))
+			quiesce_fetch_add_relaxed(&rs->nr_free, 1u); /* Relaxed: I5. */
 		i = quiesce_load_relaxed(&rs->nr); /* Relaxed: as above. */
 	}
 	return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_wait.c - scenarios: readers and those who wait for them. */
 #include "rcu_world.h"
+#include "runtime/readers.h"
 
 static uint64_t done, asked, ready;
 
@@ -204,6 +205,8 @@ static void finish_generations(void)
 	if (!stats.readers)
 		sim_saw();
 	sim_assert(stats.readers == 0);
+	/* Else each registration would search for one that is not there, or none would find one that is. */
+	sim_assert(quiesce__readers.nr_free == quiesce__readers.nr);
 }
 
 static void setup_generations(void)

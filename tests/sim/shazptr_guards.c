@@ -2,6 +2,7 @@
 /* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go. */
 #include "shazptr_world.h"
 
+#include "hazard/slots.h"
 #include "runtime/core.h"
 
 /* ---- hand-over: the guard is cleared by another thread ---- */
@@ -167,6 +168,17 @@ static void setup_generations(void)
 	sim_spawn(generation, (void *)3, "reader");
 	sim_spawn(generation, (void *)3, "reader");
 	world_updaters(1);
+}
+
+/* As many as are free, so that each is found. */
+static void finish_generations(void)
+{
+	struct quiesce__lines *lines = &quiesce__slots.lines;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < lines->nr; i++)
+		nr += !*quiesce__line_owner(quiesce__line(lines, i));
+	sim_assert(lines->nr_free == nr);
 }
 
 static void setup_generations_no_rseq(void)
@@ -452,8 +464,9 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
 	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
 	{ .name = "killed", .what = "... by a thread that is killed", .setup = setup_killed },
-	{ .name = "generations", .what = "threads come and go", .setup = setup_generations },
-	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq },
+	{ .name = "generations", .what = "threads come and go", .setup = setup_generations, .finish = finish_generations },
+	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq,
+	  .finish = finish_generations },
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
 	{ .name = "fork", .what = "a forked child", .setup = setup_fork },
