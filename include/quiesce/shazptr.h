@@ -153,8 +153,9 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.
  * Orders: what follows in program order happens after the protection is visible; see "Ordering".
  * A guard held across fork() protects in the parent only; the child may clear it.  So does one that is being
- *   acquired when a signal handler forks.  A child that was made
- *   without fork handlers (_Fork(), clone()) calls any waiting function before its first guard and thread.
+ *   acquired when a signal handler forks.  In a child that was made without fork handlers (_Fork(), clone()) the thread
+ *   that made it calls any function that waits, such as synchronize_rcu(), before its first guard, because what it takes
+ *   in line before that protects nothing.  Other threads of the child need not.
  */
 #ifdef QUIESCE_DEBUG
 static inline struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }

@@ -149,7 +149,7 @@ int quiesce__first_array(struct quiesce__table *table);
 /* What array->queued is in this process while the callback is parked; one more: under way. */
 static inline uint32_t quiesce__resize_parked(void)
 {
-	return 2 * quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: changes in a child with one thread. */
+	return 2 * quiesce__generation();
 }
 
 /* May the caller, and nobody else, ask for the callback of @array? */

@@ -12,7 +12,7 @@
  *     else: so a slot may be freed by any thread at any time.
  * I3. In a forked child the lines are the same, because slots are in use there: the child may
  *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
- *     made, protect nothing there, and are not given out again while a slot in them is taken.
+ *     made, protect nothing there once it is known who is left, and are not given out again while a slot in them is taken.
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
@@ -121,7 +121,6 @@ static hazptr_t *alloc_in_line(uintptr_t *line)
 hazptr_t *quiesce_hazptr_alloc_detached(void)
 {
 	quiesce__init();
-	quiesce__fork_check();
 	quiesce__used();
 	return quiesce__hazptr_pool_alloc(1);
 }
@@ -132,6 +131,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 	uintptr_t *line;
 	hazptr_t *slot;
 
+	quiesce__init();
 	if (ctx)
 		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
@@ -156,6 +156,7 @@ hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_contex
 
 	if (!nr || nr > QUIESCE_LINE_SLOTS)
 		return NULL;
+	quiesce__init();
 	if (ctx)
 		return ctx->slots ? alloc_row(&ctx->slots->value, nr) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
@@ -211,11 +212,10 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	uintptr_t *line = self->hazptr_spare;
 
+	quiesce__init();
 	if (line) {
 		self->hazptr_spare = NULL;
 	} else {
-		quiesce__init();
-		quiesce__fork_check();
 		quiesce__used();
 		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
 		line = take_empty_line();
@@ -233,6 +233,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 
 	if (!ctx->slots)
 		return;
+	quiesce__init();
 	line = &ctx->slots->value;
 	ctx->slots = NULL;
 	held = held_in(line);
@@ -344,44 +345,75 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 
 /* ---- fork ---- */
 
-/* I3.  Relaxed throughout: the child has one thread. */
-static void end_protections(uintptr_t *line)
+static bool any_taken(const uintptr_t *line)
 {
-	bool taken = false;
-
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
-		if (quiesce_load_relaxed(line + k) != QUIESCE_HAZPTR_FREE) {
-			quiesce_store_relaxed(line + k, (uintptr_t)0);
-			taken = true;
-		}
-	if (quiesce_load_relaxed(quiesce__line_owner(line)) & QUIESCE_OWNER_CONTEXT)
-		return;
-	if (taken)
-		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT);
-	else
-		quiesce__leave_line(&quiesce__hazptr_lines, line);
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS && line[QUIESCE_LINE_SLOTS]; k++)
+		if (quiesce_load_relaxed(line + k) != QUIESCE_HAZPTR_FREE) /* Relaxed: the caller says why. */
+			return true;
+	return false;
 }
 
-/* Before the registry learns the thread's new number.  Relaxed throughout: as above. */
+/* I3.  What is taken in it protects nothing any more, but may still be freed.  Relaxed throughout: nobody takes from it. */
+static void end_protections(uintptr_t *line, uint64_t owner)
+{
+	if (!any_taken(line) && !(owner & QUIESCE_OWNER_CONTEXT)) {
+		quiesce__leave_line(&quiesce__hazptr_lines, line);
+		return;
+	}
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
+		if (quiesce_load_relaxed(line + k) != QUIESCE_HAZPTR_FREE)
+			quiesce_store_relaxed(line + k, (uintptr_t)0);
+	quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT);
+}
+
+/* I3.  All lines but those of the pool were the parent's, also one that nobody owned, if a slot in it was handed over.
+ * Relaxed throughout: nobody else is inside the library. */
 void quiesce__hazptr_fork_child(void)
 {
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
-	struct quiesce_tls_v1 *self = quiesce__self();
-	uint32_t nr = quiesce_load_relaxed(&lines->nr);
-	uint32_t parent = self->reader ? quiesce_load_relaxed(&self->reader->tid) : 0;
 
 	quiesce__hazptr_choose(); /* the parent's requests are not ours */
+	lines->nr_free = 0;
+	for (uint32_t i = 0; i < lines->nr; i++) {
+		uintptr_t *line = quiesce__line(lines, i);
+		uint64_t *owner = quiesce__line_owner(line);
+
+		if (!*owner && any_taken(line))
+			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | QUIESCE_OWNER_INHERITED);
+		else if (!*owner)
+			lines->nr_free++;
+		else if (!quiesce__owner_is_all(*owner))
+			quiesce_store_relaxed(owner, *owner | QUIESCE_OWNER_INHERITED);
+		if (QUIESCE_MUTANT(fork_lines_dropped) && !quiesce__fork_survivor && (*owner & QUIESCE_OWNER_INHERITED))
+			end_protections(line, *owner);
+	}
+}
+
+/* Whose @line, of the parent's, is now that only @self is left; 0: nobody's. */
+static uint64_t owner_now(const struct quiesce_tls_v1 *self, const uintptr_t *line, uint64_t owner)
+{
+	if (line == self->hazptr)
+		return quiesce__new_owner();
+	if ((owner & QUIESCE_OWNER_CONTEXT) && quiesce__fork_survivor_tid && (uint32_t)owner == quiesce__fork_survivor_tid)
+		return QUIESCE_OWNER_CONTEXT | quiesce__noted_tid();
+	return 0;
+}
+
+void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self)
+{
+	struct quiesce__lines *lines = &quiesce__hazptr_lines;
+	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: none of the parent's is beyond. */
+
 	for (uint32_t i = 0; i < nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
-		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner);
+		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner), now; /* Relaxed: the parent's stay. */
 
-		if (!quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]) || quiesce__owner_is_all(found))
+		if (quiesce__owner_is_all(found) || !(found & QUIESCE_OWNER_INHERITED))
 			continue;
-		if (line == self->hazptr)
-			quiesce_store_relaxed(owner, quiesce__new_owner());
-		else if ((found & QUIESCE_OWNER_CONTEXT) && parent && (uint32_t)found == parent)
-			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | quiesce__noted_tid());
+		now = owner_now(self, line, found);
+		if (now)
+			quiesce_store_relaxed(owner, now); /* Relaxed: the line is the survivor's already. */
 		else
-			end_protections(line);
+			end_protections(line, found);
 	}
 }

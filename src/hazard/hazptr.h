@@ -18,6 +18,7 @@ void quiesce__hazptr_pool_add(uintptr_t *line);
 void quiesce__hazptr_init(void);
 void quiesce__hazptr_choose(void); /* when a fence mode is chosen before first use */
 void quiesce__hazptr_fork_child(void);
+void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self);
 /* The calling thread exits: it claims in no line of its own any more. */
 void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
@@ -69,6 +70,7 @@ bool quiesce__retired_paused(void); /* no callback runs */
 void quiesce__retired_fork_prepare(void);
 void quiesce__retired_fork_parent(void);
 void quiesce__retired_fork_child(void);
+void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self);
 void quiesce__hazptr_stats(struct quiesce_stats *stats);
 bool quiesce__hazptr_barrier_until(uint64_t deadline);
 

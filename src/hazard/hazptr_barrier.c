@@ -219,7 +219,7 @@ void quiesce__barriers_fork_child(void)
 	struct quiesce__barrier **at = &quiesce__sweep.barriers, *b;
 
 	while ((b = *at)) {
-		if (b->by == quiesce__self()) {
+		if (b->by == quiesce__fork_survivor) {
 			at = &b->next;
 			continue;
 		}

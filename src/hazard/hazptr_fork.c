@@ -68,9 +68,9 @@ static void orphan(struct quiesce__retired *r)
 	quiesce__sweep.orphans = r;
 }
 
-static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1 *self)
+static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1 *survivor)
 {
-	if (r != self->retired)
+	if (!survivor || r != survivor->retired)
 		orphan(r);
 	else if (!r->consuming)
 		quiesce__lock_reset(&r->lock, false); /* a sweeper held it */
@@ -86,11 +86,13 @@ static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1
 /* What others were about to run is left behind; what they were running counts as done. */
 void quiesce__retired_fork_child(void)
 {
+	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
 	struct quiesce__sweep *s = &quiesce__sweep;
+	bool sweeps = survivor && s->sweeper == survivor;
 
 	quiesce__lock_reset(&s->lock, false);
-	quiesce__lock_reset(&s->sweeping, s->sweeper == quiesce__self());
-	if (s->sweeper != quiesce__self()) {
+	quiesce__lock_reset(&s->sweeping, sweeps);
+	if (!sweeps) {
 		s->sweeper = NULL;
 		s->run += s->running; /* and was not paused: it is in a callback */
 		s->running = 0;
@@ -100,7 +102,15 @@ void quiesce__retired_fork_child(void)
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
 		s->shard[i].listed = NULL;
 	s->visits = s->visited = s->orphans = NULL;
-	for (struct quiesce__retired *r = s->rings; r; r = r->next)
-		reinit_queue(r, quiesce__self());
+	for (struct quiesce__retired **at = &s->rings; *at; at = &(*at)->next) {
+		(*at)->at = at; /* without handlers: a thread may have been about to change it */
+		reinit_queue(*at, survivor);
+	}
 	s->keeps = s->fresh || s->ready || s->kept || s->came_back || s->visits;
+}
+
+void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self)
+{
+	if (quiesce__fork_survivor != self) /* others came first, and have orphaned its queue */
+		self->retired = NULL;
 }

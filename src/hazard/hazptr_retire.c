@@ -215,20 +215,17 @@ static void set_limit(struct quiesce__retired *r, uint64_t target)
 	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
 }
 
-/* A queue that is often empty uses the first page of its array and no more. */
-static void start_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* A queue that is often empty uses the first page of its array and no more.  The objects are where they were until they are where they
+ * will be, so the child of a fork without handlers finds them in any case. */
+static void start_over(struct quiesce__retired *r)
 {
-	uint64_t nr = quiesce__retired_waiting(r);
-	uintptr_t item[FEW];
+	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_SLOTS;
 
-	if (nr > FEW || r->base == r->taken || !enter_gate(self, r))
+	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_SLOTS)
 		return;
 	for (uint64_t i = 0; i < nr; i++)
-		item[i] = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken + i)); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(&r->slot[i], quiesce_load_relaxed(&r->slot[at + i])); /* Relaxed: the lock's. */
 	r->base = r->taken;
-	for (uint64_t i = 0; i < nr; i++)
-		quiesce_store_relaxed(quiesce__retired_entry(r, r->taken + i), item[i]); /* Relaxed: as above. */
-	leave_gate(self, r);
 }
 
 /* Until no batch is left, because callbacks may have retired another; but not for ever. */
@@ -278,7 +275,7 @@ static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__r
 		handed = reclaim_or_hand_over(self, r, large);
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
-	start_over(self, r);
+	start_over(r);
 	set_limit(r, target);
 	if (quiesce__retired_waiting(r) && !r->listed)
 		quiesce__retired_list(r);

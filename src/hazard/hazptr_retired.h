@@ -156,6 +156,7 @@ static inline void quiesce__hazptr_run(struct hazptr_head *head)
 		platform_free((char *)head - (func - 1));
 	else
 		head->func(head);
+	quiesce__init(); /* it may have forked without a word, and this be the child */
 }
 
 /* hazptr_batch.c: how many, after a look. */

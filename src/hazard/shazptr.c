@@ -257,6 +257,7 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 
 	if (quiesce_unlikely(!value))
 		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
+	quiesce__init();
 	assign_if_new(self, layout);
 	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
@@ -279,6 +280,7 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 
 	if (!ptr)
 		return guard;
+	quiesce__init();
 	assign_if_new(self, QUIESCE_LAYOUT);
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
@@ -304,6 +306,7 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 {
 	uintptr_t value;
 
+	quiesce__init();
 	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
 		clear_fallback(slot == &fallback_now[1]);
 		return;
@@ -324,9 +327,11 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 /* Guards of the parent's are cleared where they were; the child's are new. */
 void quiesce__shazptr_claims_fork_child(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-
 	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
+}
+
+void quiesce__shazptr_claims_fork_survivor(struct quiesce_tls_v1 *self)
+{
 	self->shazptr_hint = NULL;
 	self->shazptr_own = NULL;
 	cache_slot(self, &quiesce__no_slot, NO_ID);

@@ -14,6 +14,7 @@
 
 #define REAP_EVERY 64u
 #define COMMIT_BYTES ((size_t)65536)
+#define MOST_OWNERS ((1u << 29) - 1)
 
 static size_t round_up(size_t bytes)
 {
@@ -65,7 +66,7 @@ static void evict_the_dead(struct quiesce__lines *lines)
 		uint64_t *owner = quiesce__line_owner(quiesce__line(lines, i));
 		uint64_t found = quiesce_load_relaxed(owner); /* Relaxed: as below. */
 
-		if (quiesce__owner_is_thread(found) && !platform_thread_alive((uint32_t)found))
+		if (quiesce__owner_is_thread(found) && !(found & QUIESCE_OWNER_INHERITED) && !platform_thread_alive((uint32_t)found))
 			/* SH4: full, pairs with SH4 in take() */
 			if (quiesce_cmpxchg(SH4, owner, &found, (uint64_t)0))
 				quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: a hint. */
@@ -92,7 +93,7 @@ uint64_t quiesce__new_owner(void)
 	static uint32_t owners;
 
 	/* Relaxed: a number. */
-	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & INT32_MAX) << 32 | quiesce__noted_tid();
+	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & MOST_OWNERS) << 32 | quiesce__noted_tid();
 }
 
 static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)

@@ -15,10 +15,13 @@
 #define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
 #define QUIESCE_LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
 
-/* Owners: 0 none; a thread's number in the low half, below a count; or: */
+/* Owners: 0 none; a thread's number in the low half, below a count of 29 bits; or: */
 #define QUIESCE_OWNER_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
 /* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in hazptr_pool.c. */
 #define QUIESCE_OWNER_ALL ((uint64_t)3 << 62)
+
+/* Besides, of a thread of the parent's or a context that one asked for, in a child whose survivor has not come yet. */
+#define QUIESCE_OWNER_INHERITED ((uint64_t)1 << 61)
 
 struct quiesce__lines {
 	uintptr_t *first;

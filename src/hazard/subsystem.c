@@ -46,6 +46,13 @@ static void fork_child(void)
 	quiesce__retired_fork_child();
 }
 
+static void fork_survivor(struct quiesce_tls_v1 *self)
+{
+	quiesce__hazptr_fork_survivor(self);
+	quiesce__shazptr_claims_fork_survivor(self);
+	quiesce__retired_fork_survivor(self);
+}
+
 static void thread_end(struct quiesce_tls_v1 *self)
 {
 	quiesce__shazptr_thread_end(self);
@@ -61,6 +68,7 @@ const struct quiesce__subsystem quiesce__hazard_subsystem = {
 	.fork_prepare = fork_prepare,
 	.fork_parent = fork_parent,
 	.fork_child = fork_child,
+	.fork_survivor = fork_survivor,
 	.thread_report = quiesce__hazptr_thread_report,
 	.process_report = quiesce__hazptr_process_report,
 	.thread_exit = quiesce__hazptr_thread_exit,

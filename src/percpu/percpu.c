@@ -367,4 +367,8 @@ void quiesce__percpu_fork_parent(void)
 void quiesce__percpu_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);
+	/* Without handlers: a thread may have been about to change the lists. */
+	for (uint32_t size = 0; size < NR_SIZES; size++)
+		for (struct chunk **at = &with_room[size]; *at; at = &(*at)->next)
+			(*at)->at = at;
 }

@@ -122,7 +122,7 @@ bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool l
 
 static uint32_t generation(void)
 {
-	return quiesce_load_relaxed(&quiesce__fork_generation) << 2; /* Relaxed: changes only while there is one thread. */
+	return quiesce__generation() << 2;
 }
 
 /* Held by a thread that is in this process: one of an earlier generation is gone. */

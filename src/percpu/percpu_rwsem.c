@@ -214,6 +214,7 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__rwsem_waiter w = { .state = WAITING };
 
+	quiesce__init();
 	quiesce__lock(&sem->lock);
 	if (!sem->block) {
 		/* Who sets block next does it under the lock, and sees this. */
@@ -563,6 +564,7 @@ void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem)
 {
 	bool used;
 
+	quiesce__init();
 	quiesce__lock(&sem->lock);
 	used = sem->block || sem->rss.gp_count || inside(sem);
 	quiesce__unlock(&sem->lock);

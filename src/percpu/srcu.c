@@ -178,7 +178,7 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	u->force_not_before = 0;
 	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
-	quiesce_store_relaxed(&u->inherited, quiesce_load_relaxed(&quiesce__fork_generation) && inside);
+	quiesce_store_relaxed(&u->inherited, quiesce__generation() && inside);
 	quiesce__srcu_ask_one(ssp, 0, 0);
 	quiesce__srcu_ask_one(ssp, 1, 0);
 	quiesce__srcu_callbacks_fork_child(u);
@@ -187,7 +187,7 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 /* What @generation is in this process; never 0, which is that of a domain not yet used. */
 static uint32_t generation_now(void)
 {
-	return quiesce_load_relaxed(&quiesce__fork_generation) + 1; /* Relaxed: changes in a child with one thread. */
+	return quiesce__generation() + 1;
 }
 
 /* Of all domains: it is held once for each of them, in each process. */

@@ -341,8 +341,8 @@ static uint64_t length(const struct rcu_head *list)
 /* What is in no list has run, or was running or being queued in a thread that the child does not have. */
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 {
-	/* fork() was called by a callback, which goes on. */
-	bool mine = u->runner && u->runner == quiesce__fork_survivor;
+	/* fork() was called by a callback, which goes on.  Relaxed: one in a callback comes first, or the process ends. */
+	bool mine = u->runner && u->runner == quiesce_load_relaxed(&quiesce__fork_survivor);
 
 	quiesce__lock_reset(&u->running, mine);
 	if (!mine)

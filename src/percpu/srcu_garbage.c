@@ -146,8 +146,7 @@ static bool all_are_stuck(void)
 {
 	uint64_t pending = nr_pending();
 
-	/* Relaxed: changes in a child with one thread. */
-	return quiesce_load_relaxed(&quiesce__fork_generation) && quiesce__jobs_sum(nr_stuck) >= pending;
+	return quiesce__generation() && quiesce__jobs_sum(nr_stuck) >= pending;
 }
 
 /* Until a step is over, which may have run some. */

@@ -103,7 +103,8 @@
 	X(WS1) /* object pushed onto a stack | found on top of it, or taken */ \
 	X(WS2) /* link stored, the last access of a push | link found, then the node given away */ \
 	X(LS1) /* object and link written, then pushed | found on top, or taken */ \
-	X(IN1) /* library initialised | used */
+	X(IN1) /* library initialised, or the survivor of a fork has come | used */ \
+	X(FK2) /* child of a fork repaired | used */
 
 #define QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
 	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
@@ -131,6 +132,14 @@
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
 	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
+	X(fork_caller_survives, "in a child that nobody announced the first who comes is taken for the thread that forked")  \
+	X(fork_whole_early, "... is repaired once another thread has come")  \
+	X(fork_entries_dropped, "... has no readers of the parent's, whoever comes first")  \
+	X(fork_records_dropped, "... has no records of liburcu's readers")  \
+	X(fork_lines_dropped, "... has no slots of hazptr.h that protect")  \
+	X(fork_registers_blind, "a thread registers in a child before it is repaired")  \
+	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
+	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")
 

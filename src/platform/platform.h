@@ -115,8 +115,11 @@ void platform_signals_restore(const struct platform_sigmask *old);
  * asked for it (platform_arm_thread_exit()); once. */
 struct platform_hooks { void (*fork_prepare)(void), (*fork_parent)(void), (*fork_child)(void), (*thread_exit)(void); };
 int platform_init(const struct platform_hooks *hooks);
-/* A word that reads 1 until the process forks by any means and 0 in the child. */
-uint32_t *platform_fork_canary(void);
+/* Words that the kernel zeroes in each child that the process forks, by any means, before it runs; NULL: it cannot. */
+struct platform_canary { uint32_t whole, repair; const void *by; };
+struct platform_canary *platform_canary(void);
+/* Is the caller the thread that the process began with? */
+bool platform_is_first_thread(void);
 /* Reserve @bytes of address space that cost no memory until committed; NULL on failure. */
 void *platform_reserve(size_t bytes);
 int platform_commit(void *start, size_t bytes);

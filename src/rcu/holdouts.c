@@ -195,7 +195,7 @@ static void probe_again(struct probe *p, uint64_t now)
 static bool is_stuck(void *arg, uint64_t now)
 {
 	struct wait *w = arg;
-	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a guess. */
+	uint32_t tid = w->at < w->nr ? quiesce__reader_tid(&quiesce__readers.entry[w->at]) : 0;
 
 	w->policy.check_at = now + PROBE_MAX_NS;
 	if (!tid)

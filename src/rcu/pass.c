@@ -191,6 +191,7 @@ static void run_head(struct rcu_head *head)
 		platform_free((char *)head - (func - 1));
 	else
 		head->func(head);
+	quiesce__init(); /* it may have forked without a word, and this be the child */
 }
 
 /* Is @head, whose callback has returned, the last that this thread has queued?  Only compared: it may be gone. */
@@ -211,6 +212,7 @@ static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_
 		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
 		quiesce_store_relaxed(&quiesce__pass.func, (uintptr_t)head->func); /* Relaxed: for reports. */
 		head->func(head);
+		quiesce__init(); /* as in run_head() */
 		pass.came_back |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
@@ -563,9 +565,10 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
  * called fork(): then its pass goes on. */
 void quiesce__pass_fork_child(void)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
-	bool in_callback = self->state & QUIESCE_TLS_IN_CALLBACK;
+	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
+	bool in_callback = survivor && (survivor->state & QUIESCE_TLS_IN_CALLBACK);
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
+	struct quiesce__queue *before = NULL;
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = quiesce__pass.running = 0;
@@ -583,10 +586,11 @@ void quiesce__pass_fork_child(void)
 		left += list_length(quiesce__queues.shard[i].spill);
 	}
 	for (struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
+		queue->prev = before; /* without handlers: a thread may have been about to change it */
+		before = queue;
 		spilled += queue->spilled;
 		left += list_length(queue->spill);
 		list_in_child(queue, in_callback);
 	}
-	self->queue = NULL;
 	recount_spills(spilled, left, in_callback);
 }

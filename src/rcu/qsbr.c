@@ -55,6 +55,7 @@ struct wait {
 
 void quiesce__qsbr_wake(void)
 {
+	quiesce__init();
 	quiesce_store_relaxed(&quiesce__self()->qsbr_waiting, 0); /* Relaxed: who sets it reads @woken before. */
 	/* QS4: full, pairs with QS4 in sleep_once() */
 	quiesce_fetch_add(QS4, &qsbr.woken, 1u);
@@ -68,6 +69,7 @@ void quiesce__qsbr_quiescent_slow(void)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	uint64_t gp = quiesce_load_relaxed(&quiesce_qsbr_v1.gp); /* Relaxed: the fence follows. */
 
+	quiesce__init();
 	if (!quiesce_load_relaxed(&self->qsbr_word)) /* Relaxed: the thread's own word. */
 		return; /* offline it has been quiescent all the time */
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
@@ -84,7 +86,6 @@ int quiesce_qsbr_register(uint32_t layout)
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	quiesce__init();
-	quiesce__fork_check();
 	if (!quiesce__reader_ensure(self, layout))
 		return -ENOMEM;
 	self->qsbr_registered = 1;
@@ -117,7 +118,6 @@ static uint64_t raise(void)
 	uint64_t gp;
 
 	quiesce__init();
-	quiesce__fork_check();
 	quiesce__used();
 	/* QS1: full, pairs with QS1 in quiesce__qsbr_online() and quiesce__qsbr_quiescent_slow() */
 	quiesce_fence_full(QS1);
@@ -282,7 +282,7 @@ int quiesce_qsbr_poll(uint64_t cookie)
 {
 	struct wait w;
 
-	quiesce__fork_check();
+	quiesce__init();
 	begin(&w, cookie);
 	if (!all_passed(&w))
 		return false;

@@ -20,11 +20,12 @@ static bool register_self(struct quiesce_tls_v1 *self)
 {
 	struct platform_sigmask mask;
 
+	if (!QUIESCE_MUTANT(fork_registers_blind) || !quiesce__readers.entry)
+		quiesce__init();
 	if (self->state & QUIESCE_TLS_EXITING) {
 		platform_arm_thread_exit(); /* if a destructor forgets to unlock, end its section too */
 		return false;
 	}
-	quiesce__init();
 	quiesce__used();
 	platform_signals_block(&mask);
 	/* A handler may have been first, just before the signals were blocked. */
@@ -129,6 +130,8 @@ static void counted_lock(struct quiesce_tls_v1 *self)
 /* Whoever comes here is not registered, or interrupted fenced_lock(), or nests too deep. */
 static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, uint32_t layout)
 {
+	if (self->unregistered)
+		quiesce__init();
 	if ((word & QUIESCE_RCU_DEPTH) == ENTERING) {
 		finish_entering(self, word);
 		return;
@@ -159,6 +162,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 
 static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 {
+	quiesce__init(); /* in an unannounced child others may wait for this thread to come */
 	quiesce__holdouts_notify(self->reader);
 	/* Relaxed: a request that comes a little late or goes a little late. */
 	if (quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW)
@@ -168,6 +172,7 @@ static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 /* Not in a section, or not in one that the mark knows of. */
 static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self)
 {
+	quiesce__init();
 	if (self->unregistered)
 		unregistered_unlock(self);
 	else

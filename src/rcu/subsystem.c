@@ -22,14 +22,22 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
+
 	quiesce__holdouts_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
 	/* A callback may have called fork(): then the worker is the child's only thread. */
-	quiesce__worker = (struct quiesce__worker){ .running = (quiesce__self()->state & QUIESCE_TLS_WORKER) != 0 };
+	quiesce__worker = (struct quiesce__worker){ .running = survivor && (survivor->state & QUIESCE_TLS_WORKER) };
 	quiesce__throttle_fork_child();
 	quiesce__pass_fork_child();
+}
+
+static void fork_survivor(struct quiesce_tls_v1 *self)
+{
+	quiesce__urcu_fork_survivor(self);
+	self->queue = NULL; /* it has been given to who makes passes */
 }
 
 static void thread_report(const struct quiesce_tls_v1 *self)
@@ -74,6 +82,7 @@ const struct quiesce__subsystem quiesce__rcu_subsystem = {
 	.fork_prepare = fork_prepare,
 	.fork_parent = fork_parent,
 	.fork_child = fork_child,
+	.fork_survivor = fork_survivor,
 	.thread_report = thread_report,
 	.process_report = process_report,
 	.thread_exit = quiesce__reclaim_thread_exit,

@@ -33,8 +33,8 @@
  *     not in the way are paid by them and by a heavy fence: after some of these it sleeps for a time, with the futex 0.
  * I6. Where nobody but the caller is registered nobody is waited for, and there is no heavy fence: who left did so under @lock, and who
  *     comes later comes by it.
- * I7. A forked child has the records of its one thread.  A grace period that had begun goes on in it; its number may not have been
- *     written yet.
+ * I7. A forked child has the records of its one thread; where other threads of the child come first, the parent's stay until that one
+ *     has come.  A grace period that had begun goes on in it; its number may not have been written yet.
  * I8. @lock is held with signals on: a handler must not add a record.  bp, whose readers register by themselves, sees to that.
  *
  * UW1  ctr set, then the section's reads       | unlink, then ctrs read
@@ -87,7 +87,7 @@ int quiesce_urcu_domain_add(struct quiesce_urcu_domain *d)
 
 void quiesce_urcu_record_add(struct quiesce_urcu_domain *d, struct quiesce_urcu_record *r)
 {
-	quiesce__fork_check();
+	quiesce__init();
 	r->owner = quiesce__self();
 	r->tid = quiesce__tid();
 	r->passed = 0;
@@ -102,7 +102,7 @@ void quiesce_urcu_record_add(struct quiesce_urcu_domain *d, struct quiesce_urcu_
 
 void quiesce_urcu_record_remove(struct quiesce_urcu_domain *d, struct quiesce_urcu_record *r)
 {
-	quiesce__fork_check();
+	quiesce__init();
 	quiesce__lock(&d->lock);
 	*r->at = r->next;
 	if (r->next)
@@ -332,6 +332,7 @@ static void wait_for_readers(struct quiesce_urcu_domain *d)
 
 uint64_t quiesce_urcu_cookie(struct quiesce_urcu_domain *d)
 {
+	quiesce__init();
 	/* UW3: full, pairs with UW3 in fence_before_look() */
 	quiesce_fence_full(UW3);
 	/* Relaxed: UW3 orders it. */
@@ -342,7 +343,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 {
 	uint64_t cookie;
 
-	quiesce__fork_check();
+	quiesce__init();
 	cookie = quiesce_urcu_cookie(d);
 	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !anybody_else(d))
 		return;
@@ -358,7 +359,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 
 int quiesce_urcu_poll(struct quiesce_urcu_domain *d, uint64_t cookie)
 {
-	quiesce__fork_check();
+	quiesce__init();
 	if (done(d, cookie))
 		return true;
 	if (!quiesce__trylock(&d->driving))
@@ -389,24 +390,57 @@ void quiesce__urcu_fork_parent(void)
 	quiesce__unlock(&domains_lock);
 }
 
+/* Their links back, too: a thread may have been about to change them. */
+static void mark_inherited(struct quiesce_urcu_domain *d)
+{
+	struct quiesce_urcu_record **at = &d->records;
+
+	if (!quiesce__fork_survivor && QUIESCE_MUTANT(fork_records_dropped))
+		d->records = NULL;
+	for (; *at; at = &(*at)->next) {
+		(*at)->at = at;
+		(*at)->tid = QUIESCE_TID_INHERITED;
+	}
+}
+
 void quiesce__urcu_fork_child(void)
+{
+	quiesce__lock_reset(&domains_lock, false);
+	for (struct quiesce_urcu_domain *d = domains; d; d = d->next) {
+		quiesce__lock_reset(&d->lock, false);
+		quiesce__lock_reset(&d->driving, false);
+		if (d->futex)
+			quiesce_store_relaxed(d->futex, 0); /* Relaxed: nobody else is inside the library. */
+		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: the same. */
+		mark_inherited(d);
+	}
+}
+
+/* Keep of the parent's records those of @self.  The others are memory of threads that are gone. */
+static void forget_others(struct quiesce_urcu_domain *d, const struct quiesce_tls_v1 *self)
 {
 	struct quiesce_urcu_record *next;
 
-	quiesce__lock_reset(&domains_lock, false);
-	for (struct quiesce_urcu_domain *d = domains; d; d = d->next) {
-		struct quiesce_urcu_record *list = d->records;
-
-		quiesce__lock_reset(&d->lock, false);
-		quiesce__lock_reset(&d->driving, false);
-		d->records = NULL;
-		if (d->futex)
-			quiesce_store_relaxed(d->futex, 0); /* Relaxed: the child has one thread. */
-		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: the same. */
-		for (struct quiesce_urcu_record *r = list; r; r = next) {
-			next = r->next;
-			if (r->owner == quiesce__self())
-				quiesce_urcu_record_add(d, r);
+	quiesce__lock(&d->lock);
+	for (struct quiesce_urcu_record *r = d->records; r; r = next) {
+		next = r->next;
+		if (r->tid != QUIESCE_TID_INHERITED)
+			continue;
+		if (r->owner == self) {
+			r->tid = quiesce__tid();
+			continue;
 		}
+		*r->at = next;
+		if (next)
+			next->at = r->at;
 	}
+	quiesce__unlock(&d->lock);
+}
+
+void quiesce__urcu_fork_survivor(const struct quiesce_tls_v1 *self)
+{
+	quiesce__lock(&domains_lock);
+	for (struct quiesce_urcu_domain *d = domains; d; d = d->next)
+		forget_others(d, self);
+	quiesce__unlock(&domains_lock);
 }

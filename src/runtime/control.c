@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* control.c - initialisation, settings, counters, fork.
+/* control.c - initialisation, settings, counters.
  *
  * Initialisation runs in the constructor, or earlier if another library's
  * constructor or a signal handler is the first user; with signals blocked, so that
  * a handler never waits for the code that it interrupted.
  *
- * IN1  everything initialised, then state | state read, then use
+ * IN1  everything initialised, then state and the canary | one of them read, then use
  */
 #include "core.h"
 
-#include "gate.h"
-#include "held.h"
-#include "helper.h"
-#include "later.h"
-#include "queued.h"
 #include "readers.h"
 #include "report.h"
 #include "settings.h"
@@ -27,15 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t quiesce__init_state; /* 0 not yet, 1 under way, 2 done */
+static uint32_t init_state; /* 0 not yet, 1 under way, 2 done */
 uint32_t quiesce__light;
 uint32_t quiesce__in_use;
 struct quiesce__counters quiesce__counters;
-
-uint32_t quiesce__fork_generation;
-const struct quiesce_tls_v1 *quiesce__fork_survivor;
-static uint32_t no_canary = 1;
-uint32_t *quiesce__fork_canary = &no_canary; /* before initialisation there is nothing to repair */
 
 #define NOT_ASKED 1
 static int membarrier_status = NOT_ASKED; /* else what platform_membarrier_init() said */
@@ -78,27 +68,36 @@ static void init_all(void)
 	quiesce__each_subsystem(init);
 	quiesce__heavy_init();
 	platform_init(&hooks);
-	quiesce__fork_canary = platform_fork_canary();
+	quiesce__fork_init();
+}
+
+static void initialise(void)
+{
+	uint32_t none = 0;
+
+	/* IN1: full, pairs with IN1 in initialise() */
+	if (quiesce_cmpxchg(IN1, &init_state, &none, 1)) {
+		init_all();
+		/* IN1: release, pairs with IN1 in initialise() */
+		quiesce_store_release(IN1, &init_state, 2);
+		platform_futex_wake(&init_state, INT32_MAX);
+	}
+	/* Not a yield: that one may need the CPU of a caller of high priority. */
+	/* IN1: acquire, pairs with IN1 in initialise() */
+	while (quiesce_load_acquire(IN1, &init_state) != 2)
+		platform_futex_wait(&init_state, 1, PLATFORM_FOREVER);
 }
 
 void quiesce__init_slow(void)
 {
 	struct platform_sigmask mask;
-	uint32_t none = 0;
 	int saved = errno;
 
+	if (quiesce__fork_is_new(quiesce__self()))
+		return;
 	platform_signals_block(&mask);
-	/* IN1: full, pairs with IN1 in quiesce__init() */
-	if (quiesce_cmpxchg(IN1, &quiesce__init_state, &none, 1)) {
-		init_all();
-		/* IN1: release, pairs with IN1 in quiesce__init() */
-		quiesce_store_release(IN1, &quiesce__init_state, 2);
-		platform_futex_wake(&quiesce__init_state, INT32_MAX);
-	}
-	/* Not a yield: that one may need the CPU of a caller of high priority. */
-	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
-	while (quiesce_load_acquire(IN1, &quiesce__init_state) != 2)
-		platform_futex_wait(&quiesce__init_state, 1, PLATFORM_FOREVER);
+	initialise();
+	quiesce__fork_notice();
 	platform_signals_restore(&mask);
 	errno = saved;
 }
@@ -121,7 +120,7 @@ __attribute__((constructor)) static void at_load(void)
 {
 	quiesce__init();
 	refuse_copies();
-	quiesce__keep_loaded(&quiesce__init_state);
+	quiesce__keep_loaded(&init_state);
 }
 #endif
 
@@ -208,118 +207,7 @@ void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
 	struct quiesce_stats stats;
 
 	quiesce__init();
-	quiesce__fork_check();
 	fill_stats(&stats);
 	memset(ret_stats, 0, size);
 	memcpy(ret_stats, &stats, size < sizeof stats ? size : sizeof stats);
-}
-
-/* ---- fork ---- */
-
-/* The runtime's own locks, among those of the others. */
-static void locks_prepare(void)
-{
-	quiesce__lock(&quiesce__readers.lock);
-	quiesce__laters_fork_prepare();
-	quiesce__helper_fork_prepare();
-}
-
-static void locks_parent(void)
-{
-	quiesce__helper_fork_parent();
-	quiesce__laters_fork_parent();
-	quiesce__unlock(&quiesce__readers.lock);
-}
-
-static void runtime_child(void)
-{
-	quiesce__gate_fork_child();
-	quiesce__threads_fork_child();
-	quiesce__heavy_fork_child();
-	quiesce__readers_fork_child();
-	quiesce__helper_fork_child();
-	quiesce__laters_fork_child();
-	quiesce__held_fork_child();
-	quiesce__reports_fork_child();
-	quiesce__queued_fork_child();
-}
-
-static void report_held(const struct quiesce_tls_v1 *self)
-{
-	(void)self;
-	quiesce__held_thread_exit();
-}
-
-static void report_held_by_process(const struct quiesce_tls_v1 *self)
-{
-	(void)self;
-	quiesce__held_process_exit();
-}
-
-extern const struct quiesce__subsystem quiesce__runtime_subsystem;
-const struct quiesce__subsystem quiesce__runtime_subsystem = {
-	.paused = quiesce__helper_paused,
-	.fork_prepare = locks_prepare,
-	.fork_parent = locks_parent,
-	.fork_child = runtime_child,
-	.thread_report = report_held,
-	.process_report = report_held_by_process,
-};
-
-/* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
- * handlers, which may come between, run with signals blocked too. */
-static struct platform_sigmask mask_before_fork;
-static const struct quiesce_tls_v1 *forking; /* whose mask this is; both under the locks */
-
-void quiesce__fork_prepare(void)
-{
-	struct platform_sigmask mask;
-
-	platform_signals_block(&mask);
-	quiesce__gate_close();
-	quiesce__each_subsystem(fork_prepare);
-	quiesce__queued_fork_prepare(); /* the last: callbacks take this lock, whatever others are held around them */
-	mask_before_fork = mask;
-	forking = quiesce__self();
-}
-
-void quiesce__fork_parent(void)
-{
-	struct platform_sigmask mask = mask_before_fork;
-	size_t nr = 0;
-
-	forking = NULL;
-	quiesce__queued_fork_parent();
-	while (quiesce__subsystems[nr])
-		nr++;
-	while (nr)
-		if (quiesce__subsystems[--nr]->fork_parent)
-			quiesce__subsystems[nr]->fork_parent();
-	quiesce__gate_open();
-	platform_signals_restore(&mask);
-}
-
-void quiesce__fork_child(void)
-{
-	int saved = errno;
-
-	quiesce_store_relaxed(quiesce__fork_canary, 1); /* Relaxed: the child has one thread. */
-	quiesce__fork_survivor = quiesce__self();
-	quiesce__self()->tid = 0;
-	platform_process_begin();
-	quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: as above. */
-	quiesce__each_subsystem(fork_child);
-	if (forking == quiesce__self()) /* else nobody prepared for this child */
-		platform_signals_restore(&mask_before_fork);
-	forking = NULL;
-	errno = saved;
-}
-
-bool quiesce__is_child(const char *call)
-{
-	bool is_child = quiesce_load_relaxed(&quiesce__fork_generation) != 0; /* Relaxed: changes in a child with one thread. */
-
-	if (quiesce_unlikely(!is_child))
-		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "%s in a process that is no child of fork()", call);
-	return is_child;
 }

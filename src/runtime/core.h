@@ -61,15 +61,23 @@ extern uintptr_t quiesce__no_slot;
 #define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, who does its work meanwhile */
 #define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_HELPER)
 
-extern uint32_t quiesce__init_state;
+/* fork.c: a word that reads 0 before initialisation, and in a child that the survivor has not come back to. */
+extern uint32_t *quiesce__fork_canary;
 void quiesce__init_slow(void);
 
-/* Make sure that the library is initialised; signal-safe, also before any constructor. */
+/* To come first in every call that uses the process's state: the library is initialised, and repaired if this process is a child
+ * that nobody announced.  Signal-safe, also before any constructor. */
 static inline void quiesce__init(void)
 {
-	/* IN1: acquire, pairs with IN1 in quiesce__init_slow() */
-	if (quiesce_unlikely(quiesce_load_acquire(IN1, &quiesce__init_state) != 2))
+	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and come() */
+	if (quiesce_unlikely(!quiesce_load_acquire(IN1, quiesce_load_relaxed(&quiesce__fork_canary)))) /* Relaxed: a fixed address. */
 		quiesce__init_slow();
+}
+
+/* The same, where only that is asked for: did this process fork without telling us? */
+static inline void quiesce__fork_check(void)
+{
+	quiesce__init();
 }
 
 /* The fence mode is fixed from the first use on. */
@@ -81,21 +89,25 @@ static inline void quiesce__used(void)
 		quiesce_store_relaxed(&quiesce__in_use, 1);
 }
 
-extern uint32_t *quiesce__fork_canary;
 /* Before and after fork(); and when a thread exits. */
+void quiesce__fork_init(void);
+void quiesce__fork_notice(void);
+/* In a child that its survivor has not come back to: is @self, the caller's, known to be a thread that the child has made? */
+bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self);
 void quiesce__fork_prepare(void);
 void quiesce__fork_parent(void);
 void quiesce__fork_child(void);
 void quiesce__thread_exit(void);
-extern const struct quiesce_tls_v1 *quiesce__fork_survivor; /* whose thread called fork(); NULL: no child */
-extern uint32_t quiesce__fork_generation; /* how often this process is the child of one that used the library */
+/* In a child, the thread of the parent's that it has: whose thread called fork(); NULL: no child, or it has not come yet. */
+extern const struct quiesce_tls_v1 *quiesce__fork_survivor;
+extern uint32_t quiesce__fork_survivor_tid; /* its number in the parent; 0: it was never asked for */
+extern uint32_t quiesce__fork_generation;
 
-/* Did this process fork without telling us?  Then repair first. */
-static inline void quiesce__fork_check(void)
+/* How often this process is the child of one that used the library.  It changes before any call of the child gets this far. */
+static inline uint32_t quiesce__generation(void)
 {
-	/* Relaxed: reads 0 only in a child that no handler told us of, which has one thread. */
-	if (quiesce_unlikely(!quiesce_load_relaxed(quiesce__fork_canary)))
-		quiesce__fork_child();
+	quiesce__init();
+	return quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: IN1. */
 }
 
 /* Report; returns only if a hook did, or for kinds that are only told. */

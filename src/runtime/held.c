@@ -56,7 +56,7 @@ void quiesce__held_add(const void *object, enum quiesce__held_kind kind, const v
 	uint64_t now = platform_now_ns();
 	struct entry *e;
 
-	quiesce__fork_check();
+	quiesce__init();
 	if (!(quiesce__self()->state & QUIESCE_TLS_EXITING))
 		platform_arm_thread_exit(); /* if that cannot be, its end is not reported */
 	begin(&mask);
@@ -74,7 +74,7 @@ void quiesce__held_remove(const void *object, enum quiesce__held_kind kind)
 	struct platform_sigmask mask;
 	struct entry *e;
 
-	quiesce__fork_check();
+	quiesce__init();
 	begin(&mask);
 	e = find(quiesce__self(), object, kind);
 	if (!e)
@@ -90,7 +90,7 @@ const void *quiesce__held_since(const void *object, enum quiesce__held_kind kind
 	const struct entry *e;
 	const void *site;
 
-	quiesce__fork_check();
+	quiesce__init();
 	begin(&mask);
 	e = find(quiesce__self(), object, kind);
 	site = e ? e->site : NULL;
@@ -188,6 +188,6 @@ void quiesce__held_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);
 	for (uint32_t i = 0; i < nr_held; i++)
-		if (held[i].thread != quiesce__self())
+		if (held[i].thread != quiesce__fork_survivor)
 			held[i].thread = NULL;
 }

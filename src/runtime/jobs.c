@@ -309,7 +309,7 @@ void quiesce__jobs_fork_child(void)
 		struct quiesce__job *job = runner->job;
 
 		runner->in_gate = 0;
-		if (runner->by == quiesce__self())
+		if (runner->by && runner->by == quiesce__fork_survivor)
 			continue;
 		*runner = (struct quiesce__runner){ .callbacks_since = QUIESCE_MUTANT(helper_child_blocked) ? runner->callbacks_since : 0 };
 		if (!job)

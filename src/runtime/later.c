@@ -84,7 +84,6 @@ static bool take_back(const struct rcu_head *head)
 void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	quiesce__init();
-	quiesce__fork_check();
 	head->func = func;
 	quiesce__lock(&later.lock);
 	head->next = later.fresh;
@@ -97,7 +96,7 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 
 void quiesce__later_now(struct rcu_head *head)
 {
-	quiesce__fork_check();
+	quiesce__init();
 	if (take_back(head))
 		head->func(head);
 	else if (!QUIESCE_MUTANT(later_now_no_wait))

@@ -93,8 +93,7 @@ static bool is_queued(const void *object, struct entry *ret_found)
 	if (!number)
 		return false;
 	*ret_found = table->entry[number - 1];
-	/* Relaxed: changes in a child with one thread. */
-	return ret_found->generation == quiesce_load_relaxed(&quiesce__fork_generation); /* I3 */
+	return ret_found->generation == quiesce__generation(); /* I3 */
 }
 
 static QUIESCE_COLD void report(const struct entry *first, const char *call, const void *site)
@@ -112,8 +111,7 @@ enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, co
 	bool twice, noted;
 
 	quiesce__init();
-	quiesce__fork_check();
-	fresh.generation = quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: as in is_queued(). */
+	fresh.generation = quiesce__generation();
 	begin(&mask);
 	twice = is_queued(object, &found);
 	noted = !twice && add(&fresh);

@@ -148,7 +148,7 @@ void quiesce__thread_exit(void)
 	struct platform_sigmask mask;
 	struct quiesce__reader *r = self->reader;
 
-	quiesce__fork_check();
+	quiesce__init();
 	quiesce__each_subsystem(thread_report, self);
 	platform_signals_block(&mask);
 	quiesce__each_subsystem(thread_exit, self);
@@ -174,9 +174,9 @@ uint32_t quiesce__readers_reap(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
-		/* Relaxed: the entry of a dead thread does not change. */
-		uint32_t tid = quiesce_load_relaxed(&r->tid);
+		uint32_t tid = quiesce__reader_tid(r);
 
+		/* Relaxed: the entry of a dead thread does not change. */
 		if (!quiesce_load_relaxed(&r->tls) || !tid || platform_thread_alive(tid))
 			continue;
 		give_back(r);
@@ -186,24 +186,61 @@ uint32_t quiesce__readers_reap(void)
 	return reaped;
 }
 
+/* ---- in a child ---- */
+
+/* One that was in a callback is not the survivor, or the child ends; so it need not be waited for. */
+static bool may_survive(const struct quiesce_tls_v1 *tls)
+{
+	return tls == quiesce__fork_survivor ||
+	       (!quiesce__fork_survivor && !(tls->state & (QUIESCE_TLS_WORKER | QUIESCE_TLS_CALLBACKS)) &&
+		!QUIESCE_MUTANT(fork_entries_dropped));
+}
+
+/* Relaxed throughout: nobody else is inside the library. */
 void quiesce__readers_fork_child(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	struct quiesce_tls_v1 *self = quiesce__self();
 
 	quiesce__lock_reset(&rs->lock, false);
-	/* Relaxed throughout: the child has one thread. */
+	rs->nr_free = 0; /* I5, and what a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
 		quiesce_store_relaxed(&r->notify, 0);
+		quiesce_store_relaxed(&r->tid, r->tls ? QUIESCE_TID_INHERITED : 0);
+		if (!r->tls)
+			rs->nr_free++;
+		else if (!may_survive(r->tls))
+			give_back(r);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		rs->inherited[i] = quiesce_load_relaxed(&rs->unregistered[i]);
+}
+
+void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t nr = quiesce__readers_nr();
+
+	quiesce__lock(&rs->lock);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct quiesce__reader *r = &rs->entry[i];
+
+		/* Relaxed: who claims an entry has another number. */
+		if (quiesce_load_relaxed(&r->tid) != QUIESCE_TID_INHERITED)
+			continue;
 		if (r == self->reader)
-			quiesce_store_relaxed(&r->tid, quiesce__noted_tid());
+			quiesce_store_relaxed(&r->tid, quiesce__noted_tid()); /* Relaxed: for reports only. */
 		else if (r->tls)
 			give_back(r);
 	}
-	quiesce_store_relaxed(&rs->unregistered[0], self->unregistered == 2);
-	quiesce_store_relaxed(&rs->unregistered[1], self->unregistered == 3);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t mine = self->unregistered && (self->unregistered & 1) == i &&
+				!(QUIESCE_MUTANT(fork_nested_lost) && self->unregistered > 3);
+
+		quiesce_fetch_add_relaxed(&rs->unregistered[i], mine - rs->inherited[i]); /* Relaxed: nothing was read under these. */
+	}
+	quiesce__unlock(&rs->lock);
 }
 
 uint32_t quiesce__readers_live(void)

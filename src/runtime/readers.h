@@ -8,9 +8,12 @@
 /* One entry per registered thread; entries are reused, their memory never goes away. */
 struct quiesce__reader {
 	struct quiesce_tls_v1 *tls; /* NULL: free.  Set by its claimer, cleared under readers.lock */
-	uint32_t tid;               /* owner, for reports and for finding the dead */
+	uint32_t tid;               /* owner, for reports and for finding the dead; 0: not known; or QUIESCE_TID_INHERITED */
 	uint32_t notify;            /* 1: a waiter counts on this thread's next outermost unlock */
 };
+
+/* Of a thread of the parent's, in a child whose survivor has not come yet: it is the survivor, or not in this process. */
+#define QUIESCE_TID_INHERITED UINT32_MAX
 
 struct quiesce__readers {
 	struct quiesce__reader *entry; /* reserved once */
@@ -22,6 +25,7 @@ struct quiesce__readers {
 	 * new sections take the one that @phase names, so that an updater can empty the other. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t phase; /* written by the updater */
+	uint64_t inherited[2]; /* of these, those of the parent's threads; until the survivor has come */
 };
 extern struct quiesce__readers quiesce__readers;
 
@@ -31,8 +35,9 @@ void quiesce__readers_init(void);
 bool quiesce__reader_register(struct quiesce_tls_v1 *self);
 /* Give back entries of threads that died without saying so; returns how many. */
 uint32_t quiesce__readers_reap(void);
-/* In the child: keep only the calling thread. */
 void quiesce__readers_fork_child(void);
+/* Keep of the parent's threads only the calling one. */
+void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self);
 /* Number of registered threads. */
 uint32_t quiesce__readers_live(void);
 
@@ -41,6 +46,14 @@ static inline uint32_t quiesce__readers_nr(void)
 {
 	/* RG2: acquire, pairs with RG2 in claim_fresh() */
 	return quiesce_load_acquire(RG2, &quiesce__readers.nr);
+}
+
+/* By which number @r's owner may be judged and reported; 0: by none. */
+static inline uint32_t quiesce__reader_tid(const struct quiesce__reader *r)
+{
+	uint32_t tid = quiesce_load_relaxed(&r->tid); /* Relaxed: for reports, and for guesses. */
+
+	return tid == QUIESCE_TID_INHERITED ? 0 : tid;
 }
 
 /* Whose mark entry @r leads to; under readers.lock. */

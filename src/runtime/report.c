@@ -7,6 +7,8 @@
  */
 #include "report.h"
 
+#include "readers.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -62,7 +64,12 @@ static void add_known_thread(struct quiesce__report *r, uint32_t tid)
 
 void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t waiter)
 {
-	r->told.holder = tid;
+	r->told.holder = tid == QUIESCE_TID_INHERITED ? 0 : tid;
+	if (tid == QUIESCE_TID_INHERITED) {
+		quiesce__report_add(r, "a thread of the parent, which forked without fork handlers; whether the child has it is known once "
+				       "the child's first thread calls the library");
+		return;
+	}
 	if (!tid) {
 		quiesce__report_add(r, "a thread that is not known");
 		return;

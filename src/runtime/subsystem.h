@@ -25,8 +25,13 @@ struct quiesce__subsystem {
 	/* Before fork(): take the locks, in the order of the list.  After: give them back in the reverse order. */
 	void (*fork_prepare)(void);
 	void (*fork_parent)(void);
-	/* In the child, with one thread, perhaps with no call of fork_prepare() before it: in the order of the list. */
+	/* In the child, perhaps with no call of fork_prepare() before it: repair what is the process's.  Nobody else is inside the library.
+	 * What a thread of the parent's has of its own is quiesce__fork_survivor's, which is the caller; or, where that is NULL, it may
+	 * be anybody's, and in use. */
 	void (*fork_child)(void);
+	/* Then: the survivor, which is the caller, has come.  Give up what the others had, and repair the block of @self.  Other threads
+	 * of the child may be inside the library, unless it was the caller who repaired. */
+	void (*fork_survivor)(struct quiesce_tls_v1 *self);
 
 	/* A thread exits: report what it holds; with signals blocked, give back what others are to have while it
 	 * may still begin sections; what it may have after that is nobody's, and it is no reader any more. */

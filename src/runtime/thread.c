@@ -347,7 +347,6 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	int err;
 
 	quiesce__init();
-	quiesce__fork_check();
 	if (!valid(which, attr))
 		return -EINVAL;
 	kind = &threads.kind[which];

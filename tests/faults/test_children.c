@@ -289,6 +289,7 @@ static void a_daemon_has_a_worker_of_its_own(void **state)
 
 static int report[2];
 static pid_t first_process;
+static pid_t (*fork_in_callback)(void);
 
 static void tell(char what)
 {
@@ -298,7 +299,7 @@ static void tell(char what)
 static void fork_and_return(struct rcu_head *head)
 {
 	(void)head;
-	if (fork() == 0)
+	if (fork_in_callback() == 0)
 		alarm(WATCHDOG_SECONDS / 3);
 }
 
@@ -314,12 +315,12 @@ static void tell_which(struct rcu_head *head)
 	}
 }
 
-static void a_forking_callback_returns_in_both(void **state)
+static void returns_in_both(pid_t (*way)(void))
 {
 	static struct rcu_head forks, later;
 	char seen[2] = "";
 
-	(void)state;
+	fork_in_callback = way;
 	first_process = getpid();
 	assert_int_equal(pipe(report), 0);
 	rcu_read_lock();
@@ -330,7 +331,17 @@ static void a_forking_callback_returns_in_both(void **state)
 		assert_int_equal(read(report[0], &seen[i], 1), 1);
 	assert_true(seen[0] != seen[1]);
 	rcu_barrier();
+	for (int i = 0; i < 2; i++)
+		close(report[i]);
 	assert_true(use_everything());
+}
+
+static void a_forking_callback_returns_in_both(void **state)
+{
+	(void)state;
+	returns_in_both(fork);
+	returns_in_both(raw_clone);
+	returns_in_both(underscore_fork);
 }
 
 int main(int argc, char **argv)

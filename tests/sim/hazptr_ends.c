@@ -413,24 +413,40 @@ static void child_of_fork(void)
 	world_updater((void *)1);
 }
 
-static void forker(void *unused)
+/* Without handlers other threads of the child may come first, while this one protects by inline code. */
+static void fork_now(bool announced)
+{
+	if (announced) {
+		quiesce__fork_prepare();
+		sim_fork();
+		may_be_lost = nr_calling;
+		quiesce__fork_child();
+		return;
+	}
+	sim_fork();
+	if (sim_random(2))
+		sim_spawn(world_updater, (void *)0, "child's updater");
+	if (sim_random(2))
+		sim_spawn(world_reader, NULL, "child's reader");
+	for (uint32_t n = sim_random(60); n; n--)
+		sim_point("in the child");
+}
+
+static void forker(void *announced)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
 	struct item *item = world_protect(slot, 0);
 	struct hazptr_context ctx;
 	hazptr_t *other;
 
-	(void)unused;
 	sim_assert(!init_hazptr_context(&ctx));
 	other = hazptr_alloc(&ctx);
 	world_protect(other, 1);
 	update_here(1);
 	world_stay(200);
-	quiesce__fork_prepare();
-	sim_fork();
-	may_be_lost = nr_calling;
-	quiesce__fork_child();
+	fork_now(announced != NULL);
 	world_look(item);
+	world_look(world_protect(other, 1));
 	world_update(0);
 	world_look(item);
 	hazptr_free(NULL, slot);
@@ -443,7 +459,7 @@ static void forker(void *unused)
 static void fork_threads(void)
 {
 	quiesce_slots();
-	sim_spawn(forker, NULL, "forker");
+	sim_spawn(forker, &forked, "forker");
 	sim_spawn(parents_updater, (void *)0, "updater");
 	sim_spawn(parents_updater, (void *)1, "updater");
 	sim_spawn(parents_reader, NULL, "reader");
@@ -466,7 +482,7 @@ static void setup_fork_barrier(void)
 {
 	world_begin();
 	quiesce_slots();
-	sim_spawn(forker, NULL, "forker");
+	sim_spawn(forker, &forked, "forker");
 	sim_spawn(parents_barrier, NULL, "barrier");
 	sim_spawn(parents_updater, (void *)0, "updater");
 	sim_spawn(parents_reader, NULL, "reader");
@@ -476,9 +492,26 @@ static void setup_fork_chain(void)
 {
 	world_begin();
 	quiesce_slots();
-	sim_spawn(forker, NULL, "forker");
+	sim_spawn(forker, &forked, "forker");
 	sim_spawn(parents_chain, (void *)0, "chain");
 	sim_spawn(parents_chain, (void *)1, "chain");
+}
+
+static void setup_fork_unannounced(void)
+{
+	world_begin();
+	world_short_of_slots = true; /* a line in which the parent's reader held a slot is never given to another */
+	quiesce_slots();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_chain, (void *)1, "chain");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+/* What threads had in their hands that are gone is lost. */
+static void finish_unannounced(void)
+{
+	sim_assert(quiesce_load_relaxed(&forked));
 }
 
 /* All but what vanished. */
@@ -515,5 +548,6 @@ const struct sim_scenario hazptr_end_scenarios[] = {
 	{ .name = "fork_barrier", .what = "... in the middle of a barrier", .setup = setup_fork_barrier, .finish = finish_fork },
 	{ .name = "fork_chain", .what = "... in the middle of callbacks that retire", .setup = setup_fork_chain,
 	  .finish = finish_fork },
+	{ .name = "fork_unannounced", .what = "... by a bare system call", .setup = setup_fork_unannounced, .finish = finish_unannounced },
 	{ .name = NULL },
 };

@@ -507,6 +507,7 @@ static void polls_right(void *unused)
 
 static void setup_poll_fence(void)
 {
+	quiesce_fence(); /* or the library's start would be the fence */
 	sim_spawn(polls_left, NULL, "left");
 	sim_spawn(polls_right, NULL, "right");
 }

@@ -237,6 +237,36 @@ static void setup_fork(void)
 	sim_spawn(forked, NULL, "child");
 }
 
+/* Without handlers: other threads of the child may come first.  This one waits for something before it takes a guard. */
+static void forked_unannounced(void *unused)
+{
+	struct shazptr_guard old = shazptr_protect(&world_place[0]);
+
+	(void)unused;
+	sim_fork();
+	if (sim_random(2))
+		sim_spawn(world_updater, NULL, "child's updater");
+	if (sim_random(2))
+		sim_spawn(world_reader, NULL, "child's reader");
+	for (uint32_t n = sim_random(40); n; n--)
+		sim_point("in the child");
+	if (sim_random(2))
+		shazptr_clear(old);
+	world_updater(NULL);
+	world_read(0);
+	world_read(0);
+	sim_saw();
+}
+
+static void setup_fork_unannounced(void)
+{
+	quiesce_slots(); /* the library is initialised */
+	world_begin();
+	world_readers(2);
+	world_updaters(1);
+	sim_spawn(forked_unannounced, NULL, "forker");
+}
+
 static void setup_fork_no_rseq(void)
 {
 	setup_fork();
@@ -470,6 +500,8 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
 	{ .name = "fork", .what = "a forked child", .setup = setup_fork },
+	{ .name = "fork_unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_fork_unannounced,
+	  .must_see = "a child that has ended" },
 	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },

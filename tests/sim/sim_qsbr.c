@@ -330,6 +330,40 @@ static void forks(void *unused)
 	sim_saw();
 }
 
+/* Without handlers: the parent's readers are in the way until this one comes. */
+static void forks_unannounced(void *unused)
+{
+	(void)unused;
+	enter();
+	for (uint32_t k = sim_random(120); k; k--)
+		platform_yield();
+	world_look();
+	sim_fork();
+	if (sim_random(2))
+		sim_spawn(reads, NULL, "child's reader");
+	if (sim_random(2))
+		sim_spawn(updates, (void *)1, "child's updater");
+	for (uint32_t k = sim_random(30); k; k--)
+		sim_point("in the child");
+	world_look();
+	quiesce__qsbr_quiescent_state();
+	world_look();
+	if (sim_random(2)) {
+		quiesce__qsbr_offline();
+		updates((void *)1);
+	}
+	sim_saw();
+}
+
+static void setup_unannounced(void)
+{
+	quiesce_fence(); /* the library is initialised */
+	world_begin();
+	readers(2);
+	sim_spawn(updates, (void *)2, "updater");
+	sim_spawn(forks_unannounced, NULL, "forker");
+}
+
 static void setup_fork(void)
 {
 	world_begin();
@@ -357,6 +391,8 @@ static const struct sim_scenario scenarios[] = {
 	{ .name = "wakes_two", .what = "... two of them", .setup = setup_wakes_two,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
 	{ .name = "fork", .what = "a child waits for itself only", .setup = setup_fork, .must_see = "a child" },
+	{ .name = "unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_unannounced,
+	  .must_see = "a child" },
 	{ .name = NULL },
 };
 

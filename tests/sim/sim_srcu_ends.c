@@ -357,6 +357,22 @@ static void child_of_fork(void)
 	srcu_barrier(world_domain[1]);
 }
 
+static bool unannounced; /* so other threads of the child may come first */
+
+static void fork_now(void)
+{
+	if (!unannounced)
+		quiesce__fork_prepare();
+	sim_fork();
+	may_be_lost = nr_calling;
+	if (!unannounced)
+		quiesce__fork_child();
+	else if (sim_random(2))
+		sim_spawn(parents_waiter, (void *)0, "child's waiter");
+	else
+		sim_spawn(parents_barrier, (void *)1, "child's queuer");
+}
+
 /* Inside a section, which goes on in the child. */
 static void forker(void *unused)
 {
@@ -365,10 +381,7 @@ static void forker(void *unused)
 	(void)unused;
 	world_look(0);
 	world_stay(200);
-	quiesce__fork_prepare();
-	sim_fork();
-	may_be_lost = nr_calling;
-	quiesce__fork_child();
+	fork_now();
 	world_look(0);
 	srcu_read_unlock(world_domain[0], idx);
 	quiesce_store_relaxed(&forked, 1);
@@ -387,6 +400,7 @@ static void fork_threads(enum world_mode mode)
 
 static void setup_fork(void) { fork_threads(ANY); }
 static void setup_full_fork(void) { fork_threads(FULL); }
+static void setup_fork_unannounced(void) { unannounced = true, fork_threads(ANY); }
 
 static void setup_fork_barrier(void)
 {
@@ -574,6 +588,7 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	FORK(fork, "the child of a fork"),
 	FORK(full_fork, "... without membarrier"),
 	FORK(fork_barrier, "... in the middle of srcu_barrier()"),
+	{ .name = "fork_unannounced", .what = "... of a bare system call", .setup = setup_fork_unannounced, .finish = finish_forked },
 	{ .name = "fork_alone", .what = "... without a helper", .setup = setup_fork_alone, .finish = finish_forked },
 	FORK(fork_callback, "... that began in a callback"),
 	{ .name = "fork_stuck", .what = "... whose sections the child does not have", .setup = setup_fork_stuck,

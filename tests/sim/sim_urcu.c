@@ -360,6 +360,40 @@ static void forks(void *unused)
 	sim_saw();
 }
 
+/* Without handlers: others of the child may come first, while it is inside. */
+static void forks_unannounced(void *unused)
+{
+	bool inside = sim_random(2);
+
+	(void)unused;
+	join();
+	section();
+	if (inside)
+		nesting_lock();
+	sim_fork();
+	if (sim_random(2))
+		sim_spawn(reader, (void *)2, "child's reader");
+	if (sim_random(2))
+		sim_spawn(updater, (void *)1, "child's updater");
+	if (inside) {
+		section();
+		nesting_unlock();
+	}
+	section();
+	if (sim_random(2))
+		updater((void *)1);
+	leave();
+	sim_saw();
+}
+
+static void setup_unannounced(void)
+{
+	begin(sim_random(2) ? QUIESCE_URCU_LIGHT : QUIESCE_URCU_FENCED);
+	spawn(forks_unannounced, 1, 0, "forks");
+	spawn(reader, driver_readers, 2, "reader");
+	spawn(updater, 2, 2, "updater");
+}
+
 static void setup_fork(void)
 {
 	begin(QUIESCE_URCU_LIGHT);
@@ -401,6 +435,8 @@ static const struct sim_scenario scenarios[] = {
 	S(come, "threads that come and go"),
 	S(handler, "handlers that read"),
 	{ .name = "fork", .what = "a reader forks", .setup = setup_fork, .finish = finish_fork, .must_see = "a child that updates" },
+	{ .name = "unannounced", .what = "... by a bare system call; the child's threads come in any order", .setup = setup_unannounced,
+	  .finish = finish_fork, .must_see = "a child that has ended" },
 	{ .name = NULL },
 };
 

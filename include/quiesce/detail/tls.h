@@ -49,7 +49,7 @@ struct quiesce_tls_v1 {
 	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
 	uintptr_t *hazptr_spare;        /* a line for the next context; private */
 	uint32_t tid;                   /* private; 0: not asked yet */
-	uint32_t reserved32;
+	uint32_t process;               /* private; in which generation of forks it was seen to be a new thread */
 	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
 	uint64_t since;                 /* debug build: when it began, as @site */
 	uint64_t qsbr_word;             /* the number at its last quiescent state; 0: offline.  Read by updaters */

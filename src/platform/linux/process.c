@@ -19,10 +19,8 @@ int platform_thread_exit_init(void (*hook)(void));
 
 /* ---- fork ---- */
 
-static uint32_t no_canary = 1;
-static uint32_t *canary = &no_canary;
+static struct platform_canary *canary;
 
-/* A page that the kernel wipes in the child tells of forks that run no handlers. */
 static void canary_init(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -35,7 +33,6 @@ static void canary_init(void)
 		return;
 	}
 	canary = p;
-	*canary = 1;
 }
 
 /* Who restores the page need not know what was asked for it. */
@@ -43,16 +40,21 @@ int platform_renew(void)
 {
 	int saved = errno;
 
-	if (canary != &no_canary)
+	if (canary)
 		madvise(canary, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK);
 	errno = saved;
 	platform_renew_numbers();
 	return platform_renew_rseq();
 }
 
-uint32_t *platform_fork_canary(void)
+struct platform_canary *platform_canary(void)
 {
 	return canary;
+}
+
+bool platform_is_first_thread(void)
+{
+	return syscall(SYS_gettid) == getpid();
 }
 
 int platform_init(const struct platform_hooks *hooks)

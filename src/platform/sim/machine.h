@@ -115,6 +115,7 @@ struct machine {
 
 	int cur;              /* running thread, -1: the program's main() */
 	int nr_threads, nr_done;
+	int first; /* thread of this process, once it is a child */
 	uint32_t ready;       /* bit per thread */
 	uint32_t stale;       /* of 8 loads so many may be old ones */
 	uint32_t sticky;      /* of 8 points so many do not switch (random scheduler) */
@@ -205,6 +206,8 @@ void sim__cpu_remove(struct thread *t);
 /* trace.c */
 void sim__trace(const char *op, const void *p, uint64_t value, enum sim_order order, const struct sim_site *site);
 void sim__trace_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The words that tell of forks: in a child they are 0. */
+void sim__canary_wipe(void);
 
 /* Upcalls of the library; the machine's own tests have none of them. */
 void quiesce__tls_init(struct quiesce_tls_v1 *tls) __attribute__((weak));

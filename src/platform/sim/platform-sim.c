@@ -344,11 +344,22 @@ int platform_init(const struct platform_hooks *hooks)
 	return 0;
 }
 
-uint32_t *platform_fork_canary(void)
-{
-	static uint32_t canary = 1;
+static struct platform_canary canary;
 
+struct platform_canary *platform_canary(void)
+{
 	return &canary;
+}
+
+void sim__canary_wipe(void)
+{
+	memset(&canary, 0, sizeof canary);
+	sim_forget(&canary, sizeof canary);
+}
+
+bool platform_is_first_thread(void)
+{
+	return M->cur == M->first;
 }
 
 void *platform_reserve(size_t bytes)

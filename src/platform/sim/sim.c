@@ -324,12 +324,15 @@ void sim_fork(void)
 	sim__point();
 	sim__fence(self);
 	for (struct thread *t = M->threads; t < M->threads + M->nr_threads; t++) {
-		if (t == self || t->state == THREAD_DONE)
+		if (t == self)
 			continue;
-		vanish(t);
-		view_join(&self->cur, &t->cur);
+		if (t->state != THREAD_DONE)
+			vanish(t);
+		view_join(&self->cur, &t->cur); /* of those who had ended, too: what they did is in the memory that the child gets */
 	}
 	view_fence(self);
+	M->first = M->cur;
+	sim__canary_wipe();
 	if (M->opt.trace)
 		sim__trace_text("T%d is alone", M->cur);
 }

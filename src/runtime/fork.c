@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* fork.c - before and after a fork, and children that nobody announced.
+ *
+ * A child has one thread of its parent's, the survivor, which called fork(), _Fork() or clone(), or made the system call by
+ * itself.  What the other threads held has to go.
+ *
+ *   announced     fork() runs the handlers below, the child's before it returns: the survivor repairs all.
+ *   unannounced   the kernel zeroes the canary in each child, however that was made, and quiesce__init() looks at it.  By then the
+ *                 survivor may have run inline code, which looks at nothing, and may have made threads, which may come first.
+ *
+ *   whole  repair      the process
+ *     0    UNTOUCHED   a fresh child
+ *     0    UNDER_WAY   one thread repairs what is the process's; whoever comes waits
+ *     0    REPAIRED    the survivor has not come yet; others go on
+ *     1    REPAIRED    the survivor has come; or this is no child
+ *
+ * I1. The survivor is the thread whose number is the process's: so the kernel numbers the thread that a process begins with.
+ *     Where memory is shared (vfork()) the canary is not zeroed, and there is nothing to repair.
+ * I2. While what is the process's is repaired nobody else is inside the library: whoever comes waits in quiesce__init(), and a
+ *     survivor that is not the one who repairs is in inline code, or elsewhere.
+ * I3. What threads of the parent's had of their own, entries of the registry, lines of slots, records, counts, stays until the survivor has
+ *     come: some of it is the survivor's, and inline code may be using it.  An entry outside of a section is in nobody's way;
+ *     one inside is in the way of the child's updaters.  So until then a wait may last too long, and nothing is freed too early.
+ * I4. Only the survivor changes its TLS block, when it comes.  It gives up what was the other threads' then, and the canary is whole.
+ * I5. A survivor that runs callbacks is in the middle of a pass or a step, and goes on with it.  It comes when its callback returns, at
+ *     the latest.  If another thread has come first, pass and step were taken for abandoned: then the process ends.
+ *
+ * FK2  repaired, then REPAIRED | REPAIRED read, then the library used
+ * IN1  the survivor has come, then whole | whole read, then the library used
+ */
+#include "core.h"
+
+#include "gate.h"
+#include "held.h"
+#include "helper.h"
+#include "later.h"
+#include "queued.h"
+#include "readers.h"
+#include "report.h"
+#include "subsystem.h"
+#include "thread.h"
+
+#include <errno.h>
+
+enum { UNTOUCHED, UNDER_WAY, REPAIRED };
+
+static struct platform_canary unwatched; /* where the kernel zeroes none */
+static struct platform_canary *canary = &unwatched;
+uint32_t *quiesce__fork_canary = &unwatched.whole;
+uint32_t quiesce__fork_generation;
+const struct quiesce_tls_v1 *quiesce__fork_survivor;
+uint32_t quiesce__fork_survivor_tid;
+
+void quiesce__fork_init(void)
+{
+	struct platform_canary *watched = platform_canary();
+
+	if (watched)
+		canary = watched;
+	/* IN1: release, pairs with IN1 in quiesce__init() */
+	quiesce_store_release(IN1, &canary->whole, 1);
+	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: who misses it comes to the slow half. */
+}
+
+/* ---- the repair ---- */
+
+/* What is the process's.  In each child once; the others wait.  @survivor: NULL if that is not the caller. */
+static void repair_once(const struct quiesce_tls_v1 *self, const struct quiesce_tls_v1 *survivor)
+{
+	uint32_t untouched = UNTOUCHED;
+
+	/* FK2: full, pairs with FK2 in repair_once() */
+	if (quiesce_cmpxchg(FK2, &canary->repair, &untouched, UNDER_WAY)) {
+		quiesce_store_relaxed(&canary->by, self); /* Relaxed: for the caller to find. */
+		quiesce_store_relaxed(&quiesce__fork_survivor, survivor); /* Relaxed: I2. */
+		quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: I2. */
+		platform_process_begin();
+		quiesce__each_subsystem(fork_child);
+		quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+		/* FK2: release, pairs with FK2 in repair_once() */
+		quiesce_store_release(FK2, &canary->repair, REPAIRED);
+		platform_futex_wake(&canary->repair, INT32_MAX);
+	}
+	/* FK2: acquire, pairs with FK2 in repair_once() */
+	while (quiesce_load_acquire(FK2, &canary->repair) != REPAIRED)
+		platform_futex_wait(&canary->repair, UNDER_WAY, PLATFORM_FOREVER);
+}
+
+static QUIESCE_COLD void end_if_late(const struct quiesce_tls_v1 *self)
+{
+	/* Relaxed: this thread's own, or NULL. */
+	if (quiesce_load_relaxed(&quiesce__fork_survivor) == self || !(self->state & QUIESCE_TLS_CALLBACKS))
+		return;
+	quiesce__say("a callback has forked without fork handlers, as by _Fork() or clone(), and another thread of the child has "
+		     "called the library before it: what it was in the middle of is lost");
+	platform_die();
+}
+
+/* The survivor, which is the caller, has come. */
+static void come(struct quiesce_tls_v1 *self)
+{
+	quiesce__fork_survivor_tid = self->tid;
+	self->tid = 0;
+	repair_once(self, self);
+	end_if_late(self);
+	quiesce_store_relaxed(&canary->by, self); /* Relaxed: as in repair_once(). */
+	quiesce__each_subsystem(fork_survivor, self);
+	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: others only compare it with themselves. */
+	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+	/* IN1: release, pairs with IN1 in quiesce__init() */
+	quiesce_store_release(IN1, &canary->whole, 1);
+}
+
+/* Its block says so from the second time on. */
+bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self)
+{
+	/* Relaxed: a planted bug. */
+	uint32_t early = QUIESCE_MUTANT(fork_generation_early) ? quiesce_load_relaxed(&quiesce__fork_generation) : 0;
+
+	/* First: before the repair the generation is the parent's. */
+	/* FK2: acquire, pairs with FK2 in repair_once() */
+	return quiesce_load_acquire(FK2, &canary->repair) == REPAIRED &&
+	       self->process == (QUIESCE_MUTANT(fork_generation_early) ? early :
+				 quiesce_load_relaxed(&quiesce__fork_generation)); /* Relaxed: FK2. */
+}
+
+/* Signals are blocked. */
+void quiesce__fork_notice(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	/* IN1: acquire, pairs with IN1 in come() */
+	if (quiesce_load_acquire(IN1, &canary->whole) || quiesce_load_relaxed(&canary->by) == self) /* Relaxed: set by this thread. */
+		return;
+	if (QUIESCE_MUTANT(fork_caller_survives) || platform_is_first_thread()) {
+		come(self);
+		return;
+	}
+	repair_once(self, NULL);
+	if (QUIESCE_MUTANT(fork_whole_early))
+		quiesce_store_relaxed(&canary->whole, 1); /* Relaxed: a planted bug. */
+	self->process = quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: FK2. */
+}
+
+bool quiesce__is_child(const char *call)
+{
+	bool is_child = quiesce__generation() != 0;
+
+	if (quiesce_unlikely(!is_child))
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "%s in a process that is no child of fork()", call);
+	return is_child;
+}
+
+/* ---- the runtime's own ---- */
+
+/* Its locks, among those of the others. */
+static void locks_prepare(void)
+{
+	quiesce__lock(&quiesce__readers.lock);
+	quiesce__laters_fork_prepare();
+	quiesce__helper_fork_prepare();
+}
+
+static void locks_parent(void)
+{
+	quiesce__helper_fork_parent();
+	quiesce__laters_fork_parent();
+	quiesce__unlock(&quiesce__readers.lock);
+}
+
+static void runtime_child(void)
+{
+	quiesce__gate_fork_child();
+	quiesce__threads_fork_child();
+	quiesce__heavy_fork_child();
+	quiesce__readers_fork_child();
+	quiesce__helper_fork_child();
+	quiesce__laters_fork_child();
+	quiesce__held_fork_child();
+	quiesce__reports_fork_child();
+	quiesce__queued_fork_child();
+}
+
+static void report_held(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	quiesce__held_thread_exit();
+}
+
+static void report_held_by_process(const struct quiesce_tls_v1 *self)
+{
+	(void)self;
+	quiesce__held_process_exit();
+}
+
+extern const struct quiesce__subsystem quiesce__runtime_subsystem;
+const struct quiesce__subsystem quiesce__runtime_subsystem = {
+	.paused = quiesce__helper_paused,
+	.fork_prepare = locks_prepare,
+	.fork_parent = locks_parent,
+	.fork_child = runtime_child,
+	.fork_survivor = quiesce__readers_fork_survivor,
+	.thread_report = report_held,
+	.process_report = report_held_by_process,
+};
+
+/* ---- handlers of fork() ---- */
+
+/* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
+ * handlers, which may come between, run with signals blocked too. */
+static struct platform_sigmask mask_before_fork;
+static const struct quiesce_tls_v1 *forking; /* whose mask this is; both under the locks */
+
+void quiesce__fork_prepare(void)
+{
+	struct platform_sigmask mask;
+
+	quiesce__init(); /* this may be a child itself, whose locks nobody has repaired */
+	platform_signals_block(&mask);
+	quiesce__gate_close();
+	quiesce__each_subsystem(fork_prepare);
+	quiesce__queued_fork_prepare(); /* the last: callbacks take this lock, whatever others are held around them */
+	mask_before_fork = mask;
+	forking = quiesce__self();
+}
+
+void quiesce__fork_parent(void)
+{
+	struct platform_sigmask mask = mask_before_fork;
+	size_t nr = 0;
+
+	forking = NULL;
+	quiesce__queued_fork_parent();
+	while (quiesce__subsystems[nr])
+		nr++;
+	while (nr)
+		if (quiesce__subsystems[--nr]->fork_parent)
+			quiesce__subsystems[nr]->fork_parent();
+	quiesce__gate_open();
+	platform_signals_restore(&mask);
+}
+
+void quiesce__fork_child(void)
+{
+	bool prepared = forking == quiesce__self();
+	int saved = errno;
+
+	if (canary == &unwatched)
+		canary->whole = canary->repair = 0;
+	/* Else another library's handler has called us, before us.  Relaxed: the child has one thread. */
+	if (!quiesce_load_relaxed(&canary->whole))
+		come(quiesce__self());
+	forking = NULL;
+	if (prepared)
+		platform_signals_restore(&mask_before_fork);
+	errno = saved;
+}
