@@ -44,8 +44,8 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  * @func: runs in the helper, a thread of the library, which has all signals blocked; never in this call.  Where no
  *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
  *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
- *   call_rcu(), call_srcu() and the like; it may wait for a cohort, but for no other callbacks and readers; it returns (does not end
- *   its thread).  Other callbacks of this kind wait until it has returned.
+ *   call_rcu(), call_srcu() and the like; it may wait for a cohort, but for no other callbacks and readers; it returns, as said of
+ *   call_rcu().  Other callbacks of this kind wait until it has returned.
  *
  * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand, so that one membarrier and one scan
  * serve them all.  A batch is reclaimed at once; what a thread leaves behind, within about a tenth of a second.  What

@@ -122,6 +122,7 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}
+	quiesce__run_names((uintptr_t)deleter);
 	deleter(object);
 }
 

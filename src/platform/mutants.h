@@ -124,8 +124,22 @@
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
+/* Of callbacks that end their thread. */
+#define QUIESCE_GUARDS_OF_RUNS(X)                                                      \
+	X(run_cancelable, "a thread may be cancelled in a callback")                   \
+	X(run_state_kept, "a thread that ends in a callback is taken to be in it")     \
+	X(helper_ended_unlisted, "a job whose step has ended its thread gets no other step") \
+	X(helper_ended_leads, "a helper that has ended goes on being the one that leads") \
+	X(hazptr_ended_unlisted, "the queue of an owner whose callback ends it is not listed") \
+	X(hazptr_ended_inside, "such an owner stays inside the gate")                  \
+	X(hazptr_ended_next_lost, "what it was retiring is forgotten")                 \
+	X(hazptr_ended_barrier_lost, "what a barrier had in hand whose callback ends its thread is forgotten") \
+	X(hazptr_ended_trusted, "who retires trusts in a helper that has ended and left no other one") \
+	X(cohort_ended_lost, "what is left of a cohort's batch whose callback ends its thread is forgotten")
+
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
+	QUIESCE_GUARDS_OF_RUNS(X)                                                      \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \

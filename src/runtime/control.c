@@ -16,6 +16,7 @@
 #include "queued.h"
 #include "readers.h"
 #include "report.h"
+#include "run.h"
 #include "settings.h"
 #include "subsystem.h"
 #include "thread.h"
@@ -57,6 +58,7 @@ static const struct platform_hooks hooks = {
 	.fork_parent = quiesce__fork_parent,
 	.fork_child = quiesce__fork_child,
 	.thread_exit = quiesce__thread_exit,
+	.exception = quiesce__run_throws,
 };
 
 static void init_all(void)
@@ -228,9 +230,10 @@ static void runtime_child(void)
 	quiesce__queued_fork_child();
 }
 
-static void report_held(const struct quiesce_tls_v1 *self)
+static void report_thread(const struct quiesce_tls_v1 *self)
 {
 	(void)self;
+	quiesce__runs_thread_exit();
 	quiesce__held_thread_exit();
 }
 
@@ -246,7 +249,7 @@ const struct quiesce__subsystem quiesce__runtime_subsystem = {
 	.fork_prepare = locks_prepare,
 	.fork_parent = locks_parent,
 	.fork_child = runtime_child,
-	.thread_report = report_held,
+	.thread_report = report_thread,
 	.process_report = report_held_by_process,
 };
 

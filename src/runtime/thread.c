@@ -10,6 +10,8 @@
  */
 #include "thread.h"
 
+#include "run.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +29,7 @@ struct kind {
 	uint32_t retry;    /* failed starts between two attempts */
 	uint32_t failures; /* to start it, in a row, and attempts that were not made since */
 	uint32_t tid[NR_OF_A_KIND]; /* those that run; else 0 */
-	void (*main)(void *unused);
+	void (*main)(void), (*over)(void);
 	struct platform_start start;
 	struct platform_thread how;
 	char name[16];
@@ -140,22 +142,42 @@ static void replace_tid(struct kind *kind, uint32_t old, uint32_t tid)
 		}
 }
 
+/* The life of a thread. */
+struct life {
+	struct quiesce__run run;
+	struct kind *kind;
+};
+
+static void live(struct quiesce__run *run)
+{
+	((struct life *)run)->kind->main();
+}
+
+static void end_life(struct quiesce__run *run)
+{
+	struct kind *kind = ((struct life *)run)->kind;
+
+	kind->over();
+	quiesce__lock(&threads.lock);
+	replace_tid(kind, platform_tid(), 0);
+	quiesce__unlock(&threads.lock);
+}
+
 /* In the new thread. */
 static void thread_main(void *arg)
 {
+	struct life life = { .kind = arg };
 	struct kind *kind = arg;
 
 	quiesce__lock(&threads.lock);
 	replace_tid(kind, 0, platform_tid());
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
-	kind->main(NULL);
-	quiesce__lock(&threads.lock);
-	replace_tid(kind, platform_tid(), 0);
-	quiesce__unlock(&threads.lock);
+	quiesce__run(&life.run, live, end_life);
+	end_life(&life.run);
 }
 
-bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused))
+bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void))
 {
 	struct kind *kind = &threads.kind[which];
 	struct platform_thread how;
@@ -165,6 +187,7 @@ bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused)
 	choose_defaults(kind);
 	how = kind->how;
 	kind->main = main;
+	kind->over = over;
 	kind->start = (struct platform_start){ thread_main, kind };
 	quiesce__unlock(&threads.lock);
 	started = platform_thread_start(&kind->start, &how) == 0;

@@ -265,6 +265,7 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	int saved = errno;
 
 	unblock_faults();
+	platform_set_cancelable(false); /* whoever has got its number in a callback, say */
 	pthread_setname_np(pthread_self(), name);
 	change_policy((pid_t)platform_tid(), how);
 	errno = saved;

@@ -287,6 +287,28 @@ int platform_arm_thread_exit(void)
 	return 0;
 }
 
+void platform_run(void (*code)(void *arg), void (*ended)(void *arg), void *arg)
+{
+	struct thread *t = sim__current();
+	struct sim__run run = { ended, arg, t ? t->runs : NULL };
+
+	if (t)
+		t->runs = &run;
+	code(arg);
+	if (t)
+		t->runs = run.outer;
+}
+
+bool platform_set_cancelable(bool may)
+{
+	struct thread *t = sim__current();
+	bool before = t && !t->uncancelable;
+
+	if (t)
+		t->uncancelable = !may;
+	return before;
+}
+
 void platform_signals_block(struct platform_sigmask *ret_old)
 {
 	struct thread *t = sim__current();

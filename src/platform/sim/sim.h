@@ -76,6 +76,10 @@ struct sim_config *sim_config(void);
 int sim_spawn(void (*fn)(void *), void *arg, const char *name);
 /* The calling thread ends without its exit upcall; its memory stays, as after a bare system call. */
 void sim_die(void) __attribute__((noreturn));
+/* The calling thread ends where it is, by pthread_exit(): what platform_run() promises, and its exit upcall. */
+void sim_exit(void) __attribute__((noreturn));
+/* Would a cancellation of the calling thread end it? */
+bool sim_cancelable(void);
 /* The calling thread stops at one of its next @points scheduling points, as if it were never given a CPU again; a run
  * does not wait for it.  While it holds a short lock it goes on: its priority is inherited. */
 void sim_stop_within(uint32_t points);
