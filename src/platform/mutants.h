@@ -128,6 +128,11 @@
 #define QUIESCE_GUARDS_OF_RUNS(X)                                                      \
 	X(run_cancelable, "a thread may be cancelled in a callback")                   \
 	X(run_state_kept, "a thread that ends in a callback is taken to be in it")     \
+	X(cb_ended_lost, "the rest of a pass whose callback ends its thread is left to nobody") \
+	X(cb_ended_unlingered, "frees that were ready in such a pass are left to their owner") \
+	X(cb_ended_spill_lost, "what was linked, and is left of such a pass, is in no list") \
+	X(cb_ended_uncounted, "a callback that has ended its thread does not count as run") \
+	X(cb_ended_waits, "a thread that ended in a wait for callbacks counts as one that waits") \
 	X(helper_ended_unlisted, "a job whose step has ended its thread gets no other step") \
 	X(helper_ended_leads, "a helper that has ended goes on being the one that leads") \
 	X(hazptr_ended_unlisted, "the queue of an owner whose callback ends it is not listed") \

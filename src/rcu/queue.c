@@ -128,7 +128,7 @@ void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head)
 
 	do
 		head->next = old;
-	/* CB5: full, pairs with CB5 in take_spill() */
+	/* CB5: full, pairs with CB5 in quiesce__spill_take() */
 	while (!quiesce_cmpxchg(CB5, list, &old, head));
 }
 
