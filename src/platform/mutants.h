@@ -141,7 +141,8 @@
 	X(hazptr_ended_barrier_lost, "what a barrier had in hand whose callback ends its thread is forgotten") \
 	X(hazptr_ended_trusted, "who retires trusts in a helper that has ended and left no other one") \
 	X(cohort_ended_lost, "what is left of a cohort's batch whose callback ends its thread is forgotten") \
-	X(srcu_ended_uncounted, "a callback of a domain that has ended its thread does not count as run")
+	X(srcu_ended_uncounted, "a callback of a domain that has ended its thread does not count as run") \
+	X(ref_ended_lost, "a change of mode whose confirm function ends its thread is not completed")
 
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
