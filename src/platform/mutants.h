@@ -142,7 +142,8 @@
 	X(hazptr_ended_trusted, "who retires trusts in a helper that has ended and left no other one") \
 	X(cohort_ended_lost, "what is left of a cohort's batch whose callback ends its thread is forgotten") \
 	X(srcu_ended_uncounted, "a callback of a domain that has ended its thread does not count as run") \
-	X(ref_ended_lost, "a change of mode whose confirm function ends its thread is not completed")
+	X(ref_ended_lost, "a change of mode whose confirm function ends its thread is not completed") \
+	X(sync_place_vacant, "nobody waits in the place of an enter whose wait has ended its thread")
 
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
