@@ -122,6 +122,7 @@
 	X(hazptr_rest_unchecked, "the helper does not look again before it rests from sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
+	X(hazptr_exit_waits, "hazptr_retire() in a thread that exits waits for the slots that protect the object") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
 /* Of callbacks that end their thread. */

@@ -25,6 +25,11 @@ static void free_and_exit(struct hazptr_head *head)
 	may_exit();
 }
 
+static void delete_late(void *item)
+{
+	world_free(item);
+}
+
 static void delete_and_exit(void *item)
 {
 	world_free(item);
@@ -254,6 +259,39 @@ static void setup_exits_cohort(void)
 		sim_spawn(cohort_waiter, NULL, "waiter");
 }
 
+/* ---- destructors of thread-local storage ---- */
+
+/* After the library's own: what it retires it protects itself, and another thread does. */
+static void retires_late(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *mine;
+
+	(void)unused;
+	sim_assert(slot);
+	mine = world_protect(slot, 0);
+	for (int i = 0; i < 4; i++) {
+		struct item *old = world_replace(!i);
+
+		world_last_words(old);
+		world_nr_retired++;
+		hazptr_retire(old, delete_late);
+		if (!i)
+			quiesce__thread_exit();
+	}
+	world_look(mine);
+	hazptr_free(NULL, slot);
+	sim_saw();
+}
+
+static void setup_exits_late(void)
+{
+	world_begin();
+	sim_spawn(retires_late, NULL, "updater");
+	sim_spawn(retires_late, NULL, "updater");
+	world_readers(1);
+}
+
 /* ---- forks ---- */
 
 /* Nobody is taken to be inside the gate. */
@@ -291,5 +329,7 @@ const struct sim_scenario hazptr_exit_scenarios[] = {
 	EXITS(exits_no_successor, "another helper cannot be had at once"),
 	EXITS(exits_cohort, "callbacks of a cohort end those who retire and those who wait"),
 	EXITS(exits_fork, "a fork afterwards waits for nobody"),
+	{ .name = "exits_late", .what = "threads retire after the library's destructor has run", .setup = setup_exits_late,
+	  .finish = world_finish, .must_see = "one that has retired late" },
 	{ .name = NULL },
 };
