@@ -233,11 +233,13 @@ static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 /* The process has too much garbage. */
 static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 {
+	const struct quiesce_tls_v1 *self = quiesce__self();
+
 	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
 	quiesce__srcu_start(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() &&
-	    !(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
+	    !(self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)))
 		quiesce__throttle("call_srcu", THROTTLE_NS, false);
 }
 

@@ -125,7 +125,7 @@
 	X(hazptr_exit_waits, "hazptr_retire() in a thread that exits waits for the slots that protect the object") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
-/* Of callbacks that end their thread. */
+/* Of callbacks that end their thread, and allocators that retire. */
 #define QUIESCE_GUARDS_OF_RUNS(X)                                                      \
 	X(run_cancelable, "a thread may be cancelled in a callback")                   \
 	X(run_state_kept, "a thread that ends in a callback is taken to be in it")     \
@@ -144,6 +144,9 @@
 	X(cohort_ended_lost, "what is left of a cohort's batch whose callback ends its thread is forgotten") \
 	X(srcu_ended_uncounted, "a callback of a domain that has ended its thread does not count as run") \
 	X(ref_ended_lost, "a change of mode whose confirm function ends its thread is not completed") \
+	X(cb_heap_nests, "what an allocator retires while a queue has memory from it takes memory for the same queue") \
+	X(cb_heap_two_queues, "what an allocator retires while a thread gets a queue gets it another one") \
+	X(cb_heap_waits, "call_rcu() in a free() of the library's waits for less garbage") \
 	X(sync_place_vacant, "nobody waits in the place of an enter whose wait has ended its thread")
 
 #define QUIESCE_GUARDS(X)                                                              \

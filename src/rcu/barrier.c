@@ -199,9 +199,10 @@ bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 
 	if (quiesce__rcu_wait_is_misuse(call, caller))
 		return true;
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback would wait for itself", call,
-				platform_place(caller, &here));
+	if (quiesce__self()->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback%s would wait for itself", call,
+				platform_place(caller, &here),
+				quiesce__self()->state & QUIESCE_TLS_IN_HEAP ? ", or in a free() of the library's," : "");
 		return true;
 	}
 	return false;
@@ -319,7 +320,7 @@ void quiesce_rcu_throttle(void)
 	quiesce__fork_check();
 	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", __builtin_return_address(0)))
 		return;
-	if (self->state & QUIESCE_TLS_CALLBACKS)
+	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))
 		return;
 	if (self->queue)
 		quiesce__queue_report(self->queue);

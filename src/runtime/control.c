@@ -74,16 +74,24 @@ static void init_all(void)
 	quiesce__fork_canary = platform_fork_canary();
 }
 
+/* In init_all(): its allocations may retire. */
+static const struct quiesce_tls_v1 *initializer;
+
 void quiesce__init_slow(void)
 {
 	struct platform_sigmask mask;
 	uint32_t none = 0;
 	int saved = errno;
 
+	/* Relaxed: only the thread's own value matters to it.  All but the hooks is there. */
+	if (quiesce_load_relaxed(&initializer) == quiesce__self())
+		return;
 	platform_signals_block(&mask);
 	/* IN1: full, pairs with IN1 in quiesce__init() */
 	if (quiesce_cmpxchg(IN1, &quiesce__init_state, &none, 1)) {
+		quiesce_store_relaxed(&initializer, quiesce__self()); /* Relaxed: as above. */
 		init_all();
+		quiesce_store_relaxed(&initializer, NULL); /* Relaxed: as above. */
 		/* IN1: release, pairs with IN1 in quiesce__init() */
 		quiesce_store_release(IN1, &quiesce__init_state, 2);
 		platform_futex_wake(&quiesce__init_state, INT32_MAX);

@@ -387,10 +387,18 @@ void platform_release(void *start, size_t bytes)
 }
 
 /* As pages: never given out twice. */
+static void heap_is_called(void)
+{
+	if (M->config.heap_hook && M->cur >= 0)
+		M->config.heap_hook();
+}
+
 void *platform_block_get(size_t bytes)
 {
-	void *start = M->arena + M->arena_used;
+	void *start;
 
+	heap_is_called();
+	start = M->arena + M->arena_used;
 	bytes = (bytes + 15) & ~(size_t)15;
 	if (injected(&M->config.block_failures) || bytes > SIM_ARENA - M->arena_used)
 		return NULL;
@@ -401,16 +409,19 @@ void *platform_block_get(size_t bytes)
 
 void platform_block_put(void *start, size_t bytes)
 {
+	heap_is_called();
 	platform_pages_put(start, bytes);
 }
 
 void *platform_lines_get(size_t bytes)
 {
+	heap_is_called();
 	return injected(&M->config.lines_failures) ? NULL : platform_pages_get(bytes);
 }
 
 void platform_lines_put(void *start, size_t bytes)
 {
+	heap_is_called();
 	platform_pages_put(start, bytes);
 }
 
@@ -437,6 +448,7 @@ const char *platform_getenv(const char *name)
 
 void platform_free(void *object)
 {
+	heap_is_called();
 	if (M->config.free_hook)
 		M->config.free_hook(object);
 	else

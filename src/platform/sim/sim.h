@@ -41,6 +41,7 @@ struct sim_config {
 	uint32_t max_steps;             /* then the run counts as unfinished */
 	uint64_t idle_limit_ns;         /* longer with nothing able to run: a wake-up was lost; 0: no limit */
 	void (*free_hook)(void *object);
+	void (*heap_hook)(void);        /* what the allocator does besides, at each call */
 	const char *(*getenv_hook)(const char *name);
 };
 
