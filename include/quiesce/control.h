@@ -148,11 +148,12 @@ enum quiesce_misuse {
 	QUIESCE_MISUSE_ARGUMENT,          /* a number that the call cannot have: not taken, or no mark; the call has no effect */
 	QUIESCE_MISUSE_TWICE,             /* an object stands twice in the list that a call was given, or (debug) was queued, or put
 					   * into a table, that is there already */
+	QUIESCE_MISUSE_EXIT_IN_CALLBACK,  /* a thread exited inside a callback, which counts as run; an exception left one, which aborts */
 };
 
 /** quiesce_set_misuse_hook - call @hook instead of aborting.
  * @hook: gets the kind and one line of text; NULL restores the default, which
- *   prints the line and aborts (EXIT_IN_READER only prints).
+ *   prints the line and aborts (EXIT_IN_READER and EXIT_IN_CALLBACK only print).  It returns.
  * If @hook returns from WAIT_IN_READER or WAIT_IN_CALLBACK the wait does not happen, except that for a lock,
  * which the caller would otherwise take itself to have;
  * from UNBALANCED_UNLOCK, NULL, TWICE: the call has no effect.  LAYOUT, COPIES and NESTING abort all the same. */
@@ -192,7 +193,8 @@ struct quiesce_report {
  *   library; so with the locks that the caller holds, and perhaps by several threads at once.  It may
  *   read, enter and leave sections, retire objects, allocate, log, dump the stacks of other threads, or abort.  It may not wait for
  *   what the library waits for (synchronize_rcu(), rcu_barrier(), percpu_down_write(), ...), nor take a lock that
- *   is held around such a wait anywhere.  The wait goes on when it returns.  Not in signal handlers.
+ *   is held around such a wait anywhere.  The wait goes on when it returns, which it has to: if it ends its thread that is told,
+ *   and the process aborts.  It is not cancelled.  Not in signal handlers.
  * Any thread may call this at any time; a hook that was replaced may still be running. */
 QUIESCE_API void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report));
 

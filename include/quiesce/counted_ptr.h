@@ -51,7 +51,8 @@ QUIESCE_API void *quiesce__counted_load_slow(void **where, size_t offset);
 
 /** counted_init - make @counted the count of an object with one reference, the caller's.
  * @release: called once, when it is safe to free the object.  It runs as a callback of call_hazptr(): in
- *   another thread, never in counted_put(); may put further references, may not wait for callbacks.
+ *   another thread, never in counted_put(); may put further references, may not wait for callbacks.  It returns, as said of
+ *   call_rcu().
  *
  * Context: any; nobody else has the object yet. */
 static inline void counted_init(struct counted *counted, void (*release)(struct counted *counted))

@@ -36,7 +36,8 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
  *
  * Any number of threads may retire into a cohort.  They share one list, so each call takes a locked instruction.
  * Nothing but these two calls reclaims what is in it: callbacks run in the caller, once per batch, so it must hold no
- * lock that they take.  Context: as call_hazptr_inline(); it may wait for the cohort's lock, which is short. */
+ * lock that they take.  What is left of a batch whose callback ends its thread is the next batch's.
+ * Context: as call_hazptr_inline(); it may wait for the cohort's lock, which is short. */
 static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))
 {

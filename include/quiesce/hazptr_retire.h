@@ -44,8 +44,8 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  * @func: runs in the helper, a thread of the library, which has all signals blocked; never in this call.  Where no
  *   such thread can be had it waits for the next call of hazptr_barrier() or quiesce_shutdown(), by any thread, and
  *   runs there; or until a thread can be had.  It runs under no lock of the library.  It may call call_hazptr(),
- *   call_rcu(), call_srcu() and the like; it may wait for a cohort, but for no other callbacks and readers; it returns (does not end
- *   its thread).  Other callbacks of this kind wait until it has returned.
+ *   call_rcu(), call_srcu() and the like; it may wait for a cohort, but for no other callbacks and readers; it returns, as said of
+ *   call_rcu().  Other callbacks of this kind wait until it has returned.
  *
  * Guards of shazptr.h protect too.  Objects are gathered in batches of a thousand, so that one membarrier and one scan
  * serve them all.  A batch is reclaimed at once; what a thread leaves behind, within about a tenth of a second.  What
@@ -115,9 +115,11 @@ static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
  * @deleter: runs as callbacks of call_hazptr_inline() do, which see; free(), for example.
  *
  * A note of 32 bytes stands for the object while it waits.  The thread has hundreds of notes, gets more before it runs out, and
- * uses again those of objects that are gone, of which there are at most so many as wait ("Bound", in hazptr.h).  Only
+ * uses again those of objects that are gone, of which there are at most so many as wait ("Bound", in hazptr.h).  In the last
+ * destructors of a thread, when its queue has gone already, it takes a note that others have left.  Only
  * where the system had no memory for any of the last 512 calls does the call itself wait for the object's readers, and delete it.
- * Context: as call_hazptr_inline(); without memory it may sleep.  Cost: as there, and a line for the note. */
+ * Context: as call_hazptr_inline(), also in destructors of thread-local storage, where it does not wait for slots of the thread's
+ *   own; without memory it may sleep.  Cost: as there, and a line for the note. */
 static inline void hazptr_retire(void *object, void (*deleter)(void *object))
 {
 	QUIESCE__HAZPTR_RETIRE(object, deleter, QUIESCE_OBJECT_BYTES);

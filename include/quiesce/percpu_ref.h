@@ -100,7 +100,8 @@ QUIESCE_API void quiesce_percpu_ref_resurrect(struct percpu_ref *ref);
 
 /** percpu_ref_init - make @ref a count with one reference, the caller's.
  * @release: called when the last reference is put, by whoever puts it: any thread, any context in which
- *   that thread puts.  It may free what @ref is in, after percpu_ref_exit().
+ *   that thread puts.  It may free what @ref is in, after percpu_ref_exit().  In a put nothing is held while it runs, so it
+ *   may even end its thread there; in calls that change the mode it returns, as said of call_rcu().
  * @flags: PERCPU_REF_*.
  *
  * Context: a thread; nobody else has @ref yet.  May allocate.

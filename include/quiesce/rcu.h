@@ -227,7 +227,12 @@ static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *   debug build.  @func: run by a worker thread, may call call_rcu() and may wait for readers, not
  *   for callbacks.  One that queues its own object again runs some thousand times a second.
  *
- * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.
+ * @func returns, as all functions do that the library calls: it throws no exception (reported, aborts), is not left by longjmp(),
+ *   and does not end its thread.  That is reported (QUIESCE_MISUSE_EXIT_IN_CALLBACK); it counts as run, and others go on with
+ *   the rest.  It runs with cancellation disabled.
+ * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.  Also in the
+ *   malloc() and free() of the program's own allocator, which the library calls, too: there it waits for nothing, and
+ *   rcu_barrier() is reported.
  *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a process does.  Runs no
  *   callbacks.
  * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from malloc().

@@ -46,7 +46,8 @@ enum rcu_sync_state { RCU_SYNC_IDLE, RCU_SYNC_ENTER, RCU_SYNC_PASSED, RCU_SYNC_E
 
 struct rcu_sync;
 
-/* A kind of grace period: how to wait for one, and how to be called after one. */
+/* A kind of grace period: how to wait for one, and how to be called after one.  The functions return, as said of call_rcu(); if
+ * @wait ends its thread another updater waits in its place.  @call is not cancelled. */
 struct rcu_sync_ops {
 	void (*wait)(void *domain);
 	void (*call)(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head));

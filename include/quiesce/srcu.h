@@ -300,7 +300,8 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
 /** call_srcu - call @func(@head) after a grace period of the domain.
  * @head: in the object to be reclaimed, the library's until the callback runs (the debug build reports one that is queued
  *   before); @func: run by a helper thread; best short.
- *   It may take locks, call call_srcu(), and wait for readers of other domains; not for callbacks of its own domain.
+ *   It may take locks, call call_srcu(), and wait for readers of other domains; not for callbacks of its own domain.  It returns,
+ *   as said of call_rcu().
  *
  * Context: any thread, also in a section, with any lock held; not in a signal handler.  Does not sleep, waits for nobody and
  *   runs no callback; the first call of a process starts a thread.

@@ -8,6 +8,11 @@
  * I2. A queue may be without a thread: none could be had, or the process is a forked child.  Then calls try again to start it, each
  *     RETRY_NS one of them, and rcu_barrier() calls what is there itself.
  * I3. One at a time takes from a queue: who holds @caller.
+ * I4. Callbacks are called in the order in which they were queued: the barrier is one of them.  So what is left by one that ends
+ *     its thread goes to the front.  If that thread was the queue's another one takes its place, unless it is asked to stop: then it
+ *     is joined as it is.
+ * I5. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
+ *     start of a thread, beside which call_rcu() starts none.
  */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
@@ -42,30 +47,59 @@ static struct wfcq_node *node_of(struct rcu_head *head)
 	return (struct wfcq_node *)(void *)head;
 }
 
-/* Callbacks run online, as in liburcu, and in no section. */
-static void call_each(struct flavor *f, struct wfcq_head *head, struct wfcq_tail *tail)
+/* What was taken from a queue by who holds its @caller. */
+struct batch {
+	struct quiesce__callbacks callbacks;
+	struct call_rcu_data *c;
+	struct wfcq_head head;
+	struct wfcq_tail tail;
+};
+
+static struct batch *batch_of(struct quiesce__callbacks *callbacks)
 {
+	return (struct batch *)(void *)callbacks;
+}
+
+/* Callbacks run online, as in liburcu, and in no section. */
+static void call_each(struct quiesce__callbacks *callbacks)
+{
+	struct batch *b = batch_of(callbacks);
+	struct flavor *f = b->c->flavor;
 	struct wfcq_node *node;
 
 	f->online();
-	while ((node = wfcq_dequeue_blocking(head, tail)))
+	while ((node = wfcq_dequeue_blocking(&b->head, &b->tail))) {
+		callbacks->func = (uintptr_t)head_of(node)->func;
 		head_of(node)->func(head_of(node));
+	}
 	f->offline();
+}
+
+/* I4. */
+static void batch_ended(struct quiesce__callbacks *callbacks)
+{
+	struct batch *b = batch_of(callbacks);
+	struct call_rcu_data *c = b->c;
+
+	c->flavor->offline();
+	(void)wfcq_splice_blocking(&c->rest_head, &c->rest_tail, &b->head, &b->tail);
+	pthread_mutex_unlock(&c->caller);
+	call_rcu_data_wake(c);
 }
 
 /* Call what is in @c after a grace period; false: nothing is.  The caller is registered, and offline. */
 static bool call_batch(struct call_rcu_data *c)
 {
-	struct wfcq_head head;
-	struct wfcq_tail tail;
+	struct batch b = { .callbacks = { call_each, batch_ended, "call_rcu()", 0 }, .c = c };
 	bool any;
 
-	wfcq_init(&head, &tail);
+	wfcq_init(&b.head, &b.tail);
 	pthread_mutex_lock(&c->caller);
-	any = wfcq_splice_blocking(&head, &tail, &c->head, &c->tail) != WFCQ_RET_SRC_EMPTY;
+	any = wfcq_splice_blocking(&b.head, &b.tail, &c->rest_head, &c->rest_tail) != WFCQ_RET_SRC_EMPTY;
+	any |= wfcq_splice_blocking(&b.head, &b.tail, &c->head, &c->tail) != WFCQ_RET_SRC_EMPTY;
 	if (any) {
 		c->flavor->synchronize();
-		call_each(c->flavor, &head, &tail);
+		quiesce__callbacks_run(&b.callbacks);
 	}
 	pthread_mutex_unlock(&c->caller);
 	return any;
@@ -73,22 +107,27 @@ static bool call_batch(struct call_rcu_data *c)
 
 /* ---- the thread ---- */
 
-static void await_work(struct call_rcu_data *c)
+/* At most POLL_NS.  True: it was posted. */
+static bool await_for_a_while(sem_t *sem)
 {
 	struct timespec until;
 
-	if (!c->polls) {
-		while (sem_wait(&c->work) && errno == EINTR)
-			;
-		return;
-	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += POLL_NS;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000L;
 	}
-	sem_timedwait(&c->work, &until);
+	return !sem_timedwait(sem, &until);
+}
+
+static void await_work(struct call_rcu_data *c)
+{
+	if (c->polls)
+		(void)await_for_a_while(&c->work);
+	else
+		while (sem_wait(&c->work) && errno == EINTR)
+			;
 }
 
 static void pause_for_fork(struct call_rcu_data *c)
@@ -102,25 +141,66 @@ static void pause_for_fork(struct call_rcu_data *c)
 
 static __thread struct call_rcu_data *served; /* by this thread */
 
-static void *thread_main(void *arg)
+/* The life of a queue's thread. */
+struct life {
+	struct quiesce__callbacks callbacks;
+	struct call_rcu_data *c;
+};
+
+static void live(struct quiesce__callbacks *callbacks)
 {
-	struct call_rcu_data *c = arg;
-	struct flavor *f = c->flavor;
+	struct call_rcu_data *c = ((struct life *)(void *)callbacks)->c;
 	bool stop;
 
-	quiesce__thread_begin("call_rcu");
-	f->register_thread();
-	f->offline();
-	flavor_set_of_thread(f, c);
-	served = c;
 	do {
 		await_work(c);
 		pause_for_fork(c);
 		stop = quiesce_load_relaxed(&c->stop); /* Relaxed: the semaphore orders it. */
 		(void)call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
 	} while (!stop);
-	f->online();
-	f->unregister_thread();
+}
+
+static void leave(struct call_rcu_data *c)
+{
+	c->flavor->online();
+	c->flavor->unregister_thread();
+}
+
+static int start_thread(struct call_rcu_data *c);
+
+/* I4. */
+static void life_ended(struct quiesce__callbacks *callbacks)
+{
+	struct call_rcu_data *c = ((struct life *)(void *)callbacks)->c;
+
+	leave(c);
+	pthread_mutex_lock(&c->flavor->lock);
+	while (quiesce_load_relaxed(&c->pause)) { /* Relaxed: under the lock. */
+		pthread_mutex_unlock(&c->flavor->lock);
+		pause_for_fork(c);
+		pthread_mutex_lock(&c->flavor->lock);
+	}
+	if (!quiesce_load_relaxed(&c->stop)) { /* Relaxed: under the lock. */
+		pthread_detach(pthread_self());
+		quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: under the lock. */
+		if (!c->flavor->paused)
+			start_thread(c);
+	}
+	pthread_mutex_unlock(&c->flavor->lock);
+}
+
+static void *thread_main(void *arg)
+{
+	struct life life = { .callbacks = { live, life_ended, NULL, 0 }, .c = arg };
+	struct call_rcu_data *c = arg;
+
+	quiesce__thread_begin("call_rcu");
+	c->flavor->register_thread();
+	c->flavor->offline();
+	flavor_set_of_thread(c->flavor, c);
+	served = c;
+	quiesce__callbacks_run(&life.callbacks);
+	leave(c);
 	return NULL;
 }
 
@@ -166,9 +246,10 @@ static bool may_retry(const struct call_rcu_data *c)
 /* @at_once: although an attempt has just failed. */
 static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 {
-	if (!at_once && !may_retry(c))
+	if (at_once)
+		pthread_mutex_lock(&c->flavor->lock);
+	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I5 */
 		return false;
-	pthread_mutex_lock(&c->flavor->lock);
 	/* Relaxed: under the lock. */
 	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
 		start_thread(c);
@@ -188,7 +269,6 @@ void call_rcu_data_wake(struct call_rcu_data *c)
 
 /* ---- making and ending ---- */
 
-/* Under the flavour's lock. */
 static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu)
 {
 	struct call_rcu_data *c = aligned_alloc(QUIESCE_CACHELINE, sizeof *c);
@@ -197,6 +277,7 @@ static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu
 		return NULL;
 	memset(c, 0, sizeof *c);
 	wfcq_init(&c->head, &c->tail);
+	wfcq_init(&c->rest_head, &c->rest_tail);
 	c->flavor = f;
 	c->polls = (flags & URCU_CALL_RCU_RT) != 0;
 	c->cpu = cpu;
@@ -204,19 +285,30 @@ static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu
 	sem_init(&c->paused, 0, 0);
 	sem_init(&c->resume, 0, 0);
 	pthread_mutex_init(&c->caller, NULL);
+	return c;
+}
+
+/* Under the flavour's lock. */
+static void list(struct call_rcu_data *c)
+{
+	struct flavor *f = c->flavor;
+
 	c->next = f->list;
 	c->at = &f->list;
 	if (c->next)
 		c->next->at = &c->next;
 	f->list = c;
-	return c;
 }
 
-void call_rcu_data_release(struct call_rcu_data *c)
+void call_rcu_data_unlist(struct call_rcu_data *c)
 {
 	*c->at = c->next;
 	if (c->next)
 		c->next->at = c->at;
+}
+
+void call_rcu_data_release(struct call_rcu_data *c)
+{
 	sem_destroy(&c->work);
 	sem_destroy(&c->paused);
 	sem_destroy(&c->resume);
@@ -226,43 +318,48 @@ void call_rcu_data_release(struct call_rcu_data *c)
 
 struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int cpu)
 {
-	struct call_rcu_data *c;
-	int err = ENOMEM;
+	struct call_rcu_data *c = make(f, flags, cpu);
+	int err;
 
-	pthread_mutex_lock(&f->lock);
-	c = make(f, flags, cpu);
-	if (c) {
-		err = start_thread(c);
-		if (err) {
-			call_rcu_data_release(c);
-			c = NULL;
-		}
+	if (!c) {
+		errno = ENOMEM;
+		return NULL;
 	}
+	pthread_mutex_lock(&f->lock);
+	err = start_thread(c);
+	if (!err)
+		list(c);
 	pthread_mutex_unlock(&f->lock);
-	if (!c)
-		errno = err;
-	return c;
+	if (!err)
+		return c;
+	call_rcu_data_release(c);
+	errno = err;
+	return NULL;
 }
 
 struct call_rcu_data *flavor_default(struct flavor *f)
 {
 	/* RU3: acquire, pairs with RU3 in flavor_default() */
-	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt);
+	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt), *fresh;
 
 	if (quiesce_likely(c))
 		return c;
+	fresh = make(f, 0, -1);
 	pthread_mutex_lock(&f->lock);
 	c = f->dflt;
-	if (!c) {
-		c = make(f, 0, -1);
+	if (!c && fresh) {
+		c = fresh;
+		list(c);
 		/* RU3: release, pairs with RU3 in flavor_default() */
 		quiesce_store_release(RU3, &f->dflt, c);
-		if (c && !f->paused)
+		if (!f->paused)
 			start_thread(c);
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (!c)
 		urcu_die("get_default_call_rcu_data", ENOMEM);
+	if (fresh && fresh != c)
+		call_rcu_data_release(fresh);
 	return c;
 }
 
@@ -271,29 +368,43 @@ void call_rcu_data_move_to_default(struct call_rcu_data *c)
 	struct flavor *f = c->flavor;
 	struct wfcq_node *node;
 
-	while ((node = wfcq_dequeue_blocking(&c->head, &c->tail)))
+	while ((node = wfcq_dequeue_blocking(&c->rest_head, &c->rest_tail)) || (node = wfcq_dequeue_blocking(&c->head, &c->tail)))
 		flavor_call_rcu(f, head_of(node), head_of(node)->func);
+}
+
+/* From then on it is the thread that is joined. */
+static pthread_t ask_to_stop(struct call_rcu_data *c)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&c->flavor->lock);
+	quiesce_store_relaxed(&c->stop, 1); /* Relaxed: the semaphore orders it. */
+	thread = c->thread;
+	pthread_mutex_unlock(&c->flavor->lock);
+	call_rcu_data_wake(c);
+	return thread;
 }
 
 void flavor_free(struct flavor *f, struct call_rcu_data *c)
 {
 	bool online;
+	int cancelable;
 
 	if (!c || c == f->dflt) /* which others may be queueing to */
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	online = flavor_leave(f);
-	quiesce_store_relaxed(&c->stop, 1); /* Relaxed: the semaphore orders it. */
-	if (call_rcu_data_ensure_thread(c)) {
-		call_rcu_data_wake(c);
-		pthread_join(c->thread, NULL);
-	}
+	if (call_rcu_data_ensure_thread(c))
+		pthread_join(ask_to_stop(c), NULL);
 	if (flavor_of_thread(f) == c)
 		flavor_set_of_thread(f, NULL);
 	call_rcu_data_move_to_default(c);
 	pthread_mutex_lock(&f->lock);
-	call_rcu_data_release(c);
+	call_rcu_data_unlist(c);
 	pthread_mutex_unlock(&f->lock);
+	call_rcu_data_release(c);
 	flavor_return(f, online);
+	pthread_setcancelstate(cancelable, NULL);
 }
 
 pthread_t flavor_thread_of(struct call_rcu_data *c)
@@ -334,13 +445,16 @@ struct marker {
 	sem_t *reached;
 };
 
+/* From the heap: if callbacks run in the wait, and one ends its thread, markers are left in other queues. */
+struct barrier {
+	sem_t reached;
+	uint32_t room;
+	struct marker marker[];
+};
+
 static void marker_reached(struct rcu_head *head)
 {
-	struct marker *m = (struct marker *)(void *)head;
-	sem_t *reached = m->reached;
-
-	free(m);
-	sem_post(reached);
+	sem_post(((struct marker *)(void *)head)->reached);
 }
 
 /* A queue without a thread: its callbacks are called here. */
@@ -350,24 +464,55 @@ static void call_here(struct call_rcu_data *c)
 		;
 }
 
-/* Under the flavour's lock.  Returns how many, and sets @ret_err where that is not all. */
-static uint32_t mark_all(struct flavor *f, sem_t *reached, int *ret_err)
+/* Under the flavour's lock. */
+static uint32_t nr_queues(const struct flavor *f)
 {
 	uint32_t nr = 0;
 
-	for (struct call_rcu_data *c = f->list; c; c = c->next, nr++) {
-		struct marker *m = malloc(sizeof *m);
+	for (const struct call_rcu_data *c = f->list; c; c = c->next)
+		nr++;
+	return nr;
+}
 
-		if (!m) {
-			*ret_err = ENOMEM;
-			break;
-		}
-		m->reached = reached;
+static struct barrier *barrier_new(struct flavor *f)
+{
+	struct barrier *b;
+	uint32_t nr;
+
+	pthread_mutex_lock(&f->lock);
+	nr = nr_queues(f);
+	pthread_mutex_unlock(&f->lock);
+	b = malloc(sizeof *b + nr * sizeof b->marker[0]);
+	if (!b)
+		urcu_die("rcu_barrier", ENOMEM);
+	sem_init(&b->reached, 0, 0);
+	b->room = nr;
+	return b;
+}
+
+/* Returns how many.  False: more queues have come than there is room for. */
+static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
+{
+	bool all;
+
+	*ret_nr = 0;
+	pthread_mutex_lock(&f->lock);
+	all = nr_queues(f) <= b->room;
+	for (struct call_rcu_data *c = f->list; all && c; c = c->next) {
+		struct marker *m = &b->marker[(*ret_nr)++];
+
+		m->reached = &b->reached;
 		m->head.func = marker_reached;
 		if (!wfcq_enqueue(&c->head, &c->tail, node_of(&m->head)))
 			call_rcu_data_wake(c);
 	}
-	return nr;
+	pthread_mutex_unlock(&f->lock);
+	return all;
+}
+
+static bool anything_in(struct call_rcu_data *c)
+{
+	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
 }
 
 /* One that has no thread, can have none, and is not empty. */
@@ -378,7 +523,7 @@ static struct call_rcu_data *find_alone(struct flavor *f)
 	pthread_mutex_lock(&f->lock);
 	for (struct call_rcu_data *c = f->list; c && !alone; c = c->next)
 		/* Relaxed: under the lock. */
-		if (!quiesce_load_relaxed(&c->has_thread) && !wfcq_empty(&c->head, &c->tail) && start_thread(c))
+		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c))
 			alone = c;
 	pthread_mutex_unlock(&f->lock);
 	return alone;
@@ -387,26 +532,26 @@ static struct call_rcu_data *find_alone(struct flavor *f)
 void flavor_barrier(struct flavor *f)
 {
 	struct call_rcu_data *alone;
-	int err = 0;
+	struct barrier *b;
+	int cancelable;
 	uint32_t nr;
-	sem_t reached;
 	bool online;
 
 	if (served) /* a callback: it would wait for itself */
 		urcu_die("rcu_barrier", EDEADLK);
 	if (f->queue_barrier)
 		f->queue_barrier(); /* in a section it reports, and aborts */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
 	online = flavor_leave(f);
-	sem_init(&reached, 0, 0);
-	pthread_mutex_lock(&f->lock);
-	nr = mark_all(f, &reached, &err);
-	pthread_mutex_unlock(&f->lock);
-	while ((alone = find_alone(f)))
-		call_here(alone);
-	while (nr)
-		nr -= !sem_wait(&reached);
-	sem_destroy(&reached);
-	if (err)
-		urcu_die("rcu_barrier", err);
+	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
+		free(b);
+	while (nr) {
+		while ((alone = find_alone(f)))
+			call_here(alone);
+		nr -= await_for_a_while(&b->reached); /* a thread may end meanwhile, and leave its queue alone */
+	}
+	sem_destroy(&b->reached);
+	free(b);
 	flavor_return(f, online);
+	pthread_setcancelstate(cancelable, NULL);
 }

@@ -21,6 +21,8 @@ struct call_rcu_data {
 	uint64_t retry_at;    /* after a failed start, not before; under the lock, but for hints */
 	pthread_t thread;
 	pthread_mutex_t caller; /* held while its callbacks are called */
+	struct wfcq_head rest_head; /* of who holds that: in front of what is queued */
+	struct wfcq_tail rest_tail;
 	struct call_rcu_data *next, **at; /* of the flavour's list */
 };
 
@@ -30,7 +32,8 @@ bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
 void call_rcu_data_wake(struct call_rcu_data *c);
 /* Queue everything that is in @c elsewhere: where the flavour queues for those who have chosen nothing. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c);
-/* Out of the list, and freed; it has no thread. */
+/* Out of the list, under the flavour's lock; then freed, without it.  It has no thread. */
+void call_rcu_data_unlist(struct call_rcu_data *c);
 void call_rcu_data_release(struct call_rcu_data *c);
 
 #endif

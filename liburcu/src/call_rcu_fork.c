@@ -18,6 +18,9 @@ void flavor_before_fork(struct flavor *f)
 {
 	struct call_rcu_data *list;
 	bool online = flavor_leave(f);
+	int cancelable;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 
 	if (f->atfork)
 		f->atfork->before_fork(f->atfork->priv);
@@ -31,6 +34,7 @@ void flavor_before_fork(struct flavor *f)
 		while (quiesce_load_relaxed(&c->pause) && sem_wait(&c->paused)) /* Relaxed: the caller's own. */
 			;
 	flavor_return(f, online);
+	pthread_setcancelstate(cancelable, NULL);
 }
 
 void flavor_after_fork_parent(struct flavor *f)
@@ -70,6 +74,7 @@ void flavor_after_fork_child(struct flavor *f)
 		if (c == f->dflt)
 			continue;
 		call_rcu_data_move_to_default(c);
+		call_rcu_data_unlist(c);
 		call_rcu_data_release(c);
 	}
 	if (f->atfork)

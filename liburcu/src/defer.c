@@ -8,6 +8,8 @@
  *     while somebody waits for readers and calls functions: so who takes it is offline, and in no section.
  * I2. The thread is there from the first ring on.  Who puts something into his ring and finds that nobody has asked for it asks.
  * I3. A forked child has the rings of its one thread only.  What others had deferred is not called there.
+ * I4. A function that ends its thread counts as called.  What is left in the rings is called by the next who does; if the thread was
+ *     the flavour's another one takes its place, and what a thread was about to defer it has deferred.
  *
  * RU3  item filled in, then @in | @in read, then the item
  * DF1  @in, then asked read     | asked taken back, then @in read
@@ -57,85 +59,156 @@ static bool look(struct ring *r)
 	return r->until != r->out;
 }
 
-static void call_ring(struct ring *r)
+/* One who holds the lock. */
+struct calling {
+	struct quiesce__callbacks callbacks;
+	struct flavor *f;
+	struct ring *only; /* NULL: all */
+	struct item next;  /* to be put into that when there is room; its function may be NULL */
+	bool online;       /* the thread, before */
+};
+
+static void call_ring(struct ring *r, struct quiesce__callbacks *callbacks)
 {
 	while (r->out != r->until) {
 		struct item item = r->item[r->out % RING_SIZE];
 
 		/* RU3: release, pairs with RU3 in flavor_defer() */
 		quiesce_store_release(RU3, &r->out, r->out + 1);
+		callbacks->func = (uintptr_t)item.func;
 		item.func(item.arg);
 	}
 }
 
-/* Under the lock; @only: of this one.  One grace period for all. */
-static void call_rings(struct flavor *f, struct ring *only)
+/* One grace period for all. */
+static void call_rings(struct quiesce__callbacks *callbacks)
 {
-	struct deferred *d = &all[f->index];
+	const struct calling *c = (const struct calling *)(const void *)callbacks;
+	struct deferred *d = &all[c->f->index];
 	bool any = false;
 
 	for (struct ring *r = d->rings; r; r = r->next)
-		if (!only || r == only)
+		if (!c->only || r == c->only)
 			any |= look(r);
 	if (!any)
 		return;
-	f->synchronize();
+	c->f->synchronize();
 	for (struct ring *r = d->rings; r; r = r->next)
-		if (!only || r == only)
-			call_ring(r);
+		if (!c->only || r == c->only)
+			call_ring(r, callbacks);
+	callbacks->func = 0;
 }
 
-static void call_offline(struct flavor *f, struct ring *only)
+static void put(struct deferred *d, struct ring *r, const struct item *item)
 {
-	bool online = flavor_leave(f);
+	r->item[r->in % RING_SIZE] = *item;
+	/* RU3: release, pairs with RU3 in look() */
+	quiesce_store_release(RU3, &r->in, r->in + 1);
+	/* DF1: full, pairs with DF1 in serve() */
+	quiesce_fence_full(DF1);
+	if (!quiesce_load_relaxed(&d->asked)) {       /* Relaxed: DF1. */
+		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: who asks twice does no harm. */
+		sem_post(&d->work);
+	}
+}
 
+/* I4. */
+static void calls_ended(struct quiesce__callbacks *callbacks)
+{
+	const struct calling *c = (const struct calling *)(const void *)callbacks;
+	struct deferred *d = &all[c->f->index];
+
+	pthread_mutex_unlock(&d->lock);
+	sem_post(&d->work);
+	flavor_return(c->f, c->online);
+	if (c->next.func)
+		put(d, c->only, &c->next);
+}
+
+static void call_offline(struct flavor *f, struct ring *only, const struct item *next)
+{
+	struct calling c = { .callbacks = { call_rings, calls_ended, "defer_rcu()", 0 }, .f = f, .only = only };
+
+	if (next)
+		c.next = *next;
+	c.online = flavor_leave(f);
 	pthread_mutex_lock(&all[f->index].lock);
-	call_rings(f, only);
+	quiesce__callbacks_run(&c.callbacks);
 	pthread_mutex_unlock(&all[f->index].lock);
-	flavor_return(f, online);
+	flavor_return(f, c.online);
 }
 
 void flavor_defer_barrier(struct flavor *f, bool mine_only)
 {
 	if (!mine_only)
-		call_offline(f, NULL);
+		call_offline(f, NULL, NULL);
 	else if (mine[f->index])
-		call_offline(f, mine[f->index]);
+		call_offline(f, mine[f->index], NULL);
 }
 
 /* ---- the thread ---- */
 
-static void *thread_main(void *arg)
+/* The life of the flavour's thread. */
+struct life {
+	struct quiesce__callbacks callbacks;
+	struct flavor *f;
+};
+
+static void serve(struct quiesce__callbacks *callbacks)
 {
-	struct flavor *f = arg;
+	struct flavor *f = ((struct life *)(void *)callbacks)->f;
 	struct deferred *d = &all[f->index];
 	const struct timespec delay = { 0, DELAY_NS };
 
-	quiesce__thread_begin("defer_rcu");
 	for (;;) {
 		while (sem_wait(&d->work))
 			;
 		nanosleep(&delay, NULL);
 		/* DF1: full, pairs with DF1 in put() */
 		quiesce_xchg(DF1, &d->asked, 0u);
-		call_offline(f, NULL);
+		call_offline(f, NULL, NULL);
 	}
+}
+
+static int start_thread(struct flavor *f, struct deferred *d);
+
+/* I4. */
+static void life_ended(struct quiesce__callbacks *callbacks)
+{
+	struct flavor *f = ((struct life *)(void *)callbacks)->f;
+
+	pthread_mutex_lock(&all[f->index].lock);
+	start_thread(f, &all[f->index]);
+	pthread_mutex_unlock(&all[f->index].lock);
+}
+
+static void *thread_main(void *arg)
+{
+	struct life life = { .callbacks = { serve, life_ended, NULL, 0 }, .f = arg };
+
+	quiesce__thread_begin("defer_rcu");
+	quiesce__callbacks_run(&life.callbacks);
 	return NULL;
 }
 
 /* Under the lock.  0 or -errno. */
-static int start(struct flavor *f, struct deferred *d)
+static int start_thread(struct flavor *f, struct deferred *d)
 {
 	pthread_t thread;
-	int err;
+	int err = quiesce__thread_create(&thread, thread_main, f);
 
-	sem_init(&d->work, 0, 0);
-	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: nobody has a ring. */
-	err = quiesce__thread_create(&thread, thread_main, f);
 	if (!err)
 		pthread_detach(thread);
 	quiesce_store_relaxed(&d->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
+}
+
+/* The first, under the lock. */
+static int start(struct flavor *f, struct deferred *d)
+{
+	sem_init(&d->work, 0, 0);
+	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: nobody has a ring. */
+	return start_thread(f, d);
 }
 
 /* ---- rings ---- */
@@ -185,9 +258,9 @@ void flavor_defer_unregister(struct flavor *f)
 
 	if (!r)
 		return;
+	call_offline(f, r, NULL); /* nobody else puts anything in */
 	online = flavor_leave(f);
 	pthread_mutex_lock(&d->lock);
-	call_rings(f, r);
 	mine[f->index] = NULL;
 	*r->at = r->next;
 	if (r->next)
@@ -197,22 +270,10 @@ void flavor_defer_unregister(struct flavor *f)
 	flavor_return(f, online);
 }
 
-static void put(struct deferred *d, struct ring *r, void (*func)(void *arg), void *arg)
-{
-	r->item[r->in % RING_SIZE] = (struct item){ func, arg };
-	/* RU3: release, pairs with RU3 in look() */
-	quiesce_store_release(RU3, &r->in, r->in + 1);
-	/* DF1: full, pairs with DF1 in thread_main() */
-	quiesce_fence_full(DF1);
-	if (!quiesce_load_relaxed(&d->asked)) {       /* Relaxed: DF1. */
-		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: who asks twice does no harm. */
-		sem_post(&d->work);
-	}
-}
-
 void flavor_defer(struct flavor *f, void (*func)(void *arg), void *arg)
 {
 	struct deferred *d = &all[f->index];
+	const struct item item = { func, arg };
 	struct ring *r = mine[f->index];
 
 	if (!r && flavor_defer_register(f)) {
@@ -223,8 +284,8 @@ void flavor_defer(struct flavor *f, void (*func)(void *arg), void *arg)
 	r = mine[f->index];
 	/* RU3: acquire, pairs with RU3 in call_ring() */
 	if (r->in - quiesce_load_acquire(RU3, &r->out) == RING_SIZE)
-		call_offline(f, r);
-	put(d, r, func, arg);
+		call_offline(f, r, &item);
+	put(d, r, &item);
 }
 
 /* ---- forked children ---- */

@@ -24,6 +24,7 @@
 #include <errno.h>
 
 #include "platform/platform.h"
+#include "runtime/run.h"
 
 #define HASHTABLE_FILL 4
 #define HASHTABLE_EXTRA_SHIFT 4
@@ -416,9 +417,19 @@ static unsigned int take_some(const struct quiesce__update *u, void **ret_object
 	return nr;
 }
 
-/* Of the bucket of @iter's position; false: there are no more buckets. */
-static bool clear_some(struct hashtable *ht, struct quiesce__table_iter *iter, void (*drop)(void *object, void *arg), void *arg)
+/* The program's function is called in a section. */
+struct clearing {
+	struct quiesce__run run;
+	struct hashtable *ht;
+	struct quiesce__table_iter iter;
+	void (*drop)(void *object, void *arg);
+	void *arg;
+};
+
+/* Of the bucket of the position; false: there are no more buckets. */
+static bool clear_some(const struct clearing *c, struct quiesce__table_iter *iter)
 {
+	struct hashtable *ht = c->ht;
 	struct quiesce__update u = { .nr_spare = 0 };
 	void *object[CLEAR_AT_ONCE];
 	unsigned int nr;
@@ -436,19 +447,35 @@ static bool clear_some(struct hashtable *ht, struct quiesce__table_iter *iter, v
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);
-	for (unsigned int i = 0; drop && i < nr; i++)
-		drop(object[i], arg);
+	for (unsigned int i = 0; c->drop && i < nr; i++)
+		c->drop(object[i], c->arg);
 	rcu_read_unlock();
 	return true;
 }
 
+static void clear_all(struct quiesce__run *run)
+{
+	struct clearing *c = (struct clearing *)run;
+
+	while (clear_some(c, &c->iter))
+		;
+}
+
+/* The section ends; what was taken out of the bucket and not yet dropped is lost to the program. */
+static void clear_ended(struct quiesce__run *run)
+{
+	(void)run;
+	rcu_read_unlock();
+}
+
 void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
-	struct quiesce__table_iter iter;
+	struct clearing c = {
+		.run = { .call = "hashtable_clear()", .func = (uintptr_t)drop }, .ht = ht, .drop = drop, .arg = arg,
+	};
 
 	if (!quiesce__table_usable(&ht->table, "hashtable_clear"))
 		return;
-	quiesce__iter_begin(&iter);
-	while (clear_some(ht, &iter, drop, arg))
-		;
+	quiesce__iter_begin(&c.iter);
+	quiesce__run(&c.run, clear_all, clear_ended);
 }

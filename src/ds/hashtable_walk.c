@@ -2,6 +2,8 @@
 /* hashtable_walk.c - going over the objects of a table, or over those with a key; and its end. */
 #include "hashtable.h"
 
+#include "runtime/run.h"
+
 /* The words of the first line as they were at one time, or later; the last one first (I2). */
 static void enter(struct quiesce__table_iter *iter)
 {
@@ -96,22 +98,53 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 	return NULL;
 }
 
-void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+/* The program's function is called in a section. */
+struct ending {
+	struct quiesce__run run;
+	struct hashtable rest;
+	void (*drop)(void *object, void *arg);
+	void *arg;
+};
+
+static void drop_all(struct quiesce__run *run)
 {
-	struct hashtable rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } };
+	struct ending *e = (struct ending *)run;
 	struct hashtable_iter it;
 	void *object;
 
+	hashtable_for_each(object, &it, &e->rest) {
+		/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
+		if (!QUIESCE_MUTANT(table_end_keeps))
+			take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
+		e->drop(object, e->arg);
+	}
+}
+
+static void release(struct ending *e)
+{
+	quiesce__table_release(e->rest.table.array);
+	rcu_read_unlock();
+}
+
+/* What has not been dropped is lost to the program. */
+static void drop_ended(struct quiesce__run *run)
+{
+	release((struct ending *)run);
+}
+
+void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+{
+	struct ending e = {
+		.run = { .call = "hashtable_destroy()", .func = (uintptr_t)drop },
+		.rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } },
+		.drop = drop,
+		.arg = arg,
+	};
+
 	rcu_read_lock();
 	/* First, so that the callback of a resize looks at no object that @drop has freed. */
-	rest.table.array = quiesce__table_detach(&ht->table);
+	e.rest.table.array = quiesce__table_detach(&ht->table);
 	if (drop)
-		hashtable_for_each(object, &it, &rest) {
-			/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
-			if (!QUIESCE_MUTANT(table_end_keeps))
-				take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
-			drop(object, arg);
-		}
-	quiesce__table_release(rest.table.array);
-	rcu_read_unlock();
+		quiesce__run(&e.run, drop_all, drop_ended);
+	release(&e);
 }

@@ -8,7 +8,7 @@
  *
  * CP1  what was done through a reference, then its put | the last put, then retired
  */
-#include "runtime/core.h"
+#include "runtime/run.h"
 
 #include <quiesce/counted_ptr.h>
 #include <quiesce/shazptr.h>
@@ -19,6 +19,7 @@ static void release(struct hazptr_head *head)
 {
 	struct counted *counted = (struct counted *)(void *)((char *)head - offsetof(struct counted, hazptr));
 
+	quiesce__run_names((uintptr_t)counted->release);
 	counted->release(counted);
 }
 

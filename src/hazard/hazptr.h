@@ -53,8 +53,11 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
 uint64_t quiesce__hazptr_count_pushed(void);
 /* Part @list into what may run and what may not; one fence and one look. */
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
-/* Run at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
+/* In a run: call at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
+/* The thread has ended in that: what was being called counts as run. */
+struct quiesce__run;
+void quiesce__hazptr_list_ended(const struct quiesce__run *run);
 /* Wait, in @call of the program, until whoever protects the first of @kept has gone.
  * False if that would be for ever, and has been reported. */
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call);

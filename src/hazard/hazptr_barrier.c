@@ -50,12 +50,15 @@ static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t 
 	quiesce__gate_leave(&b->running);
 }
 
-/* The wait was misuse, and was told of. */
+/* What @b has in hand is left behind again. */
 static void give_back(struct quiesce__barrier *b)
 {
+	struct hazptr_head **left = &quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left;
+
 	quiesce__gate_enter(&b->running);
-	quiesce__hazptr_push_list(&quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left, b->list);
-	b->list = NULL;
+	quiesce__hazptr_push_list(left, b->list);
+	quiesce__hazptr_push_list(left, b->ready);
+	b->list = b->ready = NULL;
 	quiesce__gate_leave(&b->running);
 }
 
@@ -64,7 +67,7 @@ static void run_as_they_get_free(struct quiesce__barrier *b)
 	while (b->list) {
 		struct quiesce__reclaim parts;
 
-		if (!quiesce__hazptr_wait_for(b->list, "hazptr_barrier")) {
+		if (!quiesce__hazptr_wait_for(b->list, "hazptr_barrier")) { /* it was misuse, and was told of */
 			give_back(b);
 			return;
 		}
@@ -112,17 +115,46 @@ static bool sweep_all(uint64_t deadline)
 	return gathered;
 }
 
-static void barrier(void)
+struct barrier_run {
+	struct quiesce__run run;
+	struct quiesce__barrier b;
+};
+
+static void barrier_in_run(struct quiesce__run *run)
 {
-	struct quiesce__barrier b = { .number = 0 };
+	struct quiesce__barrier *b = &((struct barrier_run *)run)->b;
 
 	quiesce__sweep_begin(0);
 	sweep_all(0);
-	begin(&b);
+	begin(b);
 	quiesce__sweep_end();
-	run_as_they_get_free(&b);
-	wait_for_earlier(b.number);
-	end(&b);
+	run_as_they_get_free(b);
+	wait_for_earlier(b->number);
+	end(b);
+}
+
+/* A callback has ended the thread, before the barrier had a number or after. */
+static void barrier_ended(struct quiesce__run *run)
+{
+	struct quiesce__barrier *b = &((struct barrier_run *)run)->b;
+
+	if (quiesce__sweep_mine()) {
+		quiesce__sweep_ended(run);
+		return;
+	}
+	quiesce__hazptr_list_ended(run);
+	quiesce__gate_leave(&b->running);
+	if (!QUIESCE_MUTANT(hazptr_ended_barrier_lost))
+		give_back(b);
+	end(b);
+	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
+}
+
+static void barrier(void)
+{
+	struct barrier_run barrier = { .run.call = "call_hazptr()" };
+
+	quiesce__run(&barrier.run, barrier_in_run, barrier_ended);
 }
 
 static bool any_barriers(void)
@@ -135,19 +167,32 @@ static bool any_barriers(void)
 	return any;
 }
 
+struct one_sweep {
+	struct quiesce__run run;
+	uint64_t deadline;
+	bool done;
+};
+
+static void sweep_in_run(struct quiesce__run *run)
+{
+	struct one_sweep *one = (struct one_sweep *)run;
+
+	one->done = sweep_all(one->deadline) && !quiesce__sweep.kept;
+}
+
 /* One sweep of everything, also of what callbacks retire.  True: nothing is left; false at @deadline, too. */
 static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
 {
-	bool done;
+	struct one_sweep one = { .run.call = "call_hazptr()", .deadline = deadline };
 
 	*ret_ran = 0;
 	if (!quiesce__sweep_begin(deadline))
 		return false;
 	*ret_ran = quiesce__sweep.ran;
-	done = sweep_all(deadline) && !quiesce__sweep.kept;
+	quiesce__run(&one.run, sweep_in_run, quiesce__sweep_ended);
 	*ret_ran = quiesce__sweep.ran - *ret_ran;
 	quiesce__sweep_end();
-	return done && !any_barriers();
+	return one.done && !any_barriers();
 }
 
 /* For a wait that ends. */

@@ -13,10 +13,14 @@
  *     side, and what they take, put back or retire is of no concern: so the wait ends, however many come.
  *     When nobody is inside of the old side and its back[] is empty, all of it has been reclaimed, descendants included.
  * I4. A callback may wait for another cohort, that of what it destroys, so one thread may be running callbacks of several, one
- *     inside the other.  self->cohorts has them all: what is retired into any of them goes to its back[], I3.
- * I5. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up.
+ *     inside the other.  Its runs (runtime/run.c) are all of them: what is retired into any of them goes to its back[], I3.
+ * I5. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up,
+ *     or a callback has ended its thread.
+ * I6. What a thread has in hand is in its struct inside, or struct waiting: if a callback ends the thread the rest goes to back[].
  */
 #include "hazptr.h"
+
+#include "runtime/run.h"
 
 static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
 {
@@ -39,34 +43,29 @@ static void unlock_and_sleep(struct hazptr_cohort *cohort)
 	platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
 }
 
-/* On the stack of who runs callbacks: what they retire into the cohort goes to @back. */
-struct running {
-	struct hazptr_head **back;
-	const struct running *outer; /* the callback that waits for this cohort is one of that */
-};
-
 /* Where what the calling thread's callbacks retire into @cohort goes; NULL: it is running none of that. */
 static struct hazptr_head **back_of(const struct hazptr_cohort *cohort)
 {
-	const struct running *r = (const struct running *)quiesce__self()->cohorts;
+	bool found = false;
 
-	for (; r; r = QUIESCE_MUTANT(cohort_outer_fresh) ? NULL : r->outer)
+	for (const struct quiesce__run *r = quiesce__self()->runs; r; r = r->outer) {
 		if (r->back == &cohort->back[0] || r->back == &cohort->back[1])
-			return r->back;
+			return (struct hazptr_head **)(uintptr_t)r->back;
+		found |= r->back != NULL;
+		if (QUIESCE_MUTANT(cohort_outer_fresh) && found)
+			break;
+	}
 	return NULL;
 }
 
 /* Outside the gate, unless in another callback. */
-static void run(struct hazptr_head **ready, uint32_t nr, struct hazptr_head **back)
+static void call(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	uint32_t ungated = self->state & QUIESCE_TLS_CALLBACKS ? 0 : QUIESCE_TLS_UNGATED;
-	struct running here = { back, (const struct running *)self->cohorts };
 
 	self->state |= ungated;
-	self->cohorts = &here;
 	quiesce__hazptr_run_list(ready, nr);
-	self->cohorts = here.outer;
 	self->state &= ~ungated;
 }
 
@@ -80,33 +79,61 @@ static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
 	return back && !QUIESCE_MUTANT(cohort_child_fresh) ? back : &cohort->list;
 }
 
+struct inside {
+	struct quiesce__run run;
+	struct hazptr_cohort *cohort;
+	uint32_t side;
+	struct quiesce__reclaim parts[2]; /* what nobody has looked at is kept */
+};
+
+static void reclaim_lists(struct quiesce__run *run)
+{
+	struct inside *in = (struct inside *)run;
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (in->parts[i].kept) {
+			quiesce__hazptr_part(in->parts[i].kept, &in->parts[i]);
+			call(&in->parts[i].ready, UINT32_MAX);
+		}
+}
+
+static void put_back(struct inside *in)
+{
+	struct hazptr_cohort *cohort = in->cohort;
+	struct hazptr_head **back;
+
+	quiesce__lock(lock_of(cohort));
+	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : in->side];
+	for (uint32_t i = 0; i < 2; i++) {
+		if (!QUIESCE_MUTANT(cohort_ended_lost))
+			quiesce__hazptr_push_list(back, in->parts[i].ready); /* there are some if a callback has ended the thread */
+		quiesce__hazptr_push_list(back, in->parts[i].kept);
+	}
+	cohort->inside[in->side]--;
+	wake_waiters(cohort);
+	quiesce__unlock(lock_of(cohort));
+}
+
+static void reclaim_ended(struct quiesce__run *run)
+{
+	quiesce__hazptr_list_ended(run);
+	put_back((struct inside *)run);
+}
+
 /* One that completes a batch: reclaim what may be reclaimed. */
 static void reclaim_some(struct hazptr_cohort *cohort)
 {
-	struct quiesce__reclaim parts[2];
-	struct hazptr_head *list[2], **back;
-	uint32_t side;
+	struct inside in = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
 
 	quiesce__lock(lock_of(cohort));
-	side = cohort->side;
-	list[0] = quiesce__hazptr_take(&cohort->list);
-	list[1] = quiesce__hazptr_take(&cohort->back[side]);
-	cohort->inside[side]++;
+	in.side = cohort->side;
+	in.run.back = &cohort->back[in.side];
+	in.parts[0].kept = quiesce__hazptr_take(&cohort->list);
+	in.parts[1].kept = quiesce__hazptr_take(&cohort->back[in.side]);
+	cohort->inside[in.side]++;
 	quiesce__unlock(lock_of(cohort));
-	for (uint32_t i = 0; i < 2; i++) {
-		parts[i].kept = NULL;
-		if (!list[i])
-			continue;
-		quiesce__hazptr_part(list[i], &parts[i]);
-		run(&parts[i].ready, UINT32_MAX, &cohort->back[side]);
-	}
-	quiesce__lock(lock_of(cohort));
-	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : side];
-	quiesce__hazptr_push_list(back, parts[0].kept);
-	quiesce__hazptr_push_list(back, parts[1].kept);
-	cohort->inside[side]--;
-	wake_waiters(cohort);
-	quiesce__unlock(lock_of(cohort));
+	quiesce__run(&in.run, reclaim_lists, reclaim_ended);
+	put_back(&in);
 }
 
 void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head, void (*func)(struct hazptr_head *head))
@@ -132,30 +159,48 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 
 /* ---- who waits ---- */
 
-/* All of @list, of @side.  False if the wait was misuse. */
-static bool reclaim_all(struct hazptr_cohort *cohort, uint32_t side, struct hazptr_head *list)
-{
-	struct hazptr_head **back = &cohort->back[side];
+struct waiting {
+	struct quiesce__run run;
+	struct hazptr_cohort *cohort;
+	uint32_t side; /* the one that was the current one when the wait began */
 	struct quiesce__reclaim parts;
+};
 
-	while (list) {
-		quiesce__hazptr_part(list, &parts);
-		run(&parts.ready, UINT32_MAX, back);
-		list = parts.kept;
-		if (!list)
+/* What the caller has in hand goes to the list of the side that is drained. */
+static void leave(struct waiting *w)
+{
+	struct hazptr_head **back = (struct hazptr_head **)(uintptr_t)w->run.back;
+
+	quiesce__hazptr_push_list(back, w->parts.ready);
+	quiesce__hazptr_push_list(back, w->parts.kept);
+	w->parts = (struct quiesce__reclaim){ NULL, NULL };
+}
+
+/* All of what is kept.  False if the wait was misuse. */
+static bool reclaim_all(struct waiting *w)
+{
+	struct quiesce__reclaim *parts = &w->parts;
+
+	while (parts->kept) {
+		quiesce__hazptr_part(parts->kept, parts);
+		call(&parts->ready, UINT32_MAX);
+		if (!parts->kept)
 			break;
-		if (!quiesce__hazptr_wait_for(list, "synchronize_hazptr_cohort")) {
-			quiesce__hazptr_push_list(back, list);
+		if (!quiesce__hazptr_wait_for(parts->kept, "synchronize_hazptr_cohort")) {
+			leave(w);
 			return false;
 		}
-		run(&list, 1, back); /* the wait has proved it */
+		call(&parts->kept, 1); /* the wait has proved it */
 	}
 	return true;
 }
 
 /* Until @side is empty and nobody is inside of it.  @turn: it was the current one till now, and all of the list is its. */
-static bool drain(struct hazptr_cohort *cohort, uint32_t side, bool turn)
+static bool drain(struct waiting *w, uint32_t side, bool turn)
 {
+	struct hazptr_cohort *cohort = w->cohort;
+
+	w->run.back = &cohort->back[side];
 	for (;; turn = false) {
 		struct hazptr_head *list;
 
@@ -172,7 +217,8 @@ static bool drain(struct hazptr_cohort *cohort, uint32_t side, bool turn)
 			continue;
 		}
 		quiesce__unlock(lock_of(cohort));
-		if (!reclaim_all(cohort, side, list))
+		w->parts.kept = list;
+		if (!reclaim_all(w))
 			return false;
 	}
 }
@@ -201,9 +247,26 @@ static void end_wait(struct hazptr_cohort *cohort)
 	quiesce__unlock(lock_of(cohort));
 }
 
+static void wait_in_run(struct quiesce__run *run)
+{
+	struct waiting *w = (struct waiting *)run;
+
+	if (drain(w, !w->side, false)) /* I5 */
+		drain(w, w->side, true);
+}
+
+static void wait_ended(struct quiesce__run *run)
+{
+	struct waiting *w = (struct waiting *)run;
+
+	quiesce__hazptr_list_ended(run);
+	leave(w);
+	end_wait(w->cohort);
+}
+
 void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 {
-	uint32_t side;
+	struct waiting w = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
 
 	if (quiesce_unlikely(!cohort)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "synchronize_hazptr_cohort() with a NULL cohort");
@@ -216,8 +279,7 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 				"synchronize_hazptr_cohort() inside a callback of the cohort would wait for itself");
 		return;
 	}
-	side = begin_wait(cohort);
-	if (drain(cohort, !side, false)) /* I5 */
-		drain(cohort, side, true);
+	w.side = begin_wait(cohort);
+	quiesce__run(&w.run, wait_in_run, wait_ended);
 	end_wait(cohort);
 }

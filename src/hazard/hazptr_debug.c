@@ -6,6 +6,7 @@
 #include "hazptr.h"
 #include "runtime/held.h"
 #include "runtime/queued.h"
+#include "runtime/run.h"
 #include "shazptr.h"
 
 /* ---- slots ---- */
@@ -115,6 +116,7 @@ static void run_noted(struct hazptr_head *head)
 {
 	uintptr_t func = quiesce__queued_take(head);
 
+	quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct hazptr_head *))func)(head);
 	else if (func)
@@ -125,6 +127,7 @@ static void delete_noted(void *object)
 {
 	uintptr_t deleter = quiesce__queued_take(object);
 
+	quiesce__run_names(deleter);
 	if (deleter)
 		((void (*)(void *))deleter)(object);
 }

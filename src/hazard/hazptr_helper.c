@@ -33,6 +33,8 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 	/* HP5: pairs with HP5 in come_again_in() */
 	quiesce_fence_full(HP5);
 	found = quiesce_load_relaxed(&quiesce__sweep.scheduled); /* Relaxed: HP5. */
+	if (quiesce_unlikely(found >= when && !quiesce__helper_running()) && !QUIESCE_MUTANT(hazptr_ended_trusted))
+		quiesce__helper_ensure(); /* its last thread has ended in a callback, and no other could be had: the job is listed */
 	while (found < when)
 		/* HP5: full, pairs with HP5 in come_again_in() */
 		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
@@ -107,6 +109,11 @@ static uint64_t come_again_in(uint64_t ns)
 	return AT_ONCE_NS;
 }
 
+struct sweep_run {
+	struct quiesce__run run;
+	uint64_t ns; /* what the step returns */
+};
+
 static uint64_t sweep(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -129,13 +136,21 @@ static uint64_t sweep(void)
 	return come_again_in(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
 }
 
+static void sweep_in_run(struct quiesce__run *run)
+{
+	((struct sweep_run *)run)->ns = sweep();
+}
+
 static uint64_t sweep_if_free(void)
 {
+	struct sweep_run s = { .run.call = "call_hazptr()" };
+
 	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a hint. */
 		return MAKE_WAY_NS;
 	if (!quiesce__sweep_try_begin())
 		return PAUSE_NS;
-	return sweep();
+	quiesce__run(&s.run, sweep_in_run, quiesce__sweep_ended);
+	return s.ns;
 }
 
 static uint64_t step(struct quiesce__job *job)

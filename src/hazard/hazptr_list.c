@@ -83,6 +83,7 @@ uint64_t quiesce__hazptr_count_pushed(void)
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__run *run = self->runs;
 	struct hazptr_head *head;
 	uint32_t nested = self->state & QUIESCE_TLS_IN_HAZPTR; /* a callback that waits for a cohort */
 	uint64_t ran = 0;
@@ -91,12 +92,19 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 	while (ran < nr && (head = *ready)) {
 		*ready = head->next;
 		__builtin_prefetch(head->next);
-		quiesce__hazptr_run(head);
+		quiesce__hazptr_call(run, head);
 		ran++;
 		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
 	}
+	run->func = 0;
 	self->state = (self->state & ~QUIESCE_TLS_IN_HAZPTR) | nested;
 	return ran;
+}
+
+void quiesce__hazptr_list_ended(const struct quiesce__run *run)
+{
+	if (run->func)
+		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
 }
 
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call)

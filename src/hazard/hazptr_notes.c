@@ -7,6 +7,8 @@
  * I1. A note that is in a queue is not in a pack, and the other way round.
  * I2. Who takes the last note of its own looks for the next pack at once: so the call that finds none is one of those that come
  *     when as many objects as are in a pack wait already, and there was no memory for any of them.
+ * I3. A thread that exits leaves its notes, and takes one at a time from then on: destructors of thread-local storage retire, too,
+ *     and must not wait for slots, which may be the thread's own.
  */
 #include "hazptr_retired.h"
 
@@ -81,12 +83,27 @@ static struct quiesce__note *pop(struct quiesce__notes *notes)
 	return note;
 }
 
+/* Of a thread that has no queue, and so keeps none: it exits, or there is no memory. */
+static QUIESCE_COLD struct quiesce__note *get_alone(void)
+{
+	struct quiesce__notes notes = { .few = NULL };
+	struct quiesce__note *note = NULL;
+
+	if (refill(&notes) && !QUIESCE_MUTANT(hazptr_exit_waits)) {
+		note = pop(&notes);
+		quiesce__notes_leave(&notes);
+	}
+	return note;
+}
+
 struct quiesce__note *quiesce__note_get(struct quiesce_tls_v1 *self)
 {
 	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
 	struct quiesce__note *note;
 
-	if (quiesce_unlikely(!r) || (quiesce_unlikely(!r->notes.few) && !refill(&r->notes)))
+	if (quiesce_unlikely(!r))
+		return get_alone();
+	if (quiesce_unlikely(!r->notes.few) && !refill(&r->notes))
 		return NULL;
 	note = pop(&r->notes);
 	if (quiesce_unlikely(!r->notes.few))
@@ -122,6 +139,7 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}
+	quiesce__run_names((uintptr_t)deleter);
 	deleter(object);
 }
 

@@ -21,6 +21,7 @@
  * I5. Callbacks do not reclaim: what they retire is queued, or if there is no room pushed to a list.
  * I6. The owner waits for nobody: where the lock is taken who sweeps has it, and looks again when it has let go;
  *     where the fork gate is closed, or no room is left, the objects wait in the queue, or go to a list.
+ * I7. A callback that ends its thread leaves a visit to visit_ended(): the queue is as after a visit that ran fewer, and listed.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
@@ -71,7 +72,7 @@ static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
 	}
 }
 
-static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set)
+static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set, struct quiesce__run *run)
 {
 	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
 
@@ -82,7 +83,7 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	    !QUIESCE_MUTANT(hazptr_no_look)) {
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
-		quiesce__hazptr_run((struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
+		quiesce__hazptr_call(run, (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
 		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
 	}
 }
@@ -111,12 +112,15 @@ static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retire
 
 static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazptr_scan *set)
 {
+	struct quiesce__run *run = self->runs;
+
 	r->consuming = 1;
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
 	while (r->taken != stop)
-		run_one(r, r->taken, set);
+		run_one(r, r->taken, set, run);
 	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
 	r->consuming = 0;
+	run->func = 0;
 }
 
 /* False: a fork is being prepared, and the rest is for the next time. */
@@ -157,6 +161,14 @@ static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, const struct quiesce__retired *r)
 {
 	return &quiesce__sweep.shard[r ? r->shard : quiesce__hash_address((uintptr_t)self) % QUIESCE_NR_SWEEP_SHARDS];
+}
+
+/* Of a thread with queue @r, or without one. */
+static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *head)
+{
+	quiesce__hazptr_count_pushed();
+	quiesce__hazptr_push(&shard_of(quiesce__self(), r)->left, head);
+	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
 /* Is there anything that the owner may not run? */
@@ -261,9 +273,25 @@ static inline bool is_large(const struct quiesce__retired *r)
 	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
 }
 
-/* Holds the lock.  Returns whom to tell how soon. */
-static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+/* Of an owner that holds its lock. */
+struct visit {
+	struct quiesce__run run;
+	struct quiesce__retired *r;
+	struct hazptr_head *next; /* what is retired, and not yet queued because there was no room; NULL: it is */
+	enum quiesce__sweeps when; /* whom to tell how soon */
+};
+
+static void list_if_any(struct quiesce__retired *r)
 {
+	if (quiesce__retired_waiting(r) && !r->listed)
+		quiesce__retired_list(r);
+}
+
+static void visit(struct quiesce__run *run)
+{
+	struct visit *v = (struct visit *)run;
+	struct quiesce__retired *r = v->r;
+	struct quiesce_tls_v1 *self = quiesce__self();
 	uint64_t target = r->batch;
 	bool handed = false, large = is_large(r);
 
@@ -277,9 +305,30 @@ static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__r
 	}
 	start_over(r);
 	set_limit(r, target);
-	if (quiesce__retired_waiting(r) && !r->listed)
-		quiesce__retired_list(r);
-	return handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
+	list_if_any(r);
+	v->when = handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
+}
+
+/* I7. */
+static void visit_ended(struct quiesce__run *run)
+{
+	struct visit *v = (struct visit *)run;
+	struct quiesce__retired *r = v->r;
+
+	r->consuming = 0;
+	if (run->func)
+		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
+	unmark(r, quiesce_load_relaxed(&r->queued)); /* Relaxed: the owner's own. */
+	if (!QUIESCE_MUTANT(hazptr_ended_inside))
+		leave_gate(quiesce__self(), r);
+	set_limit(r, r->batch);
+	if (!QUIESCE_MUTANT(hazptr_ended_unlisted))
+		list_if_any(r);
+	quiesce__unlock(&r->lock);
+	if (v->next && !QUIESCE_MUTANT(hazptr_ended_next_lost))
+		push_to_list(r, v->next);
+	else
+		quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
 /* I6.  False: who has it looks at this queue once more. */
@@ -292,9 +341,9 @@ static bool lock_own(struct quiesce__retired *r)
 	return quiesce__trylock(&r->lock);
 }
 
-static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+static QUIESCE_COLD void at_limit(struct quiesce__retired *r, struct hazptr_head *next)
 {
-	enum quiesce__sweeps when;
+	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next };
 
 	if (r->consuming) { /* the lock is ours */
 		r->room = r->taken + QUIESCE_RETIRED_SLOTS;
@@ -303,12 +352,12 @@ static QUIESCE_COLD void at_limit(struct quiesce_tls_v1 *self, struct quiesce__r
 	}
 	if (!lock_own(r))
 		return;
-	when = visit(self, r);
+	quiesce__run(&v.run, visit, visit_ended);
 	quiesce__unlock(&r->lock);
-	quiesce__sweep_schedule(when); /* also where it is listed already: in a forked child nobody may have been told */
+	quiesce__sweep_schedule(v.when); /* also where it is listed already: in a forked child nobody may have been told */
 }
 
-static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uintptr_t item, size_t bytes)
+static inline void queue(struct quiesce__retired *r, uintptr_t item, size_t bytes)
 {
 	r->bytes += bytes;
 	push(r, item);
@@ -317,7 +366,7 @@ static inline void queue(struct quiesce_tls_v1 *self, struct quiesce__retired *r
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)) || quiesce_unlikely(is_large(r)))
-		at_limit(self, r);
+		at_limit(r, NULL);
 }
 
 /* ---- the calls ---- */
@@ -327,13 +376,13 @@ static inline bool full(const struct quiesce__retired *r)
 	return quiesce_load_relaxed(&r->queued) >= r->room; /* Relaxed: the owner's own. */
 }
 
-/* The calling thread's queue with room for one more, or NULL. */
-static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self)
+/* The calling thread's queue with room for @next, or NULL. */
+static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self, struct hazptr_head *next)
 {
 	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
 
 	if (r && full(r))
-		at_limit(self, r);
+		at_limit(r, next);
 	return r && !full(r) ? r : NULL;
 }
 
@@ -357,14 +406,12 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	}
 	quiesce__fork_check();
 	head->func = func;
-	r = queue_with_room(self);
+	r = queue_with_room(self, head);
 	if (r) {
-		queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
+		queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 		return;
 	}
-	quiesce__hazptr_count_pushed();
-	quiesce__hazptr_push(&shard_of(self, self->retired)->left, head);
-	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
+	push_to_list(self->retired, head);
 }
 
 static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
@@ -378,15 +425,38 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 		return;
 	}
 	head->func = func;
-	queue(self, r, (uintptr_t)head | may_run_here(func, here), bytes);
+	queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 }
 
-static QUIESCE_COLD void wait_and_delete(void *object, void (*deleter)(void *object))
+/* There is no memory to wait elsewhere. */
+struct deletion {
+	struct quiesce__run run;
+	void *object;
+	void (*deleter)(void *object);
+};
+
+static void wait_and_delete(struct quiesce__run *run)
 {
+	struct deletion *d = (struct deletion *)run;
+
 	quiesce__hazptr_count_pushed();
-	quiesce_synchronize_shazptr(object);
-	deleter(object);
+	quiesce_synchronize_shazptr(d->object);
 	quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+	run->func = (uintptr_t)d->deleter;
+	d->deleter(d->object);
+}
+
+/* Nothing is held. */
+static void deletion_ended(struct quiesce__run *run)
+{
+	(void)run;
+}
+
+static QUIESCE_COLD void delete_here(void *object, void (*deleter)(void *object))
+{
+	struct deletion d = { .run.call = "hazptr_retire()", .object = object, .deleter = deleter };
+
+	quiesce__run(&d.run, wait_and_delete, deletion_ended);
 }
 
 void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes)
@@ -400,7 +470,7 @@ void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t b
 	quiesce__fork_check();
 	note = quiesce__note_get(quiesce__self());
 	if (quiesce_unlikely(!note)) {
-		wait_and_delete(object, deleter);
+		delete_here(object, deleter);
 		return;
 	}
 	note->object = object;

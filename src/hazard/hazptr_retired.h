@@ -5,6 +5,7 @@
 
 #include "hazptr.h"
 #include "runtime/helper.h"
+#include "runtime/run.h"
 #include "rcu/queue.h"
 #include "rcu/reclaim.h"
 
@@ -148,14 +149,17 @@ static inline uintptr_t quiesce__retired_address(uintptr_t item)
 		       head;
 }
 
-static inline void quiesce__hazptr_run(struct hazptr_head *head)
+/* In @run, which gets to know what is called. */
+static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_head *head)
 {
 	uintptr_t func = (uintptr_t)head->func;
 
-	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+	if (func <= QUIESCE_KFREE_OFFSET_MAX) {
 		platform_free((char *)head - (func - 1));
-	else
-		head->func(head);
+		return;
+	}
+	run->func = func;
+	head->func(head);
 	quiesce__init(); /* it may have forked without a word, and this be the child */
 }
 
@@ -184,6 +188,10 @@ void quiesce__retired_free_orphans(void);
 bool quiesce__sweep_begin(uint64_t deadline);
 bool quiesce__sweep_try_begin(void);
 void quiesce__sweep_end(void);
+/* Does the calling thread sweep? */
+bool quiesce__sweep_mine(void);
+/* A callback has ended its thread, in @run: what is left stays where it was, and is swept soon. */
+void quiesce__sweep_ended(struct quiesce__run *run);
 /* Gather what was handed over, and the calling thread's own queue. */
 void quiesce__sweep_gather(void);
 /* Gather what is in queues, and what was protected; if not @all, of those who do not reclaim themselves.

@@ -76,6 +76,19 @@ void quiesce__sweep_end(void)
 	quiesce__unlock(&s->sweeping);
 }
 
+bool quiesce__sweep_mine(void)
+{
+	return quiesce__sweep.sweeper == quiesce__self();
+}
+
+void quiesce__sweep_ended(struct quiesce__run *run)
+{
+	quiesce__hazptr_list_ended(run);
+	quiesce__gate_leave(&quiesce__sweep.running);
+	quiesce__sweep_end();
+	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
+}
+
 bool quiesce__sweep_any_left(void)
 {
 	bool any = false;

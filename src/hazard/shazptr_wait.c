@@ -159,11 +159,14 @@ static void stop_leading(void)
 	}
 }
 
-static void thread_main(void *unused)
+static void thread_main(void)
 {
-	(void)unused;
 	while (!quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) /* Relaxed: woken after it was set. */
 		thread_step();
+}
+
+static void thread_over(void)
+{
 	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the look. */
 	/* Somebody may have begun to wait, trusting in this thread. */
 	if (lead_who_is_left())
@@ -184,7 +187,7 @@ static bool have_thread(void)
 	if (!quiesce_cmpxchg(SH5, &quiesce__shazptr_scan.running, &none, 1))
 		return true;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 0); /* Relaxed: before the thread begins. */
-	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main))
+	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main, thread_over))
 		return true;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
 	return false;

@@ -24,6 +24,8 @@
  */
 #include "percpu.h"
 
+#include "runtime/run.h"
+
 #include <quiesce/percpu_ref.h>
 
 #include <errno.h>
@@ -335,19 +337,51 @@ void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 	quiesce__percpu_close(&ref->percpu);
 }
 
-/* The next change waits until the confirm function has returned. */
-static void confirm_and_end(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+/* A confirm function, and the references to be put after it. */
+struct confirm {
+	struct quiesce__run run;
+	struct percpu_ref *ref;
+	percpu_ref_func_t *func;
+	uint64_t nr;
+};
+
+static void call_confirm(struct quiesce__run *run)
 {
+	const struct confirm *c = (const struct confirm *)run;
+
+	c->func(c->ref);
+}
+
+static void confirm_over(const struct confirm *c)
+{
+	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
+		end_change(c->ref);
+	if (c->nr) /* not before: they keep the lock */
+		quiesce__percpu_ref_put_slow(c->ref, c->nr);
+}
+
+/* The release function may be called here, in a thread that ends, as nobody else will. */
+static void confirm_ended(struct quiesce__run *run)
+{
+	if (!QUIESCE_MUTANT(ref_ended_lost))
+		confirm_over((const struct confirm *)run);
+}
+
+/* The next change waits until the confirm function has returned, or ended its thread. */
+static void confirm_and_put(struct percpu_ref *ref, const char *call, percpu_ref_func_t *confirm, uint64_t nr)
+{
+	struct confirm c = { .run = { .call = call, .func = (uintptr_t)confirm }, .ref = ref, .func = confirm, .nr = nr };
+
 	if (QUIESCE_MUTANT(ref_confirm_unlocked))
 		end_change(ref);
 	if (confirm)
-		confirm(ref);
-	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
-		end_change(ref);
+		quiesce__run(&c.run, call_confirm, confirm_ended);
+	confirm_over(&c);
 }
 
-/* Dead, and nobody new gets in; the first reference is the caller's to put.  False: without effect, and reported. */
-static bool kill_but_keep(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+/* Dead, and nobody new gets in.  @nr: 1 if the first reference is to be put, 0 if that is left to the caller.  False: without
+ * effect, and reported. */
+static bool kill_one(struct percpu_ref *ref, percpu_ref_func_t *confirm, uint64_t nr)
 {
 	if (quiesce_unlikely(!ref)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "percpu_ref_kill() of NULL");
@@ -363,14 +397,13 @@ static bool kill_but_keep(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 	if (QUIESCE_MUTANT(ref_confirm_early) && confirm)
 		confirm(ref);
 	to_atomic(ref, QUIESCE_REF_DEAD, QUIESCE_REF_KILLED);
-	confirm_and_end(ref, QUIESCE_MUTANT(ref_confirm_early) ? NULL : confirm);
+	confirm_and_put(ref, "percpu_ref_kill_and_confirm()", QUIESCE_MUTANT(ref_confirm_early) ? NULL : confirm, nr);
 	return true;
 }
 
 void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {
-	if (kill_but_keep(ref, confirm))
-		quiesce__percpu_ref_put_slow(ref, 1);
+	kill_one(ref, confirm, 1);
 }
 
 /* ---- many at once ---- */
@@ -410,7 +443,7 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 static size_t kill_the_rest(struct percpu_ref **refs, size_t nr, size_t killed)
 {
 	for (size_t i = killed; i < nr; i++)
-		if (kill_but_keep(refs[i], NULL))
+		if (kill_one(refs[i], NULL, 0))
 			add_killed(refs, &killed, i);
 	return killed;
 }
@@ -454,9 +487,7 @@ void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func
 	/* One reference more keeps the lock if the owner's was put before.  Relaxed: I3. */
 	nr = is_biased(quiesce_load_relaxed(&ref->count));
 	to_atomic(ref, quiesce_load_relaxed(&ref->state), nr * QUIESCE_REF_ONE);
-	confirm_and_end(ref, confirm);
-	if (nr)
-		quiesce__percpu_ref_put_slow(ref, nr);
+	confirm_and_put(ref, "percpu_ref_switch_to_atomic()", confirm, nr);
 }
 
 void quiesce_percpu_ref_switch_to_percpu(struct percpu_ref *ref)

@@ -3,7 +3,8 @@
  *
  * I1. The state changes under the lock.
  * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is under way: the one that the enter
- *     calls itself, or the one that is queued.
+ *     calls itself, or the one that is queued.  If the program's wait ends its thread, the state is IDLE again, and one of those who
+ *     wait for that enter takes its place.
  * I3. Who holds a count and has got past ENTER keeps the state from IDLE: the callback looks at the count.
  *
  * RS1  what updaters did, then idle | idle seen, then the fast path; the grace period over, then PASSED | seen
@@ -13,6 +14,7 @@
 
 #include "runtime/core.h"
 #include "runtime/later.h"
+#include "runtime/run.h"
 #include "percpu.h"
 #include "rcu_sync.h"
 
@@ -95,6 +97,8 @@ static void set_state(struct rcu_sync *rss, uint64_t state)
 		ops->idle(rss, idle);
 }
 
+static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
+
 /* After a grace period. */
 static void quiesce__rcu_sync_func(struct rcu_head *head)
 {
@@ -119,7 +123,17 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	if (state == RCU_SYNC_PASSED)
 		platform_futex_wake(&rss->turn, INT32_MAX);
 	else if (state == RCU_SYNC_EXIT)
-		ops->call(domain, &rss->head, quiesce__rcu_sync_func);
+		call_back(rss, ops, domain);
+}
+
+/* Without it the state would never change: the program's function is not cancelled. */
+static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+{
+	bool cancelable = platform_set_cancelable(false);
+
+	ops->call(domain, &rss->head, quiesce__rcu_sync_func);
+	if (cancelable)
+		platform_set_cancelable(true);
 }
 
 /* If a thread that the child does not have held the lock, the child may only initialise it anew. */
@@ -141,16 +155,17 @@ void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops,
 	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
 }
 
-/* Not before readers are slow, which they are in EXIT and REPLAY too. */
-static void wait_until_passed(struct rcu_sync *rss)
+/* Not before readers are slow, which they are in EXIT and REPLAY too.  False: nobody waits for the grace period any more. */
+static bool wait_until_passed(struct rcu_sync *rss)
 {
 	for (;;) {
 		/* RS1: acquire, pairs with RS1 in quiesce__rcu_sync_func() */
 		uint32_t turn = quiesce_load_acquire(RS1, &rss->turn);
-
 		/* RS1: acquire, pairs with RS1 in set_state() */
-		if (quiesce_load_acquire(RS1, &rss->gp_state) != RCU_SYNC_ENTER)
-			return;
+		uint64_t state = quiesce_load_acquire(RS1, &rss->gp_state);
+
+		if (state != RCU_SYNC_ENTER)
+			return state != RCU_SYNC_IDLE || QUIESCE_MUTANT(sync_place_vacant);
 		platform_futex_wait(&rss->turn, turn, PLATFORM_FOREVER);
 	}
 }
@@ -176,9 +191,51 @@ void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first)
 		wait_until_passed(rss);
 }
 
+/* The wait may be the program's. */
+struct entering {
+	struct quiesce__run run;
+	struct rcu_sync *rss;
+};
+
+static void wait_in_run(struct quiesce__run *run)
+{
+	struct rcu_sync *rss = ((struct entering *)run)->rss;
+
+	ops_of(rss)->wait(rss->domain);
+}
+
+static void wait_ended(struct quiesce__run *run)
+{
+	struct rcu_sync *rss = ((struct entering *)run)->rss;
+
+	quiesce__lock(&rss->lock);
+	quiesce_store_relaxed(&rss->gp_count, rss->gp_count - 1); /* Relaxed: under the lock. */
+	set_state(rss, RCU_SYNC_IDLE);
+	/* RS1: release, pairs with RS1 in wait_until_passed() */
+	quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
+	quiesce__unlock(&rss->lock);
+	platform_futex_wake(&rss->turn, INT32_MAX);
+}
+
+/* In the place of one whose thread has ended; false: somebody else is, or was. */
+static bool take_place(struct rcu_sync *rss)
+{
+	bool mine;
+
+	quiesce__lock(&rss->lock);
+	mine = rss->gp_state == RCU_SYNC_IDLE;
+	if (mine)
+		set_state(rss, RCU_SYNC_ENTER);
+	quiesce__unlock(&rss->lock);
+	return mine;
+}
+
 void quiesce__rcu_sync_wait(struct rcu_sync *rss)
 {
-	ops_of(rss)->wait(rss->domain);
+	const struct rcu_sync_ops *ops = ops_of(rss);
+	struct entering e = { .run = { .call = "rcu_sync_enter()", .func = (uintptr_t)ops->wait }, .rss = rss };
+
+	quiesce__run(&e.run, wait_in_run, wait_ended);
 }
 
 void quiesce_rcu_sync_enter(struct rcu_sync *rss)
@@ -187,10 +244,11 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 
 	quiesce__init();
 	quiesce__fork_check();
-	first = quiesce__rcu_sync_enter_begin(rss);
-	if (first)
-		quiesce__rcu_sync_wait(rss);
-	quiesce__rcu_sync_enter_end(rss, first);
+	for (first = quiesce__rcu_sync_enter_begin(rss); !first; first = take_place(rss))
+		if (QUIESCE_MUTANT(sync_no_wait) || wait_until_passed(rss))
+			return;
+	quiesce__rcu_sync_wait(rss);
+	quiesce__rcu_sync_func(&rss->head);
 }
 
 void quiesce_rcu_sync_exit(struct rcu_sync *rss)
@@ -212,7 +270,7 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 	if (quiesce_unlikely(unbalanced))
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_sync_exit() without rcu_sync_enter()");
 	if (queue)
-		ops_of(rss)->call(rss->domain, &rss->head, quiesce__rcu_sync_func);
+		call_back(rss, ops_of(rss), rss->domain);
 }
 
 void quiesce_rcu_sync_dtor(struct rcu_sync *rss)

@@ -14,6 +14,7 @@
  *     call, and as many as those, so C is among it.  Or it has a D that was counted after; then
  *     D was pushed after C, and what is pushed later runs later, so C has run as well.
  * I4. The cookie is taken after the list: what the list holds was unlinked before.
+ * I5. If a callback ends its thread, it is through all the same; what is left stays in @taken, for the step that the job's list has then.
  *
  * SR7  object written, then pushed         | list taken, then read
  * SR8  a callback has run, then counted    | srcu_barrier() returns
@@ -21,6 +22,7 @@
 #include "srcu.h"
 
 #include "rcu/garbage.h"
+#include "runtime/run.h"
 
 #define CHUNK 64u /* callbacks between two visits of the fork gate */
 #define RETRY_URGENT_NS 250000u
@@ -58,25 +60,43 @@ static void take(struct quiesce__srcu_update *u)
 	quiesce__srcu_bytes_taken(u, nr);
 }
 
-/* The @nr'th of a chunk. */
-static void run_one(struct quiesce__srcu_update *u, uint32_t nr)
+/* What the holder of the lock has in hand. */
+struct step {
+	struct quiesce__run run;
+	struct quiesce__srcu_update *u;
+	uint32_t nr; /* callbacks of this chunk that have been called */
+	uint64_t ns; /* what the step returns */
+};
+
+/* One callback is through; @last of the chunk. */
+static void has_run(struct step *s, bool last)
 {
-	struct rcu_head *head = u->taken;
+	struct quiesce__srcu_update *u = s->u;
 	uint64_t run;
 
-	u->taken = head->next;
-	if (QUIESCE_MUTANT(srcu_barrier_early))
-		quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->run) + 1); /* Relaxed: a planted bug. */
-	head->func(head);
 	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
 	 * whoever does so takes us to be in the function. */
 	quiesce__srcu_enter(quiesce__srcu_domain(u));
-	if (!u->taken || nr == CHUNK)
-		quiesce__srcu_bytes_run(u, nr);
+	if (last)
+		quiesce__srcu_bytes_run(u, s->nr);
 	quiesce__srcu_count_run();
 	run = quiesce_load_relaxed(&u->run); /* Relaxed: written under the lock. */
 	/* SR8: release, pairs with SR8 in ran() and quiesce__srcu_pending() */
 	quiesce_store_release(SR8, &u->run, run + !QUIESCE_MUTANT(srcu_barrier_early));
+}
+
+static void run_one(struct step *s)
+{
+	struct quiesce__srcu_update *u = s->u;
+	struct rcu_head *head = u->taken;
+
+	u->taken = head->next;
+	s->nr++;
+	if (QUIESCE_MUTANT(srcu_barrier_early))
+		quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->run) + 1); /* Relaxed: a planted bug. */
+	s->run.func = (uintptr_t)head->func;
+	head->func(head);
+	has_run(s, !u->taken || s->nr == CHUNK);
 }
 
 static void wake_barriers(struct quiesce__srcu_update *u)
@@ -87,15 +107,23 @@ static void wake_barriers(struct quiesce__srcu_update *u)
 		platform_futex_wake(&u->done_word, INT32_MAX);
 }
 
-static void run_some(struct quiesce__srcu_update *u)
+static void chunk_over(struct step *s)
 {
+	quiesce_store_relaxed(&s->u->runner, NULL); /* Relaxed: for this thread to find. */
+	wake_barriers(s->u);
+	quiesce__throttle_wake();
+}
+
+static void run_some(struct step *s)
+{
+	struct quiesce__srcu_update *u = s->u;
+
 	quiesce__helper_runs_callbacks();
 	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: for this thread to find. */
-	for (uint32_t nr = 1; nr <= CHUNK && u->taken; nr++)
-		run_one(u, nr);
-	quiesce_store_relaxed(&u->runner, NULL); /* Relaxed: as above. */
-	wake_barriers(u);
-	quiesce__throttle_wake();
+	while (s->nr < CHUNK && u->taken)
+		run_one(s);
+	s->run.func = 0;
+	chunk_over(s);
 }
 
 static bool wanted_done(const struct quiesce__srcu_update *u)
@@ -104,15 +132,16 @@ static bool wanted_done(const struct quiesce__srcu_update *u)
 }
 
 /* How far it goes without sleeping; true if nothing is left that a grace period would help. */
-static bool advance(struct quiesce__srcu_update *u, bool ask)
+static bool advance(struct step *s, bool ask)
 {
+	struct quiesce__srcu_update *u = s->u;
 	struct srcu_struct *ssp = quiesce__srcu_domain(u);
 
 	take(u);
 	if (u->taken) {
 		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, ask))
 			return false;
-		run_some(u);
+		run_some(s);
 	}
 	return wanted_done(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a hint. */
 }
@@ -134,16 +163,14 @@ static uint64_t retry_ns(struct quiesce__srcu_update *u)
 	return ns;
 }
 
-uint64_t quiesce__srcu_step(struct quiesce__job *job)
+static void step_locked(struct quiesce__run *run)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+	struct step *s = (struct step *)run;
+	struct quiesce__srcu_update *u = s->u;
 	uint64_t ns;
 
-	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
-	if (!quiesce__trylock(&u->running))
-		return RETRY_NS;
 	/* Readers wake the helper, if there is one. */
-	if (!advance(u, quiesce__helper_running())) {
+	if (!advance(s, quiesce__helper_running())) {
 		ns = retry_ns(u);
 		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
 			ns |= QUIESCE_JOB_OPTIONAL;
@@ -153,8 +180,33 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 	}
 	if (ns != QUIESCE_JOB_DONE)
 		quiesce__srcu_check_garbage(quiesce__srcu_domain(u));
+	s->ns = ns;
+}
+
+/* I5. */
+static void step_ended(struct quiesce__run *run)
+{
+	struct step *s = (struct step *)run;
+
+	if (s->u->runner) {
+		if (!QUIESCE_MUTANT(srcu_ended_uncounted))
+			has_run(s, true);
+		chunk_over(s);
+	}
+	quiesce__unlock(&s->u->running);
+}
+
+uint64_t quiesce__srcu_step(struct quiesce__job *job)
+{
+	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+	struct step s = { .run.call = "call_srcu()", .u = u };
+
+	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
+	if (!quiesce__trylock(&u->running))
+		return RETRY_NS;
+	quiesce__run(&s.run, step_locked, step_ended);
 	quiesce__unlock(&u->running);
-	return ns;
+	return s.ns;
 }
 
 /* ---- callers ---- */
@@ -186,7 +238,8 @@ static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
 	quiesce__srcu_start(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
-	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS))
+	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() &&
+	    !(self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)))
 		quiesce__throttle("call_srcu", THROTTLE_NS, false);
 }
 
@@ -214,7 +267,7 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
 {
-	/* SR8: acquire, pairs with SR8 in run_one() */
+	/* SR8: acquire, pairs with SR8 in has_run() */
 	uint64_t run = quiesce_load_acquire(SR8, &u->run);
 
 	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: what the caller knows of is in it. */
@@ -228,7 +281,7 @@ void quiesce__srcu_schedule(struct quiesce__srcu_update *u)
 
 static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
 {
-	/* SR8: acquire, pairs with SR8 in run_one() */
+	/* SR8: acquire, pairs with SR8 in has_run() */
 	return (int64_t)(quiesce_load_acquire(SR8, &u->run) - queued) >= 0;
 }
 
@@ -244,9 +297,20 @@ static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__src
 	return true;
 }
 
+/* Where there is no helper, callbacks run in the wait. */
+struct wait {
+	struct quiesce__run run;
+	struct srcu_struct *ssp;
+	uint64_t queued;
+};
+
 /* Readers are asked by the wait, so the grace period is as short as it can be. */
-static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t queued)
+static void wait_until_run(struct quiesce__run *run)
 {
+	const struct wait *w = (const struct wait *)run;
+	struct srcu_struct *ssp = w->ssp;
+	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	uint64_t queued = w->queued;
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
 
 	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < LOOK_AGAIN_MAX_NS / 2 ? 2 * ns : LOOK_AGAIN_MAX_NS) {
@@ -266,21 +330,28 @@ static void wait_until_run(struct srcu_struct *ssp, struct quiesce__srcu_update 
 	}
 }
 
+static void wait_over(struct quiesce__run *run)
+{
+	const struct wait *w = (const struct wait *)run;
+
+	quiesce_fetch_add_relaxed(&quiesce__srcu_update(w->ssp)->waiting, (uint32_t)-1); /* Relaxed: a hint withdrawn. */
+}
+
 void quiesce_srcu_barrier(struct srcu_struct *ssp)
 {
 	struct quiesce__srcu_update *u;
-	uint64_t queued;
+	struct wait w = { .ssp = ssp };
 
 	if (!quiesce__srcu_exists(ssp, "srcu_barrier"))
 		return;
 	u = quiesce__srcu_enter(ssp);
-	queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
-	if (barrier_is_misuse(ssp, u) || ran(u, queued))
+	w.queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
+	if (barrier_is_misuse(ssp, u) || ran(u, w.queued))
 		return;
 	/* SR8: full, pairs with SR8 in wake_barriers() */
 	quiesce_fetch_add(SR8, &u->waiting, 1u);
-	wait_until_run(ssp, u, queued);
-	quiesce_fetch_add_relaxed(&u->waiting, (uint32_t)-1); /* Relaxed: a hint withdrawn. */
+	quiesce__run(&w.run, wait_until_run, wait_over);
+	wait_over(&w.run);
 }
 
 /* ---- polling ---- */

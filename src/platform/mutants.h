@@ -123,6 +123,7 @@
 	X(hazptr_rest_unchecked, "the helper does not look again before it rests from sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
+	X(hazptr_exit_waits, "hazptr_retire() in a thread that exits waits for the slots that protect the object") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
 /* Of the runtime: registry, fences, forks. */
@@ -142,10 +143,34 @@
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")
+/* Of callbacks that end their thread, and allocators that retire. */
+#define QUIESCE_GUARDS_OF_RUNS(X)                                                      \
+	X(run_cancelable, "a thread may be cancelled in a callback")                   \
+	X(run_state_kept, "a thread that ends in a callback is taken to be in it")     \
+	X(cb_ended_lost, "the rest of a pass whose callback ends its thread is left to nobody") \
+	X(cb_ended_unlingered, "frees that were ready in such a pass are left to their owner") \
+	X(cb_ended_spill_lost, "what was linked, and is left of such a pass, is in no list") \
+	X(cb_ended_uncounted, "a callback that has ended its thread does not count as run") \
+	X(cb_ended_waits, "a thread that ended in a wait for callbacks counts as one that waits") \
+	X(helper_ended_unlisted, "a job whose step has ended its thread gets no other step") \
+	X(helper_ended_leads, "a helper that has ended goes on being the one that leads") \
+	X(hazptr_ended_unlisted, "the queue of an owner whose callback ends it is not listed") \
+	X(hazptr_ended_inside, "such an owner stays inside the gate")                  \
+	X(hazptr_ended_next_lost, "what it was retiring is forgotten")                 \
+	X(hazptr_ended_barrier_lost, "what a barrier had in hand whose callback ends its thread is forgotten") \
+	X(hazptr_ended_trusted, "who retires trusts in a helper that has ended and left no other one") \
+	X(cohort_ended_lost, "what is left of a cohort's batch whose callback ends its thread is forgotten") \
+	X(srcu_ended_uncounted, "a callback of a domain that has ended its thread does not count as run") \
+	X(ref_ended_lost, "a change of mode whose confirm function ends its thread is not completed") \
+	X(cb_heap_nests, "what an allocator retires while a queue has memory from it takes memory for the same queue") \
+	X(cb_heap_two_queues, "what an allocator retires while a thread gets a queue gets it another one") \
+	X(cb_heap_waits, "call_rcu() in a free() of the library's waits for less garbage") \
+	X(sync_place_vacant, "nobody waits in the place of an enter whose wait has ended its thread")
 
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
+	QUIESCE_GUARDS_OF_RUNS(X)                                                      \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \

@@ -104,6 +104,11 @@ int platform_thread_change(uint32_t tid, const struct platform_thread *how, cons
 /* Call hooks.thread_exit() when the calling thread exits.  Signal-safe.
  * -EAGAIN when that cannot be promised. */
 int platform_arm_thread_exit(void);
+/* Call @code(@arg).  If the thread ends in it, by pthread_exit() or because it is cancelled, @ended(@arg) is called, and the
+ * thread goes on ending; the destructors of its keys are called after that.  An exception that leaves @code ends the process. */
+void platform_run(void (*code)(void *arg), void (*ended)(void *arg), void *arg);
+/* May the calling thread be cancelled?  Returns what was. */
+bool platform_set_cancelable(bool may);
 /* Block all signals and return a token for platform_signals_restore(). */
 struct platform_sigmask { uint64_t bits[16]; };
 void platform_signals_block(struct platform_sigmask *ret_old);
@@ -111,9 +116,9 @@ void platform_signals_restore(const struct platform_sigmask *old);
 
 /* ---- process ---- */
 
-/* Install these, of which one is called before fork(), one after it in each of the processes, and one when a thread exits that has
- * asked for it (platform_arm_thread_exit()); once. */
-struct platform_hooks { void (*fork_prepare)(void), (*fork_parent)(void), (*fork_child)(void), (*thread_exit)(void); };
+/* Install these, of which one is called before fork(), one after it in each of the processes, one when a thread exits that has
+ * asked for it (platform_arm_thread_exit()), and one when an exception leaves code that platform_run() has called; once. */
+struct platform_hooks { void (*fork_prepare)(void), (*fork_parent)(void), (*fork_child)(void), (*thread_exit)(void), (*exception)(void); };
 int platform_init(const struct platform_hooks *hooks);
 /* Words that the kernel zeroes in each child that the process forks, by any means, before it runs; NULL: it cannot. */
 struct platform_canary { uint32_t whole, repair; const void *by; };

@@ -8,6 +8,7 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "runtime/run.h"
 #include "runtime/thread.h"
 #include "runtime/wait_policy.h"
 
@@ -132,22 +133,48 @@ static bool wait_for_pass(const char *call, uint64_t number, uint64_t deadline)
 	return true;
 }
 
+/* Where there is no worker, callbacks run in the wait. */
+struct pass_wait {
+	struct quiesce__run run;
+	const char *call;
+	uint64_t number, deadline;
+	bool done;
+};
+
+static void wait_in_run(struct quiesce__run *run)
+{
+	struct pass_wait *w = (struct pass_wait *)run;
+
+	w->done = wait_for_pass(w->call, w->number, w->deadline);
+}
+
+static void wait_over(void)
+{
+	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
+}
+
+static void wait_ended(struct quiesce__run *run)
+{
+	(void)run;
+	if (!QUIESCE_MUTANT(cb_ended_waits))
+		wait_over();
+}
+
 bool quiesce__pass_wait(const char *call, uint64_t deadline)
 {
-	uint64_t number;
-	bool done;
+	struct pass_wait w = { .call = call, .deadline = deadline };
 
 	/* CB4: full, pairs with CB4 in pass_end() */
 	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
-	number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
+	w.number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
 	if (QUIESCE_MUTANT(cb_barrier_early))
-		number--;
-	want_pass(number);
-	done = wait_for_pass(call, number, deadline);
-	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
-	return done;
+		w.number--;
+	want_pass(w.number);
+	quiesce__run(&w.run, wait_in_run, wait_ended);
+	wait_over();
+	return w.done;
 }
 
 /* Between two looks at the number of the newest pass, which was over: so none was made meanwhile, and what was queued
@@ -172,9 +199,10 @@ bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 
 	if (quiesce__rcu_wait_is_misuse(call, caller))
 		return true;
-	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS) {
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback would wait for itself", call,
-				platform_place(caller, &here));
+	if (quiesce__self()->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)) {
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback%s would wait for itself", call,
+				platform_place(caller, &here),
+				quiesce__self()->state & QUIESCE_TLS_IN_HEAP ? ", or in a free() of the library's," : "");
 		return true;
 	}
 	return false;
@@ -241,25 +269,47 @@ static bool nobody_runs_callbacks(void)
 	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
 }
 
-QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
+struct throttling {
+	struct quiesce__run run;
+	const char *call;
+	uint64_t max_ns;
+	bool safe_point;
+};
+
+/* At a safe point callbacks may run in it. */
+static void throttle_in_run(struct quiesce__run *run)
 {
-	uint64_t begin = platform_now_ns(), ns = 0;
+	const struct throttling *t = (const struct throttling *)run;
+	uint64_t begin = platform_now_ns(), ns = 0, max_ns = t->max_ns;
 	struct quiesce__wait_policy stalls = { .start = begin };
 
-	quiesce__count(backpressure);
-	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
 	for (; ns < max_ns && quiesce__garbage_above_ceiling(); ns = platform_now_ns() - begin) {
 		uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
 
-		urge_worker(safe_point);
-		if (!safe_point && nobody_runs_callbacks())
+		urge_worker(t->safe_point);
+		if (!t->safe_point && nobody_runs_callbacks())
 			break;
 		ns = max_ns - ns;
 		if (quiesce__garbage_above_ceiling())
 			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
-		check_stall(&stalls, call);
+		check_stall(&stalls, t->call);
 	}
-	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: as above. */
+}
+
+static void throttle_over(struct quiesce__run *run)
+{
+	(void)run;
+	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: the sleep is timed. */
+}
+
+QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
+{
+	struct throttling t = { .call = call, .max_ns = max_ns, .safe_point = safe_point };
+
+	quiesce__count(backpressure);
+	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
+	quiesce__run(&t.run, throttle_in_run, throttle_over);
+	throttle_over(&t.run);
 }
 
 void quiesce_rcu_throttle(void)
@@ -270,7 +320,7 @@ void quiesce_rcu_throttle(void)
 	quiesce__fork_check();
 	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", __builtin_return_address(0)))
 		return;
-	if (self->state & QUIESCE_TLS_CALLBACKS)
+	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))
 		return;
 	if (self->queue)
 		quiesce__queue_report(self->queue);

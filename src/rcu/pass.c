@@ -13,12 +13,13 @@
  *     barrier for what that owner had queued before does not depend on where it was preempted.
  * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
  * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
+ * I7. All that a pass has in hand is behind pass.lock.  If a callback ends its thread, the pass does not end, and all of it is
+ *     listed again: the next pass has a number that whoever waits for this one is content with.
  *
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed
  * CB3  queued raised, then listed read       | unlisted, then queued read
  * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
- * CB5  object written, then pushed           | list taken, then objects read
  * CB6  queue written, then pushed            | list taken, then queues read
  * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
  * CB8  again set, then lock tried            | lock given up, then again read
@@ -26,6 +27,8 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "runtime/run.h"
+#include "spill.h"
 
 #define CHUNK 16u         /* callbacks between two looks at the fork gate */
 #define FREE_CHUNK 64u
@@ -40,32 +43,16 @@ static struct {
 	struct quiesce__queue *lingering; /* those with frees that are ready */
 	struct quiesce__queue *carried;   /* not empty, and their owners are just listing them: the next pass takes them anyway */
 	uint64_t linger_at;               /* when they are to be visited */
-	struct rcu_head *taken_spill;     /* of this pass, before its grace period */
-	struct rcu_head *ready_spill;     /* and after it */
-	uint64_t spill_bytes_taken, spill_bytes_out; /* of threads without a queue */
-	uint64_t spills_run;
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
 	bool needs_gp;    /* this pass */
 	bool came_back;   /* in it a callback has queued its own object again */
-	bool spill_running;
 } pass = { .linger_at = PLATFORM_FOREVER };
 
 bool quiesce__pass_paused(void)
 {
 	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
 	return !quiesce_load_acquire(FK1, &quiesce__pass.running);
-}
-
-uint64_t quiesce__spills_run(void)
-{
-	/* CB4: acquire, pairs with CB4 in run_spill() */
-	return quiesce_load_acquire(CB4, &pass.spills_run);
-}
-
-uint64_t quiesce__spills_bytes_out(void)
-{
-	return quiesce_load_relaxed(&pass.spill_bytes_out); /* Relaxed: a statistic. */
 }
 
 uint64_t quiesce__queues_visited(void)
@@ -90,25 +77,6 @@ static void count_visit(void)
 
 /* ---- taking ---- */
 
-/* Under queues.lock, so that a fork sees the list in one place. */
-static void take_spill(struct rcu_head **list)
-{
-	struct rcu_head *taken, **end;
-
-	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
-		return;
-	quiesce__lock(&quiesce__queues.lock);
-	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
-	taken = quiesce_xchg(CB5, list, NULL);
-	if (QUIESCE_MUTANT(cb_spill_lost))
-		taken = taken->next;
-	for (end = &taken; *end; end = &(*end)->next)
-		;
-	*end = pass.taken_spill;
-	pass.taken_spill = taken;
-	quiesce__unlock(&quiesce__queues.lock);
-}
-
 /* I4. */
 static void take_unlisted(struct quiesce__queue *queue)
 {
@@ -120,7 +88,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 		pass.queues = queue;
 	}
 	count_visit();
-	take_spill(&queue->spill);
+	quiesce__spill_take(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
@@ -169,30 +137,13 @@ static void take_all(void)
 	pass.queues = NULL;
 	pass.most = 0;
 	pass.needs_gp = pass.came_back = false;
-	pass.spill_bytes_taken = 0;
 	take_carried();
-	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
-		struct quiesce__shard *shard = &quiesce__queues.shard[i];
-
-		take_listed(shard);
-		take_spill(&shard->spill);
-		pass.spill_bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5, for what was taken. */
-	}
-	pass.needs_gp |= pass.taken_spill || quiesce__gp_wanted();
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
+		take_listed(&quiesce__queues.shard[i]);
+	pass.needs_gp |= quiesce__spill_take_of_shards() || quiesce__gp_wanted();
 }
 
 /* ---- reclaiming ---- */
-
-static void run_head(struct rcu_head *head)
-{
-	uintptr_t func = (uintptr_t)head->func;
-
-	if (func <= QUIESCE_KFREE_OFFSET_MAX)
-		platform_free((char *)head - (func - 1));
-	else
-		head->func(head);
-	quiesce__init(); /* it may have forked without a word, and this be the child */
-}
 
 /* Is @head, whose callback has returned, the last that this thread has queued?  Only compared: it may be gone. */
 static bool is_last_queued(const struct rcu_head *head)
@@ -210,9 +161,7 @@ static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
 		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
-		quiesce_store_relaxed(&quiesce__pass.func, (uintptr_t)head->func); /* Relaxed: for reports. */
-		head->func(head);
-		quiesce__init(); /* as in run_head() */
+		quiesce__pass_call(head);
 		pass.came_back |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
@@ -236,52 +185,6 @@ static void run_callbacks(struct quiesce__queue *queue)
 	}
 	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: as above. */
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
-	quiesce__garbage_add(-(int64_t)bytes);
-}
-
-static void run_spill(void)
-{
-	struct rcu_head *head;
-
-	while ((head = pass.ready_spill)) {
-		quiesce__gate_enter(&quiesce__pass.running);
-		pass.ready_spill = head->next;
-		pass.spill_running = true;
-		run_head(head);
-		pass.spill_running = false;
-		/* CB4: release, pairs with CB4 in quiesce__spills_run() */
-		quiesce_store_release(CB4, &pass.spills_run, pass.spills_run + 1);
-		quiesce__gate_leave(&quiesce__pass.running);
-	}
-}
-
-/* The grace period of what was taken is over. */
-static void ready_spill(void)
-{
-	quiesce__lock(&quiesce__queues.lock);
-	pass.ready_spill = pass.taken_spill;
-	pass.taken_spill = NULL;
-	quiesce__unlock(&quiesce__queues.lock);
-}
-
-/* It stays where it was. */
-static void spill_again(void)
-{
-	struct rcu_head *head;
-
-	quiesce__lock(&quiesce__queues.lock);
-	while ((head = pass.taken_spill)) {
-		pass.taken_spill = head->next;
-		quiesce__spill_push(&quiesce__queues.shard[0].spill, head);
-	}
-	quiesce__unlock(&quiesce__queues.lock);
-}
-
-static void spill_bytes_out(void)
-{
-	uint64_t bytes = pass.spill_bytes_taken - pass.spill_bytes_out;
-
-	quiesce_store_relaxed(&pass.spill_bytes_out, pass.spill_bytes_taken); /* Relaxed: a sum. */
 	quiesce__garbage_add(-(int64_t)bytes);
 }
 
@@ -361,6 +264,7 @@ static void relist_or_free(struct quiesce__queue *queue)
 		quiesce__queue_free(queue);
 }
 
+/* The first of @pass.queues, which it is until its callbacks have run. */
 static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all)
 {
 	bool more_ready = queue->ready != queue->frees_snap.nr;
@@ -368,6 +272,8 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 	publish_ready(queue);
 	if (callbacks)
 		run_callbacks(queue);
+	pass.queues = queue->next_in_pass;
+	queue->in_pass = false;
 	if (all || queue->gone)
 		free_for_owner(queue, true);
 	else if (more_ready)
@@ -378,23 +284,14 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 static void reclaim(bool callbacks, bool all)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__queue *next;
 
 	self->state |= QUIESCE_TLS_IN_CALLBACK;
-	if (callbacks) {
-		run_spill(); /* what a fork() left of a pass of the parent */
-		ready_spill();
-		run_spill();
-		spill_bytes_out();
-	} else {
-		spill_again();
-	}
-	for (struct quiesce__queue *queue = pass.queues; queue; queue = next) {
-		next = queue->next_in_pass;
-		queue->in_pass = false;
-		reclaim_queue(queue, callbacks, all);
-	}
-	pass.queues = NULL;
+	if (callbacks)
+		quiesce__spill_run();
+	else
+		quiesce__spill_again();
+	while (pass.queues)
+		reclaim_queue(pass.queues, callbacks, all);
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
 }
 
@@ -487,7 +384,7 @@ static void wait_for_readers(bool pressure)
 		quiesce__rcu_wait(how, "call_rcu");
 }
 
-void quiesce__pass_run(bool callbacks)
+static void make_pass(bool callbacks)
 {
 	uint64_t number = pass_begin();
 	bool pressure = under_pressure();
@@ -502,6 +399,58 @@ void quiesce__pass_run(bool callbacks)
 		visit_lingering(all);
 	pass_end(number, callbacks);
 }
+
+/* ---- a callback has ended the thread ---- */
+
+struct pass_run {
+	struct quiesce__run run;
+	bool callbacks;
+};
+
+static void run_pass(struct quiesce__run *run)
+{
+	make_pass(((struct pass_run *)run)->callbacks);
+}
+
+/* I7: what is left of the pass is for the next one, with a grace period of its own. */
+static void give_back_queues(void)
+{
+	struct quiesce__queue *queue;
+
+	while ((queue = pass.queues)) {
+		pass.queues = queue->next_in_pass;
+		queue->in_pass = false;
+		if (QUIESCE_MUTANT(cb_ended_lost))
+			continue;
+		if (anything_ready(queue) && !QUIESCE_MUTANT(cb_ended_unlingered))
+			linger(queue);
+		if (!quiesce__queue_list(queue))
+			carry(queue);
+	}
+}
+
+static void pass_ended(struct quiesce__run *run)
+{
+	struct quiesce__queue *queue = pass.queues;
+
+	(void)run; /* the rest is in pass */
+	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: for reports. */
+	if (!quiesce__spill_ended() && queue && !QUIESCE_MUTANT(cb_ended_uncounted))
+		/* CB4: release, pairs with CB4 in add_queue() */
+		quiesce_store_release(CB4, &queue->run, queue->running.taken);
+	quiesce__gate_leave(&quiesce__pass.running);
+	give_back_queues();
+	quiesce__unlock(&quiesce__pass.lock);
+}
+
+void quiesce__pass_run(bool callbacks)
+{
+	struct pass_run pass_run = { .run = { .call = "call_rcu()", .named = &quiesce__pass.func }, .callbacks = callbacks };
+
+	quiesce__run(&pass_run.run, run_pass, pass_ended);
+}
+
+/* ---- passes of callers ---- */
 
 static bool pass_trylock(void)
 {
@@ -530,22 +479,6 @@ void quiesce__pass_yourself(bool callbacks)
 
 /* ---- fork ---- */
 
-static uint64_t list_length(const struct rcu_head *head)
-{
-	uint64_t nr = 0;
-
-	for (; head; head = head->next)
-		nr++;
-	return nr;
-}
-
-/* What is in no list has run, or was running in a thread that the child does not have. */
-static void recount_spills(uint64_t spilled, uint64_t left, bool in_callback)
-{
-	pass.spill_running = pass.spill_running && in_callback;
-	pass.spills_run = spilled - left - list_length(pass.ready_spill) - pass.spill_running;
-}
-
 /* The owner, too, begins anew: so that it sees to it that there is a worker. */
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
@@ -567,7 +500,6 @@ void quiesce__pass_fork_child(void)
 {
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
 	bool in_callback = survivor && (survivor->state & QUIESCE_TLS_IN_CALLBACK);
-	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 	struct quiesce__queue *before = NULL;
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
@@ -577,20 +509,13 @@ void quiesce__pass_fork_child(void)
 		pass.queues = NULL;
 	pass.lingering = pass.carried = NULL;
 	pass.linger_at = PLATFORM_FOREVER;
-	quiesce__garbage = -(int64_t)pass.spill_bytes_out; /* counted anew */
-	spill_again();
-	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+	quiesce__garbage = 0; /* counted anew */
+	quiesce__spill_fork_child(in_callback);
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		quiesce__queues.shard[i].listed = NULL;
-		quiesce__garbage_add((int64_t)quiesce__queues.shard[i].bytes);
-		spilled += quiesce__queues.shard[i].spilled;
-		left += list_length(quiesce__queues.shard[i].spill);
-	}
 	for (struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
 		queue->prev = before; /* without handlers: a thread may have been about to change it */
 		before = queue;
-		spilled += queue->spilled;
-		left += list_length(queue->spill);
 		list_in_child(queue, in_callback);
 	}
-	recount_spills(spilled, left, in_callback);
 }

@@ -48,7 +48,9 @@ QUIESCE_COLD struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *se
 
 	if (!quiesce__may_have_queue(self))
 		return NULL;
+	quiesce__heap_begin(self);
 	queue = platform_lines_get(sizeof *queue);
+	quiesce__heap_end(self);
 	if (!queue)
 		return NULL;
 	quiesce__lock(&quiesce__queues.lock);
@@ -75,9 +77,11 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
 	quiesce__unlock(&q->lock);
+	quiesce__heap_begin(quiesce__self()); /* its owner may be about to exit, and gets no other one */
 	quiesce__segments_end(&queue->running, &queue->callbacks);
 	quiesce__segments_end(&queue->freeing, &queue->frees);
 	platform_lines_put(queue, sizeof *queue);
+	quiesce__heap_end(quiesce__self());
 }
 
 /* ---- lists ---- */
@@ -128,7 +132,7 @@ void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head)
 
 	do
 		head->next = old;
-	/* CB5: full, pairs with CB5 in take_spill() */
+	/* CB5: full, pairs with CB5 in quiesce__spill_take() */
 	while (!quiesce_cmpxchg(CB5, list, &old, head));
 }
 
@@ -160,6 +164,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 	/* CB2: acquire, pairs with CB2 in publish_ready() */
 	uint64_t ready = quiesce_load_acquire(CB2, &queue->ready);
 
+	quiesce__heap_begin(quiesce__self());
 	while (nr && from->taken != ready) {
 		uint32_t row;
 		uintptr_t *slot = quiesce__consume_at(from, &queue->frees, ready, &row);
@@ -168,6 +173,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		free_row(from, slot, row);
 		nr -= row;
 	}
+	quiesce__heap_end(quiesce__self());
 	if (from->taken != ready)
 		return;
 	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */

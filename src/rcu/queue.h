@@ -119,19 +119,24 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr);
 void quiesce__queue_report_freed(struct quiesce__queue *queue);
 
 /* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */
-static inline bool quiesce__may_have_queue(const struct quiesce_tls_v1 *self)
+static inline bool quiesce__may_have_queue(struct quiesce_tls_v1 *self)
 {
-	if (self->state & QUIESCE_TLS_EXITING)
+	bool armed;
+
+	if ((self->state & QUIESCE_TLS_EXITING) || (!quiesce__heap_begin(self) && !QUIESCE_MUTANT(cb_heap_two_queues)))
 		return false;
 	quiesce__init();
 	quiesce__used();
-	return platform_arm_thread_exit() == 0;
+	armed = platform_arm_thread_exit() == 0; /* which may allocate */
+	quiesce__heap_end(self);
+	return armed;
 }
 
 /* May the calling thread sleep for a grace period? */
 static inline bool quiesce__may_sleep(const struct quiesce_tls_v1 *self)
 {
-	return !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS);
+	return !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS) &&
+	       (!(self->state & QUIESCE_TLS_IN_HEAP) || QUIESCE_MUTANT(cb_heap_waits));
 }
 
 #endif

@@ -66,8 +66,10 @@ static void wake_if_filled(struct quiesce__queue *queue)
 		quiesce__worker_wake();
 }
 
-static void free_some(struct quiesce__queue *queue)
+static void free_some(const struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
+	if (self->state & QUIESCE_TLS_IN_HEAP) /* the allocator may be in the middle of something */
+		return;
 	/* Relaxed: a hint. */
 	if (quiesce_load_relaxed(&queue->ready) == quiesce_load_relaxed(&queue->freeing.taken) || !quiesce__trylock(&queue->lock))
 		return;
@@ -79,7 +81,7 @@ static void free_some(struct quiesce__queue *queue)
 static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
-	free_some(queue);
+	free_some(self, queue);
 	wake_if_filled(queue);
 	report(self, queue);
 }

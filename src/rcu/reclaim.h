@@ -44,7 +44,7 @@ struct quiesce__pass {
 };
 extern struct quiesce__pass quiesce__pass;
 
-/* Under pass.lock: one pass.  Without @callbacks they stay queued. */
+/* Under pass.lock, which is given back if a callback ends the thread: one pass.  Without @callbacks they stay queued. */
 void quiesce__pass_run(bool callbacks);
 /* When a pass is due to free what owners have not come back for; PLATFORM_FOREVER: nothing is left to them. */
 uint64_t quiesce__linger_due(void);
@@ -56,8 +56,6 @@ void quiesce__pass_yourself(bool callbacks);
 bool quiesce__pass_wait(const char *call, uint64_t deadline_ns);
 /* Is a pass wanted that has not been made? */
 bool quiesce__pass_wanted(void);
-uint64_t quiesce__spills_run(void);
-uint64_t quiesce__spills_bytes_out(void);
 uint64_t quiesce__queues_visited(void);
 /* The most that this pass has taken from one queue. */
 uint64_t quiesce__pass_most(void);
@@ -66,6 +64,18 @@ bool quiesce__pass_came_back(void);
 bool quiesce__pass_paused(void); /* no callback runs */
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
+
+/* In a pass: a callback of the program's. */
+static inline void quiesce__pass_call(struct rcu_head *head)
+{
+	quiesce_store_relaxed(&quiesce__pass.func, (uintptr_t)head->func); /* Relaxed: for reports. */
+	head->func(head);
+	quiesce__init(); /* it may have forked without a word, and this be the child */
+}
+
+/* spill.c: statistics of objects that are linked by their heads. */
+uint64_t quiesce__spills_run(void);
+uint64_t quiesce__spills_bytes_out(void);
 
 /* ---- the worker: worker.c ---- */
 

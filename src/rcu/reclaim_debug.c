@@ -5,6 +5,7 @@
 #include "reclaim.h"
 
 #include "runtime/queued.h"
+#include "runtime/run.h"
 
 /* In the place of the program's function, which may also be the offset of an object for free(). */
 void quiesce__rcu_run_noted(struct rcu_head *head)
@@ -14,6 +15,8 @@ void quiesce__rcu_run_noted(struct rcu_head *head)
 	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not the pass's. */
 	if (func && quiesce_load_relaxed(&quiesce__pass.func) == (uintptr_t)quiesce__rcu_run_noted)
 		quiesce_store_relaxed(&quiesce__pass.func, func); /* Relaxed: as above. */
+	else
+		quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct rcu_head *))func)(head);
 	else if (func)

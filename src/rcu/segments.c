@@ -4,8 +4,13 @@
 
 QUIESCE_COLD bool quiesce__append_segment(struct quiesce__append *to)
 {
-	struct quiesce__segment *fresh = platform_block_get(sizeof *fresh);
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__segment *fresh;
 
+	if (!quiesce__heap_begin(self) && !QUIESCE_MUTANT(cb_heap_nests))
+		return false;
+	fresh = platform_block_get(sizeof *fresh);
+	quiesce__heap_end(self);
 	if (!fresh)
 		return false;
 	/* Relaxed throughout: CB1 publishes all of it with the first address. */

@@ -10,6 +10,9 @@
  * Addresses and no links, so that the consumer prefetches what it will touch and an object for free() is not touched before.
  * A segment is allocated by the owner as it gets there, and freed by the consumer as it leaves it, so a queue that is
  * rarely used has one.
+ *
+ * I1. Between the last address of a segment and the first of the next nothing is appended: an allocator that retires while the
+ *     owner has a segment from it is told that there is no memory.
  */
 #ifndef QUIESCE_SEGMENTS_H
 #define QUIESCE_SEGMENTS_H
@@ -49,7 +52,7 @@ struct quiesce__snapshot {
 	uint64_t nr, bytes; /* ever */
 };
 
-/* Another segment at the end; false: there is no memory. */
+/* Another segment at the end; false: there is no memory, or this is a call by the allocator. */
 bool quiesce__append_segment(struct quiesce__append *to);
 
 /* False: there is no memory. */

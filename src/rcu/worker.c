@@ -148,13 +148,17 @@ static void worker_step(void)
 
 static bool worker_start(void);
 
-static void worker_main(void *unused)
+static void worker_main(void)
 {
-	(void)unused;
 	batch_ns = BATCH_NS;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
 	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
 		worker_step();
+}
+
+/* Asked to stop, or a callback has ended it. */
+static void worker_over(void)
+{
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
 	quiesce_xchg(CB4, &quiesce__worker.running, 0);
 	/* CB9: full, pairs with CB9 in wake_if_asleep() */
@@ -176,11 +180,11 @@ static bool worker_start(void)
 	struct quiesce__worker *w = &quiesce__worker;
 	uint32_t none = 0;
 
-	/* CB4: full, pairs with CB4 in worker_main() */
+	/* CB4: full, pairs with CB4 in worker_over() */
 	if (!quiesce_cmpxchg(CB4, &w->running, &none, 1))
 		return true;
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
-	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main))
+	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main, worker_over))
 		return true;
 	/* Relaxed: whoever trusted in this start looks again soon. */
 	quiesce_store_relaxed(&w->running, 0);
@@ -213,7 +217,7 @@ bool quiesce__worker_stop(uint64_t deadline)
 	uint32_t running;
 
 	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the wake-up is a fence. */
-	/* CB4: acquire, pairs with CB4 in worker_main() */
+	/* CB4: acquire, pairs with CB4 in worker_over() */
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
 		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
 			return false; /* somebody queued meanwhile and has started another: leave it to them */

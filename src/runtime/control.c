@@ -11,6 +11,7 @@
 
 #include "readers.h"
 #include "report.h"
+#include "run.h"
 #include "settings.h"
 #include "subsystem.h"
 #include "thread.h"
@@ -57,6 +58,7 @@ static const struct platform_hooks hooks = {
 	.fork_parent = quiesce__fork_parent,
 	.fork_child = quiesce__fork_child,
 	.thread_exit = quiesce__thread_exit,
+	.exception = quiesce__run_throws,
 };
 
 static void init_all(void)
@@ -71,13 +73,18 @@ static void init_all(void)
 	quiesce__fork_init();
 }
 
+/* In init_all(): its allocations may retire. */
+static const struct quiesce_tls_v1 *initializer;
+
 static void initialise(void)
 {
 	uint32_t none = 0;
 
 	/* IN1: full, pairs with IN1 in initialise() */
 	if (quiesce_cmpxchg(IN1, &init_state, &none, 1)) {
+		quiesce_store_relaxed(&initializer, quiesce__self()); /* Relaxed: only its own value matters to a thread. */
 		init_all();
+		quiesce_store_relaxed(&initializer, NULL); /* Relaxed: as above. */
 		/* IN1: release, pairs with IN1 in initialise() */
 		quiesce_store_release(IN1, &init_state, 2);
 		platform_futex_wake(&init_state, INT32_MAX);
@@ -93,7 +100,8 @@ void quiesce__init_slow(void)
 	struct platform_sigmask mask;
 	int saved = errno;
 
-	if (quiesce__fork_is_new(quiesce__self()))
+	/* Relaxed: only the thread's own value matters to it.  All but the hooks is there. */
+	if (quiesce_load_relaxed(&initializer) == quiesce__self() || quiesce__fork_is_new(quiesce__self()))
 		return;
 	platform_signals_block(&mask);
 	initialise();

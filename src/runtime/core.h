@@ -59,10 +59,27 @@ extern uintptr_t quiesce__no_slot;
 #define QUIESCE_TLS_IN_HAZPTR 8u   /* running callbacks of call_hazptr() */
 #define QUIESCE_TLS_UNGATED 16u    /* those of a cohort: outside the fork gate */
 #define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, who does its work meanwhile */
+#define QUIESCE_TLS_IN_HEAP 64u    /* inside malloc() or free(), called by the library: quiesce__heap_begin() */
 #define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_HELPER)
 
 /* fork.c: a word that reads 0 before initialisation, and in a child that the survivor has not come back to. */
 extern uint32_t *quiesce__fork_canary;
+/* The program's malloc() and free() may retire objects of their own, and are called between these two.  What they retire
+ * needs no memory, and waits for nothing: it is linked by its head, so whatever is half changed here stays as it is.
+ * False: this is such a call already; do without. */
+static inline bool quiesce__heap_begin(struct quiesce_tls_v1 *self)
+{
+	bool first = !(self->state & QUIESCE_TLS_IN_HEAP);
+
+	self->state |= QUIESCE_TLS_IN_HEAP;
+	return first;
+}
+
+static inline void quiesce__heap_end(struct quiesce_tls_v1 *self)
+{
+	self->state &= ~QUIESCE_TLS_IN_HEAP;
+}
+
 void quiesce__init_slow(void);
 
 /* To come first in every call that uses the process's state: the library is initialised, and repaired if this process is a child

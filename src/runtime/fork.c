@@ -37,6 +37,7 @@
 #include "queued.h"
 #include "readers.h"
 #include "report.h"
+#include "run.h"
 #include "subsystem.h"
 #include "thread.h"
 
@@ -181,9 +182,10 @@ static void runtime_child(void)
 	quiesce__queued_fork_child();
 }
 
-static void report_held(const struct quiesce_tls_v1 *self)
+static void report_thread(const struct quiesce_tls_v1 *self)
 {
 	(void)self;
+	quiesce__runs_thread_exit();
 	quiesce__held_thread_exit();
 }
 
@@ -200,7 +202,7 @@ const struct quiesce__subsystem quiesce__runtime_subsystem = {
 	.fork_parent = locks_parent,
 	.fork_child = runtime_child,
 	.fork_survivor = quiesce__readers_fork_survivor,
-	.thread_report = report_held,
+	.thread_report = report_thread,
 	.process_report = report_held_by_process,
 };
 

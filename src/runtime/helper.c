@@ -13,6 +13,7 @@
  *     whoever comes back from a step that was left alone.
  * I3. Nobody waits for a thread that another one starts: jobs are listed before, and the thread looks at the list first.
  * I4. Who leads ends as the last of them, and only while nobody is coming.
+ * I5. If a callback ends the thread of who leads, the watcher leads, or else a new thread, if anything is listed.
  *
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
  */
@@ -137,7 +138,7 @@ static bool watch(struct quiesce__runner *me)
 	uint64_t now = platform_now_ns(), until = now + WATCH_NS;
 
 	h->watcher = me;
-	for (; h->leader; now = platform_now_ns()) {
+	for (; h->leader && h->leader != me; now = platform_now_ns()) {
 		if (watch_needed()) {
 			until = now + WATCH_NS;
 			if (now - h->leader->callbacks_since >= FORCE_NORMAL_NS) {
@@ -176,6 +177,25 @@ static bool take_the_lead(struct quiesce__runner *me)
 	return h->leader == me;
 }
 
+static void wake_watcher(void)
+{
+	quiesce_store_relaxed(&h->watch, h->watch + 1); /* Relaxed: under the lock. */
+	platform_futex_wake(&h->watch, 1);
+}
+
+static void leave(struct quiesce__runner *me)
+{
+	me->by = NULL;
+	h->nr--;
+	if (h->leader != me)
+		return;
+	h->leader = h->watcher;
+	if (h->leader)
+		wake_watcher();
+	else
+		change_started(QUIESCE_HELPER_NONE);
+}
+
 /* In this order: lead, watch, end. */
 static void serve(struct quiesce__runner *me)
 {
@@ -185,26 +205,45 @@ static void serve(struct quiesce__runner *me)
 		if (h->leader != me && QUIESCE_MUTANT(helper_back_unwatched))
 			break;
 	}
-	me->by = NULL;
-	h->nr--;
-	if (h->leader != me)
-		return;
-	h->leader = NULL;
-	change_started(QUIESCE_HELPER_NONE);
+	leave(me);
 }
 
-static void helper_main(void *unused)
+static void helper_main(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__runner *me;
 
-	(void)unused;
 	self->state |= QUIESCE_TLS_HELPER;
 	quiesce__lock(&h->lock);
 	me = arrive(self);
 	if (me)
 		serve(me);
 	quiesce__helper_wake_locked(); /* I4 */
+	quiesce__unlock(&h->lock);
+}
+
+static struct quiesce__runner *find_runner(const struct quiesce_tls_v1 *self)
+{
+	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS; i++)
+		if (h->runner[i].by == self)
+			return &h->runner[i];
+	return NULL;
+}
+
+/* I5. */
+static void helper_over(void)
+{
+	struct quiesce__runner *me;
+
+	quiesce__lock(&h->lock);
+	me = find_runner(quiesce__self());
+	if (me && !QUIESCE_MUTANT(helper_ended_leads)) {
+		leave(me);
+		if (h->nr_listed)
+			quiesce__helper_ensure_locked();
+		quiesce__helper_wake_locked();
+		quiesce__helper_ensure_watcher();
+	}
 	quiesce__unlock(&h->lock);
 }
 
@@ -215,7 +254,7 @@ static bool start_thread(void)
 
 	h->coming++;
 	quiesce__unlock(&h->lock);
-	started = quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main);
+	started = quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main, helper_over);
 	quiesce__lock(&h->lock);
 	if (started)
 		return true;
@@ -310,8 +349,7 @@ static void ask_to_stop(void)
 	set_stop_requested(true);
 	quiesce__jobs_make_ready(0, true); /* what can be over soon, shall be */
 	quiesce__helper_wake_locked();
-	quiesce_store_relaxed(&h->watch, h->watch + 1); /* Relaxed: under the lock. */
-	platform_futex_wake(&h->watch, 1);
+	wake_watcher();
 	quiesce__unlock(&h->lock);
 }
 

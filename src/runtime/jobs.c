@@ -11,6 +11,7 @@
 #include "jobs.h"
 
 #include "gate.h"
+#include "run.h"
 
 #define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
 
@@ -105,20 +106,6 @@ static uint64_t due_after(uint64_t ns)
 	return ns == QUIESCE_JOB_AT_ONCE ? 0 : ((platform_now_ns() + ns) | (GRAIN_NS - 1)) + 1;
 }
 
-static uint64_t step_without_lock(struct quiesce__runner *me, struct quiesce__job *job)
-{
-	uint64_t ns;
-
-	quiesce__unlock(&h->lock);
-	if (!job->own_gate)
-		quiesce__gate_enter(&me->in_gate);
-	ns = job->step(job);
-	if (!job->own_gate)
-		quiesce__gate_leave(&me->in_gate);
-	quiesce__lock(&h->lock);
-	return ns;
-}
-
 static void wake_waiters(void)
 {
 	if (!h->waiting)
@@ -128,17 +115,61 @@ static void wake_waiters(void)
 	platform_futex_wake(&h->steps, INT32_MAX);
 }
 
+struct step {
+	struct quiesce__run run;
+	struct quiesce__runner *me;
+	struct quiesce__job *job;
+	uint64_t ns; /* what it has returned */
+};
+
+/* Without the lock. */
+static void take_step(struct quiesce__run *run)
+{
+	struct step *s = (struct step *)run;
+
+	if (!s->job->own_gate)
+		quiesce__gate_enter(&s->me->in_gate);
+	s->ns = s->job->step(s->job);
+	if (!s->job->own_gate)
+		quiesce__gate_leave(&s->me->in_gate);
+}
+
+static void step_over(struct step *s)
+{
+	s->job->in_step = false;
+	s->me->job = NULL;
+	s->me->callbacks_since = 0;
+}
+
+/* A callback has ended the thread: another one takes a step of the job. */
+static void step_ended(struct quiesce__run *run)
+{
+	struct step *s = (struct step *)run;
+
+	if (!s->job->own_gate)
+		quiesce__gate_leave(&s->me->in_gate);
+	quiesce__lock(&h->lock);
+	step_over(s);
+	if (!QUIESCE_MUTANT(helper_ended_unlisted))
+		list_job(s->job, 0);
+	quiesce__helper_wake_locked();
+	wake_waiters();
+	quiesce__unlock(&h->lock);
+}
+
 void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job)
 {
+	struct step s = { .me = me, .job = job };
 	uint64_t ns;
 
 	unlist_job(job);
 	me->job = job;
 	job->in_step = true;
-	ns = step_without_lock(me, job);
-	job->in_step = false;
-	me->job = NULL;
-	me->callbacks_since = 0;
+	quiesce__unlock(&h->lock);
+	quiesce__run(&s.run, take_step, step_ended);
+	quiesce__lock(&h->lock);
+	ns = s.ns;
+	step_over(&s);
 	if (QUIESCE_MUTANT(helper_start_lost))
 		unlist_job(job);
 	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed) {
@@ -255,18 +286,27 @@ uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
 /* ---- a caller takes steps ---- */
 
 /* What is started meanwhile is left to the next one. */
-static void step_all(struct quiesce_tls_v1 *self)
+static void step_all(struct quiesce__run *run)
 {
 	struct quiesce__runner *me = &h->runner[QUIESCE_NR_HELPERS];
 	struct quiesce__job *job;
 
-	me->by = self;
-	self->state |= QUIESCE_TLS_HELPER;
+	(void)run;
+	quiesce__self()->state |= QUIESCE_TLS_HELPER;
+	quiesce__lock(&h->lock);
 	quiesce__jobs_make_ready(0, true);
 	for (uint32_t nr = h->nr_listed; nr && h->started == QUIESCE_HELPER_NONE && (job = quiesce__jobs_next()); nr--)
 		quiesce__job_take_step(me, job);
-	self->state &= ~QUIESCE_TLS_HELPER;
-	me->by = NULL;
+	quiesce__unlock(&h->lock);
+	quiesce__self()->state &= ~QUIESCE_TLS_HELPER;
+}
+
+static void all_over(struct quiesce__run *run)
+{
+	(void)run;
+	quiesce__lock(&h->lock);
+	h->runner[QUIESCE_NR_HELPERS].by = NULL;
+	quiesce__unlock(&h->lock);
 }
 
 bool quiesce__jobs_need_caller(void)
@@ -277,15 +317,22 @@ bool quiesce__jobs_need_caller(void)
 void quiesce__jobs_take_steps(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__run run = { .func = 0 };
+	bool mine;
 
 	quiesce__fork_check();
 	/* Who has listed a job sees it. */
 	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__lock(&h->lock);
-	if (h->started == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_HELPERS].by)
-		step_all(self);
+	mine = h->started == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_HELPERS].by;
+	if (mine)
+		h->runner[QUIESCE_NR_HELPERS].by = self;
 	quiesce__unlock(&h->lock);
+	if (!mine)
+		return;
+	quiesce__run(&run, step_all, all_over);
+	all_over(&run);
 }
 
 /* ---- in a forked child ---- */

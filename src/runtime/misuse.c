@@ -28,6 +28,22 @@ static bool aborts_always(enum quiesce_misuse kind)
 	return kind == QUIESCE_MISUSE_LAYOUT || kind == QUIESCE_MISUSE_COPIES || kind == QUIESCE_MISUSE_NESTING;
 }
 
+/* The thread has ended, or does: what it leaves is put in order. */
+static bool is_told_only(enum quiesce_misuse kind)
+{
+	return kind == QUIESCE_MISUSE_EXIT_IN_READER || kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK;
+}
+
+/* In the middle of any call: it is not to be cancelled there. */
+static void call_hook(void (*hook)(enum quiesce_misuse kind, const char *text), enum quiesce_misuse kind, const char *text)
+{
+	bool cancelable = platform_set_cancelable(false);
+
+	hook(kind, text);
+	if (cancelable)
+		platform_set_cancelable(true);
+}
+
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...)
 {
 	/* RU3: acquire, pairs with RU3 in quiesce_set_misuse_hook() */
@@ -39,10 +55,10 @@ void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	if (hook)
-		hook(kind, text);
+		call_hook(hook, kind, text);
 	else
 		quiesce__say("%s", text);
-	if (aborts_always(kind) || (!hook && kind != QUIESCE_MISUSE_EXIT_IN_READER))
+	if (aborts_always(kind) || (!hook && !is_told_only(kind)))
 		platform_die();
 }
 

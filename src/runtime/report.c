@@ -8,6 +8,7 @@
 #include "report.h"
 
 #include "readers.h"
+#include "run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,6 +121,36 @@ void quiesce__report_count(struct quiesce__report *r, uint64_t inside, const cha
 		quiesce__report_add(r, "%llu %s", (unsigned long long)inside, what);
 }
 
+struct hook_call {
+	struct quiesce__run run;
+	void (*hook)(const struct quiesce_report *report);
+	const struct quiesce_report *told;
+};
+
+static void run_hook(struct quiesce__run *run)
+{
+	struct hook_call *call = (struct hook_call *)run;
+
+	call->hook(call->told);
+}
+
+/* In the middle of a wait, which others take part in. */
+static void hook_ended(struct quiesce__run *run)
+{
+	const struct hook_call *call = (const struct hook_call *)run;
+
+	quiesce__say("thread %u ended in the hook of quiesce_set_report_hook(), in the middle of %s(): the process cannot go on",
+		     platform_tid(), call->told->call);
+	platform_die();
+}
+
+static void call_hook(void (*hook)(const struct quiesce_report *report), const struct quiesce__report *r)
+{
+	struct hook_call call = { .hook = hook, .told = &r->told };
+
+	quiesce__run(&call.run, run_hook, hook_ended);
+}
+
 void quiesce__report_end(struct quiesce__report *r)
 {
 	/* RU3: acquire, pairs with RU3 in quiesce_set_report_hook() */
@@ -127,7 +158,7 @@ void quiesce__report_end(struct quiesce__report *r)
 
 	r->told.text = r->text;
 	if (hook)
-		hook(&r->told);
+		call_hook(hook, r);
 	else
 		quiesce__say("%s", r->text);
 	if (r->told.kind == QUIESCE_REPORT_STALL) /* last, so that who has seen the number may let go of what was told */

@@ -16,6 +16,8 @@
  */
 #include "thread.h"
 
+#include "run.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +47,7 @@ struct kind {
 	uint32_t coming;   /* I4 */
 	uint32_t starters; /* I3; futex of threads that would end */
 	struct own own[NR_OF_A_KIND];
-	void (*main)(void *unused);
+	void (*main)(void), (*over)(void);
 	struct platform_start start;
 	struct platform_thread how;
 	char name[16];
@@ -220,27 +222,48 @@ static void wait_for_starters(struct kind *kind)
 	}
 }
 
-/* In the new thread. */
-static void thread_main(void *arg)
-{
-	struct kind *kind = arg;
-	struct own *own;
+/* The life of a thread. */
+struct life {
+	struct quiesce__run run;
+	struct kind *kind;
+	struct own *own; /* NULL: it is not listed */
+};
 
-	quiesce__lock(&threads.lock);
-	own = list_own(kind);
-	platform_thread_begin(kind->name, &kind->how);
-	quiesce__unlock(&threads.lock);
-	kind->main(NULL);
+static void live(struct quiesce__run *run)
+{
+	((struct life *)run)->kind->main();
+}
+
+static void end_life(struct quiesce__run *run)
+{
+	struct life *life = (struct life *)run;
+	struct kind *kind = life->kind;
+
+	kind->over();
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
-	if (own)
-		own->ends = platform_now_ns();
+	if (life->own)
+		life->own->ends = platform_now_ns();
 	else
 		kind->coming--;
 	quiesce__unlock(&threads.lock);
 }
 
-bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused))
+/* In the new thread. */
+static void thread_main(void *arg)
+{
+	struct life life = { .kind = arg };
+	struct kind *kind = arg;
+
+	quiesce__lock(&threads.lock);
+	life.own = list_own(kind);
+	platform_thread_begin(kind->name, &kind->how);
+	quiesce__unlock(&threads.lock);
+	quiesce__run(&life.run, live, end_life);
+	end_life(&life.run);
+}
+
+bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void))
 {
 	struct kind *kind = &threads.kind[which];
 	struct platform_thread how;
@@ -251,6 +274,7 @@ bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused)
 	choose_defaults(kind);
 	how = kind->how;
 	kind->main = main;
+	kind->over = over;
 	kind->start = (struct platform_start){ thread_main, kind };
 	kind->coming++;
 	kind->starters++;

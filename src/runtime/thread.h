@@ -11,8 +11,9 @@
 void quiesce__threads_init(void);
 /* After failed starts only now and then: is it time for another attempt? */
 bool quiesce__thread_may_start(enum quiesce_thread which);
-/* Start one that runs @main; false if that cannot be.  Does not wait for it. */
-bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void *unused));
+/* Start one that calls @main and then @over, which it also does if a callback ends the thread in @main; false if that cannot be.
+ * Does not wait for it. */
+bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void));
 /* How one runs for which the program has chosen nothing. */
 void quiesce__thread_defaults(struct platform_thread *ret);
 /* Is none left, for the kernel too?  Waits 2 ms at most for those that are about to end. */

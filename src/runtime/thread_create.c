@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_create.c - threads like the library's own (thread.c, I1), for who builds upon it: they have ids, and end. */
+/* thread_create.c - threads like the library's own (thread.c, I1), for who builds upon it: they have ids, and end.  And runs. */
 #include <quiesce/detail/thread.h>
 
+#include "run.h"
 #include "thread.h"
 
 int quiesce__thread_create(pthread_t *ret, void *(*main)(void *arg), void *arg)
@@ -18,4 +19,30 @@ void quiesce__thread_begin(const char *name)
 	static const struct platform_thread normal; /* its CPUs were set by who created it */
 
 	platform_thread_begin(name, &normal);
+}
+
+struct callbacks_run {
+	struct quiesce__run run;
+	struct quiesce__callbacks *c;
+};
+
+static void run_callbacks(struct quiesce__run *run)
+{
+	struct quiesce__callbacks *c = ((struct callbacks_run *)run)->c;
+
+	c->code(c);
+}
+
+static void callbacks_ended(struct quiesce__run *run)
+{
+	struct quiesce__callbacks *c = ((struct callbacks_run *)run)->c;
+
+	c->ended(c);
+}
+
+void quiesce__callbacks_run(struct quiesce__callbacks *c)
+{
+	struct callbacks_run r = { .run = { .call = c->call, .named = &c->func }, .c = c };
+
+	quiesce__run(&r.run, run_callbacks, callbacks_ended);
 }

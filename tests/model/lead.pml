@@ -23,7 +23,7 @@
  * Source: src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
  * Source: src/hazard/shazptr_wait.c stop_leading go_on() ; pass_on() ; !quiesce__shazptr_thread_running() && lead_who_is_left()
  * Source: src/hazard/shazptr_wait.c pass_on have_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
- * Source: src/hazard/shazptr_wait.c thread_main quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; lead_who_is_left() ; stop_leading()
+ * Source: src/hazard/shazptr_wait.c thread_over quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; lead_who_is_left() ; stop_leading()
  * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_instead( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
  */
 #ifndef NW

@@ -70,6 +70,6 @@ void world_set(uint32_t *word, uint32_t value);
 void world_finish(void);
 
 extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];
-extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_end_scenarios[], hazptr_handed_scenarios[];
+extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_end_scenarios[], hazptr_handed_scenarios[], hazptr_exit_scenarios[];
 
 #endif

@@ -126,6 +126,31 @@ static void setup_revive(void)
 	sim_spawn(reviver, NULL, "reviver");
 }
 
+static void confirm_and_exit(struct percpu_ref *r)
+{
+	exact(r);
+	world_confirmed = true;
+	sim_assert(!sim_cancelable());
+	sim_exit();
+}
+
+static void exiting_owner(void *unused)
+{
+	(void)unused;
+	world_stay(12);
+	world_killed = true;
+	percpu_ref_kill_and_confirm(&world_ref, confirm_and_exit);
+	sim_fail("it goes on");
+}
+
+static void setup_confirm_exits(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, world_last_release);
+	world_users(driver_readers, world_trader, "trader");
+	sim_spawn(switcher, NULL, "switcher");
+	sim_spawn(exiting_owner, NULL, "owner");
+}
+
 static void forker(void *unused)
 {
 	struct percpu_ref own;
@@ -274,6 +299,7 @@ const struct sim_scenario percpu_ref_changes[] = {
 	{ "switch_two", "two threads change the mode", setup_switch_two, world_finish, NULL },
 	{ "revive", "a kill is taken back while it is confirmed", setup_revive, world_finish, NULL },
 	{ "together", "two are killed at once, one of which changes its mode", setup_together, finish_together, NULL },
+	{ "confirm_exits", "a confirm function ends its thread, others change the mode", setup_confirm_exits, world_finish, NULL },
 	{ "fork", "a child goes on with a change of mode", setup_fork, finish_fork, "a change that is half done" },
 	{ "fork_kill", "the same while the owner kills", setup_fork_kill, finish_fork, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },

@@ -203,11 +203,6 @@ static void finish_ceiling(void)
 
 /* ---- objects without callback ---- */
 
-static void free_hook(void *object)
-{
-	world_free(object);
-}
-
 static void freer(void *unused)
 {
 	struct item *old = world_replace();
@@ -221,7 +216,7 @@ static void freer(void *unused)
 
 static void setup_kfree(void)
 {
-	sim_config()->free_hook = free_hook;
+	sim_config()->free_hook = free_item;
 	world_begin();
 	world_readers(driver_readers);
 	sim_spawn(freer, NULL, "freer");

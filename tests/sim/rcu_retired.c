@@ -12,8 +12,14 @@ void check_and_free(struct rcu_head *head)
 	struct item *item = (struct item *)head;
 
 	sim_assert(!in_call[sim_self()]);
+	sim_assert(!sim_cancelable());
 	sim_assert(sim_data_read(LAST_WORDS_OF(item)) == LAST_WORDS);
 	world_free(item);
+}
+
+void free_item(void *object)
+{
+	world_free(object);
 }
 
 void retire_sized(struct item *old, void (*callback)(struct rcu_head *head), size_t bytes)

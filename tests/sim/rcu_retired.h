@@ -10,6 +10,8 @@ extern bool in_call[SIM_MAX_THREADS]; /* of call_rcu() and kfree_rcu(): no callb
 
 /* A callback: what was written before call_rcu() is there for it. */
 void check_and_free(struct rcu_head *head);
+/* A hook: an object is freed. */
+void free_item(void *object);
 void retire(struct item *old, void (*callback)(struct rcu_head *head));
 void retire_sized(struct item *old, void (*callback)(struct rcu_head *head), size_t bytes);
 void queue_one(void);

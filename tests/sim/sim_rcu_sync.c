@@ -323,11 +323,30 @@ static bool table_covered(void)
 	return true;
 }
 
-static void table_of(int nr_updaters)
+/* One that ends its thread; there are others. */
+static bool has_exited;
+
+static void exit_or_wait(void *domain)
+{
+	sim_assert(!sim_cancelable());
+	if (!has_exited && nr_updaters_left > 1) {
+		has_exited = true;
+		nr_updaters_left--;
+		nr_begun++; /* and it goes on for ever: the table does not speak of it */
+		world_stay(20);
+		sim_saw();
+		sim_exit();
+	}
+	gp_wait(domain);
+}
+
+static const struct rcu_sync_ops exit_ops = { exit_or_wait, gp_call, gp_barrier, NULL };
+
+static void table_with(const struct rcu_sync_ops *ops, int nr_updaters)
 {
 	world_begin(LIGHT);
 	rss = world_page();
-	rcu_sync_init_ops(rss, &own_ops, &queued);
+	rcu_sync_init_ops(rss, ops, &queued);
 	nr_updaters_left = nr_updaters;
 	for (int i = 0; i < nr_updaters; i++)
 		sim_spawn(table_updater, NULL, "updater");
@@ -335,8 +354,9 @@ static void table_of(int nr_updaters)
 	sim_spawn(table_ends, NULL, "ends");
 }
 
-static void setup_sync_table(void) { table_of(2); }
-static void setup_sync_table_three(void) { table_of(3); }
+static void setup_sync_table(void) { table_with(&own_ops, 2); }
+static void setup_sync_table_three(void) { table_with(&own_ops, 3); }
+static void setup_sync_exits(void) { table_with(&exit_ops, 3); }
 
 static void finish_table(void)
 {
@@ -366,5 +386,7 @@ const struct sim_scenario rcu_sync_scenarios[] = {
 	SYNC(sync_free_pair, "two of them"),
 	TABLE(sync_table, "every change of state, two updaters"),
 	TABLE(sync_table_three, "... three"),
+	{ .name = "sync_exits", .what = "... and one ends its thread in the wait", .setup = setup_sync_exits, .finish = finish_sync,
+	  .must_see = "a thread that ended in its wait" },
 	{ .name = NULL },
 };

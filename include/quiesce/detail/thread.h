@@ -13,6 +13,16 @@ QUIESCE_BEGIN_DECLS
 QUIESCE_API int quiesce__thread_create(pthread_t *ret, void *(*main)(void *arg), void *arg);
 QUIESCE_API void quiesce__thread_begin(const char *name);
 
+/* What calls the program's callbacks, with what it has in hand; to be embedded. */
+struct quiesce__callbacks {
+	void (*code)(struct quiesce__callbacks *c);
+	void (*ended)(struct quiesce__callbacks *c);
+	const char *call; /* of the program, which has queued them: "call_rcu()" */
+	uintptr_t func;   /* the callback that is running; 0: none */
+};
+/* Call @code(@c), in which the thread is not cancelled; if a callback ends the thread, @ended(@c), which gives everything back. */
+QUIESCE_API void quiesce__callbacks_run(struct quiesce__callbacks *c);
+
 QUIESCE_END_DECLS
 
 #endif

@@ -26,6 +26,7 @@ QUIESCE_BEGIN_DECLS
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__queue;  /* queue of retired objects, private */
 struct quiesce__retired; /* the same of hazard pointers, private */
+struct quiesce__run;    /* a call of the program's code, private */
 
 /* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
 struct quiesce__cached_slot {
@@ -50,7 +51,7 @@ struct quiesce_tls_v1 {
 	uintptr_t *hazptr_spare;        /* a line for the next context; private */
 	uint32_t tid;                   /* private; 0: not asked yet */
 	uint32_t process;               /* private; in which generation of forks it was seen to be a new thread */
-	const void *cohorts;            /* those whose callbacks this thread is running, the innermost first; private */
+	struct quiesce__run *runs;      /* calls of the program's code that this thread is in, the innermost first; private */
 	uint64_t since;                 /* debug build: when it began, as @site */
 	uint64_t qsbr_word;             /* the number at its last quiescent state; 0: offline.  Read by updaters */
 	uint32_t qsbr_waiting;          /* 1: an updater sleeps until that changes; set by it */

@@ -210,7 +210,7 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
 /** hashmap_update - give a key a value that depends on the one that it has: a counter, insert or modify.
  * @fn: called with the value, 0 if there is none, and @arg, under the bucket's lock: no other update of the key is under way.
  *   Returns the value to be; 0: none.  It may be called again, where memory has to be fetched for a new key, and then only its last
- *   result counts.  It must not use the map, sleep, wait for readers, throw or jump out.
+ *   result counts.  It must not use the map, sleep, wait for readers, throw, jump out, or end the thread.
  * @ret_old: if not NULL, the value before, or 0.
  *
  * Return: 0; -ENOMEM, and nothing is changed: there was no value, and no memory for one, or for the map's first. */

@@ -24,7 +24,8 @@
  * Context.  Lookups and iterations: inside a read-side section of RCU, which must last as long as the object is used; also
  *   in signal handlers.  Updates: any thread, also in sections, not in signal handlers; they exclude each other bucket
  *   by bucket, and may be held up by the holder of a bucket.  The functions of a type run under a bucket's lock and in the
- *   worker thread: they must not use the table, sleep, wait for readers, throw or jump out.
+ *   worker thread: they must not use the table, sleep, wait for readers, throw, jump out, or end the thread (no
+ *   cancellation point, where it may be cancelled).
  * Cost.  A lookup: one cache miss for the bucket, one for the object, no locked instruction; one more miss where the bucket
  *   is full (at most one lookup in 20; in 16 where much came and went) or has moved.  An update: a lock in the bucket, and a count:
  *   of the table, or of the CPU where it is large; while it is being resized, the moving of some buckets.  Memory for each
@@ -270,7 +271,8 @@ static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
  *   called again, where memory has to be fetched for a new object, and then only its last result counts.
  * @ret_old: if not NULL, the object that is not there any more, the caller's to retire, or NULL.
  *
- * Readers beside it see fields that @fn changes, at any time.  @fn must not use the table, sleep, wait for readers, throw or jump out.
+ * Readers beside it see fields that @fn changes, at any time.  @fn must not use the table, sleep, wait for readers, throw, jump out,
+ * or end the thread.
  * Return: 0; -ENOMEM, and nothing is changed: there was no object, and no memory for one, or for the table's first; -EINVAL, and
  *   nothing is changed: @fn returned an object with another key, or one as insert refuses. */
 static inline int hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)

@@ -7,7 +7,7 @@
  * rcu_defer_unregister_thread()   calls what waits first.
  * rcu_defer_barrier()             calls what waits of all threads; rcu_defer_barrier_thread(): of the caller's.
  *
- * A thread of the library calls what has waited for 0.1 s.
+ * A thread of the library calls what has waited for 0.1 s.  Functions return; if one ends its thread another one goes on.
  */
 #ifndef URCU_DEFER_H
 #define URCU_DEFER_H

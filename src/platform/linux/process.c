@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 int platform_thread_exit_init(void (*hook)(void));
+void platform_exceptions_init(void (*hook)(void));
 
 /* ---- fork ---- */
 
@@ -62,6 +63,7 @@ int platform_init(const struct platform_hooks *hooks)
 	int err = platform_thread_exit_init(hooks->thread_exit);
 
 	platform_process_begin();
+	platform_exceptions_init(hooks->exception);
 	canary_init();
 	return err ? err : -pthread_atfork(hooks->fork_prepare, hooks->fork_parent, hooks->fork_child);
 }

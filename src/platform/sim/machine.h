@@ -48,6 +48,13 @@ struct buffered {
 
 enum thread_state { THREAD_READY, THREAD_BLOCKED, THREAD_STOPPED, THREAD_DONE };
 
+/* A call of platform_run(), on the stack of its thread. */
+struct sim__run {
+	void (*ended)(void *arg);
+	void *arg;
+	struct sim__run *outer;
+};
+
 struct thread {
 	struct quiesce_tls_v1 tls __attribute__((aligned(64)));
 	/* what it knows; what it would know after a fence; what its relaxed stores carry since the last fence */
@@ -57,6 +64,8 @@ struct thread {
 	enum thread_state state;
 	bool helper;          /* started by the library: a run does not wait for it */
 	bool arm_exit;
+	bool uncancelable;
+	struct sim__run *runs; /* the innermost first */
 	bool killed;          /* by sim_die() */
 	uint32_t stop_in;     /* scheduling points, then it stops for good; 0: never */
 	uint32_t nr_locks;    /* short locks that it holds */

@@ -91,6 +91,24 @@ static void check_alive(uintptr_t address)
 		sim_fail("access to the thread-local memory of %s(%d), which has ended", M->threads[i].name, i);
 }
 
+/* A function of the running thread that has returned had a variable there, and one of another size has come in its place. */
+static bool is_another_variable(const struct location *l)
+{
+	const struct thread *t = sim__current();
+
+	return t && l->address - (uintptr_t)M->stacks[t - M->threads] < SIM_STACK;
+}
+
+static void location_resize(struct location *l, unsigned size)
+{
+	if (!is_another_variable(l)) {
+		sim_fail("machine: %p accessed with %u and %u bytes", (const void *)l->address, l->size, size);
+		return;
+	}
+	l->size = size;
+	history_restart(l);
+}
+
 struct location *sim__location(const void *p, unsigned size)
 {
 	uintptr_t address = (uintptr_t)p;
@@ -106,7 +124,7 @@ struct location *sim__location(const void *p, unsigned size)
 			break;
 	}
 	if (l->size != size)
-		sim_fail("machine: %p accessed with %u and %u bytes", p, l->size, size);
+		location_resize(l, size);
 	if (sim__expected(l) != sim__memory_get(l))
 		history_restart(l);
 	return l;

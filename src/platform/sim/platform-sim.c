@@ -314,6 +314,28 @@ int platform_arm_thread_exit(void)
 	return 0;
 }
 
+void platform_run(void (*code)(void *arg), void (*ended)(void *arg), void *arg)
+{
+	struct thread *t = sim__current();
+	struct sim__run run = { ended, arg, t ? t->runs : NULL };
+
+	if (t)
+		t->runs = &run;
+	code(arg);
+	if (t)
+		t->runs = run.outer;
+}
+
+bool platform_set_cancelable(bool may)
+{
+	struct thread *t = sim__current();
+	bool before = t && !t->uncancelable;
+
+	if (t)
+		t->uncancelable = !may;
+	return before;
+}
+
 void platform_signals_block(struct platform_sigmask *ret_old)
 {
 	struct thread *t = sim__current();
@@ -403,10 +425,18 @@ void platform_release(void *start, size_t bytes)
 }
 
 /* As pages: never given out twice. */
+static void heap_is_called(void)
+{
+	if (M->config.heap_hook && M->cur >= 0)
+		M->config.heap_hook();
+}
+
 void *platform_block_get(size_t bytes)
 {
-	void *start = M->arena + M->arena_used;
+	void *start;
 
+	heap_is_called();
+	start = M->arena + M->arena_used;
 	bytes = (bytes + 15) & ~(size_t)15;
 	if (injected(&M->config.block_failures) || bytes > SIM_ARENA - M->arena_used)
 		return NULL;
@@ -417,16 +447,19 @@ void *platform_block_get(size_t bytes)
 
 void platform_block_put(void *start, size_t bytes)
 {
+	heap_is_called();
 	platform_pages_put(start, bytes);
 }
 
 void *platform_lines_get(size_t bytes)
 {
+	heap_is_called();
 	return injected(&M->config.lines_failures) ? NULL : platform_pages_get(bytes);
 }
 
 void platform_lines_put(void *start, size_t bytes)
 {
+	heap_is_called();
 	platform_pages_put(start, bytes);
 }
 
@@ -453,6 +486,7 @@ const char *platform_getenv(const char *name)
 
 void platform_free(void *object)
 {
+	heap_is_called();
 	if (M->config.free_hook)
 		M->config.free_hook(object);
 	else

@@ -270,14 +270,40 @@ static void thread_finish(struct thread *t)
 	__builtin_unreachable();
 }
 
+static void thread_exit(struct thread *t)
+{
+	if (t->arm_exit && quiesce__thread_exit)
+		quiesce__thread_exit();
+	thread_finish(t);
+	__builtin_unreachable();
+}
+
 void sim__thread_main(void)
 {
 	struct thread *t = sim__current();
 
 	t->fn(t->arg);
-	if (t->arm_exit && quiesce__thread_exit)
-		quiesce__thread_exit();
-	thread_finish(t);
+	thread_exit(t);
+}
+
+/* Handlers run on top of the stack; nothing returns there. */
+void sim_exit(void)
+{
+	struct thread *t = sim__current();
+	struct sim__run *run;
+
+	t->uncancelable = true;
+	while ((run = t->runs)) {
+		t->runs = run->outer;
+		run->ended(run->arg);
+	}
+	thread_exit(t);
+	__builtin_unreachable();
+}
+
+bool sim_cancelable(void)
+{
+	return !sim__current()->uncancelable;
 }
 
 void sim_die(void)

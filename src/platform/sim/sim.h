@@ -9,7 +9,7 @@
  *
  * Rules for the code under test: memory that several threads write goes through
  * quiesce/atomic.h always (plain loads of what only the loading thread writes are
- * fine); one address is accessed with one size.
+ * fine); one address is accessed with one size, but for variables of functions that have returned.
  */
 #ifndef QUIESCE_SIM_H
 #define QUIESCE_SIM_H
@@ -47,6 +47,7 @@ struct sim_config {
 	uint32_t max_steps;             /* then the run counts as unfinished */
 	uint64_t idle_limit_ns;         /* longer with nothing able to run: a wake-up was lost; 0: no limit */
 	void (*free_hook)(void *object);
+	void (*heap_hook)(void);        /* what the allocator does besides, at each call */
 	const char *(*getenv_hook)(const char *name);
 };
 
@@ -82,6 +83,10 @@ struct sim_config *sim_config(void);
 int sim_spawn(void (*fn)(void *), void *arg, const char *name);
 /* The calling thread ends without its exit upcall; its memory stays, as after a bare system call. */
 void sim_die(void) __attribute__((noreturn));
+/* The calling thread ends where it is, by pthread_exit(): what platform_run() promises, and its exit upcall. */
+void sim_exit(void) __attribute__((noreturn));
+/* Would a cancellation of the calling thread end it? */
+bool sim_cancelable(void);
 /* The calling thread stops at one of its next @points scheduling points, as if it were never given a CPU again; a run
  * does not wait for it.  While it holds a short lock it goes on: its priority is inherited. */
 void sim_stop_within(uint32_t points);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* spill.c - objects that a pass finds linked by their heads, because there was no memory for a segment, or no queue.
+ *
+ *   queue's or shard's list -> taken -> (grace period) -> ready -> run
+ *          ^                    |                        |
+ *          +--------------------+------------------------+   the pass runs no callbacks, or a callback ends its thread
+ *
+ * I1. What is taken or ready is of who holds pass.lock; it changes hands under queues.lock, so that a fork sees it in one place.
+ * I2. An object is taken off before its callback runs, and counts as run when that is through.
+ * I3. Bytes are known of all that was ever linked to a shard, not of each object: what was taken is taken off the sum when all of
+ *     it has run.
+ *
+ * CB5  object written, then pushed           | list taken, then objects read
+ * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
+ */
+#include "spill.h"
+
+#include "queue.h"
+#include "reclaim.h"
+
+static struct {
+	struct rcu_head *taken;         /* of this pass, before its grace period */
+	struct rcu_head *ready;         /* and after it */
+	uint64_t bytes_taken, bytes_out; /* of threads without a queue */
+	uint64_t run;
+	bool running;
+} spill;
+
+uint64_t quiesce__spills_run(void)
+{
+	/* CB4: acquire, pairs with CB4 in has_run() */
+	return quiesce_load_acquire(CB4, &spill.run);
+}
+
+uint64_t quiesce__spills_bytes_out(void)
+{
+	return quiesce_load_relaxed(&spill.bytes_out); /* Relaxed: a statistic. */
+}
+
+/* ---- taking ---- */
+
+void quiesce__spill_take(struct rcu_head **list)
+{
+	struct rcu_head *taken, **end;
+
+	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
+		return;
+	quiesce__lock(&quiesce__queues.lock);
+	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
+	taken = quiesce_xchg(CB5, list, NULL);
+	if (QUIESCE_MUTANT(cb_spill_lost))
+		taken = taken->next;
+	for (end = &taken; *end; end = &(*end)->next)
+		;
+	*end = spill.taken;
+	spill.taken = taken;
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+bool quiesce__spill_take_of_shards(void)
+{
+	spill.bytes_taken = 0;
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		struct quiesce__shard *shard = &quiesce__queues.shard[i];
+
+		quiesce__spill_take(&shard->spill);
+		spill.bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5, for what was taken. */
+	}
+	return spill.taken;
+}
+
+/* ---- running ---- */
+
+static void run_head(struct rcu_head *head)
+{
+	uintptr_t func = (uintptr_t)head->func;
+
+	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+		platform_free((char *)head - (func - 1));
+	else
+		quiesce__pass_call(head);
+	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: for reports. */
+}
+
+static void has_run(void)
+{
+	spill.running = false;
+	/* CB4: release, pairs with CB4 in quiesce__spills_run() */
+	quiesce_store_release(CB4, &spill.run, spill.run + 1);
+}
+
+static void run_ready(void)
+{
+	struct rcu_head *head;
+
+	while ((head = spill.ready)) {
+		quiesce__gate_enter(&quiesce__pass.running);
+		spill.ready = head->next;
+		spill.running = true;
+		run_head(head);
+		has_run();
+		quiesce__gate_leave(&quiesce__pass.running);
+	}
+}
+
+static void bytes_out(void)
+{
+	uint64_t bytes = spill.bytes_taken - spill.bytes_out;
+
+	quiesce_store_relaxed(&spill.bytes_out, spill.bytes_taken); /* Relaxed: a sum. */
+	quiesce__garbage_add(-(int64_t)bytes);
+}
+
+void quiesce__spill_run(void)
+{
+	run_ready(); /* what a fork() left of a pass of the parent */
+	quiesce__lock(&quiesce__queues.lock);
+	spill.ready = spill.taken;
+	spill.taken = NULL;
+	quiesce__unlock(&quiesce__queues.lock);
+	run_ready();
+	bytes_out();
+}
+
+/* ---- giving back ---- */
+
+static void push_again(struct rcu_head **list)
+{
+	struct rcu_head *head;
+
+	quiesce__lock(&quiesce__queues.lock);
+	while ((head = *list)) {
+		*list = head->next;
+		quiesce__spill_push(&quiesce__queues.shard[0].spill, head);
+	}
+	quiesce__unlock(&quiesce__queues.lock);
+}
+
+void quiesce__spill_again(void)
+{
+	push_again(&spill.taken);
+}
+
+bool quiesce__spill_ended(void)
+{
+	bool was_running = spill.running;
+
+	if (was_running)
+		has_run();
+	if (!spill.ready && !spill.taken)
+		bytes_out(); /* else the next pass takes off those of all */
+	if (!QUIESCE_MUTANT(cb_ended_spill_lost))
+		push_again(&spill.ready);
+	push_again(&spill.taken);
+	return was_running;
+}
+
+/* ---- fork ---- */
+
+static uint64_t length(const struct rcu_head *head)
+{
+	uint64_t nr = 0;
+
+	for (; head; head = head->next)
+		nr++;
+	return nr;
+}
+
+/* What is in no list has run, or was running in a thread that the child does not have. */
+void quiesce__spill_fork_child(bool in_callback)
+{
+	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
+
+	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* counted anew */
+	quiesce__spill_again();
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		struct quiesce__shard *shard = &quiesce__queues.shard[i];
+
+		quiesce__garbage_add((int64_t)shard->bytes);
+		spilled += shard->spilled;
+		left += length(shard->spill);
+	}
+	for (const struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
+		spilled += queue->spilled;
+		left += length(queue->spill);
+	}
+	spill.running = spill.running && in_callback;
+	spill.run = spilled - left - length(spill.ready) - spill.running;
+}

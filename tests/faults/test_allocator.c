@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* test_allocator.c - this program's malloc() and free() retire objects of their own, whoever calls them: the library, too, in the
+ * middle of what it does.
+ *
+ * An allocator that gives whole pages back after a grace period does so.  Its objects come from below, and each has its callback once.
+ */
+#include "../unit/testing.h"
+
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/srcu.h>
+
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t nr, size_t bytes);
+extern void *__libc_realloc(void *old, size_t bytes);
+extern void *__libc_memalign(size_t alignment, size_t bytes);
+extern void __libc_free(void *object);
+
+enum { MOST = 400000 };
+
+static struct page {
+	union {
+		struct rcu_head rcu;
+		struct hazptr_head hazptr;
+	};
+} pages[MOST];
+
+static uint32_t every;  /* each so many'th call retires; 0: none does */
+static uint32_t nr_calls, nr_pages;
+static int nr_run;
+static __thread int inside;
+static int is_guarded;  /* it retires nothing where it is called for what it retires */
+
+DEFINE_STATIC_SRCU(domain);
+
+static void page_rcu(struct rcu_head *unused)
+{
+	(void)unused;
+	count_up(&nr_run);
+}
+
+static void page_hazptr(struct hazptr_head *unused)
+{
+	(void)unused;
+	count_up(&nr_run);
+}
+
+static void page_gone(void *unused)
+{
+	(void)unused;
+	count_up(&nr_run);
+}
+
+static void retire_page(uint32_t n)
+{
+	struct page *page = &pages[n];
+
+	switch (n % 5) {
+	case 0:
+		call_hazptr(&page->hazptr, page_hazptr);
+		break;
+	case 1:
+		call_srcu(&domain, &page->rcu, page_rcu);
+		break;
+	case 2:
+		call_hazptr_inline(&page->hazptr, page_hazptr);
+		break;
+	case 3:
+		hazptr_retire(page, page_gone);
+		break;
+	default:
+		call_rcu(&page->rcu, page_rcu);
+	}
+}
+
+/* Not while it does so: a page that is retired inside of what retires one would be all there is. */
+static void called(void)
+{
+	uint32_t n, now = flag_get(&every);
+
+	if (!now || (inside && flag_get(&is_guarded)) || inside > 1)
+		return;
+	if (quiesce_fetch_add_relaxed(&nr_calls, 1u) % now) /* Relaxed: a count. */
+		return;
+	n = quiesce_fetch_add_relaxed(&nr_pages, 1u); /* Relaxed: as above. */
+	if (n >= MOST)
+		abort();
+	inside++;
+	retire_page(n);
+	inside--;
+}
+
+void *malloc(size_t bytes)
+{
+	called();
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t nr, size_t bytes)
+{
+	called();
+	return __libc_calloc(nr, bytes);
+}
+
+void *realloc(void *old, size_t bytes)
+{
+	called();
+	return __libc_realloc(old, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+	called();
+	return __libc_memalign(alignment, bytes);
+}
+
+void free(void *object)
+{
+	called();
+	__libc_free(object);
+}
+
+/* ---- before the library is there ---- */
+
+static void nothing(void)
+{
+}
+
+/* So many that the C library asks for memory when the library's own constructor adds one. */
+__attribute__((constructor(101))) static void fill_handlers(void)
+{
+	for (int i = 0; i < 48; i++)
+		pthread_atfork(nothing, nothing, nothing);
+	every = 1;
+}
+
+/* ---- what a program does ---- */
+
+struct object {
+	struct rcu_head rcu;
+	struct hazptr_head hazptr;
+};
+
+static void free_rcu(struct rcu_head *head)
+{
+	free(head);
+}
+
+static void *retires(void *unused)
+{
+	for (int i = 0; i < 400; i++) {
+		kfree_rcu((struct object *)malloc(sizeof(struct object)), rcu);
+		call_rcu(&((struct object *)malloc(sizeof(struct object)))->rcu, free_rcu);
+		kfree_hazptr((struct object *)malloc(sizeof(struct object)), hazptr);
+		hazptr_retire(malloc(40), free);
+		if (i % 100 == 99)
+			kfree_rcu_mightsleep((struct object *)malloc(sizeof(struct object)));
+	}
+	return unused;
+}
+
+static void use_tables(void)
+{
+	static struct idr ids;
+	static struct hashmap map;
+
+	hashmap_init(&map);
+	idr_init(&ids);
+	for (uint64_t i = 0; i < 5000; i++) {
+		assert_int_equal(hashmap_set(&map, i, i + 1, NULL), 0);
+		assert_int_equal(idr_alloc(&ids, &map, 0, 0), (int)i);
+	}
+	for (uint64_t i = 0; i < 5000; i++) {
+		assert_int_equal(hashmap_remove(&map, i), i + 1);
+		assert_ptr_equal(idr_remove(&ids, (int)i), &map);
+	}
+	hashmap_destroy(&map);
+	idr_destroy(&ids);
+}
+
+static void everything_has_run(void)
+{
+	quiesce_store_relaxed(&every, 0u); /* Relaxed: as the flags. */
+	rcu_barrier();
+	srcu_barrier(&domain);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_run), flag_get(&nr_pages));
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(stats_now().garbage_objects, 0);
+}
+
+static void run_with(uint32_t each, int guarded)
+{
+	pthread_t threads[4];
+
+	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&every, each); /* Relaxed: as the flags. */
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 4; i++)
+			thread_must(pthread_create(&threads[i], NULL, retires, NULL));
+		use_tables();
+		for (int i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+	}
+	everything_has_run();
+	assert_in_range(stats_now().queues, 0, 3); /* of threads that are there */
+}
+
+static void it_may_retire_before_the_library_is_there(void **state)
+{
+	(void)state;
+	assert_true(nr_pages > 0);
+	everything_has_run();
+}
+
+static void it_may_retire_now_and_then(void **state)
+{
+	(void)state;
+	run_with(7, 1);
+}
+
+static void it_may_retire_each_time(void **state)
+{
+	(void)state;
+	run_with(1, 1);
+}
+
+static void it_may_be_called_for_what_it_retires(void **state)
+{
+	(void)state;
+	run_with(1, 0);
+}
+
+static void above_the_ceiling_it_does_not_wait(void **state)
+{
+	(void)state;
+	quiesce_set_garbage_ceiling(1 << 16);
+	quiesce_set_throttle(1);
+	run_with(1, 1);
+	run_with(1, 0);
+	quiesce_set_throttle(0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_may_retire_before_the_library_is_there),
+		TEST(it_may_retire_now_and_then),
+		TEST(it_may_retire_each_time),
+		TEST(it_may_be_called_for_what_it_retires),
+		TEST(above_the_ceiling_it_does_not_wait),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
