@@ -74,6 +74,7 @@
 	X(CB7) /* rcu_barrier asks | pass begins */                           \
 	X(CB8) /* work came, then is a pass running | pass over, then did work come */ \
 	X(CB9) /* queue listed, then is the worker asleep | asleep, then any listed */ \
+	X(GB1) /* bytes queued or reclaimed, then their share | the share, then the bytes again */ \
 	X(FK1) /* gate closed, then do callbacks run | callbacks run, then is it closed */ \
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
@@ -124,8 +125,14 @@
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
 
+/* Of what is retired to RCU and SRCU, and of the threads that reclaim it. */
+#define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
+	X(cb_share_left, "a queue that goes leaves its share in the sum")             \
+	X(cb_emptied_unreported, "an owner that has freed all leaves the rest of a step in the sum") \
+	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")
+
 #define QUIESCE_GUARDS(X)                                                              \
-	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
+	QUIESCE_GUARDS_OF_HAZPTR(X) QUIESCE_GUARDS_OF_RECLAIM(X)                       \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \

@@ -273,7 +273,7 @@ void quiesce_rcu_throttle(void)
 	if (self->state & QUIESCE_TLS_CALLBACKS)
 		return;
 	if (self->queue)
-		quiesce__queue_report(self->queue);
+		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
 	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
 		passes_here();

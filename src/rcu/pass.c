@@ -46,7 +46,8 @@ static struct {
 	uint64_t spills_run;
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
-	bool needs_gp;    /* this pass */
+	bool callbacks;   /* this pass runs them */
+	bool needs_gp;    /* it */
 	bool came_back;   /* in it a callback has queued its own object again */
 	bool spill_running;
 } pass = { .linger_at = PLATFORM_FOREVER };
@@ -90,12 +91,13 @@ static void count_visit(void)
 
 /* ---- taking ---- */
 
-/* Under queues.lock, so that a fork sees the list in one place. */
+/* Under queues.lock, so that a fork sees the list in one place.  A pass without callbacks leaves it to the queue, which has its
+ * bytes. */
 static void take_spill(struct rcu_head **list)
 {
 	struct rcu_head *taken, **end;
 
-	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
+	if (!pass.callbacks || !quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
 		return;
 	quiesce__lock(&quiesce__queues.lock);
 	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
@@ -233,8 +235,10 @@ static void run_callbacks(struct quiesce__queue *queue)
 		quiesce__gate_leave(&quiesce__pass.running);
 	}
 	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: as above. */
+	if (!bytes)
+		return;
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
-	quiesce__garbage_add(-(int64_t)bytes);
+	quiesce__queue_report(queue);
 }
 
 static void run_spill(void)
@@ -262,7 +266,7 @@ static void ready_spill(void)
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
-/* It stays where it was. */
+/* In a forked child: what the parent's pass had taken waits again. */
 static void spill_again(void)
 {
 	struct rcu_head *head;
@@ -384,8 +388,6 @@ static void reclaim(bool callbacks, bool all)
 		ready_spill();
 		run_spill();
 		spill_bytes_out();
-	} else {
-		spill_again();
 	}
 	for (struct quiesce__queue *queue = pass.queues; queue; queue = next) {
 		next = queue->next_in_pass;
@@ -492,6 +494,7 @@ void quiesce__pass_run(bool callbacks)
 	/* I5.  Relaxed: CB7. */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
+	pass.callbacks = callbacks;
 	take_all();
 	if (pass.needs_gp)
 		wait_for_readers(pressure);
@@ -553,9 +556,8 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
-	queue->reported = quiesce__queue_bytes(queue);
-	queue->reported_freed = queue->freeing.bytes_out;
-	quiesce__garbage_add((int64_t)(queue->reported - queue->reported_freed - queue->running.bytes_out));
+	queue->share = 0;
+	quiesce__queue_report(queue);
 	quiesce__queue_list(queue);
 }
 

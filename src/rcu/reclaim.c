@@ -45,7 +45,7 @@ static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 	/* Relaxed: a policy. */
 	if (quiesce__queue_bytes(queue) - queue->reported < quiesce_load_relaxed(&quiesce__queues.report_bytes))
 		return;
-	quiesce__queue_report(queue);
+	quiesce__queue_report_own(queue);
 	if (!quiesce__garbage_above_ceiling())
 		return;
 	expedite();
@@ -208,7 +208,7 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 	if (!queue)
 		return;
 	self->queue = NULL;
-	quiesce__queue_report(queue);
+	quiesce__queue_report_own(queue);
 	if (quiesce__queue_end(queue))
 		wake_if_asleep();
 }
