@@ -265,6 +265,7 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 
 /** rcu_barrier - wait until every callback queued before the call has run, and every object of kfree_rcu() is freed.
  *
+ * Callbacks have returned then, and so has free(), also where the thread that retired an object frees it.
  * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a lock that callbacks take.
  *   May create a thread; where none can be had it runs the callbacks itself, those of SRCU domains that may run, too.
  *   It is not a grace period: it returns at once when nothing is queued. */

@@ -129,7 +129,8 @@
 #define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
 	X(cb_share_left, "a queue that goes leaves its share in the sum")             \
 	X(cb_emptied_unreported, "an owner that has freed all leaves the rest of a step in the sum") \
-	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")
+	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")\
+	X(cb_free_unfinished, "an object counts as freed before its free() has returned")
 
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_HAZPTR(X) QUIESCE_GUARDS_OF_RECLAIM(X)                       \

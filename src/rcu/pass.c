@@ -17,7 +17,7 @@
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed
  * CB3  queued raised, then listed read       | unlisted, then queued read
- * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
+ * CB4  callbacks run, objects freed; then done | done read, then rcu_barrier() returns
  * CB5  object written, then pushed           | list taken, then objects read
  * CB6  queue written, then pushed            | list taken, then queues read
  * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
@@ -294,9 +294,11 @@ static void publish_ready(struct quiesce__queue *queue)
 	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
 }
 
+/* Something is to be freed, or its owner is just in free(). */
 static bool anything_ready(const struct quiesce__queue *queue)
 {
-	return quiesce_load_relaxed(&queue->freeing.taken) != queue->ready; /* Relaxed: the owner may just be at it. */
+	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
+	return quiesce_load_acquire(CB4, &queue->freed) != queue->ready;
 }
 
 /* Under the lock of @queue. */
@@ -556,6 +558,7 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
+	queue->freed = queue->freeing.taken;
 	queue->share = 0;
 	quiesce__queue_report(queue);
 	quiesce__queue_list(queue);

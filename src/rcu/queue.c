@@ -6,6 +6,9 @@
  * I2. A thread that reclaims reports after that; an owner that queues does so a step later at most.  A report exchanges the share for
  *     the bytes that wait, and is repeated if fewer wait meanwhile (GB1).  So no share is larger than what waits in its queue, but
  *     for a step of what its owner frees while others of its objects for free() are left; the share of an empty queue is 0.
+ * I3. An object of kfree_rcu() counts in @taken before it is freed, so that a fork finds nothing twice, and in @freed after
+ *     free() has returned.  A queue where the two differ lingers, so rcu_barrier() makes a pass, which waits for the lock of the
+ *     queue: for an owner that is in free().
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
  */
@@ -83,7 +86,7 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 		queue->next->prev = queue->prev;
 	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: as above. */
 	choose_report_bytes();
-	q->gone_run += queue->run + queue->freeing.taken;
+	q->gone_run += queue->run + queue->freed;
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
 	quiesce__unlock(&q->lock);
@@ -205,6 +208,8 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 	/* CB2: acquire, pairs with CB2 in publish_ready() */
 	uint64_t ready = quiesce_load_acquire(CB2, &queue->ready);
 
+	if (QUIESCE_MUTANT(cb_free_unfinished))
+		quiesce_store_relaxed(&queue->freed, ready); /* Relaxed: a planted bug. */
 	while (nr && from->taken != ready) {
 		uint32_t row;
 		uintptr_t *slot = quiesce__consume_at(from, &queue->frees, ready, &row);
@@ -213,6 +218,8 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		free_row(from, slot, row);
 		nr -= row;
 	}
+	/* CB4: release, pairs with CB4 in anything_ready() and add_queue() */
+	quiesce_store_release(CB4, &queue->freed, from->taken);
 	if (from->taken != ready)
 		return;
 	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */
@@ -270,8 +277,10 @@ static void add_bytes(struct quiesce_stats *stats, uint64_t waiting)
 static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *queue)
 {
 	/* CB4: acquire, pairs with CB4 in run_row() */
-	uint64_t run = quiesce_load_acquire(CB4, &queue->run) + quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: as above. */
+	uint64_t run = quiesce_load_acquire(CB4, &queue->run);
 
+	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
+	run += quiesce_load_acquire(CB4, &queue->freed);
 	stats->callbacks_run += run;
 	/* Relaxed: as above. */
 	stats->callbacks_queued += quiesce_load_relaxed(&queue->callbacks.queued) + quiesce_load_relaxed(&queue->frees.queued) +

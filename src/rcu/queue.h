@@ -51,6 +51,7 @@ struct quiesce__queue {
 	/* Of who holds @lock: the owner for a few objects, or a pass. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct quiesce__consume freeing;
+	uint64_t freed;          /* objects whose free() has returned; others read it */
 	uint64_t reported_freed; /* bytes of them at the last report of a thread that freed */
 	/* Of who makes a pass. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));

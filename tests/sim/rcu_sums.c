@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_sums.c - scenarios: what waits is counted right. */
+/* rcu_sums.c - scenarios: what waits is counted right, and rcu_barrier() waits for what another thread is just freeing. */
 #include "rcu_retired.h"
 
 #define BIG 70000 /* bytes: worth a report each */
@@ -184,6 +184,77 @@ static void setup_sum_fork(void)
 	sim_spawn(forks, NULL, "forker");
 }
 
+/* ---- rcu_barrier() beside an owner that frees ---- */
+
+static struct item *known[4];
+static uint64_t nr_known;
+
+/* An owner may take longer than the worker leaves its objects to it. */
+static void free_slowly(void *object)
+{
+	if (in_call[sim_self()])
+		sleep_some((int)sim_random(8));
+	free_hook(object);
+}
+
+static void frees_known(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < 4; i++) {
+		known[i] = world_replace();
+		retire_free(known[i], QUIESCE_OBJECT_BYTES);
+		quiesce_store_release(RU3, &nr_known, i + 1);
+		sleep_some(1);
+		for (int k = 0; k < 2; k++)
+			retire(world_replace(), check_and_free);
+	}
+}
+
+static void waits_for_known(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 4; k++) {
+		uint64_t nr;
+
+		sleep_some((int)sim_random(8));
+		nr = quiesce_load_acquire(RU3, &nr_known);
+		rcu_barrier();
+		for (uint64_t i = 0; i < nr; i++)
+			sim_assert(sim_obj_is_free(known[i]->id));
+	}
+}
+
+static void setup_barrier_own_frees(void)
+{
+	sim_config()->free_hook = free_slowly;
+	world_begin();
+	sim_spawn(frees_known, NULL, "freer");
+	sim_spawn(waits_for_known, NULL, "waiter");
+}
+
+/* quiesce_shutdown() goes by the numbers. */
+static void shuts_down(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 4; k++) {
+		uint64_t nr;
+
+		sleep_some((int)sim_random(8));
+		nr = quiesce_load_acquire(RU3, &nr_known);
+		sim_assert(!quiesce_shutdown(0));
+		for (uint64_t i = 0; i < nr; i++)
+			sim_assert(sim_obj_is_free(known[i]->id));
+	}
+}
+
+static void setup_shutdown_own_frees(void)
+{
+	sim_config()->free_hook = free_slowly;
+	world_begin();
+	sim_spawn(frees_known, NULL, "freer");
+	sim_spawn(shuts_down, NULL, "shutter");
+}
+
 const struct sim_scenario rcu_sum_scenarios[] = {
 	{ .name = "sum", .what = "the sum of garbage, and an owner that has freed all", .setup = setup_sum,
 	  .finish = finish_freed_by_owner, .must_see = "an object that is freed by its owner" },
@@ -196,5 +267,9 @@ const struct sim_scenario rcu_sum_scenarios[] = {
 	  .setup = setup_sum_no_memory, .finish = finish_all_run },
 	{ .name = "stats", .what = "statistics beside all that", .setup = setup_stats, .finish = finish_all_run },
 	{ .name = "sum_fork", .what = "the sum of a child", .setup = setup_sum_fork, .must_see = "a child" },
+	{ .name = "barrier_own_frees", .what = "rcu_barrier() while owners free", .setup = setup_barrier_own_frees,
+	  .finish = finish_freed_by_owner, .must_see = "an object that is freed by its owner" },
+	{ .name = "shutdown_own_frees", .what = "quiesce_shutdown() while owners free", .setup = setup_shutdown_own_frees,
+	  .finish = finish_freed_by_owner },
 	{ .name = NULL },
 };
