@@ -366,6 +366,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 		return;
 	}
 	quiesce__hazptr_count_pushed();
+	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, (uint64_t)bytes); /* Relaxed: a statistic. */
 	quiesce__hazptr_push(&shard_of(self, self->retired)->left, head);
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }

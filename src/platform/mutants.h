@@ -127,6 +127,7 @@
 
 /* Of what is retired to RCU and SRCU, and of the threads that reclaim it. */
 #define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
+	X(hazptr_owner_unawaited, "the second scan of a drained queue goes by what waits, not by what its owner runs") \
 	X(cb_share_left, "a queue that goes leaves its share in the sum")             \
 	X(cb_emptied_unreported, "an owner that has freed all leaves the rest of a step in the sum") \
 	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")\
