@@ -223,7 +223,8 @@ static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *   callbacks.
  * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from malloc().
  * Bound: none by itself.  A program that retires faster than readers let go calls rcu_throttle() at safe points.
- *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds.
+ *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds: calls
+ *   of any thread that has something queued try again, 1 to 16 ms after a failure.
  * Return: nothing; out of memory costs speed, not the callback.
  */
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))

@@ -32,6 +32,11 @@
 #define PREFETCH 8u
 #define ROUNDS 16u
 #define FEW 8u               /* so many objects may be moved to the front of the array */
+#if defined(QUIESCE_SIM)
+#define TRY_HELPER 1u
+#else
+#define TRY_HELPER 8u        /* without a helper, after so many objects another start is tried */
+#endif
 
 static void push(struct quiesce__retired *r, uintptr_t item)
 {
@@ -215,6 +220,14 @@ static void set_limit(struct quiesce__retired *r, uint64_t target)
 	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
 }
 
+/* Nobody else would start the helper for what is listed. */
+static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
+{
+	uint64_t soon = quiesce__retired_waiting(r) + TRY_HELPER;
+
+	return quiesce_likely(quiesce__helper_running()) || soon > target || QUIESCE_MUTANT(hazptr_helper_tried_late) ? target : soon;
+}
+
 /* A queue that is often empty uses the first page of its array and no more. */
 static void start_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
@@ -279,7 +292,7 @@ static enum quiesce__sweeps visit(struct quiesce_tls_v1 *self, struct quiesce__r
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
 	start_over(self, r);
-	set_limit(r, target);
+	set_limit(r, next_target(r, target));
 	if (quiesce__retired_waiting(r) && !r->listed)
 		quiesce__retired_list(r);
 	return handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;

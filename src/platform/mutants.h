@@ -127,7 +127,11 @@
 
 /* Of what is retired to RCU and SRCU, and of the threads that reclaim it. */
 #define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
+	X(hazptr_helper_tried_late, "without a helper an owner comes back with a batch") \
 	X(hazptr_owner_unawaited, "the second scan of a drained queue goes by what waits, not by what its owner runs") \
+	X(thread_once, "a thread whose start has failed is never started again")        \
+	X(thread_storm, "every caller that needs a thread tries to start it")          \
+	X(cb_worker_tried_once, "an owner whose queue is listed does not try again to start the worker") \
 	X(cb_share_left, "a queue that goes leaves its share in the sum")             \
 	X(cb_emptied_unreported, "an owner that has freed all leaves the rest of a step in the sum") \
 	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")\

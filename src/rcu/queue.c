@@ -238,12 +238,12 @@ static bool is_empty(const struct quiesce__queue *queue)
 	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
 }
 
-/* At once if nobody makes a pass; where there is no worker, whoever finds the lock taken believes that somebody does. */
+/* At once if nobody makes a pass; where no worker runs, a caller that finds the lock taken believes that somebody does. */
 static bool free_at_once(struct quiesce__queue *queue)
 {
 	bool idle;
 
-	if (!quiesce__reclaim_has_worker() || !quiesce__trylock(&quiesce__pass.lock))
+	if (!quiesce__worker_runs() || !quiesce__trylock(&quiesce__pass.lock))
 		return false;
 	/* Relaxed: the owner asks. */
 	idle = !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);

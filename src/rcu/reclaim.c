@@ -12,6 +12,8 @@
  *     rcu_head, but may sleep.
  * I3. Garbage is bounded by who calls rcu_throttle(): there, no thread goes on while the process has more than the
  *     ceiling.  Each thread tells the process-wide sum in steps, which together are at most a quarter of the ceiling.
+ * I4. A queue that is listed is not listed again until a pass takes it.  So as long as no worker is seen to run, each call of its
+ *     owner comes to free_and_report(), and tries to start one if it is time to.
  *
  * The barrier ledger of both sides is in pass.c.
  */
@@ -75,6 +77,15 @@ static void free_some(struct quiesce__queue *queue)
 	quiesce__unlock(&queue->lock);
 }
 
+/* I4. */
+static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
+{
+	if (QUIESCE_MUTANT(cb_worker_tried_once))
+		return;
+	queue->until_look = 0;
+	quiesce__worker_ensure();
+}
+
 /* Now and then. */
 static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
@@ -82,6 +93,8 @@ static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct qui
 	free_some(queue);
 	wake_if_filled(queue);
 	report(self, queue);
+	if (quiesce_unlikely(!quiesce__worker_runs()))
+		try_worker(queue);
 }
 
 /* Something is listed, or spilled: somebody has to make a pass. */
@@ -104,6 +117,8 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue)
 	queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
 	if (quiesce__queue_list(queue))
 		wake_if_asleep();
+	if (quiesce_unlikely(!quiesce__worker_runs()))
+		queue->until_look = 0; /* I4 */
 }
 
 static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, size_t bytes)

@@ -153,10 +153,11 @@ static void worker_main(void *unused)
 	(void)unused;
 	batch_ns = BATCH_NS;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
+	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: it only ever helps. */
 	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
 		worker_step();
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
-	quiesce_xchg(CB4, &quiesce__worker.running, 0);
+	quiesce_xchg(CB4, &quiesce__worker.running, QUIESCE_WORKER_NONE);
 	/* CB9: full, pairs with CB9 in wake_if_asleep() */
 	quiesce_fence_full(CB9);
 	/* Somebody may have queued, or begun to wait, trusting in this thread. */
@@ -168,22 +169,22 @@ static void worker_main(void *unused)
 
 bool quiesce__reclaim_has_worker(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.running) != 0; /* Relaxed: it only ever helps. */
+	return quiesce_load_relaxed(&quiesce__worker.running) != QUIESCE_WORKER_NONE; /* Relaxed: it only ever helps. */
 }
 
 static bool worker_start(void)
 {
 	struct quiesce__worker *w = &quiesce__worker;
-	uint32_t none = 0;
+	uint32_t none = QUIESCE_WORKER_NONE;
 
 	/* CB4: full, pairs with CB4 in worker_main() */
-	if (!quiesce_cmpxchg(CB4, &w->running, &none, 1))
+	if (!quiesce_cmpxchg(CB4, &w->running, &none, QUIESCE_WORKER_STARTS))
 		return true;
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
 	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main))
 		return true;
-	/* Relaxed: whoever trusted in this start looks again soon. */
-	quiesce_store_relaxed(&w->running, 0);
+	/* Relaxed: owners that trusted in this start come back. */
+	quiesce_store_relaxed(&w->running, QUIESCE_WORKER_NONE);
 	return false;
 }
 
