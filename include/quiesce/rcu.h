@@ -185,7 +185,9 @@ static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesc
 /** poll_state_synchronize_rcu - has the grace period of this cookie completed?
  *
  * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a
- * worker thread to run grace periods the call itself tries one, without sleeping. */
+ * worker thread to run grace periods the call itself tries one.  Beside a worker that has not completed a started cookie in
+ * 1 ms, because it is in a callback (of which the caller may be a part) or has no CPU, one call in each millisecond does so.
+ * It waits for no reader. */
 static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
 
 /** cond_synchronize_rcu - synchronize_rcu() unless the cookie has completed already. */

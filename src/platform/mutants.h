@@ -129,6 +129,9 @@
 #define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
 	X(hazptr_helper_tried_late, "without a helper an owner comes back with a batch") \
 	X(hazptr_owner_unawaited, "the second scan of a drained queue goes by what waits, not by what its owner runs") \
+	X(gp_poll_trusts_worker, "a poller leaves a grace period to a worker that is in a callback") \
+	X(gp_poll_trusts_leader, "a poller leaves a grace period to a leader that does not run") \
+	X(srcu_poll_trusts_helper, "a poller of a domain leaves a grace period to a helper that is in its callback") \
 	X(thread_once, "a thread whose start has failed is never started again")        \
 	X(thread_storm, "every caller that needs a thread tries to start it")          \
 	X(cb_worker_tried_once, "an owner whose queue is listed does not try again to start the worker") \

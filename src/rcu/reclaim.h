@@ -80,6 +80,7 @@ struct quiesce__worker {
 	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
 	uint32_t stop;
 	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
+	uint64_t gp_due;    /* then it is overdue, and a poller takes part; then the next one may */
 	/* Owners load it often; it changes when the thread comes or goes. */
 	uint32_t running __attribute__((aligned(QUIESCE_CACHELINE)));
 };
@@ -103,5 +104,7 @@ void quiesce__worker_wake_for_sure(void);
 void quiesce__worker_stop(uint64_t deadline);
 /* Does a polled grace period wait to be run? */
 bool quiesce__gp_wanted(void);
+/* Is one that completes @cookie, and should the worker have run it by now?  True for one caller at a time, now and then. */
+bool quiesce__gp_overdue(uint64_t cookie);
 
 #endif

@@ -17,6 +17,8 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "runtime/late.h"
+#include "runtime/pace.h"
 #include "runtime/thread.h"
 
 #define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
@@ -37,6 +39,13 @@ bool quiesce__gp_wanted(void)
 	uint64_t cookie = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: CB9. */
 
 	return cookie && !quiesce__rcu_cookie_done(cookie);
+}
+
+bool quiesce__gp_overdue(uint64_t cookie)
+{
+	uint64_t wanted = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: a hint. */
+
+	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
 }
 
 /* Does somebody wait for a pass? */
@@ -230,6 +239,8 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 	uint64_t old;
 
 	quiesce__fork_check(); /* first: it forgets what the parent wanted */
+	if (!quiesce__gp_wanted())
+		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
 	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
 	/* The latest cookie covers the earlier ones. */
 	while (!old || (int64_t)((cookie << 16) - (old << 16)) > 0)
