@@ -194,7 +194,9 @@ static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesc
 /** poll_state_synchronize_rcu - has the grace period of this cookie completed?
  *
  * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a
- * worker thread to run grace periods the call itself tries one, without sleeping. */
+ * worker thread to run grace periods the call itself tries one.  Beside a worker that has not completed a started cookie in
+ * 1 ms, because it is in a callback (of which the caller may be a part) or has no CPU, one call in each millisecond does so.
+ * It waits for no reader. */
 static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
 
 /** cond_synchronize_rcu - synchronize_rcu() unless the cookie has completed already. */
@@ -237,7 +239,8 @@ static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *   callbacks.
  * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from malloc().
  * Bound: none by itself.  A program that retires faster than readers let go calls rcu_throttle() at safe points.
- *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds.
+ *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds: calls
+ *   of any thread that has something queued try again, 1 to 16 ms after a failure.
  * Return: nothing; out of memory costs speed, not the callback.
  */
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
@@ -279,6 +282,7 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 
 /** rcu_barrier - wait until every callback queued before the call has run, and every object of kfree_rcu() is freed.
  *
+ * Callbacks have returned then, and so has free(), also where the thread that retired an object frees it.
  * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a lock that callbacks take.
  *   May create a thread; where none can be had it runs the callbacks itself, those of SRCU domains that may run, too.
  *   It is not a grace period: it returns at once when nothing is queued. */

@@ -38,7 +38,7 @@
  *
  * "Without a helper": callbacks of any domain, one part of each that is due.  So where threads may be impossible to have,
  * hold no lock in these calls that callbacks take.  Inside a callback no call runs another one.
- * "Starts it" once in the life of a process, and where a callback blocks; after failures it tries again only now and then.
+ * "Starts it" once in the life of a process, and where a callback blocks; after failures it is tried again 1 to 16 ms later.
  * After a fork() the first call on a domain may start it, whichever that is.
  *
  * Fibers and coroutines (docs/fibers.md) may switch inside of a section, and end it in any thread; the debug build takes it for one of
@@ -268,7 +268,8 @@ static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *
  *
  * Context: any but signal handlers.  Does not sleep, runs no callbacks; may start the helper thread.
  * Return: non-zero if so, and then it is a full fence.  Without a helper thread to run grace periods the call itself
- * tries one, without sleeping. */
+ * tries one; beside one that has not completed a started cookie in 1 ms, because it is in a callback of the domain (of which
+ * the caller may be a part) or has no CPU, one call in each millisecond does so.  It waits for no reader. */
 static inline int poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
 {
 	return quiesce_poll_state_synchronize_srcu(ssp, seq);

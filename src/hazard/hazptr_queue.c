@@ -122,6 +122,8 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	if (!r)
 		return;
 	self->retired = NULL;
+	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
+	r->bytes = 0;
 	quiesce__notes_leave(&r->notes);
 	quiesce__lock(&quiesce__sweep.lock);
 	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */

@@ -33,6 +33,11 @@
 #define PREFETCH 8u
 #define ROUNDS 16u
 #define FEW 8u               /* so many objects may be moved to the front of the array */
+#if defined(QUIESCE_SIM)
+#define TRY_HELPER 1u
+#else
+#define TRY_HELPER 8u        /* without a helper, after so many objects another start is tried */
+#endif
 
 static void push(struct quiesce__retired *r, uintptr_t item)
 {
@@ -227,6 +232,14 @@ static void set_limit(struct quiesce__retired *r, uint64_t target)
 	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
 }
 
+/* Nobody else would start the helper for what is listed. */
+static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
+{
+	uint64_t soon = quiesce__retired_waiting(r) + TRY_HELPER;
+
+	return quiesce_likely(quiesce__helper_running()) || soon > target || QUIESCE_MUTANT(hazptr_helper_tried_late) ? target : soon;
+}
+
 /* A queue that is often empty uses the first page of its array and no more.  The objects are where they were until they are where they
  * will be, so the child of a fork without handlers finds them in any case. */
 static void start_over(struct quiesce__retired *r)
@@ -304,7 +317,7 @@ static void visit(struct quiesce__run *run)
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
 	start_over(r);
-	set_limit(r, target);
+	set_limit(r, next_target(r, target));
 	list_if_any(r);
 	v->when = handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
 }
@@ -411,6 +424,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 		queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 		return;
 	}
+	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, (uint64_t)bytes); /* Relaxed: a statistic. */
 	push_to_list(self->retired, head);
 }
 

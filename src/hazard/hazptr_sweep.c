@@ -5,7 +5,8 @@
  *     each queue that is listed, has waited for the callbacks that run now.
  * I2. What was gathered is in @fresh, @ready, @kept or @came_back, and what was taken out counts as run: a fork waits
  *     until it is so.
- * I3. A queue that was drained is looked at once more after the fence of the look, and listed if it is not empty.
+ * I3. A queue that was drained is looked at once more after the fence of the look, and listed if it is not empty, or if its owner
+ *     has taken something meanwhile: the owner may be running that without having listed the queue, so I1 needs its lock.
  * I4. Only queues that are listed are visited.  A round without visits, for what callbacks retire, looks at the lists
  *     of the shards, and at the queue of who sweeps.
  *
@@ -269,14 +270,21 @@ static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
 	return true;
 }
 
+/* Has the owner of @r taken anything since it was drained?  It may be in that callback still. */
+static bool owner_takes(const struct quiesce__retired *r)
+{
+	/* Relaxed: the lock decides. */
+	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
+}
+
 /* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it has the
- * lock now it is about to list the queue, but has not yet: so it is looked at again. */
+ * lock now it is about to list the queue, but has not yet, or runs what it pushed: so it is looked at again. */
 static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	r->visited = false;
-	if (!quiesce__retired_waiting(r))
+	if (!quiesce__retired_waiting(r) && !owner_takes(r))
 		return;
 	if (wait ? !lock_until(&r->lock, deadline) : !quiesce__trylock(&r->lock)) {
 		r->visited = true;
@@ -284,7 +292,7 @@ static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadli
 		s->visited = r;
 		return;
 	}
-	if (!r->listed) {
+	if (!r->listed) { /* although it may be empty: its owner may just find the lock taken (HP6) */
 		r->listed = true;
 		visit_later(r);
 	}

@@ -60,6 +60,7 @@ struct quiesce__srcu_update {
 	uint64_t nr_taken;         /* of them, those whose bytes have not been taken off */
 	uint64_t cookie;
 	uint64_t wanted;           /* the last grace period that start_poll_synchronize_srcu() asked for */
+	uint64_t wanted_due;       /* then it is overdue, and a poller takes part; then the next one may */
 	uint32_t done_word;        /* futex: changes when some have run */
 	uint32_t waiting;          /* for that */
 	uint64_t delay_ns;         /* until the next step */

@@ -22,6 +22,7 @@
 #include "srcu.h"
 
 #include "rcu/garbage.h"
+#include "runtime/pace.h"
 #include "runtime/run.h"
 
 #define CHUNK 64u /* callbacks between two visits of the fork gate */
@@ -369,6 +370,8 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 	struct rcu_gp_seq seq = { quiesce__srcu_cookie(u) };
 	uint64_t old = quiesce_load_relaxed(&u->wanted); /* Relaxed: the exchange decides. */
 
+	if (wanted_done(u))
+		quiesce__pace_begin(&u->wanted_due, QUIESCE_LATE_NS);
 	/* The latest cookie covers the earlier ones. */
 	while ((int64_t)(seq.value - old) > 0)
 		/* SR7: full, pairs with SR7 in push() */
@@ -378,12 +381,23 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 	return seq;
 }
 
+/* Without a helper each time.  Beside one, of which one thread at most takes a step for the domain, and may be in a callback, or not
+ * have a CPU, now and then: if the cookie was asked for and not completed in time. */
+static bool takes_part(struct quiesce__srcu_update *u, uint64_t cookie)
+{
+	if (!quiesce__helper_running())
+		return true;
+	/* Relaxed: a hint. */
+	return (int64_t)(quiesce_load_relaxed(&u->wanted) - cookie) >= 0 && quiesce__pace(&u->wanted_due, QUIESCE_LATE_NS) &&
+	       !QUIESCE_MUTANT(srcu_poll_trusts_helper);
+}
+
 int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
 	bool done = !seq.value || quiesce__srcu_done(u, seq.value);
 
-	if (!done && !quiesce__helper_running()) {
+	if (!done && takes_part(u, seq.value)) {
 		done = quiesce__srcu_try(ssp, seq.value, false);
 		quiesce__srcu_schedule(u);
 	}

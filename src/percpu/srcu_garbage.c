@@ -19,6 +19,7 @@
 #include "srcu_all.h"
 
 #include "rcu/garbage.h"
+#include "runtime/pace.h"
 #include "srcu.h"
 
 #if defined(QUIESCE_SIM)
@@ -26,6 +27,7 @@
 #else
 #define REPORT_BYTES 65536u
 #endif
+#define RETRY_NS 10000000u
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define FAIR_TRY_NS 100000000u
@@ -37,17 +39,16 @@ enum { QUEUED, RUN, NR_COUNTS };
 static struct {
 	struct quiesce_percpu percpu;
 	uint64_t shared[NR_COUNTS];
-	uint32_t no_memory;
+	uint64_t retry_at; /* without memory: the next attempt */
 } counts;
 
 /* ---- counts ---- */
 
 static QUIESCE_COLD void count_slow(uint32_t index)
 {
-	/* Relaxed: hints; who opens looks again. */
-	if (!quiesce_load_relaxed(&counts.percpu.base) && !quiesce_load_relaxed(&counts.no_memory) &&
-	    quiesce__percpu_open(&counts.percpu, NR_COUNTS))
-		quiesce_store_relaxed(&counts.no_memory, 1); /* Relaxed: as above. */
+	/* Relaxed: a hint. */
+	if (!quiesce_load_relaxed(&counts.percpu.base) && quiesce__pace(&counts.retry_at, RETRY_NS))
+		quiesce__percpu_open(&counts.percpu, NR_COUNTS);
 	quiesce__percpu_add(&counts.percpu, counts.shared, index);
 }
 

@@ -74,6 +74,7 @@
 	X(CB7) /* rcu_barrier asks | pass begins */                           \
 	X(CB8) /* work came, then is a pass running | pass over, then did work come */ \
 	X(CB9) /* queue listed, then is the worker asleep | asleep, then any listed */ \
+	X(GB1) /* bytes queued or reclaimed, then their share | the share, then the bytes again */ \
 	X(FK1) /* gate closed, then do callbacks run | callbacks run, then is it closed */ \
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
@@ -143,6 +144,7 @@
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")
+
 /* Of callbacks that end their thread, and allocators that retire. */
 #define QUIESCE_GUARDS_OF_RUNS(X)                                                      \
 	X(run_cancelable, "a thread may be cancelled in a callback")                   \
@@ -167,10 +169,24 @@
 	X(cb_heap_waits, "call_rcu() in a free() of the library's waits for less garbage") \
 	X(sync_place_vacant, "nobody waits in the place of an enter whose wait has ended its thread")
 
+/* Of what is retired to RCU and SRCU, and of the threads that reclaim it. */
+#define QUIESCE_GUARDS_OF_RECLAIM(X)                                                   \
+	X(hazptr_helper_tried_late, "without a helper an owner comes back with a batch") \
+	X(hazptr_owner_unawaited, "the second scan of a drained queue goes by what waits, not by what its owner runs") \
+	X(gp_poll_trusts_worker, "a poller leaves a grace period to a worker that is in a callback") \
+	X(gp_poll_trusts_leader, "a poller leaves a grace period to a leader that does not run") \
+	X(srcu_poll_trusts_helper, "a poller of a domain leaves a grace period to a helper that is in its callback") \
+	X(thread_once, "a thread whose start has failed is never started again")        \
+	X(thread_storm, "every caller that needs a thread tries to start it")          \
+	X(cb_worker_tried_once, "an owner whose queue is listed does not try again to start the worker") \
+	X(cb_share_left, "a queue that goes leaves its share in the sum")             \
+	X(cb_emptied_unreported, "an owner that has freed all leaves the rest of a step in the sum") \
+	X(cb_reported_once, "a report is not repeated when fewer bytes wait meanwhile")\
+	X(cb_free_unfinished, "an object counts as freed before its free() has returned")
+
 #define QUIESCE_GUARDS(X)                                                              \
-	QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
-	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
-	QUIESCE_GUARDS_OF_RUNS(X)                                                      \
+	QUIESCE_GUARDS_OF_RUNTIME(X) QUIESCE_GUARDS_OF_HAZPTR(X)                       \
+	QUIESCE_GUARDS_OF_RECLAIM(X) QUIESCE_GUARDS_OF_RUNS(X)                         \
 	X(gp_skips_last_reader, "the scan does not look at the newest registry entry") \
 	X(gp_stops_at_first_idle, "the scan ends at the first reader that is outside") \
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \

@@ -219,6 +219,12 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait("rcu_barrier", 0);
 }
 
+/* Starts have failed, and one that is under way may fail, too. */
+static bool without_worker(void)
+{
+	return quiesce__thread_failed(QUIESCE_THREAD_WORKER) && !quiesce__worker_runs();
+}
+
 static void passes_here(void)
 {
 	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
@@ -227,8 +233,7 @@ static void passes_here(void)
 
 void quiesce__free_here(void)
 {
-	/* Without a failure there is a worker. */
-	if (quiesce_likely(!quiesce__thread_failed(QUIESCE_THREAD_WORKER)) || quiesce__reclaim_has_worker())
+	if (quiesce_likely(!without_worker()))
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
 		quiesce__pass_yourself(false);
@@ -323,9 +328,9 @@ void quiesce_rcu_throttle(void)
 	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))
 		return;
 	if (self->queue)
-		quiesce__queue_report(self->queue);
+		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
-	if (quiesce_unlikely(!quiesce__reclaim_has_worker()) && !quiesce__nothing_queued() && !quiesce__worker_ensure())
+	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || without_worker()))
 		passes_here();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
 		quiesce__throttle("rcu_throttle", PLATFORM_FOREVER, true);

@@ -19,7 +19,7 @@
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed
  * CB3  queued raised, then listed read       | unlisted, then queued read
- * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
+ * CB4  callbacks run, objects freed; then done | done read, then rcu_barrier() returns
  * CB6  queue written, then pushed            | list taken, then queues read
  * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
  * CB8  again set, then lock tried            | lock given up, then again read
@@ -45,7 +45,8 @@ static struct {
 	uint64_t linger_at;               /* when they are to be visited */
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
-	bool needs_gp;    /* this pass */
+	bool callbacks;   /* this pass runs them */
+	bool needs_gp;    /* it */
 	bool came_back;   /* in it a callback has queued its own object again */
 } pass = { .linger_at = PLATFORM_FOREVER };
 
@@ -88,7 +89,8 @@ static void take_unlisted(struct quiesce__queue *queue)
 		pass.queues = queue;
 	}
 	count_visit();
-	quiesce__spill_take(&queue->spill);
+	if (pass.callbacks) /* else it stays in the queue, which has its bytes */
+		quiesce__spill_take(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
@@ -140,7 +142,7 @@ static void take_all(void)
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
-	pass.needs_gp |= quiesce__spill_take_of_shards() || quiesce__gp_wanted();
+	pass.needs_gp |= (pass.callbacks && quiesce__spill_take_of_shards()) || quiesce__gp_wanted();
 }
 
 /* ---- reclaiming ---- */
@@ -184,8 +186,10 @@ static void run_callbacks(struct quiesce__queue *queue)
 		quiesce__gate_leave(&quiesce__pass.running);
 	}
 	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: as above. */
+	if (!bytes)
+		return;
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
-	quiesce__garbage_add(-(int64_t)bytes);
+	quiesce__queue_report(queue);
 }
 
 static void publish_ready(struct quiesce__queue *queue)
@@ -195,9 +199,11 @@ static void publish_ready(struct quiesce__queue *queue)
 	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
 }
 
+/* Something is to be freed, or its owner is just in free(). */
 static bool anything_ready(const struct quiesce__queue *queue)
 {
-	return quiesce_load_relaxed(&queue->freeing.taken) != queue->ready; /* Relaxed: the owner may just be at it. */
+	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
+	return quiesce_load_acquire(CB4, &queue->freed) != queue->ready;
 }
 
 /* Under the lock of @queue. */
@@ -288,8 +294,6 @@ static void reclaim(bool callbacks, bool all)
 	self->state |= QUIESCE_TLS_IN_CALLBACK;
 	if (callbacks)
 		quiesce__spill_run();
-	else
-		quiesce__spill_again();
 	while (pass.queues)
 		reclaim_queue(pass.queues, callbacks, all);
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
@@ -391,6 +395,7 @@ static void make_pass(bool callbacks)
 	/* I5.  Relaxed: CB7. */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
+	pass.callbacks = callbacks;
 	take_all();
 	if (pass.needs_gp)
 		wait_for_readers(pressure);
@@ -488,9 +493,9 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
-	queue->reported = quiesce__queue_bytes(queue);
-	queue->reported_freed = queue->freeing.bytes_out;
-	quiesce__garbage_add((int64_t)(queue->reported - queue->reported_freed - queue->running.bytes_out));
+	queue->freed = queue->freeing.taken;
+	queue->share = 0;
+	quiesce__queue_report(queue);
 	quiesce__queue_list(queue);
 }
 

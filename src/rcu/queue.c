@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c - queues of retired objects: made, listed, emptied of what is for free(), counted, given back. */
+/* queue.c - queues of retired objects: made, listed, emptied of what is for free(), counted, given back.
+ *
+ * I1. The process-wide sum is the shares of all queues (@share) and the bytes that threads without a queue have spilled.  A queue
+ *     that goes takes its share along, so nothing of it stays in the sum, whatever was not reported.
+ * I2. A thread that reclaims reports after that; an owner that queues does so a step later at most.  A report exchanges the share for
+ *     the bytes that wait, and is repeated if fewer wait meanwhile (GB1).  So no share is larger than what waits in its queue, but
+ *     for a step of what its owner frees while others of its objects for free() are left; the share of an empty queue is 0.
+ * I3. An object of kfree_rcu() counts in @taken before it is freed, so that a fork finds nothing twice, and in @freed after
+ *     free() has returned.  A queue where the two differ lingers, so rcu_barrier() makes a pass, which waits for the lock of the
+ *     queue: for an owner that is in free().
+ *
+ * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
+ */
 #include "queue.h"
 
 #include "reclaim.h"
@@ -64,6 +76,9 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 {
 	struct quiesce__queues *q = &quiesce__queues;
 
+	if (!QUIESCE_MUTANT(cb_share_left))
+		/* GB1: full, pairs with GB1 in quiesce__queue_report() */
+		quiesce__garbage_add(-(int64_t)quiesce_xchg(GB1, &queue->share, 0));
 	quiesce__lock(&q->lock);
 	if (queue->prev)
 		queue->prev->next = queue->next;
@@ -73,7 +88,7 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 		queue->next->prev = queue->prev;
 	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: as above. */
 	choose_report_bytes();
-	q->gone_run += queue->run + queue->freeing.taken;
+	q->gone_run += queue->run + queue->freed;
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
 	quiesce__unlock(&q->lock);
@@ -136,6 +151,32 @@ void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head)
 	while (!quiesce_cmpxchg(CB5, list, &old, head));
 }
 
+/* ---- the sum of garbage ---- */
+
+/* What was reclaimed is read first.  Relaxed throughout: a sum, and GB1. */
+static uint64_t bytes_waiting(const struct quiesce__queue *queue)
+{
+	uint64_t out = quiesce_load_relaxed(&queue->running.bytes_out) + quiesce_load_relaxed(&queue->freeing.bytes_out);
+
+	return quiesce_load_relaxed(&queue->callbacks.bytes) + quiesce_load_relaxed(&queue->frees.bytes) - out;
+}
+
+/* Of two reports at the same time the later one is of a thread that sees what the other thread had changed. */
+void quiesce__queue_report(struct quiesce__queue *queue)
+{
+	uint64_t waiting;
+
+	do {
+		uint64_t share;
+
+		waiting = bytes_waiting(queue);
+		/* GB1: full, pairs with GB1 in quiesce__queue_report() and quiesce__queue_free() */
+		share = quiesce_xchg(GB1, &queue->share, waiting);
+		if (share != waiting)
+			quiesce__garbage_add((int64_t)(waiting - share));
+	} while (bytes_waiting(queue) < waiting && !QUIESCE_MUTANT(cb_reported_once));
+}
+
 /* ---- freeing ---- */
 
 static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint32_t nr)
@@ -152,10 +193,17 @@ static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint3
 
 void quiesce__queue_report_freed(struct quiesce__queue *queue)
 {
-	uint64_t bytes = queue->freeing.bytes_out - queue->reported_freed;
+	if (queue->reported_freed == queue->freeing.bytes_out)
+		return;
+	queue->reported_freed = queue->freeing.bytes_out;
+	quiesce__queue_report(queue);
+}
 
-	queue->reported_freed += bytes;
-	quiesce__garbage_add(-(int64_t)bytes);
+/* I2: a step, or all that there is.  Relaxed: a policy; the owner reports what it queues later. */
+static bool worth_a_report(const struct quiesce__queue *queue)
+{
+	return queue->freeing.bytes_out - queue->reported_freed >= quiesce_load_relaxed(&quiesce__queues.report_bytes) ||
+	       (queue->freeing.taken == quiesce_load_relaxed(&queue->frees.queued) && !QUIESCE_MUTANT(cb_emptied_unreported));
 }
 
 void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
@@ -164,6 +212,8 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 	/* CB2: acquire, pairs with CB2 in publish_ready() */
 	uint64_t ready = quiesce_load_acquire(CB2, &queue->ready);
 
+	if (QUIESCE_MUTANT(cb_free_unfinished))
+		quiesce_store_relaxed(&queue->freed, ready); /* Relaxed: a planted bug. */
 	quiesce__heap_begin(quiesce__self());
 	while (nr && from->taken != ready) {
 		uint32_t row;
@@ -174,12 +224,13 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		nr -= row;
 	}
 	quiesce__heap_end(quiesce__self());
+	/* CB4: release, pairs with CB4 in anything_ready() and add_queue() */
+	quiesce_store_release(CB4, &queue->freed, from->taken);
 	if (from->taken != ready)
 		return;
 	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */
 	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
-	/* Relaxed: a policy. */
-	if (from->bytes_out - queue->reported_freed >= quiesce_load_relaxed(&quiesce__queues.report_bytes))
+	if (worth_a_report(queue))
 		quiesce__queue_report_freed(queue);
 }
 
@@ -193,12 +244,12 @@ static bool is_empty(const struct quiesce__queue *queue)
 	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
 }
 
-/* At once if nobody makes a pass; where there is no worker, whoever finds the lock taken believes that somebody does. */
+/* At once if nobody makes a pass; where no worker runs, a caller that finds the lock taken believes that somebody does. */
 static bool free_at_once(struct quiesce__queue *queue)
 {
 	bool idle;
 
-	if (!quiesce__reclaim_has_worker() || !quiesce__trylock(&quiesce__pass.lock))
+	if (!quiesce__worker_runs() || !quiesce__trylock(&quiesce__pass.lock))
 		return false;
 	/* Relaxed: the owner asks. */
 	idle = !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
@@ -220,21 +271,41 @@ bool quiesce__queue_end(struct quiesce__queue *queue)
 }
 
 /* ---- statistics: relaxed throughout.  What has run is read before what was queued, so that the difference never misses
- * an object. ---- */
+ * an object, nor gets less than nothing. ---- */
+
+/* Relaxed loads may come in another order on some CPUs: then less than nothing seems to wait. */
+static void add_bytes(struct quiesce_stats *stats, uint64_t waiting)
+{
+	if ((int64_t)waiting > 0)
+		stats->garbage_bytes += waiting;
+}
 
 static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *queue)
 {
-	/* Relaxed: as above. */
-	uint64_t bytes_out = quiesce_load_relaxed(&queue->running.bytes_out) + quiesce_load_relaxed(&queue->freeing.bytes_out);
 	/* CB4: acquire, pairs with CB4 in run_row() */
-	uint64_t run = quiesce_load_acquire(CB4, &queue->run) + quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: as above. */
+	uint64_t run = quiesce_load_acquire(CB4, &queue->run);
 
+	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
+	run += quiesce_load_acquire(CB4, &queue->freed);
 	stats->callbacks_run += run;
 	/* Relaxed: as above. */
 	stats->callbacks_queued += quiesce_load_relaxed(&queue->callbacks.queued) + quiesce_load_relaxed(&queue->frees.queued) +
 				   quiesce_load_relaxed(&queue->spilled);
-	/* Relaxed: as above. */
-	stats->garbage_bytes += quiesce_load_relaxed(&queue->callbacks.bytes) + quiesce_load_relaxed(&queue->frees.bytes) - bytes_out;
+	add_bytes(stats, bytes_waiting(queue));
+}
+
+/* Those of threads without a queue. */
+static void add_spills(struct quiesce_stats *stats)
+{
+	uint64_t waiting = -quiesce__spills_bytes_out();
+
+	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
+		const struct quiesce__shard *shard = &quiesce__queues.shard[i];
+
+		stats->callbacks_queued += quiesce_load_relaxed(&shard->spilled); /* Relaxed: as above. */
+		waiting += quiesce_load_relaxed(&shard->bytes); /* Relaxed: as above. */
+	}
+	add_bytes(stats, waiting);
 }
 
 void quiesce__reclaim_stats(struct quiesce_stats *stats)
@@ -248,12 +319,8 @@ void quiesce__reclaim_stats(struct quiesce_stats *stats)
 	stats->callbacks_queued = q->gone_queued;
 	for (const struct quiesce__queue *queue = q->all; queue; queue = queue->next)
 		add_queue(stats, queue);
-	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
-		stats->callbacks_queued += quiesce_load_relaxed(&q->shard[i].spilled); /* Relaxed: as above. */
-		stats->garbage_bytes += quiesce_load_relaxed(&q->shard[i].bytes);      /* Relaxed: as above. */
-	}
+	add_spills(stats);
 	quiesce__unlock(&q->lock);
-	stats->garbage_bytes -= quiesce__spills_bytes_out();
 	stats->garbage_objects = stats->callbacks_queued - stats->callbacks_run;
 	stats->worker_running = quiesce__reclaim_has_worker();
 }

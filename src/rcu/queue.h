@@ -37,7 +37,7 @@ enum {
 struct quiesce__queue {
 	/* The owner's. */
 	struct quiesce__append callbacks, frees;
-	uint64_t reported;       /* of the bytes of both, what the process-wide sum knows */
+	uint64_t reported;      /* bytes of both at the owner's last report */
 	struct rcu_head *spill; /* without memory for a segment: linked by their heads; taken whole by a pass */
 	uint64_t spilled;    /* objects, ever */
 	uint64_t full_at;    /* so many retired: enough to be worth a pass */
@@ -51,12 +51,14 @@ struct quiesce__queue {
 	/* Of who holds @lock: the owner for a few objects, or a pass. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct quiesce__consume freeing;
-	uint64_t reported_freed; /* bytes of what was freed that the process-wide sum knows */
+	uint64_t freed;          /* objects whose free() has returned; others read it */
+	uint64_t reported_freed; /* bytes of them at the last report of a thread that freed */
 	/* Of who makes a pass. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint64_t run;        /* callbacks that have returned */
 	struct quiesce__snapshot callbacks_snap, frees_snap;
 	uint64_t seen_taken; /* of @freeing, at the last visit */
+	uint64_t share;      /* of this queue in the process-wide sum; exchanged by reports */
 	bool gone;           /* the owner has exited: the pass may free the queue */
 	bool lingers;
 	bool in_pass; /* in the list of this pass */
@@ -104,18 +106,23 @@ static inline uint64_t quiesce__queue_bytes(const struct quiesce__queue *queue)
 	return queue->callbacks.bytes + queue->frees.bytes;
 }
 
-/* Tell the process-wide sum what the owner has queued; by the owner, or without one. */
-static inline void quiesce__queue_report(struct quiesce__queue *queue)
-{
-	uint64_t bytes = quiesce__queue_bytes(queue) - queue->reported;
+/* Bring the share of @queue in the process-wide sum up to date; after a change of what waits, by the owner or a pass. */
+void quiesce__queue_report(struct quiesce__queue *queue);
 
-	queue->reported += bytes;
-	quiesce__garbage_add((int64_t)bytes);
+/* By the owner, if it has queued anything since its last report. */
+static inline void quiesce__queue_report_own(struct quiesce__queue *queue)
+{
+	uint64_t bytes = quiesce__queue_bytes(queue);
+
+	if (bytes == queue->reported)
+		return;
+	queue->reported = bytes;
+	quiesce__queue_report(queue);
 }
 
 /* Free at most @nr objects that are ready; under the lock. */
 void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr);
-/* Tell the process-wide sum what was freed; under the lock. */
+/* Report what was freed, if any of it was not reported; under the lock. */
 void quiesce__queue_report_freed(struct quiesce__queue *queue);
 
 /* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */

@@ -294,13 +294,22 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
 	return seq;
 }
 
+/* Without a worker, each time, but in a section, which may be in the way.  Beside one, which may be in a callback, or not have a
+ * CPU, now and then: if the cookie was asked for and not completed in time. */
+static bool takes_part(uint64_t cookie)
+{
+	if (!quiesce__reclaim_has_worker() && !rcu_read_lock_held())
+		return true;
+	return quiesce__gp_overdue(cookie) && !QUIESCE_MUTANT(gp_poll_trusts_worker);
+}
+
 int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 {
 	bool done;
 
 	quiesce__fork_check();
 	done = quiesce__rcu_cookie_done(seq.value);
-	if (!done && !quiesce__reclaim_has_worker() && !rcu_read_lock_held()) {
+	if (!done && takes_part(seq.value)) {
 		quiesce__rcu_try(seq.value);
 		done = quiesce__rcu_cookie_done(seq.value);
 	}

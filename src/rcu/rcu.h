@@ -16,7 +16,7 @@ bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller);
 /* A cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
-/* Try to complete @cookie without sleeping. */
+/* Try to complete @cookie without waiting for readers. */
 void quiesce__rcu_try(uint64_t cookie);
 void quiesce__rcu_fork_child(void);
 /* Register the calling thread unless it is; false if that cannot be. */

@@ -20,7 +20,9 @@
  * I6. Nobody depends on a thread that does not run.  A leader says when it looks next.  If it is overdue, a follower, one each
  *     millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
  *     requests are the leader's.  Grace periods overlap then, so gp and completed are maxima.
- * I7. Because the unlock is a release and the scan an acquire, no closing fence.
+ * I7. A poller that takes part in grace periods does not lead, and nobody follows it: it has a number and a fence of its own, too,
+ *     which all pollers share under a lock, and it does not wait for readers.  While a leader is not overdue it leaves all to that.
+ * I8. Because the unlock is a release and the scan an acquire, no closing fence.
  *
  * RU1  mark set, then the section's reads        | unlink, then marks are read
  * RU2  the section's accesses, then mark cleared | mark read, then the caller frees
@@ -63,12 +65,10 @@ static struct {
 	uint64_t started;   /* the newest number taken */
 	uint64_t completed; /* the newest whose grace period is over */
 	uint64_t due;       /* when whoever scans looks next, at the latest */
-	uint64_t tried;     /* the leader's: the newest number that was fenced and published in the lead, */
-	uint32_t empty;     /* and which counts of unregistered sections have been seen empty since */
 	uint32_t led;       /* somebody leads */
 	uint32_t claims;    /* of followers, to go on alone */
 	struct side side[2];
-} gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER, .tried = FIRST_NUMBER };
+} gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
 /* Numbers of 48 bits, which wrap. */
 static bool older(uint64_t a, uint64_t b)
@@ -235,20 +235,13 @@ static void set_urgency(enum quiesce__urgency urgency, uint64_t number)
 	quiesce__holdouts_set_urgency(urgency);
 }
 
-static uint64_t lead_number(void)
-{
-	gp.tried = gp_advance();
-	gp.empty = 0;
-	return gp.tried;
-}
-
 static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t number;
 
 	quiesce__holdouts_calm();
 	scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
-	number = lead_number();
+	number = gp_advance();
 	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
@@ -381,16 +374,38 @@ bool quiesce__rcu_cookie_done(uint64_t cookie)
 	return !cookie || !older(completed, cookie);
 }
 
-/* If nobody leads. */
+/* ---- polling ---- */
+
+/* I7. */
+static struct {
+	struct quiesce__lock lock;
+	uint64_t number; /* its fence is over */
+	uint32_t empty;  /* which counts of unregistered sections have been seen empty since */
+	struct watch watch;
+} polled = { .number = FIRST_NUMBER };
+
+static bool somebody_leads(void)
+{
+	uint64_t now;
+
+	if (!quiesce_load_relaxed(&gp.led)) /* Relaxed: a hint. */
+		return false;
+	now = platform_now_ns();
+	return now < late_at(&polled.watch, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
+}
+
 void quiesce__rcu_try(uint64_t cookie)
 {
-	if (!take_lead())
-		return;
-	if (older(gp.tried, cookie)) /* the number of an earlier try may do */
-		lead_number();
-	if (quiesce__holdouts_try(&rcu_scan, gp.tried, &gp.empty))
-		gp_complete(gp.tried);
-	hand_over(gp.tried);
+	quiesce__lock(&polled.lock);
+	if (!quiesce__rcu_cookie_done(cookie) && !somebody_leads()) {
+		if (older(polled.number, cookie)) { /* that of an earlier try may do */
+			polled.number = gp_advance();
+			polled.empty = 0;
+		}
+		if (quiesce__holdouts_try(&rcu_scan, polled.number, &polled.empty))
+			gp_complete(polled.number);
+	}
+	quiesce__unlock(&polled.lock);
 }
 
 void quiesce__rcu_fork_child(void)
@@ -399,5 +414,7 @@ void quiesce__rcu_fork_child(void)
 	gp.led = 0;
 	gp.due = 0;
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
+	quiesce__lock_reset(&polled.lock, false);
+	polled.empty = 0; /* it may be that of the number before */
 	force_readers(false);
 }

@@ -12,6 +12,8 @@
  *     rcu_head, but may sleep.
  * I3. Garbage is bounded by who calls rcu_throttle(): there, no thread goes on while the process has more than the
  *     ceiling.  Each thread tells the process-wide sum in steps, which together are at most a quarter of the ceiling.
+ * I4. A queue that is listed is not listed again until a pass takes it.  So as long as no worker is seen to run, each call of its
+ *     owner comes to free_and_report(), and tries to start one if it is time to.
  *
  * The barrier ledger of both sides is in pass.c.
  */
@@ -45,7 +47,7 @@ static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 	/* Relaxed: a policy. */
 	if (quiesce__queue_bytes(queue) - queue->reported < quiesce_load_relaxed(&quiesce__queues.report_bytes))
 		return;
-	quiesce__queue_report(queue);
+	quiesce__queue_report_own(queue);
 	if (!quiesce__garbage_above_ceiling())
 		return;
 	expedite();
@@ -77,6 +79,15 @@ static void free_some(const struct quiesce_tls_v1 *self, struct quiesce__queue *
 	quiesce__unlock(&queue->lock);
 }
 
+/* I4. */
+static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
+{
+	if (QUIESCE_MUTANT(cb_worker_tried_once))
+		return;
+	queue->until_look = 0;
+	quiesce__worker_ensure();
+}
+
 /* Now and then. */
 static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
@@ -84,6 +95,8 @@ static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct qui
 	free_some(self, queue);
 	wake_if_filled(queue);
 	report(self, queue);
+	if (quiesce_unlikely(!quiesce__worker_runs()))
+		try_worker(queue);
 }
 
 /* Something is listed, or spilled: somebody has to make a pass. */
@@ -106,6 +119,8 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue)
 	queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
 	if (quiesce__queue_list(queue))
 		wake_if_asleep();
+	if (quiesce_unlikely(!quiesce__worker_runs()))
+		queue->until_look = 0; /* I4 */
 }
 
 static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, size_t bytes)
@@ -210,7 +225,7 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 	if (!queue)
 		return;
 	self->queue = NULL;
-	quiesce__queue_report(queue);
+	quiesce__queue_report_own(queue);
 	if (quiesce__queue_end(queue))
 		wake_if_asleep();
 }

@@ -81,16 +81,26 @@ uint64_t quiesce__spills_bytes_out(void);
 
 /* worker.sleep */
 enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_ASLEEP };
+/* worker.running */
+enum { QUIESCE_WORKER_NONE, QUIESCE_WORKER_STARTS, QUIESCE_WORKER_RUNS };
 
 struct quiesce__worker {
-	uint32_t running;   /* a worker thread exists, or is being started */
 	uint32_t sleep;     /* the futex it sleeps on */
 	uint32_t urgent;    /* above the ceiling: do not batch, expedite */
 	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
 	uint32_t stop;
 	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
+	uint64_t gp_due;    /* then it is overdue, and a poller takes part; then the next one may */
+	/* Owners load it often; it changes when the thread comes or goes. */
+	uint32_t running __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 extern struct quiesce__worker quiesce__worker;
+
+/* Has it begun?  A start that is under way may fail. */
+static inline bool quiesce__worker_runs(void)
+{
+	return quiesce_load_relaxed(&quiesce__worker.running) == QUIESCE_WORKER_RUNS; /* Relaxed: it only ever helps. */
+}
 
 /* Make sure that there is a worker; false if none can be had now. */
 bool quiesce__worker_ensure(void);
@@ -104,5 +114,7 @@ void quiesce__worker_wake_for_sure(void);
 bool quiesce__worker_stop(uint64_t deadline);
 /* Does a polled grace period wait to be run? */
 bool quiesce__gp_wanted(void);
+/* Is one that completes @cookie, and should the worker have run it by now?  True for one caller at a time, now and then. */
+bool quiesce__gp_overdue(uint64_t cookie);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *   queue's or shard's list -> taken -> (grace period) -> ready -> run
  *          ^                    |                        |
- *          +--------------------+------------------------+   the pass runs no callbacks, or a callback ends its thread
+ *          +--------------------+------------------------+   this is the child of a fork, or a callback has ended its thread
  *
  * I1. What is taken or ready is of who holds pass.lock; it changes hands under queues.lock, so that a fork sees it in one place.
  * I2. An object is taken off before its callback runs, and counts as run when that is through.
@@ -136,11 +136,6 @@ static void push_again(struct rcu_head **list)
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
-void quiesce__spill_again(void)
-{
-	push_again(&spill.taken);
-}
-
 bool quiesce__spill_ended(void)
 {
 	bool was_running = spill.running;
@@ -172,7 +167,7 @@ void quiesce__spill_fork_child(bool in_callback)
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 
 	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* counted anew */
-	quiesce__spill_again();
+	push_again(&spill.taken); /* the grace period of the parent's pass is not the child's */
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
 

@@ -29,7 +29,9 @@ static void fork_child(void)
 	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
 	/* A callback may have called fork(): then the worker is the child's only thread. */
-	quiesce__worker = (struct quiesce__worker){ .running = survivor && (survivor->state & QUIESCE_TLS_WORKER) };
+	quiesce__worker = (struct quiesce__worker){
+		.running = survivor && (survivor->state & QUIESCE_TLS_WORKER) ? QUIESCE_WORKER_RUNS : QUIESCE_WORKER_NONE,
+	};
 	quiesce__throttle_fork_child();
 	quiesce__pass_fork_child();
 }

@@ -17,6 +17,8 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
+#include "runtime/late.h"
+#include "runtime/pace.h"
 #include "runtime/thread.h"
 
 #define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
@@ -37,6 +39,13 @@ bool quiesce__gp_wanted(void)
 	uint64_t cookie = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: CB9. */
 
 	return cookie && !quiesce__rcu_cookie_done(cookie);
+}
+
+bool quiesce__gp_overdue(uint64_t cookie)
+{
+	uint64_t wanted = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: a hint. */
+
+	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
 }
 
 /* Does somebody wait for a pass? */
@@ -152,6 +161,7 @@ static void worker_main(void)
 {
 	batch_ns = BATCH_NS;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
+	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: it only ever helps. */
 	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
 		worker_step();
 }
@@ -160,7 +170,7 @@ static void worker_main(void)
 static void worker_over(void)
 {
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
-	quiesce_xchg(CB4, &quiesce__worker.running, 0);
+	quiesce_xchg(CB4, &quiesce__worker.running, QUIESCE_WORKER_NONE);
 	/* CB9: full, pairs with CB9 in wake_if_asleep() */
 	quiesce_fence_full(CB9);
 	/* Somebody may have queued, or begun to wait, trusting in this thread. */
@@ -172,22 +182,22 @@ static void worker_over(void)
 
 bool quiesce__reclaim_has_worker(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.running) != 0; /* Relaxed: it only ever helps. */
+	return quiesce_load_relaxed(&quiesce__worker.running) != QUIESCE_WORKER_NONE; /* Relaxed: it only ever helps. */
 }
 
 static bool worker_start(void)
 {
 	struct quiesce__worker *w = &quiesce__worker;
-	uint32_t none = 0;
+	uint32_t none = QUIESCE_WORKER_NONE;
 
 	/* CB4: full, pairs with CB4 in worker_over() */
-	if (!quiesce_cmpxchg(CB4, &w->running, &none, 1))
+	if (!quiesce_cmpxchg(CB4, &w->running, &none, QUIESCE_WORKER_STARTS))
 		return true;
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
 	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main, worker_over))
 		return true;
-	/* Relaxed: whoever trusted in this start looks again soon. */
-	quiesce_store_relaxed(&w->running, 0);
+	/* Relaxed: owners that trusted in this start come back. */
+	quiesce_store_relaxed(&w->running, QUIESCE_WORKER_NONE);
 	return false;
 }
 
@@ -234,6 +244,8 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 	uint64_t old;
 
 	quiesce__fork_check(); /* first: it forgets what the parent wanted */
+	if (!quiesce__gp_wanted())
+		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
 	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
 	/* The latest cookie covers the earlier ones. */
 	while (!old || (int64_t)((cookie << 16) - (old << 16)) > 0)

@@ -13,9 +13,12 @@
  * I4. A thread is coming from before it is started until it is listed, and is listed until the kernel has forgotten it: after its
  *     last instruction of ours it ends C library and kernel, which takes a while.  Only then is the process one of fewer
  *     threads to unshare(), setns() and readers of /proc/self/task.
+ * I5. No failed start is the last: callers that need the thread try again, all of them together once in RETRY_NS, and each
+ *     time later, up to RETRY_MAX_NS.  Those that need it later come back by themselves (see reclaim.c), because nobody else would.
  */
 #include "thread.h"
 
+#include "pace.h"
 #include "run.h"
 
 #include <errno.h>
@@ -23,9 +26,11 @@
 #include <string.h>
 
 #if defined(QUIESCE_SIM)
-#define HELPER_RETRY 2u
+#define RETRY_NS 100000u
+#define RETRY_MAX_NS 400000u
 #else
-#define HELPER_RETRY 64u
+#define RETRY_NS 1000000u
+#define RETRY_MAX_NS 16000000u
 #endif
 
 #define NR_OF_A_KIND 40u /* there may be several helpers, and one that ends beside its successor */
@@ -42,8 +47,8 @@ struct own {
 
 struct kind {
 	const char *default_name;
-	uint32_t retry;    /* failed starts between two attempts */
-	uint32_t failures; /* to start it, in a row, and attempts that were not made since */
+	uint32_t retry_ns; /* 0: the last start has not failed */
+	uint64_t retry_at; /* else the next attempt */
 	uint32_t coming;   /* I4 */
 	uint32_t starters; /* I3; futex of threads that would end */
 	struct own own[NR_OF_A_KIND];
@@ -61,9 +66,9 @@ static struct {
 	struct kind kind[QUIESCE_NR_THREADS];
 } threads = {
 	.kind = {
-		[QUIESCE_THREAD_WORKER] = { .default_name = "quiesce", .retry = 64 },
-		[QUIESCE_THREAD_HELPER] = { .default_name = "quiesce-helper", .retry = HELPER_RETRY },
-		[QUIESCE_THREAD_SCAN] = { .default_name = "quiesce-scan", .retry = 64 },
+		[QUIESCE_THREAD_WORKER] = { .default_name = "quiesce" },
+		[QUIESCE_THREAD_HELPER] = { .default_name = "quiesce-helper" },
+		[QUIESCE_THREAD_SCAN] = { .default_name = "quiesce-scan" },
 	},
 };
 
@@ -117,21 +122,26 @@ static const struct platform_cpus *default_cpus(void)
 
 bool quiesce__thread_failed(enum quiesce_thread which)
 {
-	return quiesce_load_relaxed(&threads.kind[which].failures) != 0; /* Relaxed: a hint. */
+	return quiesce_load_relaxed(&threads.kind[which].retry_ns) != 0; /* Relaxed: a hint. */
 }
 
-void quiesce__thread_set_failures(enum quiesce_thread which, uint32_t nr)
+void quiesce__thread_set_failed(enum quiesce_thread which, bool failed)
 {
-	quiesce_store_relaxed(&threads.kind[which].failures, nr); /* Relaxed: a rate limit. */
+	struct kind *kind = &threads.kind[which];
+	uint32_t ns = 2 * quiesce_load_relaxed(&kind->retry_ns); /* Relaxed: a rate limit. */
+
+	ns = ns < RETRY_NS ? RETRY_NS : ns < RETRY_MAX_NS ? ns : RETRY_MAX_NS;
+	if (failed)
+		quiesce__pace_begin(&kind->retry_at, ns);
+	quiesce_store_relaxed(&kind->retry_ns, failed ? ns : 0); /* Relaxed: as above. */
 }
 
 bool quiesce__thread_may_start(enum quiesce_thread which)
 {
 	struct kind *kind = &threads.kind[which];
+	uint32_t ns = quiesce_load_relaxed(&kind->retry_ns); /* Relaxed: a rate limit. */
 
-	/* Relaxed: a rate limit. */
-	return !quiesce_load_relaxed(&kind->failures) ||
-	       quiesce_fetch_add_relaxed(&kind->failures, 1u) % kind->retry == 0; /* Relaxed: as above. */
+	return !ns || QUIESCE_MUTANT(thread_storm) || (quiesce__pace(&kind->retry_at, ns) && !QUIESCE_MUTANT(thread_once));
 }
 
 void quiesce__thread_defaults(struct platform_thread *ret)
@@ -280,7 +290,7 @@ bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (
 	kind->starters++;
 	quiesce__unlock(&threads.lock);
 	started = platform_thread_start(&kind->start, &how, &thread) == 0;
-	quiesce__thread_set_failures(which, !started);
+	quiesce__thread_set_failed(which, !started);
 	quiesce__lock(&threads.lock);
 	kind->starters--;
 	if (started)
@@ -412,6 +422,6 @@ void quiesce__threads_fork_child(void)
 	quiesce__lock_reset(&threads.lock, false);
 	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++) {
 		memset(threads.kind[i].own, 0, sizeof threads.kind[i].own);
-		threads.kind[i].failures = threads.kind[i].coming = threads.kind[i].starters = 0;
+		threads.kind[i].retry_ns = threads.kind[i].coming = threads.kind[i].starters = 0;
 	}
 }

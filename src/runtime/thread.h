@@ -20,8 +20,8 @@ void quiesce__thread_defaults(struct platform_thread *ret);
 bool quiesce__threads_gone(void);
 /* Has the last start failed? */
 bool quiesce__thread_failed(enum quiesce_thread which);
-/* For tests: so many attempts have not been made since. */
-void quiesce__thread_set_failures(enum quiesce_thread which, uint32_t nr);
+/* It has, or has not; of others for tests. */
+void quiesce__thread_set_failed(enum quiesce_thread which, bool failed);
 void quiesce__threads_fork_child(void);
 
 #endif

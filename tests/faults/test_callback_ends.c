@@ -251,6 +251,7 @@ static void each_kind(enum action action, bool waits)
 	for (int i = 0; i < NR_KINDS; i++) {
 		bool survived = run_job(&kinds[i], waits, action, NR, 7);
 
+		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has given all back */
 		if (flag_get(&nr_told) != (ends ? (NR + 6) / 7 : 0))
 			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_told), told);
 		if (ends)

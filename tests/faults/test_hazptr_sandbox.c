@@ -98,6 +98,7 @@ static void worker_comes_back(void)
 	for (; !flag_get(&nr_started); i++) { /* it is not tried each time */
 		must(i < MANY);
 		thing_retire(&object[i]);
+		short_rest();
 	}
 	wait_until(things_run(object, MANY) == i);
 	must(hazptrs_work() && worker_works());

@@ -179,8 +179,10 @@ static void helper_comes_later(void)
 	queue_all(&domain);
 	must(flag_get(&nr_refused) < 3); /* not each of them has tried */
 	quiesce_store_relaxed(&no_threads, 0);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++) { /* it is tried again after a while */
 		call_srcu(&domain, &late[i], run);
+		short_rest();
+	}
 	srcu_read_unlock(&domain, idx);
 	wait_until(flag_get(&nr_run) == 150);
 	all_works_with_threads();

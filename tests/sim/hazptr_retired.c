@@ -439,6 +439,27 @@ static void finish_late_worker(void)
 	sim_assert(stats.hazptr_retired - stats.hazptr_reclaimed == (uint64_t)(world_nr_retired - world_nr_freed));
 }
 
+/* The owner tries again before it has a batch. */
+static void retires_now_and_then(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	world_update(0);
+	platform_futex_wait(&never, 0, 1000000);
+	world_update(0);
+}
+
+static void setup_late_worker_few(void)
+{
+	world_begin();
+	world_hands_over = true;
+	quiesce_set_hazptr_batch(3, 3);
+	sim_config()->spurious_wakeups = false; /* it is too early then */
+	sim_config()->thread_start_failures = 1;
+	sim_spawn(retires_now_and_then, NULL, "updater");
+}
+
 /* The bound: what waits is a batch for each thread that retires, and what is protected. */
 static void setup_bound(void)
 {
@@ -486,6 +507,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(kfree, "kfree_hazptr()"),
 	{ .name = "late_worker", .what = "the first start of a thread fails", .setup = setup_late_worker,
 	  .finish = finish_late_worker },
+	SCENARIO(late_worker_few, "... and its owner retires few"),
 	{ .name = "bound", .what = "without a worker: how much waits", .setup = setup_bound, .finish = finish_bound },
 	{ .name = NULL },
 };

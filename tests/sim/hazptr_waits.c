@@ -192,6 +192,57 @@ static void setup_barrier_owners(void)
 	sim_spawn(owner_runs, NULL, "updater");
 }
 
+/* One after the other: barriers drain the queue, and its owner runs what came since by itself. */
+static uint64_t known[10], nr_known;
+
+static void slowly(struct hazptr_head *head)
+{
+	for (uint32_t k = sim_random(30); k; k--)
+		sim_point("in a callback");
+	world_free_head(head);
+}
+
+static void retires_each(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < 10; i++) {
+		struct item *old = world_replace(0);
+
+		quiesce_store_relaxed(&known[i], quiesce_load_relaxed(&old->id));
+		world_retire(old, slowly);
+		quiesce_store_release(RU3, &nr_known, i + 1);
+		world_stay(20);
+	}
+}
+
+static void waits_for_each(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 6; k++) {
+		uint64_t nr = quiesce_load_acquire(RU3, &nr_known);
+
+		hazptr_barrier();
+		for (uint64_t i = 0; i < nr; i++)
+			sim_assert(sim_obj_is_free(quiesce_load_relaxed(&known[i])));
+		world_stay(40);
+	}
+}
+
+static void setup_barrier_each(void)
+{
+	world_begin();
+	world_inline = true;
+	sim_spawn(retires_each, NULL, "updater");
+	sim_spawn(waits_for_each, NULL, "waiter");
+	sim_spawn(waits_for_each, NULL, "waiter");
+}
+
+static void setup_full_barrier_each(void)
+{
+	setup_barrier_each();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
 /* ---- a reader that stays: the barrier waits until it clears, and is woken ---- */
 
 static uint32_t holding, finished;
@@ -440,6 +491,8 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(barrier_list, "... without a queue"),
 	SCENARIO(barrier_order, "callbacks that others run are waited for"),
 	SCENARIO(barrier_owners, "... also those of owners"),
+	SCENARIO(barrier_each, "... one after the other"),
+	SCENARIO(full_barrier_each, "... without membarrier"),
 	SCENARIO(barrier_held, "it waits for a slot"),
 	SCENARIO(full_barrier_held, "... without membarrier"),
 	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held_alone },

@@ -235,12 +235,11 @@ static void setup_worker_later(void)
 	setup_barrier();
 }
 
-/* Starts have failed, and few attempts are left until the next is made.  If there is a worker at the end, it has left
- * nothing. */
+/* A start has failed, and the next attempt is due soon.  If there is a worker at the end, it has left nothing. */
 static void setup_worker_later_idle(void)
 {
 	world_begin();
-	quiesce__thread_set_failures(QUIESCE_THREAD_WORKER, 62);
+	quiesce__thread_set_failed(QUIESCE_THREAD_WORKER, true);
 	for (int i = 0; i < 3; i++)
 		sim_spawn(queuer, (void *)2, "queuer");
 	sim_spawn(synchronizer, NULL, "synchronizer");
@@ -253,6 +252,58 @@ static void finish_worker_later_idle(void)
 	sim_saw();
 	if (world_nr_freed != nr_queued)
 		sim_fail("%d callbacks queued, %d have run, and the worker sleeps", nr_queued, world_nr_freed);
+}
+
+/* The first start fails, or the first two, and nobody comes to a safe point: owners try again, although their queues are listed. */
+static void queues_now_and_then(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	for (int i = 0; i < 5; i++) {
+		queue_one();
+		platform_futex_wait(&never, 0, 1000000);
+	}
+}
+
+static void setup_worker_tried_again(void)
+{
+	sim_config()->thread_start_failures = 1 + (int)sim_random(2);
+	world_begin();
+	world_readers(1);
+	sim_spawn(queues_now_and_then, NULL, "queuer");
+	if (sim_random(2))
+		sim_spawn(queuer, (void *)1, "queuer");
+}
+
+/* No start succeeds, and each call would like to try one. */
+#define MANY_FAILURES 1000
+#define PACE_NS 100000 /* of the library on this machine */
+
+static uint64_t paced_since;
+
+static void queue_many_and_wait(void *unused)
+{
+	uint64_t nr, most;
+
+	(void)unused;
+	queuer((void *)28);
+	nr = MANY_FAILURES - (uint64_t)sim_config()->thread_start_failures;
+	most = 8 * ((sim_now_ns() - paced_since) / PACE_NS + 1); /* both at the same time, and those that begin before one has failed */
+	if (nr > most)
+		sim_fail("%llu starts were tried, of at most %llu", (unsigned long long)nr, (unsigned long long)most);
+	if (nr > 1)
+		sim_saw();
+	rcu_barrier();
+}
+
+static void setup_starts_paced(void)
+{
+	paced_since = sim_now_ns();
+	sim_config()->thread_start_failures = MANY_FAILURES;
+	world_begin();
+	sim_spawn(queue_many_and_wait, NULL, "queuer");
+	sim_spawn(queue_many_and_wait, NULL, "queuer");
 }
 
 static void setup_full_fence_callbacks(void)
@@ -449,6 +500,10 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "worker_later", .what = "the first start fails", .setup = setup_worker_later, .finish = finish_all_run },
 	{ .name = "worker_later_idle", .what = "... and nobody waits for a callback", .setup = setup_worker_later_idle,
 	  .finish = finish_worker_later_idle, .must_see = "a worker" },
+	{ .name = "worker_tried_again", .what = "... and owners go on", .setup = setup_worker_tried_again,
+	  .finish = finish_all_run },
+	{ .name = "starts_paced", .what = "none succeeds, and attempts are few", .setup = setup_starts_paced,
+	  .finish = finish_all_run, .must_see = "another attempt" },
 	{ .name = "full_fence_callbacks", .what = "no membarrier", .setup = setup_full_fence_callbacks,
 	  .finish = finish_all_run },
 	{ .name = "full_fence_slow", .what = "no membarrier, the worker sleeps in between", .setup = setup_full_fence_slow,

@@ -113,10 +113,104 @@ static void setup_expedited(void)
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
+/* ---- who polls depends on no thread that is in a callback, or does not run ---- */
+
+static void replace_and_poll(void)
+{
+	struct item *old = world_replace();
+	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
+	uint32_t never = 0;
+
+	for (int i = 0; !poll_state_synchronize_rcu(seq); i++) {
+		platform_futex_wait(&never, 0, 1000000);
+		sim_assert(i < 100);
+	}
+	world_free(old);
+}
+
+static uint32_t in_callback, has_polled;
+
+static void await(uint32_t *word)
+{
+	while (!quiesce_load_acquire(RU3, word))
+		platform_futex_wait(word, 0, PLATFORM_FOREVER);
+}
+
+static void set(uint32_t *word)
+{
+	quiesce_store_release(RU3, word, 1);
+	platform_futex_wake(word, INT32_MAX);
+}
+
+static void waits_for_poller(struct rcu_head *head)
+{
+	(void)head;
+	set(&in_callback);
+	await(&has_polled);
+}
+
+static void polls_in_callback(struct rcu_head *head)
+{
+	(void)head;
+	replace_and_poll();
+	set(&has_polled);
+}
+
+static struct rcu_head busy;
+
+static void polls_beside_callback(void *unused)
+{
+	(void)unused;
+	call_rcu(&busy, waits_for_poller);
+	await(&in_callback);
+	replace_and_poll();
+	replace_and_poll();
+	set(&has_polled);
+}
+
+static void queues_a_poller(void *unused)
+{
+	(void)unused;
+	call_rcu(&busy, polls_in_callback);
+	await(&has_polled);
+}
+
+static void setup_poll_beside_callback(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(polls_beside_callback, NULL, "poller");
+}
+
+static void setup_full_poll_beside_callback(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	setup_poll_beside_callback();
+}
+
+static void setup_poll_in_callback(void)
+{
+	world_begin();
+	world_readers(1);
+	sim_spawn(queues_a_poller, NULL, "queuer");
+}
+
+/* And the leader stops, anywhere. */
+static void setup_poll_leader_stops(void)
+{
+	setup_poll_beside_callback();
+	sim_spawn(stops, NULL, "leader");
+}
+
 const struct sim_scenario rcu_gp_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
 	{ .name = "leader_stops", .what = "one that leads stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "poll_beside_callback", .what = "a cookie, and a worker in a callback that waits for the poller",
+	  .setup = setup_poll_beside_callback },
+	{ .name = "full_poll_beside_callback", .what = "... without membarrier", .setup = setup_full_poll_beside_callback },
+	{ .name = "poll_in_callback", .what = "a callback that polls its own cookie", .setup = setup_poll_in_callback },
+	{ .name = "poll_leader_stops", .what = "... and a leader that stops for good", .setup = setup_poll_leader_stops },
 	{ .name = "waker_stops", .what = "one that retires stops for good", .setup = setup_waker_stops },
 	{ .name = "stays_over", .what = "grace periods overlap", .setup = setup_stays_over },
 	{ .name = "expedited", .what = "expedited and plain waits at once", .setup = setup_expedited },

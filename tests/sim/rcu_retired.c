@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rcu_retired.h"
 
+#include "rcu/garbage.h"
+
 #define LAST_WORDS 500
 #define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item, which no reader looks at */
 
@@ -47,6 +49,14 @@ void queuer(void *nr)
 		queue_one();
 }
 
+void world_check_sums(void)
+{
+	int64_t sum = quiesce_load_relaxed(&quiesce__garbage), srcu = quiesce_load_relaxed(&quiesce__garbage_srcu);
+
+	if (sum || srcu)
+		sim_fail("nothing waits, and the sums of garbage are %lld and %lld", (long long)sum, (long long)srcu);
+}
+
 void finish_all_run(void)
 {
 	struct quiesce_stats stats;
@@ -55,6 +65,8 @@ void finish_all_run(void)
 		sim_fail("%d callbacks queued, %d have run, and everybody is idle", nr_queued, world_nr_freed);
 	quiesce_get_stats(&stats, sizeof stats);
 	sim_assert(stats.garbage_objects == 0);
+	sim_assert(stats.garbage_bytes == 0);
+	world_check_sums();
 }
 
 void throttle_at(void *nr)

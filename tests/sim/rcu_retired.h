@@ -20,6 +20,8 @@ void queuer(void *nr);
 void throttle_at(void *nr); /* wait until so many are queued, then for a safe point where callbacks run */
 /* Two threads that retire, beside readers. */
 void setup_callbacks(void);
+/* Nothing waits: the sums of garbage say so. */
+void world_check_sums(void);
 /* Nobody waits for the callbacks: the worker must run them all by itself. */
 void finish_all_run(void);
 

@@ -135,6 +135,68 @@ static void poll_assign(enum world_mode mode)
 static void setup_poll_assign(void) { poll_assign(LIGHT); }
 static void setup_full_poll_assign(void) { poll_assign(FULL); }
 
+/* ---- the helper is in a callback of the domain, which waits for the poller, or polls itself ---- */
+
+static uint32_t in_callback, has_polled;
+
+static void replace_and_poll(void)
+{
+	struct item *old = world_replace(0);
+	struct rcu_gp_seq seq = start_poll_synchronize_srcu(world_domain[0]);
+	uint32_t never = 0;
+
+	for (int i = 0; !poll_state_synchronize_srcu(world_domain[0], seq); i++) {
+		platform_futex_wait(&never, 0, 1000000);
+		sim_assert(i < 100);
+	}
+	world_free(old);
+}
+
+static void waits_for_poller(struct rcu_head *head)
+{
+	world_set(&in_callback, 1);
+	world_await(&has_polled, 1);
+	world_free_head(head);
+}
+
+static void polls_in_callback(struct rcu_head *head)
+{
+	replace_and_poll();
+	world_free_head(head);
+	world_set(&has_polled, 1);
+}
+
+static void polls_beside_callback(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), waits_for_poller);
+	world_await(&in_callback, 1);
+	replace_and_poll();
+	replace_and_poll();
+	world_set(&has_polled, 1);
+}
+
+static void queues_a_poller(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), polls_in_callback);
+	world_await(&has_polled, 1);
+}
+
+static void setup_poll_beside_callback(void)
+{
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(polls_beside_callback, NULL, "poller");
+}
+
+static void setup_poll_in_callback(void)
+{
+	world_begin(ANY);
+	world_readers(1);
+	sim_spawn(queues_a_poller, NULL, "queuer");
+}
+
 /* A poll that says yes is a full fence. */
 static uint64_t left, right, left_sees, right_sees;
 
@@ -172,6 +234,8 @@ const struct sim_scenario srcu_poll_scenarios[] = {
 	SCENARIO(start_poll, "... with a grace period started"),
 	SCENARIO(poll_alone, "... without a helper"),
 	SCENARIO(poll_asleep, "... when the helper has gone to sleep"),
+	SCENARIO(poll_beside_callback, "a callback that waits for the poller"),
+	SCENARIO(poll_in_callback, "a callback that polls its own cookie"),
 	SCENARIO(poll_assign, "a cookie after publication by a store"),
 	SCENARIO(full_poll_assign, "... without membarrier"),
 	{ .name = "poll_fence", .what = "a poll that says yes is a full fence", .setup = setup_poll_fence,

@@ -9,14 +9,25 @@ extern void __libc_free(void *p);
 
 static void *watched;
 static int nr_freed;
+static __thread int frees_slowly; /* this thread does, */
+static int is_freeing, go_on;     /* and has begun to; until it is let go */
 
 void free(void *p)
 {
+	if (p && frees_slowly && p == quiesce_load_relaxed(&watched)) { /* Relaxed: as below. */
+		flag_set(&is_freeing);
+		wait_until(flag_get(&go_on));
+	}
 	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before anybody frees it. */
 		quiesce_store_relaxed(&watched, NULL);
 		count_up(&nr_freed);
 	}
 	__libc_free(p);
+}
+
+static void free_object(struct rcu_head *head)
+{
+	free(head);
 }
 
 static void watch(void *p)
@@ -126,6 +137,77 @@ static void many_are_freed_from_a_section(void **state)
 	assert_int_equal(flag_get(&nr_freed), 1);
 }
 
+/* ---- who waits for all of it waits for a free() that an owner is just in ---- */
+
+/* Its callbacks keep it coming back, until it finds that its object is ready; or the worker has freed that. */
+static void *retires_and_frees(void *unused)
+{
+	struct first *o;
+
+	(void)unused;
+	do {
+		o = malloc(sizeof *o);
+		watch(o);
+		kfree_rcu(o, rcu);
+		frees_slowly = 1;
+		while (!flag_get(&nr_freed))
+			call_rcu(malloc(sizeof(struct rcu_head)), free_object);
+		frees_slowly = 0;
+	} while (!flag_get(&is_freeing));
+	return NULL;
+}
+
+static int waited;
+
+static void *waits_for_all(void *wait)
+{
+	void (*call)(void);
+
+	memcpy(&call, wait, sizeof call);
+	call();
+	flag_set(&waited);
+	return NULL;
+}
+
+static void is_waited_for_by(void (*call)(void))
+{
+	pthread_t owner, waiter;
+
+	is_freeing = go_on = waited = 0;
+	thread_must(pthread_create(&owner, NULL, retires_and_frees, NULL));
+	wait_until(flag_get(&is_freeing));
+	rest_ms(20); /* the worker has come to see what the owner leaves */
+	thread_must(pthread_create(&waiter, NULL, waits_for_all, &call));
+	rest_ms(20);
+	assert_int_equal(flag_get(&waited), 0);
+	flag_set(&go_on);
+	pthread_join(waiter, NULL);
+	pthread_join(owner, NULL);
+	rcu_barrier();
+}
+
+static void call_barrier(void)
+{
+	rcu_barrier();
+}
+
+static void call_shutdown(void)
+{
+	assert_int_equal(quiesce_shutdown(0), 0);
+}
+
+static void a_barrier_waits_for_what_its_owner_is_freeing(void **state)
+{
+	(void)state;
+	is_waited_for_by(call_barrier);
+}
+
+static void a_shutdown_waits_for_what_its_owner_is_freeing(void **state)
+{
+	(void)state;
+	is_waited_for_by(call_shutdown);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -135,6 +217,8 @@ int main(int argc, char **argv)
 		TEST(no_head_is_needed_to_sleep),
 		TEST(sizes_are_those_of_the_objects),
 		TEST(many_are_freed_from_a_section),
+		TEST(a_barrier_waits_for_what_its_owner_is_freeing),
+		TEST(a_shutdown_waits_for_what_its_owner_is_freeing),
 	};
 
 	testing_choose(argc, argv);

@@ -188,6 +188,42 @@ static void garbage_behind_a_wildcard_is_told(void **state)
 	hazptr_barrier();
 }
 
+#define NR_EXITING 30
+
+static void *retires_and_exits(void *all_there)
+{
+	for (int i = 0; i < 3; i++) {
+		struct object *o = new_object();
+
+		quiesce_call_hazptr(&o->hazptr, free_hazptr_object, sizeof *o);
+	}
+	pthread_barrier_wait(all_there); /* so that no queue is another thread's next */
+	return NULL;
+}
+
+/* Their queues go, and the sizes of what was in them stay. */
+static void what_threads_leave_behind_is_told(void **state)
+{
+	pthread_t thread[NR_EXITING];
+	pthread_barrier_t all_there;
+	struct stayer s;
+
+	(void)state;
+	garbage_begin();
+	quiesce_set_garbage_warning(2 * NR_EXITING * sizeof(struct object)); /* of three each */
+	stayer_begin(&s, wildcard_enter, wildcard_leave, NULL);
+	pthread_barrier_init(&all_there, NULL, NR_EXITING);
+	for (int i = 0; i < NR_EXITING; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, retires_and_exits, &all_there), 0);
+	for (int i = 0; i < NR_EXITING; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&all_there);
+	wait_for_report("call_hazptr()", "garbage: ");
+	stayer_end(&s);
+	reports_end();
+	hazptr_barrier();
+}
+
 static void nothing_is_told_where_the_program_wants_none(void **state)
 {
 	struct stayer s;
@@ -213,6 +249,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(garbage_of_rcu_is_told),
 		TEST(garbage_of_domains_is_told),
+		TEST(what_threads_leave_behind_is_told), /* first: what has been told is not told again */
 		TEST(garbage_behind_a_wildcard_is_told),
 		TEST(nothing_is_told_where_the_program_wants_none),
 	};

@@ -194,6 +194,76 @@ static void the_ceiling_survives_short_threads(void **state)
 	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 1);
 }
 
+/* What owners free by themselves, in calls that queue callbacks, leaves nothing in the sum: neither of threads that stay nor of those
+ * that have gone.  So a ceiling that is lowered later is above it. */
+#define NR_OWNERS 80
+
+static sem_t may_go;
+
+static void free_object(struct rcu_head *head)
+{
+	free(head);
+}
+
+static void *free_own(void *stays)
+{
+	for (int i = 0; i < 8; i++) {
+		struct big {
+			struct rcu_head rcu;
+			char more[4000];
+		} *o = malloc(sizeof *o);
+
+		kfree_rcu(o, rcu);
+	}
+	rest_ms(3); /* they are ready, and left to this thread for a while */
+	for (int i = 0; i < 33; i++)
+		call_rcu(malloc(sizeof(struct rcu_head)), free_object);
+	rest_ms(20); /* these have run */
+	if (stays)
+		wait_for(&may_go);
+	return NULL;
+}
+
+static void lower_the_ceiling_beside(int *stays)
+{
+	pthread_t thread[NR_OWNERS];
+
+	quiesce_set_garbage_ceiling(4u << 20);
+	sem_init(&may_go, 0, 0);
+	for (int i = 0; i < NR_OWNERS; i++) {
+		thread_must(pthread_create(&thread[i], NULL, free_own, stays));
+		if (!stays && i >= 8)
+			pthread_join(thread[i - 8], NULL);
+	}
+	wait_until(!stats_now().garbage_objects);
+	if (!stays)
+		for (int i = NR_OWNERS - 8; i < NR_OWNERS; i++)
+			pthread_join(thread[i], NULL);
+	quiesce_set_garbage_ceiling(1u << 16);
+	rcu_throttle();
+	for (int i = 0; i < NR_OWNERS && stays; i++)
+		sem_post(&may_go);
+	for (int i = 0; i < NR_OWNERS && stays; i++)
+		pthread_join(thread[i], NULL);
+	quiesce_set_garbage_ceiling(64u << 20);
+	rcu_barrier();
+	nothing_is_left();
+}
+
+static void a_lower_ceiling_finds_nothing_of_threads_that_have_gone(void **state)
+{
+	(void)state;
+	lower_the_ceiling_beside(NULL);
+}
+
+static void a_lower_ceiling_finds_nothing_of_threads_that_are_idle(void **state)
+{
+	int stays = 1;
+
+	(void)state;
+	lower_the_ceiling_beside(&stays);
+}
+
 /* ---- domains ---- */
 
 DEFINE_STATIC_SRCU(domain);
@@ -255,6 +325,8 @@ int main(int argc, char **argv)
 		TEST(a_throttled_thread_is_held_at_the_ceiling),
 		TEST(with_the_setting_calls_are_held_at_the_ceiling),
 		TEST(the_ceiling_survives_short_threads),
+		TEST(a_lower_ceiling_finds_nothing_of_threads_that_have_gone),
+		TEST(a_lower_ceiling_finds_nothing_of_threads_that_are_idle),
 		TEST(garbage_of_domains_is_waited_for),
 		TEST(a_call_inside_a_section_of_the_domain_returns),
 	};

@@ -140,6 +140,12 @@ static inline void short_rest(void)
 	nanosleep(&rest, NULL);
 }
 
+static inline void rest_ms(int ms)
+{
+	for (int i = 0; i < 10 * ms; i++)
+		short_rest();
+}
+
 /* The condition is asked again and again; the watchdog bounds it. */
 #define wait_until(condition)         \
 	do {                          \

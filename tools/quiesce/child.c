@@ -42,6 +42,7 @@ void job_send_costs(enum scenario scenario, int threads, const struct costs *cos
 					.costs = *costs });
 }
 
+/* Outside of a job there is no parent to send it to. */
 void job_send_note(const char *format, ...)
 {
 	struct message m = { .kind = MESSAGE_NOTE };
@@ -50,6 +51,10 @@ void job_send_note(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(m.text, sizeof(m.text), format, args);
 	va_end(args);
+	if (!to_parent) {
+		fprintf(stderr, "quiesce: %s\n", m.text);
+		return;
+	}
 	send_message(&m);
 	job_flush();
 }

@@ -84,15 +84,20 @@ static void *start_member(void *arg)
 	return NULL;
 }
 
-static int create(struct team *team, int i, const pthread_attr_t *attr)
+static int create(pthread_t *ret, void *(*main)(void *arg), void *arg)
 {
-	team->member[i] = (struct member){ team, i };
-	return pthread_create(&team->thread[i], attr, start_member, &team->member[i]);
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	err = pthread_create(ret, &attr, main, arg);
+	pthread_attr_destroy(&attr);
+	return err;
 }
 
 bool team_start(struct team *team)
 {
-	pthread_attr_t attr;
 	int err = 0;
 
 	cpus_online(); /* before a thread is bound */
@@ -100,11 +105,10 @@ bool team_start(struct team *team)
 	team->member = calloc((size_t)team->nr + 1, sizeof(*team->member));
 	if (!team->thread || !team->member)
 		err = ENOMEM;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	for (int i = 0; i < team->nr && !err; i++)
-		err = create(team, i, &attr);
-	pthread_attr_destroy(&attr);
+	for (int i = 0; i < team->nr && !err; i++) {
+		team->member[i] = (struct member){ team, i };
+		err = create(&team->thread[i], start_member, &team->member[i]);
+	}
 	if (!err)
 		return true;
 	job_send_note("cannot start %d threads: %s", team->nr, strerror(err));
@@ -117,6 +121,31 @@ void team_join(struct team *team)
 		pthread_join(team->thread[i], NULL);
 	free(team->thread);
 	free(team->member);
+}
+
+static void *stay(void *held)
+{
+	pthread_mutex_lock(held);
+	pthread_mutex_unlock(held);
+	return NULL;
+}
+
+int team_try(int nr)
+{
+	pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t *thread = calloc((size_t)nr, sizeof(*thread));
+	int n = 0, err = thread ? 0 : ENOMEM;
+
+	pthread_mutex_lock(&held);
+	while (n < nr && !err) {
+		err = create(&thread[n], stay, &held);
+		n += !err;
+	}
+	pthread_mutex_unlock(&held);
+	while (n)
+		pthread_join(thread[--n], NULL);
+	free(thread);
+	return err;
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -39,6 +39,8 @@ struct team {
 /* Start the threads; false, with a note to the parent, if that many cannot be had. */
 bool team_start(struct team *team);
 void team_join(struct team *team);
+/* Can @nr threads be had at one time?  0, or an errno; none is left. */
+int team_try(int nr);
 
 int cpus_online(void);
 /* Bind the calling thread to the @index-th CPU that this process may use, or to all with -1. */

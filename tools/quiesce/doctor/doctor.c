@@ -3,9 +3,11 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "doctor.h"
 #include "peers.h"
+#include "team.h"
 
 struct findings {
 	json_t *list;
@@ -36,6 +38,16 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 		print(f->out, topic, value, note);
 	json_array_append_new(f->list, json_pack("{ss ss ss?}", "name", topic, "value", value, "note", note));
 	free(value);
+}
+
+bool find_threads(struct findings *f, const char *topic, int nr)
+{
+	int err = team_try(nr);
+
+	if (err)
+		finding(f, topic, "threads are forbidden or exhausted: RLIMIT_NPROC, pids.max of a control group, a sandbox",
+			"not tried: %d threads cannot be started (%s)", nr, strerror(err));
+	return !err;
 }
 
 static void print_csv(FILE *out, const json_t *list)

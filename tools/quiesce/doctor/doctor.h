@@ -9,6 +9,8 @@ struct findings;
 /* @note may be NULL: what the value means for the user. */
 void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Can @nr threads be had for what @topic is about?  If not, that is the finding. */
+bool find_threads(struct findings *f, const char *topic, int nr);
 
 void doctor_fences(struct findings *f);
 void doctor_hazptr(struct findings *f);

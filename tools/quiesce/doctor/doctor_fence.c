@@ -86,6 +86,8 @@ static void try_membarrier(struct findings *f)
 		finding(f, "membarrier in practice", NULL, "not tried: one CPU cannot show reordering");
 		return;
 	}
+	if (!find_threads(f, "membarrier in practice", 2))
+		return;
 	none = one_litmus(f, "litmus, no fence", LITMUS_NONE);
 	one_litmus(f, "litmus, full fences", LITMUS_FULL);
 	heavy = one_litmus(f, "litmus, light and membarrier", LITMUS_LIGHT_HEAVY);

@@ -56,13 +56,20 @@ static void survey_slots(struct findings *f)
 	uint32_t before = stats().slots_lines;
 	struct survey s = { 0 };
 	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
+	const char *topic = "slots that readers own";
 
+	if (!find_threads(f, topic, THREADS))
+		return;
 	gate_init(&s.gate, THREADS);
 	team_start(&team);
 	team_join(&team);
-	finding(f, "slots that readers own", "an updater, or who reclaims, looks at each line in use, of simple hazard pointers too",
+	finding(f, topic, "an updater, or who reclaims, looks at each line in use, of simple hazard pointers too",
 		"%u lines for %d threads, %u for a context each, beside %u before", s.lines_of_threads - before, THREADS,
 		s.lines_of_contexts, before);
+}
+
+static void find_protections(struct findings *f)
+{
 	finding(f, "protections", NULL, "%s", quiesce_fence() == QUIESCE_FENCE_FULL ?
 		"full fences: a call with a locked instruction each" : "a store each, no fence");
 }
@@ -97,11 +104,15 @@ static uint64_t garbage(void)
 static void try_worker(struct findings *f)
 {
 	struct team team = { .nr = 1, .body = retires };
+	const char *topic = "left behind by a thread";
+	struct object *held, *where;
+	hazptr_t *slot;
 	int ms = 0;
 
-	hazptr_t *slot = hazptr_alloc(NULL);
-	struct object *held = malloc(sizeof(*held)), *where = held;
-
+	if (!find_threads(f, topic, 1))
+		return;
+	slot = hazptr_alloc(NULL);
+	held = where = malloc(sizeof(*held));
 	if (!slot || !held)
 		return;
 	hazptr_protect(slot, &where, hazptr);
@@ -110,7 +121,7 @@ static void try_worker(struct findings *f)
 	team_join(&team);
 	while (garbage() > 1 && ms++ < PATIENCE_MS && !interrupted())
 		sleep_ns(1000000);
-	finding(f, "left behind by a thread", NULL, "%d objects: %s, worker %s, one that is protected stays: %s", LEFT,
+	finding(f, topic, NULL, "%d objects: %s, worker %s, one that is protected stays: %s", LEFT,
 		ms < PATIENCE_MS ? "reclaimed" : "NOT RECLAIMED", stats().worker_running ? "runs" : "does not run",
 		garbage() == 1 ? "yes" : "NO");
 	hazptr_free(NULL, slot);
@@ -123,6 +134,7 @@ void doctor_hazptr(struct findings *f)
 	uint64_t waiting;
 
 	survey_slots(f);
+	find_protections(f);
 	retire(OBJECTS);
 	waiting = garbage();
 	hazptr_barrier();

@@ -76,6 +76,8 @@ static void try_counters(struct findings *f)
 	struct team team = { .nr = THREADS, .body = count };
 	const char *topic = "counters, tried by 4 threads";
 
+	if (!find_threads(f, topic, THREADS))
+		return;
 	team_start(&team);
 	team_join(&team);
 	if (percpu_is_read_locked(&rwsem))

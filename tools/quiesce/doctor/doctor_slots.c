@@ -106,9 +106,12 @@ static void survey_slots(struct findings *f)
 	static const char *const kind[] = { "thread", "cpu_id", "mm_cid", "shared" };
 	struct survey s = { .op = op_find("shazptr") };
 	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
+	const char *topic = "slots, tried by 16 threads";
 	char text[128] = "";
 	size_t n = 0;
 
+	if (!find_threads(f, topic, THREADS))
+		return;
 	gate_init(&s.gate, THREADS);
 	team_start(&team);
 	team_join(&team);
@@ -120,7 +123,7 @@ static void survey_slots(struct findings *f)
 		if (nr && n < sizeof(text))
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d %s", n ? ", " : "", nr, kind[k]);
 	}
-	finding(f, "slots, tried by 16 threads", NULL, "%s", text);
+	finding(f, topic, NULL, "%s", text);
 }
 
 /* ---- restarts ---- */
@@ -130,6 +133,8 @@ static void try_rseq(struct findings *f)
 {
 	struct rseq_result bare, guarded;
 
+	if (!find_threads(f, "rseq in practice", 2))
+		return;
 	if (!rseq_race(true, &bare) || !rseq_race(false, &guarded)) {
 		finding(f, "rseq in practice", NULL, "not tried: needs x86-64 and a C library that registers rseq");
 		return;

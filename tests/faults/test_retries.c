@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* test_retries.c - a thread that cannot be had once, or for a while, is tried again, and not all the time. */
+#include "no_threads.h"
+
+#include <quiesce/hazptr.h>
+#include <quiesce/srcu.h>
+
+DEFINE_STATIC_SRCU(domain);
+
+static int nr_run;
+
+static void run(struct rcu_head *head)
+{
+	free(head);
+	count_up(&nr_run);
+}
+
+static void delete(void *object)
+{
+	free(object);
+	count_up(&nr_run);
+}
+
+static void *new_object(void)
+{
+	void *object = malloc(sizeof(struct rcu_head));
+
+	assert_non_null(object);
+	return object;
+}
+
+static void retire_to_rcu(void)
+{
+	call_rcu((struct rcu_head *)new_object(), run);
+}
+
+static void retire_to_domain(void)
+{
+	call_srcu(&domain, (struct rcu_head *)new_object(), run);
+}
+
+static void retire_to_hazptr(void)
+{
+	hazptr_retire(new_object(), delete);
+}
+
+static void shut_down(void)
+{
+	assert_int_equal(quiesce_shutdown(0), 0);
+	quiesce_store_relaxed(&nr_run, 0);
+	quiesce_store_relaxed(&nr_refused, 0);
+}
+
+/* Few objects, by a thread that comes back now and then, and at no safe point. */
+static void comes_back(void (*retire)(void))
+{
+	int nr = 0;
+
+	shut_down();
+	flag_set(&no_threads);
+	retire();
+	assert_int_equal(flag_get(&nr_refused), 1);
+	quiesce_store_relaxed(&no_threads, 0);
+	for (; !flag_get(&nr_run); nr++) {
+		assert_true(nr < 1000);
+		retire();
+		rest_ms(1);
+	}
+	assert_in_range(nr, 0, 400); /* some milliseconds, or a sweep */
+	shut_down();
+}
+
+static void the_worker_comes_after_one_failure(void **state)
+{
+	(void)state;
+	comes_back(retire_to_rcu);
+}
+
+static void the_helper_comes_after_one_failure(void **state)
+{
+	(void)state;
+	comes_back(retire_to_domain);
+}
+
+static void the_sweeper_comes_after_one_failure(void **state)
+{
+	(void)state;
+	comes_back(retire_to_hazptr);
+}
+
+/* However many calls there are. */
+static void attempts_are_few(void **state)
+{
+	uint64_t begin, ms;
+
+	(void)state;
+	shut_down();
+	flag_set(&no_threads);
+	begin = now_ns();
+	for (int i = 0; i < 300000; i++) {
+		retire_to_rcu();
+		if (i % 8 == 0)
+			retire_to_domain();
+	}
+	ms = (now_ns() - begin) / 1000000;
+	assert_in_range(flag_get(&nr_refused), 2, 2 * (ms + 2));
+	rcu_barrier();
+	srcu_barrier(&domain);
+	quiesce_store_relaxed(&no_threads, 0);
+	shut_down();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(the_worker_comes_after_one_failure),
+		TEST(the_helper_comes_after_one_failure),
+		TEST(the_sweeper_comes_after_one_failure),
+		TEST(attempts_are_few),
+	};
+
+	testing_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
