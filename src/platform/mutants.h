@@ -122,7 +122,8 @@
 	X(hazptr_rest_unchecked, "the helper does not look again before it rests from sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
-	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
+	X(hazptr_waits_for_gate, "a thread that retires waits for a fork") \
+	X(hazptr_stays_in_gate, "a thread that has reclaimed seems to be at it still")
 
 #define QUIESCE_GUARDS(X)                                                              \
 	QUIESCE_GUARDS_OF_HAZPTR(X)                                                    \
@@ -148,6 +149,7 @@
 	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
+	X(cb_spill_unlocked, "a pass takes what was queued without memory while a fork may be prepared") \
 	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
 	X(cb_carry_forgotten, "a queue that its owner is just listing is left to it")  \
 	X(cb_barrier_any_pass, "rcu_barrier trusts a pass that ran no callbacks")      \

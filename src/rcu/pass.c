@@ -97,7 +97,8 @@ static void take_spill(struct rcu_head **list)
 
 	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
 		return;
-	quiesce__lock(&quiesce__queues.lock);
+	if (!QUIESCE_MUTANT(cb_spill_unlocked))
+		quiesce__lock(&quiesce__queues.lock);
 	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
 	taken = quiesce_xchg(CB5, list, NULL);
 	if (QUIESCE_MUTANT(cb_spill_lost))
@@ -506,7 +507,10 @@ static bool pass_trylock(void)
 	uint32_t free = 0;
 
 	/* CB8: full, pairs with CB8 in quiesce__pass_yourself() */
-	return quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid());
+	if (!quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid()))
+		return false;
+	quiesce__lock_taken(&quiesce__pass.lock);
+	return true;
 }
 
 void quiesce__pass_yourself(bool callbacks)

@@ -95,6 +95,50 @@ static void setup_no_memory_no_worker(void)
 	sim_spawn(throttle_at, (void *)5, "throttled");
 }
 
+/* ---- the child of a fork: all that was queued is there, in a list or in the middle of a pass ---- */
+
+static int nr_surely_queued, nr_inherited;
+
+static void parents_queuer(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
+		queue_one();
+		nr_surely_queued++;
+	}
+}
+
+static void forker(void *unused)
+{
+	(void)unused;
+	queue_one();
+	for (uint32_t i = sim_random(80); i; i--)
+		platform_yield();
+	quiesce__fork_prepare();
+	sim_fork();
+	nr_inherited = nr_surely_queued + 1;
+	quiesce__fork_child();
+	rcu_barrier();
+	if (world_nr_freed < nr_inherited)
+		sim_fail("%d callbacks were queued before the fork, %d have run", nr_inherited, world_nr_freed);
+	queue_one();
+	rcu_barrier();
+	sim_assert(world_nr_freed > nr_inherited);
+}
+
+static void setup_child(void)
+{
+	world_begin();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_queuer, (void *)4, "queuer");
+	sim_spawn(world_reader, NULL, "reader");
+}
+
+static void setup_child_no_memory(void)
+{
+	sim_config()->block_failures = -1;
+	setup_child();
+}
+
 /* ---- under a lock that readers and callbacks take ---- */
 
 static struct quiesce__lock held;
@@ -329,6 +373,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	{ .name = "little_memory", .what = "none at first", .setup = setup_little_memory, .finish = finish_all_run },
 	{ .name = "full_fence_no_memory", .what = "no membarrier, and no memory for queues", .setup = setup_full_fence_no_memory,
 	  .finish = finish_all_run },
+	{ .name = "child", .what = "the child of a fork runs what was queued", .setup = setup_child },
+	{ .name = "child_no_memory", .what = "... and no memory for queues", .setup = setup_child_no_memory },
 	{ .name = "no_memory_no_worker", .what = "no memory, no worker", .setup = setup_no_memory_no_worker,
 	  .finish = finish_all_run },
 	{ .name = "locked", .what = "under a lock that readers and callbacks take, above the ceiling", .setup = setup_locked,

@@ -277,6 +277,7 @@ void sim__thread_main(void)
 	t->fn(t->arg);
 	if (t->arm_exit && quiesce__thread_exit)
 		quiesce__thread_exit();
+	sim__locks_at_end(t);
 	thread_finish(t);
 }
 
@@ -290,15 +291,6 @@ void sim_die(void)
 void sim_stop_within(uint32_t points)
 {
 	sim__current()->stop_in = 1 + sim__draw() % points;
-}
-
-void sim__locks(int by); /* lock.h */
-void sim__locks(int by)
-{
-	struct thread *t = sim__current();
-
-	if (t && (by > 0 || t->nr_locks))
-		t->nr_locks += by;
 }
 
 /* What they have stored the child has, too: it gets memory that no store is under way to. */
