@@ -239,6 +239,7 @@
 	X(radix_shrink_clears, "a root that is taken out leads nowhere")                  \
 	X(radix_mark_below, "a mark is set at the bottom first")                         \
 	X(radix_marks_lost, "a new root does not have the marks of the old one")         \
+	X(radix_destroy_unlocked, "a tree is destroyed without the lock")                 \
 	X(radix_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
 	X(table_search_unchecked, "the same where it is not the first object with its tag") \
