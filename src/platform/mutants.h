@@ -263,6 +263,7 @@
 	X(table_sum_once, "one sum says that a table is full")                          \
 	X(table_seventh_early, "the seventh object of a line is in its word before its tag is") \
 	X(table_counts_twice, "the first two who put something into a table make counts each") \
+	X(table_resize_inherited, "a resize that begins in a child seems to be the parent's")  \
 	X(table_locks_inherited, "the rest of a resize of the parent's goes on in a child")  \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \
