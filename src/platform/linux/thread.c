@@ -265,8 +265,8 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	int saved = errno;
 
 	unblock_faults();
-	pthread_setname_np(pthread_self(), name);
 	change_policy((pid_t)platform_tid(), how);
+	pthread_setname_np(pthread_self(), name); /* who finds it by its name finds it as it is to be */
 	errno = saved;
 }
 
