@@ -100,8 +100,8 @@ static void threads_keep_off_cpus_that_are_not_for_them(void **state)
 	for (current = 0; current < sizeof cases / sizeof cases[0]; current++) {
 		in_child(start_worker, &o);
 		if (!exited_with(o.status, 0))
-			fail_msg("isolated %s, nohz_full %s: wait status %#x, stderr: %s", cases[current].isolated, cases[current].nohz_full,
-				 (unsigned int)o.status, o.text);
+			fail_msg("isolated %s, nohz_full %s: wait status %#x, stderr: %s", cases[current].isolated,
+				 cases[current].nohz_full, (unsigned int)o.status, o.text);
 	}
 }
 
