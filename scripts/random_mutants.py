@@ -5,12 +5,14 @@ Each worker has a copy of the sources below BUILD/mutants and a build of its own
 tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, until one fails.
 """
 import concurrent.futures
+import fcntl
 import hashlib
 import os
 import pathlib
 import queue
 import re
 import shlex
+import sys
 import threading
 
 import csource
@@ -59,6 +61,12 @@ class Judge:
         self.processes, self.jobs = Processes(), opt.jobs or os.cpu_count() or 1
         self.lock, self.lines_lock = threading.Lock(), threading.Lock()
         self.seconds, self.lines, self.all_tests = {}, None, []
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.guard = open(self.directory / "lock", "w", encoding="ascii") # held until the end
+        try:
+            fcntl.flock(self.guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(f"{self.directory}: another run is at work there")
         copy_sources(root, self.root)
         self.say_lock = threading.Lock()
 

@@ -277,6 +277,15 @@ static void *retire_all(void *unused)
 	return unused;
 }
 
+static void *retire_all_here(void *unused)
+{
+	for (int i = 0; i < MANY; i++) {
+		count_up(&nr_retired);
+		call_hazptr_inline(&object[i].hazptr, run_or_wait);
+	}
+	return unused;
+}
+
 static void *retire_all_and_wait(void *unused)
 {
 	retire_all(NULL);
@@ -309,8 +318,9 @@ static void fork_during_a_callback(void **state)
 {
 	(void)state;
 	hazptr_barrier();
-	forked_at(100, retire_all);                /* of the thread that retires */
-	forked_at(MANY - 1, retire_all);           /* of the worker */
+	forked_at(100, retire_all_here);           /* of the thread that retires */
+	forked_at(100, retire_all);                /* of the helper, or of the worker */
+	forked_at(MANY - 1, retire_all);
 	forked_at(MANY - 1, retire_all_and_wait);  /* of a barrier */
 	forked_at(MANY - 70, retire_all_and_wait);
 }
