@@ -81,6 +81,7 @@ class Test:
     tap: bool
     is_sim: bool
     alone: bool   # not beside others that say so
+    lines_of: str # the test that runs the same lines, or itself
 
     def fewer_seeds(self):
         """The same in an eighth of the time; None if it has no seeds."""
@@ -88,7 +89,7 @@ class Test:
             return None
         at = self.argv.index("--seeds") + 1
         seeds = str(max(2, int(self.argv[at]) // 8))
-        return dataclasses.replace(self, name=self.name + ", few seeds", argv=self.argv[:at] + (seeds,) + self.argv[at + 1:])
+        return dataclasses.replace(self, name=self.name + ", few seeds", lines_of=self.name, argv=self.argv[:at] + (seeds,) + self.argv[at + 1:])
 
 
 def _names(root):
@@ -195,7 +196,7 @@ class Tree:
             argv = tuple(os.path.relpath(a, self.build) if a.startswith(str(self.build) + "/") else a for a in t["cmd"])
             env = tuple((k, v.replace(str(self.build), ".")) for k, v in t["env"].items())
             found.append(Test(" ".join(sorted(suites)) + "/" + t["name"], argv, env, targets, programs[0], t["protocol"] == "tap",
-                              "sim" in suites, not t["is_parallel"]))
+                              "sim" in suites, not t["is_parallel"], ""))
         return found
 
     def run(self, test, limit, env=(), log="test.log"):

@@ -16,9 +16,9 @@ run", and then the exit status is 77.  "equivalent" lines carry a reason instead
 a command and are counted apart.
 
 --random N --seed S: N times one statement of src/ or include/ is deleted, one condition
-negated or one bound changed, in copies below BUILD/mutants, and the tests of the room and
-then all tests that run the line are made to notice, until one fails.  A test has 3 seconds,
-or 5 times what it takes otherwise.  The same seed draws the same changes, whatever else has
+negated or one bound changed, in copies below BUILD/mutants, and the tests of the room, then
+all tests that run the line, and then the killers of the list without their mutants are made
+to notice, until one fails.  A test has 3 seconds, or 5 times what it takes otherwise.  The same seed draws the same changes, whatever else has
 changed in the sources; one that does not compile, or makes no difference to the object code,
 is replaced by the next.  Survivors are printed with their line for tests/survivors.list,
 where those that no test has to notice stand with the argument.  The exit status is 1 if
@@ -35,11 +35,19 @@ import subprocess
 import sys
 import time
 
-import random_mutants
-
 TIMEOUT = 120
 CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE)
 KILLED, SURVIVED, NOT_RUN = "killed", "SURVIVED", "not run"
+
+
+def plain(argv):
+    """The command of a killer without its mutant."""
+    command, skip = [], False
+    for word in argv:
+        if not skip and word not in ("--mutant", "--expect-fail") and not word.startswith("--mutant="):
+            command.append(word)
+        skip = word == "--mutant"
+    return tuple(command)
 
 
 class Runner:
@@ -58,14 +66,10 @@ class Runner:
 
     def control(self, argv):
         """The command without its mutant must pass; run once per command."""
-        plain, skip = [], False
-        for word in argv:
-            if not skip and word not in ("--mutant", "--expect-fail") and not word.startswith("--mutant="):
-                plain.append(word)
-            skip = word == "--mutant"
-        if tuple(plain) not in self.controls:
-            self.controls[tuple(plain)] = self.run(plain)
-        return self.controls[tuple(plain)][0]
+        command = plain(argv)
+        if command not in self.controls:
+            self.controls[command] = self.run(command)
+        return self.controls[command][0]
 
     def judge(self, mutant, stage, command):
         """(verdict, seconds, why)"""
@@ -110,6 +114,7 @@ def main():
     args.add_argument("--verbose", action="store_true", help="with --random: show all of them")
     opt = args.parse_args()
     if opt.random is not None:
+        import random_mutants # which asks this file for the killers
         return random_mutants.run(opt, root)
     rows = [r for r in read_list(opt.list) if not opt.only or opt.only in r[0]]
     equivalent = [r for r in rows if r[1] == "equivalent"]

@@ -2,9 +2,11 @@
 """random_mutants.py - random small changes of the library's sources, each judged by the tests; for scripts/mutants.py --random.
 
 Each worker has a copy of the sources below BUILD/mutants and a build of its own; nothing else is written.  A mutant is judged by the
-tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, until one fails.
+tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, and then by
+the killers of tests/mutants.list without their mutants, which see more seeds of a scenario; until one fails.
 """
 import concurrent.futures
+import dataclasses
 import fcntl
 import hashlib
 import os
@@ -17,11 +19,13 @@ import threading
 
 import csource
 import line_tests
+import mutants
 import mutation
 from mutant_build import Processes, Stopped, Tree, copy_sources
 
 LEAST_LIMIT, TIMES = 3.0, 5  # a test has so many seconds, and so many times what it takes without a mutation
 ROOM_SECONDS = 4.0           # slower tests do not belong to the first
+KILLER_SECONDS = 10.0        # and slower killers to none
 
 # Files, and the programs that test them; the first row that fits.
 ROOMS = (
@@ -60,7 +64,7 @@ class Judge:
         self.root = self.directory / "origin" # so that the sources may change meanwhile
         self.processes, self.jobs = Processes(), opt.jobs or os.cpu_count() or 1
         self.lock, self.lines_lock = threading.Lock(), threading.Lock()
-        self.seconds, self.lines, self.all_tests = {}, None, []
+        self.seconds, self.lines, self.all_tests, self.killers = {}, None, [], []
         self.directory.mkdir(parents=True, exist_ok=True)
         self.guard = open(self.directory / "lock", "w", encoding="ascii") # held until the end
         try:
@@ -138,7 +142,7 @@ class Judge:
         if not self.lines:
             return tests
         names = self.lines.of(m.file, m.first + 1, m.first + len(m.before))
-        return [t for t in tests if t.name.removesuffix(", few seeds") in names]
+        return [t for t in tests if (t.lines_of or t.name) in names]
 
     def room(self, m):
         programs = next(p for f, p in ROOMS if re.search(f, m.file))
@@ -148,17 +152,31 @@ class Judge:
         return self.run_the_line(m, own)
 
 
+def killers(root, tests):
+    """What passes without the mutant that it kills must pass with any change."""
+    sims = {t.program: t for t in tests if t.is_sim}
+    found = {}
+    for _, stage, command in mutants.read_list(root / "tests/mutants.list"):
+        argv = mutants.plain(shlex.split(command)) if stage == "sim" else ()
+        program = os.path.basename(argv[0]) if argv else ""
+        if program in sims:
+            name = "killer/" + " ".join((program, *argv[1:]))
+            found[name] = dataclasses.replace(sims[program], name=name, argv=argv, lines_of=sims[program].name)
+    return list(found.values())
+
+
 class Worker:
     def __init__(self, judge, name):
         self.judge = judge
         self.tree = judge.tree(name, max(1, (os.cpu_count() or 1) // judge.jobs))
         if not judge.all_tests:
             judge.all_tests = self.tree.tests()
+            judge.killers = killers(judge.root, judge.all_tests)
 
     def judge_one(self, m):
         """(killer or None, what it said, how many tests were run); Skipped."""
         judge, done = self.judge, set()
-        for number, stage in enumerate((self._few_seeds, self._room, self._rest)):
+        for number, stage in enumerate((self._few_seeds, self._room, self._rest, self._killers)):
             tests = [t for t in judge.measure(self.tree, stage(m)) if t.name not in done]
             tests.sort(key=judge.takes)
             killer, said = self._first_failure(m, tests, number == 0)
@@ -177,6 +195,10 @@ class Worker:
     def _rest(self, m):
         self.judge.lines_of_tests()
         return self.judge.run_the_line(m, self.judge.all_tests)
+
+    def _killers(self, m):
+        return [t for t in self.judge.measure(self.tree, self.judge.run_the_line(m, self.judge.killers))
+                if self.judge.takes(t) <= KILLER_SECONDS]
 
     def _first_failure(self, m, tests, fresh):
         before, targets = {}, []

@@ -209,6 +209,7 @@
 	X(urcu_no_wait, "liburcu's readers are not waited for") \
 	X(urcu_sleeps_unfenced, "no fence between the request to be woken and the last look") \
 	X(urcu_cookie_now, "a cookie is for the grace period that has begun") \
+	X(srcu_request_stays, "what was asked of readers for a grace period that is overtaken stays") \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
 	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \
