@@ -6,6 +6,8 @@
 
 #include "testing.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 /* ---- the hook ---- */
@@ -120,6 +122,28 @@ static void waiting_in_a_section(void **state)
 	misuse(in_section_shutdown, QUIESCE_MISUSE_WAIT_IN_READER, "quiesce_shutdown() at test_misuse");
 	misuse(in_section_kfree, QUIESCE_MISUSE_WAIT_IN_READER, "kfree_rcu_mightsleep()");
 	synchronize_rcu(); /* nothing is left of it */
+}
+
+/* Places are looked up in /proc/self/maps, where a name may be longer than a line that is read. */
+static void a_long_name_before_the_code(void **state)
+{
+	const char *directory = getenv("TMPDIR");
+	char name[240], path[512];
+	void *map;
+	int fd;
+
+	(void)state;
+	memset(name, 'x', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	snprintf(path, sizeof path, "%s/%s", directory ? directory : "/tmp", name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	map = mmap((void *)0x10000000, 1, PROT_READ, MAP_PRIVATE, fd, 0); /* below the program */
+	close(fd);
+	unlink(path);
+	assert_true(map != MAP_FAILED);
+	hooked(in_section_barrier, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_barrier() at test_misuse");
+	munmap(map, 1);
 }
 
 /* ---- waiting in a callback ---- */
@@ -522,6 +546,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(waiting_in_a_section),
+		TEST(a_long_name_before_the_code),
 		TEST(waiting_in_a_callback),
 		TEST(unbalanced_unlock),
 		TEST(nesting),
