@@ -41,6 +41,7 @@ void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t
 /* Wait until *@word is not @old, in any order. */
 uint64_t world_wait_change(uint64_t *word, uint64_t old);
 
-extern const struct sim_scenario rcu_wait_scenarios[], rcu_gp_scenarios[], rcu_callback_scenarios[], rcu_queue_scenarios[];
+extern const struct sim_scenario rcu_wait_scenarios[], rcu_gp_scenarios[], rcu_callback_scenarios[], rcu_queue_scenarios[],
+	first_call_scenarios[];
 
 #endif

@@ -5,7 +5,7 @@
 int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const tables[] = {
-		rcu_wait_scenarios, rcu_gp_scenarios, rcu_callback_scenarios, rcu_queue_scenarios, NULL,
+		rcu_wait_scenarios, rcu_gp_scenarios, rcu_callback_scenarios, rcu_queue_scenarios, first_call_scenarios, NULL,
 	};
 
 	return driver_main(argc, argv, tables);
