@@ -111,9 +111,10 @@ def main():
     args.add_argument("--jobs", type=int, help="at a time; with --random: workers, by default one for each CPU")
     args.add_argument("--random", type=int, metavar="N", help="so many random changes instead")
     args.add_argument("--seed", type=int, default=1, help="which ones")
+    args.add_argument("--again", metavar="FILE", help="those that FILE names, in the form of tests/survivors.list, instead of random ones")
     args.add_argument("--verbose", action="store_true", help="with --random: show all of them")
     opt = args.parse_args()
-    if opt.random is not None:
+    if opt.random is not None or opt.again:
         import random_mutants # which asks this file for the killers
         return random_mutants.run(opt, root)
     rows = [r for r in read_list(opt.list) if not opt.only or opt.only in r[0]]

@@ -193,6 +193,9 @@ def draw(root, seed, only=""):
 
 # ---- those that are known to survive ----
 
+REASONS = ("equivalent", "policy", "text", "sanitizer")
+
+
 class Known:
     """A line of tests/survivors.list: patterns of file, function, kind and code; what it is, and why."""
 
@@ -211,7 +214,14 @@ def read_known(path):
         if not line.strip() or line.startswith("#"):
             continue
         fields = line.split("\t")
-        if len(fields) != 6 or fields[4] not in ("equivalent", "policy", "text"):
-            raise ValueError(f"{path}:{number}: want file, function, kind, code, equivalent|policy|text and the argument, by tabs")
+        if len(fields) != 6 or fields[4] not in REASONS:
+            raise ValueError(f"{path}:{number}: want file, function, kind, code, {'|'.join(REASONS)} and the argument, by tabs")
         found.append(Known(number, fields))
     return found
+
+
+def again(root, path):
+    """Those that a file names, in that form or without the last two fields."""
+    lines = [line.split("\t")[:4] for line in pathlib.Path(path).read_text(encoding="utf-8").split("\n")]
+    wanted = [Known(i, [*fields, "", ""]) for i, fields in enumerate(lines) if len(fields) == 4 and not fields[0].startswith("#")]
+    return [m for m in mutations(root) if any(k.matches(m) for k in wanted)]

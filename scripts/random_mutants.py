@@ -305,7 +305,11 @@ def run(opt, root):
     for problem in (old := stale(root, known, path.relative_to(root))):
         print(problem)
     judge = Judge(opt, root)
-    drawn = mutation.draw(judge.root, opt.seed, opt.only or "")
+    if opt.again:
+        drawn, known = mutation.again(judge.root, opt.again), []
+        opt.random = len(drawn)
+    else:
+        drawn = mutation.draw(judge.root, opt.seed, opt.only or "")
     counts, survivors = {"killed": 0, "listed": 0, "SURVIVED": 0, "skipped": 0}, []
     try:
         for m, verdict, killer, said, nr in verdicts(judge, drawn, opt.random, known):
