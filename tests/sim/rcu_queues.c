@@ -217,6 +217,27 @@ static void setup_throttle_no_worker(void)
 	sim_spawn(throttle_at, (void *)6, "throttled");
 }
 
+/* Who would reclaim does not wait for that. */
+static void throttle_and_free(struct rcu_head *head)
+{
+	rcu_throttle();
+	check_and_free(head);
+}
+
+static void queue_throttling(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++)
+		retire_sized(world_replace(), throttle_and_free, 70000);
+}
+
+static void setup_throttle_in_callbacks(void)
+{
+	quiesce_set_garbage_ceiling(100000);
+	world_begin();
+	sim_spawn(queue_throttling, (void *)3, "queuer");
+	sim_spawn(queue_throttling, (void *)2, "queuer");
+}
+
 static void setup_ceiling(void)
 {
 	quiesce_set_garbage_ceiling(100000);
@@ -389,6 +410,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	  .must_see = "a thread that waits for less garbage" },
 	{ .name = "throttle_no_worker", .what = "... without a worker", .setup = setup_throttle_no_worker,
 	  .finish = finish_ceiling },
+	{ .name = "throttle_in_callbacks", .what = "... in callbacks, which it does not hold up", .setup = setup_throttle_in_callbacks,
+	  .finish = finish_all_run },
 	{ .name = "kfree", .what = "kfree_rcu(), kfree_rcu_mightsleep()", .setup = setup_kfree, .finish = finish_all_run },
 	{ .name = "full_fence_kfree", .what = "... without membarrier", .setup = setup_full_fence_kfree,
 	  .finish = finish_all_run },

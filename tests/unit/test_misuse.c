@@ -112,9 +112,29 @@ static void in_section_kfree(void)
 	free(object); /* the call had no effect */
 }
 
+static void free_one(struct rcu_head *head)
+{
+	free(head);
+}
+
+/* It has no effect: less garbage it would never see. */
+static void in_section_throttle(void)
+{
+	struct rcu_head *head = malloc(sizeof *head);
+
+	quiesce_set_garbage_ceiling(1 << 20);
+	rcu_read_lock();
+	call_rcu_sized(head, free_one, 2 << 20);
+	rcu_throttle();
+	rcu_read_unlock();
+	rcu_barrier();
+	quiesce_set_garbage_ceiling(64ull << 20);
+}
+
 static void waiting_in_a_section(void **state)
 {
 	(void)state;
+	misuse(in_section_throttle, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_throttle()");
 	misuse(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu()");
 	misuse(in_section_expedited, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu_expedited()");
 	misuse(in_section_cond, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu");
