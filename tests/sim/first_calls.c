@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* first_calls.c - scenario: whichever call comes first, it initialises the library.
  *
- * On a real machine a constructor does that, and only another object's constructor can come before.  Here nobody does.
+ * On a real machine a constructor does that, and only another object's constructor can come before.  Here nobody does.  Nor does a
+ * handler run in the child of a fork that runs none: whichever call comes first there does it.
  */
 #include "rcu_world.h"
 
@@ -103,25 +104,56 @@ static void describes(void)
 	(void)quiesce_describe_settings(text, sizeof text);
 }
 
-static void (*const first[])(void) = {
-	section, synchronize_rcu, synchronize_rcu_expedited, polls, gets_state, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
-	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, urcu_adds, claims, claims_detached, waits_for_object, takes_slot,
-	takes_slot_of_nobody, takes_slots, takes_context, retires, retires_here, retires_to_cohort, waits_for_cohort,
-	quiesce_hazptr_barrier, tries_barrier, chooses_own_batch, enters_domain, waits_for_domain, calls_in_domain,
-	waits_for_calls_in_domain, gets_state_of_domain, enters_sync, reads, tries_to_read, writes, writes_many, makes_ref, sets_fence,
-	asks_fence, asks_slots, sets_yield, sets_skip, sets_ceiling, sets_throttle, sets_timeout, sets_warning, sets_thread,
-	shuts_down, asks_stats, describes,
+/* What all threads share is the parent's in a child, and these look for that first. */
+static void (*const shared[])(void) = {
+	synchronize_rcu, synchronize_rcu_expedited, polls, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
+	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, waits_for_object, takes_slot_of_nobody, takes_context,
+	retires, retires_here, retires_to_cohort, waits_for_cohort, quiesce_hazptr_barrier, tries_barrier,
+	chooses_own_batch, enters_domain, waits_for_domain, calls_in_domain, waits_for_calls_in_domain,
+	gets_state_of_domain, enters_sync, reads, tries_to_read, writes, writes_many, makes_ref, sets_thread,
+	shuts_down, asks_stats,
 };
 
+/* Readers, and settings. */
+static void (*const others[])(void) = {
+	section, gets_state, urcu_adds, claims, claims_detached, takes_slot, takes_slots, sets_fence, asks_fence,
+	asks_slots, sets_yield, sets_skip, sets_ceiling, sets_throttle, sets_timeout, sets_warning, describes,
+};
+
+#define NR_SHARED (sizeof shared / sizeof shared[0])
+#define NR_OTHERS (sizeof others / sizeof others[0])
 static void one(void *unused)
 {
-	uint32_t which = sim_random(sizeof first / sizeof first[0]);
+	uint32_t which = sim_random(NR_SHARED + NR_OTHERS);
 
 	(void)unused;
 	sim_assert(!quiesce__init_state);
-	first[which]();
+	if (which < NR_SHARED)
+		shared[which]();
+	else
+		others[which - NR_SHARED]();
 	if (quiesce__init_state != 2)
-		sim_fail("after call %u of the table the library is not initialised", which);
+		sim_fail("after call %u the library is not initialised", which);
+}
+
+/* Of a child that no handler was told of. */
+static void one_in_child(void *unused)
+{
+	uint32_t which = sim_random(NR_SHARED);
+
+	(void)unused;
+	calls();
+	section();
+	sim_fork();
+	*platform_fork_canary() = 0; /* by the kernel */
+	shared[which]();
+	if (quiesce__fork_generation != 1)
+		sim_fail("after call %u the parent is not forgotten", which);
+}
+
+static void setup_first_in_child(void)
+{
+	sim_spawn(one_in_child, NULL, "first");
 }
 
 static void setup_first(void)
@@ -131,5 +163,7 @@ static void setup_first(void)
 
 const struct sim_scenario first_call_scenarios[] = {
 	{ .name = "first_call", .what = "whichever call comes first, it initialises the library", .setup = setup_first },
+	{ .name = "first_call_in_child", .what = "whichever call comes first in a child forgets the parent",
+	  .setup = setup_first_in_child },
 	{ .name = NULL },
 };

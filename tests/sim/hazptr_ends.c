@@ -2,6 +2,7 @@
 /* hazptr_ends.c - scenarios: cohorts, quiesce_shutdown(), and the child of a fork. */
 #include "hazptr_world.h"
 
+#include "hazard/hazptr.h"
 #include "runtime/core.h"
 
 static uint32_t holding;
@@ -430,6 +431,7 @@ static void forker(void *unused)
 	sim_fork();
 	may_be_lost = nr_calling;
 	quiesce__fork_child();
+	sim_assert(quiesce_shazptr_v1.hazptr == (quiesce_fence() == QUIESCE_FENCE_LIGHT ? 0 : QUIESCE_HAZPTR_FULL)); /* nobody waits */
 	world_look(item);
 	world_update(0);
 	world_look(item);
