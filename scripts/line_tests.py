@@ -12,6 +12,7 @@ import subprocess
 
 FLAGS = "-g1 -fsanitize-coverage=trace-pc"
 LIMIT = 120
+TRACE = "TRACE_DIRECTORY" # not QUIESCE_...: a test may drop those
 _PLACE = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
 _CODE = re.compile(r"^ +([0-9a-f]+):\t(\S+)(.*)")
 
@@ -113,7 +114,7 @@ def take(tree, tests, jobs):
         directory = tree.directory / "trace" / str(number)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        tree.run(test, LIMIT, [("QUIESCE_TRACE", str(directory))], f"test-{number}.log")
+        tree.run(test, LIMIT, [(TRACE, str(directory))], f"test-{number}.log")
         lines = _executed(directory, objects)
         shutil.rmtree(directory)
         return test.name, lines

@@ -15,7 +15,9 @@ import time
 
 import csource
 
-OPTIONS = ("-Dtool=disabled", "-Dpeers=disabled", "-Dtests_library=shared")
+# What the compiler finds, and everywhere else is an error, is found.
+WARNINGS = "-Werror=uninitialized,-Werror=maybe-uninitialized"
+OPTIONS = ("-Dtool=disabled", "-Dpeers=disabled", "-Dtests_library=shared", "-Dc_args=" + WARNINGS, "-Dcpp_args=" + WARNINGS)
 SUITES = {"unit", "faults", "sim", "liburcu", "conformance", "linear"}
 BUILD_TIMEOUT = 600
 _FAULT = re.compile(r"^FAIL|^not ok|^ +seed|did not finish|[Ee]rror|hangs|not so:")
@@ -198,6 +200,12 @@ class Tree:
             found.append(Test(" ".join(sorted(suites)) + "/" + t["name"], argv, env, targets, programs[0], t["protocol"] == "tap",
                               "sim" in suites, not t["is_parallel"], ""))
         return found
+
+    def check(self, name):
+        """What a style check says of the copy, or ""."""
+        log = self.tmp / "check.log"
+        status, _ = self._run(["python3", self.src / f"scripts/check-{name}.py", self.src], BUILD_TIMEOUT, log)
+        return self._text(log) if status else ""
 
     def run(self, test, limit, env=(), log="test.log"):
         """(has it passed?, seconds, what it said).  A test that skips itself passes."""

@@ -121,7 +121,7 @@ def _may_go(file, line):
     label = _LABEL.match(code)
     return _begins_statement(file, line) and file.code[line][:1].isspace() and not (label and not code[label.end():].strip()) \
         and not any(pattern.match(code) for pattern in (_KEYWORD, _TYPE, _DECLARATION)) \
-        and code != ";" and NAMED not in code and not _guarded(file, line) and not code.startswith(("#", "}", "(void)"))
+        and code not in ("", ";") and NAMED not in code and not _guarded(file, line) and not code.startswith(("#", "}", "(void)"))
 
 
 def _deletions(file, function, first, last):

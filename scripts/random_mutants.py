@@ -3,7 +3,8 @@
 
 Each worker has a copy of the sources below BUILD/mutants and a build of its own; nothing else is written.  A mutant is judged by the
 tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, and then by
-the killers of tests/mutants.list without their mutants, which see more seeds of a scenario; until one fails.
+the killers of tests/mutants.list without their mutants, which see more seeds of a scenario; until one fails.  Of a fence alone it is
+enough that scripts/check-barriers.py misses it: the litmus file of its label shows why it is there.
 """
 import concurrent.futures
 import dataclasses
@@ -182,8 +183,8 @@ class Worker:
             killer, said = self._first_failure(m, tests, number == 0)
             done |= {t.name for t in tests}
             if killer:
-                return killer, said, len(done)
-        return None, "", len(done)
+                return killer.name, said, len(done)
+        return *self._barriers(m), len(done)
 
     def _few_seeds(self, m):
         return [few for few in (t.fewer_seeds() for t in self.judge.room(m)) if few]
@@ -199,6 +200,17 @@ class Worker:
     def _killers(self, m):
         return [t for t in self.judge.measure(self.tree, self.judge.run_the_line(m, self.judge.killers))
                 if self.judge.takes(t) <= KILLER_SECONDS]
+
+    def _barriers(self, m):
+        """A fence that is gone has a litmus file that shows what follows, and this sees that it is gone."""
+        if m.kind != "delete" or not re.search(r"\bquiesce_fence_\w+\(", m.code):
+            return None, ""
+        self.tree.mutate(m)
+        try:
+            said = self.tree.check("barriers")
+        finally:
+            self.tree.restore()
+        return ("style/barriers" if said else None), said
 
     def _first_failure(self, m, tests, fresh):
         before, targets = {}, []
@@ -314,7 +326,7 @@ def run(opt, root):
     try:
         for m, verdict, killer, said, nr in verdicts(judge, drawn, opt.random, known):
             counts[verdict] += 1
-            why = f"by {killer.name}" if killer else said or f"{nr} tests"
+            why = f"by {killer}" if killer else said or f"{nr} tests"
             judge.say(f"{verdict:8} {m}: {why}")
             if verdict == "SURVIVED":
                 survivors.append(m)

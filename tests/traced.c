@@ -3,7 +3,7 @@
  *
  * gcov's counters are lost where a process ends by _exit(), a signal or in a simulated run, which puts all variables back.  So
  * here each basic block sets a byte of a file that is mapped, shared by all processes of the test:
- * $QUIESCE_TRACE/NAME, NAME that of the object; the byte's place is the block's offset in the object, by four.
+ * $TRACE_DIRECTORY/NAME, NAME that of the object; the byte's place is the block's offset in the object, by four.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ void __sanitizer_cov_trace_pc(void)
 /* By the system calls: a test may have a mmap() or an open() of its own. */
 static __attribute__((constructor(101))) void begin(void)
 {
-	const char *directory = getenv("QUIESCE_TRACE"), *name;
+	const char *directory = getenv("TRACE_DIRECTORY"), *name;
 	char path[512];
 	Dl_info info;
 	long fd, start;

@@ -24,6 +24,8 @@ static int sum(const int *from, int nr)
 
 	if (!nr)
 		return -1;
+	/* A comment. */
+	call_with_comment();
 	for (int i = 0; i < nr; i++)
 		all += from[i];
 	if (QUIESCE_MUTANT(sum_lost))
@@ -52,7 +54,7 @@ static int sum(const int *from, int nr)
 """
 
 EXPECTED = [
-    ("delete", "all += from[i];"), ("delete", 'call(all, "text; with < it", nr - 1);'), ("delete", "step();"),
+    ("delete", "call_with_comment();"), ("delete", "all += from[i];"), ("delete", 'call(all, "text; with < it", nr - 1);'), ("delete", "step();"),
     ("delete", "first = NULL;"), ("delete", "break;"), ("delete", "break;"), ("delete", "(i) = 0;"), ("delete", "use(i);"),
     ("negate", "if (!nr)"), ("negate", "for (int i = 0; i < nr; i++)"), ("negate", "while (all > limit);"), ("negate", "} while (0)"),
     ("bound", "for (int i = 0; i < nr; i++)"), ("bound", "nr - 1);"), ("bound", "while (all > limit);"),
@@ -83,7 +85,7 @@ def differs_where_it_says(root, m):
 
 def known(tap, root, every):
     path = root / "survivors.list"
-    call = next(m for m in every if m.code.startswith("call"))
+    call = next(m for m in every if m.code.startswith("call("))
     path.write_text(f"# a comment\n{call.file}\t{call.function}\t{call.kind}\t{call.code}\tpolicy\tit is only tried\n"
                     "src/*\tsum\tnegate\tif (!nr)\tequivalent\twith patterns\nsrc/sum.c\tgone\tdelete\tx();\ttext\tstale\n")
     lines = mutation.read_known(path)

@@ -193,6 +193,31 @@ static void queue_big(void *nr)
 		retire_sized(world_replace(), check_and_free, 70000);
 }
 
+/* What it is told is there as long as nothing can be reclaimed. */
+static void queue_big_and_ask(void *nr)
+{
+	struct quiesce_stats stats;
+
+	rcu_read_lock();
+	queue_big(nr);
+	quiesce_get_stats(&stats, sizeof stats);
+	sim_assert(stats.garbage_bytes >= 70000u * (uintptr_t)nr && stats.garbage_objects >= (uintptr_t)nr);
+	rcu_read_unlock();
+}
+
+static void setup_bytes(void)
+{
+	world_begin();
+	sim_spawn(queue_big_and_ask, (void *)3, "queuer");
+	sim_spawn(queue_big_and_ask, (void *)2, "queuer");
+}
+
+static void setup_bytes_no_memory(void)
+{
+	sim_config()->block_failures = -1;
+	setup_bytes();
+}
+
 static void queue_big_throttled(void *nr)
 {
 	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
@@ -402,6 +427,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	  .finish = finish_all_run },
 	{ .name = "locked_no_worker", .what = "... without a worker", .setup = setup_locked_no_worker,
 	  .finish = finish_all_run },
+	{ .name = "bytes", .what = "bytes that are garbage", .setup = setup_bytes, .finish = finish_all_run },
+	{ .name = "bytes_no_memory", .what = "... without memory for queues", .setup = setup_bytes_no_memory, .finish = finish_all_run },
 	{ .name = "ceiling", .what = "more garbage than allowed, and calls throttle", .setup = setup_ceiling,
 	  .finish = finish_ceiling, .must_see = "a thread that waits for less garbage" },
 	{ .name = "ceiling_no_worker", .what = "... without a worker: no call waits for callbacks", .setup = setup_ceiling_no_worker,
