@@ -16,7 +16,7 @@ import time
 import csource
 
 # What the compiler finds, and everywhere else is an error, is found.
-WARNINGS = "-Werror=uninitialized,-Werror=maybe-uninitialized"
+WARNINGS = "-Werror=uninitialized -Werror=maybe-uninitialized"
 OPTIONS = ("-Dtool=disabled", "-Dpeers=disabled", "-Dtests_library=shared", "-Dc_args=" + WARNINGS, "-Dcpp_args=" + WARNINGS)
 SUITES = {"unit", "faults", "sim", "liburcu", "conformance", "linear"}
 BUILD_TIMEOUT = 600

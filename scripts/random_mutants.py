@@ -336,6 +336,9 @@ def run(opt, root):
     except (KeyboardInterrupt, Stopped):
         print("stopped")
         return 130
+    except RuntimeError as error:
+        print(error)
+        return 2
     for m in survivors:
         print(f"\nSURVIVED {m}\n{m.diff()}\n{m.file}\t{m.function}\t{m.kind}\t{m.code}")
     nr = counts["killed"] + counts["listed"] + counts["SURVIVED"]
