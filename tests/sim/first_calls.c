@@ -38,7 +38,9 @@ static void section(void)
 
 static void polls(void)
 {
-	while (!poll_state_synchronize_rcu(start_poll_synchronize_rcu()))
+	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
+
+	while (!poll_state_synchronize_rcu(seq))
 		platform_yield();
 }
 
