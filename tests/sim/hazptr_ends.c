@@ -233,6 +233,55 @@ static void setup_cohort_inside(void)
 	sim_spawn(waits_for_the_first, NULL, "waiter");
 }
 
+/* A wait ends although somebody who came later is in the middle of what it has retired. */
+static uint32_t retired_first, inside_later, wait_over;
+
+static void holds_until_inside(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	world_protect(slot, 0);
+	world_set(&holding, 1);
+	world_await(&inside_later, 1);
+	hazptr_free(NULL, slot);
+}
+
+static void waits_for_what_was_first(void *unused)
+{
+	(void)unused;
+	world_await(&holding, 1);
+	retire_into(0);
+	world_set(&retired_first, 1);
+	synchronize_hazptr_cohort(&cohort);
+	world_set(&wait_over, 1);
+}
+
+static void outlasts_the_wait(struct hazptr_head *head)
+{
+	world_set(&inside_later, 1);
+	world_await(&wait_over, 1);
+	world_free_head(head);
+}
+
+static void retires_later(void *unused)
+{
+	(void)unused;
+	world_await(&retired_first, 1);
+	while (quiesce_load_relaxed(&cohort.list)) /* until the wait has taken it */
+		platform_yield();
+	retire_with(1, outlasts_the_wait);
+}
+
+static void setup_cohort_later(void)
+{
+	sim_assert(quiesce_set_hazptr_batch(2, 2) == 0);
+	world_begin();
+	sim_spawn(holds_until_inside, NULL, "holder");
+	sim_spawn(waits_for_what_was_first, NULL, "waiter");
+	sim_spawn(retires_later, NULL, "updater");
+}
+
 /* Two wait while one retires, into the cohort and elsewhere. */
 static void cohort_busy(void *unused)
 {
@@ -505,6 +554,8 @@ const struct sim_scenario hazptr_end_scenarios[] = {
 	SCENARIO(full_cohort_member, "... without membarrier"),
 	{ .name = "cohort_inside", .what = "... and what another one reclaims", .setup = setup_cohort_inside, .finish = world_finish,
 	  .must_see = "a wait that is over before others are" },
+	{ .name = "cohort_later", .what = "... while others who came later run callbacks", .setup = setup_cohort_later,
+	  .finish = world_finish },
 	{ .name = "cohort_beside", .what = "one waits, others go on retiring", .setup = setup_cohort_beside, .finish = world_finish,
 	  .must_see = "a wait that is over while others retire" },
 	{ .name = "shutdown", .what = "quiesce_shutdown() with both kinds", .setup = setup_shutdown, .finish = finish_shutdown },
