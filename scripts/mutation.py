@@ -39,6 +39,7 @@ class Mutation:
         self.before, self.after = before, after
         self.code = " ".join(" ".join(before).replace("\\", " ").split())
         self.mark = mark  # tells several of one kind in one line apart
+        self.in_macro = False # then compilers know no line of it
 
     def __str__(self):
         return f"{self.file}:{self.first + 1} in {self.function}(): {self.kind}"
@@ -183,7 +184,9 @@ def mutations(root, only=""):
         file = _File(root, name)
         for function, first, last in csource.functions(file.code):
             for find in (_deletions, _negations, _bounds):
-                yield from find(file, function, first, last)
+                for m in find(file, function, first, last):
+                    m.in_macro = file.code[first].startswith("#")
+                    yield m
 
 
 def draw(root, seed, only=""):

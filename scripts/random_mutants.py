@@ -140,7 +140,7 @@ class Judge:
     # ---- which tests ----
 
     def run_the_line(self, m, tests):
-        if not self.lines:
+        if not self.lines or m.in_macro:
             return tests
         names = self.lines.of(m.file, m.first + 1, m.first + len(m.before))
         return [t for t in tests if (t.lines_of or t.name) in names]

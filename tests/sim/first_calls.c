@@ -23,6 +23,7 @@ static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
 static struct percpu_ref ref;
 static struct quiesce_urcu_domain urcu;
 DEFINE_STATIC_SRCU(domain);
+DEFINE_STATIC_SRCU(inherited);
 DEFINE_STATIC_PERCPU_RWSEM(rwsem);
 static DEFINE_RCU_SYNC(rss);
 
@@ -84,6 +85,15 @@ static void sets_warning(void) { quiesce_set_garbage_warning(1 << 20); }
 static void sets_thread(void) { (void)quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, NULL); }
 static void shuts_down(void) { sim_assert(quiesce_shutdown(0) == 0); }
 
+/* What this does beside srcu_read_lock(), a reader's, is shared. */
+static void enters_in_debug_build(void)
+{
+	int idx = quiesce__srcu_lock_debug(&inherited);
+
+	sim_assert(*platform_fork_canary());
+	quiesce__srcu_unlock_debug(&inherited, idx);
+}
+
 static void writes_many(void)
 {
 	struct percpu_rw_semaphore *sems[] = { &rwsem };
@@ -108,7 +118,7 @@ static void describes(void)
 
 /* What all threads share is the parent's in a child, and these look for that first. */
 static void (*const shared[])(void) = {
-	synchronize_rcu, synchronize_rcu_expedited, polls, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
+	enters_in_debug_build, synchronize_rcu, synchronize_rcu_expedited, polls, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
 	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, waits_for_object, takes_slot_of_nobody, takes_context,
 	retires, retires_here, retires_to_cohort, waits_for_cohort, quiesce_hazptr_barrier, tries_barrier,
 	chooses_own_batch, enters_domain, waits_for_domain, calls_in_domain, waits_for_calls_in_domain,
@@ -146,6 +156,7 @@ static void one_in_child(void *unused)
 	(void)unused;
 	calls();
 	section();
+	srcu_read_unlock(&inherited, srcu_read_lock(&inherited));
 	sim_fork();
 	*platform_fork_canary() = 0; /* by the kernel */
 	shared[which]();
