@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_isolated.c - on which CPUs the library's threads run by default: those of the process, less isolated ones and those without
- * a tick.  The kernel's answers are this program's, by its own syscall(), and so are the CPUs, 0 to 7, on any machine. */
+ * a tick; and that they run at all.  The kernel's answers are this program's, by its own syscall(), and so are the CPUs, 0 to 7, on
+ * any machine. */
 #include "testing.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -58,6 +61,17 @@ int __wrap_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t
 	return 0;
 }
 
+/* A policy that the kernel refuses, the normal one, too; then a thread may only be as its creator. */
+static bool refuse_policies;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg), void *arg)
+{
+	return attr && refuse_policies ? EPERM : __real_pthread_create(thread, attr, fn, arg);
+}
+
 static const struct {
 	const char *isolated, *nohz_full;
 	unsigned long expected;
@@ -105,10 +119,32 @@ static void threads_keep_off_cpus_that_are_not_for_them(void **state)
 	}
 }
 
+static void start_worker_as_creator(void)
+{
+	static struct rcu_head head;
+
+	refuse_policies = true;
+	call_rcu(&head, nothing);
+	must(given == OF_PROCESS && stats_now().worker_running);
+	rcu_barrier();
+	_exit(0);
+}
+
+static void threads_start_where_policies_are_refused(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	isolated = nohz_full = NULL;
+	in_child(start_worker_as_creator, &o);
+	expect_success(&o);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(threads_keep_off_cpus_that_are_not_for_them),
+		TEST(threads_start_where_policies_are_refused),
 	};
 
 	testing_choose(argc, argv);

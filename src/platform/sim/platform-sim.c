@@ -324,7 +324,7 @@ uint32_t *platform_fork_canary(void)
 	return &canary;
 }
 
-void *platform_reserve(size_t bytes)
+static void *take_pages(size_t bytes)
 {
 	void *start;
 
@@ -337,6 +337,15 @@ void *platform_reserve(size_t bytes)
 	return start;
 }
 
+void *platform_reserve(size_t bytes)
+{
+	int turn = M->config.reserve_turn;
+
+	if (turn)
+		M->config.reserve_turn = 3 - turn;
+	return turn == 1 ? NULL : take_pages(bytes);
+}
+
 int platform_commit(void *start, size_t bytes)
 {
 	sim_forget(start, bytes);
@@ -346,7 +355,7 @@ int platform_commit(void *start, size_t bytes)
 /* Never given out twice in a run, so that a use after the return is seen as stale data at worst. */
 void *platform_pages_get(size_t bytes)
 {
-	void *start = platform_reserve(bytes);
+	void *start = take_pages(bytes);
 
 	if (start)
 		sim_forget(start, bytes);
