@@ -8,6 +8,7 @@
 #	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
+#	make random-mutants  random changes of the sources, which tests must notice: N=50, SEED=1; `python3 scripts/mutants.py --help`
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
@@ -43,6 +44,9 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 	@python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus || echo "herd7 is out of reach: its mutants will not run"
 	@python3 scripts/mutants.py --build $(BUILD)
+
+random-mutants: bootstrap-test
+	@python3 scripts/mutants.py --build $(BUILD) --random $(or $(N),50) --seed $(or $(SEED),1)
 
 test-kernel: bootstrap-kernel $(if $(SHORT),,bootstrap-test)
 	@python3 tests/kernel/run.py $(if $(SHORT),--short)
@@ -82,4 +86,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Run every mutant of tests/mutants.list on its killer; last line: N mutants, N killed.
+With --random N: N random changes of the sources instead, see below.
 
 Each line: mutant<TAB>stage<TAB>command, run in the build directory, with {src} for
 the source directory.  Two kinds of command:
@@ -13,6 +14,17 @@ A crash under the mutant is a failure found, too.  A usage error or a timeout ki
 nothing.  A killer that cannot run here (exit 77: no herd7) leaves its mutants "not
 run", and then the exit status is 77.  "equivalent" lines carry a reason instead of
 a command and are counted apart.
+
+--random N --seed S: N times one statement of src/ or include/ is deleted, one condition
+negated or one bound changed, in copies below BUILD/mutants, and the tests of the room, then
+all tests that run the line, and then the killers of the list without their mutants are made
+to notice, until one fails.  A test has 3 seconds, or 5 times what it takes otherwise.  The same seed draws the same changes, whatever else has
+changed in the sources; one that does not compile, or makes no difference to the object code,
+is replaced by the next.  Survivors are printed with their line for tests/survivors.list,
+where those that no test has to notice stand with the argument.  The exit status is 1 if
+there are others; last line: N random mutants, N killed, N listed.  When the first one
+survives the tests of its room, the script finds out, in some minutes, which tests run which
+lines, and keeps that below BUILD/mutants until the sources change.
 """
 import argparse
 import concurrent.futures
@@ -26,6 +38,16 @@ import time
 TIMEOUT = 120
 CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE)
 KILLED, SURVIVED, NOT_RUN = "killed", "SURVIVED", "not run"
+
+
+def plain(argv):
+    """The command of a killer without its mutant."""
+    command, skip = [], False
+    for word in argv:
+        if not skip and word not in ("--mutant", "--expect-fail") and not word.startswith("--mutant="):
+            command.append(word)
+        skip = word == "--mutant"
+    return tuple(command)
 
 
 class Runner:
@@ -44,14 +66,10 @@ class Runner:
 
     def control(self, argv):
         """The command without its mutant must pass; run once per command."""
-        plain, skip = [], False
-        for word in argv:
-            if not skip and word not in ("--mutant", "--expect-fail") and not word.startswith("--mutant="):
-                plain.append(word)
-            skip = word == "--mutant"
-        if tuple(plain) not in self.controls:
-            self.controls[tuple(plain)] = self.run(plain)
-        return self.controls[tuple(plain)][0]
+        command = plain(argv)
+        if command not in self.controls:
+            self.controls[command] = self.run(command)
+        return self.controls[command][0]
 
     def judge(self, mutant, stage, command):
         """(verdict, seconds, why)"""
@@ -86,18 +104,25 @@ def read_list(path):
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
-    args = argparse.ArgumentParser(description="run every mutant on its killer")
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--build", type=pathlib.Path, default=root / "build")
     args.add_argument("--list", type=pathlib.Path, default=root / "tests/mutants.list")
-    args.add_argument("--only", help="mutants whose name contains this")
-    args.add_argument("--jobs", type=int, default=2)
+    args.add_argument("--only", help="mutants whose name contains this; with --random: files")
+    args.add_argument("--jobs", type=int, help="at a time; with --random: workers, by default one for each CPU")
+    args.add_argument("--random", type=int, metavar="N", help="so many random changes instead")
+    args.add_argument("--seed", type=int, default=1, help="which ones")
+    args.add_argument("--again", metavar="FILE", help="those that FILE names, in the form of tests/survivors.list, instead of random ones")
+    args.add_argument("--verbose", action="store_true", help="with --random: show all of them")
     opt = args.parse_args()
+    if opt.random is not None or opt.again:
+        import random_mutants # which asks this file for the killers
+        return random_mutants.run(opt, root)
     rows = [r for r in read_list(opt.list) if not opt.only or opt.only in r[0]]
     equivalent = [r for r in rows if r[1] == "equivalent"]
     rows = [r for r in rows if r[1] != "equivalent"]
     runner = Runner(opt.build.resolve(), root)
     counts = {KILLED: 0, SURVIVED: 0, NOT_RUN: 0}
-    with concurrent.futures.ThreadPoolExecutor(opt.jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(opt.jobs or 2) as pool:
         for row, (verdict, seconds, why) in zip(rows, pool.map(lambda r: runner.judge(*r), rows)):
             counts[verdict] += 1
             print(f"{verdict:8} {row[0]:24} {row[1]:8} {seconds:6.2f} s {why}".rstrip(), flush=True)

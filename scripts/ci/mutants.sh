@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every mutant on its killer.
+# Every mutant on its killer; then random ones.  A change is judged by the same draw as the last one, whose mutants a change of the
+# sources leaves where they are: so one that survives now is in what has changed, or a test has become weaker.  The long run
+# draws others for every commit.
 . "$(dirname "$0")/lib.sh"
 step "build" plain_build || finish
 python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus >/dev/null || true
@@ -13,4 +15,9 @@ else
 	left=${left:-0}
 	passed=$((passed + killed)) skipped=$((skipped + left)) failed=$((failed + all - killed - left))
 fi
+
+random=10 seed=1
+[ -z "${CI_LONG:-}" ] || random=300 seed=$((16#$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)))
+python3 scripts/mutants.py --build "$plain" --random "$random" --seed "$seed" | tee "$CI_BUILD/random-mutants.out"
+step "random mutants of seed $seed" test "${PIPESTATUS[0]}" -eq 0
 finish

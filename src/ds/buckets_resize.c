@@ -312,7 +312,8 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 		return 0;
 	}
 	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
-	quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: nobody finds it parked. */
+	if (!QUIESCE_MUTANT(table_resize_inherited))
+		quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: nobody finds it parked. */
 	call_rcu(&array->rcu, resize_rest);
 	return 0;
 }

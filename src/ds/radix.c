@@ -360,7 +360,8 @@ void quiesce__radix_destroy(struct quiesce__radix *tree)
 	struct radix_node *root;
 	size_t nr;
 
-	quiesce__lock(&tree->lock);
+	if (!QUIESCE_MUTANT(radix_destroy_unlocked))
+		quiesce__lock(&tree->lock);
 	root = radix_root(tree, &shift);
 	nr = tree->nr_nodes;
 	set_root(tree, NULL, 0);

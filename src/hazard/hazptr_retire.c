@@ -111,7 +111,7 @@ static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retire
 
 static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
-	if (!in_gate(self))
+	if (!in_gate(self) && !QUIESCE_MUTANT(hazptr_stays_in_gate))
 		quiesce__gate_leave(&r->running);
 }
 

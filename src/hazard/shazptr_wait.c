@@ -369,5 +369,6 @@ void quiesce__shazptr_fork_child(void)
 {
 	uint64_t epoch = quiesce__shazptr_scan.epoch;
 
+	quiesce__lock_reset(&quiesce__shazptr_scan.lock, false);
 	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .epoch = epoch };
 }

@@ -59,7 +59,7 @@ static uint32_t complete_done(struct quiesce__srcu_update *u)
 /* Under the lock, and nobody drives: what was asked for a grace period that is overtaken, nobody else takes back. */
 static void ask_nothing(struct srcu_struct *ssp)
 {
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
 		quiesce__srcu_ask_one(ssp, i, 0);
 }
 

@@ -125,7 +125,8 @@
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_exit_waits, "hazptr_retire() in a thread that exits waits for the slots that protect the object") \
-	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")
+	X(hazptr_waits_for_gate, "a thread that retires waits for a fork") \
+	X(hazptr_stays_in_gate, "a thread that has reclaimed seems to be at it still")
 
 /* Of the runtime: registry, fences, forks. */
 #define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
@@ -207,6 +208,7 @@
 	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
+	X(cb_spill_unlocked, "a pass takes what was queued without memory while a fork may be prepared") \
 	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
 	X(cb_carry_forgotten, "a queue that its owner is just listing is left to it")  \
 	X(cb_barrier_any_pass, "rcu_barrier trusts a pass that ran no callbacks")      \
@@ -275,6 +277,7 @@
 	X(rwsem_many_kept, "a lock that stands twice in a list stays slow for its readers") \
 	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
+	X(srcu_request_stays, "what was asked of readers for a grace period that is overtaken stays") \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \
 	X(srcu_bytes_kept, "what callbacks of a domain have reclaimed stays in the sum of garbage") \
@@ -305,6 +308,7 @@
 	X(radix_shrink_clears, "a root that is taken out leads nowhere")                  \
 	X(radix_mark_below, "a mark is set at the bottom first")                         \
 	X(radix_marks_lost, "a new root does not have the marks of the old one")         \
+	X(radix_destroy_unlocked, "a tree is destroyed without the lock")                 \
 	X(radix_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not see whether the object is still there") \
 	X(table_search_unchecked, "the same where it is not the first object with its tag") \
@@ -328,6 +332,7 @@
 	X(table_sum_once, "one sum says that a table is full")                          \
 	X(table_seventh_early, "the seventh object of a line is in its word before its tag is") \
 	X(table_counts_twice, "the first two who put something into a table make counts each") \
+	X(table_resize_inherited, "a resize that begins in a child seems to be the parent's")  \
 	X(table_locks_inherited, "the rest of a resize of the parent's goes on in a child")  \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the end of a table does not wait for who moves its buckets") \

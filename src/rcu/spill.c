@@ -45,7 +45,8 @@ void quiesce__spill_take(struct rcu_head **list)
 
 	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
 		return;
-	quiesce__lock(&quiesce__queues.lock);
+	if (!QUIESCE_MUTANT(cb_spill_unlocked))
+		quiesce__lock(&quiesce__queues.lock);
 	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
 	taken = quiesce_xchg(CB5, list, NULL);
 	if (QUIESCE_MUTANT(cb_spill_lost))

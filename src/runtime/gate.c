@@ -5,6 +5,7 @@
  */
 #include "gate.h"
 
+#include "platform/owned.h"
 #include "subsystem.h"
 
 #define FORK_WAIT_MAX_NS 100000000u
@@ -22,10 +23,11 @@ void quiesce__gate_enter(uint32_t *running)
 		quiesce_fence_full(FK1);
 		now_closed = quiesce_load_relaxed(&closed); /* Relaxed: FK1. */
 		if (quiesce_likely(!now_closed))
-			return;
+			break;
 		quiesce_store_relaxed(running, 0); /* Relaxed: nothing ran. */
 		platform_futex_wait(&closed, now_closed, PLATFORM_FOREVER);
 	}
+	sim__gate(running, true);
 }
 
 bool quiesce__gate_try_enter(uint32_t *running)
@@ -33,14 +35,17 @@ bool quiesce__gate_try_enter(uint32_t *running)
 	quiesce_store_relaxed(running, 1); /* Relaxed: the fence follows. */
 	/* FK1: full, pairs with FK1 in quiesce__gate_close() */
 	quiesce_fence_full(FK1);
-	if (quiesce_likely(!quiesce_load_relaxed(&closed))) /* Relaxed: FK1. */
+	if (quiesce_likely(!quiesce_load_relaxed(&closed))) { /* Relaxed: FK1. */
+		sim__gate(running, true);
 		return true;
+	}
 	quiesce_store_relaxed(running, 0); /* Relaxed: nothing ran. */
 	return false;
 }
 
 void quiesce__gate_leave(uint32_t *running)
 {
+	sim__gate(running, false);
 	/* FK1: release, pairs with FK1 in quiesce__pass_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
 	quiesce_store_release(FK1, running, 0);
 }

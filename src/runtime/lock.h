@@ -13,6 +13,7 @@
 
 #include <quiesce/detail/tls.h>
 
+#include "platform/owned.h"
 #include "platform/platform.h"
 
 #define QUIESCE_LOCK_WAITERS 0x80000000u
@@ -20,15 +21,12 @@
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__unlock_slow(struct quiesce__lock *lock);
 
-/* The simulator stops nobody for good who holds one, or is about to: its form may have woken just that one. */
-#if defined(QUIESCE_SIM)
-void sim__locks(int by);
-#else
-static inline void sim__locks(int by)
+/* An attempt has succeeded. */
+static inline void quiesce__lock_taken(const struct quiesce__lock *lock)
 {
-	(void)by;
+	sim__lock_step(lock, SIM_LOCK_WANTED);
+	sim__lock_step(lock, SIM_LOCK_TAKEN);
 }
-#endif
 
 uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self);
 
@@ -57,10 +55,11 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 {
 	uint32_t free = 0, tid = quiesce__tid();
 
-	sim__locks(1);
+	sim__lock_step(lock, SIM_LOCK_WANTED);
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, tid)))
 		quiesce__lock_slow(lock, tid);
+	sim__lock_step(lock, SIM_LOCK_TAKEN);
 }
 
 static inline bool quiesce__trylock(struct quiesce__lock *lock)
@@ -70,7 +69,7 @@ static inline bool quiesce__trylock(struct quiesce__lock *lock)
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (!quiesce_cmpxchg(LK1, &lock->word, &free, quiesce__tid()))
 		return false;
-	sim__locks(1);
+	quiesce__lock_taken(lock);
 	return true;
 }
 
@@ -78,15 +77,17 @@ static inline void quiesce__unlock(struct quiesce__lock *lock)
 {
 	uint32_t tid = quiesce__tid();
 
+	sim__lock_step(lock, SIM_LOCK_RETURNED);
 	/* LK1: release, pairs with LK1 in quiesce__lock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &tid, 0u)))
 		quiesce__unlock_slow(lock);
-	sim__locks(-1);
+	sim__lock_step(lock, SIM_LOCK_LEFT);
 }
 
 /* Forget the holder; for a forked child, where it does not exist.  @mine: the calling thread goes on holding it. */
 static inline void quiesce__lock_reset(struct quiesce__lock *lock, bool mine)
 {
+	sim__lock_reset(lock, mine);
 	quiesce_store_relaxed(&lock->word, mine ? quiesce__tid() : 0); /* Relaxed: the child has one thread. */
 }
 

@@ -121,25 +121,30 @@ static void child_while_buckets_move(void)
 	_exit(under_way ? UNDER_WAY : 0);
 }
 
-/* In a section, where no callback comes between, filled until it wants to grow; then the worker begins to move. */
-static void begin_to_grow(void)
+static void make_both(void)
 {
 	hashmap_init(&map);
 	hashtable_init(&table, &object_type);
 	assert_int_equal(hashmap_reserve(&map, FULL), 0);
 	assert_int_equal(hashtable_reserve(&table, FULL), 0);
+	nr_in_map = nr_in_table = 0;
 	come_to_rest();
+}
+
+/* In a section, where no callback comes between, filled until it wants to grow; then the worker begins to move. */
+static void grow_both(void)
+{
 	rcu_read_lock();
-	for (nr_in_map = 0; nr_in_map < 2 * FULL && !is_resized(&map.table); nr_in_map++)
+	for (; nr_in_map < 2 * FULL && !is_resized(&map.table); nr_in_map++)
 		if (hashmap_insert(&map, nr_in_map, nr_in_map + 1, NULL))
 			abort();
-	for (nr_in_table = 0; nr_in_table < 2 * FULL && !is_resized(&table.table); nr_in_table++) {
+	for (; nr_in_table < 2 * FULL && !is_resized(&table.table); nr_in_table++) {
 		objects[nr_in_table] = (struct object){ .key = nr_in_table };
 		if (hashtable_insert(&table, &objects[nr_in_table]))
 			abort();
 	}
 	rcu_read_unlock();
-	assert_true(nr_in_map < 2 * FULL && nr_in_table < 2 * FULL);
+	must(nr_in_map < 2 * FULL && nr_in_table < 2 * FULL);
 }
 
 static void end_both(void)
@@ -157,7 +162,8 @@ static void fork_while_the_worker_moves_buckets(void **state)
 	for (int round = 0; nr_under_way < 4; round++) {
 		struct outcome o;
 
-		begin_to_grow();
+		make_both();
+		grow_both();
 		for (int i = 0; i < round % 4; i++)
 			short_rest();
 		begun = now_ns();
@@ -169,6 +175,31 @@ static void fork_while_the_worker_moves_buckets(void **state)
 		use_table();
 		alarm(WATCHDOG_SECONDS);
 	}
+}
+
+/* No update comes after those that begin it. */
+static void child_that_begins_to_grow(void)
+{
+	grow_both();
+	come_to_rest();
+	must(!is_resized(&map.table) && !is_resized(&table.table));
+	use_map();
+	use_table();
+	_exit(0);
+}
+
+static void a_resize_that_a_child_begins_ends(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	make_both();
+	in_child(child_that_begins_to_grow, &o);
+	if (!exited_with(o.status, 0))
+		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
+	alarm(WATCHDOG_SECONDS);
+	grow_both();
+	end_both();
 }
 
 /* A thread that updates is not in the child, whatever it was doing; lookups do not mind. */
@@ -285,6 +316,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(arrays_come_back_without_a_worker), /* the first one: no worker is there yet */
 		TEST(fork_while_the_worker_moves_buckets),
+		TEST(a_resize_that_a_child_begins_ends),
 		TEST(lookups_in_a_child_of_a_busy_process),
 		TEST(lookups_in_signal_handlers),
 	};

@@ -481,6 +481,21 @@ static void setup_no_lines(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
+/* Half of the lines, and of all that is reserved, where all of it is refused. */
+static void setup_half(void)
+{
+	sim_config()->reserve_turn = 1;
+	world_begin();
+	world_readers(driver_readers);
+	sim_spawn(world_updater, (void *)0, "updater");
+}
+
+static void finish_half(void)
+{
+	sim_assert(quiesce__hazptr_lines.capacity == 2 && quiesce__slots.lines.capacity == 1);
+	world_finish();
+}
+
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 
 const struct sim_scenario hazptr_owner_scenarios[] = {
@@ -508,5 +523,6 @@ const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(signal_gives, "a handler hands its slot over"),
 	SCENARIO(full_signal_gives, "... without membarrier"),
 	SCENARIO(no_lines, "one line for everybody"),
+	{ .name = "half", .what = "half of the lines", .setup = setup_half, .finish = finish_half },
 	{ .name = NULL },
 };

@@ -71,5 +71,6 @@ void world_finish(void);
 
 extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];
 extern const struct sim_scenario hazptr_wait_scenarios[], hazptr_end_scenarios[], hazptr_handed_scenarios[], hazptr_exit_scenarios[];
+extern const struct sim_scenario hazptr_fork_scenarios[];
 
 #endif

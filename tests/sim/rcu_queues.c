@@ -95,6 +95,50 @@ static void setup_no_memory_no_worker(void)
 	sim_spawn(throttle_at, (void *)5, "throttled");
 }
 
+/* ---- the child of a fork: all that was queued is there, in a list or in the middle of a pass ---- */
+
+static int nr_surely_queued, nr_inherited;
+
+static void parents_queuer(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
+		queue_one();
+		nr_surely_queued++;
+	}
+}
+
+static void forker(void *unused)
+{
+	(void)unused;
+	queue_one();
+	for (uint32_t i = sim_random(80); i; i--)
+		platform_yield();
+	quiesce__fork_prepare();
+	sim_fork();
+	nr_inherited = nr_surely_queued + 1;
+	quiesce__fork_child();
+	rcu_barrier();
+	if (world_nr_freed < nr_inherited)
+		sim_fail("%d callbacks were queued before the fork, %d have run", nr_inherited, world_nr_freed);
+	queue_one();
+	rcu_barrier();
+	sim_assert(world_nr_freed > nr_inherited);
+}
+
+static void setup_child(void)
+{
+	world_begin();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_queuer, (void *)4, "queuer");
+	sim_spawn(world_reader, NULL, "reader");
+}
+
+static void setup_child_no_memory(void)
+{
+	sim_config()->block_failures = -1;
+	setup_child();
+}
+
 /* ---- under a lock that readers and callbacks take ---- */
 
 static struct quiesce__lock held;
@@ -149,6 +193,31 @@ static void queue_big(void *nr)
 		retire_sized(world_replace(), check_and_free, 70000);
 }
 
+/* What it is told is there as long as nothing can be reclaimed. */
+static void queue_big_and_ask(void *nr)
+{
+	struct quiesce_stats stats;
+
+	rcu_read_lock();
+	queue_big(nr);
+	quiesce_get_stats(&stats, sizeof stats);
+	sim_assert(stats.garbage_bytes >= 70000u * (uintptr_t)nr && stats.garbage_objects >= (uintptr_t)nr);
+	rcu_read_unlock();
+}
+
+static void setup_bytes(void)
+{
+	world_begin();
+	sim_spawn(queue_big_and_ask, (void *)3, "queuer");
+	sim_spawn(queue_big_and_ask, (void *)2, "queuer");
+}
+
+static void setup_bytes_no_memory(void)
+{
+	sim_config()->block_failures = -1;
+	setup_bytes();
+}
+
 static void queue_big_throttled(void *nr)
 {
 	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
@@ -171,6 +240,27 @@ static void setup_throttle_no_worker(void)
 	sim_config()->thread_start_failures = -1;
 	setup_throttle();
 	sim_spawn(throttle_at, (void *)6, "throttled");
+}
+
+/* Who would reclaim does not wait for that. */
+static void throttle_and_free(struct rcu_head *head)
+{
+	rcu_throttle();
+	check_and_free(head);
+}
+
+static void queue_throttling(void *nr)
+{
+	for (intptr_t i = 0; i < (intptr_t)nr; i++)
+		retire_sized(world_replace(), throttle_and_free, 70000);
+}
+
+static void setup_throttle_in_callbacks(void)
+{
+	quiesce_set_garbage_ceiling(100000);
+	world_begin();
+	sim_spawn(queue_throttling, (void *)3, "queuer");
+	sim_spawn(queue_throttling, (void *)2, "queuer");
 }
 
 static void setup_ceiling(void)
@@ -324,12 +414,16 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	{ .name = "little_memory", .what = "none at first", .setup = setup_little_memory, .finish = finish_all_run },
 	{ .name = "full_fence_no_memory", .what = "no membarrier, and no memory for queues", .setup = setup_full_fence_no_memory,
 	  .finish = finish_all_run },
+	{ .name = "child", .what = "the child of a fork runs what was queued", .setup = setup_child },
+	{ .name = "child_no_memory", .what = "... and no memory for queues", .setup = setup_child_no_memory },
 	{ .name = "no_memory_no_worker", .what = "no memory, no worker", .setup = setup_no_memory_no_worker,
 	  .finish = finish_all_run },
 	{ .name = "locked", .what = "under a lock that readers and callbacks take, above the ceiling", .setup = setup_locked,
 	  .finish = finish_all_run },
 	{ .name = "locked_no_worker", .what = "... without a worker", .setup = setup_locked_no_worker,
 	  .finish = finish_all_run },
+	{ .name = "bytes", .what = "bytes that are garbage", .setup = setup_bytes, .finish = finish_all_run },
+	{ .name = "bytes_no_memory", .what = "... without memory for queues", .setup = setup_bytes_no_memory, .finish = finish_all_run },
 	{ .name = "ceiling", .what = "more garbage than allowed, and calls throttle", .setup = setup_ceiling,
 	  .finish = finish_ceiling, .must_see = "a thread that waits for less garbage" },
 	{ .name = "ceiling_no_worker", .what = "... without a worker: no call waits for callbacks", .setup = setup_ceiling_no_worker,
@@ -338,6 +432,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	  .must_see = "a thread that waits for less garbage" },
 	{ .name = "throttle_no_worker", .what = "... without a worker", .setup = setup_throttle_no_worker,
 	  .finish = finish_ceiling },
+	{ .name = "throttle_in_callbacks", .what = "... in callbacks, which it does not hold up", .setup = setup_throttle_in_callbacks,
+	  .finish = finish_all_run },
 	{ .name = "kfree", .what = "kfree_rcu(), kfree_rcu_mightsleep()", .setup = setup_kfree, .finish = finish_all_run },
 	{ .name = "full_fence_kfree", .what = "... without membarrier", .setup = setup_full_fence_kfree,
 	  .finish = finish_all_run },

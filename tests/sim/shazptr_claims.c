@@ -2,6 +2,7 @@
 /* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
+#include "hazard/slot_groups.h"
 #include "hazard/slots.h"
 
 static void setup_basic(void)
@@ -356,6 +357,33 @@ static void setup_rcu(void)
 	sim_spawn(rcu_updater, NULL, "rcu");
 }
 
+/* What a scan looks at grows in a group that several threads claim in at once: to what each of them needs. */
+static uint32_t lines_used;
+static uintptr_t group[QUIESCE_ID_WORDS];
+
+static void raises(void *arg)
+{
+	uint32_t k = (uint32_t)(uintptr_t)arg;
+
+	quiesce__raise_used(group, QUIESCE_ID_WORDS, k);
+	sim_assert(quiesce_load_relaxed(&group[QUIESCE_ID_WORDS - 1]) > k);
+	quiesce__raise_to(&lines_used, k + 1);
+	sim_assert(quiesce_load_relaxed(&lines_used) > k);
+}
+
+static void setup_raised(void)
+{
+	static const uint32_t order[] = { 2, 0, 3, 1 };
+
+	for (int i = 0; i < 4; i++)
+		sim_spawn(raises, (void *)(uintptr_t)order[i], "claimer");
+}
+
+static void finish_raised(void)
+{
+	sim_assert(group[QUIESCE_ID_WORDS - 1] == 4 && lines_used == 4);
+}
+
 const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater; two CPUs", .setup = setup_basic },
 	{ .name = "wide", .what = "a CPU for every thread", .setup = setup_wide },
@@ -390,6 +418,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_full_shared },
 	{ .name = "hoard", .what = "ten guards each", .setup = setup_hoard, .finish = finish_storm,
 	  .must_see = "a fallback guard" },
+	{ .name = "raised", .what = "what a scan looks at grows", .setup = setup_raised, .finish = finish_raised },
 	{ .name = "rcu", .what = "sections of RCU and guards", .setup = setup_rcu },
 	{ .name = NULL },
 };

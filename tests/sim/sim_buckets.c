@@ -404,6 +404,25 @@ static void setup_fork(enum world_kind kind)
 }
 BOTH(fork)
 
+/* A resize that the last update of a child begins, of a table of the parent's, comes to its end. */
+static void grows_in_child(void *unused)
+{
+	(void)unused;
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	world_insert(key[8]);
+	if (quiesce_load_relaxed(&world_table->table.resizes))
+		sim_saw();
+}
+
+static void setup_child(enum world_kind kind)
+{
+	prepare_grow(kind);
+	world_spawn(grows_in_child, NULL, "forker");
+}
+BOTH(child)
+
 #define CHANGE "a lookup of a key that is being changed"
 #define ABSENT "a key that is not visited"
 
@@ -437,6 +456,8 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "hazard_end", "the same with hazard pointers", hazard_end, NULL, CHANGE },
 	{ "table_fork", "the child of a process that was resizing a table", table_fork, NULL, "a table that is being resized" },
 	{ "map_fork", "the same with a map", map_fork, NULL, "a map that is being resized" },
+	{ "table_child", "a child makes the table of its parent larger", table_child, NULL, "a resize" },
+	{ "map_child", "the same with a map", map_child, NULL, "a resize" },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -370,6 +370,49 @@ static void finish_exchange(void)
 	finish();
 }
 
+/* It is as if each update came before or after. */
+static void destroyer(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		xa_destroy(&array);
+}
+
+static void storer(void *unused)
+{
+	static const unsigned long at[] = { LOW, HIGH, HIGHER };
+
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		unsigned long index = at[sim_random(3)];
+
+		if (sim_random(4))
+			sim_assert(xa_store(&array, index, xa_mk_value(index), NULL) == 0);
+		else
+			xa_erase(&array, index);
+	}
+}
+
+static void setup_destroyed(void)
+{
+	begin();
+	for (int i = 0; i < 2; i++)
+		sim_spawn(storer, NULL, "storer");
+	sim_spawn(destroyer, NULL, "destroyer");
+}
+
+static void finish_destroyed(void)
+{
+	unsigned long index, nr = 0;
+	void *entry;
+
+	xa_for_each(&array, index, entry)
+		nr += xa_to_value(entry) == index;
+	sim_assert(nr == xa_count(&array));
+	sim_assert(world_nr_nodes - world_nr_nodes_freed == (int)array.tree.nr_nodes);
+	finish();
+}
+
 /* What is reserved can be stored without memory. */
 static void careful(void *unused)
 {
@@ -440,6 +483,7 @@ const struct sim_scenario xarray_scenarios[] = {
 	{ "xa_toggle", "walks while marks come and go", setup_toggle, finish, NULL },
 	{ "xa_tell", "a mark tells of what was written before, and is found by who has seen it", setup_tell, finish, "the mark is found" },
 	{ "xa_exchange", "exchanges of one entry by several", setup_exchange, finish_exchange, NULL },
+	{ "xa_destroyed", "destroyed beside who stores", setup_destroyed, finish_destroyed, NULL },
 	{ "xa_reserve", "what is reserved needs no memory", setup_reserve, finish, COMES_AND_GOES },
 	{ "xa_numbers", "several who take numbers and give them back", setup_numbers, finish_numbers, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },

@@ -151,6 +151,39 @@ static void notes_are_used_again(void **state)
 	all_are_gone();
 }
 
+enum { AT_ONCE = 8 };
+
+/* Until all have a queue each, with notes of its own. */
+static void *retire_one_beside_others(void *all)
+{
+	hazptr_retire(born(), dies);
+	pthread_barrier_wait(all);
+	return NULL;
+}
+
+/* Nor do those that a thread has left go with its queue. */
+static void notes_of_threads_are_used_again(void **state)
+{
+	pthread_t thread[AT_ONCE];
+	pthread_barrier_t all;
+	int grew = 0;
+
+	(void)state;
+	pthread_barrier_init(&all, NULL, AT_ONCE);
+	for (int i = 0; i < 40; i++) {
+		long before = pages_of_this_process();
+
+		for (int k = 0; k < AT_ONCE; k++)
+			thread_must(pthread_create(&thread[k], NULL, retire_one_beside_others, &all));
+		for (int k = 0; k < AT_ONCE; k++)
+			pthread_join(thread[k], NULL);
+		all_are_gone();
+		grew += pages_of_this_process() > before;
+	}
+	pthread_barrier_destroy(&all);
+	assert_in_range(grew, 0, 20);
+}
+
 static int chain_left;
 
 static void retire_the_next(void *object)
@@ -261,6 +294,7 @@ int main(int argc, char **argv)
 		TEST(an_object_may_lie_anywhere),
 		TEST(their_garbage_is_bounded),
 		TEST(notes_are_used_again),
+		TEST(notes_of_threads_are_used_again),
 		TEST(a_deleter_may_retire),
 		TEST(a_thread_chooses_its_batch),
 		TEST(the_process_chooses_for_all_threads),

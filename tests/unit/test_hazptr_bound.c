@@ -270,6 +270,34 @@ static void shutdown_gives_up_in_time_where_something_is_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
+static sem_t in_callback, end_callback;
+
+static void block(struct hazptr_head *head)
+{
+	sem_post(&in_callback);
+	wait_for(&end_callback);
+	thing_run(head);
+}
+
+/* It waits for the callback as long as it was told, and no longer. */
+static void shutdown_gives_up_in_time_where_a_callback_blocks(void **state)
+{
+	static struct thing object;
+	uint64_t begun;
+
+	(void)state;
+	sem_init(&in_callback, 0, 0);
+	sem_init(&end_callback, 0, 0);
+	call_hazptr(&object.hazptr, block);
+	wait_for(&in_callback);
+	begun = now_ns();
+	assert_int_equal(quiesce_shutdown(50000000), -ETIMEDOUT);
+	assert_true(now_ns() - begun >= 50000000);
+	sem_post(&end_callback);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	assert_int_equal(runs_of(&object), 1);
+}
+
 static void *barrier_main(void *unused)
 {
 	hazptr_barrier();
@@ -432,6 +460,7 @@ int main(int argc, char **argv)
 		TEST(a_callback_waits_for_what_a_cohort_has_protected),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
+		TEST(shutdown_gives_up_in_time_where_a_callback_blocks),
 		TEST(shutdown_beside_a_barrier),
 		TEST(the_helper_rests_when_nothing_is_left),
 	};

@@ -110,25 +110,31 @@ static void block(struct rcu_head *head)
 }
 
 /* The callback, and its thread, are told. */
-static void a_barrier_behind_a_callback_that_blocks_is_told(void **state)
+static void waits_behind_a_callback_that_blocks_are_told(void **state)
 {
-	static void (*const barrier)(void) = quiesce_rcu_barrier;
+	static void (*const barrier)(void) = quiesce_rcu_barrier, (*const throttle)(void) = quiesce_rcu_throttle;
 	static struct rcu_head head;
-	pthread_t thread;
+	pthread_t thread[2];
 	struct kept k;
 
 	(void)state;
 	sem_init(&in_callback, 0, 0);
 	sem_init(&end_callback, 0, 0);
 	reports_begin();
-	call_rcu(&head, block);
+	quiesce_set_garbage_ceiling(1 << 20);
+	call_rcu_sized(&head, block, 2 << 20);
 	wait_for(&in_callback);
-	call_begin(&thread, &barrier);
+	call_begin(&thread[0], &barrier);
+	call_begin(&thread[1], &throttle);
 	k = wait_for_report("rcu_barrier", ", in the callback 0x");
 	assert_int_equal(k.report.holder, thread_named("quiesce"));
 	must_say(&k, "%p (test_reports", (void *)(uintptr_t)block);
+	k = wait_for_report("rcu_throttle", ", in the callback 0x");
+	assert_int_equal(k.report.holder, thread_named("quiesce"));
 	sem_post(&end_callback);
-	pthread_join(thread, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	quiesce_set_garbage_ceiling(64ull << 20);
 	reports_end();
 }
 
@@ -446,7 +452,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_wait_for_readers_of_rcu_is_told),
 		TEST(callbacks_of_rcu_are_told_with_their_number),
-		TEST(a_barrier_behind_a_callback_that_blocks_is_told),
+		TEST(waits_behind_a_callback_that_blocks_are_told),
 		TEST(a_hook_may_retire),
 		TEST(waits_for_a_domain_are_told),
 		TEST(callers_behind_a_wait_for_a_domain_are_counted),

@@ -509,9 +509,23 @@ static void domains_come_and_go(void **state)
 	}
 }
 
+/* Where readers count in sequences they do so on both sides from the first section on. */
+static void readers_count_by_themselves(void **state)
+{
+	static struct srcu_struct fresh;
+
+	(void)state;
+	assert_int_equal(init_srcu_struct(&fresh), 0);
+	srcu_read_unlock(&fresh, srcu_read_lock(&fresh));
+	for (int i = 0; i < 2; i++)
+		assert_true(!quiesce_load_relaxed(&fresh.enter) == !quiesce_load_relaxed(&fresh.leave[i])); /* Relaxed: one thread. */
+	cleanup_srcu_struct(&fresh);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(readers_count_by_themselves),
 		TEST(nobody_inside), TEST(waits_for_reader), TEST(not_for_other_domains), TEST(sections_overlap),
 		TEST(no_starvation), TEST(handed_over), TEST(in_handlers), TEST(updaters_share), TEST(cookies),
 		TEST(callbacks_wait), TEST(callbacks_run_alone), TEST(callbacks_queue_callbacks), TEST(in_use),

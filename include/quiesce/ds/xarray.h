@@ -303,8 +303,9 @@ static inline size_t xa_count(const struct xarray *xa)
 
 /** xa_destroy - free all indices, and the memory of @xa; the objects are the caller's business.
  *
- * Readers may be inside: what they walk through is freed after a grace period.  @xa is empty then and may be used again, or
- * be freed itself, after a grace period if there may be readers.
+ * Readers may be inside: what they walk through is freed after a grace period.  Other updaters may be at work: each of them
+ * comes before or after, as a whole.  @xa is empty then and may be used again, or be freed itself, after a grace period if there
+ * may be readers.
  * Context: any thread, also in a section.  Cost: O(1); what remains is done by a callback. */
 static inline void xa_destroy(struct xarray *xa) { quiesce_xa_destroy(xa); }
 

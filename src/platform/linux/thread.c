@@ -303,9 +303,9 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 
 	unblock_faults();
 	platform_set_cancelable(false); /* whoever has got its number in a callback, say */
-	pthread_setname_np(pthread_self(), name);
 	change_policy((pid_t)platform_tid(), how);
 	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if there is none */
+	pthread_setname_np(pthread_self(), name); /* the last: whoever finds it by its name finds it as it is to be */
 	errno = saved;
 }
 

@@ -11,6 +11,7 @@
 #define SIM_TABLE 4096
 #define SIM_HISTORY 8
 #define SIM_BUFFER 8
+#define SIM_MAX_OWNED 64
 #define SIM_STACK (128 * 1024)
 #define SIM_ARENA (4u << 20)
 #define SIM_FOREVER UINT64_MAX
@@ -68,7 +69,9 @@ struct thread {
 	struct sim__run *runs; /* the innermost first */
 	bool killed;          /* by sim_die() */
 	uint32_t stop_in;     /* scheduling points, then it stops for good; 0: never */
-	uint32_t nr_locks;    /* short locks that it holds */
+	uint32_t nr_locks;    /* short locks that it holds, is taking or giving back */
+	uint32_t nr_owned;
+	const void *owned[SIM_MAX_OWNED]; /* the locks that it holds, and the gates that it is inside */
 	bool timed_out;
 	int priority;
 	uint64_t deadline;    /* while blocked */
@@ -208,6 +211,8 @@ void sim__buffer_flush_location(struct thread *t, const struct location *l);
 void sim__buffer_drain(struct thread *t);
 void sim__buffer_show(struct thread *t); /* @t begins to run */
 void sim__buffer_hide(struct thread *t); /* @t stops running */
+/* locks.c */
+void sim__locks_at_end(const struct thread *t);
 /* cpu.c */
 void sim__cpu_reset(void);
 void sim__cpu_place(struct thread *t);

@@ -384,7 +384,7 @@ bool platform_is_first_thread(void)
 	return M->cur == M->first;
 }
 
-void *platform_reserve(size_t bytes)
+static void *take_pages(size_t bytes)
 {
 	void *start;
 
@@ -397,6 +397,15 @@ void *platform_reserve(size_t bytes)
 	return start;
 }
 
+void *platform_reserve(size_t bytes)
+{
+	int turn = M->config.reserve_turn;
+
+	if (turn)
+		M->config.reserve_turn = 3 - turn;
+	return turn == 1 ? NULL : take_pages(bytes);
+}
+
 int platform_commit(void *start, size_t bytes)
 {
 	sim_forget(start, bytes);
@@ -406,7 +415,7 @@ int platform_commit(void *start, size_t bytes)
 /* Never given out twice in a run, so that a use after the return is seen as stale data at worst. */
 void *platform_pages_get(size_t bytes)
 {
-	void *start = platform_reserve(bytes);
+	void *start = take_pages(bytes);
 
 	if (start)
 		sim_forget(start, bytes);

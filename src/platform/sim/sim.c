@@ -274,6 +274,7 @@ static void thread_exit(struct thread *t)
 {
 	if (t->arm_exit && quiesce__thread_exit)
 		quiesce__thread_exit();
+	sim__locks_at_end(t);
 	thread_finish(t);
 	__builtin_unreachable();
 }
@@ -316,15 +317,6 @@ void sim_die(void)
 void sim_stop_within(uint32_t points)
 {
 	sim__current()->stop_in = 1 + sim__draw() % points;
-}
-
-void sim__locks(int by); /* lock.h */
-void sim__locks(int by)
-{
-	struct thread *t = sim__current();
-
-	if (t && (by > 0 || t->nr_locks))
-		t->nr_locks += by;
 }
 
 /* What they have stored the child has, too: it gets memory that no store is under way to. */

@@ -44,6 +44,7 @@ struct sim_config {
 	int arm_exit_failures;          /* the same for platform_arm_thread_exit() */
 	int lines_failures;             /* the same for platform_lines_get(): no memory */
 	int block_failures;             /* the same for platform_block_get() */
+	int reserve_turn;               /* 1: the next platform_reserve() fails, and every other one from then on; 0: none */
 	uint32_t max_steps;             /* then the run counts as unfinished */
 	uint64_t idle_limit_ns;         /* longer with nothing able to run: a wake-up was lost; 0: no limit */
 	void (*free_hook)(void *object);

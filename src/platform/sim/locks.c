@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* locks.c - who holds which short lock of runtime/lock.h, and who is inside the gate of runtime/gate.h.
+ *
+ * An unlock that was forgotten, done twice, or done by another thread leaves a word that looks like any other, and shows only where
+ * somebody happens to need the lock; a gate that is never left, only where a process forks.  So both are known by name here, and
+ * each of these is a failure at once:
+ *	to take what the thread owns; to give back what it does not own; to end as an owner.
+ * A thread that is taking or giving back a lock counts as holding it in sched.c, which stops nobody for good who holds one: its
+ * form may have woken just that thread.  A handler that runs in between may take the same lock, and does not fail here.
+ */
+#include "machine.h"
+
+#include "platform/owned.h"
+
+static uint32_t place_of(const struct thread *t, const void *it)
+{
+	uint32_t i = 0;
+
+	while (i < t->nr_owned && t->owned[i] != it)
+		i++;
+	return i;
+}
+
+static bool owns(const struct thread *t, const void *it)
+{
+	return place_of(t, it) < t->nr_owned;
+}
+
+static void take(struct thread *t, const void *it)
+{
+	if (t->nr_owned == SIM_MAX_OWNED)
+		sim_fail("machine: more than %d locks", SIM_MAX_OWNED);
+	t->owned[t->nr_owned++] = it;
+}
+
+static void give_back(struct thread *t, const char *what, const void *it)
+{
+	uint32_t place = place_of(t, it);
+
+	if (place == t->nr_owned)
+		sim_fail("%s gives back the %s at %p, which it does not hold", t->name, what, it);
+	t->owned[place] = t->owned[--t->nr_owned];
+}
+
+void sim__lock_step(const struct quiesce__lock *lock, enum sim__lock_step step)
+{
+	struct thread *t = sim__current();
+
+	if (!t)
+		return;
+	switch (step) {
+	case SIM_LOCK_WANTED:
+		if (owns(t, lock))
+			sim_fail("%s takes the lock at %p, which it holds", t->name, (const void *)lock);
+		t->nr_locks++;
+		break;
+	case SIM_LOCK_TAKEN:
+		take(t, lock);
+		break;
+	case SIM_LOCK_RETURNED:
+		give_back(t, "lock", lock);
+		break;
+	case SIM_LOCK_LEFT:
+		t->nr_locks--;
+		break;
+	}
+}
+
+void sim__lock_reset(const struct quiesce__lock *lock, bool mine)
+{
+	struct thread *t = sim__current();
+
+	if (!t || owns(t, lock) == mine)
+		return;
+	sim__lock_step(lock, mine ? SIM_LOCK_WANTED : SIM_LOCK_RETURNED);
+	sim__lock_step(lock, mine ? SIM_LOCK_TAKEN : SIM_LOCK_LEFT);
+}
+
+void sim__gate(const uint32_t *running, bool inside)
+{
+	struct thread *t = sim__current();
+
+	if (!t)
+		return;
+	if (!inside) {
+		give_back(t, "gate", running);
+		return;
+	}
+	if (owns(t, running))
+		sim_fail("%s enters the gate at %p, and is inside", t->name, (const void *)running);
+	take(t, running);
+}
+
+void sim__locks_at_end(const struct thread *t)
+{
+	if (t->nr_owned)
+		sim_fail("%s ends with the lock or gate at %p", t->name, t->owned[0]);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr_forks.c - scenarios: the child of a fork has one thread, and what the parent's threads have retired. */
+#include "hazptr_world.h"
+
+#include "hazard/hazptr.h"
+#include "runtime/core.h"
+
+static uint32_t forked;
+
+/* Counted only when the call has returned: who vanishes inside may take one object along. */
+static int nr_calling;
+
+static void update_here(int place)
+{
+	nr_calling++;
+	world_update(place);
+	nr_calling--;
+}
+
+static void parents_updater(void *place)
+{
+	for (int i = 0; i < 6; i++)
+		update_here((intptr_t)place);
+}
+
+/* More than there is room for, so that much is left to the worker. */
+static void retire_two(struct hazptr_head *head)
+{
+	world_free_head(head);
+	for (int i = 0; i < 2 && world_nr_retired < 30; i++)
+		world_retire(world_new(NULL), retire_two);
+}
+
+static void parents_chain(void *place)
+{
+	nr_calling++;
+	world_retire(world_replace((intptr_t)place), retire_two);
+	world_retire(world_replace((intptr_t)place), retire_two);
+	nr_calling--;
+	parents_updater(place);
+}
+
+static void parents_reader(void *unused)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)unused;
+	for (int i = 0; i < 12; i++)
+		world_protect(slot, i & 1);
+	hazptr_free(NULL, slot);
+}
+
+static void parents_barrier(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		update_here(3);
+		hazptr_barrier();
+	}
+}
+
+static int may_be_lost;
+
+static void child_of_fork(void)
+{
+	struct item *mine = world_replace(0);
+	uint64_t id = quiesce_load_relaxed(&mine->id);
+
+	world_retire(mine, world_free_head);
+	world_update(2);
+	hazptr_barrier();
+	sim_assert(sim_obj_is_free(id));
+	sim_spawn(world_reader, NULL, "reader");
+	sim_spawn(world_updater, (void *)0, "updater");
+	world_updater((void *)1);
+}
+
+/* Without handlers other threads of the child may come first, while this one protects by inline code. */
+static void fork_now(bool announced)
+{
+	if (announced) {
+		quiesce__fork_prepare();
+		sim_fork();
+		may_be_lost = nr_calling;
+		quiesce__fork_child();
+		/* Nobody waits. */
+		sim_assert(quiesce_shazptr_v1.hazptr == (quiesce_fence() == QUIESCE_FENCE_LIGHT ? 0 : QUIESCE_HAZPTR_FULL));
+		return;
+	}
+	sim_fork();
+	if (sim_random(2))
+		sim_spawn(world_updater, (void *)0, "child's updater");
+	if (sim_random(2))
+		sim_spawn(world_reader, NULL, "child's reader");
+	for (uint32_t n = sim_random(60); n; n--)
+		sim_point("in the child");
+}
+
+static void forker(void *announced)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct item *item = world_protect(slot, 0);
+	struct hazptr_context ctx;
+	hazptr_t *other;
+
+	sim_assert(!init_hazptr_context(&ctx));
+	other = hazptr_alloc(&ctx);
+	world_protect(other, 1);
+	update_here(1);
+	world_stay(200);
+	fork_now(announced != NULL);
+	world_look(item);
+	world_look(world_protect(other, 1));
+	world_update(0);
+	world_look(item);
+	hazptr_free(NULL, slot);
+	hazptr_free(&ctx, other);
+	cleanup_hazptr_context(&ctx);
+	quiesce_store_relaxed(&forked, 1);
+	child_of_fork();
+}
+
+static void fork_threads(void)
+{
+	quiesce_slots();
+	sim_spawn(forker, &forked, "forker");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_updater, (void *)1, "updater");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+static void setup_fork(void)
+{
+	world_begin();
+	fork_threads();
+}
+
+static void setup_full_fork(void)
+{
+	world_begin();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	fork_threads();
+}
+
+static void setup_fork_barrier(void)
+{
+	world_begin();
+	quiesce_slots();
+	sim_spawn(forker, &forked, "forker");
+	sim_spawn(parents_barrier, NULL, "barrier");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+static void setup_fork_chain(void)
+{
+	world_begin();
+	quiesce_slots();
+	sim_spawn(forker, &forked, "forker");
+	sim_spawn(parents_chain, (void *)0, "chain");
+	sim_spawn(parents_chain, (void *)1, "chain");
+}
+
+static void setup_fork_unannounced(void)
+{
+	world_begin();
+	world_short_of_slots = true; /* a line in which the parent's reader held a slot is never given to another */
+	quiesce_slots();
+	sim_spawn(forker, NULL, "forker");
+	sim_spawn(parents_updater, (void *)0, "updater");
+	sim_spawn(parents_chain, (void *)1, "chain");
+	sim_spawn(parents_reader, NULL, "reader");
+}
+
+/* What threads had in their hands that are gone is lost. */
+static void finish_unannounced(void)
+{
+	sim_assert(quiesce_load_relaxed(&forked));
+}
+
+/* All but what vanished. */
+static void finish_fork(void)
+{
+	int left = world_nr_retired - world_nr_freed;
+
+	sim_assert(quiesce_load_relaxed(&forked));
+	if (left > may_be_lost)
+		sim_fail("of %d objects %d were not reclaimed, and %d may be lost", world_nr_retired, left, may_be_lost);
+}
+
+const struct sim_scenario hazptr_fork_scenarios[] = {
+	{ .name = "fork", .what = "the child of a fork", .setup = setup_fork, .finish = finish_fork },
+	{ .name = "full_fork", .what = "... without membarrier", .setup = setup_full_fork, .finish = finish_fork },
+	{ .name = "fork_barrier", .what = "... in the middle of a barrier", .setup = setup_fork_barrier, .finish = finish_fork },
+	{ .name = "fork_chain", .what = "... in the middle of callbacks that retire", .setup = setup_fork_chain,
+	  .finish = finish_fork },
+	{ .name = "fork_unannounced", .what = "... by a bare system call", .setup = setup_fork_unannounced, .finish = finish_unannounced },
+	{ .name = NULL },
+};
