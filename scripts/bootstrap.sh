@@ -104,7 +104,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in ci:deb) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|ci:*) return 0 ;; esac
+	case $level:$1 in ci:deb) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|ci:*) return 0 ;; esac
 	return 1
 }
 

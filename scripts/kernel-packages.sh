@@ -54,6 +54,14 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$work"
 
+# source_line URI SUITE: for apt.
+source_line()
+{
+	local signed=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -e "$signed" ] && signed="[signed-by=$signed] " || signed=
+	echo "deb $signed$1 $2 main"
+}
+
 # own_lists: package lists of our own, for when the machine's are missing or older than the mirror.
 own_lists()
 {
@@ -67,6 +75,21 @@ own_lists()
 	END
 	export APT_CONFIG=$dir/apt/apt.conf
 	echo "kernel-packages: reading package lists" >&2
+	apt-get -qq update >"$work/log" 2>&1
+	return 0
+}
+
+# backports_lists: those, and the release's backports: they have 6.12 where the sources of a Debian 12 leave its security updates out.
+backports_lists()
+{
+	local uri suite
+	uri=$(archive)
+	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")-backports
+	[ "${APT_CONFIG:-}" = "$dir/apt/apt.conf" ] && [ -n "$uri" ] || return 1
+	! grep -qs sourcelist "$APT_CONFIG" && ! grep -rqsw -e "$suite" /etc/apt/sources.list /etc/apt/sources.list.d || return 1
+	{ cat /etc/apt/sources.list 2>/dev/null; source_line "$uri" "$suite"; } >"$dir/apt/sources.list"
+	echo "Dir::Etc::sourcelist \"$dir/apt/sources.list\";" >>"$APT_CONFIG"
+	echo "kernel-packages: reading package lists of $suite" >&2
 	apt-get -qq update >"$work/log" 2>&1
 	return 0
 }
@@ -120,7 +143,7 @@ packaged()
 {
 	local image release root=$dir/$1/root build
 	image=$(newest "linux-image-$2[^ ]*[0-9]$3" | grep -v -e unsigned -e dbg)
-	[ -n "$image" ] || return 1
+	[ -n "$image" ] || { echo "no package linux-image-${2//\\/}*$3 in this machine's apt sources or its backports" >"$work/log"; return 1; }
 	release=${image#linux-image-}
 	rm -rf "${dir:?}/$1"
 	local base=${release%"$3"} packages
@@ -190,14 +213,12 @@ archive()
 # trixie_lists: trixie's package lists, beside the system's; sets APT_CONFIG, which the caller makes local.
 trixie_lists()
 {
-	local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	local uri
 	conf=$work/trixie
 	uri=$(archive)
-	[ -e "$keyring" ] || keyring=
 	[ -n "$uri" ] || { echo "this machine's apt sources name no Debian archive" >"$work/log"; return 1; }
 	mkdir -p "$conf/lists/partial" "$conf/cache/archives/partial" "$conf/parts"
-	printf 'deb [%s] %s %s main\n' "${keyring:+signed-by=$keyring}" "$uri" trixie "${keyring:+signed-by=$keyring}" "$uri" trixie-backports |
-		sed 's/ \[\]//' >"$conf/list"
+	{ source_line "$uri" trixie; source_line "$uri" trixie-backports; } >"$conf/list"
 	cat >"$conf/apt.conf" <<-END
 		Dir::State "$conf";
 		Dir::State::lists "$conf/lists";
@@ -276,8 +297,9 @@ bad=()
 for flavour in $(missing); do
 	: >"$work/log"
 	get "$flavour" && continue
-	if [[ $flavour != newest* ]] && own_lists && get "$flavour"; then
-		continue
+	if [[ $flavour != newest* ]]; then
+		own_lists && get "$flavour" && continue
+		backports_lists && get "$flavour" && continue
 	fi
 	rm -rf "${dir:?}/$flavour"
 	bad+=("$flavour ($(tail -n 1 "$work/log"))")
