@@ -117,9 +117,9 @@ struct quiesce_thread_attr {
  *
  * By default they have the normal policy and nice 0, whoever came first and whatever that thread had; and the CPUs that the
  * first thread of the process might use when the library was loaded, less isolated CPUs and those without a tick
- * (isolated, nohz_full), unless none is left.  Where it may not raise itself, a thread keeps the nice value of its starter.
- * A thread that runs changes at once; one that starts later, in a forked child too, begins so.  What the kernel refuses
- * to a thread when it starts is left out.
+ * (isolated, nohz_full), unless none is left.  Where it may not raise itself to nice 0, a thread stays as nice as it is, or as its
+ * starter is; that is no error.  A thread that runs changes at once; one that starts later, in a forked child too, begins so.  What the
+ * kernel refuses to a thread when it starts is left out.
  *
  * Context: may sleep; not inside a signal handler.  Cost: system calls; the first call reads files.
  * Return: 0; -EINVAL, a field is out of range, or no CPU is left; -ENODEV, no such node; what the kernel says for a thread

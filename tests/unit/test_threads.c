@@ -66,6 +66,7 @@ static pid_t wait_for_thread(const char *name)
 /* ---- whoever comes first ---- */
 
 static cpu_set_t all;
+static int normal_nice, chosen_nice;
 
 static void pin_to_one(cpu_set_t *one)
 {
@@ -92,7 +93,7 @@ static void assert_normal(pid_t tid)
 	cpu_set_t cpus;
 
 	assert_int_equal(sched_getscheduler(tid), SCHED_OTHER);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 0);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), normal_nice);
 	assert_int_equal(sched_getaffinity(tid, sizeof cpus, &cpus), 0);
 	assert_true(CPU_EQUAL(&cpus, &all));
 }
@@ -109,7 +110,7 @@ static void they_are_nobodys_heirs(void **state)
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		assert_normal(wait_for_thread(kinds[i].name));
 	if (unprivileged)
-		print_message("without privileges: only the CPUs of the starter were others\n");
+		print_message("# without privileges: only the CPUs of the starter were others\n");
 }
 
 /* ---- what a program chooses ---- */
@@ -119,7 +120,7 @@ static void assert_chosen(pid_t tid, const cpu_set_t *one)
 	cpu_set_t cpus;
 
 	assert_int_equal(sched_getscheduler(tid), SCHED_BATCH);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), 5);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid), chosen_nice);
 	assert_int_equal(sched_getaffinity(tid, sizeof cpus, &cpus), 0);
 	assert_true(CPU_EQUAL(&cpus, one));
 }
@@ -133,7 +134,7 @@ static void they_run_as_a_program_chooses(void **state)
 	CPU_ZERO(&one);
 	CPU_SET((unsigned int)sched_getcpu(), &one);
 	attr.policy = SCHED_BATCH;
-	attr.nice = 5;
+	attr.nice = chosen_nice;
 	attr.cpus = &one;
 	attr.cpus_size = sizeof one;
 	attr.name = "chosen";
@@ -147,10 +148,47 @@ static void they_run_as_a_program_chooses(void **state)
 		kinds[i].start();
 		assert_chosen(wait_for_thread("chosen"), &one);
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
-		if (wait_for_thread(kinds[i].name) && getpriority(PRIO_PROCESS, (id_t)thread_named(kinds[i].name)) == 0)
+		/* One that runs and may not raise itself keeps its nice value: no error, and what else is the default it takes. */
+		if (getpriority(PRIO_PROCESS, (id_t)wait_for_thread(kinds[i].name)) == normal_nice)
 			assert_normal(thread_named(kinds[i].name));
+		assert_int_equal(sched_getscheduler(thread_named(kinds[i].name)), SCHED_OTHER);
 		assert_int_equal(quiesce_shutdown(0), 0);
 	}
+}
+
+/* In a child: where nice 0 is out of reach, the default is no wish, and a lower value is one. */
+static void choose_without_privileges(void)
+{
+	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
+	struct rlimit none = { 0, 0 };
+	cpu_set_t cpus;
+
+	if (setrlimit(RLIMIT_NICE, &none) || (!geteuid() && setuid(65534)))
+		_exit(77);
+	setpriority(PRIO_PROCESS, 0, 17);
+	start_worker();
+	wait_for_thread("quiesce");
+	must(quiesce_set_worker_cpu(sched_getcpu()) == 0);
+	must(quiesce_set_worker_cpu(-1) == 0);
+	must(!sched_getaffinity(thread_named("quiesce"), sizeof cpus, &cpus) && CPU_EQUAL(&cpus, &all));
+	attr.nice = 16;
+	must(quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, &attr) == -EACCES);
+	attr.nice = 18;
+	must(quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, &attr) == 0);
+	must(quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, NULL) == 0);
+	must(getpriority(PRIO_PROCESS, (id_t)thread_named("quiesce")) == 18);
+}
+
+static void the_default_is_no_error_without_privileges(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	in_child(choose_without_privileges, &o);
+	if (exited_with(o.status, 77))
+		print_message("# privileges cannot be dropped here: not tried\n");
+	else
+		expect_success(&o);
 }
 
 static void wrong_choices_are_refused(void **state)
@@ -201,6 +239,7 @@ static void a_worker_is_let_go_again(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(the_default_is_no_error_without_privileges),
 		TEST(they_are_nobodys_heirs),
 		TEST(they_run_as_a_program_chooses),
 		TEST(wrong_choices_are_refused),
@@ -208,6 +247,8 @@ int main(int argc, char **argv)
 	};
 
 	sched_getaffinity(0, sizeof all, &all);
+	normal_nice = default_nice();
+	chosen_nice = normal_nice < 15 ? normal_nice + 5 : 19;
 	testing_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

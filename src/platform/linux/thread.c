@@ -289,12 +289,17 @@ void platform_thread_settle(pthread_t thread, const struct platform_thread *how)
 	pthread_detach(thread);
 }
 
-/* Refused are a nice value below that of its creator, and by some a policy that is better than its. */
+/* Refused are a nice value below that of its creator, and by some a policy that is better than its.  Nice 0 is the default,
+ * which nobody may have asked for: a thread that may not raise itself to it stays as nice as it is. */
 static int change_policy(pid_t tid, const struct platform_thread *how)
 {
 	struct sched_param param = { .sched_priority = how->priority };
 
-	return sched_setscheduler(tid, how->policy, &param) || setpriority(PRIO_PROCESS, (id_t)tid, how->nice) ? -errno : 0;
+	if (sched_setscheduler(tid, how->policy, &param))
+		return -errno;
+	if (setpriority(PRIO_PROCESS, (id_t)tid, how->nice) && (how->nice || errno != EACCES))
+		return -errno;
+	return 0;
 }
 
 void platform_thread_begin(const char *name, const struct platform_thread *how)
