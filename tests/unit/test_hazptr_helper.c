@@ -338,8 +338,10 @@ static void a_thread_that_retires_rarely_has_one_page(void **state)
 	int pages = 0;
 
 	(void)state;
-	if (sysconf(_SC_PAGESIZE) != 4096)
-		skip();
+	if (sysconf(_SC_PAGESIZE) != 4096) {
+		print_message("# a page has another size here: not tried\n");
+		return;
+	}
 	memset(object, 0, sizeof object);
 	assert_int_equal(quiesce_shutdown(0), 0); /* no queue of another thread that could be adopted */
 	in_thread(retire_one_at_a_time, &pages);
