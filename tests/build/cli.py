@@ -93,7 +93,9 @@ def check_help(tap, tool, version):
     listed = re.findall(r"^  (\w+) +\S", tool.good("--help"), re.M)
     tap.result(sorted(listed) == sorted(OPTIONS), "--help lists the subcommands", f"it lists {listed}")
     for command, options in OPTIONS.items():
-        found = set(re.findall(r"--([a-z-]+)", tool.good(command, "--help").split("\n\n")[1]))
+        # Fresh memory full of blanks: argp of glibc reads the character beyond a line that ends at the margin, and may take it for one.
+        text = tool.good(command, "--help", env={"MALLOC_PERTURB_": "223"})
+        found = set(re.findall(r"--([a-z-]+)", text.split("\n\n")[1]))
         tap.result(found - {"usage"} == {*options, *COMMON}, f"{command} --help has its options and no others",
                    f"it has {sorted(found)}")
 

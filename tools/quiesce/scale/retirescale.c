@@ -105,7 +105,7 @@ static int run(const struct options *options)
 
 const struct subcommand retirescale_command = {
 	.name = "retirescale",
-	.what = "What deferred reclamation costs from end to end, and how much garbage it keeps.",
+	.what = "What deferred reclamation costs, end to end, and how much garbage it keeps.",
 	.doc = "Result: objects per second, allocated, retired and freed, the drain at the end included; median over rounds. "
 	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'CPU ns' is the processor "
 	       "time of the whole process for each object, readers and workers included. 'peak' is the "
