@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Run `meson test` with these arguments; what passes is one line that changes, the summary one line at the end.
 
+Before it comes a line with the packages that more tests would use: those say "PACKAGE is not installed" when they are skipped, in part or whole.
+
     run-tests.py BUILD [meson test's arguments]
 """
+import json
 import os
 import re
 import shutil
@@ -12,6 +15,7 @@ import sys
 
 TEST = re.compile(r"^\s*(\d+/\d+) (.*)")
 SUMMARY = re.compile(r"^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): +(\d+)\s*$")
+ABSENT = re.compile(r"(?:# SKIP|^)(?:.*:)? *([a-z0-9.+-]+) is not installed$", re.M)
 GOOD = re.compile(r" (OK|EXPECTEDFAIL|SKIP) ")
 
 
@@ -22,6 +26,14 @@ def show(line, passing):
         return
     width = shutil.get_terminal_size().columns - 1
     print("\r\033[K" + (line[:width] if passing else line + "\n"), end="", flush=True)
+
+
+def absent(build):
+    """The packages that tests of the last run would have used."""
+    log = os.path.join(build, "meson-logs", "testlog.json")
+    with open(log, encoding="utf-8") if os.path.exists(log) else open(os.devnull, encoding="utf-8") as lines:
+        said = [json.loads(line).get("stdout") or "" for line in lines]
+    return sorted({package for text in said for package in ABSENT.findall(text)})
 
 
 def main():
@@ -37,6 +49,9 @@ def main():
                 counts[total[1]] += int(total[2])
             elif line and not line.startswith("Full log written"):
                 show(line, TEST.match(line) and GOOD.search(line))
+    packages = absent(sys.argv[1])
+    if packages:
+        show(f"not installed, and of use to tests: {' '.join(packages)}", False)
     failed = counts["Fail"] + counts["Unexpected Pass"] + counts["Timeout"]
     show(f"{counts['Ok'] + counts['Expected Fail']} passed, {failed} failed, {counts['Skipped']} skipped", False)
     return run.returncode

@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 
+from tap import not_installed
+
 BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protector"]
 # Instructions in lock, unlock, whole section.  A compiler that reaches an external
 # variable through the GOT (clang; gcc with -fPIC) needs one more for quiesce_rcu_v1.
@@ -360,7 +362,7 @@ def main():
         title = " ".join([compiler, *flags])
         if not shutil.which(compiler) or not shutil.which(objdump) or (arch is X86 and "x86_64" not in machine):
             number += 1
-            print(f"ok {number} - {title} # SKIP not installed here")
+            print(f"ok {number} - {title} # SKIP {not_installed(compiler) if not shutil.which(compiler) else 'another CPU'}")
             continue
         with tempfile.TemporaryDirectory() as tmp:
             for ok, text, path in examine(compiler, flags, objdump, arch, limits, opt, tmp):

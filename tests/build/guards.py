@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 
-from tap import Tap, execute
+from tap import Tap, execute, not_installed
 
 HERE = pathlib.Path(__file__).resolve().parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -64,7 +64,7 @@ def try_build(opt, job):
     compiler, language, flags, library = job
     title = " ".join([compiler, *(FACE if language == FACE else []), *flags, f"({library} library)"])
     if not shutil.which(compiler):
-        return title, None, ""
+        return title, None, not_installed(compiler)
     with tempfile.TemporaryDirectory() as tmp:
         program, said = build(opt, pathlib.Path(tmp), *job)
         if not program:
@@ -85,7 +85,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for title, ok, said in pool.map(lambda job: try_build(opt, job), BUILDS):
             if ok is None:
-                tap.skip(title, "not installed here")
+                tap.skip(title, said)
             else:
                 tap.result(ok, title, said)
     return tap.finish()

@@ -156,7 +156,7 @@ def main():
         if names:
             check_without(tap, copy, names)
         else:
-            tap.skip("modules", "none was built")
+            tap.skip("modules", "none was built: liburcu-dev, libck-dev, libcds-dev or libtbb-dev is not installed")
     return tap.finish()
 
 

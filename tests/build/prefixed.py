@@ -89,7 +89,7 @@ def check_program(tap, plain, prefixed, library, tmp):
     tap.run("and runs", [tmp / "program"], text="7 0 1")
     tap.run("without prefix it does not", [*build, f"-I{plain}", *end], want=1, text="list_head")
     if execute(["pkg-config", "--exists", "liburcu", "liburcu-cds"]).returncode:
-        tap.skip("beside liburcu", "it is not installed")
+        tap.skip("beside liburcu", "liburcu-dev is not installed")
         return
     urcu = execute(["pkg-config", "--cflags", "--libs", "liburcu", "liburcu-cds"]).stdout.split()
     tap.run("beside liburcu: builds", [*build, "-DWITH_URCU", f"-I{prefixed}", *end, *urcu])

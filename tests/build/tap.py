@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tap.py - a few lines of TAP for the tests of this directory."""
 import os
+import re
 import subprocess
 import sys
 
@@ -34,6 +35,13 @@ class Tap:
     def finish(self):
         print(f"1..{self.number}")
         return 1 if self.bad else 0
+
+
+def not_installed(compiler, more=""):
+    """Which package would run a test; its name is Debian's."""
+    cross = re.fullmatch(r"(.*-linux-gnu)-(gcc|g\+\+)", compiler)
+    package = f"{cross[2]}-{cross[1]}" if cross else compiler.replace("clang++", "clang")
+    return f"{package}{more} is not installed"
 
 
 def execute(command, env=None, **more):

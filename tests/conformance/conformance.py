@@ -21,7 +21,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "build"))
-from tap import Tap, execute  # noqa: E402
+from tap import Tap, execute, not_installed  # noqa: E402
 
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wnon-virtual-dtor", "-Werror"]
 # compiler, standard, flags
@@ -100,7 +100,7 @@ def combination(suite, job):
     """[(title, ok or None, details)]"""
     title = " ".join([job[0], job[1], *job[2]])
     if not installed(*job):
-        return [(title, None, "not installed here")]
+        return [(title, None, not_installed(job[0], " or its library" if "-stdlib=libc++" in job[2] else ""))]
     program, said = suite.build(*job[:2], [*job[2], *suite.implementation()])
     if not program:
         return [(f"{title}: compiles", False, said)]

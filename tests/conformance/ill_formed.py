@@ -15,7 +15,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "build"))
-from tap import Tap, execute  # noqa: E402
+from tap import Tap, execute, not_installed  # noqa: E402
 
 HP, RCU, TABLE = "T must be hazard-protectable", "T must be rcu-protectable", "a table that retires needs a T"
 NODE = "struct good : impl::{0}_obj_base<good> {{}};"
@@ -161,7 +161,7 @@ def main():
     for command in COMPILERS[opt.set]:
         name = " ".join(command)
         if not shutil.which(command[0]):
-            tap.skip(name, "not installed here")
+            tap.skip(name, not_installed(command[0]))
             continue
         with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(2) as pool:
             compiler = Compiler(command, [f"-I{opt.include}"], pathlib.Path(tmp))

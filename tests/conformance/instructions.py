@@ -13,7 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "build")]
-from tap import Tap  # noqa: E402
+from tap import Tap, not_installed  # noqa: E402
 import fastpath  # noqa: E402
 
 BUILDS = [("g++", ["-std=c++20"]), ("g++", ["-std=c++20", "-fPIC"]), ("clang++-19", ["-std=c++20"])]
@@ -52,7 +52,7 @@ def main():
     for compiler, flags in BUILDS:
         title = " ".join([compiler, *flags])
         if not shutil.which(compiler) or not shutil.which("objdump") or "x86_64" not in machine:
-            tap.skip(title, "not installed here, or another CPU")
+            tap.skip(title, not_installed(compiler) if not shutil.which(compiler) else "another CPU")
             continue
         with tempfile.TemporaryDirectory() as tmp:
             obj = f"{tmp}/fastpath.o"

@@ -141,7 +141,7 @@ def main():
         return 1
     for tool in ("spin", os.environ.get("CC", "cc").split()[0]):
         if not shutil.which(tool):
-            print("model: skipped: no %s" % tool)
+            print("model: skipped: %s is not installed" % tool)
             return 77
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
