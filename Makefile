@@ -12,7 +12,7 @@
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
-#	make bench-rust      tables of Rust at the work of hashscale; needs cargo
+#	make bench-rust      tables of Rust at the work of hashscale; installs cargo
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
 #	make dist            the tarball of a release, tried where there is no git: $(BUILD)/meson-dist
@@ -58,7 +58,7 @@ linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD) recorders
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
 
-bench-rust:
+bench-rust: bootstrap-rust
 	@cd bench/rust && cargo build --release && ./target/release/hashscale
 
 # Without PREFIX nothing is configured anew, so that after `make` root has only to copy.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a make target needs, and only what is missing.
 #
-#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|ci
+#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|rust|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|deb|kernel|kernels|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|deb|kernel|kernels|rust|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|rust|ci" >&2; exit 2 ;; esac
 
 # level  need(!) or want(-)  probe  package
 table='
@@ -39,26 +39,33 @@ test - file:/usr/share/dict/words wamerican
 test - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test - pc:libmicrohttpd libmicrohttpd-dev
 test - cmd:wrk wrk
+test - cmd:valgrind valgrind
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19
 test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
 linear - cmd:go golang-go
+linear - file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 report - pc:libmicrohttpd libmicrohttpd-dev
 report - cmd:wrk wrk
 report - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 report ! python:matplotlib,jinja2 python3-matplotlib
 report ! python:matplotlib,jinja2 python3-jinja2
+deb  ! dpkg:build-essential build-essential
+deb  ! pc:liburcu liburcu-dev
+deb  ! pc:ck libck-dev
+deb  ! file:/usr/include/cds/gc/hp.h libcds-dev
+deb  ! pc:tbb libtbb-dev
 deb  ! cmd:dh debhelper
 deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian
 deb  - cmd:mmdebstrap mmdebstrap
 ci   - cmd:mmdebstrap mmdebstrap
-kernel - cmd:gcc gcc
-kernel - lib:c libc6-dev
-kernel - cmd:make make
-kernel - cmd:python3 python3
+kernel ! cmd:gcc gcc
+kernel ! lib:c libc6-dev
+kernel ! cmd:make make
+kernel ! cmd:python3 python3
 kernel - cmd:qemu-system-x86_64 qemu-system-x86
 kernel - file:/usr/share/seabios/bios-256k.bin seabios
 kernel - cmd:busybox busybox-static
@@ -70,6 +77,8 @@ kernel - cmd:xz xz-utils
 kernel - cmd:sparse sparse
 kernel - cmd:dkms dkms
 kernel - cmd:unshare util-linux
+rust ! cargo:1.72 cargo-web
+rust - file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 kernels - cmd:flex flex
 kernels - cmd:bison bison
 kernels - cmd:bc bc
@@ -98,21 +107,23 @@ have() {
 	lib:c) echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1 ;;
 	lib:*) [ -e "/usr/${1#lib:}/include/stdio.h" ] ;;
 	rt:*) [ -n "$(find /usr/lib/llvm-"${1#rt:}"/lib/clang -name 'libclang_rt.tsan*' -print -quit 2>/dev/null)" ] ;;
+	cargo:*) printf '%s\n' "${1#cargo:}" "$(cargo --version 2>/dev/null | cut -d' ' -f2)" | sort -CV ;; # Debian 12's cargo is older, its cargo-web is not
 	python:*) python3 -c "import ${1#python:}" 2>/dev/null || /usr/bin/python3 -c "import ${1#python:}" 2>/dev/null ;;
 	file:*) [ -e "${1#file:}" ] ;;
+	dpkg:*) dpkg-query -W -f '${Status}' "${1#dpkg:}" 2>/dev/null | grep -q ' installed$' ;;
 	esac
 }
 
 wanted() {
-	case $level:$1 in ci:deb) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|ci:*) return 0 ;; esac
+	case $level:$1 in ci:deb|ci:rust) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|rust:rust|ci:*) return 0 ;; esac
 	return 1
 }
 
-missing() { # $1: ! or -
+missing() { # $1: ! or -, which are those that are not needed, too; each once
 	while read -r lvl need probe package; do
-		[ -n "$lvl" ] && wanted "$lvl" && [ "$need" = "$1" ] && ! have "$probe" && echo "$package"
-	done <<<"$table"
-	return 0
+		[ -n "$lvl" ] && wanted "$lvl" && ! have "$probe" && echo "$need $package"
+	done <<<"$table" | awk -v need="$1" '$1 == "!" { must[$2] } !(($1, $2) in line) { line[$1, $2]; row[n++] = $0 }
+		END { for (i = 0; i < n; i++) if (split(row[i], at) && at[1] == need && (need == "!" || !(at[2] in must))) print at[2] }'
 }
 
 root=()
@@ -148,7 +159,7 @@ if command -v apt-get >/dev/null && as_root; then
 	# Meson remembers what it did not find: the Makefile starts over when it sees this.
 	[ ! -f "${BUILD:-build}/build.ninja" ] || touch "${BUILD:-build}/packages-changed"
 else
-	[ -z "$may" ] || echo "bootstrap: not installed, going on without: $may"
+	[ -z "$may" ] || [ -n "$must" ] || echo "bootstrap: not installed, going on without: $may"
 fi
 
 must=$(missing '!' | tr '\n' ' ')

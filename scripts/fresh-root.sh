@@ -22,12 +22,13 @@ fresh_root() {
 	rm -f "$log"
 }
 
+# The root is a mount of its own, as that of a machine is, so that another can be made in it.
 in_root() {
 	local root=$1
 	shift
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --mount --pid --fork --kill-child sh -c '
-		mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && mount --rbind /dev "$0/dev" &&
+		mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && mount --rbind /dev "$0/dev" &&
 			mount -t tmpfs tmpfs "$0/dev/shm" &&
 			exec chroot "$0" env -i HOME=/root TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 				DEBIAN_FRONTEND=noninteractive "$@"' "$root" "$@"
