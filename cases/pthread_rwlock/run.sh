@@ -32,10 +32,11 @@ fail() { echo "run.sh: $*" >&2; exit 1; }
 
 parts=$build/cases/pthread_rwlock
 [ -e "$parts/librwlock_shim.so" ] && [ -e "$parts/rwlock_readmostly" ] || cannot "no shim in $build: make first"
-for tool in apt-get dpkg-source cc make ninja meson perl pkg-config python3; do
-	command -v "$tool" >/dev/null || cannot "there is no $tool"
-done
+command -v apt-get >/dev/null || cannot "there is no apt-get"
 missing=
+for tool in dpkg-source:dpkg-dev cc:gcc make ninja:ninja-build meson perl pkg-config python3; do
+	command -v "${tool%%:*}" >/dev/null || missing+=" ${tool##*:}"
+done
 for need in $needs; do
 	pkg-config --exists "${need%%:*}" || missing+=" ${need##*:}"
 done
