@@ -3,6 +3,7 @@
 #include "hazptr_world.h"
 
 #include "hazard/hazptr_retired.h"
+#include "runtime/helper.h"
 
 static void two_updates(void *place)
 {
@@ -161,9 +162,18 @@ static void await_sweep(void)
 		sim_point("before the next object");
 }
 
+/* Without a helper an owner comes back sooner. */
+static void await_helper(void)
+{
+	quiesce__helper_ensure();
+	while (!quiesce__helper_running())
+		platform_yield();
+}
+
 static void retires_while_swept(void *unused)
 {
 	(void)unused;
+	await_helper();
 	retire_into_cohort(world_free_head);
 	retire_into_cohort(retires); /* one is queued now, and there is room */
 	await_sweep();

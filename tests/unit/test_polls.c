@@ -184,17 +184,20 @@ static void a_poller_may_keep_the_worker_from_its_cpu(void **state)
 	pthread_t thread;
 
 	(void)state;
-	if (quiesce_set_worker_cpu(cpu))
-		skip();
+	if (quiesce_set_worker_cpu(cpu)) {
+		print_message("# the worker cannot have this CPU: not tried\n");
+		return;
+	}
 	quiesce_store_relaxed(&took_ns, 0);
 	kind = &rcu;
 	polled_ns(); /* there is a worker */
 	thread_must(pthread_create(&thread, NULL, spins, &cpu));
 	pthread_join(thread, NULL);
 	quiesce_set_worker_cpu(-1);
-	if (!took_ns)
-		skip();
-	assert_in_range(took_ns, 1, SOON_NS - 1);
+	if (took_ns)
+		assert_in_range(took_ns, 1, SOON_NS - 1);
+	else
+		print_message("# no real-time priorities here: not tried\n");
 }
 
 int main(int argc, char **argv)
