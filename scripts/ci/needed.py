@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""needed.py BUILD SUITE...: what ninja has to build for the tests of these suites."""
+"""needed.py BUILD SUITE...: what ninja has to build for the tests of these suites; `build` installs, so that wants the product."""
 import json
 import os
 import subprocess
@@ -14,6 +14,8 @@ def introspect(build, what):
 def main():
     build, suites = os.path.realpath(sys.argv[1]), {f"quiesce:{suite}" for suite in sys.argv[2:]}
     wanted = {target for test in introspect(build, "--tests") if suites & set(test["suite"]) for target in test["depends"]}
+    if "quiesce:build" in suites:
+        print("product")
     for target in introspect(build, "--targets"):
         if target["id"] in wanted:
             print(os.path.relpath(target["filename"][0], build))
