@@ -4,6 +4,7 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 CI_BUILD=${CI_BUILD:-$PWD/build-ci}
 mkdir -p "$CI_BUILD"
+export MESON_TESTTHREADS=$((2 * $(nproc))) # half of the time tests sleep
 stage=$(basename "$0" .sh)
 passed=0 failed=0 skipped=0
 
