@@ -148,7 +148,7 @@ QUIESCE_API int quiesce_set_hazptr_batch(uint32_t least, uint32_t most);
  * Context: any thread; not in a signal handler.  Return: 0; -EINVAL; -ENOMEM: it has no queue and gets none. */
 QUIESCE_API int quiesce_set_thread_hazptr_batch(uint32_t least, uint32_t most);
 
-/** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run, and has returned. and has returned.
+/** hazptr_barrier - wait until every callback of a call_hazptr() before this call has run, and has returned.
  *
  * It waits for the slots that protect those objects, too, and runs what it finds: callbacks of all threads run in the
  * caller, so it must hold no lock that they take.

@@ -98,6 +98,7 @@ void quiesce__retired_fork_child(void)
 		s->running = 0;
 	}
 	s->wanted = s->scheduled = 0;
+	quiesce__notes_fork_child();
 	quiesce__barriers_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
 		s->shard[i].listed = NULL;

@@ -59,17 +59,20 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
 {
-	struct quiesce__retired *r = quiesce__self()->retired;
+	struct quiesce__retired *own = quiesce__self()->retired, *r = own;
 	struct quiesce__hazptr_scan set;
 	bool many;
 
+	/* In a callback of an owner's visit, which waits for a cohort, the table is that of the visit's look. */
+	if (own && own->consuming)
+		r = NULL;
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
 	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
 	many = quiesce__hazptr_scan_more(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);
 	while (quiesce__hazptr_scan_next(&set));
-	if (many && !r)
+	if (many && !own)
 		r = quiesce__retired_new(quiesce__self());
 	if (r)
 		quiesce__retired_fit_table(r, &set, many);

@@ -2,13 +2,15 @@
 /* hazptr_notes.c - hazptr_retire(): objects without a head, and the notes that stand for them in queues.
  *
  * Notes come in packs, linked by their heads.  A thread has a pack at most, next to the one that it takes from or gives to; the
- * others are in the depot, a list as those of retired objects, from which all are taken at once.  Memory comes in chunks of
- * pages, which stay: as many as there ever were objects that waited at one time.
+ * others are in the depot, a list as those of retired objects, from which all are taken at once, into the stock.  Memory comes in
+ * chunks of pages, which stay: as many as there ever were threads that retire and objects that waited at one time.
  * I1. A note that is in a queue is not in a pack, and the other way round.
  * I2. Who takes the last note of its own looks for the next pack at once: so the call that finds none is one of those that come
  *     when as many objects as are in a pack wait already, and there was no memory for any of them.
  * I3. A thread that exits leaves its notes, and takes one at a time from then on: destructors of thread-local storage retire, too,
  *     and must not wait for slots, which may be the thread's own.
+ * I4. Who takes a pack has the stock for a few instructions, however large it is, and others wait for that: if they took it for
+ *     empty there would be a new chunk each time.
  */
 #include "hazptr_retired.h"
 
@@ -22,6 +24,9 @@
 
 /* Of each pack the first note, which knows the others. */
 static struct hazptr_head *depot;
+/* The same, under the lock. */
+static struct hazptr_head *stock;
+static struct quiesce__lock lock;
 
 static void push_pack(struct quiesce__note *first, uint32_t nr)
 {
@@ -34,10 +39,15 @@ static void push_pack(struct quiesce__note *first, uint32_t nr)
 
 static struct quiesce__note *take_pack(uint32_t *ret_nr)
 {
-	struct hazptr_head *head = quiesce__hazptr_take(&depot), *more = head ? head->next : NULL;
-	struct quiesce__note *first = (struct quiesce__note *)head;
+	struct quiesce__note *first;
 
-	quiesce__hazptr_push_list(&depot, more);
+	quiesce__lock(&lock);
+	if (!stock)
+		stock = quiesce__hazptr_take(&depot);
+	first = (struct quiesce__note *)stock;
+	if (first)
+		stock = stock->next;
+	quiesce__unlock(&lock);
 	if (first) {
 		first->head.next = first->others;
 		*ret_nr = first->nr;
@@ -148,4 +158,10 @@ void quiesce__notes_leave(struct quiesce__notes *notes)
 	push_pack(notes->few, notes->nr_few);
 	push_pack(notes->pack, PACK);
 	*notes = (struct quiesce__notes){ 0 };
+}
+
+/* What a thread was just taking is nobody's. */
+void quiesce__notes_fork_child(void)
+{
+	quiesce__lock_reset(&lock, false);
 }

@@ -170,6 +170,7 @@ void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazp
 struct quiesce__note *quiesce__note_get(struct quiesce_tls_v1 *self);
 /* The thread has gone: others may have what it had. */
 void quiesce__notes_leave(struct quiesce__notes *notes);
+void quiesce__notes_fork_child(void);
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 

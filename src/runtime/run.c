@@ -53,13 +53,11 @@ static void call_ended(void *arg)
 	if (!QUIESCE_MUTANT(run_state_kept))
 		self->state = run->state;
 	run->ended(run);
-	if (!run->func)
+	if (!run->func || run->told)
 		return;
 	report_end(run);
-	while ((run = run->outer)) { /* it was told */
-		run->func = 0;
-		run->named = NULL;
-	}
+	while ((run = run->outer)) /* their callbacks do not return either, and count as run */
+		run->told = true;
 }
 
 void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *run), void (*ended)(struct quiesce__run *run))
@@ -70,6 +68,7 @@ void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *ru
 	run->code = code;
 	run->ended = ended;
 	run->state = self->state;
+	run->told = false;
 	run->cancelable = platform_set_cancelable(QUIESCE_MUTANT(run_cancelable));
 	self->runs = run;
 	platform_run(call_code, call_ended, run);

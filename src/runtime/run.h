@@ -15,6 +15,7 @@ struct quiesce__run {
 	const uintptr_t *named; /* where it is, in place of @func; NULL: there */
 	uint32_t state;   /* of the thread, before */
 	bool cancelable;  /* the same */
+	bool told;        /* of the end of the thread, by a run inside of this one */
 	const void *back; /* of callbacks of a cohort: the list for what they retire into it; else NULL */
 };
 

@@ -547,6 +547,34 @@ static void a_jump_out_is_told_when_the_thread_ends(void **state)
 	assert_non_null(strstr(o.text, "was it left by longjmp()?"));
 }
 
+/* ---- one inside the other ---- */
+
+static void wait_for_another(struct hazptr_head *head)
+{
+	static struct object inner = { .action = EXIT };
+
+	(void)head;
+	count_up(&nr_ran);
+	queue_cohort(&inner);
+	wait_cohort();
+}
+
+/* A callback waits for one that ends the thread: neither returns, and both count as run; it is told once. */
+static void both_of_two_that_do_not_return_count_as_run(void **state)
+{
+	static struct object outer;
+
+	(void)state;
+	may_create = 1;
+	quiesce_set_misuse_hook(hook);
+	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: nobody else is there. */
+	call_hazptr(&outer.hazptr, wait_for_another);
+	wait_until(flag_get(&nr_told) == 1);
+	everything_goes_on();
+	assert_int_equal(flag_get(&nr_told), 1);
+	quiesce_set_misuse_hook(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -556,6 +584,7 @@ int main(int argc, char **argv)
 		TEST(without_threads_others_run_what_is_left),
 		TEST(each_callback_may_end_its_thread),
 		TEST(it_is_only_told),
+		TEST(both_of_two_that_do_not_return_count_as_run),
 		TEST(a_confirm_function_may_end_its_thread),
 		TEST(others_wait_in_the_place_of_one_that_ends),
 		TEST(hooks_are_not_cancelled),

@@ -184,6 +184,55 @@ static void notes_of_threads_are_used_again(void **state)
 	assert_in_range(grew, 0, 20);
 }
 
+/* Nor do two threads that look for notes at one time find none where there are plenty. */
+enum { STARTERS = 4, STARTED = 1000 };
+
+static void *retire_one(void *unused)
+{
+	hazptr_retire(born(), dies);
+	return unused;
+}
+
+static void *start_one_after_another(void *unused)
+{
+	for (int i = 0; i < STARTED; i++)
+		in_thread(retire_one, NULL);
+	return unused;
+}
+
+static void start_and_end_threads(void)
+{
+	pthread_t thread[STARTERS];
+
+	for (int i = 0; i < STARTERS; i++)
+		thread_must(pthread_create(&thread[i], NULL, start_one_after_another, NULL));
+	for (int i = 0; i < STARTERS; i++)
+		pthread_join(thread[i], NULL);
+	all_are_gone();
+}
+
+static long kib_in_use(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long resident = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d %ld", &resident), 1);
+	fclose(f);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void notes_are_found_by_threads_at_one_time(void **state)
+{
+	long before;
+
+	(void)state;
+	start_and_end_threads();
+	before = kib_in_use();
+	start_and_end_threads();
+	assert_in_range(kib_in_use(), 0, before + 4096);
+}
+
 static int chain_left;
 
 static void retire_the_next(void *object)
@@ -295,6 +344,7 @@ int main(int argc, char **argv)
 		TEST(their_garbage_is_bounded),
 		TEST(notes_are_used_again),
 		TEST(notes_of_threads_are_used_again),
+		TEST(notes_are_found_by_threads_at_one_time),
 		TEST(a_deleter_may_retire),
 		TEST(a_thread_chooses_its_batch),
 		TEST(the_process_chooses_for_all_threads),

@@ -445,6 +445,44 @@ static void a_callback_waits_for_what_a_cohort_has_protected(void **state)
 	hazptr_barrier();
 }
 
+/* The look at an owner's queue found many slots; a callback of that queue waits for a cohort, beside still more slots. */
+#define NR_MORE 1500 /* more than a table for twice NR_STALLED has room for */
+
+static struct thing held_on[NR_STALLED];
+static hazptr_t *more[NR_MORE];
+
+static void destroy_beside_many(struct hazptr_head *head)
+{
+	for (int i = 0; i < NR_MORE; i++)
+		more[i] = slot_with(NULL, &more[i]);
+	destroy_parent(head);
+}
+
+static void a_wait_in_a_callback_leaves_the_look_as_it_was(void **state)
+{
+	static struct parent parent;
+
+	(void)state;
+	assert_int_equal(quiesce_set_thread_hazptr_batch(1024, 1024), 0);
+	for (int i = 0; i < NR_STALLED; i++)
+		stalled[i] = slot_with(NULL, &held_on[i]);
+	retire_some(NULL);
+	retire_some(NULL); /* the queue has a table now */
+	hazptr_barrier();
+	retire_parent(&parent);
+	call_hazptr_inline(&parent.hazptr, destroy_beside_many);
+	for (int i = 0; i < NR_STALLED; i++)
+		call_hazptr_inline(&held_on[i].hazptr, thing_run);
+	retire_some(NULL);
+	assert_int_equal(flag_get(&parent.ended), 1);
+	assert_int_equal(things_run(held_on, NR_STALLED), 0);
+	hazptr_free_batch(NULL, stalled, NR_STALLED);
+	hazptr_free_batch(NULL, more, NR_MORE);
+	hazptr_barrier();
+	assert_int_equal(things_run(held_on, NR_STALLED), NR_STALLED);
+	assert_int_equal(quiesce_set_thread_hazptr_batch(0, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +496,7 @@ int main(int argc, char **argv)
 		TEST(a_wait_for_a_cohort_ends_beside_who_goes_on_retiring),
 		TEST(a_callback_may_wait_for_a_cohort),
 		TEST(a_callback_waits_for_what_a_cohort_has_protected),
+		TEST(a_wait_in_a_callback_leaves_the_look_as_it_was),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
 		TEST(shutdown_gives_up_in_time_where_a_callback_blocks),

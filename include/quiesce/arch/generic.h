@@ -10,9 +10,9 @@
 #ifndef quiesce__after_rmw
 #define quiesce__after_rmw(result)                                 \
 	__extension__({                                            \
-		__typeof__(result) quiesce__found = (result);      \
+		__typeof__(result) quiesce__result = (result);      \
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);           \
-		quiesce__found;                                    \
+		quiesce__result;                                    \
 	})
 #endif
 
