@@ -116,11 +116,28 @@ static void update_single(void)
 	node_kill(old);
 }
 
+/* Macros whose parts differ from CPU to CPU. */
+static void publish(void)
+{
+	static int one, two, three;
+	int *p, *expected = &one;
+
+	RCU_INIT_POINTER(p, NULL);
+	rcu_assign_pointer(p, &one);
+	check(rcu_xchg_pointer(&p, &two) == &one && rcu_access_pointer(p) == &two, "rcu_xchg_pointer()");
+	check(!rcu_try_cmpxchg_pointer(&p, &expected, &three) && expected == &two, "rcu_try_cmpxchg_pointer() of another pointer");
+	check(rcu_try_cmpxchg_pointer(&p, &expected, &three) && rcu_access_pointer(p) == &three, "rcu_try_cmpxchg_pointer()");
+	check(rcu_cmpxchg_pointer(&p, &one, &two) == &three && rcu_access_pointer(p) == &three, "rcu_cmpxchg_pointer() of another pointer");
+	check(rcu_cmpxchg_pointer(&p, &three, &two) == &three && rcu_access_pointer(p) == &two, "rcu_cmpxchg_pointer()");
+	check(rcu_replace_pointer(p, &one, 1) == &two && rcu_dereference_protected(p, 1) == &one, "rcu_replace_pointer()");
+}
+
 int main(void)
 {
 	pthread_t thread[NR_READERS];
 	struct quiesce_stats stats;
 
+	publish();
 	shared = node_new();
 	single = node_new();
 	for (int i = 0; i < NR_READERS; i++)
