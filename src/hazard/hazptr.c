@@ -45,7 +45,7 @@ void quiesce__hazptr_init(void)
 
 void quiesce__hazptr_choose(void)
 {
-	quiesce_shazptr_v1.hazptr = quiesce__light ? 0 : QUIESCE_HAZPTR_FULL;
+	quiesce_shazptr_v1.hazptr = quiesce__fixed.light ? 0 : QUIESCE_HAZPTR_FULL;
 }
 
 /* ---- lines ---- */

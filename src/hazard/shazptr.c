@@ -84,7 +84,7 @@ static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 	if (line)
 		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
 	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
-	if (line && quiesce_load_relaxed(&quiesce__light))
+	if (line && quiesce_load_relaxed(&quiesce__fixed.light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
 	else if (line)
 		cache_slot(self, line, NO_ID);
@@ -111,7 +111,7 @@ static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layo
 	quiesce__reader_ensure(self, layout);
 	ids = quiesce_shazptr_v1.nr_ids != 0;
 	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
-	if (!ids || quiesce_load_relaxed(&quiesce__light))
+	if (!ids || quiesce_load_relaxed(&quiesce__fixed.light))
 		assign_group(self, ids ? QUIESCE_FIRST_THREADS : UINT32_MAX);
 }
 
@@ -135,7 +135,7 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 {
 	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
 		quiesce__raise_used(own, QUIESCE_LINE_WORDS, k);
-		if (quiesce_load_relaxed(&quiesce__light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
+		if (quiesce_load_relaxed(&quiesce__fixed.light) ? quiesce__claim_own(own + k, value) /* Relaxed: fixed. */
 							  : quiesce__claim_cas(own + k, value) != NULL)
 			return own + k;
 	}
@@ -264,7 +264,7 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 		if (slot)
 			return slot;
 		quiesce__count(overflows);
-		if (quiesce_load_relaxed(&quiesce__light)) /* Relaxed: fixed. */
+		if (quiesce_load_relaxed(&quiesce__fixed.light)) /* Relaxed: fixed. */
 			assign_group(self, UINT32_MAX);
 	}
 	own = own_line(self); /* once: a handler may fork, and then the child has none */

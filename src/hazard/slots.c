@@ -77,7 +77,7 @@ void quiesce__slots_choose(void)
 	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
 
 	v->rseq = 0;
-	if (quiesce__light && v->id && QUIESCE_HAVE_RSEQ)
+	if (quiesce__fixed.light && v->id && QUIESCE_HAVE_RSEQ)
 		v->rseq = platform_rseq_area();
 }
 

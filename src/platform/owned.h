@@ -16,6 +16,8 @@ void sim__lock_step(const struct quiesce__lock *lock, enum sim__lock_step step);
 /* In the child of a fork: held by a thread that does not exist there, or by the caller. */
 void sim__lock_reset(const struct quiesce__lock *lock, bool mine);
 void sim__gate(const uint32_t *running, bool inside);
+/* One thread at a time may be inside. */
+void sim__alone(const void *it, bool inside);
 #else
 static inline void sim__lock_step(const struct quiesce__lock *lock, enum sim__lock_step step)
 {
@@ -32,6 +34,12 @@ static inline void sim__lock_reset(const struct quiesce__lock *lock, bool mine)
 static inline void sim__gate(const uint32_t *running, bool inside)
 {
 	(void)running;
+	(void)inside;
+}
+
+static inline void sim__alone(const void *it, bool inside)
+{
+	(void)it;
 	(void)inside;
 }
 #endif

@@ -18,6 +18,8 @@
  *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
  *     each look asks again.  This is the price of a reader without a wake-up test.
  * I4. Nothing is polled without bound: SPINS looks, then sleep.
+ * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending, raised and force_not_before are those of its
+ *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change none of the three.
  *
  * RU7  notify set, then mark read | mark cleared, then notify taken
  * RU8  unregistered sections: see rcu.c
@@ -25,6 +27,7 @@
 #include "holdouts.h"
 
 #include "garbage.h"
+#include "platform/owned.h"
 #include "runtime/wait_policy.h"
 
 #define SPINS 16u
@@ -63,7 +66,7 @@ struct wait {
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
 static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that urgency */
-static uint64_t force_not_before; /* written by the one waiter */
+static uint64_t force_not_before; /* I5 */
 
 /* Move on to the first entry that blocks; true if there is none. */
 static bool scan(struct wait *w)
@@ -406,11 +409,13 @@ void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t ar
 {
 	struct wait w;
 
+	sim__alone(&pending, true); /* I5 */
 	wait_begin(&w, ops, arg, call);
 	if (!scan_for_a_while(&w))
 		wait_for_readers(&w);
 	wait_for_unregistered(&w);
 	quiesce__wait_policy_end(&w.policy);
+	sim__alone(&pending, false);
 }
 
 /* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */

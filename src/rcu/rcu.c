@@ -13,7 +13,7 @@
 static uint64_t idle_word(void)
 {
 	/* Relaxed: fixed before the first reader registers. */
-	return quiesce_load_relaxed(&quiesce__light) ? 0 : QUIESCE_RCU_FULL;
+	return quiesce_load_relaxed(&quiesce__fixed.light) ? 0 : QUIESCE_RCU_FULL;
 }
 
 static bool register_self(struct quiesce_tls_v1 *self)

@@ -82,7 +82,7 @@ int quiesce_urcu_domain_add(struct quiesce_urcu_domain *d)
 	d->next = domains;
 	domains = d;
 	quiesce__unlock(&domains_lock);
-	return (int)quiesce_load_relaxed(&quiesce__light); /* Relaxed: fixed from the first use on. */
+	return (int)quiesce_load_relaxed(&quiesce__fixed.light); /* Relaxed: fixed from the first use on. */
 }
 
 void quiesce_urcu_record_add(struct quiesce_urcu_domain *d, struct quiesce_urcu_record *r)

@@ -24,7 +24,7 @@
 #include <string.h>
 
 static uint32_t init_state; /* 0 not yet, 1 under way, 2 done */
-uint32_t quiesce__light;
+struct quiesce__fixed quiesce__fixed;
 uint32_t quiesce__in_use;
 struct quiesce__counters quiesce__counters;
 
@@ -47,8 +47,8 @@ static void fence_from_environment(void)
 	static const char *const words[] = { "auto", "light", "full" }; /* as in enum quiesce_fence */
 	uint32_t asked = quiesce__environment_word("QUIESCE_FENCE", words, 3);
 
-	quiesce__light = asked != QUIESCE_FENCE_FULL && !ask_for_membarrier();
-	if (asked == QUIESCE_FENCE_LIGHT && !quiesce__light)
+	quiesce__fixed.light = asked != QUIESCE_FENCE_FULL && !ask_for_membarrier();
+	if (asked == QUIESCE_FENCE_LIGHT && !quiesce__fixed.light)
 		quiesce__say("QUIESCE_FENCE=light is impossible here (membarrier: %s); using full fences",
 			     strerror(-membarrier_status));
 }
@@ -143,7 +143,7 @@ int quiesce_set_fence(enum quiesce_fence fence)
 		return -EBUSY;
 	if (fence == QUIESCE_FENCE_LIGHT && ask_for_membarrier())
 		return membarrier_status;
-	quiesce_store_relaxed(&quiesce__light, /* Relaxed: before first use. */
+	quiesce_store_relaxed(&quiesce__fixed.light, /* Relaxed: before first use. */
 			      fence != QUIESCE_FENCE_FULL && !ask_for_membarrier());
 	quiesce__each_subsystem(fence_chosen);
 	return 0;
@@ -173,7 +173,7 @@ enum quiesce_fence quiesce_fence(void)
 {
 	quiesce__init();
 	/* Relaxed: fixed before first use. */
-	return quiesce_load_relaxed(&quiesce__light) ? QUIESCE_FENCE_LIGHT : QUIESCE_FENCE_FULL;
+	return quiesce_load_relaxed(&quiesce__fixed.light) ? QUIESCE_FENCE_LIGHT : QUIESCE_FENCE_FULL;
 }
 
 const char *quiesce_version(void)

@@ -17,7 +17,11 @@
 #define quiesce_weakened(label, kind) 0
 #endif
 
-extern uint32_t quiesce__light; /* 1 in light mode; fixed at first use */
+/* Fixed at the first use, and read by every fence: alone on its line, so that no counter beside it is in the way. */
+struct quiesce__fixed {
+	uint32_t light; /* 1 in light mode */
+} __attribute__((aligned(64)));
+extern struct quiesce__fixed quiesce__fixed;
 
 void quiesce__membarrier(void); /* counts, and dies if the kernel takes its promise back and there is no other way */
 
@@ -25,7 +29,7 @@ void quiesce__membarrier(void); /* counts, and dies if the kernel takes its prom
 	do {                                                            \
 		if (quiesce_weakened(label, HEAVY))                     \
 			break;                                          \
-		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__fixed.light))) \
 			quiesce__membarrier();                          \
 		else                                                    \
 			quiesce_fence_full(label);                      \
@@ -40,7 +44,7 @@ void quiesce__heavy_fork_child(void);
 	do {                                                            \
 		if (quiesce_weakened(label, HEAVY))                     \
 			break;                                          \
-		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__fixed.light))) \
 			quiesce__heavy_shared();                        \
 		else                                                    \
 			quiesce_fence_full(label);                      \
@@ -57,7 +61,7 @@ void quiesce__heavy_fork_child(void);
 /* The light side where it is not inlined into programs. */
 #define quiesce_fence_mode(label)                                       \
 	do {                                                            \
-		if (quiesce_likely(quiesce_load_relaxed(&quiesce__light))) \
+		if (quiesce_likely(quiesce_load_relaxed(&quiesce__fixed.light))) \
 			quiesce_fence_light(label);                     \
 		else                                                    \
 			quiesce_fence_full(label);                      \

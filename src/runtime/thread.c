@@ -237,11 +237,12 @@ struct life {
 	struct quiesce__run run;
 	struct kind *kind;
 	struct own *own; /* NULL: it is not listed */
+	void (*main)(void), (*over)(void);
 };
 
 static void live(struct quiesce__run *run)
 {
-	((struct life *)run)->kind->main();
+	((struct life *)run)->main();
 }
 
 static void end_life(struct quiesce__run *run)
@@ -249,7 +250,7 @@ static void end_life(struct quiesce__run *run)
 	struct life *life = (struct life *)run;
 	struct kind *kind = life->kind;
 
-	kind->over();
+	life->over();
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
 	if (life->own)
@@ -267,6 +268,8 @@ static void thread_main(void *arg)
 
 	quiesce__lock(&threads.lock);
 	life.own = list_own(kind);
+	life.main = kind->main; /* which the next starter writes again */
+	life.over = kind->over;
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
 	quiesce__run(&life.run, live, end_life);

@@ -147,6 +147,34 @@ static void setup_lock_of_child(void)
 	setup_lock_in_child();
 }
 
+/* A place where one thread may be at a time: by turns, and not. */
+static uint32_t place;
+
+static void comes_under_lock(void *locked)
+{
+	for (int i = 0; i < 2; i++) {
+		if (locked)
+			quiesce__lock(&lock);
+		sim__alone(&place, true);
+		put(&x, get(&x) + 1);
+		sim__alone(&place, false);
+		if (locked)
+			quiesce__unlock(&lock);
+	}
+}
+
+static void setup_place(void)
+{
+	sim_spawn(comes_under_lock, &lock, "first");
+	sim_spawn(comes_under_lock, &lock, "second");
+}
+
+static void setup_place_of_two(void)
+{
+	sim_spawn(comes_under_lock, NULL, "first");
+	sim_spawn(comes_under_lock, NULL, "second");
+}
+
 static const struct {
 	struct sim_scenario scenario;
 	const char *failure; /* NULL: must pass */
@@ -159,6 +187,8 @@ static const struct {
 	{ { .name = "a lock in handlers", .setup = setup_lock_in_handler, .finish = finish_locks }, NULL },
 	{ { .name = "a lock of another thread in a child", .setup = setup_lock_in_child }, NULL },
 	{ { .name = "a lock of the child's", .setup = setup_lock_of_child }, NULL },
+	{ { .name = "one at a time in a place", .setup = setup_place }, NULL },
+	{ { .name = "two in a place", .setup = setup_place_of_two }, "may not be both" },
 };
 
 static bool test(unsigned i, struct sim_options options)

@@ -4,7 +4,8 @@
  * An unlock that was forgotten, done twice, or done by another thread leaves a word that looks like any other, and shows only where
  * somebody happens to need the lock; a gate that is never left, only where a process forks.  So both are known by name here, and
  * each of these is a failure at once:
- *	to take what the thread owns; to give back what it does not own; to end as an owner.
+ *	to take what the thread owns; to give back what it does not own; to end as an owner; to come where one thread may be, and
+ *	another is.
  * A thread that is taking or giving back a lock counts as holding it in sched.c, which stops nobody for good who holds one: its
  * form may have woken just that thread.  A handler that runs in between may take the same lock, and does not fail here.
  */
@@ -89,6 +90,21 @@ void sim__gate(const uint32_t *running, bool inside)
 	if (owns(t, running))
 		sim_fail("%s enters the gate at %p, and is inside", t->name, (const void *)running);
 	take(t, running);
+}
+
+void sim__alone(const void *it, bool inside)
+{
+	struct thread *t = sim__current();
+
+	if (!t)
+		return;
+	for (const struct thread *other = M->threads; inside && other < M->threads + M->nr_threads; other++)
+		if (other->state != THREAD_DONE && owns(other, it))
+			sim_fail("%s comes to %p, where %s is, and may not be both", t->name, it, other->name);
+	if (inside)
+		take(t, it);
+	else
+		give_back(t, "place", it);
 }
 
 void sim__locks_at_end(const struct thread *t)
