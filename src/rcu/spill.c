@@ -116,8 +116,8 @@ void quiesce__spill_run(void)
 {
 	run_ready(); /* what a fork() left of a pass of the parent */
 	quiesce__lock(&quiesce__queues.lock);
-	spill.ready = spill.taken;
-	spill.taken = NULL;
+	quiesce_store_relaxed(&spill.ready, spill.taken); /* Relaxed: for the child of a fork, in this order. */
+	quiesce_store_relaxed(&spill.taken, NULL); /* Relaxed: as above. */
 	quiesce__unlock(&quiesce__queues.lock);
 	run_ready();
 	bytes_out();
@@ -168,6 +168,8 @@ void quiesce__spill_fork_child(bool in_callback)
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 
 	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* counted anew */
+	if (spill.ready == spill.taken)
+		spill.taken = NULL; /* without handlers: it was just changing hands */
 	push_again(&spill.taken); /* the grace period of the parent's pass is not the child's */
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
