@@ -57,6 +57,7 @@ struct quiesce__srcu_update {
 	struct quiesce__lock running; /* held by who takes a step, callbacks included */
 	const struct quiesce_tls_v1 *runner; /* who is in a callback */
 	struct rcu_head *taken;    /* the oldest first; they wait for @cookie */
+	struct rcu_head *rest, *rest_next, *turned; /* I6 of srcu_callbacks.c: on the way to @taken */
 	uint64_t nr_taken;         /* of them, those whose bytes have not been taken off */
 	uint64_t cookie;
 	uint64_t wanted;           /* the last grace period that start_poll_synchronize_srcu() asked for */

@@ -15,6 +15,9 @@
  *     D was pushed after C, and what is pushed later runs later, so C has run as well.
  * I4. The cookie is taken after the list: what the list holds was unlinked before.
  * I5. If a callback ends its thread, it is through all the same; what is left stays in @taken, for the step that the job's list has then.
+ * I6. The child of a fork without handlers sees a thread that takes the list in the middle of it: each object is in @list, or is
+ *     reached from @rest, or from @turned.  @rest_next is @rest, and the links are as they were, or it is what follows @rest, whose
+ *     own link may have been turned already.
  *
  * SR7  object written, then pushed         | list taken, then read
  * SR8  a callback has run, then counted    | srcu_barrier() returns
@@ -34,30 +37,44 @@
 
 /* ---- steps; under the lock @running ---- */
 
-static struct rcu_head *reversed(struct rcu_head *list, uint64_t *ret_nr)
+/* The chain in @rest, the newest first, becomes @turned, the oldest first; returns how many objects are in it.  I6 needs this order. */
+static uint64_t turn(struct quiesce__srcu_update *u)
 {
-	struct rcu_head *out = NULL, *next;
+	struct rcu_head *head;
+	uint64_t nr = 0;
 
-	for (*ret_nr = 0; list; list = next, ++*ret_nr) {
-		next = list->next;
-		list->next = out;
-		out = list;
+	/* Relaxed throughout: under the lock; for the child of a fork. */
+	for (; (head = quiesce_load_relaxed(&u->rest)); nr++) {
+		quiesce_store_relaxed(&u->rest_next, head->next);
+		quiesce_store_relaxed(&head->next, u->turned);
+		quiesce_store_relaxed(&u->turned, head);
+		quiesce_store_relaxed(&u->rest, u->rest_next);
 	}
-	return out;
+	return nr;
+}
+
+static void turned_is_taken(struct quiesce__srcu_update *u)
+{
+	quiesce_store_relaxed(&u->taken, u->turned); /* Relaxed: as in turn(). */
+	quiesce_store_relaxed(&u->turned, NULL);     /* Relaxed: as above. */
 }
 
 /* Relaxed throughout: under the lock; others only ask whether there is anything. */
 static void take(struct quiesce__srcu_update *u)
 {
-	struct rcu_head *list;
+	struct rcu_head *list = quiesce_load_relaxed(&u->list);
 	uint64_t nr;
 
-	if (u->taken || !quiesce_load_relaxed(&u->list))
+	if (u->taken || !list)
 		return;
+	do {
+		quiesce_store_relaxed(&u->rest_next, list); /* I6 */
+		quiesce_store_relaxed(&u->rest, list);
 	/* SR7: full, pairs with SR7 in push() */
-	list = quiesce_xchg(SR7, &u->list, NULL);
+	} while (!quiesce_cmpxchg(SR7, &u->list, &list, NULL));
 	u->cookie = quiesce__srcu_cookie(u);
-	u->taken = reversed(list, &nr);
+	nr = turn(u);
+	turned_is_taken(u);
 	quiesce__srcu_bytes_taken(u, nr);
 }
 
@@ -423,6 +440,32 @@ static uint64_t length(const struct rcu_head *list)
 	return nr;
 }
 
+static bool reaches(const struct rcu_head *from, const struct rcu_head *head)
+{
+	while (from && from != head)
+		from = from->next;
+	return from;
+}
+
+/* I6 */
+static void turn_the_rest(struct quiesce__srcu_update *u)
+{
+	struct rcu_head *head = u->rest;
+
+	if (head && reaches(quiesce_load_relaxed(&u->list), head)) /* Relaxed: only this thread knows the domain. */
+		u->rest = NULL;
+	if (u->rest && u->rest_next != head) {
+		if (u->turned != head) {
+			head->next = u->turned;
+			u->turned = head;
+		}
+		u->rest = u->rest_next;
+	}
+	turn(u);
+	if (u->turned)
+		turned_is_taken(u);
+}
+
 /* What is in no list has run, or was running or being queued in a thread that the child does not have. */
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 {
@@ -433,6 +476,8 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	if (!mine)
 		u->runner = NULL;
 	u->waiting = 0;
+	if (!QUIESCE_MUTANT(srcu_turn_lost))
+		turn_the_rest(u);
 	/* Relaxed: only this thread knows the domain. */
 	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - length(quiesce_load_relaxed(&u->list)) - length(u->taken) - mine);
 	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));

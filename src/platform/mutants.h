@@ -277,6 +277,7 @@
 	X(rwsem_many_kept, "a lock that stands twice in a list stays slow for its readers") \
 	X(rwsem_gate_early, "a writer lets others in before it leaves rcu_sync")       \
 	X(rwsem_no_drain, "a writer does not wait for the readers inside")             \
+	X(srcu_turn_lost, "a child without handlers forgets what was just being taken of a domain") \
 	X(srcu_request_stays, "what was asked of readers for a grace period that is overtaken stays") \
 	X(srcu_wake_lost, "an unlock does not wake who waits for the domain")          \
 	X(srcu_no_gp, "callbacks of a domain run without a grace period")              \

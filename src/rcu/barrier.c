@@ -107,11 +107,37 @@ static void want_pass(uint64_t number)
 			break;
 }
 
-static bool wait_for_pass(const char *call, uint64_t number, uint64_t deadline)
+/* Where there is no worker, callbacks run in the wait. */
+struct pass_wait {
+	struct quiesce__run run;
+	const char *call;
+	uint64_t number, deadline;
+	uint32_t generation; /* of forks, in which it is counted in @waiting */
+	bool done;
+};
+
+static void count_waiter(struct pass_wait *w)
+{
+	w->generation = quiesce__generation();
+	/* CB4: full, pairs with CB4 in pass_end() */
+	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
+}
+
+/* A callback that runs in the wait may fork, and this be the child, which knows of nobody who waits. */
+static void count_again(struct pass_wait *w)
+{
+	if (w->generation == quiesce__generation())
+		return;
+	count_waiter(w);
+	want_pass(w->number);
+}
+
+static bool wait_for_pass(struct pass_wait *w)
 {
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
+	uint64_t number = w->number, deadline = w->deadline;
 
-	while (!pass_ran(number)) {
+	for (; !pass_ran(number); count_again(w)) {
 		/* CB4: acquire, pairs with CB4 in pass_end() */
 		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
 		uint64_t now = deadline ? platform_now_ns() : 0;
@@ -128,44 +154,35 @@ static bool wait_for_pass(const char *call, uint64_t number, uint64_t deadline)
 		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
 					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
-		check_stall(&stalls, call);
+		check_stall(&stalls, w->call);
 	}
 	return true;
 }
-
-/* Where there is no worker, callbacks run in the wait. */
-struct pass_wait {
-	struct quiesce__run run;
-	const char *call;
-	uint64_t number, deadline;
-	bool done;
-};
 
 static void wait_in_run(struct quiesce__run *run)
 {
 	struct pass_wait *w = (struct pass_wait *)run;
 
-	w->done = wait_for_pass(w->call, w->number, w->deadline);
+	w->done = wait_for_pass(w);
 }
 
-static void wait_over(void)
+static void wait_over(const struct pass_wait *w)
 {
-	quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
+	if (w->generation == quiesce__generation())
+		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
 }
 
 static void wait_ended(struct quiesce__run *run)
 {
-	(void)run;
 	if (!QUIESCE_MUTANT(cb_ended_waits))
-		wait_over();
+		wait_over((const struct pass_wait *)run);
 }
 
 bool quiesce__pass_wait(const char *call, uint64_t deadline)
 {
 	struct pass_wait w = { .call = call, .deadline = deadline };
 
-	/* CB4: full, pairs with CB4 in pass_end() */
-	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
+	count_waiter(&w);
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
 	w.number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
@@ -173,7 +190,7 @@ bool quiesce__pass_wait(const char *call, uint64_t deadline)
 		w.number--;
 	want_pass(w.number);
 	quiesce__run(&w.run, wait_in_run, wait_ended);
-	wait_over();
+	wait_over(&w);
 	return w.done;
 }
 
@@ -278,13 +295,20 @@ struct throttling {
 	struct quiesce__run run;
 	const char *call;
 	uint64_t max_ns;
+	uint32_t generation; /* of forks, in which it is counted in @waiting */
 	bool safe_point;
 };
+
+static void count_throttled(struct throttling *t)
+{
+	t->generation = quiesce__generation();
+	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
+}
 
 /* At a safe point callbacks may run in it. */
 static void throttle_in_run(struct quiesce__run *run)
 {
-	const struct throttling *t = (const struct throttling *)run;
+	struct throttling *t = (struct throttling *)run;
 	uint64_t begin = platform_now_ns(), ns = 0, max_ns = t->max_ns;
 	struct quiesce__wait_policy stalls = { .start = begin };
 
@@ -294,6 +318,8 @@ static void throttle_in_run(struct quiesce__run *run)
 		urge_worker(t->safe_point);
 		if (!t->safe_point && nobody_runs_callbacks())
 			break;
+		if (t->generation != quiesce__generation())
+			count_throttled(t); /* a callback has forked */
 		ns = max_ns - ns;
 		if (quiesce__garbage_above_ceiling())
 			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
@@ -303,8 +329,8 @@ static void throttle_in_run(struct quiesce__run *run)
 
 static void throttle_over(struct quiesce__run *run)
 {
-	(void)run;
-	quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: the sleep is timed. */
+	if (((const struct throttling *)run)->generation == quiesce__generation())
+		quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: the sleep is timed. */
 }
 
 QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
@@ -312,7 +338,7 @@ QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe
 	struct throttling t = { .call = call, .max_ns = max_ns, .safe_point = safe_point };
 
 	quiesce__count(backpressure);
-	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
+	count_throttled(&t);
 	quiesce__run(&t.run, throttle_in_run, throttle_over);
 	throttle_over(&t.run);
 }

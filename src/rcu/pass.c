@@ -354,7 +354,7 @@ static void pass_end(uint64_t number, bool callbacks)
 		quiesce_store_release(CB4, &quiesce__pass.ran, number);
 	/* CB4: release, pairs with CB4 in pass_done() */
 	quiesce_store_release(CB4, &quiesce__pass.done, number);
-	/* CB4: full, pairs with CB4 in quiesce__pass_wait() */
+	/* CB4: full, pairs with CB4 in count_waiter() */
 	quiesce_fetch_add(CB4, &quiesce__pass.done_word, 1u);
 	if (quiesce_load_relaxed(&quiesce__pass.waiting)) /* Relaxed: CB4. */
 		platform_futex_wake(&quiesce__pass.done_word, INT32_MAX);

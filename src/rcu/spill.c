@@ -19,6 +19,7 @@
 #include "reclaim.h"
 
 static struct {
+	struct rcu_head *taking, **from; /* on the way to @taken, and its list; NULL: nothing */
 	struct rcu_head *taken;         /* of this pass, before its grace period */
 	struct rcu_head *ready;         /* and after it */
 	uint64_t bytes_taken, bytes_out; /* of threads without a queue */
@@ -41,20 +42,24 @@ uint64_t quiesce__spills_bytes_out(void)
 
 void quiesce__spill_take(struct rcu_head **list)
 {
-	struct rcu_head *taken, **end;
+	struct rcu_head *taken = quiesce_load_relaxed(list), **end; /* Relaxed: CB3 and CB7. */
 
-	if (!quiesce_load_relaxed(list)) /* Relaxed: CB3 and CB7. */
+	if (!taken)
 		return;
 	if (!QUIESCE_MUTANT(cb_spill_unlocked))
 		quiesce__lock(&quiesce__queues.lock);
+	spill.from = list;
+	do
+		quiesce_store_relaxed(&spill.taking, taken); /* Relaxed: for the child of a fork, before the exchange. */
 	/* CB5: full, pairs with CB5 in quiesce__spill_push() */
-	taken = quiesce_xchg(CB5, list, NULL);
+	while (!quiesce_cmpxchg(CB5, list, &taken, NULL));
 	if (QUIESCE_MUTANT(cb_spill_lost))
 		taken = taken->next;
 	for (end = &taken; *end; end = &(*end)->next)
 		;
 	*end = spill.taken;
-	spill.taken = taken;
+	quiesce_store_relaxed(&spill.taken, taken); /* Relaxed: for the child, in this order. */
+	quiesce_store_relaxed(&spill.taking, NULL); /* Relaxed: as above. */
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
@@ -116,8 +121,8 @@ void quiesce__spill_run(void)
 {
 	run_ready(); /* what a fork() left of a pass of the parent */
 	quiesce__lock(&quiesce__queues.lock);
-	spill.ready = spill.taken;
-	spill.taken = NULL;
+	quiesce_store_relaxed(&spill.ready, spill.taken); /* Relaxed: for the child of a fork, in this order. */
+	quiesce_store_relaxed(&spill.taken, NULL); /* Relaxed: as above. */
 	quiesce__unlock(&quiesce__queues.lock);
 	run_ready();
 	bytes_out();
@@ -162,12 +167,36 @@ static uint64_t length(const struct rcu_head *head)
 	return nr;
 }
 
+static bool reaches(const struct rcu_head *from, const struct rcu_head *head)
+{
+	while (from && from != head)
+		from = from->next;
+	return from;
+}
+
+/* Without handlers: what was just being taken is in its list still, or in none, or in front of what had been taken before. */
+static void take_again(void)
+{
+	struct rcu_head *chain = spill.taking, **end;
+
+	spill.taking = NULL;
+	if (!chain || chain == spill.taken || reaches(*spill.from, chain))
+		return;
+	for (end = &chain; *end && *end != spill.taken; end = &(*end)->next)
+		;
+	*end = spill.taken;
+	spill.taken = chain;
+}
+
 /* What is in no list has run, or was running in a thread that the child does not have. */
 void quiesce__spill_fork_child(bool in_callback)
 {
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 
 	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* counted anew */
+	if (spill.ready == spill.taken)
+		spill.taken = NULL; /* without handlers: it was just changing hands */
+	take_again();
 	push_again(&spill.taken); /* the grace period of the parent's pass is not the child's */
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];

@@ -5,7 +5,9 @@
  *     lists it again, so no start is lost.  It stays listed while no thread can be had.
  * I2. One takes a step of a job at a time; of several jobs, several may.
  * I3. Everything here is under the lock, except the steps.
- * I4. The lock is held for a few steps of the machine, except for a walk of the jobs whose time has not come, which
+ * I4. A child that nobody announced finds lists and jobs as they were in the middle of a change, with the stores up to some moment, in
+ *     order.  What is in a list is listed, whatever it says; what is in none is @moving, or the job of a runner.
+ * I5. The lock is held for a few steps of the machine, except for a walk of the jobs whose time has not come, which
  *     is made once for all that come due in the same GRAIN_NS.
  */
 #include "jobs.h"
@@ -24,17 +26,25 @@ static void count_listed(uint32_t change)
 	quiesce_store_relaxed(&h->nr_listed, h->nr_listed + change); /* Relaxed: under the lock; a hint elsewhere. */
 }
 
+/* I4: what comes before is stored before. */
+static inline void in_order(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
 static void unlist_job(struct quiesce__job *job)
 {
 	if (!job->listed)
 		return;
+	job->listed = false;
+	in_order();
 	*job->at = job->next;
 	if (job->next)
 		job->next->at = job->at;
 	else if (h->ready_end == &job->next)
 		h->ready_end = job->at;
-	job->listed = false;
 	count_listed((uint32_t)-1);
+	in_order();
 }
 
 /* @at: the end of a list, or a place in one. */
@@ -44,6 +54,7 @@ static void link_job(struct quiesce__job *job, struct quiesce__job **at)
 	if (job->next)
 		job->next->at = &job->next;
 	job->at = at;
+	in_order();
 	*at = job;
 	job->listed = true;
 	count_listed(1);
@@ -54,16 +65,20 @@ static void list_job(struct quiesce__job *job, uint64_t due)
 {
 	if (job->listed && !job->due)
 		return;
+	h->moving = job;
+	in_order();
 	unlist_job(job);
 	job->due = due;
 	if (due) {
 		link_job(job, &h->timed);
 		if (due < h->next_due)
 			h->next_due = due;
-		return;
+	} else {
+		link_job(job, h->ready_end);
+		h->ready_end = &job->next;
 	}
-	link_job(job, h->ready_end);
-	h->ready_end = &job->next;
+	in_order();
+	h->moving = NULL;
 }
 
 void quiesce__jobs_make_ready(uint64_t now, bool all)
@@ -149,9 +164,9 @@ static void step_ended(struct quiesce__run *run)
 	if (!s->job->own_gate)
 		quiesce__gate_leave(&s->me->in_gate);
 	quiesce__lock(&h->lock);
-	step_over(s);
 	if (!QUIESCE_MUTANT(helper_ended_unlisted))
 		list_job(s->job, 0);
+	step_over(s);
 	quiesce__helper_wake_locked();
 	wake_waiters();
 	quiesce__unlock(&h->lock);
@@ -162,20 +177,21 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 	struct step s = { .me = me, .job = job };
 	uint64_t ns;
 
-	unlist_job(job);
 	me->job = job;
 	job->in_step = true;
+	in_order();
+	unlist_job(job);
 	quiesce__unlock(&h->lock);
 	quiesce__run(&s.run, take_step, step_ended);
 	quiesce__lock(&h->lock);
 	ns = s.ns;
-	step_over(&s);
 	if (QUIESCE_MUTANT(helper_start_lost))
 		unlist_job(job);
 	if (ns != QUIESCE_JOB_DONE && ns != PLATFORM_FOREVER && !job->listed) {
 		job->optional = (ns & QUIESCE_JOB_OPTIONAL) != 0;
 		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
 	}
+	step_over(&s); /* the last: I4 */
 	/* Whoever leads meanwhile may sleep: it did not see this one, or longer than to its time. */
 	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
 		quiesce__helper_wake_locked();
@@ -337,20 +353,33 @@ void quiesce__jobs_take_steps(void)
 
 /* ---- in a forked child ---- */
 
-/* Of a list that somebody may have been about to change: where each job is. */
+/* Of a list that somebody may have been about to change: where each job is, and that it is there. */
 static struct quiesce__job **relink(struct quiesce__job **at)
 {
-	for (; *at; at = &(*at)->next)
+	for (; *at; at = &(*at)->next) {
 		(*at)->at = at;
+		(*at)->listed = true;
+		count_listed(1);
+	}
 	return at;
+}
+
+/* I4. */
+static void relink_all(void)
+{
+	h->nr_listed = 0;
+	h->ready_end = relink(&h->ready);
+	relink(&h->timed);
+	h->next_due = 0; /* whoever leads looks at all */
+	if (h->moving)
+		list_job(h->moving, 0);
 }
 
 /* A step that was being taken by a thread that the child does not have is to be taken again. */
 void quiesce__jobs_fork_child(void)
 {
 	h->waiting = 0;
-	h->ready_end = relink(&h->ready);
-	relink(&h->timed);
+	relink_all();
 	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++) {
 		struct quiesce__runner *runner = &h->runner[i];
 		struct quiesce__job *job = runner->job;

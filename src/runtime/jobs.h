@@ -28,6 +28,7 @@ struct quiesce__helper {
 	uint32_t stop;   /* asked to stop; whoever lists a job takes it back */
 	/* Jobs. */
 	uint32_t nr_listed;
+	struct quiesce__job *moving; /* from list to list; NULL: none */
 	struct quiesce__job *ready, **ready_end; /* to be taken, the first one first; their @due is 0 */
 	struct quiesce__job *timed;              /* the others, in no order */
 	uint64_t next_due;                       /* of those, or earlier */

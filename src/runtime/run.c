@@ -48,6 +48,8 @@ static void call_ended(void *arg)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__run *run = arg;
 
+	/* The callback may have forked without a word, and this be the child: before locks that its parent's threads held. */
+	quiesce__init();
 	self->runs = run->outer;
 	run->func = running(run);
 	if (!QUIESCE_MUTANT(run_state_kept))

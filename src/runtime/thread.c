@@ -238,6 +238,7 @@ struct life {
 	struct kind *kind;
 	struct own *own; /* NULL: it is not listed */
 	void (*main)(void), (*over)(void);
+	uint32_t generation; /* of forks: later ones know of none of the threads before */
 };
 
 static void live(struct quiesce__run *run)
@@ -253,7 +254,9 @@ static void end_life(struct quiesce__run *run)
 	life->over();
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
-	if (life->own)
+	if (life->generation != quiesce__generation())
+		life->own = NULL; /* whoever is there now is another thread */
+	else if (life->own)
 		life->own->ends = platform_now_ns();
 	else
 		kind->coming--;
@@ -263,7 +266,7 @@ static void end_life(struct quiesce__run *run)
 /* In the new thread. */
 static void thread_main(void *arg)
 {
-	struct life life = { .kind = arg };
+	struct life life = { .kind = arg, .generation = quiesce__generation() };
 	struct kind *kind = arg;
 
 	quiesce__lock(&threads.lock);

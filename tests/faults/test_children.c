@@ -344,6 +344,62 @@ static void a_forking_callback_returns_in_both(void **state)
 	returns_in_both(underscore_fork);
 }
 
+/* ---- a callback that forks without handlers and ends its thread in the child ---- */
+
+static int waited;
+
+static void *wait_for_readers(void *unused)
+{
+	synchronize_rcu();
+	flag_set(&waited);
+	return unused;
+}
+
+/* In the thread that ends: it has come, so nobody waits for a section of a thread that the child does not have. */
+static void hook_of_ended(enum quiesce_misuse kind, const char *text)
+{
+	pthread_t thread;
+
+	(void)text;
+	must(kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK);
+	thread_must(pthread_create(&thread, NULL, wait_for_readers, NULL));
+	for (int i = 0; i < 3000 && !flag_get(&waited); i++)
+		short_rest();
+	must(flag_get(&waited));
+	_exit(0);
+}
+
+static void fork_and_end(struct rcu_head *unused)
+{
+	int status = -1;
+	struct held h;
+	pid_t pid;
+
+	(void)unused;
+	held_begin(&h, NULL);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0) {
+		quiesce_set_misuse_hook(hook_of_ended);
+		pthread_exit(NULL);
+	}
+	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
+	held_end(&h);
+}
+
+static void fork_and_end_once(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, fork_and_end);
+	rcu_barrier();
+}
+
+static void a_forking_callback_may_end_its_thread(void **state)
+{
+	(void)state;
+	succeeds(fork_and_end_once);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -355,6 +411,7 @@ int main(int argc, char **argv)
 		TEST(a_child_in_our_memory_is_no_fork),
 		TEST(a_daemon_has_a_worker_of_its_own),
 		TEST(a_forking_callback_returns_in_both),
+		TEST(a_forking_callback_may_end_its_thread),
 	};
 
 	testing_choose(argc, argv);

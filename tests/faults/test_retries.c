@@ -110,6 +110,59 @@ static void attempts_are_few(void **state)
 	shut_down();
 }
 
+/* ---- the child of a callback that ran in the wait for it ---- */
+
+static void fork_in_wait(struct rcu_head *unused)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)unused;
+	if (pid == 0) {
+		quiesce_store_relaxed(&no_threads, 0);
+		return;
+	}
+	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
+}
+
+/* Who waits for callbacks is woken, not found again after a while. */
+static void wait_often(void)
+{
+	int nr_late = 0;
+
+	for (int i = 0; i < 10; i++) {
+		uint64_t begin;
+
+		retire_to_rcu();
+		begin = now_ns();
+		rcu_barrier();
+		nr_late += now_ns() - begin > 50000000;
+	}
+	must(nr_late < 5);
+}
+
+static void begin_in_wait(void)
+{
+	static struct rcu_head head;
+	pid_t parent = getpid();
+
+	flag_set(&no_threads);
+	call_rcu(&head, fork_in_wait);
+	rcu_barrier();
+	quiesce_store_relaxed(&no_threads, 0);
+	if (getpid() == parent)
+		return;
+	wait_often();
+	_exit(0);
+}
+
+static void a_child_of_a_wait_is_woken(void **state)
+{
+	(void)state;
+	shut_down();
+	succeeds(begin_in_wait);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -117,6 +170,7 @@ int main(int argc, char **argv)
 		TEST(the_helper_comes_after_one_failure),
 		TEST(the_sweeper_comes_after_one_failure),
 		TEST(attempts_are_few),
+		TEST(a_child_of_a_wait_is_woken),
 	};
 
 	testing_choose(argc, argv);
