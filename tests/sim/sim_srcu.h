@@ -66,7 +66,7 @@ void world_finish(void);
 void world_nothing_is_garbage(void);
 
 extern const struct sim_scenario srcu_wait_scenarios[], srcu_callback_scenarios[], srcu_poll_scenarios[],
-	srcu_end_scenarios[], srcu_stop_scenarios[], srcu_exit_scenarios[];
+	srcu_end_scenarios[], srcu_stop_scenarios[], srcu_exit_scenarios[], srcu_fork_scenarios[];
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 
