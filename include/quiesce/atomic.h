@@ -59,6 +59,9 @@
 
 #endif
 
+/* What is stored before is stored first, as the child of a fork or a signal handler sees it: for the compiler, not for other CPUs. */
+#define quiesce_fence_compiler() __asm__ __volatile__("" ::: "memory")
+
 /* A data-dependent pause inside a bounded spin. */
 #if defined(QUIESCE_SIM)
 #define quiesce_cpu_relax() ((void)0)

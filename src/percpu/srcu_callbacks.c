@@ -46,9 +46,13 @@ static uint64_t turn(struct quiesce__srcu_update *u)
 	/* Relaxed throughout: under the lock; for the child of a fork. */
 	for (; (head = quiesce_load_relaxed(&u->rest)); nr++) {
 		quiesce_store_relaxed(&u->rest_next, head->next);
+		quiesce_fence_compiler();
 		quiesce_store_relaxed(&head->next, u->turned);
+		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->turned, head);
+		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->rest, u->rest_next);
+		quiesce_fence_compiler();
 	}
 	return nr;
 }
@@ -56,6 +60,7 @@ static uint64_t turn(struct quiesce__srcu_update *u)
 static void turned_is_taken(struct quiesce__srcu_update *u)
 {
 	quiesce_store_relaxed(&u->taken, u->turned); /* Relaxed: as in turn(). */
+	quiesce_fence_compiler();
 	quiesce_store_relaxed(&u->turned, NULL);     /* Relaxed: as above. */
 }
 
@@ -69,6 +74,7 @@ static void take(struct quiesce__srcu_update *u)
 		return;
 	do {
 		quiesce_store_relaxed(&u->rest_next, list); /* I6 */
+		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->rest, list);
 	/* SR7: full, pairs with SR7 in push() */
 	} while (!quiesce_cmpxchg(SR7, &u->list, &list, NULL));

@@ -26,25 +26,19 @@ static void count_listed(uint32_t change)
 	quiesce_store_relaxed(&h->nr_listed, h->nr_listed + change); /* Relaxed: under the lock; a hint elsewhere. */
 }
 
-/* I4: what comes before is stored before. */
-static inline void in_order(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
-
 static void unlist_job(struct quiesce__job *job)
 {
 	if (!job->listed)
 		return;
 	job->listed = false;
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 	*job->at = job->next;
 	if (job->next)
 		job->next->at = job->at;
 	else if (h->ready_end == &job->next)
 		h->ready_end = job->at;
 	count_listed((uint32_t)-1);
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 }
 
 /* @at: the end of a list, or a place in one. */
@@ -54,7 +48,7 @@ static void link_job(struct quiesce__job *job, struct quiesce__job **at)
 	if (job->next)
 		job->next->at = &job->next;
 	job->at = at;
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 	*at = job;
 	job->listed = true;
 	count_listed(1);
@@ -66,7 +60,7 @@ static void list_job(struct quiesce__job *job, uint64_t due)
 	if (job->listed && !job->due)
 		return;
 	h->moving = job;
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 	unlist_job(job);
 	job->due = due;
 	if (due) {
@@ -77,7 +71,7 @@ static void list_job(struct quiesce__job *job, uint64_t due)
 		link_job(job, h->ready_end);
 		h->ready_end = &job->next;
 	}
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 	h->moving = NULL;
 }
 
@@ -179,7 +173,7 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 
 	me->job = job;
 	job->in_step = true;
-	in_order();
+	quiesce_fence_compiler(); /* I4 */
 	unlist_job(job);
 	quiesce__unlock(&h->lock);
 	quiesce__run(&s.run, take_step, step_ended);
