@@ -12,14 +12,22 @@ struct quiesce__late {
 	uint64_t progress, since;
 };
 
-/* When it is late.  @progress: changes whenever anything happens.  @due: when it looks next, as it said. */
-static inline uint64_t quiesce__late_at(struct quiesce__late *late, uint64_t now, uint64_t progress, uint64_t due)
+/* Since when nothing has happened.  @progress: changes whenever anything happens. */
+static inline uint64_t quiesce__late_since(struct quiesce__late *late, uint64_t now, uint64_t progress)
 {
 	if (progress != late->progress || !late->since) {
 		late->progress = progress;
 		late->since = now;
 	}
-	return (due > late->since ? due : late->since) + QUIESCE_LATE_NS;
+	return late->since;
+}
+
+/* When it is late.  @due: when it looks next, as it said. */
+static inline uint64_t quiesce__late_at(struct quiesce__late *late, uint64_t now, uint64_t progress, uint64_t due)
+{
+	uint64_t since = quiesce__late_since(late, now, progress);
+
+	return (due > since ? due : since) + QUIESCE_LATE_NS;
 }
 
 #endif
