@@ -208,6 +208,11 @@
 	X(cb_no_gp, "callbacks run without a grace period")                            \
 	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
+	X(cb_unpaced, "a slow retirer has a grace period for each object")             \
+	X(cb_pace_kept, "many objects do not end the sleep of a worker that paces itself") \
+	X(cb_prompt_lost, "a callback does not end that sleep")                        \
+	X(cb_calm_kept, "a callback behind objects for free() does not end it")        \
+	X(cb_left_calm, "callbacks that came while their queue was in a pass do not end it") \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
 	X(cb_spill_unlocked, "a pass takes what was queued without memory while a fork may be prepared") \
 	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
@@ -368,12 +373,7 @@ enum quiesce_label { QUIESCE_LABELS(QUIESCE_X) QUIESCE_NR_LABELS };
 #undef QUIESCE_X
 
 enum quiesce_kind {
-	QUIESCE_KIND_LIGHT,
-	QUIESCE_KIND_FULL,
-	QUIESCE_KIND_HEAVY,
-	QUIESCE_KIND_ACQUIRE,
-	QUIESCE_KIND_RELEASE,
-	QUIESCE_KIND_RMW,
+	QUIESCE_KIND_LIGHT, QUIESCE_KIND_FULL, QUIESCE_KIND_HEAVY, QUIESCE_KIND_ACQUIRE, QUIESCE_KIND_RELEASE, QUIESCE_KIND_RMW,
 	QUIESCE_NR_KINDS
 };
 
