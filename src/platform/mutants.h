@@ -132,6 +132,7 @@
 #define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
 	X(heavy_late_by_arrival, "a caller counts from its arrival how late a membarrier is, whatever happens meanwhile")  \
+	X(watched_rarely, "no follower checks as soon as the leader would be late")  \
 	X(heavy_no_turns, "without membarrier there are no fences")  \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
