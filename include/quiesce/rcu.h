@@ -265,7 +265,8 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  *
  * Context: as call_rcu().
  * Cost: as call_rcu().  The thread itself frees what it has retired, once its grace period is over, some 32 objects at
- *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms. */
+ *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms.  Where fewer than 64
+ *   objects come in 50 ms they share a grace period: the last of them is freed in about 0.1 s. */
 #define kfree_rcu(ptr, field)                                                                                          \
 	__extension__({                                                                                                \
 		__typeof__(ptr) quiesce__gone = (ptr);                                                                 \

@@ -14,7 +14,6 @@
 
 #define LOOK_MIN_NS 500000u
 #define LOOK_MAX_NS 8000000u
-#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who drives is late */
 
 /* ---- completion ---- */
 
@@ -217,7 +216,6 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	struct quiesce__late late = { .since = 0 };
-	uint64_t most = QUIESCE_LATE_NS;
 
 	if (me->expedited)
 		quiesce__srcu_wake_driver(ssp);
@@ -234,9 +232,8 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 		at = late_at(u, &late, now);
 		if (now >= at && withdraw(u, me, now))
 			return QUIESCE_SRCU_ALONE;
-		at = at > now + most ? at : now + most;
-		most = most < FOLLOW_MAX_NS ? 2 * most : most;
-		platform_futex_wait(&u->turn[me->needed & 1], turn, at - now);
+		platform_futex_wait(&u->turn[me->needed & 1], turn,
+				    (at > now ? at - now : QUIESCE_LATE_NS) + quiesce__late_turn(me->rank));
 	}
 }
 
@@ -255,6 +252,7 @@ uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update
 	}
 	me->state = QUIESCE_SRCU_WAITS;
 	me->next = u->waiters;
+	me->rank = me->next ? me->next->rank + 1 : 0;
 	u->waiters = me;
 	if (me->expedited)
 		quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */

@@ -131,6 +131,8 @@
 /* Of the runtime: registry, fences, forks. */
 #define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
+	X(heavy_late_by_arrival, "a caller counts from its arrival how late a membarrier is, whatever happens meanwhile")  \
+	X(watched_rarely, "no follower checks as soon as the leader would be late")  \
 	X(heavy_no_turns, "without membarrier there are no fences")  \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
@@ -207,6 +209,11 @@
 	X(cb_no_gp, "callbacks run without a grace period")                            \
 	X(cb_snapshot_after, "the queue is looked at again after the grace period")    \
 	X(cb_barrier_early, "rcu_barrier returns before the last callback")            \
+	X(cb_unpaced, "a slow retirer has a grace period for each object")             \
+	X(cb_pace_kept, "many objects do not end the sleep of a worker that paces itself") \
+	X(cb_prompt_lost, "a callback does not end that sleep")                        \
+	X(cb_calm_kept, "a callback behind objects for free() does not end it")        \
+	X(cb_left_calm, "callbacks that came while their queue was in a pass do not end it") \
 	X(cb_sleep_unchecked, "the worker sleeps without looking again")               \
 	X(cb_spill_unlocked, "a pass takes what was queued without memory while a fork may be prepared") \
 	X(cb_spill_lost, "of what was queued without memory the newest is forgotten")            \
@@ -368,12 +375,7 @@ enum quiesce_label { QUIESCE_LABELS(QUIESCE_X) QUIESCE_NR_LABELS };
 #undef QUIESCE_X
 
 enum quiesce_kind {
-	QUIESCE_KIND_LIGHT,
-	QUIESCE_KIND_FULL,
-	QUIESCE_KIND_HEAVY,
-	QUIESCE_KIND_ACQUIRE,
-	QUIESCE_KIND_RELEASE,
-	QUIESCE_KIND_RMW,
+	QUIESCE_KIND_LIGHT, QUIESCE_KIND_FULL, QUIESCE_KIND_HEAVY, QUIESCE_KIND_ACQUIRE, QUIESCE_KIND_RELEASE, QUIESCE_KIND_RMW,
 	QUIESCE_NR_KINDS
 };
 

@@ -260,11 +260,23 @@ static void carry(struct quiesce__queue *queue)
 	quiesce_store_relaxed(&pass.carried, queue); /* Relaxed: the end of the pass is a release. */
 }
 
+/* As its owner would have done. */
+static void list_again(struct quiesce__queue *queue)
+{
+	/* Relaxed: I4. */
+	bool callback = quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken || quiesce_load_relaxed(&queue->spill);
+
+	if (callback && !QUIESCE_MUTANT(cb_left_calm))
+		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the worker sleeps after this pass. */
+	if (!quiesce__queue_list(queue, callback))
+		carry(queue);
+}
+
 /* Nothing is left of what was taken: is anything new, or is that all? */
 static void relist_or_free(struct quiesce__queue *queue)
 {
-	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked) && !quiesce__queue_list(queue))
-		carry(queue);
+	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
+		list_again(queue);
 	/* Relaxed: no owner. */
 	if (queue->gone && !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
 		quiesce__queue_free(queue);
@@ -342,6 +354,8 @@ static uint64_t pass_begin(void)
 {
 	uint64_t number = quiesce__pass.begun + 1;
 
+	/* Relaxed: the exchange follows.  What is queued before it is set again has come too late for the lists of this pass. */
+	quiesce_store_relaxed(&quiesce__worker.prompt, 0);
 	/* CB7: full, pairs with CB7 in quiesce__pass_wait() */
 	quiesce_xchg(CB7, &quiesce__pass.begun, number);
 	return number;
@@ -429,8 +443,7 @@ static void give_back_queues(void)
 			continue;
 		if (anything_ready(queue) && !QUIESCE_MUTANT(cb_ended_unlingered))
 			linger(queue);
-		if (!quiesce__queue_list(queue))
-			carry(queue);
+		list_again(queue);
 	}
 }
 
@@ -499,7 +512,7 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	queue->freed = queue->freeing.taken;
 	queue->share = 0;
 	quiesce__queue_report(queue);
-	quiesce__queue_list(queue);
+	quiesce__queue_list(queue, true);
 }
 
 /* The grace period that the parent's pass waits for is not the child's: its snapshot is made again.  A callback may have

@@ -112,14 +112,19 @@ static void push_listed(struct quiesce__queue *queue)
 	while (!quiesce_cmpxchg(CB6, &shard->listed, &old, queue));
 }
 
-bool quiesce__queue_list(struct quiesce__queue *queue)
+bool quiesce__queue_list(struct quiesce__queue *queue, bool callback)
 {
-	uint32_t unlisted = QUIESCE_UNLISTED;
+	uint32_t before = QUIESCE_UNLISTED;
+	uint32_t listed = callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM;
 
-	if (!quiesce_cmpxchg(CB3, &queue->listed, &unlisted, QUIESCE_LISTED)) /* CB3: full, pairs with CB3 in take_queue() */
-		return false;
-	push_listed(queue);
-	return true;
+	/* CB3: full, pairs with CB3 in take_queue() */
+	while (before < listed)
+		if (quiesce_cmpxchg(CB3, &queue->listed, &before, listed)) {
+			if (before == QUIESCE_UNLISTED)
+				push_listed(queue);
+			return before == QUIESCE_UNLISTED;
+		}
+	return false;
 }
 
 void quiesce__queue_leave(struct quiesce__queue *queue)

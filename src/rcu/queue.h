@@ -30,6 +30,7 @@
 /* queue.listed */
 enum {
 	QUIESCE_UNLISTED,
+	QUIESCE_LISTED_CALM, /* only objects for free() were seen in it */
 	QUIESCE_LISTED,
 	QUIESCE_LISTED_LAST, /* and the owner has exited */
 };
@@ -90,7 +91,7 @@ struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *self);
 /* A pass gives back a queue that is empty, is not listed and has no owner. */
 void quiesce__queue_free(struct quiesce__queue *queue);
 /* Let the next pass take @queue, unless it is listed already.  True if it was not. */
-bool quiesce__queue_list(struct quiesce__queue *queue);
+bool quiesce__queue_list(struct quiesce__queue *queue, bool callback);
 /* Its owner exits, and touches it no more: let the next pass take it, for the last time. */
 void quiesce__queue_leave(struct quiesce__queue *queue);
 /* Its owner exits.  True: wake the worker, if it sleeps. */

@@ -49,7 +49,6 @@
 #define MARK_NUMBER (~0xffffull)
 #define COOKIE_VALID (1ull << 48) /* tells a cookie from get_completed_synchronize_rcu() */
 
-#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether it is late */
 #define LOOK_NS 1000u           /* a scan takes so long for each reader, at the most */
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
@@ -269,19 +268,13 @@ static void gp_alone(uint64_t cookie, const char *call)
 
 /* ---- following ---- */
 
-/* What a follower has seen of those who run grace periods. */
-struct watch {
-	struct quiesce__late late;
-	uint64_t sleep_ns;
-};
-
 /* When whoever scans is late. */
-static uint64_t late_at(struct watch *w, uint64_t now)
+static uint64_t late_at(struct quiesce__late *late, uint64_t now)
 {
 	/* Relaxed throughout: a guess. */
 	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
 
-	return quiesce__late_at(&w->late, now, progress, quiesce_load_relaxed(&gp.due));
+	return quiesce__late_at(late, now, progress, quiesce_load_relaxed(&gp.due));
 }
 
 /* One of those who find it late at the same time.  Relaxed: if two go on alone, nothing is lost. */
@@ -294,18 +287,14 @@ static bool claim(uint32_t seen, uint64_t now)
 }
 
 /* True: it is up to the caller to go on alone, and others give it some time.  Else sleep, as long as @word is that of @side. */
-static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
+static bool watch_or_sleep(struct quiesce__late *late, uint32_t rank, struct side *side, uint32_t word)
 {
 	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
-	uint64_t now = platform_now_ns(), late = late_at(w, now), ns;
+	uint64_t now = platform_now_ns(), at = late_at(late, now);
 
-	if (now >= late && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
+	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
 		return true;
-	ns = late > now ? late - now : QUIESCE_LATE_NS;
-	if (ns < w->sleep_ns)
-		ns = w->sleep_ns;
-	w->sleep_ns = ns < FOLLOW_MAX_NS / 2 ? 2 * ns : FOLLOW_MAX_NS;
-	platform_futex_wait(&side->word, word, ns);
+	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_LATE_NS) + quiesce__late_turn(rank));
 	return false;
 }
 
@@ -313,10 +302,10 @@ static bool watch_or_sleep(struct watch *w, struct side *side, uint32_t word)
 static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
 	struct side *side = &gp.side[cookie & 1];
-	struct watch w = { .sleep_ns = 0 };
-
+	struct quiesce__late late = { .since = 0 };
 	/* GP1: full, pairs with GP1 in wake() */
-	quiesce_fetch_add(GP1, &side->waiting, 1u);
+	uint32_t rank = quiesce_fetch_add(GP1, &side->waiting, 1u);
+
 	for (;;) {
 		/* GP1: acquire, pairs with GP1 in wake() */
 		uint32_t word = quiesce_load_acquire(GP1, &side->word);
@@ -326,7 +315,7 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *c
 		if (quiesce_load_relaxed(&side->urgency) < (uint32_t)urgency) /* Relaxed: a hint. */
 			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
 		quiesce__holdouts_raise_urgency(urgency); /* who leads is in our way */
-		if (watch_or_sleep(&w, side, word)) {
+		if (watch_or_sleep(&late, rank, side, word)) {
 			gp_alone(cookie, call);
 			break;
 		}
@@ -381,7 +370,7 @@ static struct {
 	struct quiesce__lock lock;
 	uint64_t number; /* its fence is over */
 	uint32_t empty;  /* which counts of unregistered sections have been seen empty since */
-	struct watch watch;
+	struct quiesce__late late;
 } polled = { .number = FIRST_NUMBER };
 
 static bool somebody_leads(void)
@@ -391,7 +380,7 @@ static bool somebody_leads(void)
 	if (!quiesce_load_relaxed(&gp.led)) /* Relaxed: a hint. */
 		return false;
 	now = platform_now_ns();
-	return now < late_at(&polled.watch, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
+	return now < late_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
 void quiesce__rcu_try(uint64_t cookie)

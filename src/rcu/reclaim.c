@@ -60,10 +60,14 @@ static void wake_if_filled(struct quiesce__queue *queue)
 {
 	uint64_t nr = queue->callbacks.queued + queue->frees.queued;
 
+	if (nr + FILLED - QUIESCE_PACED < queue->full_at) /* fewer since it was listed */
+		return;
+	if (!QUIESCE_MUTANT(cb_pace_kept))
+		quiesce__worker_prompt();
 	if (quiesce_likely(nr < queue->full_at))
 		return;
 	queue->full_at = nr + FILLED;
-	quiesce_store_relaxed(&quiesce__worker.filled, 1); /* Relaxed: a best-effort hint. */
+	quiesce_store_relaxed(&quiesce__worker.filled, 1); /* Relaxed: as above. */
 	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_BATCHING) /* Relaxed: as above. */
 		quiesce__worker_wake();
 }
@@ -113,23 +117,29 @@ static void wake_if_asleep(void)
 		quiesce__worker_wake();
 }
 
-static QUIESCE_COLD void list(struct quiesce__queue *queue)
+/* Or say that there are callbacks in it, too. */
+static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 {
 	/* Worth a pass at once is what comes from now on. */
 	queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
-	if (quiesce__queue_list(queue))
+	if (quiesce__queue_list(queue, callback))
 		wake_if_asleep();
+	else if (QUIESCE_MUTANT(cb_calm_kept))
+		return;
+	if (callback)
+		quiesce__worker_prompt();
 	if (quiesce_unlikely(!quiesce__worker_runs()))
 		queue->until_look = 0; /* I4 */
 }
 
-static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, size_t bytes)
+static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
 {
 	/* If this misses that the pass has unlisted the queue, the pass sees what was pushed; if the pass misses that, this lists. */
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
-	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)) /* Relaxed: CB3. */
-		list(queue);
+	/* Relaxed: CB3. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM)))
+		list(queue, callback);
 	queue->until_look -= (int64_t)(bytes + LOOK_OBJECT);
 	if (quiesce_unlikely(queue->until_look < 0))
 		free_and_report(self, queue);
@@ -144,7 +154,7 @@ static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queu
 	quiesce_store_relaxed(&queue->spilled, queue->spilled + 1);
 	quiesce_store_relaxed(&queue->callbacks.bytes, queue->callbacks.bytes + bytes);
 	quiesce__spill_push(&queue->spill, head);
-	queued(self, queue, bytes);
+	queued(self, queue, true, bytes);
 }
 
 /* Threads that exit, and those that cannot have a queue. */
@@ -158,6 +168,7 @@ static QUIESCE_COLD void spill_anywhere(const struct quiesce_tls_v1 *self, struc
 	quiesce__garbage_add((int64_t)bytes);
 	quiesce__spill_push(&shard->spill, head);
 	wake_if_asleep();
+	quiesce__worker_prompt();
 	if (quiesce__garbage_above_ceiling())
 		expedite();
 }
@@ -191,7 +202,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	if (quiesce_unlikely(!queue))
 		spill_anywhere(self, head, bytes);
 	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
-		queued(self, queue, bytes);
+		queued(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
 	else
 		spill(self, queue, head, bytes);
 }
@@ -208,7 +219,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	quiesce__fork_check();
 	queue = own_queue(self);
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
-		queued(self, queue, bytes);
+		queued(self, queue, false, bytes);
 		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
 			quiesce__throttle("kfree_rcu_mightsleep", PLATFORM_FOREVER, false);
 		return;

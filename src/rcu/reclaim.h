@@ -79,8 +79,14 @@ uint64_t quiesce__spills_bytes_out(void);
 
 /* ---- the worker: worker.c ---- */
 
+#if defined(QUIESCE_SIM)
+#define QUIESCE_PACED 4u
+#else
+#define QUIESCE_PACED 64u /* fewer objects of one thread are not worth a grace period, if there has just been one */
+#endif
+
 /* worker.sleep */
-enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_ASLEEP };
+enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_PACING, QUIESCE_ASLEEP };
 /* worker.running */
 enum { QUIESCE_WORKER_NONE, QUIESCE_WORKER_STARTS, QUIESCE_WORKER_RUNS };
 
@@ -88,6 +94,7 @@ struct quiesce__worker {
 	uint32_t sleep;     /* the futex it sleeps on */
 	uint32_t urgent;    /* above the ceiling: do not batch, expedite */
 	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
+	uint32_t prompt;    /* a callback is queued, for which somebody may wait, or a queue has enough not to be put off: do not pace */
 	uint32_t stop;
 	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
 	uint64_t gp_due;    /* then it is overdue, and a poller takes part; then the next one may */
@@ -110,6 +117,8 @@ void quiesce__report_no_worker(void);
 void quiesce__worker_wake(void);
 /* The same, also if somebody has taken the request to wake it and does not run: for who waits. */
 void quiesce__worker_wake_for_sure(void);
+/* What was queued, before a full fence, is not to be put off. */
+void quiesce__worker_prompt(void);
 /* Stop it when it has nothing to do; until @deadline, 0: no limit.  False: somebody has started another. */
 bool quiesce__worker_stop(uint64_t deadline);
 /* Does a polled grace period wait to be run? */

@@ -8,6 +8,10 @@
  * I3. Small batches wait for more, a millisecond.  But what callbacks retired is gone on with at once, as chains of objects
  *     of which each retires the next take a pass for each; not where a callback queues its own object again, and for a part of
  *     the time only, because two may do that for each other.
+ * I4. Nobody waits for free().  So where a pass found little, and only objects of kfree_rcu() have come since, the next one is made PACE_NS
+ *     later: a thread that retires slowly does not pay an interrupt of all CPUs for each object.  That sleep ends early when a
+ *     callback is queued, which the program may wait for, when a queue has QUIESCE_PACED objects, when somebody waits, and above the
+ *     ceiling.  Because it is long, it begins as the one of I1.
  *
  * CB9  queue listed, then sleep read        | asleep, then lists read
  * CB4  the thread's last word               | started again
@@ -23,6 +27,7 @@
 
 #define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
 #define BATCH_MIN_NS 50000u
+#define PACE_NS 50000000u /* from a pass to the next one's grace period, if nobody waits and little is retired */
 #define CHAIN_NS 400000u  /* and goes on so long, without, with what callbacks retired */
 #define CHAIN_DEAR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
 #define CHEAP_NS 8000u
@@ -33,6 +38,7 @@ struct quiesce__worker quiesce__worker;
 /* The worker's own. */
 static uint64_t chain_left; /* of CHAIN_NS */
 static uint64_t batch_ns;   /* BATCH_MIN_NS to BATCH_NS */
+static uint64_t paced_until; /* 0: the last pass found much */
 
 bool quiesce__gp_wanted(void)
 {
@@ -55,6 +61,12 @@ static bool somebody_waits(void)
 	return quiesce__pass_wanted() || quiesce_load_relaxed(&quiesce__worker.stop) || quiesce__gp_wanted();
 }
 
+/* Relaxed: best-effort hints, or CB9. */
+static bool must_not_gather(void)
+{
+	return quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || somebody_waits();
+}
+
 /* ---- sleeping ---- */
 
 void quiesce__worker_wake(void)
@@ -73,6 +85,25 @@ void quiesce__worker_wake_for_sure(void)
 		platform_futex_wake(&quiesce__worker.sleep, 1);
 }
 
+/* Relaxed: as above. */
+static bool must_not_pace(void)
+{
+	return must_not_gather() || quiesce_load_relaxed(&quiesce__worker.prompt);
+}
+
+void quiesce__worker_prompt(void)
+{
+	if (QUIESCE_MUTANT(cb_prompt_lost))
+		return;
+	if (!quiesce_load_relaxed(&quiesce__worker.prompt)) { /* Relaxed: the fence. */
+		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the fence follows. */
+		/* CB9: full, pairs with CB9 in worker_sleep() */
+		quiesce_fence_full(CB9);
+	}
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_PACING) /* Relaxed: CB9. */
+		quiesce__worker_wake();
+}
+
 static void worker_sleep(uint32_t how, uint64_t ns)
 {
 	bool rest = true;
@@ -81,7 +112,7 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 	if (how != QUIESCE_BATCHING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
 		/* CB9: full, pairs with CB9 in wake_if_asleep() */
 		quiesce_fence_full(CB9);
-		rest = !quiesce__queues_listed();
+		rest = how == QUIESCE_ASLEEP ? !quiesce__queues_listed() : !must_not_pace();
 	}
 	if (rest && !somebody_waits())
 		platform_futex_wait(&quiesce__worker.sleep, how, ns);
@@ -101,16 +132,28 @@ static bool chain_goes_on(void)
 	       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr;       /* Relaxed: the thread's own. */
 }
 
+/* I4. */
+static bool is_paced(uint64_t now)
+{
+	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+
+	/* Relaxed: a best-effort hint. */
+	return now + batch_ns < paced_until && !quiesce_load_relaxed(&quiesce__worker.prompt) &&
+	       !quiesce__garbage_above(ceiling / 2) && !QUIESCE_MUTANT(cb_unpaced);
+}
+
 /* Gather for a while, unless there is a reason not to. */
 static void gather(void)
 {
-	/* Relaxed: best-effort hints. */
-	if (quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || somebody_waits())
-		return;
-	if (chain_left && chain_goes_on())
+	uint64_t now = platform_now_ns();
+
+	if (must_not_gather() || (chain_left && chain_goes_on()))
 		return;
 	chain_left = CHAIN_NS;
-	worker_sleep(QUIESCE_BATCHING, batch_ns);
+	if (is_paced(now))
+		worker_sleep(QUIESCE_PACING, paced_until - now);
+	else
+		worker_sleep(QUIESCE_BATCHING, batch_ns);
 }
 
 /* So that the next pass finds queues well filled: by itself, because an owner that wakes the worker pays for it. */
@@ -126,14 +169,18 @@ static void adapt(void)
 
 static void pass(void)
 {
-	uint64_t ns = platform_now_ns();
+	uint64_t ns = platform_now_ns(), now, most;
 
 	quiesce__lock(&quiesce__pass.lock);
 	quiesce__pass_run(true);
 	adapt();
+	most = quiesce__pass_most();
 	quiesce__unlock(&quiesce__pass.lock);
 	quiesce__rcu_check_garbage();
-	ns = platform_now_ns() - ns;
+	now = platform_now_ns();
+	if (most)
+		paced_until = most < QUIESCE_PACED ? now + PACE_NS : 0;
+	ns = now - ns;
 	if (ns > CHEAP_NS)
 		ns *= CHAIN_DEAR;
 	chain_left -= ns < chain_left ? ns : chain_left;
@@ -160,6 +207,7 @@ static bool worker_start(void);
 static void worker_main(void)
 {
 	batch_ns = BATCH_NS;
+	paced_until = 0;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
 	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: it only ever helps. */
 	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */

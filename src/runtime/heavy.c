@@ -3,10 +3,9 @@
  *
  * A membarrier interrupts each CPU that runs a thread of the process, and kernels let one of a process run at a time.  So many
  * callers share one in batches: a leader waits until others have come and executes the membarrier; whoever came before it began
- * needs none.  A few callers share too if a membarrier interrupts nobody while they sleep, which makes it twenty times cheaper;
- * where others run anyway they execute one each, because to sleep and be woken takes longer.
+ * needs none.  A few callers share as well, but their leader waits for nobody: a membarrier does not interrupt those that sleep.
  *
- *   caller                              who runs a batch
+ *   caller                              leader of a batch
  *   stores                              number = ++started            HF1
  *   needed = started + 1          HF1   membarrier
  *   completed not older?          HF1   completed = number, unless it is newer
@@ -16,33 +15,35 @@
  * I3. A batch is a membarrier.  Light readers have no other mode: where the system call is taken away from a process that has
  *     some, a fence is made by turns on the CPUs of the other threads (platform/linux/turns.c), for plain fences and for those
  *     that restart sequences alike; and where that cannot be, the process ends.
- * I4. Nobody depends on a thread that does not run.  Of those who find the batch late, one runs another beside it; who finds it
- *     late twice does in any case.  Sleeps are timed, so wake-ups may get lost.
+ * I4. Nobody depends on a thread that does not run.  A batch is late when nothing has happened for twice the time of a
+ *     membarrier: no lead was taken, no number, none completed.  Then one of the followers takes the lead over; the former leader,
+ *     should it run again, hands over nothing.  Time is not counted from a follower's arrival: where a membarrier is dear each
+ *     would find its batch late, and execute one more, which makes all of them later.  Sleeps are timed, so wake-ups may get lost.
  *
  * HF1  caller's stores, then started read; number taken, then the membarrier; that over, then completed | completed
  *      read, then what follows the fence
  */
 #include "core.h"
+#include "late.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define CONTENDED_CALLERS 8u              /* callers, divided by CPUs */
-#define CONTENDED_NS 1000000u   /* they share for so long at least: those who have been served are about to come again */
-#define CHEAP_NS 3000u         /* a membarrier that interrupts nobody takes less */
-#define PERIOD_NS (1u << 24)  /* how often a few callers find out whether it does, */
-#define TRIAL_NS (1u << 20)   /* by sharing for so long */
-#define GATHER_NS 50000u      /* who leads sleeps so long for others to come, at the most */
-#define LATE_MIN_NS 100000u   /* two membarriers take longer where CPUs are many; then so much is late */
-#define LATE_MAX_NS 2000000u
+#define CONTENDED_CALLERS 8u  /* beside a caller, divided by CPUs: many */
+#define CONTENDED_NS 1000000u /* leaders wait for others for so long at least: those who have been served are about to come again */
+#define GATHER_NS 50000u      /* a leader sleeps so long for others to come, at the most */
+#define LATE_MIN_NS 100000u
+#define COST_MAX_NS (1u << 25)
 
-/* Handed: to somebody who has slept.  Else whoever has just been served would lead, with nobody behind it. */
-enum { FREE, LED, HANDED };
+/* In place of a leader.  The lead is handed to a follower that has slept: else a caller that has just been served would come back and
+ * lead, with nobody behind it. */
+#define FREE 0u
+#define HANDED UINT32_MAX
 
 /* Those who need an odd number, or an even one. */
 struct side {
 	uint32_t asleep; /* somebody may be */
-	uint32_t word;   /* futex that changes when they are to look */
+	uint32_t word;   /* futex that changes when they are to check */
 };
 
 struct heavy {
@@ -50,13 +51,11 @@ struct heavy {
 	uint32_t inside;    /* callers */
 	uint32_t started;   /* the newest number taken */
 	uint32_t completed; /* the newest whose membarrier is over */
-	uint32_t led;       /* FREE, LED, HANDED */
+	uint32_t leader;    /* FREE, HANDED, or its thread id */
+	uint32_t claims;    /* of the lead */
 	uint32_t arrived;   /* callers since the last batch began */
-	uint32_t gathering; /* futex: 1: who leads waits for others */
-	uint32_t claims;    /* of those who found it late */
-	uint32_t cost_ns;   /* of the last batch */
-	uint32_t cheapest_ns; /* of this period */
-	uint32_t period;      /* its number */
+	uint32_t gathering; /* futex: 1: the leader waits for others */
+	uint32_t cost_ns;   /* of a membarrier */
 	uint64_t contended_until;
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -111,7 +110,7 @@ static void membarrier_restart(void)
 
 static struct heavy plain = { .membarrier = quiesce__membarrier };
 static struct heavy restart = { .membarrier = membarrier_restart };
-static uint32_t contended_callers; /* so many share; fixed at initialisation */
+static uint32_t contended_callers; /* beside so many a leader waits for others; fixed at initialisation */
 
 static bool older(uint32_t a, uint32_t b)
 {
@@ -134,7 +133,7 @@ static bool is_over(const struct heavy *h, uint32_t needed)
 	return !older(quiesce_load_acquire(HF1, &h->completed), needed);
 }
 
-/* Relaxed throughout: who misses it looks again in time. */
+/* Relaxed throughout: a sleeper that misses it checks again in time. */
 static void wake_all(struct side *side)
 {
 	quiesce_fetch_add_relaxed(&side->word, 1u);
@@ -151,36 +150,28 @@ static bool wake_one(struct side *side)
 	return quiesce_load_relaxed(&side->asleep) && platform_futex_wake(&side->word, 1);
 }
 
-/* To one of those who came while @number ran; of a few, to whoever comes first.  Relaxed throughout: two who lead do no harm. */
+/* To one of those who came while @number ran, unless the lead has been taken over.  Relaxed throughout: two leaders do no harm. */
 static void hand_over(struct heavy *h, uint32_t number)
 {
-	struct side *side = &h->side[~number & 1];
-
-	if (!quiesce_load_relaxed(&h->contended_until)) {
-		quiesce_store_relaxed(&h->led, FREE);
-		wake_all(side);
+	if (quiesce_load_relaxed(&h->leader) != quiesce__tid())
 		return;
-	}
-	quiesce_store_relaxed(&h->led, HANDED);
-	if (!wake_one(side))
-		quiesce_store_relaxed(&h->led, FREE);
+	quiesce_store_relaxed(&h->leader, HANDED);
+	if (!wake_one(&h->side[~number & 1]))
+		quiesce_store_relaxed(&h->leader, FREE);
 }
 
-/* Relaxed throughout: a measure. */
-static void note_cost(struct heavy *h, uint64_t begin, uint64_t end)
+/* A leader that did not run for long counts little: the next one is late after some four times as long as usual, no more.
+ * Relaxed throughout: a measure. */
+static void note_cost(struct heavy *h, uint64_t ns)
 {
-	uint32_t cost = (uint32_t)(end - begin), period = (uint32_t)(end / PERIOD_NS);
+	uint64_t most = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns) + LATE_MIN_NS;
 
-	quiesce_store_relaxed(&h->cost_ns, cost);
-	if (quiesce_load_relaxed(&h->period) != period)
-		quiesce_store_relaxed(&h->period, period);
-	else if (quiesce_load_relaxed(&h->cheapest_ns) <= cost)
-		return;
-	quiesce_store_relaxed(&h->cheapest_ns, cost);
+	most = most < COST_MAX_NS ? most : COST_MAX_NS;
+	quiesce_store_relaxed(&h->cost_ns, (uint32_t)(ns < most ? ns : most));
 }
 
 /* Those who needed it are done; one of those who came meanwhile may lead. */
-static void run_batch(struct heavy *h, bool leads)
+static void run_batch(struct heavy *h)
 {
 	/* HF1: full, pairs with HF1 in share() */
 	uint32_t number = quiesce_fetch_add(HF1, &h->started, 1u) + 1;
@@ -188,49 +179,46 @@ static void run_batch(struct heavy *h, bool leads)
 
 	quiesce_store_relaxed(&h->arrived, 0); /* Relaxed: a policy. */
 	h->membarrier();
-	note_cost(h, begin, platform_now_ns());
+	note_cost(h, platform_now_ns() - begin);
 	complete(h, number);
-	if (leads)
-		hand_over(h, number);
+	hand_over(h, number);
 	wake_all(&h->side[number & 1]);
 }
 
-static uint64_t late_ns(const struct heavy *h)
+/* When a follower finds the batch late.  Relaxed throughout: a guess. */
+static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint64_t now)
 {
-	uint64_t ns = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns); /* Relaxed: a measure. */
+	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +
+			    quiesce_load_relaxed(&h->completed);
+	uint64_t ns = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns);
 
-	return ns < LATE_MIN_NS ? LATE_MIN_NS : ns < LATE_MAX_NS ? ns : LATE_MAX_NS;
+	if (QUIESCE_MUTANT(heavy_late_by_arrival))
+		progress = 0;
+	return quiesce__late_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
 }
 
-static bool take_lead(struct heavy *h, bool slept)
+/* One of those who find the lead free, or late, at the same time.  Relaxed throughout: two leaders do no harm. */
+static bool take_lead(struct heavy *h, bool slept, bool late)
 {
-	uint32_t led = quiesce_load_relaxed(&h->led); /* Relaxed: two who lead do no harm. */
+	uint32_t claims = quiesce_load_relaxed(&h->claims), leader = quiesce_load_relaxed(&h->leader);
 
-	if (led == LED || (led == HANDED && !slept))
+	if (leader != FREE && !(leader == HANDED && slept) && !(late && !QUIESCE_MUTANT(heavy_trusts_leader)))
 		return false;
-	quiesce_store_relaxed(&h->led, LED); /* Relaxed: as above. */
+	if (quiesce_fetch_add_relaxed(&h->claims, 1u) != claims)
+		return false;
+	quiesce_store_relaxed(&h->leader, quiesce__tid());
 	return true;
 }
 
-/* Sleep; true: it is late, and up to the caller. */
-static bool sleep_or_claim(struct heavy *h, uint32_t needed, uint64_t begin)
+/* Relaxed throughout: as in wake_all(). */
+static void sleep_on(struct heavy *h, uint32_t needed, uint64_t ns)
 {
 	struct side *side = &h->side[needed & 1];
-	uint32_t word = quiesce_load_relaxed(&side->word), claims = quiesce_load_relaxed(&h->claims); /* Relaxed: hints. */
-	uint64_t ns = late_ns(h), waited = platform_now_ns() - begin;
+	uint32_t word = quiesce_load_relaxed(&side->word);
 
-	if (QUIESCE_MUTANT(heavy_trusts_leader))
-		waited = 0;
-	if (waited >= 2 * ns)
-		return true;
-	/* Relaxed: as above. */
-	if (waited >= ns && quiesce_fetch_add_relaxed(&h->claims, 1u) == claims)
-		return true;
-	quiesce_store_relaxed(&side->asleep, 1); /* Relaxed: as above. */
-	if (is_over(h, needed) || quiesce_load_relaxed(&h->led) == FREE) /* Relaxed: as in take_lead(). */
-		return false;
-	platform_futex_wait(&side->word, word, waited < ns ? ns - waited : ns);
-	return false;
+	quiesce_store_relaxed(&side->asleep, 1);
+	if (!is_over(h, needed) && quiesce_load_relaxed(&h->leader) != FREE)
+		platform_futex_wait(&side->word, word, ns);
 }
 
 /* Where CPUs are few, those who were served come one by one: wait for some, or each batch would be of one or two. */
@@ -245,8 +233,6 @@ static bool are_enough(const struct heavy *h)
 static void gather(struct heavy *h)
 {
 	/* Relaxed throughout: a policy, and the sleep is timed. */
-	if (!quiesce_load_relaxed(&h->contended_until))
-		return;
 	quiesce_store_relaxed(&h->gathering, 1);
 	if (!are_enough(h))
 		platform_futex_wait(&h->gathering, 1, GATHER_NS);
@@ -264,11 +250,11 @@ static void arrive(struct heavy *h)
 }
 
 /* Until a batch is over that began after the call. */
-static QUIESCE_COLD void share(struct heavy *h)
+static QUIESCE_COLD void share(struct heavy *h, bool contended)
 {
-	uint64_t begin = platform_now_ns();
+	struct quiesce__late late = { .since = 0 };
+	bool slept = false;
 	uint32_t needed;
-	bool leads = false, slept = false;
 
 	/* HF1: full, pairs with HF1 in run_batch() */
 	quiesce_fence_full(HF1);
@@ -276,13 +262,15 @@ static QUIESCE_COLD void share(struct heavy *h)
 	needed = quiesce_load_relaxed(&h->started) + !QUIESCE_MUTANT(heavy_shares_running);
 	arrive(h);
 	while (!is_over(h, needed)) {
-		leads = take_lead(h, slept);
-		if (leads || sleep_or_claim(h, needed, begin)) {
-			if (leads)
+		uint64_t now = platform_now_ns(), at = late_at(h, &late, now);
+
+		if (take_lead(h, slept, now >= at)) {
+			if (contended)
 				gather(h);
-			run_batch(h, leads);
+			run_batch(h);
 			break;
 		}
+		sleep_on(h, needed, at > now ? at - now : LATE_MIN_NS);
 		slept = true;
 	}
 }
@@ -299,32 +287,16 @@ static bool is_contended(struct heavy *h, uint32_t callers, uint64_t now)
 	return callers >= contended_callers || now < until;
 }
 
-/* Would the membarrier of a batch of few callers interrupt others?  Relaxed: a policy. */
-static bool interrupts_others(const struct heavy *h, uint64_t now)
-{
-	return now % PERIOD_NS >= TRIAL_NS && quiesce_load_relaxed(&h->cheapest_ns) > CHEAP_NS;
-}
-
 /* Whoever comes meanwhile takes it for a batch.  Relaxed throughout: a policy, and sleeps are timed. */
 static void unshared(struct heavy *h)
 {
-	quiesce_store_relaxed(&h->led, LED);
+	quiesce_store_relaxed(&h->leader, quiesce__tid());
 	h->membarrier();
-	quiesce_store_relaxed(&h->led, FREE);
+	quiesce_store_relaxed(&h->leader, FREE);
 	if (quiesce_likely(quiesce_load_relaxed(&h->inside) == 1))
 		return;
 	wake_all(&h->side[0]);
 	wake_all(&h->side[1]);
-}
-
-static void beside_others(struct heavy *h, uint32_t callers)
-{
-	uint64_t now = platform_now_ns();
-
-	if (is_contended(h, callers, now) || !interrupts_others(h, now))
-		share(h);
-	else
-		h->membarrier();
 }
 
 static void fence(struct heavy *h)
@@ -335,7 +307,7 @@ static void fence(struct heavy *h)
 	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->contended_until))) /* Relaxed: as above. */
 		unshared(h);
 	else
-		beside_others(h, callers);
+		share(h, is_contended(h, callers, platform_now_ns()));
 	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: as above. */
 }
 
@@ -358,7 +330,7 @@ void quiesce__heavy_init(void)
 
 static void forget_callers(struct heavy *h)
 {
-	h->inside = h->led = 0;
+	h->inside = h->leader = 0;
 	h->side[0] = h->side[1] = (struct side){ .asleep = 0 };
 }
 

@@ -36,6 +36,58 @@ static void setup_full_leader_stops(void)
 	setup_leader_stops();
 }
 
+/* A leader that waits for long stops just before, or after, what it waits for is over. */
+#define SECTION_NS 170000000u
+#define LEFT_NS 25000000u
+
+static uint64_t entered, left_at;
+
+static void sleeps_in_a_section(void *unused)
+{
+	uint32_t never = 0;
+	uint64_t end;
+
+	(void)unused;
+	rcu_read_lock();
+	quiesce_store_relaxed(&entered, 1);
+	end = sim_now_ns() + SECTION_NS;
+	while (sim_now_ns() < end)
+		platform_futex_wait(&never, 0, end - sim_now_ns());
+	left_at = sim_now_ns();
+	rcu_read_unlock();
+}
+
+static void waits_and_stops(void *unused)
+{
+	(void)unused;
+	world_wait_change(&entered, 0);
+	sim_stop_within(2200);
+	synchronize_rcu();
+	for (;;)
+		sim_point("is over");
+}
+
+static void follows(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	world_wait_change(&entered, 0);
+	platform_futex_wait(&never, 0, 3000000);
+	synchronize_rcu();
+	sim_assert(sim_now_ns() < left_at + LEFT_NS);
+	sim_saw();
+}
+
+static void setup_leader_stops_late(void)
+{
+	entered = left_at = 0;
+	world_begin();
+	sim_spawn(sleeps_in_a_section, NULL, "reader");
+	sim_spawn(waits_and_stops, NULL, "leader");
+	sim_spawn(follows, NULL, "follower");
+}
+
 /* One that retires stops anywhere, and another waits for callbacks. */
 static void nothing(struct rcu_head *head)
 {
@@ -205,6 +257,7 @@ static void setup_poll_leader_stops(void)
 const struct sim_scenario rcu_gp_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters share grace periods", .setup = setup_sharing },
 	{ .name = "leader_stops", .what = "one that leads stops for good", .setup = setup_leader_stops },
+	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
 	{ .name = "poll_beside_callback", .what = "a cookie, and a worker in a callback that waits for the poller",
 	  .setup = setup_poll_beside_callback },

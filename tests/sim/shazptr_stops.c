@@ -46,6 +46,42 @@ static void setup_fence_stops(void)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
 
+/* ---- membarriers that take long, one at a time ---- */
+
+#define DEAR_CALLERS 8
+#define DEAR_CALLS 12
+
+static void fences_again_and_again(void *unused)
+{
+	static char object;
+
+	(void)unused;
+	for (int i = 0; i < DEAR_CALLS; i++)
+		synchronize_shazptr(&object);
+}
+
+static void setup_fences_dear(void)
+{
+	world_begin();
+	sim_config()->nr_cpus = 0;
+	sim_config()->possible_cpus = DEAR_CALLERS; /* then two callers are many */
+	sim_config()->membarrier_ns = 400000;
+	sim_config()->idle_limit_ns = 0;
+	sim_config()->spurious_wakeups = false;
+	for (int i = 0; i < DEAR_CALLERS; i++)
+		sim_spawn(fences_again_and_again, NULL, "caller");
+}
+
+/* Each new membarrier is behind those that are under way: who executes one more makes it late for all, and the next caller, too. */
+static void finish_fences_dear(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	sim_assert(stats.membarriers <= DEAR_CALLERS * DEAR_CALLS * 5 / 12);
+	sim_saw();
+}
+
 /* ---- who leads stops for good ---- */
 
 static void leads_and_stops(void *unused)
@@ -108,6 +144,8 @@ static void setup_alone_leader_stops(void)
 const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fences", .what = "updaters of different pointers share heavy fences", .setup = setup_fences },
 	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
+	{ .name = "fences_dear", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_dear,
+	  .finish = finish_fences_dear, .must_see = "callers that shared" },
 	{ .name = "leader_stops", .what = "who looks for everybody stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
 	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_alone_leader_stops },

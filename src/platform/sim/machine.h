@@ -116,6 +116,7 @@ struct machine {
 	uint32_t steps;
 	uint32_t switches;
 	uint64_t now_ns, idle_ns;
+	uint64_t membarriers_end; /* of those called so far; where they take time */
 	int nr_helper_timeouts;
 	uint64_t hash;
 	uint64_t nr_saw;

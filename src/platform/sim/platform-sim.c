@@ -54,6 +54,16 @@ static void membarrier(struct thread *t, bool restart)
 	view_fence(t);
 }
 
+/* One at a time. */
+static void membarrier_takes_time(struct thread *t)
+{
+	uint64_t end = (M->membarriers_end > M->now_ns ? M->membarriers_end : M->now_ns) + M->config.membarrier_ns;
+
+	M->membarriers_end = end;
+	while (M->now_ns < end)
+		sim__block(t, NULL, end - M->now_ns);
+}
+
 static int membarrier_call(bool restart)
 {
 	struct thread *t = sim__current();
@@ -65,6 +75,8 @@ static int membarrier_call(bool restart)
 	sim__held_release(t);
 	sim__point();
 	sim__trace("membarrier", NULL, 0, SIM_FULL, &syscall_site);
+	if (M->config.membarrier_ns)
+		membarrier_takes_time(t);
 	membarrier(t, restart);
 	sim__trace("membarrier-ends", NULL, 0, SIM_FULL, &syscall_site);
 	return 0;

@@ -142,7 +142,7 @@ static void reset(const struct sim_options *options)
 	M->captured[0] = 0;
 	M->steps = M->switches = 0;
 	M->now_ns = 1000000000;
-	M->idle_ns = 0;
+	M->idle_ns = M->membarriers_end = 0;
 	M->nr_helper_timeouts = 0;
 	M->hash = 0xcbf29ce484222325ull;
 	M->cur = -1;

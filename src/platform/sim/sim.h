@@ -35,6 +35,7 @@ enum sim_result { SIM_PASSED, SIM_FAILED, SIM_UNFINISHED };
 struct sim_config {
 	int nr_cpus;                    /* 0: a CPU for each thread, nobody is ever preempted */
 	enum sim_membarrier membarrier;
+	uint64_t membarrier_ns;         /* one takes so long, and one at a time is executed, in the order of the calls */
 	int rseq_kind;                  /* enum platform_rseq_kind */
 	int possible_cpus;              /* what the library is told; 0: as many as there are */
 	int (*id_hook)(int id);         /* what id the library sees instead, so that ids have holes */
