@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* acts.c - what callbacks do to the thread that they run in: it is cancelled, ends, forks, throws, takes locks that readers hold.
  *
- * Afterwards callbacks of all kinds run, and whoever waits for them returns.
+ * Afterwards callbacks of all kinds run, and waits for them return.
  */
 #include "kinds.h"
 
@@ -98,7 +98,7 @@ static void forks(void *unused)
 	flag_set(&acting->over);
 }
 
-/* Planted: whoever waits for callbacks must be seen to hang. */
+/* Planted: a wait for callbacks must be seen to hang. */
 static void never_comes_back(void *unused)
 {
 	(void)unused;
@@ -144,7 +144,7 @@ static void *run_plain(void *arg)
 	return NULL;
 }
 
-/* In a thread of its own, as what is left may be run by whoever waits. */
+/* In a thread of its own, as a waiter may run what is left. */
 static void all_kinds_run(void)
 {
 	const struct kind *kind;
@@ -171,7 +171,7 @@ static void *cancel_it(void *unused)
 	return NULL;
 }
 
-/* Whoever retires may hold any lock, but where callbacks run in the caller. */
+/* A thread that retires may hold any lock, unless callbacks run in the caller. */
 static void *hold_lock(void *unused)
 {
 	struct world *w = acting->world;
@@ -227,7 +227,7 @@ static const struct act acts[] = {
 	{ "ends its thread", ends_its_thread, true },
 	{ "allows its cancellation", allows_its_cancellation, true },
 	{ "forks, and goes on in both", forks, false },
-	{ "takes a lock that a reader holds who retires", takes_a_lock, false },
+	{ "takes a lock that a retiring reader holds", takes_a_lock, false },
 };
 
 #ifdef HAVE_CXX

@@ -32,7 +32,7 @@ static bool call_publish(struct world *w)
 	return rcu_try_cmpxchg_pointer(&p, &expected, w) && rcu_cmpxchg_pointer(&p, w, NULL) == w && !p;
 }
 
-/* Whoever found it before has left: it is nobody's. */
+/* After the wait no reader has the old object. */
 static bool replace_shared(struct world *w, void (*wait)(void))
 {
 	struct object *old = rcu_xchg_pointer(&w->shared, object_new(w));

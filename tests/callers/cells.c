@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.c - calls in processes of their own: how they are run, judged and told. */
+/* cells.c - calls in processes of their own: how they are run, judged and printed. */
 #include "callers.h"
 
 #include <poll.h>
@@ -65,7 +65,7 @@ void cell_skips(const char *why)
 	_exit(77);
 }
 
-/* Who hangs ends by the alarm; the name of the cell says which call it was. */
+/* A process that hangs is ended by the alarm; the name of the cell says which call it was. */
 void child_begin(void)
 {
 	signal(SIGALRM, SIG_DFL);
@@ -160,7 +160,7 @@ static void run_cell(void (*fn)(void *arg), void *arg, struct outcome *o)
 	}
 	if (pid < 0)
 		abort();
-	setpgid(pid, pid); /* whoever of us comes first */
+	setpgid(pid, pid); /* the cell does it, too: either may come first */
 	close(fd[1]);
 	judge(pid, fd[0], o);
 }
@@ -175,7 +175,7 @@ static void print_lines(const char *text)
 			printf("#   %s\n", line);
 }
 
-static bool tell(const char *name, const struct outcome *o)
+static bool print_outcome(const char *name, const struct outcome *o)
 {
 	bool skipped = WIFEXITED(o->status) && WEXITSTATUS(o->status) == 77;
 	bool ok = skipped || (!o->hangs && o->status == 0 && !o->length);
@@ -209,7 +209,7 @@ bool cell(void (*fn)(void *arg), void *arg, const char *format, ...)
 		return true;
 	nr_cells++;
 	run_cell(fn, arg, &o);
-	return tell(name, &o);
+	return print_outcome(name, &o);
 }
 
 int cells_end(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* forks.c - each call as the first one in the child of each kind of fork.
  *
- * Beside fork() bystanders go on, and their callbacks may be running. Other children are told to no handler; POSIX allows
+ * Beside fork() bystanders go on, and their callbacks may be running. Other children run no handler; POSIX allows
  * a program hardly anything in them if there were threads, so bystanders stand still then, inside of everything, and not
  * in the allocator.
  */
@@ -47,7 +47,7 @@ enum state { READER, STRANGER, INSIDE, HOLDER };
 static const char *const states[NR_STATES] = { "a reader", "a thread that never read", "a thread inside a section",
 					       "a thread that holds locks and slots" };
 
-/* ---- who makes the call ---- */
+/* ---- the thread that makes the call ---- */
 
 enum place { ONLY, FIRST, AFTER, GRANDCHILD };
 

@@ -163,7 +163,7 @@ static bool is_forgotten(int cmd)
 	if (!(flag_get(&lies) & FORGETS_MEMBARRIER) || !flag_get(&restored) || cmd == MEMBARRIER_CMD_QUERY)
 		return false;
 	if (cmd == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED || cmd == REGISTER_EXPEDITED_RSEQ) {
-		quiesce_store_relaxed(&registered, flag_get(&registered) | cmd); /* Relaxed: each is registered by whoever misses it. */
+		quiesce_store_relaxed(&registered, flag_get(&registered) | cmd); /* Relaxed: a thread that misses one registers it. */
 		return false;
 	}
 	return !(flag_get(&registered) & registration);

@@ -21,7 +21,7 @@ enum {
 	FORGETS_MEMBARRIER = 1, /* the registration */
 	RENUMBERS = 2,          /* threads and the process */
 	MORE_CPUS = 4,
-	FORGETS_RSEQ = 8,       /* registered again, by whoever restores */
+	FORGETS_RSEQ = 8,       /* registered again by the restoring program */
 };
 void kernel_before_restore(int what);
 void kernel_restore(void);

@@ -7,7 +7,7 @@
 
 /* What a function of such a kind may do. */
 enum allows {
-	ALLOWS_ALL,      /* it is called in the middle of nothing, by whoever made the call */
+	ALLOWS_ALL,      /* it is called in the middle of nothing, in the thread of the call */
 	ALLOWS_WAITS,    /* whatever callbacks may: also to wait for readers */
 	ALLOWS_RETIRES,  /* callbacks of hazard pointers: no waits for readers */
 	ALLOWS_READERS,  /* it runs in a section of RCU: there, waits for readers are reported */
@@ -20,7 +20,7 @@ struct kind {
 	/* Let @fn(@arg) run in such a function, and wait until it has.  May be called by any thread, again and again. */
 	void (*run)(struct world *w, void (*fn)(void *arg), void *arg);
 	enum allows allows;
-	bool ends; /* the program is told if it ends its thread, and others go on */
+	bool ends; /* that it ends its thread is reported, and others go on */
 };
 
 /* The @i-th; NULL: there are not so many. */

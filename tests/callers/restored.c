@@ -31,7 +31,7 @@ struct restore {
 	int what;
 };
 
-/* ---- each thread is registered again, as whoever restores does it ---- */
+/* ---- each thread is registered again, as the restoring program does it ---- */
 
 static int nr_registered;
 

@@ -29,7 +29,7 @@
 #define DEAD (-1)
 
 struct object {
-	struct hazptr_head hazptr; /* the first: who protects by no field protects this */
+	struct hazptr_head hazptr; /* the first: protections by no field are of this */
 	struct rcu_head rcu;
 	struct counted counted;
 	struct world *world;
