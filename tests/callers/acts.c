@@ -76,7 +76,6 @@ static void *settle_child(void *unused)
 {
 	(void)unused;
 	wait_until(flag_get(&acting->over));
-	acting->world->cut = true;
 	world_in_child(acting->world);
 	world_settle(acting->world);
 	_exit(0);

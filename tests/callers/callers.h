@@ -27,6 +27,9 @@
 
 struct world;
 
+/* A hang is reported before the alarm, and a machine that is very busy is none. */
+#define STALL_NS 25000000000
+
 /* ---- the list ---- */
 
 /* Where the manual allows a call, beyond a thread that holds nothing. */

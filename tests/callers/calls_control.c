@@ -13,7 +13,7 @@ static bool call_settings(struct world *w)
 	quiesce_set_garbage_ceiling(64 << 20);
 	quiesce_set_throttle(0);
 	quiesce_set_garbage_warning(1 << 30);
-	quiesce_set_stall_timeout(10000000000);
+	quiesce_set_stall_timeout(STALL_NS);
 	return quiesce_set_fence(QUIESCE_FENCE_AUTO) == -EBUSY;
 }
 

@@ -52,11 +52,11 @@ static void fail_and_call(void *arg)
 	call_failing(&w, f);
 }
 
-/* Without limits of ours there are hundreds of sleeps. */
+/* There are hundreds of sleeps in some cells. */
 static int highest(int what)
 {
 	if (cells_are_long())
-		return 1000;
+		return 40;
 	return what == FAIL_FUTEX_EINTR || what == FAIL_FUTEX_WAKE ? 2 : 4;
 }
 

@@ -123,7 +123,6 @@ static void child_main(struct plan *p)
 	pthread_t thread;
 
 	child_begin();
-	p->world->cut = is_announced(p);
 	if (p->state == INSIDE && !has(p->call, IN_READER)) {
 		insider_leave_all(&p->holder);
 		p->holder.ways = 0;

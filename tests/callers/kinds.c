@@ -335,7 +335,7 @@ static void run_in_report(struct world *w, void (*fn)(void *arg), void *arg)
 	wait_until(flag_get(&inside));
 	synchronize_rcu();
 	pthread_join(thread, NULL);
-	quiesce_set_stall_timeout(10000000000);
+	quiesce_set_stall_timeout(STALL_NS);
 }
 
 static const struct kind kinds[] = {

@@ -92,6 +92,7 @@ void world_begin(struct world *w, int nr_bystanders)
 {
 	memset(w, 0, sizeof *w);
 	w->generation = 1;
+	quiesce_set_stall_timeout(STALL_NS);
 	w->process = getpid();
 	(void)init_srcu_struct(&w->srcu); /* usable without memory, too; so is what follows */
 	(void)percpu_init_rwsem(&w->rwsem);
@@ -129,7 +130,7 @@ void world_in_child(struct world *w)
 	w->owed = w->paid = 0;
 	w->nr_bystanders = 0;
 	w->parked = w->park = 0;
-	w->lost_refs = true;
+	w->is_child = true;
 	srcu_after_fork_child(&w->srcu);
 	percpu_rwsem_after_fork_child(&w->rwsem);
 }
@@ -307,7 +308,7 @@ static void nothing_is_left(const struct world *w)
 	must(err == 0);
 	stats = stats_now();
 	must(stats.garbage_objects == 0);
-	if (w->cut) /* a call of a thread that is not here was counted by half */
+	if (w->is_child)
 		return;
 	must(stats.callbacks_queued == stats.callbacks_run);
 	must(stats.srcu_callbacks_queued == stats.srcu_callbacks_run);
@@ -332,7 +333,7 @@ void world_settle(struct world *w)
 	if (!w->beside)
 		nothing_is_left(w);
 	cleanup_srcu_struct(&w->srcu);
-	if (!w->lost_refs) {
+	if (!w->is_child) {
 		percpu_ref_kill(&w->ref);
 		must(flag_get(&w->ref_released) == 1);
 		percpu_ref_exit(&w->ref);

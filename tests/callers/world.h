@@ -79,8 +79,7 @@ struct world {
 	bool alone;        /* no thread can be had */
 	bool has_hook;     /* of the situation's: calls leave it */
 	bool beside;       /* another world goes on */
-	bool lost_refs;    /* of the parent's bystanders */
-	bool cut;          /* bystanders were in the midst of anything when this child was forked */
+	bool is_child;     /* references of the parent's bystanders, and half of what a thread was counting, are nobody's */
 };
 
 enum { PARK_RETIRERS = 1, PARK_READERS };
