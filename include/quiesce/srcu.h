@@ -328,7 +328,7 @@ static inline void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *hea
 
 /** srcu_barrier - wait until every callback queued to the domain before the call has run.
  *
- * Context: may sleep; neither in a section of the domain nor in a callback (reported).
+ * Context: may sleep; neither in a section of the domain nor in a callback of any kind (reported).
  *   May start the helper thread; without one runs callbacks, of any domain.
  *   It is not a grace period: it returns at once when nothing is queued. */
 static inline void srcu_barrier(struct srcu_struct *ssp) { quiesce_srcu_barrier(ssp); }

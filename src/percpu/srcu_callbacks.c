@@ -311,10 +311,11 @@ static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
 
 static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
 {
-	/* Relaxed: only this thread sets it to itself. */
 	if (quiesce__srcu_wait_is_misuse(ssp, "srcu_barrier"))
 		return true;
-	if (!quiesce__in_helper() && quiesce_load_relaxed(&u->runner) != quiesce__self())
+	/* Also in callbacks of other kinds: whichever thread runs them may be the one that others' callbacks need. */
+	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) &&
+	    quiesce_load_relaxed(&u->runner) != quiesce__self()) /* Relaxed: only this thread sets it to itself. */
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "srcu_barrier(%s) inside a callback would wait for itself",
 			quiesce__srcu_name(ssp));

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* callers.h - the suite `callers`: whatever a caller may be doing, each public call keeps its promise.
+ *
+ * One list has all calls (calls_*.c, compared with the headers by listed.py as the suite is built); each situation is a file that makes
+ * every call which its manual allows there, in a process of its own, so that it is the first one that happens in that situation:
+ *
+ *	cell      a call in a situation: a process with an alarm, and a line of TAP
+ *	world     what is there before: an object of each kind, and bystanders that read and retire all the time (world.h)
+ *	settle    afterwards: waits are real, callbacks have run, nothing is left (world_settle())
+ */
+#ifndef CALLERS_H
+#define CALLERS_H
+
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+struct world;
+
+/* A hang is reported before the alarm, and a machine that is very busy is none. */
+#define STALL_NS 25000000000
+
+/* ---- the list ---- */
+
+/* Where the manual allows a call, beyond a thread that holds nothing. */
+enum {
+	NEVER_WAITS = 1 << 0,   /* for another thread, whatever that is in the midst of */
+	IN_READER = 1 << 1,     /* in a section of RCU */
+	IN_CALLBACK = 1 << 2,   /* in callbacks, of call_rcu() say */
+	WAITS = 1 << 3,         /* for readers: not in callbacks of hazard pointers, which may run inside a section */
+	FOR_CALLBACKS = 1 << 4, /* waits for callbacks: in one it is reported, and does nothing */
+	AT_THREAD_END = 1 << 5, /* in destructors of thread-local storage */
+	MAY_FAIL = 1 << 6,      /* without memory; all others never do */
+	NOT_IN_READER = 1 << 7, /* in a section of RCU it is reported, and does nothing */
+};
+
+/* True: what is promised held. */
+typedef bool call_fn(struct world *w);
+
+struct call {
+	const char *name;   /* of the family */
+	const char *covers; /* public names, with blanks between */
+	call_fn *fn;
+	unsigned int flags;
+};
+
+#define CALL(name, covers, flags) { #name, covers, call_##name, flags }
+#define END_OF_CALLS { NULL, NULL, NULL, 0 }
+
+/* Those of a room. */
+extern const struct call calls_rcu[], calls_hazard[], calls_retire[], calls_percpu[], calls_ref[];
+extern const struct call calls_tables[], calls_ids[], calls_lists[], calls_control[];
+
+/* The @i-th of all; NULL: there are not so many. */
+const struct call *call_at(size_t i);
+
+#define for_each_call(call, i) for (size_t i = 0; ((call) = call_at(i)); i++)
+
+static inline bool has(const struct call *call, unsigned int flags)
+{
+	return (call->flags & flags) == flags;
+}
+
+/* ---- cells ---- */
+
+/* Seconds until a cell is taken to hang; generous, as the machine may be busy. */
+unsigned int cell_seconds(void);
+
+/* CI_LONG: every combination, more seeds. */
+/* In main() of a program that was run again so that calls fail from the first one on; false: it was for something else. */
+bool failing_main(void);
+
+bool cells_are_long(void);
+
+/* The same, or they are asked for by name. */
+bool cells_are_all(void);
+
+/* Of the @i-th call the @k-th cell: one of so many is run, others by another seed. */
+bool cell_is_drawn(size_t i, size_t k, unsigned int one_of);
+
+/* A number that is another one for each cell and each seed. */
+unsigned int cell_number(void);
+
+/* Run @fn(@arg) in a process of its own, and print the line of @format; true: it ended well. */
+bool cell(void (*fn)(void *arg), void *arg, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Only those in whose names @pattern is. */
+void cells_only(const char *pattern);
+/* The plan, and the exit status. */
+int cells_end(void);
+
+/* In a cell: say what is not so, and end. */
+#define must(condition) ((condition) ? (void)0 : cell_fails(__FILE__, __LINE__, #condition))
+void cell_fails(const char *file, int line, const char *what) __attribute__((noreturn));
+void cell_skips(const char *why) __attribute__((noreturn));
+
+/* In a cell: the alarm of a process that it forks, which has none. */
+void child_begin(void);
+/* Wait for it; it has to end well. */
+void child_end(pid_t pid);
+
+/* Run this program again, in place of the cell, with CALLERS_WHEN=@when and CALLERS_CALL=@name. */
+void again(const char *when, const char *name) __attribute__((noreturn));
+/* What @again said; NULL: this is no such run. */
+const char *again_when(void);
+const struct call *again_call(void);
+int again_main(void);
+
+/* What has to be noticed: a broken call that takes the place of all, in this program and where it is run again (planted.c). */
+void plant(void);
+const struct call *planted_call(void);
+
+/* ---- situations: each is a file ---- */
+
+int situation_forks(void);
+int situation_callbacks(void);
+int situation_acts(void);
+int situation_ends(void);
+int situation_failing(void);
+int situation_twice(void);
+int situation_stopped(void);
+int situation_planted(void);
+int situation_restored(void);
+
+/* ---- what tests of threads need ---- */
+
+/* Relaxed: flags and counts of tests; what must be ordered is joined or posted. */
+#define flag_get(p) quiesce_load_relaxed(p)
+#define flag_set(p) quiesce_store_relaxed(p, 1)
+#define flag_clear(p) quiesce_store_relaxed(p, 0)
+#define count_up(p) ((void)quiesce_fetch_add_relaxed(p, 1))
+
+static inline void rest(long us)
+{
+	struct timespec t = { .tv_nsec = us * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* The condition is asked again and again; the alarm bounds it. */
+#define wait_until(condition)  \
+	do {                        \
+		while (!(condition)) \
+			rest(50);    \
+	} while (0)
+
+/* A thread of the cell's; it has to be had. */
+static inline void thread_begin(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+	int err = pthread_create(thread, NULL, fn, arg);
+
+	if (err) {
+		errno = err;
+		perror("pthread_create");
+		abort();
+	}
+}
+
+static inline struct quiesce_stats stats_now(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	return stats;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel.h - the C library's calls come by here, and fail or lie on demand (kernel.c). */
+#ifndef CALLERS_KERNEL_H
+#define CALLERS_KERNEL_H
+
+#include "callers.h"
+
+enum { FAIL_THREAD, FAIL_MMAP, FAIL_MPROTECT, FAIL_MADVISE, FAIL_FUTEX_EINTR, FAIL_FUTEX_WAKE, FAIL_MEMBARRIER, NR_FAILS };
+
+extern const char *const fail_names[NR_FAILS];
+
+/* From now on the @n-th call of that kind fails, counted from 1; 0: none. */
+void kernel_fails(int what, int n);
+/* Which calls were made since. */
+int kernel_count(int what);
+/* As CALLERS_FAIL=WHAT:N says, from the first call of the process on. */
+void kernel_fails_from_start(int what, int n);
+
+/* A restore: what the kernel knew of the process is forgotten. */
+enum {
+	FORGETS_MEMBARRIER = 1, /* the registration */
+	RENUMBERS = 2,          /* threads and the process */
+	MORE_CPUS = 4,
+	FORGETS_RSEQ = 8,       /* registered again by the restoring program */
+};
+void kernel_before_restore(int what);
+void kernel_restore(void);
+
+#endif

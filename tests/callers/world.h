@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* world.h - what is there when a call is made: an object of each kind, and threads that read and retire all the time. */
+#ifndef CALLERS_WORLD_H
+#define CALLERS_WORLD_H
+
+#include "callers.h"
+
+#include <quiesce/counted_ptr.h>
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/ds/ida.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/ds/lfqueue.h>
+#include <quiesce/ds/lfstack.h>
+#include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/wfstack.h>
+#include <quiesce/ds/xarray.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/rcu_sync.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+
+#include <semaphore.h>
+
+/* What readers find is alive; what was reclaimed is not, as far as the allocator leaves it. */
+#define ALIVE 42
+#define DEAD (-1)
+
+struct object {
+	struct hazptr_head hazptr; /* the first: protections by no field are of this */
+	struct rcu_head rcu;
+	struct counted counted;
+	struct world *world;
+	unsigned int generation;
+	int value;
+	uint64_t key;
+};
+
+HASHTABLE_TYPE(object, struct object, key);
+
+/* Keys, ids and indices of the world's containers, which stay. */
+enum { NR_KEYS = 40, NR_BYSTANDERS = 3, NR_GENERATIONS = 4 };
+
+struct bystander {
+	struct world *world;
+	pthread_t thread;
+	int number;
+};
+
+struct world {
+	/* Replaced by calls; each protected by its own kind. */
+	struct object *shared, *guarded, *retired, *counted;
+	/* For reading; nobody updates them beside a fork. */
+	struct hashtable table;
+	struct hashmap map;
+	struct idr idr;
+	struct xarray xa;
+	struct ida ida;
+	struct object *fixed[NR_KEYS];
+	/* Used by all. */
+	struct srcu_struct srcu;
+	struct percpu_rw_semaphore rwsem;
+	struct percpu_ref ref;
+	struct rcu_sync sync;
+	struct hazptr_cohort cohort, bystanders_cohort[NR_GENERATIONS];
+	/* What was retired, and has come back. */
+	unsigned int generation; /* of forks: each has its bystanders, and the cohort of these; one that was left may have had its lock */
+	pid_t process;
+	int owed, paid;
+	int ref_released;
+	/* What is going on. */
+	struct bystander bystander[NR_BYSTANDERS];
+	int nr_bystanders;
+	int stop, park, parked;
+	int bad;           /* a reader found what was reclaimed */
+	bool memory_fails; /* -ENOMEM is an answer */
+	bool alone;        /* no thread can be had */
+	bool has_hook;     /* of the situation's: calls leave it */
+	bool beside;       /* another world goes on */
+	bool is_child;     /* references of the parent's bystanders, and half of what a thread was counting, are nobody's */
+};
+
+enum { PARK_RETIRERS = 1, PARK_READERS };
+
+void world_begin(struct world *w, int nr_bystanders);
+void bystanders_begin(struct world *w, int nr);
+void bystanders_end(struct world *w);
+/* Bystanders stay where they are, two of them inside of everything; what was retired has been reclaimed. */
+void world_park(struct world *w);
+void world_unpark(struct world *w);
+/* In the child of a fork: nobody else is here. */
+void world_in_child(struct world *w);
+/* All that is promised afterwards; the end of the world. */
+void world_settle(struct world *w);
+/* Make the call; it has to keep its promise. */
+void world_call(struct world *w, const struct call *call);
+
+/* One reader of everything: false if it found what was reclaimed. */
+bool world_read(struct world *w);
+/* A thread enters everything, and leaves one after the other: each wait must see its own leave. */
+void waits_are_real(struct world *w);
+
+/* ---- a thread inside of something, which leaves when it has been waited for for a while ---- */
+
+enum { BY_RCU, BY_SRCU, BY_GUARD, BY_SLOT, BY_LOCK, NR_WAYS, ALL_WAYS = (1 << NR_WAYS) - 1 };
+
+struct insider {
+	struct srcu_struct *srcu;
+	struct percpu_rw_semaphore *rwsem;
+	struct object *guarded, *slotted;
+	unsigned int ways;
+	int idx;
+	struct shazptr_guard guard;
+	hazptr_t *slot;
+	int inside, waited_for, left;
+};
+
+void insider_enter(struct insider *in);
+void insider_leave_each(struct insider *in);
+/* The same where nobody waits. */
+void insider_leave_all(struct insider *in);
+/* In another thread: each wait has to see the leave. */
+void insider_wait_each(struct insider *in);
+
+/* ---- objects ---- */
+
+bool object_is_fixed(const struct world *w, const void *object);
+struct object *object_new(struct world *w);
+/* The same, and its callback is owed. */
+struct object *object_owed(struct world *w);
+/* Nobody can find it any more. */
+void object_end(struct object *o);
+/* Callbacks: paid, and ended. */
+void object_rcu(struct rcu_head *head);
+void object_hazptr(struct hazptr_head *head);
+void object_counted(struct counted *counted);
+void object_delete(void *object);
+
+static inline bool is_alive(const struct object *o)
+{
+	return !o || quiesce_load_relaxed(&o->value) == ALIVE; /* Relaxed: the protection that is tested orders. */
+}
+
+/* An answer of @w's where there is no memory, or 0. */
+static inline bool done(const struct world *w, int err)
+{
+	return err == 0 || (err == -ENOMEM && w->memory_fails);
+}
+
+#endif
