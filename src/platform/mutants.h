@@ -3,8 +3,7 @@
  *
  * A mutant is chosen at run time by name, in builds for the simulator
  * (QUIESCE_SIM) and for torture (QUIESCE_PERTURB) only:
- *	LABEL:kind    the operations of that kind that carry the label become relaxed
- *	              (fences: vanish).  Kinds: light full heavy acquire release rmw
+ *	LABEL:kind    its operations of that kind become relaxed (fences: vanish); light full heavy acquire release rmw
  *	guard         QUIESCE_MUTANT(guard) is true where the source asks
  * The list that must be killed, and by whom, is tests/mutants.list.
  */
