@@ -11,7 +11,9 @@
  * I4. Callbacks are called in the order in which they were queued: the barrier is one of them.  So what is left by one that ends
  *     its thread goes to the front.  If that thread was the queue's another one takes its place, unless it is asked to stop: then it
  *     is joined as it is.
- * I5. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
+ * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held, and it is empty.  Barriers put their markers
+ *     into listed queues under that lock, so none is freed with its queue: it is moved to the default, behind what was before it.
+ * I6. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
  *     start of a thread, beside which call_rcu() starts none.
  */
 #define _GNU_SOURCE
@@ -87,14 +89,13 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	call_rcu_data_wake(c);
 }
 
-/* Call what is in @c after a grace period; false: nothing is.  The caller is registered, and offline. */
-static bool call_batch(struct call_rcu_data *c)
+/* Call what is in @c after a grace period.  The caller is registered, offline, and holds @c's @caller, which is released. */
+static void call_held(struct call_rcu_data *c)
 {
 	struct batch b = { .callbacks = { call_each, batch_ended, "call_rcu()", 0 }, .c = c };
 	bool any;
 
 	wfcq_init(&b.head, &b.tail);
-	pthread_mutex_lock(&c->caller);
 	any = wfcq_splice_blocking(&b.head, &b.tail, &c->rest_head, &c->rest_tail) != WFCQ_RET_SRC_EMPTY;
 	any |= wfcq_splice_blocking(&b.head, &b.tail, &c->head, &c->tail) != WFCQ_RET_SRC_EMPTY;
 	if (any) {
@@ -102,7 +103,12 @@ static bool call_batch(struct call_rcu_data *c)
 		quiesce__callbacks_run(&b.callbacks);
 	}
 	pthread_mutex_unlock(&c->caller);
-	return any;
+}
+
+static void call_batch(struct call_rcu_data *c)
+{
+	pthread_mutex_lock(&c->caller);
+	call_held(c);
 }
 
 /* ---- the thread ---- */
@@ -156,7 +162,7 @@ static void live(struct quiesce__callbacks *callbacks)
 		await_work(c);
 		pause_for_fork(c);
 		stop = quiesce_load_relaxed(&c->stop); /* Relaxed: the semaphore orders it. */
-		(void)call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
+		call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
 	} while (!stop);
 }
 
@@ -248,7 +254,7 @@ static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 {
 	if (at_once)
 		pthread_mutex_lock(&c->flavor->lock);
-	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I5 */
+	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I6 */
 		return false;
 	/* Relaxed: under the lock. */
 	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
@@ -385,6 +391,29 @@ static pthread_t ask_to_stop(struct call_rcu_data *c)
 	return thread;
 }
 
+static bool anything_in(struct call_rcu_data *c)
+{
+	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
+}
+
+/* I5.  It has no thread any more. */
+static void empty_and_unlist(struct call_rcu_data *c)
+{
+	struct flavor *f = c->flavor;
+
+	pthread_mutex_lock(&c->caller);
+	call_rcu_data_move_to_default(c);
+	pthread_mutex_lock(&f->lock);
+	while (anything_in(c)) {
+		pthread_mutex_unlock(&f->lock);
+		call_rcu_data_move_to_default(c);
+		pthread_mutex_lock(&f->lock);
+	}
+	call_rcu_data_unlist(c);
+	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&c->caller);
+}
+
 void flavor_free(struct flavor *f, struct call_rcu_data *c)
 {
 	bool online;
@@ -398,10 +427,7 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 		pthread_join(ask_to_stop(c), NULL);
 	if (flavor_of_thread(f) == c)
 		flavor_set_of_thread(f, NULL);
-	call_rcu_data_move_to_default(c);
-	pthread_mutex_lock(&f->lock);
-	call_rcu_data_unlist(c);
-	pthread_mutex_unlock(&f->lock);
+	empty_and_unlist(c);
 	call_rcu_data_release(c);
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
@@ -457,13 +483,6 @@ static void marker_reached(struct rcu_head *head)
 	sem_post(((struct marker *)(void *)head)->reached);
 }
 
-/* A queue without a thread: its callbacks are called here. */
-static void call_here(struct call_rcu_data *c)
-{
-	while (call_batch(c))
-		;
-}
-
 /* Under the flavour's lock. */
 static uint32_t nr_queues(const struct flavor *f)
 {
@@ -510,20 +529,15 @@ static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
 	return all;
 }
 
-static bool anything_in(struct call_rcu_data *c)
-{
-	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
-}
-
-/* One that has no thread, can have none, and is not empty. */
-static struct call_rcu_data *find_alone(struct flavor *f)
+/* One that has no thread, can have none, is not empty, and whose callbacks nobody else calls: its @caller is held. */
+static struct call_rcu_data *take_alone(struct flavor *f)
 {
 	struct call_rcu_data *alone = NULL;
 
 	pthread_mutex_lock(&f->lock);
 	for (struct call_rcu_data *c = f->list; c && !alone; c = c->next)
 		/* Relaxed: under the lock. */
-		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c))
+		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c) && !pthread_mutex_trylock(&c->caller))
 			alone = c;
 	pthread_mutex_unlock(&f->lock);
 	return alone;
@@ -539,16 +553,17 @@ void flavor_barrier(struct flavor *f)
 
 	if (served) /* a callback: it would wait for itself */
 		urcu_die("rcu_barrier", EDEADLK);
-	if (f->queue_barrier)
-		f->queue_barrier(); /* in a section it reports, and aborts */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
 	online = flavor_leave(f);
 	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
 		free(b);
+	if (f->queue_barrier)
+		f->queue_barrier(); /* second: what is moved from a queue that is freed goes there */
 	while (nr) {
-		while ((alone = find_alone(f)))
-			call_here(alone);
-		nr -= await_for_a_while(&b->reached); /* a thread may end meanwhile, and leave its queue alone */
+		alone = take_alone(f); /* a thread may end meanwhile, and leave its queue alone */
+		if (alone)
+			call_held(alone);
+		nr -= alone ? !sem_trywait(&b->reached) : await_for_a_while(&b->reached);
 	}
 	sem_destroy(&b->reached);
 	free(b);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* test_call_rcu.c - what programs rely on of liburcu's callbacks beyond what is promised; built once for each flavour, and for objects. */
+#define _GNU_SOURCE
+#if defined(TEST_QSBR)
+#include <urcu-qsbr.h>
+#elif defined(TEST_BP)
+#include <urcu-bp.h>
+#else
+#include <urcu.h>
+#endif
+
+#include "../sanitized.h"
+#include "../unit/watched.h"
+
+#include <time.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void join_offline(pthread_t thread)
+{
+	rcu_thread_offline();
+	pthread_join(thread, NULL);
+	rcu_thread_online();
+}
+
+static uint32_t nr_called;
+
+static void called(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_called);
+}
+
+/* ---- a barrier beside the end of a queue ---- */
+
+enum { NR_QUEUED = 4 };
+static uint32_t nr_queued, stop;
+
+/* The next round begins when the callbacks of this one have been called. */
+static void *make_and_free(void *unused)
+{
+	static struct rcu_head head[NR_QUEUED];
+	uint32_t nr = 0;
+
+	rcu_register_thread();
+	while (!flag_get(&stop)) {
+		struct call_rcu_data *c = create_call_rcu_data(0, -1);
+
+		assert_non_null(c);
+		set_thread_call_rcu_data(c);
+		for (int i = 0; i < NR_QUEUED; i++) {
+			call_rcu(&head[i], called);
+			count_up(&nr_queued);
+		}
+		nr += NR_QUEUED;
+		set_thread_call_rcu_data(NULL);
+		call_rcu_data_free(c);
+		rcu_thread_offline();
+		wait_until(flag_get(&nr_called) == nr);
+		rcu_thread_online();
+	}
+	rcu_unregister_thread();
+	return unused;
+}
+
+static void a_barrier_waits_for_a_queue_that_is_freed(void **state)
+{
+	uint64_t until = now_ns() + 2000000000u;
+	uint32_t nr_rounds = 0;
+	pthread_t thread;
+
+	(void)state;
+	nr_called = nr_queued = stop = 0;
+	thread_must(pthread_create(&thread, NULL, make_and_free, NULL));
+	for (; now_ns() < until; nr_rounds++) {
+		uint32_t nr = flag_get(&nr_queued);
+
+		rcu_barrier();
+		assert_true(flag_get(&nr_called) >= nr);
+	}
+	flag_set(&stop);
+	join_offline(thread);
+	assert_true(nr_rounds > 20);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_barrier_waits_for_a_queue_that_is_freed),
+	};
+	int failed;
+
+	testing_choose(argc, argv);
+	rcu_register_thread();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_unregister_thread();
+	return failed;
+}
