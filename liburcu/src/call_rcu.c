@@ -275,12 +275,8 @@ void call_rcu_data_wake(struct call_rcu_data *c)
 
 /* ---- making and ending ---- */
 
-static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu)
+static void init(struct call_rcu_data *c, struct flavor *f, unsigned long flags, int cpu)
 {
-	struct call_rcu_data *c = aligned_alloc(QUIESCE_CACHELINE, sizeof *c);
-
-	if (!c)
-		return NULL;
 	memset(c, 0, sizeof *c);
 	wfcq_init(&c->head, &c->tail);
 	wfcq_init(&c->rest_head, &c->rest_tail);
@@ -291,7 +287,6 @@ static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu
 	sem_init(&c->paused, 0, 0);
 	sem_init(&c->resume, 0, 0);
 	pthread_mutex_init(&c->caller, NULL);
-	return c;
 }
 
 /* Under the flavour's lock. */
@@ -324,13 +319,14 @@ void call_rcu_data_release(struct call_rcu_data *c)
 
 struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int cpu)
 {
-	struct call_rcu_data *c = make(f, flags, cpu);
+	struct call_rcu_data *c = aligned_alloc(QUIESCE_CACHELINE, sizeof *c);
 	int err;
 
 	if (!c) {
 		errno = ENOMEM;
 		return NULL;
 	}
+	init(c, f, flags, cpu);
 	pthread_mutex_lock(&f->lock);
 	err = start_thread(c);
 	if (!err)
@@ -343,18 +339,20 @@ struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int c
 	return NULL;
 }
 
+/* I6: not from the heap, as the program's allocator may be the first to queue. */
+static struct call_rcu_data defaults[NR_FLAVORS];
+
 struct call_rcu_data *flavor_default(struct flavor *f)
 {
 	/* RU3: acquire, pairs with RU3 in flavor_default() */
-	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt), *fresh;
+	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt);
 
 	if (quiesce_likely(c))
 		return c;
-	fresh = make(f, 0, -1);
+	c = &defaults[f->index];
 	pthread_mutex_lock(&f->lock);
-	c = f->dflt;
-	if (!c && fresh) {
-		c = fresh;
+	if (!f->dflt) {
+		init(c, f, 0, -1);
 		list(c);
 		/* RU3: release, pairs with RU3 in flavor_default() */
 		quiesce_store_release(RU3, &f->dflt, c);
@@ -362,10 +360,6 @@ struct call_rcu_data *flavor_default(struct flavor *f)
 			start_thread(c);
 	}
 	pthread_mutex_unlock(&f->lock);
-	if (!c)
-		urcu_die("get_default_call_rcu_data", ENOMEM);
-	if (fresh && fresh != c)
-		call_rcu_data_release(fresh);
 	return c;
 }
 
@@ -453,14 +447,8 @@ static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)
 
 void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	struct call_rcu_data *c;
-
 	f->read_lock(); /* a CPU's queue is freed after a grace period */
-	c = flavor_chosen(f);
-	if (c)
-		enqueue(c, head, func);
-	else
-		f->queue(head, func, 64); /* what an object counts as whose size is not known */
+	enqueue(flavor_chosen(f), head, func);
 	f->read_unlock();
 }
 
@@ -557,8 +545,6 @@ void flavor_barrier(struct flavor *f)
 	online = flavor_leave(f);
 	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
 		free(b);
-	if (f->queue_barrier)
-		f->queue_barrier(); /* second: what is moved from a queue that is freed goes there */
 	while (nr) {
 		alone = take_alone(f); /* a thread may end meanwhile, and leave its queue alone */
 		if (alone)
@@ -567,6 +553,8 @@ void flavor_barrier(struct flavor *f)
 	}
 	sem_destroy(&b->reached);
 	free(b);
+	if (f->native_barrier)
+		f->native_barrier();
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
 }

@@ -89,10 +89,54 @@ static void a_barrier_waits_for_a_queue_that_is_freed(void **state)
 	assert_true(nr_rounds > 20);
 }
 
+/* ---- order ---- */
+
+enum { NR_ORDERED = 20000, NR_ROUNDS = 20 };
+static struct rcu_head ordered[NR_ORDERED];
+static uint32_t before_marker, marked;
+
+static void *queue_all(void *unused)
+{
+	rcu_register_thread();
+	for (int i = 0; i < NR_ORDERED; i++)
+		call_rcu(&ordered[i], called);
+	rcu_unregister_thread();
+	return unused;
+}
+
+static void marker(struct rcu_head *head)
+{
+	(void)head;
+	quiesce_store_relaxed(&before_marker, flag_get(&nr_called)); /* Relaxed: the flag orders it. */
+	flag_set(&marked);
+}
+
+static void what_a_joined_thread_has_queued_is_called_first(void **state)
+{
+	static struct rcu_head last;
+
+	(void)state;
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		pthread_t thread;
+
+		nr_called = marked = 0;
+		thread_must(pthread_create(&thread, NULL, queue_all, NULL));
+		join_offline(thread);
+		call_rcu(&last, marker);
+		rcu_thread_offline();
+		wait_until(flag_get(&marked));
+		rcu_thread_online();
+		assert_int_equal(quiesce_load_relaxed(&before_marker), NR_ORDERED); /* Relaxed: the flag orders it. */
+		rcu_barrier();
+	}
+}
+
+/*IN_SECTION*/
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_barrier_waits_for_a_queue_that_is_freed),
+		TEST(what_a_joined_thread_has_queued_is_called_first),
 	};
 	int failed;
 

@@ -13,9 +13,8 @@
  * call_rcu_before_fork(), call_rcu_after_fork_parent(), _child()  around fork(), if the child uses RCU.  There, only the
  *                             default exists, and has what was queued for others.
  *
- * Of memb and bp the default is the library's own: each thread queues for itself, and one worker of the process calls.  So no line is
- * written by all who call call_rcu().  From get_default_call_rcu_data() on, it is one queue with a thread of its own, as the
- * program is about to tell that thread something; so it is from the start in qsbr.
+ * The default is one queue for all threads, with a thread: what happened to be queued first is called first.  Where a line that all
+ * callers of call_rcu() write is too much, create_all_cpu_call_rcu_data() makes a queue for each CPU.
  */
 #ifndef URCU_CALL_RCU_H
 #define URCU_CALL_RCU_H
