@@ -62,6 +62,8 @@ static struct batch *batch_of(struct quiesce__callbacks *callbacks)
 	return (struct batch *)(void *)callbacks;
 }
 
+static __thread struct call_rcu_data *served[NR_FLAVORS]; /* by this thread, in whose callbacks it is */
+
 /* Callbacks run online, as in liburcu, and in no section. */
 static void call_each(struct quiesce__callbacks *callbacks)
 {
@@ -69,12 +71,14 @@ static void call_each(struct quiesce__callbacks *callbacks)
 	struct flavor *f = b->c->flavor;
 	struct wfcq_node *node;
 
+	served[f->index] = b->c;
 	f->online();
 	while ((node = wfcq_dequeue_blocking(&b->head, &b->tail))) {
 		callbacks->func = (uintptr_t)head_of(node)->func;
 		head_of(node)->func(head_of(node));
 	}
 	f->offline();
+	served[f->index] = NULL;
 }
 
 /* I4. */
@@ -84,6 +88,7 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	struct call_rcu_data *c = b->c;
 
 	c->flavor->offline();
+	served[c->flavor->index] = NULL;
 	(void)wfcq_splice_blocking(&c->rest_head, &c->rest_tail, &b->head, &b->tail);
 	pthread_mutex_unlock(&c->caller);
 	call_rcu_data_wake(c);
@@ -145,8 +150,6 @@ static void pause_for_fork(struct call_rcu_data *c)
 		;
 }
 
-static __thread struct call_rcu_data *served; /* by this thread */
-
 /* The life of a queue's thread. */
 struct life {
 	struct quiesce__callbacks callbacks;
@@ -204,7 +207,6 @@ static void *thread_main(void *arg)
 	c->flavor->register_thread();
 	c->flavor->offline();
 	flavor_set_of_thread(c->flavor, c);
-	served = c;
 	quiesce__callbacks_run(&life.callbacks);
 	leave(c);
 	return NULL;
@@ -531,18 +533,13 @@ static struct call_rcu_data *take_alone(struct flavor *f)
 	return alone;
 }
 
-void flavor_barrier(struct flavor *f)
+/* Waits for everything that was in queues of @f.  The caller is not cancelled, and offline. */
+static void wait_for_queues(struct flavor *f)
 {
 	struct call_rcu_data *alone;
 	struct barrier *b;
-	int cancelable;
 	uint32_t nr;
-	bool online;
 
-	if (served) /* a callback: it would wait for itself */
-		urcu_die("rcu_barrier", EDEADLK);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
-	online = flavor_leave(f);
 	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
 		free(b);
 	while (nr) {
@@ -553,8 +550,35 @@ void flavor_barrier(struct flavor *f)
 	}
 	sem_destroy(&b->reached);
 	free(b);
-	if (f->native_barrier)
-		f->native_barrier();
+}
+
+/* As liburcu does: programs may call it so where nothing is queued that they wait for. */
+static void report_section(void)
+{
+	static uint32_t told;
+
+	if (quiesce_load_relaxed(&told)) /* Relaxed: at worst it is said again. */
+		return;
+	quiesce_store_relaxed(&told, 1u); /* Relaxed: as above. */
+	fputs("quiesce: rcu_barrier() in a section, for whose end it would wait: it returns, and has waited for nothing\n", stderr);
+}
+
+void flavor_barrier(struct flavor *f)
+{
+	int cancelable;
+	bool online;
+
+	if (served[f->index]) /* a callback: it would wait for itself */
+		urcu_die("rcu_barrier", EDEADLK);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
+	online = flavor_leave(f);
+	if (f->ongoing()) {
+		report_section();
+	} else {
+		wait_for_queues(f);
+		if (f->native_barrier)
+			f->native_barrier();
+	}
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
 }

@@ -131,12 +131,33 @@ static void what_a_joined_thread_has_queued_is_called_first(void **state)
 	}
 }
 
-/*IN_SECTION*/
+/* ---- in a section ---- */
+
+/* qsbr leaves it. */
+static void a_barrier_in_a_section_returns(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	nr_called = 0;
+	rcu_read_lock();
+	call_rcu(&head, called);
+	rcu_barrier();
+	rcu_barrier();
+#if !defined(TEST_QSBR)
+	assert_int_equal(flag_get(&nr_called), 0);
+#endif
+	rcu_read_unlock();
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_called), 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_barrier_waits_for_a_queue_that_is_freed),
 		TEST(what_a_joined_thread_has_queued_is_called_first),
+		TEST(a_barrier_in_a_section_returns),
 	};
 	int failed;
 
