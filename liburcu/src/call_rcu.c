@@ -13,11 +13,14 @@
  *     is joined as it is.
  * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held, and it is empty.  Barriers put their markers
  *     into listed queues under that lock, so none is freed with its queue: it is moved to the default, behind what was before it.
- * I6. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
+ * I6. Between the first callback and their calls liburcu's thread pauses for 10 ms, and programs rely on that, knowingly or not: they use
+ *     an object that they have just given to call_rcu().  So the thread here keeps that pace, unless somebody waits for callbacks.
+ * I7. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
  *     start of a thread, beside which call_rcu() starts none.
  */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
+#include "pace.h"
 
 #include <quiesce/detail/thread.h>
 
@@ -26,9 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define POLL_NS 10000000L
+#define POLL_NS 10000000u
 #define RETRY_NS 10000000u /* between two attempts to start a thread: system calls, under the lock */
 
 void urcu_die(const char *call, int err)
@@ -121,24 +123,32 @@ static void call_batch(struct call_rcu_data *c)
 /* At most POLL_NS.  True: it was posted. */
 static bool await_for_a_while(sem_t *sem)
 {
-	struct timespec until;
+	return urcu_await_until(sem, urcu_now_ns() + POLL_NS);
+}
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += POLL_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
-	return !sem_timedwait(sem, &until);
+/* I6.  What is posted meanwhile is done with: the caller looks next. */
+static void keep_pace(struct call_rcu_data *c)
+{
+	uint64_t until = urcu_now_ns() + urcu_pace_ns;
+
+	/* Relaxed: a hint, at worst who waits does so for the pace, too. */
+	while (!quiesce_load_relaxed(&c->hurry) && urcu_now_ns() < until)
+		(void)urcu_await_until(&c->work, until);
+	quiesce_store_relaxed(&c->hurry, 0u); /* Relaxed: as above. */
+	while (!sem_trywait(&c->work))
+		;
 }
 
 static void await_work(struct call_rcu_data *c)
 {
-	if (c->polls)
+	if (c->polls) {
 		(void)await_for_a_while(&c->work);
-	else
-		while (sem_wait(&c->work) && errno == EINTR)
-			;
+		return;
+	}
+	while (sem_wait(&c->work) && errno == EINTR)
+		;
+	if (urcu_pace_ns)
+		keep_pace(c);
 }
 
 static void pause_for_fork(struct call_rcu_data *c)
@@ -225,14 +235,6 @@ static void pin(const struct call_rcu_data *c)
 	CPU_FREE(set);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Under the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
@@ -241,14 +243,14 @@ static int start_thread(struct call_rcu_data *c)
 	if (!err && c->cpu >= 0)
 		pin(c);
 	if (err)
-		quiesce_store_relaxed(&c->retry_at, now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
+		quiesce_store_relaxed(&c->retry_at, urcu_now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
 	quiesce_store_relaxed(&c->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }
 
 static bool may_retry(const struct call_rcu_data *c)
 {
-	return now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
+	return urcu_now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
 }
 
 /* @at_once: although an attempt has just failed. */
@@ -256,7 +258,7 @@ static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 {
 	if (at_once)
 		pthread_mutex_lock(&c->flavor->lock);
-	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I6 */
+	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I7 */
 		return false;
 	/* Relaxed: under the lock. */
 	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
@@ -272,6 +274,7 @@ bool call_rcu_data_ensure_thread(struct call_rcu_data *c)
 
 void call_rcu_data_wake(struct call_rcu_data *c)
 {
+	quiesce_store_relaxed(&c->hurry, 1u); /* Relaxed: a hint. */
 	sem_post(&c->work);
 }
 
@@ -341,7 +344,7 @@ struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int c
 	return NULL;
 }
 
-/* I6: not from the heap, as the program's allocator may be the first to queue. */
+/* I7: not from the heap, as the program's allocator may be the first to queue. */
 static struct call_rcu_data defaults[NR_FLAVORS];
 
 struct call_rcu_data *flavor_default(struct flavor *f)
@@ -442,7 +445,7 @@ static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)
 {
 	head->func = func;
 	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
-		call_rcu_data_wake(c);
+		sem_post(&c->work);
 	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
 		start_if_none(c, false);
 }
@@ -512,8 +515,8 @@ static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
 
 		m->reached = &b->reached;
 		m->head.func = marker_reached;
-		if (!wfcq_enqueue(&c->head, &c->tail, node_of(&m->head)))
-			call_rcu_data_wake(c);
+		(void)wfcq_enqueue(&c->head, &c->tail, node_of(&m->head));
+		call_rcu_data_wake(c);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return all;

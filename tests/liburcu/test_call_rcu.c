@@ -152,12 +152,78 @@ static void a_barrier_in_a_section_returns(void **state)
 	assert_int_equal(flag_get(&nr_called), 1);
 }
 
+/* ---- pace ---- */
+
+static uint64_t called_at;
+
+static void notes_the_time(struct rcu_head *head)
+{
+	(void)head;
+	quiesce_store_relaxed(&called_at, now_ns()); /* Relaxed: the flag orders it. */
+	flag_set(&marked);
+}
+
+/* The shortest of some times from call_rcu() to the callback. */
+static uint64_t shortest(void)
+{
+	static struct rcu_head head;
+	uint64_t least = UINT64_MAX;
+
+	rcu_thread_offline();
+	for (int i = 0; i < 20; i++) {
+		const struct timespec idle = { .tv_nsec = 25000000 };
+		uint64_t begun;
+
+		marked = 0;
+		nanosleep(&idle, NULL); /* so that the thread sleeps, and has nothing */
+		begun = now_ns();
+		call_rcu(&head, notes_the_time);
+		wait_until(flag_get(&marked));
+		if (quiesce_load_relaxed(&called_at) - begun < least)    /* Relaxed: the flag orders it. */
+			least = quiesce_load_relaxed(&called_at) - begun; /* Relaxed: as above. */
+	}
+	rcu_thread_online();
+	return least;
+}
+
+/* What programs do just after call_rcu() with what they gave to it is done before. */
+static void callbacks_come_at_the_chosen_pace(void **state)
+{
+	const char *chosen = getenv("QUIESCE_URCU_PACE_MS");
+	uint64_t pace_ns = chosen ? strtoull(chosen, NULL, 10) * 1000000u : 10000000u, least = shortest();
+
+	(void)state;
+	assert_true(least >= pace_ns);
+	if (!pace_ns)
+		assert_true(least < 5000000u);
+}
+
+/* Who waits does not wait for the pace. */
+static void a_barrier_keeps_no_pace(void **state)
+{
+	static struct rcu_head head;
+	uint64_t least = UINT64_MAX;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		uint64_t begun = now_ns();
+
+		call_rcu(&head, called);
+		rcu_barrier();
+		if (now_ns() - begun < least)
+			least = now_ns() - begun;
+	}
+	assert_true(least < 8000000u);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_barrier_waits_for_a_queue_that_is_freed),
 		TEST(what_a_joined_thread_has_queued_is_called_first),
 		TEST(a_barrier_in_a_section_returns),
+		TEST(callbacks_come_at_the_chosen_pace),
+		TEST(a_barrier_keeps_no_pace),
 	};
 	int failed;
 
