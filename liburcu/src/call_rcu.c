@@ -368,13 +368,22 @@ struct call_rcu_data *flavor_default(struct flavor *f)
 	return c;
 }
 
+static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	head->func = func;
+	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
+		sem_post(&c->work);
+	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
+		start_if_none(c, false);
+}
+
 void call_rcu_data_move_to_default(struct call_rcu_data *c)
 {
-	struct flavor *f = c->flavor;
+	struct call_rcu_data *to = flavor_default(c->flavor);
 	struct wfcq_node *node;
 
 	while ((node = wfcq_dequeue_blocking(&c->rest_head, &c->rest_tail)) || (node = wfcq_dequeue_blocking(&c->head, &c->tail)))
-		flavor_call_rcu(f, head_of(node), head_of(node)->func);
+		enqueue(to, head_of(node), head_of(node)->func);
 }
 
 /* From then on it is the thread that is joined. */
@@ -420,6 +429,8 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 
 	if (!c || c == f->dflt) /* which others may be queueing to */
 		return;
+	if (served[f->index] == c) /* a callback of it: it would wait for itself */
+		urcu_die("call_rcu_data_free", EDEADLK);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	online = flavor_leave(f);
 	if (call_rcu_data_ensure_thread(c))
@@ -440,15 +451,6 @@ pthread_t flavor_thread_of(struct call_rcu_data *c)
 }
 
 /* ---- queueing ---- */
-
-static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)(struct rcu_head *head))
-{
-	head->func = func;
-	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
-		sem_post(&c->work);
-	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
-		start_if_none(c, false);
-}
 
 void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {

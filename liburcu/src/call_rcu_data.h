@@ -31,7 +31,7 @@ struct call_rcu_data {
 bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
 /* Ask its thread to look at once, whether it sleeps or keeps its pace. */
 void call_rcu_data_wake(struct call_rcu_data *c);
-/* Queue everything that is in @c elsewhere: where the flavour queues for those who have chosen nothing. */
+/* Queue everything that is in @c in the default: all of it, so that a barrier's marker stays behind what was before it. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c);
 /* Out of the list, under the flavour's lock; then freed, without it.  It has no thread. */
 void call_rcu_data_unlist(struct call_rcu_data *c);
