@@ -46,7 +46,6 @@ static uint32_t nr_queued, stop;
 static void *make_and_free(void *unused)
 {
 	static struct rcu_head head[NR_QUEUED];
-	uint32_t nr = 0;
 
 	rcu_register_thread();
 	while (!flag_get(&stop)) {
@@ -58,12 +57,9 @@ static void *make_and_free(void *unused)
 			call_rcu(&head[i], called);
 			count_up(&nr_queued);
 		}
-		nr += NR_QUEUED;
 		set_thread_call_rcu_data(NULL);
 		call_rcu_data_free(c);
-		rcu_thread_offline();
-		wait_until(flag_get(&nr_called) == nr);
-		rcu_thread_online();
+		rcu_barrier();
 	}
 	rcu_unregister_thread();
 	return unused;
@@ -93,7 +89,8 @@ static void a_barrier_waits_for_a_queue_that_is_freed(void **state)
 
 enum { NR_ORDERED = 20000, NR_ROUNDS = 20 };
 static struct rcu_head ordered[NR_ORDERED];
-static uint32_t before_marker, marked;
+static uint32_t before_marker;
+static sem_t done;
 
 static void *queue_all(void *unused)
 {
@@ -107,8 +104,8 @@ static void *queue_all(void *unused)
 static void marker(struct rcu_head *head)
 {
 	(void)head;
-	quiesce_store_relaxed(&before_marker, flag_get(&nr_called)); /* Relaxed: the flag orders it. */
-	flag_set(&marked);
+	before_marker = flag_get(&nr_called);
+	sem_post(&done);
 }
 
 static void what_a_joined_thread_has_queued_is_called_first(void **state)
@@ -116,17 +113,18 @@ static void what_a_joined_thread_has_queued_is_called_first(void **state)
 	static struct rcu_head last;
 
 	(void)state;
+	sem_init(&done, 0, 0);
 	for (int i = 0; i < NR_ROUNDS; i++) {
 		pthread_t thread;
 
-		nr_called = marked = 0;
+		nr_called = 0;
 		thread_must(pthread_create(&thread, NULL, queue_all, NULL));
 		join_offline(thread);
 		call_rcu(&last, marker);
 		rcu_thread_offline();
-		wait_until(flag_get(&marked));
+		wait_for(&done);
 		rcu_thread_online();
-		assert_int_equal(quiesce_load_relaxed(&before_marker), NR_ORDERED); /* Relaxed: the flag orders it. */
+		assert_int_equal(before_marker, NR_ORDERED);
 		rcu_barrier();
 	}
 }
@@ -159,8 +157,8 @@ static uint64_t called_at;
 static void notes_the_time(struct rcu_head *head)
 {
 	(void)head;
-	quiesce_store_relaxed(&called_at, now_ns()); /* Relaxed: the flag orders it. */
-	flag_set(&marked);
+	called_at = now_ns();
+	sem_post(&done);
 }
 
 /* The shortest of some times from call_rcu() to the callback. */
@@ -169,18 +167,18 @@ static uint64_t shortest(void)
 	static struct rcu_head head;
 	uint64_t least = UINT64_MAX;
 
+	sem_init(&done, 0, 0);
 	rcu_thread_offline();
 	for (int i = 0; i < 20; i++) {
 		const struct timespec idle = { .tv_nsec = 25000000 };
 		uint64_t begun;
 
-		marked = 0;
 		nanosleep(&idle, NULL); /* so that the thread sleeps, and has nothing */
 		begun = now_ns();
 		call_rcu(&head, notes_the_time);
-		wait_until(flag_get(&marked));
-		if (quiesce_load_relaxed(&called_at) - begun < least)    /* Relaxed: the flag orders it. */
-			least = quiesce_load_relaxed(&called_at) - begun; /* Relaxed: as above. */
+		wait_for(&done);
+		if (called_at - begun < least)
+			least = called_at - begun;
 	}
 	rcu_thread_online();
 	return least;
