@@ -107,7 +107,7 @@ tree() {
 how() {
 	case $1 in
 	objects) echo "LD_LIBRARY_PATH=$abi:$build/src" ;;
-	broken) echo "LD_LIBRARY_PATH=$abi:$build/src LD_PRELOAD=$dir/broken.so" ;;
+	broken) echo "LD_LIBRARY_PATH=$abi:$build/src LD_PRELOAD=$dir/broken.so QUIESCE_URCU_PACE_MS=0" ;;
 	*) echo "LD_LIBRARY_PATH=" ;;
 	esac
 }

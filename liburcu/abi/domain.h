@@ -7,13 +7,19 @@ static struct flavor flavor;
 #define FLAVOR (&flavor)
 #include "../src/calls.h"
 
-/* As in liburcu 0.13: programs that have a copy of it have room for no more; later ones do not miss what follows. */
-QUIESCE_DATA extern void *const F(flavor)[14];
-void *const F(flavor)[14] = {
+/* The table, and its symbol, which has the size that it has in liburcu 0.13: a program that was built for that has room for a copy of no
+ * more, and the loader warns of a larger one.  Those that were built for 0.14 or later, and have no copy, find the two members that are
+ * new there. */
+extern void *const urcu_flavor_table[16];
+void *const urcu_flavor_table[16] __attribute__((used)) = {
 	F(read_lock), F(read_unlock), F(read_ongoing), F_QUIESCENT_STATE, F(call_rcu), F(synchronize_rcu), F(defer_rcu), F_THREAD_OFFLINE,
 	F_THREAD_ONLINE, F(register_thread), F(unregister_thread), F(barrier), F(register_rculfhash_atfork),
-	F(unregister_rculfhash_atfork),
+	F(unregister_rculfhash_atfork), F(start_poll_synchronize_rcu), F(poll_state_synchronize_rcu),
 };
+#define FLAVOR_SYMBOL "urcu_" FLAVOR_NAME "_flavor"
+/* raw: a symbol, no code */
+__asm__(".globl " FLAVOR_SYMBOL "\n.set " FLAVOR_SYMBOL ", urcu_flavor_table\n"
+	".type " FLAVOR_SYMBOL ", @object\n.size " FLAVOR_SYMBOL ", 112\n");
 
 static struct flavor flavor = {
 	.read_lock = F(read_lock),

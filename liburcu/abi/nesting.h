@@ -19,6 +19,10 @@ void F(read_unlock)(void)
 
 int F(read_ongoing)(void) { return (F(reader).ctr & QUIESCE_URCU_NESTING) != 0; }
 
+/* Nothing is left to be done. */
+QUIESCE_DATA void F(exit)(void);
+void F(exit)(void) {}
+
 #define GP F(gp)
 #define READER F(reader)
 #define REGISTERED at.nesting.registered

@@ -11,11 +11,16 @@
  * I4. Callbacks are called in the order in which they were queued: the barrier is one of them.  So what is left by one that ends
  *     its thread goes to the front.  If that thread was the queue's another one takes its place, unless it is asked to stop: then it
  *     is joined as it is.
- * I5. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
+ * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held, and it is empty.  Barriers put their markers
+ *     into listed queues under that lock, so none is freed with its queue: it is moved to the default, behind what was before it.
+ * I6. Between the first callback and their calls liburcu's thread pauses for 10 ms, and programs rely on that, knowingly or not: they use
+ *     an object that they have just given to call_rcu().  So the thread here keeps that pace, unless somebody waits for callbacks.
+ * I7. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
  *     start of a thread, beside which call_rcu() starts none.
  */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
+#include "pace.h"
 
 #include <quiesce/detail/thread.h>
 
@@ -24,9 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define POLL_NS 10000000L
+#define POLL_NS 10000000u
 #define RETRY_NS 10000000u /* between two attempts to start a thread: system calls, under the lock */
 
 void urcu_die(const char *call, int err)
@@ -60,6 +64,8 @@ static struct batch *batch_of(struct quiesce__callbacks *callbacks)
 	return (struct batch *)(void *)callbacks;
 }
 
+static __thread struct call_rcu_data *served[NR_FLAVORS]; /* by this thread, in whose callbacks it is */
+
 /* Callbacks run online, as in liburcu, and in no section. */
 static void call_each(struct quiesce__callbacks *callbacks)
 {
@@ -67,12 +73,14 @@ static void call_each(struct quiesce__callbacks *callbacks)
 	struct flavor *f = b->c->flavor;
 	struct wfcq_node *node;
 
+	served[f->index] = b->c;
 	f->online();
 	while ((node = wfcq_dequeue_blocking(&b->head, &b->tail))) {
 		callbacks->func = (uintptr_t)head_of(node)->func;
 		head_of(node)->func(head_of(node));
 	}
 	f->offline();
+	served[f->index] = NULL;
 }
 
 /* I4. */
@@ -82,19 +90,19 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	struct call_rcu_data *c = b->c;
 
 	c->flavor->offline();
+	served[c->flavor->index] = NULL;
 	(void)wfcq_splice_blocking(&c->rest_head, &c->rest_tail, &b->head, &b->tail);
 	pthread_mutex_unlock(&c->caller);
 	call_rcu_data_wake(c);
 }
 
-/* Call what is in @c after a grace period; false: nothing is.  The caller is registered, and offline. */
-static bool call_batch(struct call_rcu_data *c)
+/* Call what is in @c after a grace period.  The caller is registered, offline, and holds @c's @caller, which is released. */
+static void call_held(struct call_rcu_data *c)
 {
 	struct batch b = { .callbacks = { call_each, batch_ended, "call_rcu()", 0 }, .c = c };
 	bool any;
 
 	wfcq_init(&b.head, &b.tail);
-	pthread_mutex_lock(&c->caller);
 	any = wfcq_splice_blocking(&b.head, &b.tail, &c->rest_head, &c->rest_tail) != WFCQ_RET_SRC_EMPTY;
 	any |= wfcq_splice_blocking(&b.head, &b.tail, &c->head, &c->tail) != WFCQ_RET_SRC_EMPTY;
 	if (any) {
@@ -102,7 +110,12 @@ static bool call_batch(struct call_rcu_data *c)
 		quiesce__callbacks_run(&b.callbacks);
 	}
 	pthread_mutex_unlock(&c->caller);
-	return any;
+}
+
+static void call_batch(struct call_rcu_data *c)
+{
+	pthread_mutex_lock(&c->caller);
+	call_held(c);
 }
 
 /* ---- the thread ---- */
@@ -110,24 +123,32 @@ static bool call_batch(struct call_rcu_data *c)
 /* At most POLL_NS.  True: it was posted. */
 static bool await_for_a_while(sem_t *sem)
 {
-	struct timespec until;
+	return urcu_await_until(sem, urcu_now_ns() + POLL_NS);
+}
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += POLL_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
-	return !sem_timedwait(sem, &until);
+/* I6.  What is posted meanwhile is done with: the caller looks next. */
+static void keep_pace(struct call_rcu_data *c)
+{
+	uint64_t until = urcu_now_ns() + urcu_pace_ns;
+
+	/* Relaxed: a hint, at worst who waits does so for the pace, too. */
+	while (!quiesce_load_relaxed(&c->hurry) && urcu_now_ns() < until)
+		(void)urcu_await_until(&c->work, until);
+	quiesce_store_relaxed(&c->hurry, 0u); /* Relaxed: as above. */
+	while (!sem_trywait(&c->work))
+		;
 }
 
 static void await_work(struct call_rcu_data *c)
 {
-	if (c->polls)
+	if (c->polls) {
 		(void)await_for_a_while(&c->work);
-	else
-		while (sem_wait(&c->work) && errno == EINTR)
-			;
+		return;
+	}
+	while (sem_wait(&c->work) && errno == EINTR)
+		;
+	if (urcu_pace_ns)
+		keep_pace(c);
 }
 
 static void pause_for_fork(struct call_rcu_data *c)
@@ -138,8 +159,6 @@ static void pause_for_fork(struct call_rcu_data *c)
 	while (sem_wait(&c->resume))
 		;
 }
-
-static __thread struct call_rcu_data *served; /* by this thread */
 
 /* The life of a queue's thread. */
 struct life {
@@ -156,7 +175,7 @@ static void live(struct quiesce__callbacks *callbacks)
 		await_work(c);
 		pause_for_fork(c);
 		stop = quiesce_load_relaxed(&c->stop); /* Relaxed: the semaphore orders it. */
-		(void)call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
+		call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
 	} while (!stop);
 }
 
@@ -198,7 +217,6 @@ static void *thread_main(void *arg)
 	c->flavor->register_thread();
 	c->flavor->offline();
 	flavor_set_of_thread(c->flavor, c);
-	served = c;
 	quiesce__callbacks_run(&life.callbacks);
 	leave(c);
 	return NULL;
@@ -217,14 +235,6 @@ static void pin(const struct call_rcu_data *c)
 	CPU_FREE(set);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Under the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
@@ -233,14 +243,14 @@ static int start_thread(struct call_rcu_data *c)
 	if (!err && c->cpu >= 0)
 		pin(c);
 	if (err)
-		quiesce_store_relaxed(&c->retry_at, now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
+		quiesce_store_relaxed(&c->retry_at, urcu_now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
 	quiesce_store_relaxed(&c->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }
 
 static bool may_retry(const struct call_rcu_data *c)
 {
-	return now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
+	return urcu_now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
 }
 
 /* @at_once: although an attempt has just failed. */
@@ -248,7 +258,7 @@ static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 {
 	if (at_once)
 		pthread_mutex_lock(&c->flavor->lock);
-	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I5 */
+	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I7 */
 		return false;
 	/* Relaxed: under the lock. */
 	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
@@ -264,17 +274,14 @@ bool call_rcu_data_ensure_thread(struct call_rcu_data *c)
 
 void call_rcu_data_wake(struct call_rcu_data *c)
 {
+	quiesce_store_relaxed(&c->hurry, 1u); /* Relaxed: a hint. */
 	sem_post(&c->work);
 }
 
 /* ---- making and ending ---- */
 
-static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu)
+static void init(struct call_rcu_data *c, struct flavor *f, unsigned long flags, int cpu)
 {
-	struct call_rcu_data *c = aligned_alloc(QUIESCE_CACHELINE, sizeof *c);
-
-	if (!c)
-		return NULL;
 	memset(c, 0, sizeof *c);
 	wfcq_init(&c->head, &c->tail);
 	wfcq_init(&c->rest_head, &c->rest_tail);
@@ -285,7 +292,6 @@ static struct call_rcu_data *make(struct flavor *f, unsigned long flags, int cpu
 	sem_init(&c->paused, 0, 0);
 	sem_init(&c->resume, 0, 0);
 	pthread_mutex_init(&c->caller, NULL);
-	return c;
 }
 
 /* Under the flavour's lock. */
@@ -318,13 +324,14 @@ void call_rcu_data_release(struct call_rcu_data *c)
 
 struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int cpu)
 {
-	struct call_rcu_data *c = make(f, flags, cpu);
+	struct call_rcu_data *c = aligned_alloc(QUIESCE_CACHELINE, sizeof *c);
 	int err;
 
 	if (!c) {
 		errno = ENOMEM;
 		return NULL;
 	}
+	init(c, f, flags, cpu);
 	pthread_mutex_lock(&f->lock);
 	err = start_thread(c);
 	if (!err)
@@ -337,18 +344,20 @@ struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int c
 	return NULL;
 }
 
+/* I7: not from the heap, as the program's allocator may be the first to queue. */
+static struct call_rcu_data defaults[NR_FLAVORS];
+
 struct call_rcu_data *flavor_default(struct flavor *f)
 {
 	/* RU3: acquire, pairs with RU3 in flavor_default() */
-	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt), *fresh;
+	struct call_rcu_data *c = quiesce_load_acquire(RU3, &f->dflt);
 
 	if (quiesce_likely(c))
 		return c;
-	fresh = make(f, 0, -1);
+	c = &defaults[f->index];
 	pthread_mutex_lock(&f->lock);
-	c = f->dflt;
-	if (!c && fresh) {
-		c = fresh;
+	if (!f->dflt) {
+		init(c, f, 0, -1);
 		list(c);
 		/* RU3: release, pairs with RU3 in flavor_default() */
 		quiesce_store_release(RU3, &f->dflt, c);
@@ -356,20 +365,25 @@ struct call_rcu_data *flavor_default(struct flavor *f)
 			start_thread(c);
 	}
 	pthread_mutex_unlock(&f->lock);
-	if (!c)
-		urcu_die("get_default_call_rcu_data", ENOMEM);
-	if (fresh && fresh != c)
-		call_rcu_data_release(fresh);
 	return c;
+}
+
+static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	head->func = func;
+	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
+		sem_post(&c->work);
+	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
+		start_if_none(c, false);
 }
 
 void call_rcu_data_move_to_default(struct call_rcu_data *c)
 {
-	struct flavor *f = c->flavor;
+	struct call_rcu_data *to = flavor_default(c->flavor);
 	struct wfcq_node *node;
 
 	while ((node = wfcq_dequeue_blocking(&c->rest_head, &c->rest_tail)) || (node = wfcq_dequeue_blocking(&c->head, &c->tail)))
-		flavor_call_rcu(f, head_of(node), head_of(node)->func);
+		enqueue(to, head_of(node), head_of(node)->func);
 }
 
 /* From then on it is the thread that is joined. */
@@ -385,6 +399,29 @@ static pthread_t ask_to_stop(struct call_rcu_data *c)
 	return thread;
 }
 
+static bool anything_in(struct call_rcu_data *c)
+{
+	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
+}
+
+/* I5.  It has no thread any more. */
+static void empty_and_unlist(struct call_rcu_data *c)
+{
+	struct flavor *f = c->flavor;
+
+	pthread_mutex_lock(&c->caller);
+	call_rcu_data_move_to_default(c);
+	pthread_mutex_lock(&f->lock);
+	while (anything_in(c)) {
+		pthread_mutex_unlock(&f->lock);
+		call_rcu_data_move_to_default(c);
+		pthread_mutex_lock(&f->lock);
+	}
+	call_rcu_data_unlist(c);
+	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&c->caller);
+}
+
 void flavor_free(struct flavor *f, struct call_rcu_data *c)
 {
 	bool online;
@@ -392,16 +429,15 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 
 	if (!c || c == f->dflt) /* which others may be queueing to */
 		return;
+	if (served[f->index] == c) /* a callback of it: it would wait for itself */
+		urcu_die("call_rcu_data_free", EDEADLK);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	online = flavor_leave(f);
 	if (call_rcu_data_ensure_thread(c))
 		pthread_join(ask_to_stop(c), NULL);
 	if (flavor_of_thread(f) == c)
 		flavor_set_of_thread(f, NULL);
-	call_rcu_data_move_to_default(c);
-	pthread_mutex_lock(&f->lock);
-	call_rcu_data_unlist(c);
-	pthread_mutex_unlock(&f->lock);
+	empty_and_unlist(c);
 	call_rcu_data_release(c);
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
@@ -416,25 +452,10 @@ pthread_t flavor_thread_of(struct call_rcu_data *c)
 
 /* ---- queueing ---- */
 
-static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)(struct rcu_head *head))
-{
-	head->func = func;
-	if (!wfcq_enqueue(&c->head, &c->tail, node_of(head)) && !c->polls)
-		call_rcu_data_wake(c);
-	if (quiesce_unlikely(!quiesce_load_relaxed(&c->has_thread))) /* Relaxed: a hint. */
-		start_if_none(c, false);
-}
-
 void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	struct call_rcu_data *c;
-
 	f->read_lock(); /* a CPU's queue is freed after a grace period */
-	c = flavor_chosen(f);
-	if (c)
-		enqueue(c, head, func);
-	else
-		f->queue(head, func, 64); /* what an object counts as whose size is not known */
+	enqueue(flavor_chosen(f), head, func);
 	f->read_unlock();
 }
 
@@ -455,13 +476,6 @@ struct barrier {
 static void marker_reached(struct rcu_head *head)
 {
 	sem_post(((struct marker *)(void *)head)->reached);
-}
-
-/* A queue without a thread: its callbacks are called here. */
-static void call_here(struct call_rcu_data *c)
-{
-	while (call_batch(c))
-		;
 }
 
 /* Under the flavour's lock. */
@@ -503,55 +517,73 @@ static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
 
 		m->reached = &b->reached;
 		m->head.func = marker_reached;
-		if (!wfcq_enqueue(&c->head, &c->tail, node_of(&m->head)))
-			call_rcu_data_wake(c);
+		(void)wfcq_enqueue(&c->head, &c->tail, node_of(&m->head));
+		call_rcu_data_wake(c);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return all;
 }
 
-static bool anything_in(struct call_rcu_data *c)
-{
-	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
-}
-
-/* One that has no thread, can have none, and is not empty. */
-static struct call_rcu_data *find_alone(struct flavor *f)
+/* One that has no thread, can have none, is not empty, and whose callbacks nobody else calls: its @caller is held. */
+static struct call_rcu_data *take_alone(struct flavor *f)
 {
 	struct call_rcu_data *alone = NULL;
 
 	pthread_mutex_lock(&f->lock);
 	for (struct call_rcu_data *c = f->list; c && !alone; c = c->next)
 		/* Relaxed: under the lock. */
-		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c))
+		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c) && !pthread_mutex_trylock(&c->caller))
 			alone = c;
 	pthread_mutex_unlock(&f->lock);
 	return alone;
 }
 
-void flavor_barrier(struct flavor *f)
+/* Waits for everything that was in queues of @f.  The caller is not cancelled, and offline. */
+static void wait_for_queues(struct flavor *f)
 {
 	struct call_rcu_data *alone;
 	struct barrier *b;
-	int cancelable;
 	uint32_t nr;
-	bool online;
 
-	if (served) /* a callback: it would wait for itself */
-		urcu_die("rcu_barrier", EDEADLK);
-	if (f->queue_barrier)
-		f->queue_barrier(); /* in a section it reports, and aborts */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
-	online = flavor_leave(f);
 	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
 		free(b);
 	while (nr) {
-		while ((alone = find_alone(f)))
-			call_here(alone);
-		nr -= await_for_a_while(&b->reached); /* a thread may end meanwhile, and leave its queue alone */
+		alone = take_alone(f); /* a thread may end meanwhile, and leave its queue alone */
+		if (alone)
+			call_held(alone);
+		nr -= alone ? !sem_trywait(&b->reached) : await_for_a_while(&b->reached);
 	}
 	sem_destroy(&b->reached);
 	free(b);
+}
+
+/* As liburcu does: programs may call it so where nothing is queued that they wait for. */
+static void report_section(void)
+{
+	static uint32_t told;
+
+	if (quiesce_load_relaxed(&told)) /* Relaxed: at worst it is said again. */
+		return;
+	quiesce_store_relaxed(&told, 1u); /* Relaxed: as above. */
+	fputs("quiesce: rcu_barrier() in a section, for whose end it would wait: it returns, and has waited for nothing\n", stderr);
+}
+
+void flavor_barrier(struct flavor *f)
+{
+	int cancelable;
+	bool online;
+
+	if (served[f->index]) /* a callback: it would wait for itself */
+		urcu_die("rcu_barrier", EDEADLK);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
+	online = flavor_leave(f);
+	if (f->ongoing()) {
+		report_section();
+	} else {
+		wait_for_queues(f);
+		if (f->native_barrier)
+			f->native_barrier();
+	}
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
 }

@@ -13,6 +13,7 @@ struct call_rcu_data {
 	struct wfcq_tail tail __attribute__((aligned(QUIESCE_CACHELINE))); /* of those who queue */
 	struct flavor *flavor __attribute__((aligned(QUIESCE_CACHELINE)));
 	sem_t work;           /* something was queued, or something else is asked of the thread */
+	uint32_t hurry;       /* somebody waits for it: keep no pace */
 	bool polls;           /* URCU_CALL_RCU_RT */
 	int cpu;              /* -1: any */
 	uint32_t stop, pause; /* asked of the thread */
@@ -28,9 +29,9 @@ struct call_rcu_data {
 
 /* Start its thread, at once, unless it has one; false: none can be had. */
 bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
-/* Ask its thread to look, whether it sleeps or not. */
+/* Ask its thread to look at once, whether it sleeps or keeps its pace. */
 void call_rcu_data_wake(struct call_rcu_data *c);
-/* Queue everything that is in @c elsewhere: where the flavour queues for those who have chosen nothing. */
+/* Queue everything that is in @c in the default: all of it, so that a barrier's marker stays behind what was before it. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c);
 /* Out of the list, under the flavour's lock; then freed, without it.  It has no thread. */
 void call_rcu_data_unlist(struct call_rcu_data *c);

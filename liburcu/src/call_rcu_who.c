@@ -50,10 +50,7 @@ struct call_rcu_data *flavor_chosen(struct flavor *f)
 
 	if (!c && quiesce_load_relaxed(&f->of_cpu)) /* Relaxed: a hint. */
 		c = flavor_of_cpu(f, sched_getcpu());
-	if (!c)
-		/* RU3: acquire, pairs with RU3 in flavor_default() */
-		c = f->queue ? quiesce_load_acquire(RU3, &f->dflt) : flavor_default(f);
-	return c;
+	return c ? c : flavor_default(f);
 }
 
 /* Under the lock. */

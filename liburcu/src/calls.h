@@ -4,6 +4,7 @@
 void F(call_rcu)(struct rcu_head *head, void (*func)(struct rcu_head *head)) { flavor_call_rcu(FLAVOR, head, func); }
 struct call_rcu_data *F(create_call_rcu_data)(unsigned long flags, int cpu) { return flavor_create(FLAVOR, flags, cpu); }
 void F(call_rcu_data_free)(struct call_rcu_data *crdp) { flavor_free(FLAVOR, crdp); }
+struct call_rcu_data *F(get_call_rcu_data)(void) { return flavor_chosen(FLAVOR); }
 struct call_rcu_data *F(get_default_call_rcu_data)(void) { return flavor_default(FLAVOR); }
 struct call_rcu_data *F(get_cpu_call_rcu_data)(int cpu) { return flavor_of_cpu(FLAVOR, cpu); }
 struct call_rcu_data *F(get_thread_call_rcu_data)(void) { return flavor_of_thread(FLAVOR); }
@@ -28,11 +29,4 @@ void F(unregister_rculfhash_atfork)(struct urcu_atfork *atfork)
 {
 	(void)atfork;
 	flavor_unregister_atfork(FLAVOR);
-}
-
-struct call_rcu_data *F(get_call_rcu_data)(void)
-{
-	struct call_rcu_data *chosen = flavor_chosen(FLAVOR);
-
-	return chosen ? chosen : flavor_default(FLAVOR);
 }

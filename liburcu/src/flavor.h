@@ -22,13 +22,11 @@ struct flavor {
 	void (*offline)(void), (*online)(void);
 	int (*ongoing)(void);
 	void (*synchronize)(void);
-	/* The library's own queues; NULL: there are none for this flavour. */
-	void (*queue)(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
-	void (*queue_barrier)(void);
+	void (*native_barrier)(void); /* for what was queued by quiesce/rcu.h's names; NULL: that is another RCU */
 
 	pthread_mutex_t lock; /* of what follows; held for short times, not while callbacks run or somebody waits for readers */
 	struct call_rcu_data *list;
-	struct call_rcu_data *dflt;    /* NULL: the library's own queues */
+	struct call_rcu_data *dflt;    /* NULL: nothing was ever queued there */
 	struct call_rcu_data **of_cpu; /* NULL: none was set; never freed, as call_rcu() may look */
 	struct urcu_atfork *atfork;    /* of hash tables, which are the same for all of them */
 	int nr_atfork;
@@ -65,7 +63,6 @@ void flavor_barrier(struct flavor *f);
 /* call_rcu_who.c: who queues where */
 struct call_rcu_data *flavor_of_cpu(struct flavor *f, int cpu);
 struct call_rcu_data *flavor_of_thread(struct flavor *f);
-/* NULL: the library's own queues. */
 struct call_rcu_data *flavor_chosen(struct flavor *f);
 void flavor_set_of_thread(struct flavor *f, struct call_rcu_data *c);
 int flavor_set_of_cpu(struct flavor *f, int cpu, struct call_rcu_data *c);

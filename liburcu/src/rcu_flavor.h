@@ -28,7 +28,6 @@ struct flavor FLAVOR_STATE = {
 	.online = thread_online,
 	.ongoing = read_ongoing,
 	.synchronize = quiesce_synchronize_rcu,
-	.queue = quiesce_call_rcu,
-	.queue_barrier = quiesce_rcu_barrier,
+	.native_barrier = quiesce_rcu_barrier,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };

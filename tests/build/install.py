@@ -112,12 +112,35 @@ def check_liburcu(tap, lib, tmp):
     flags = execute(["pkg-config", "--cflags", "liburcu"], env).stdout.split()
     if tap.run("-lurcu finds the face", ["gcc", *flags, source, "-o", tmp / "urcu", f"-L{lib}/quiesce-urcu", f"-L{lib}", "-lurcu", "-lurcu-common"]):
         tap.run("and the program runs", [tmp / "urcu"], text="freed 1", env=run_env)
+    check_urcu_linking(tap, lib, tmp, env)
     abi = lib / "quiesce-urcu/abi"
     if abi.exists():
         names = {p.name for p in abi.iterdir()}
         want = {f"liburcu{f}.so.8" for f in ("", "-memb", "-mb", "-bp", "-qsbr")}
         tap.result(want <= names, "objects of liburcu's names are installed", f"want {want}\nfound {names}")
         tap.run("they find the library", ["ldd", abi / "liburcu-memb.so.8"], text=str(lib.resolve()), env={"LD_LIBRARY_PATH": ""})
+
+
+def check_urcu_linking(tap, lib, tmp, env):
+    """By a run path to this library alone; by liburcu's linker names, without its headers; statically."""
+    where, program = [f"-L{lib}/quiesce-urcu", f"-L{lib}"], tmp / "linked"
+    found = {name: execute(["pkg-config", *what, "liburcu"], env).stdout.split()
+             for name, what in (("flags", ["--cflags"]), ("libs", ["--libs"]), ("static", ["--libs", "--static"]))}
+    (tmp / "updates.c").write_text("#include <urcu.h>\nint main(void) { synchronize_rcu(); return 0; }\n")
+    (tmp / "foreign.c").write_text("void urcu_memb_read_lock(void); void urcu_memb_read_unlock(void); void urcu_qsbr_synchronize_rcu(void);\n"
+                                   "int main(void) { urcu_memb_read_lock(); urcu_memb_read_unlock(); urcu_qsbr_synchronize_rcu(); return 0; }\n")
+    for title, source, options in (
+            ("that inlines no reader, by a run path", "updates.c", [*found["flags"], *found["libs"], f"-Wl,-rpath,{lib}"]),
+            ("that has only liburcu's linker names, by -lurcu", "foreign.c", [*where, "-lurcu", f"-Wl,-rpath,{lib}"]),
+            ("that has only liburcu's linker names, by pkg-config", "foreign.c", [*found["libs"], f"-Wl,-rpath,{lib}"]),
+            ("that is wholly static", "updates.c", ["-static", *found["flags"], *found["static"]]),
+            ("that has only liburcu's linker names, wholly static", "foreign.c", ["-static", *found["static"]]),
+            ("that is wholly static, by -lurcu", "updates.c", ["-static", *found["flags"], *where, "-lurcu"])):
+        program.unlink(missing_ok=True)
+        if tap.run(f"a program builds {title}", ["gcc", "-Wall", "-Werror", tmp / source, "-o", program, *options]):
+            tap.run(f"and runs, the one {title}", [program], env={"LD_LIBRARY_PATH": ""})
+    needed = execute(["readelf", "-d", tmp / "urcu"]).stdout
+    tap.result("quiesce-urcu.so" in needed and "names" not in needed, "a program of the headers loads no library of liburcu's names", needed)
 
 
 def check_cmake(tap, lib, prefix, tmp, series):

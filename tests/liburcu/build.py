@@ -61,6 +61,8 @@ class Library:
         """Of a run: seconds is the most that a test may sleep."""
         preload = ([str(self.short)] if seconds else []) + ([str(self.broken)] if self.defect else [])
         more = {"LIBURCU_TESTS_SECONDS": str(seconds)} if seconds else {}
+        if self.defect:
+            more["QUIESCE_URCU_PACE_MS"] = "0"  # a pause before callbacks would hide that nobody waits
         return dict(os.environ, LD_PRELOAD=" ".join(preload), URCU_TESTS_SRCDIR=str(self.source.root / "tests"),
                     URCU_TESTS_BUILDDIR=str(self.out), **more)
 

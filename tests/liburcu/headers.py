@@ -18,6 +18,15 @@ COMPILERS = [("gcc", "c", C), ("clang-19", "c", C), ("clang", "c", C), ("g++", "
 # Not pedantic in C: unions that are transparent, which calls with either kind of head need, are no ISO C.
 WARN = ["-Wall", "-Wextra", "-Wshadow", "-Wundef", "-Wconversion", "-Wno-sign-conversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
 CPU_FILES = {"urcu/arch/x86.h": "x86_64"}
+# What liburcu's headers bring with them, and programs use without asking for it: headers, uses.  The first only with _LGPL_SOURCE.
+INLINED = "long a(void);\nlong a(void) { return sysconf(_SC_NPROCESSORS_ONLN) + errno + INT_MAX; }\nDEFINE_URCU_TLS(int, b);\nCDS_LIST_HEAD(c);\n" \
+          "void d(void);\nvoid d(void) { urcu_assert_debug(futex_async(0, FUTEX_WAKE, 1, 0, 0, 0) == 0); }\n"
+ASSERTS = "void e(int n);\nvoid e(int n) { assert(n); }\n"
+THREADS = "pthread_t f;\n"
+ALONG = [(["urcu.h", "urcu-bp.h", "urcu-qsbr.h", "urcu/urcu-mb.h"], ["-D_LGPL_SOURCE"], INLINED + ASSERTS + THREADS),
+         (["urcu.h", "urcu-bp.h", "urcu-qsbr.h", "urcu/urcu-mb.h", "urcu/rculfqueue.h", "urcu/wfqueue.h", "urcu/wfstack.h", "urcu/wfcqueue.h"], [], ASSERTS),
+         (["urcu-defer.h"], [], THREADS),
+         (["urcu.h"], ["-DRCU_SIGNAL"], "void g(void);\nvoid g(void) { urcu_memb_read_lock(); rcu_read_unlock(); }\n")]
 ONLY = "int quiesce_test_only;\n"
 
 
@@ -55,6 +64,10 @@ def jobs(include, names):
             if (compiler, standard) in kinds:
                 for name in names:
                     yield f"{name}, {title}", command, f"#include <{name}>\n" * 2 + ONLY
+                for headers, define, uses in ALONG:
+                    for name in headers:
+                        yield " ".join([f"what {name} brings with it, {title}", *define]), [compiler, "-x", language, "-D_GNU_SOURCE",
+                            f"-std={standard}", *include, "-Wall", "-Werror", "-fsyntax-only", *define], f"#include <{name}>\n{uses}"
             # An operation inside of another one has variables of the same names.
             command = command + ["-Wno-shadow", "-Wno-unused", *(["-Wold-style-cast"] if language == "c++" else [])]
             for define in ([], ["-DNDEBUG"], ["-DURCU_DEREFERENCE_USE_VOLATILE"], ["-fsanitize=thread"]):

@@ -65,6 +65,27 @@ static void all_were_called(int every)
 	assert_int_equal(flag_get(&nr_told), (NR + every - 1) / every);
 }
 
+/* ---- barriers in callbacks ---- */
+
+static void waits_for_memb(struct rcu_head *head)
+{
+	(void)head;
+	urcu_memb_barrier();
+	count_up(&nr_called);
+}
+
+static void a_callback_waits_for_those_of_another_flavour(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	begin(0);
+	urcu_memb_call_rcu(&objects[0].head, called);
+	call_rcu(&head, waits_for_memb);
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_called), 2);
+}
+
 /* ---- queues with threads of their own ---- */
 
 static void another_thread_goes_on(void **state)
@@ -260,6 +281,7 @@ static int prepare(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_callback_waits_for_those_of_another_flavour),
 		TEST(another_thread_goes_on),
 		TEST(a_queue_is_freed_beside_it),
 		TEST(forks_wait_for_nobody),

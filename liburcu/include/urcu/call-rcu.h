@@ -4,7 +4,9 @@
  * call_rcu(head, func)        calls func(head) after a grace period.  Any thread, also in a section and under locks that readers or
  *                             callbacks take: it waits for nothing.  In the flavour qsbr the thread is online.  @func returns; if it
  *                             ends its thread that is told, and another one goes on with what is queued.
- * rcu_barrier()               waits until all callbacks have been called that were queued before.  Not in a section or a callback.
+ *                             It is called after a pause of 10 ms, by default: docs/from-liburcu.md.
+ * rcu_barrier()               waits until all callbacks have been called that were queued before, without that pause.  In a section it
+ *                             prints a line and returns; in a callback of the same flavour it aborts.
  * create_call_rcu_data(flags, cpu)  a thread of its own for callbacks, on @cpu unless that is -1.  NULL and errno: none can be had.
  *                             URCU_CALL_RCU_RT: it looks each 10 ms instead of being woken, so call_rcu() makes no system call.
  * set_thread_call_rcu_data(), set_cpu_call_rcu_data()  who queues for it; the CPU's is looked for where the thread has none.
@@ -13,9 +15,8 @@
  * call_rcu_before_fork(), call_rcu_after_fork_parent(), _child()  around fork(), if the child uses RCU.  There, only the
  *                             default exists, and has what was queued for others.
  *
- * Of memb and bp the default is the library's own: each thread queues for itself, and one worker of the process calls.  So no line is
- * written by all who call call_rcu().  From get_default_call_rcu_data() on, it is one queue with a thread of its own, as the
- * program is about to tell that thread something; so it is from the start in qsbr.
+ * The default is one queue for all threads, with a thread: what happened to be queued first is called first.  Where a line that all
+ * callers of call_rcu() write is too much, create_all_cpu_call_rcu_data() makes a queue for each CPU.
  */
 #ifndef URCU_CALL_RCU_H
 #define URCU_CALL_RCU_H

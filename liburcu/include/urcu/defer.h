@@ -12,6 +12,7 @@
 #ifndef URCU_DEFER_H
 #define URCU_DEFER_H
 
+#include <pthread.h> /* which programs take for granted */
 #include <stdlib.h>
 
 #endif

@@ -10,6 +10,7 @@
 #ifndef URCU_RCULFQUEUE_H
 #define URCU_RCULFQUEUE_H
 
+#include <assert.h> /* which programs take for granted */
 #include <quiesce/detail/lfqueue.h>
 
 QUIESCE_BEGIN_DECLS

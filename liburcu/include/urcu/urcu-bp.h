@@ -12,6 +12,7 @@
 #include <urcu/defer.h>
 #include <urcu/pointer.h>
 #include <urcu/map/urcu-bp.h>
+#include <quiesce-urcu/also.h>
 #include <quiesce-urcu/flavor.h>
 #include <quiesce-urcu/rcu.h>
 

@@ -18,6 +18,7 @@
 #include <urcu/defer.h>
 #include <urcu/pointer.h>
 #include <urcu/map/urcu-mb.h>
+#include <quiesce-urcu/also.h>
 #include <quiesce-urcu/flavor.h>
 #include <quiesce-urcu/mb.h>
 

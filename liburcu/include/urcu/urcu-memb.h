@@ -22,6 +22,7 @@
 #include <urcu/defer.h>
 #include <urcu/pointer.h>
 #include <urcu/map/urcu-memb.h>
+#include <quiesce-urcu/also.h>
 #include <quiesce-urcu/flavor.h>
 #include <quiesce-urcu/rcu.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/urcu.h - the flavour that the program has chosen: memb, or mb where it defines RCU_MB. */
+/* urcu/urcu.h - the flavour that the program has chosen: memb, or mb where it defines RCU_MB.
+ *
+ * Others that it may choose are memb: RCU_SIGNAL means that in liburcu 0.15, too.
+ */
 #ifndef URCU_URCU_H
 #define URCU_URCU_H
 
@@ -7,9 +10,7 @@
 #define RCU_MEMBARRIER
 #endif
 
-#if defined(RCU_SIGNAL)
-#error "the flavour signal is gone, in liburcu since 0.15, too: use memb"
-#elif defined(RCU_MEMBARRIER)
+#if defined(RCU_MEMBARRIER)
 #include <urcu/urcu-memb.h>
 #else
 #include <urcu/urcu-mb.h>

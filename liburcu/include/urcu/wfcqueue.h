@@ -14,6 +14,7 @@
 #ifndef URCU_WFCQUEUE_H
 #define URCU_WFCQUEUE_H
 
+#include <assert.h> /* which programs take for granted */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfcqueue.h>

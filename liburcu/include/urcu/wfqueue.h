@@ -8,6 +8,7 @@
 #ifndef URCU_WFQUEUE_H
 #define URCU_WFQUEUE_H
 
+#include <assert.h> /* which programs take for granted */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfcqueue.h>

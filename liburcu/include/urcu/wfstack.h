@@ -13,6 +13,7 @@
 #ifndef URCU_WFSTACK_H
 #define URCU_WFSTACK_H
 
+#include <assert.h> /* which programs take for granted */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfstack.h>

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* names.c - the flavours under liburcu's own linker names, for callers who do not compile the headers: other languages, configure's probes.
+ *
+ * A library of its own, which only programs load that refer to such a name.  In the face's library these names would also answer calls of
+ * libraries that were built for liburcu and not rebuilt, whose inlined readers write liburcu's words: quiesce-urcu/name.h.
+ */
+#include <urcu/urcu-bp.h>
+#include <urcu/urcu-mb.h>
+#include <urcu/urcu-memb.h>
+#include <urcu/urcu-qsbr.h>
+
+/* Function @name, under that name for the linker; the C name is the headers'. */
+#define EXPORT(type, name, params, args)                                                                                \
+	extern type exported_##name params __asm__(#name) QUIESCE_DATA; /* raw: a name, no code */                     \
+	type exported_##name params { return name args; }
+
+#define THREAD(f)                                                                                                       \
+	EXPORT(void, urcu_##f##_read_lock, (void), ())                                                                  \
+	EXPORT(void, urcu_##f##_read_unlock, (void), ())                                                                \
+	EXPORT(int, urcu_##f##_read_ongoing, (void), ())                                                                \
+	EXPORT(void, urcu_##f##_quiescent_state, (void), ())                                                            \
+	EXPORT(void, urcu_##f##_thread_offline, (void), ())                                                             \
+	EXPORT(void, urcu_##f##_thread_online, (void), ())                                                              \
+	EXPORT(void, urcu_##f##_register_thread, (void), ())                                                            \
+	EXPORT(void, urcu_##f##_unregister_thread, (void), ())                                                          \
+	EXPORT(void, urcu_##f##_init, (void), ())                                                                       \
+	EXPORT(void, urcu_##f##_exit, (void), ())
+
+#define UPDATE(f)                                                                                                       \
+	EXPORT(void, urcu_##f##_synchronize_rcu, (void), ())                                                            \
+	EXPORT(struct urcu_gp_poll_state, urcu_##f##_start_poll_synchronize_rcu, (void), ())                            \
+	EXPORT(bool, urcu_##f##_poll_state_synchronize_rcu, (struct urcu_gp_poll_state state), (state))                 \
+	EXPORT(void, urcu_##f##_call_rcu, (struct rcu_head * head, void (*func)(struct rcu_head *)), (head, func))      \
+	EXPORT(void, urcu_##f##_barrier, (void), ())                                                                    \
+	EXPORT(void, urcu_##f##_defer_rcu, (void (*func)(void *), void *arg), (func, arg))                              \
+	EXPORT(int, urcu_##f##_defer_register_thread, (void), ())                                                       \
+	EXPORT(void, urcu_##f##_defer_unregister_thread, (void), ())                                                    \
+	EXPORT(void, urcu_##f##_defer_barrier, (void), ())                                                              \
+	EXPORT(void, urcu_##f##_defer_barrier_thread, (void), ())                                                       \
+	EXPORT(void, urcu_##f##_defer_exit, (void), ())                                                                 \
+	EXPORT(void, urcu_##f##_call_rcu_before_fork, (void), ())                                                       \
+	EXPORT(void, urcu_##f##_call_rcu_after_fork_parent, (void), ())                                                 \
+	EXPORT(void, urcu_##f##_call_rcu_after_fork_child, (void), ())                                                  \
+	EXPORT(void, urcu_##f##_register_rculfhash_atfork, (struct urcu_atfork * atfork), (atfork))                     \
+	EXPORT(void, urcu_##f##_unregister_rculfhash_atfork, (struct urcu_atfork * atfork), (atfork))
+
+#define QUEUES(f)                                                                                                       \
+	EXPORT(struct call_rcu_data *, urcu_##f##_create_call_rcu_data, (unsigned long flags, int cpu), (flags, cpu))   \
+	EXPORT(void, urcu_##f##_call_rcu_data_free, (struct call_rcu_data * crdp), (crdp))                              \
+	EXPORT(struct call_rcu_data *, urcu_##f##_get_default_call_rcu_data, (void), ())                                \
+	EXPORT(struct call_rcu_data *, urcu_##f##_get_cpu_call_rcu_data, (int cpu), (cpu))                              \
+	EXPORT(struct call_rcu_data *, urcu_##f##_get_thread_call_rcu_data, (void), ())                                 \
+	EXPORT(struct call_rcu_data *, urcu_##f##_get_call_rcu_data, (void), ())                                        \
+	EXPORT(pthread_t, urcu_##f##_get_call_rcu_thread, (struct call_rcu_data * crdp), (crdp))                        \
+	EXPORT(void, urcu_##f##_set_thread_call_rcu_data, (struct call_rcu_data * crdp), (crdp))                        \
+	EXPORT(int, urcu_##f##_set_cpu_call_rcu_data, (int cpu, struct call_rcu_data *crdp), (cpu, crdp))               \
+	EXPORT(int, urcu_##f##_create_all_cpu_call_rcu_data, (unsigned long flags), (flags))                            \
+	EXPORT(void, urcu_##f##_free_all_cpu_call_rcu_data, (void), ())
+
+/* With the addresses of the functions above. */
+#define TABLE(f)                                                                                                        \
+	extern const struct rcu_flavor_struct exported_urcu_##f##_flavor /* raw: as above */                            \
+		__asm__("urcu_" #f "_flavor") QUIESCE_DATA;                                                             \
+	const struct rcu_flavor_struct exported_urcu_##f##_flavor = {                                                   \
+		.read_lock = exported_urcu_##f##_read_lock,                                                             \
+		.read_unlock = exported_urcu_##f##_read_unlock,                                                         \
+		.read_ongoing = exported_urcu_##f##_read_ongoing,                                                       \
+		.read_quiescent_state = exported_urcu_##f##_quiescent_state,                                            \
+		.update_call_rcu = exported_urcu_##f##_call_rcu,                                                        \
+		.update_synchronize_rcu = exported_urcu_##f##_synchronize_rcu,                                          \
+		.update_defer_rcu = exported_urcu_##f##_defer_rcu,                                                      \
+		.thread_offline = exported_urcu_##f##_thread_offline,                                                   \
+		.thread_online = exported_urcu_##f##_thread_online,                                                     \
+		.register_thread = exported_urcu_##f##_register_thread,                                                 \
+		.unregister_thread = exported_urcu_##f##_unregister_thread,                                             \
+		.barrier = exported_urcu_##f##_barrier,                                                                 \
+		.register_rculfhash_atfork = exported_urcu_##f##_register_rculfhash_atfork,                             \
+		.unregister_rculfhash_atfork = exported_urcu_##f##_unregister_rculfhash_atfork,                         \
+		.update_start_poll_synchronize_rcu = exported_urcu_##f##_start_poll_synchronize_rcu,                    \
+		.update_poll_state_synchronize_rcu = exported_urcu_##f##_poll_state_synchronize_rcu,                    \
+	};
+
+#define FLAVOR(f) THREAD(f) UPDATE(f) QUEUES(f) TABLE(f)
+
+FLAVOR(memb)
+FLAVOR(mb)
+FLAVOR(bp)
+FLAVOR(qsbr)
+
+EXPORT(void, urcu_bp_before_fork, (void), ())
+EXPORT(void, urcu_bp_after_fork_parent, (void), ())
+EXPORT(void, urcu_bp_after_fork_child, (void), ())
+
+EXPORT(void *, rcu_dereference_sym, (void *p), (p))
+EXPORT(void *, rcu_set_pointer_sym, (void **p, void *v), (p, v))
+EXPORT(void *, rcu_xchg_pointer_sym, (void **p, void *v), (p, v))
+EXPORT(void *, rcu_cmpxchg_pointer_sym, (void **p, void *old, void *fresh), (p, old, fresh))

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* test_call_rcu.c - what programs rely on of liburcu's callbacks beyond what is promised; built once for each flavour, and for objects. */
+#define _GNU_SOURCE
+#if defined(TEST_QSBR)
+#include <urcu-qsbr.h>
+#elif defined(TEST_BP)
+#include <urcu-bp.h>
+#else
+#include <urcu.h>
+#endif
+
+#include "../sanitized.h"
+#include "../unit/watched.h"
+
+#include <time.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void join_offline(pthread_t thread)
+{
+	rcu_thread_offline();
+	pthread_join(thread, NULL);
+	rcu_thread_online();
+}
+
+static uint32_t nr_called;
+
+static void called(struct rcu_head *head)
+{
+	(void)head;
+	count_up(&nr_called);
+}
+
+/* ---- a barrier beside the end of a queue ---- */
+
+enum { NR_QUEUED = 4 };
+static uint32_t nr_queued, stop;
+
+/* The next round begins when the callbacks of this one have been called. */
+static void *make_and_free(void *unused)
+{
+	static struct rcu_head head[NR_QUEUED];
+
+	rcu_register_thread();
+	while (!flag_get(&stop)) {
+		struct call_rcu_data *c = create_call_rcu_data(0, -1);
+
+		assert_non_null(c);
+		set_thread_call_rcu_data(c);
+		for (int i = 0; i < NR_QUEUED; i++) {
+			call_rcu(&head[i], called);
+			count_up(&nr_queued);
+		}
+		set_thread_call_rcu_data(NULL);
+		call_rcu_data_free(c);
+		rcu_barrier();
+	}
+	rcu_unregister_thread();
+	return unused;
+}
+
+static void a_barrier_waits_for_a_queue_that_is_freed(void **state)
+{
+	uint64_t until = now_ns() + 2000000000u;
+	uint32_t nr_rounds = 0;
+	pthread_t thread;
+
+	(void)state;
+	nr_called = nr_queued = stop = 0;
+	thread_must(pthread_create(&thread, NULL, make_and_free, NULL));
+	for (; now_ns() < until; nr_rounds++) {
+		uint32_t nr = flag_get(&nr_queued);
+
+		rcu_barrier();
+		assert_true(flag_get(&nr_called) >= nr);
+	}
+	flag_set(&stop);
+	join_offline(thread);
+	assert_true(nr_rounds > 20);
+}
+
+/* ---- order ---- */
+
+enum { NR_ORDERED = 20000, NR_ROUNDS = 20 };
+static struct rcu_head ordered[NR_ORDERED];
+static uint32_t before_marker;
+static sem_t done;
+
+static void *queue_all(void *unused)
+{
+	rcu_register_thread();
+	for (int i = 0; i < NR_ORDERED; i++)
+		call_rcu(&ordered[i], called);
+	rcu_unregister_thread();
+	return unused;
+}
+
+static void marker(struct rcu_head *head)
+{
+	(void)head;
+	before_marker = flag_get(&nr_called);
+	sem_post(&done);
+}
+
+static void what_a_joined_thread_has_queued_is_called_first(void **state)
+{
+	static struct rcu_head last;
+
+	(void)state;
+	sem_init(&done, 0, 0);
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		pthread_t thread;
+
+		nr_called = 0;
+		thread_must(pthread_create(&thread, NULL, queue_all, NULL));
+		join_offline(thread);
+		call_rcu(&last, marker);
+		rcu_thread_offline();
+		wait_for(&done);
+		rcu_thread_online();
+		assert_int_equal(before_marker, NR_ORDERED);
+		rcu_barrier();
+	}
+}
+
+/* ---- in a section ---- */
+
+/* qsbr leaves it. */
+static void a_barrier_in_a_section_returns(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	nr_called = 0;
+	rcu_read_lock();
+	call_rcu(&head, called);
+	rcu_barrier();
+	rcu_barrier();
+#if !defined(TEST_QSBR)
+	assert_int_equal(flag_get(&nr_called), 0);
+#endif
+	rcu_read_unlock();
+	rcu_barrier();
+	assert_int_equal(flag_get(&nr_called), 1);
+}
+
+/* ---- pace ---- */
+
+static uint64_t called_at;
+
+static void notes_the_time(struct rcu_head *head)
+{
+	(void)head;
+	called_at = now_ns();
+	sem_post(&done);
+}
+
+/* The shortest of some times from call_rcu() to the callback. */
+static uint64_t shortest(void)
+{
+	static struct rcu_head head;
+	uint64_t least = UINT64_MAX;
+
+	sem_init(&done, 0, 0);
+	rcu_thread_offline();
+	for (int i = 0; i < 20; i++) {
+		const struct timespec idle = { .tv_nsec = 25000000 };
+		uint64_t begun;
+
+		nanosleep(&idle, NULL); /* so that the thread sleeps, and has nothing */
+		begun = now_ns();
+		call_rcu(&head, notes_the_time);
+		wait_for(&done);
+		if (called_at - begun < least)
+			least = called_at - begun;
+	}
+	rcu_thread_online();
+	return least;
+}
+
+/* What programs do just after call_rcu() with what they gave to it is done before. */
+static void callbacks_come_at_the_chosen_pace(void **state)
+{
+	const char *chosen = getenv("QUIESCE_URCU_PACE_MS");
+	uint64_t pace_ns = chosen ? strtoull(chosen, NULL, 10) * 1000000u : 10000000u, least = shortest();
+
+	(void)state;
+	assert_true(least >= pace_ns);
+	if (!pace_ns)
+		assert_true(least < 5000000u);
+}
+
+/* Who waits does not wait for the pace. */
+static void a_barrier_keeps_no_pace(void **state)
+{
+	static struct rcu_head head;
+	uint64_t least = UINT64_MAX;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		uint64_t begun = now_ns();
+
+		call_rcu(&head, called);
+		rcu_barrier();
+		if (now_ns() - begun < least)
+			least = now_ns() - begun;
+	}
+	assert_true(least < 8000000u);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_barrier_waits_for_a_queue_that_is_freed),
+		TEST(what_a_joined_thread_has_queued_is_called_first),
+		TEST(a_barrier_in_a_section_returns),
+		TEST(callbacks_come_at_the_chosen_pace),
+		TEST(a_barrier_keeps_no_pace),
+	};
+	int failed;
+
+	testing_choose(argc, argv);
+	rcu_register_thread();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_unregister_thread();
+	return failed;
+}
