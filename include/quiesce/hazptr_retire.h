@@ -117,7 +117,8 @@ static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
  * A note of 32 bytes stands for the object while it waits.  The thread has hundreds of notes, gets more before it runs out, and
  * uses again those of objects that are gone, of which there are at most so many as wait ("Bound", in hazptr.h).  In the last
  * destructors of a thread, when its queue has gone already, it takes a note that others have left.  Only
- * where the system had no memory for any of the last 512 calls does the call itself wait for the object's readers, and delete it.
+ * where the system has no memory for a thread's first call, or had none for any of the last 512, does the call itself wait for the
+ * object's readers, and delete it: if the caller protects the object, for ever.
  * Context: as call_hazptr_inline(), also in destructors of thread-local storage, where it does not wait for slots of the thread's
  *   own; without memory it may sleep.  Cost: as there, and a line for the note. */
 static inline void hazptr_retire(void *object, void (*deleter)(void *object))
