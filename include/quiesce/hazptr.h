@@ -17,8 +17,8 @@
  *
  * What is protected is an address, its top bit aside.  call_hazptr() waits for protections of the address of the
  * hazptr_head, so where that is not the first member readers protect by field:
- * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses: who retires it by hazptr_retire(), or
- * waits for it, has a pointer of the type that readers load, such as the one that was taken out.  hazptr.hpp has no such trap.
+ * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses: give hazptr_retire(), and a
+ * wait, a pointer of the type that readers load, such as the one that was taken out.  hazptr.hpp has no such trap.
  *
  * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a call_hazptr() that
  * came after the object was unlinked runs only after the slot has been cleared (or given another

@@ -51,7 +51,7 @@ static struct wfcq_node *node_of(struct rcu_head *head)
 	return (struct wfcq_node *)(void *)head;
 }
 
-/* What was taken from a queue by who holds its @caller. */
+/* What the holder of @caller has taken from its queue. */
 struct batch {
 	struct quiesce__callbacks callbacks;
 	struct call_rcu_data *c;
@@ -131,7 +131,7 @@ static void keep_pace(struct call_rcu_data *c)
 {
 	uint64_t until = urcu_now_ns() + urcu_pace_ns;
 
-	/* Relaxed: a hint, at worst who waits does so for the pace, too. */
+	/* Relaxed: a hint; at worst a waiter waits for the pace, too. */
 	while (!quiesce_load_relaxed(&c->hurry) && urcu_now_ns() < until)
 		(void)urcu_await_until(&c->work, until);
 	quiesce_store_relaxed(&c->hurry, 0u); /* Relaxed: as above. */

@@ -22,7 +22,7 @@ struct call_rcu_data {
 	uint64_t retry_at;    /* after a failed start, not before; under the lock, but for hints */
 	pthread_t thread;
 	pthread_mutex_t caller; /* held while its callbacks are called */
-	struct wfcq_head rest_head; /* of who holds that: in front of what is queued */
+	struct wfcq_head rest_head; /* the holder's: in front of what is queued */
 	struct wfcq_tail rest_tail;
 	struct call_rcu_data *next, **at; /* of the flavour's list */
 };

@@ -8,7 +8,7 @@
  *     while somebody waits for readers and calls functions: so who takes it is offline, and in no section.
  * I2. The thread is there from the first ring on.  Who puts something into his ring and finds that nobody has asked for it asks.
  * I3. A forked child has the rings of its one thread only.  What others had deferred is not called there.
- * I4. A function that ends its thread counts as called.  What is left in the rings is called by the next who does; if the thread was
+ * I4. A function that ends its thread counts as called.  The next thread that calls finds what is left in the rings; if the thread was
  *     the flavour's another one takes its place, and what a thread was about to defer it has deferred.
  *
  * RU3  item filled in, then @in | @in read, then the item
@@ -59,7 +59,7 @@ static bool look(struct ring *r)
 	return r->until != r->out;
 }
 
-/* One who holds the lock. */
+/* One thread that holds the lock. */
 struct calling {
 	struct quiesce__callbacks callbacks;
 	struct flavor *f;
@@ -107,7 +107,7 @@ static void put(struct deferred *d, struct ring *r, const struct item *item)
 	/* DF1: full, pairs with DF1 in serve() */
 	quiesce_fence_full(DF1);
 	if (!quiesce_load_relaxed(&d->asked)) {       /* Relaxed: DF1. */
-		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: who asks twice does no harm. */
+		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: to ask twice does no harm. */
 		sem_post(&d->work);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - the flavours under liburcu's own linker names, for callers who do not compile the headers: other languages, configure's probes.
+/* names.c - the flavours under liburcu's own linker names, for callers without the headers: other languages, configure's probes.
  *
  * A library of its own, which only programs load that refer to such a name.  In the face's library these names would also answer calls of
  * libraries that were built for liburcu and not rebuilt, whose inlined readers write liburcu's words: quiesce-urcu/name.h.

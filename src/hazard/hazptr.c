@@ -12,7 +12,7 @@
  *     else: so a slot may be freed by any thread at any time.
  * I3. In a forked child the lines are the same, because slots are in use there: the child may
  *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
- *     made, protect nothing there once it is known who is left, and are not given out again while a slot in them is taken.
+ *     made, protect nothing there once the survivor is known, and are not given out again while a slot in them is taken.
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read

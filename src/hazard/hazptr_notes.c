@@ -9,7 +9,7 @@
  *     when as many objects as are in a pack wait already, and there was no memory for any of them.
  * I3. A thread that exits leaves its notes, and takes one at a time from then on: destructors of thread-local storage retire, too,
  *     and must not wait for slots, which may be the thread's own.
- * I4. Who takes a pack has the stock for a few instructions, however large it is, and others wait for that: if they took it for
+ * I4. A thread that takes a pack has the stock for a few instructions, however large it is, and others wait for that: if they took it for
  *     empty there would be a new chunk each time.
  */
 #include "hazptr_retired.h"

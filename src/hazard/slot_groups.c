@@ -4,7 +4,7 @@
  * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
  *     whose heavy fence came before may do without it.
  *
- * I2. @nr_free counts every line that was left, a little late; so it is looked for.  Who finds a free line below nr subtracts one.
+ * I2. @nr_free counts every line that was left, a little late; so it is looked for.  The finder of a free line below nr subtracts one.
  *     That may be a line which another thread has just added and not taken yet: it then adds one, and takes another.
  *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in

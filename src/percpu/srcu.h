@@ -18,7 +18,7 @@ struct quiesce__srcu_waiter {
 	struct quiesce__srcu_waiter *next;
 	uint64_t needed; /* the grace period to wait for; 0: not known yet */
 	uint32_t state;
-	uint32_t rank; /* of those who find out whether who drives is late */
+	uint32_t rank; /* of the followers that check whether the driver is late */
 	bool expedited;
 };
 

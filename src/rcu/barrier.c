@@ -123,7 +123,7 @@ static void count_waiter(struct pass_wait *w)
 	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
 }
 
-/* A callback that runs in the wait may fork, and this be the child, which knows of nobody who waits. */
+/* A callback that runs in the wait may fork, and this be the child, which knows of no waiter. */
 static void count_again(struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())

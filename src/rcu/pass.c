@@ -14,7 +14,7 @@
  * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
  * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
  * I7. All that a pass has in hand is behind pass.lock.  If a callback ends its thread, the pass does not end, and all of it is
- *     listed again: the next pass has a number that whoever waits for this one is content with.
+ *     listed again: the next pass has a number that satisfies the waiters for this one.
  *
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed

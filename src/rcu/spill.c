@@ -5,7 +5,7 @@
  *          ^                    |                        |
  *          +--------------------+------------------------+   this is the child of a fork, or a callback has ended its thread
  *
- * I1. What is taken or ready is of who holds pass.lock; it changes hands under queues.lock, so that a fork sees it in one place.
+ * I1. What is taken or ready belongs to the holder of pass.lock; it changes hands under queues.lock, so that a fork sees it in one place.
  * I2. An object is taken off before its callback runs, and counts as run when that is through.
  * I3. Bytes are known of all that was ever linked to a shard, not of each object: what was taken is taken off the sum when all of
  *     it has run.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spill.h - what a pass does with objects that are linked by their heads; by who holds pass.lock. */
+/* spill.h - what a pass does with objects that are linked by their heads; called by the holder of pass.lock. */
 #ifndef QUIESCE_SPILL_H
 #define QUIESCE_SPILL_H
 

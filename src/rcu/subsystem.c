@@ -39,7 +39,7 @@ static void fork_child(void)
 static void fork_survivor(struct quiesce_tls_v1 *self)
 {
 	quiesce__urcu_fork_survivor(self);
-	self->queue = NULL; /* it has been given to who makes passes */
+	self->queue = NULL; /* it has been given to the passes */
 }
 
 static void thread_report(const struct quiesce_tls_v1 *self)

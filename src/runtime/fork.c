@@ -10,14 +10,14 @@
  *
  *   whole  repair      the process
  *     0    UNTOUCHED   a fresh child
- *     0    UNDER_WAY   one thread repairs what is the process's; whoever comes waits
+ *     0    UNDER_WAY   one thread repairs what is the process's; others that come wait
  *     0    REPAIRED    the survivor has not come yet; others go on
  *     1    REPAIRED    the survivor has come; or this is no child
  *
  * I1. The survivor is the thread whose number is the process's: so the kernel numbers the thread that a process begins with.
  *     Where memory is shared (vfork()) the canary is not zeroed, and there is nothing to repair.
- * I2. While what is the process's is repaired nobody else is inside the library: whoever comes waits in quiesce__init(), and a
- *     survivor that is not the one who repairs is in inline code, or elsewhere.
+ * I2. While what is the process's is repaired nobody else is inside the library: a thread that comes waits in quiesce__init(), and a
+ *     survivor that does not repair is in inline code, or elsewhere.
  * I3. What threads of the parent's had of their own, entries of the registry, lines of slots, records, counts, stays until the survivor has
  *     come: some of it is the survivor's, and inline code may be using it.  An entry outside of a section is in nobody's way;
  *     one inside is in the way of the child's updaters.  So until then a wait may last too long, and nothing is freed too early.
@@ -60,7 +60,7 @@ void quiesce__fork_init(void)
 		canary = watched;
 	/* IN1: release, pairs with IN1 in quiesce__init() */
 	quiesce_store_release(IN1, &canary->whole, 1);
-	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: who misses it comes to the slow half. */
+	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: a caller that misses it comes to the slow half. */
 }
 
 /* ---- the repair ---- */

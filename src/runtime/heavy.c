@@ -30,7 +30,7 @@
 #include <string.h>
 
 #define CONTENDED_CALLERS 8u  /* beside a caller, divided by CPUs: many */
-#define CONTENDED_NS 1000000u /* leaders wait for others for so long at least: those who have been served are about to come again */
+#define CONTENDED_NS 1000000u /* leaders wait for others for so long at least: callers that have been served are about to come again */
 #define GATHER_NS 50000u      /* a leader sleeps so long for others to come, at the most */
 #define LATE_MIN_NS 100000u
 #define COST_MAX_NS (1u << 25)
@@ -83,7 +83,7 @@ static QUIESCE_COLD void fence_by_turns(int why)
 		no_fence(err, why);
 	/* Relaxed: only how often it is said matters. */
 	if (!quiesce_load_relaxed(&said) && !quiesce_fetch_add_relaxed(&said, 1u))
-		quiesce__say("membarrier worked at start-up and now fails (%s): instead, who waits takes a turn on the CPU of each "
+		quiesce__say("membarrier worked at start-up and now fails (%s): instead, each waiter takes a turn on the CPU of each "
 			     "other thread, which takes milliseconds; allow the system call in the sandbox or run with "
 			     "QUIESCE_FENCE=full",
 			     strerror(-why));
@@ -150,7 +150,7 @@ static bool wake_one(struct side *side)
 	return quiesce_load_relaxed(&side->asleep) && platform_futex_wake(&side->word, 1);
 }
 
-/* To one of those who came while @number ran, unless the lead has been taken over.  Relaxed throughout: two leaders do no harm. */
+/* To one of the callers that came while @number ran, unless the lead has been taken over.  Relaxed throughout: two leaders do no harm. */
 static void hand_over(struct heavy *h, uint32_t number)
 {
 	if (quiesce_load_relaxed(&h->leader) != quiesce__tid())
@@ -197,7 +197,7 @@ static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint6
 	return quiesce__late_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
 }
 
-/* One of those who find the lead free, or late, at the same time.  Relaxed throughout: two leaders do no harm. */
+/* One of the callers that find the lead free, or late, at the same time.  Relaxed throughout: two leaders do no harm. */
 static bool take_lead(struct heavy *h, bool slept, bool late)
 {
 	uint32_t claims = quiesce_load_relaxed(&h->claims), leader = quiesce_load_relaxed(&h->leader);

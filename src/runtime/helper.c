@@ -13,7 +13,7 @@
  *     whoever comes back from a step that was left alone.
  * I3. Nobody waits for a thread that another one starts: jobs are listed before, and the thread looks at the list first.
  * I4. Who leads ends as the last of them, and only while nobody is coming.
- * I5. If a callback ends the thread of who leads, the watcher leads, or else a new thread, if anything is listed.
+ * I5. If a callback ends the leader's thread, the watcher leads, or else a new thread, if anything is listed.
  *
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
  */

@@ -364,7 +364,7 @@ static void relink_all(void)
 	h->nr_listed = 0;
 	h->ready_end = relink(&h->ready);
 	relink(&h->timed);
-	h->next_due = 0; /* whoever leads looks at all */
+	h->next_due = 0; /* the leader scans them all */
 	if (h->moving)
 		list_job(h->moving, 0);
 }

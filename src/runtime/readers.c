@@ -226,7 +226,7 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
 	for (uint32_t i = 0; i < nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
-		/* Relaxed: who claims an entry has another number. */
+		/* Relaxed: the claimer of an entry has another number. */
 		if (quiesce_load_relaxed(&r->tid) != QUIESCE_TID_INHERITED)
 			continue;
 		if (r == self->reader)

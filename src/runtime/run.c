@@ -3,7 +3,7 @@
  *
  * A callback that calls pthread_exit(), or something that does (the interpreter of a language that is being shut down), or that
  * allows its own cancellation, does not return, and stands in the middle of a batch, behind locks and counts that others wait
- * for.  So whoever calls the program does it in a run:
+ * for.  So the library calls the program in a run:
  *
  *   quiesce__run() -> not to be cancelled -> code ............ returns -> may be cancelled, if it might before
  *                                             |

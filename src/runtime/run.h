@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/* On the stack of whoever calls quiesce__run(); to be embedded in what the two functions need. */
+/* On the stack of the caller of quiesce__run(); to be embedded in what the two functions need. */
 struct quiesce__run {
 	struct quiesce__run *outer; /* of the same thread; NULL: none */
 	void (*code)(struct quiesce__run *run);

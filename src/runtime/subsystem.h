@@ -30,7 +30,7 @@ struct quiesce__subsystem {
 	 * be anybody's, and in use. */
 	void (*fork_child)(void);
 	/* Then: the survivor, which is the caller, has come.  Give up what the others had, and repair the block of @self.  Other threads
-	 * of the child may be inside the library, unless it was the caller who repaired. */
+	 * of the child may be inside the library, unless the caller itself repaired. */
 	void (*fork_survivor)(struct quiesce_tls_v1 *self);
 
 	/* A thread exits: report what it holds; with signals blocked, give back what others are to have while it

@@ -255,7 +255,7 @@ static void end_life(struct quiesce__run *run)
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
 	if (life->generation != quiesce__generation())
-		life->own = NULL; /* whoever is there now is another thread */
+		life->own = NULL; /* another thread is there now */
 	else if (life->own)
 		life->own->ends = platform_now_ns();
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_create.c - threads like the library's own (thread.c, I1), for who builds upon it: they have ids, and end.  And runs. */
+/* thread_create.c - threads like the library's own (thread.c, I1), for code that builds upon it: they have ids, and end.  And runs. */
 #include <quiesce/detail/thread.h>
 
 #include "run.h"

@@ -314,7 +314,7 @@ static void without_registrations_updaters_take_turns(void **state)
 	expect_success(&o);
 	assert_int_equal(count_lines(o.text), is_light());
 	if (is_light())
-		assert_non_null(strstr(o.text, "who waits takes a turn on the CPU of each other thread"));
+		assert_non_null(strstr(o.text, "each waiter takes a turn on the CPU of each other thread"));
 }
 
 /* While a reader runs all the time: its stores stay in the CPU for long, as they are many and to many places. */

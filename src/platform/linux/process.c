@@ -36,7 +36,7 @@ static void canary_init(void)
 	canary = p;
 }
 
-/* Who restores the page need not know what was asked for it. */
+/* The program that restores the page need not know what was asked for it. */
 int platform_renew(void)
 {
 	int saved = errno;

@@ -307,10 +307,10 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	int saved = errno;
 
 	unblock_faults();
-	platform_set_cancelable(false); /* whoever has got its number in a callback, say */
+	platform_set_cancelable(false); /* a callback may have given its number away */
 	change_policy((pid_t)platform_tid(), how);
 	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if there is none */
-	pthread_setname_np(pthread_self(), name); /* the last: whoever finds it by its name finds it as it is to be */
+	pthread_setname_np(pthread_self(), name); /* the last: a thread with this name is as it is to be */
 	errno = saved;
 }
 

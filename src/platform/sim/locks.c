@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* locks.c - who holds which short lock of runtime/lock.h, and who is inside the gate of runtime/gate.h.
+/* locks.c - the holders of short locks of runtime/lock.h, and the threads inside the gate of runtime/gate.h.
  *
  * An unlock that was forgotten, done twice, or done by another thread leaves a word that looks like any other, and shows only where
  * somebody happens to need the lock; a gate that is never left, only where a process forks.  So both are known by name here, and
  * each of these is a failure at once:
  *	to take what the thread owns; to give back what it does not own; to end as an owner; to come where one thread may be, and
  *	another is.
- * A thread that is taking or giving back a lock counts as holding it in sched.c, which stops nobody for good who holds one: its
+ * A thread that is taking or giving back a lock counts as holding it in sched.c, which stops no holder for good: its
  * form may have woken just that thread.  A handler that runs in between may take the same lock, and does not fail here.
  */
 #include "machine.h"

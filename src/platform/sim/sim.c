@@ -346,7 +346,7 @@ void sim_fork(void)
 			continue;
 		if (t->state != THREAD_DONE)
 			vanish(t);
-		view_join(&self->cur, &t->cur); /* of those who had ended, too: what they did is in the memory that the child gets */
+		view_join(&self->cur, &t->cur); /* of threads that had ended, too: what they did is in the memory that the child gets */
 	}
 	view_fence(self);
 	M->first = M->cur;
