@@ -4,6 +4,39 @@
  * A library of its own, which only programs load that refer to such a name.  In the face's library these names would also answer calls of
  * libraries that were built for liburcu and not rebuilt, whose inlined readers write liburcu's words: quiesce-urcu/name.h.
  */
+/* What the headers inline has another name here: clang takes two functions of one linker name for one, which then calls itself. */
+#define urcu_memb_read_lock inlined_urcu_memb_read_lock
+#define urcu_memb_read_unlock inlined_urcu_memb_read_unlock
+#define urcu_memb_read_ongoing inlined_urcu_memb_read_ongoing
+#define urcu_memb_quiescent_state inlined_urcu_memb_quiescent_state
+#define urcu_memb_thread_offline inlined_urcu_memb_thread_offline
+#define urcu_memb_thread_online inlined_urcu_memb_thread_online
+#define urcu_memb_exit inlined_urcu_memb_exit
+#define urcu_mb_read_lock inlined_urcu_mb_read_lock
+#define urcu_mb_read_unlock inlined_urcu_mb_read_unlock
+#define urcu_mb_read_ongoing inlined_urcu_mb_read_ongoing
+#define urcu_mb_quiescent_state inlined_urcu_mb_quiescent_state
+#define urcu_mb_thread_offline inlined_urcu_mb_thread_offline
+#define urcu_mb_thread_online inlined_urcu_mb_thread_online
+#define urcu_mb_exit inlined_urcu_mb_exit
+#define urcu_bp_read_lock inlined_urcu_bp_read_lock
+#define urcu_bp_read_unlock inlined_urcu_bp_read_unlock
+#define urcu_bp_read_ongoing inlined_urcu_bp_read_ongoing
+#define urcu_bp_quiescent_state inlined_urcu_bp_quiescent_state
+#define urcu_bp_thread_offline inlined_urcu_bp_thread_offline
+#define urcu_bp_thread_online inlined_urcu_bp_thread_online
+#define urcu_bp_exit inlined_urcu_bp_exit
+#define urcu_qsbr_read_lock inlined_urcu_qsbr_read_lock
+#define urcu_qsbr_read_unlock inlined_urcu_qsbr_read_unlock
+#define urcu_qsbr_read_ongoing inlined_urcu_qsbr_read_ongoing
+#define urcu_qsbr_quiescent_state inlined_urcu_qsbr_quiescent_state
+#define urcu_qsbr_thread_offline inlined_urcu_qsbr_thread_offline
+#define urcu_qsbr_thread_online inlined_urcu_qsbr_thread_online
+#define urcu_qsbr_exit inlined_urcu_qsbr_exit
+#define urcu_bp_before_fork inlined_urcu_bp_before_fork
+#define urcu_bp_after_fork_parent inlined_urcu_bp_after_fork_parent
+#define urcu_bp_after_fork_child inlined_urcu_bp_after_fork_child
+
 #include <urcu/urcu-bp.h>
 #include <urcu/urcu-mb.h>
 #include <urcu/urcu-memb.h>
