@@ -8,6 +8,19 @@
 
 #include "watched.h"
 
+#if defined(__has_feature) /* clang */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OTHERS_HEAP
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OTHERS_HEAP
+#endif
+#ifdef OTHERS_HEAP
+#define OWN_HEAP 0 /* the sanitizer's, of which the C library knows nothing */
+#else
+#define OWN_HEAP 1
+#endif
+
 static inline struct quiesce_stats stats_now(void)
 {
 	struct quiesce_stats stats;
