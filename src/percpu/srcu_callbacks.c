@@ -25,6 +25,7 @@
 #include "srcu.h"
 
 #include "rcu/garbage.h"
+#include "rcu/heads.h"
 #include "runtime/pace.h"
 #include "runtime/run.h"
 
@@ -438,28 +439,12 @@ void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u)
 	quiesce__job_cancel(&u->job);
 }
 
-static uint64_t length(const struct rcu_head *list)
-{
-	uint64_t nr = 0;
-
-	for (; list; list = list->next)
-		nr++;
-	return nr;
-}
-
-static bool reaches(const struct rcu_head *from, const struct rcu_head *head)
-{
-	while (from && from != head)
-		from = from->next;
-	return from;
-}
-
 /* I6 */
 static void turn_the_rest(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head = u->rest;
 
-	if (head && reaches(quiesce_load_relaxed(&u->list), head)) /* Relaxed: only this thread knows the domain. */
+	if (head && quiesce__heads_have(quiesce_load_relaxed(&u->list), head)) /* Relaxed: only this thread knows the domain. */
 		u->rest = NULL;
 	if (u->rest && u->rest_next != head) {
 		if (u->turned != head) {
@@ -478,6 +463,7 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 {
 	/* fork() was called by a callback, which goes on.  Relaxed: one in a callback comes first, or the process ends. */
 	bool mine = u->runner && u->runner == quiesce_load_relaxed(&quiesce__fork_survivor);
+	uint64_t left = mine;
 
 	quiesce__lock_reset(&u->running, mine);
 	if (!mine)
@@ -485,8 +471,9 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	u->waiting = 0;
 	if (!QUIESCE_MUTANT(srcu_turn_lost))
 		turn_the_rest(u);
+	left += quiesce__heads_count(quiesce_load_relaxed(&u->list)) + quiesce__heads_count(u->taken); /* Relaxed: as below. */
 	/* Relaxed: only this thread knows the domain. */
-	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - length(quiesce_load_relaxed(&u->list)) - length(u->taken) - mine);
+	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - left);
 	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));
 	if (u->taken)
 		u->cookie = u->begun + 1;

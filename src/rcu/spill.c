@@ -15,6 +15,7 @@
  */
 #include "spill.h"
 
+#include "heads.h"
 #include "queue.h"
 #include "reclaim.h"
 
@@ -158,29 +159,13 @@ bool quiesce__spill_ended(void)
 
 /* ---- fork ---- */
 
-static uint64_t length(const struct rcu_head *head)
-{
-	uint64_t nr = 0;
-
-	for (; head; head = head->next)
-		nr++;
-	return nr;
-}
-
-static bool reaches(const struct rcu_head *from, const struct rcu_head *head)
-{
-	while (from && from != head)
-		from = from->next;
-	return from;
-}
-
 /* Without handlers: what was just being taken is in its list still, or in none, or in front of what had been taken before. */
 static void take_again(void)
 {
 	struct rcu_head *chain = spill.taking, **end;
 
 	spill.taking = NULL;
-	if (!chain || chain == spill.taken || reaches(*spill.from, chain))
+	if (!chain || chain == spill.taken || quiesce__heads_have(*spill.from, chain))
 		return;
 	for (end = &chain; *end && *end != spill.taken; end = &(*end)->next)
 		;
@@ -203,12 +188,12 @@ void quiesce__spill_fork_child(bool in_callback)
 
 		quiesce__garbage_add((int64_t)shard->bytes);
 		spilled += shard->spilled;
-		left += length(shard->spill);
+		left += quiesce__heads_count(shard->spill);
 	}
 	for (const struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
 		spilled += queue->spilled;
-		left += length(queue->spill);
+		left += quiesce__heads_count(queue->spill);
 	}
 	spill.running = spill.running && in_callback;
-	spill.run = spilled - left - length(spill.ready) - spill.running;
+	spill.run = spilled - left - quiesce__heads_count(spill.ready) - spill.running;
 }
