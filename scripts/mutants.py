@@ -110,6 +110,7 @@ def main():
     args.add_argument("--only", help="mutants whose name contains this; with --random: files")
     args.add_argument("--jobs", type=int, help="at a time; with --random: workers, by default one for each CPU")
     args.add_argument("--random", type=int, metavar="N", help="so many random changes instead")
+    args.add_argument("--minutes", type=float, help="with --random: those that take longer are left out")
     args.add_argument("--seed", type=int, default=1, help="which ones")
     args.add_argument("--again", metavar="FILE", help="those that FILE names, in the form of tests/survivors.list, instead of random ones")
     args.add_argument("--verbose", action="store_true", help="with --random: show all of them")

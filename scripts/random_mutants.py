@@ -17,6 +17,7 @@ import re
 import shlex
 import sys
 import threading
+import time
 
 import csource
 import line_tests
@@ -260,8 +261,8 @@ class Worker:
 
 # ---- the run ----
 
-def verdicts(judge, drawn, nr, known):
-    """Yield (mutation, verdict, killer, said, number of tests) until there are @nr."""
+def verdicts(judge, drawn, nr, known, deadline):
+    """Yield (mutation, verdict, killer, said, number of tests) until there are @nr, or it is late."""
     workers, idle = [], queue.SimpleQueue()
 
     def work(m):
@@ -286,7 +287,10 @@ def verdicts(judge, drawn, nr, known):
                     yield m, "listed", None, f"{listed.what}: {listed.why}", 0
                 else:
                     waiting.add(pool.submit(work, m))
-            done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            rest = max(0, deadline - time.monotonic()) if deadline else None
+            done, waiting = concurrent.futures.wait(waiting, rest, concurrent.futures.FIRST_COMPLETED)
+            if waiting and not done and rest is not None:
+                return
             for each in done:
                 result = each.result()
                 left -= result[1] != "skipped"
@@ -324,7 +328,8 @@ def run(opt, root):
         drawn = mutation.draw(judge.root, opt.seed, opt.only or "")
     counts, survivors = {"killed": 0, "listed": 0, "SURVIVED": 0, "skipped": 0}, []
     try:
-        for m, verdict, killer, said, nr in verdicts(judge, drawn, opt.random, known):
+        deadline = time.monotonic() + 60 * opt.minutes if opt.minutes else None
+        for m, verdict, killer, said, nr in verdicts(judge, drawn, opt.random, known, deadline):
             counts[verdict] += 1
             why = f"by {killer}" if killer else said or f"{nr} tests"
             judge.say(f"{verdict:8} {m}: {why}")
@@ -342,5 +347,6 @@ def run(opt, root):
     for m in survivors:
         print(f"\nSURVIVED {m}\n{m.diff()}\n{m.file}\t{m.function}\t{m.kind}\t{m.code}")
     nr = counts["killed"] + counts["listed"] + counts["SURVIVED"]
-    print(f"{nr} random mutants, {counts['killed']} killed, {counts['listed']} listed")
+    late = f", {opt.random - nr} not judged in time" if opt.minutes and nr < opt.random else ""
+    print(f"{nr} random mutants, {counts['killed']} killed, {counts['listed']} listed{late}")
     return 1 if survivors or old or not nr else 0
