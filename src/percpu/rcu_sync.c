@@ -3,8 +3,8 @@
  *
  * I1. The state changes under the lock.
  * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is under way: the one that the enter
- *     calls itself, or the one that is queued.  If the program's wait ends its thread, the state is IDLE again, and one of those who
- *     wait for that enter takes its place.
+ *     calls itself, or the one that is queued.  If the program's wait ends its thread, the state is IDLE again, and one of the
+ *     updaters that wait for that enter takes its place.
  * I3. Who holds a count and has got past ENTER keeps the state from IDLE: the callback looks at the count.
  *
  * RS1  what updaters did, then idle | idle seen, then the fast path; the grace period over, then PASSED | seen
