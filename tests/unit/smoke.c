@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* smoke.c - the shortest honest use of everything, without a test framework: for
- * cross-built and emulated runs, where none is at hand.  Exit 0 or the number of failures. */
+ * cross-built and emulated runs, where none is at hand.  Exit 0 or the number of failures.
+ *
+ *     smoke [NR_UPDATES]     in fives; memcheck is slow, and gets fewer */
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
@@ -11,7 +13,6 @@
 #include <stdlib.h>
 
 #define NR_READERS 3
-#define NR_UPDATES 300
 #define MAGIC 0x600dcafe
 
 struct node {
@@ -132,8 +133,9 @@ static void publish(void)
 	check(rcu_replace_pointer(p, &one, 1) == &two && rcu_dereference_protected(p, 1) == &one, "rcu_replace_pointer()");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const int nr_updates = argc > 1 ? atoi(argv[1]) : 300;
 	pthread_t thread[NR_READERS];
 	struct quiesce_stats stats;
 
@@ -145,12 +147,12 @@ int main(void)
 			abort();
 	while (quiesce_load_relaxed(&nr_started) < NR_READERS) /* Relaxed: as above. */
 		sched_yield();
-	for (int i = 0; i < NR_UPDATES; i++) {
+	for (int i = 0; i < nr_updates; i++) {
 		update(i % 5);
 		update_single();
 	}
 	rcu_barrier();
-	check(nr_freed == NR_UPDATES / 5, "every callback has run when rcu_barrier() returns");
+	check(nr_freed == nr_updates / 5, "every callback has run when rcu_barrier() returns");
 	quiesce_store_relaxed(&stop, 1); /* Relaxed: as above. */
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(thread[i], NULL);
@@ -158,8 +160,8 @@ int main(void)
 	check(quiesce_shutdown(0) == 0, "shutdown");
 	quiesce_get_stats(&stats, sizeof stats);
 	check(stats.garbage_objects == 0, "no garbage left");
-	check(stats.grace_periods >= NR_UPDATES / 5 * 3, "grace periods were counted");
-	check(stats.shazptr_waits == NR_UPDATES, "waits for single objects were counted");
+	check(stats.grace_periods >= (uint64_t)nr_updates / 5 * 3, "grace periods were counted");
+	check(stats.shazptr_waits == (uint64_t)nr_updates, "waits for single objects were counted");
 	check(stats.readers == 0, "threads that exited are not registered");
 	node_kill(shared);
 	node_kill(single);

@@ -215,6 +215,8 @@ def case_plots(name, rows):
         scenarios = [s for s in dict.fromkeys(r["scenario"] for r in mine) if re.search(pattern, s)][:3]
         for scenario in scenarios:
             here = [r for r in mine if r["scenario"] == scenario]
+            if len(here) < 2:
+                continue  # a machine may change in the midst, and put one variant alone under a scenario: nothing is compared
             full = {r["variant"] for r in here if r["fence"] == "light"} & {r["variant"] for r in here if r["fence"] == "full"}
             labels = [(r["variant"] + (" (full fences)" if r["variant"] in full and r["fence"] == "full" else ""), r) for r in here]
             figure = bars([(label, r["median"]) for label, r in labels], unit, "", [(r["min"], r["max"]) for _, r in labels])
