@@ -21,7 +21,7 @@
  * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending, raised and force_not_before are those of its
  *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change none of the three.
  *
- * RU7  notify set, then mark read | mark cleared, then notify taken
+ * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
  */
 #include "holdouts.h"
@@ -162,7 +162,12 @@ static void cancel_requests(struct wait *w)
 
 void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
+	/* While readers yield each unlock comes here, of threads too that nobody waits for, and others' entries are on the same line. */
 	/* RU7: full, pairs with RU7 in ask() */
+	quiesce_fence_full(RU7);
+	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence. */
+		return;
+	/* RU7: full, pairs with RU7 in cancel_request() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
 		return;
 	/* Relaxed: I2; the wake-up is a fence. */
