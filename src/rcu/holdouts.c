@@ -11,7 +11,7 @@
  *
  * I1. A mark that was seen not to block needs no second look: the sections that set it
  *     later began after the fence and find the new pointer, whatever number they carry.
- *     So the scan resumes where it stopped.
+ *     So the scan resumes where it stopped, and ends with the last one that was in the way when all were asked.
  * I2. pending == notify flags set + decrements under way.  It is only a reason to
  *     sleep; the end of the wait is decided by the marks alone.
  * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
@@ -57,7 +57,8 @@ struct wait {
 	const struct quiesce__holdouts_ops *ops;
 	const char *call;
 	uint64_t arg;
-	uint32_t at, nr;      /* entries before @at are clear */
+	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
+	uint32_t asked;       /* requests are in entries before this one */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* of the first of them */
 	struct probe probe;
@@ -136,6 +137,7 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 
 	if (!w->ops->blocks(tls, w->arg))
 		return false;
+	w->nr = (uint32_t)(r - quiesce__readers.entry) + 1;
 	w->cpus |= cpu_of(tls);
 	w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
 	ask(w, r, tls);
@@ -145,8 +147,11 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 /* Ask everybody who blocks; take back what is no longer needed. */
 static void ask_all(struct wait *w)
 {
+	uint32_t nr = w->nr;
+
 	w->cpus = w->first_cpu = 0;
-	quiesce__readers_walk(w->at, w->nr, ask_if_in_way, w);
+	w->nr = w->at;
+	quiesce__readers_walk(w->at, nr, ask_if_in_way, w);
 }
 
 /* Requests that were answered by time, not by their reader. */
@@ -154,7 +159,7 @@ static void cancel_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
-	for (uint32_t i = 0; i < w->nr; i++)
+	for (uint32_t i = 0; i < w->asked; i++)
 		/* Relaxed: cancel_request() decides. */
 		if (quiesce_load_relaxed(&rs->entry[i].notify))
 			cancel_request(&rs->entry[i]);
@@ -349,7 +354,7 @@ static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, 
 		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
-	w->nr = quiesce__readers_nr();
+	w->nr = w->asked = quiesce__readers_nr();
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
