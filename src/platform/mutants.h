@@ -145,6 +145,7 @@
 	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
+	X(reap_unplaced, "who gives up the entry of a dead thread does not say that it reads it")  \
 	X(exit_unwaited, "a thread that exits does not wait for scanners that may be reading its block") \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")
 
@@ -381,8 +382,7 @@ enum quiesce_kind {
 
 #define QUIESCE_X(name, what) QUIESCE_G_##name,
 enum quiesce_guard {
-	QUIESCE_G_first = QUIESCE_NR_LABELS * QUIESCE_NR_KINDS,
-	QUIESCE_GUARDS(QUIESCE_X) QUIESCE_NR_MUTANTS
+	QUIESCE_G_first = QUIESCE_NR_LABELS * QUIESCE_NR_KINDS, QUIESCE_GUARDS(QUIESCE_X) QUIESCE_NR_MUTANTS
 };
 #undef QUIESCE_X
 

@@ -22,8 +22,9 @@
  *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
  *     priority.  Such an exit lasts until the scanner has run for the rest of its step, a microsecond; nothing can be done without
  *     it, because nobody else knows whether it is about to read the block.
- * I7. An entry changes hands only under readers.lock, which is held for one entry at a time: so a thread that is found dead is still its
- *     owner while it is given back in its place.
+ * I7. An entry is given back by its owner, or, in place of one that has died, by a scanner that visits it, under readers.lock.  An
+ *     owner that leaves waits for that scanner, and is alive; so one that is found dead has not left, and nobody else has the entry.
+ *     Nobody waits for that lock.  In a child the survivor gives back what threads had that are not there; nobody else judges these.
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
@@ -220,10 +221,10 @@ static void wait_for_scanners(const struct quiesce__reader *r)
 		wait_for_scanner(&places[i], step);
 }
 
-/* Under readers.lock, or in a child where @r has no owner: the next claimer may have it. */
+/* The next claimer may have it. */
 static void give_back(struct quiesce__reader *r)
 {
-	/* Relaxed: the exchange follows.  No tid is left behind: quiesce__reader_reap() must not judge the next owner by it. */
+	/* Relaxed: the exchange follows.  No tid is left behind: reap_if_dead() must not judge the next owner by it. */
 	quiesce_store_relaxed(&r->tid, 0);
 	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
 	(void)quiesce_xchg(RG3, &r->tls, NULL);
@@ -241,9 +242,7 @@ static void notify_of(struct quiesce__reader *r)
 static void leave(struct quiesce__reader *r)
 {
 	notify_of(r); /* while no other thread's requests can be there */
-	quiesce__lock(&quiesce__readers.lock);
 	give_back(r);
-	quiesce__unlock(&quiesce__readers.lock);
 	wait_for_scanners(r);
 }
 
@@ -265,29 +264,30 @@ void quiesce__thread_exit(void)
 	platform_signals_restore(&mask);
 }
 
-/* As long as the entry does not change hands. */
-static bool owner_is_dead(const struct quiesce__reader *r)
+static bool reap_if_dead(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *unused)
 {
 	uint32_t tid = quiesce__reader_tid(r);
 
-	/* Relaxed: I7; or a guess. */
-	return quiesce_load_relaxed(&r->tls) && tid && !platform_thread_alive(tid);
+	(void)tls;
+	(void)unused;
+	if (!tid || platform_thread_alive(tid))
+		return false;
+	give_back(r);
+	return true;
 }
 
 bool quiesce__reader_reap(uint32_t i)
 {
-	struct quiesce__reader *r = &quiesce__readers.entry[i];
+	struct quiesce__readers *rs = &quiesce__readers;
 	bool dead;
 
 	/* A handler may register on a thread that holds the lock: then do without. */
-	if (!owner_is_dead(r) || !quiesce__trylock(&quiesce__readers.lock))
+	if (!quiesce__trylock(&rs->lock))
 		return false;
-	dead = owner_is_dead(r); /* I7 */
+	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_step : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
+	quiesce__unlock(&rs->lock);
 	if (dead)
-		give_back(r);
-	quiesce__unlock(&quiesce__readers.lock);
-	if (dead)
-		notify_of(r);
+		notify_of(&rs->entry[i]);
 	return dead;
 }
 

@@ -7,7 +7,7 @@
 
 /* One entry per registered thread; entries are reused, their memory never goes away. */
 struct quiesce__reader {
-	struct quiesce_tls_v1 *tls; /* NULL: free.  Set by its claimer, cleared under readers.lock, followed by quiesce__readers_walk() */
+	struct quiesce_tls_v1 *tls; /* NULL: free.  Followed by quiesce__readers_walk() */
 	uint32_t tid;               /* owner, for reports and for finding the dead; 0: not known; or QUIESCE_TID_INHERITED */
 	uint32_t notify;            /* 1: a waiter counts on this thread's next outermost unlock */
 };
@@ -21,7 +21,7 @@ struct quiesce__readers {
 	uint32_t nr;      /* entries ever used; grows only */
 	uint32_t nr_free; /* entries below nr given back; a hint */
 	uint32_t reap_at; /* whose owner is asked next whether it lives, where entries are scarce */
-	struct quiesce__lock lock; /* of who gives back an entry; no walk is under it */
+	struct quiesce__lock lock; /* of who gives up entries of the dead; nobody waits for it */
 	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
 	 * new sections take the one that @phase names, so that an updater can empty the other. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
