@@ -46,7 +46,7 @@ struct quiesce__readers quiesce__readers;
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
 #define STEP 32u      /* entries; their marks are read within a microsecond */
-#define NR_PLACES 32u /* of scanners; a thread that exits looks at each */
+#define NR_PLACES 256u /* of scanners */
 #define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
 #endif
 #define FULL_NS 20000u /* between two attempts to find a place */
@@ -57,6 +57,7 @@ static struct place {
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* held by who is in it, for a step */
 	uint32_t step; /* number of the step, from 1; 0: none */
 } places[NR_PLACES];
+static uint32_t nr_places; /* before it are those that were ever taken; a thread that exits reads these */
 
 /* Used when not even address space can be reserved. */
 static struct quiesce__reader fallback_pool[MAX_READERS < 256 ? MAX_READERS : 256];
@@ -149,6 +150,16 @@ static bool claim_any(struct quiesce_tls_v1 *self)
 
 /* ---- scanners ---- */
 
+static void count_place(uint32_t i)
+{
+	uint32_t nr = quiesce_load_relaxed(&nr_places); /* Relaxed: the exchange decides. */
+
+	while (nr <= i)
+		/* RG3: full, pairs with RG3 in give_back() */
+		if (quiesce_cmpxchg(RG3, &nr_places, &nr, i + 1))
+			break;
+}
+
 /* From *@at on, which is left at the one that was found.  Beside too many others wait until any is free, not for a certain one, whose
  * scanner may not run. */
 static struct place *take_place(uint32_t *at)
@@ -158,8 +169,10 @@ static struct place *take_place(uint32_t *at)
 	for (uint32_t n = 1;; n++) {
 		struct place *p = &places[*at];
 
-		if (!quiesce__lock_holder(&p->lock) && quiesce__trylock(&p->lock))
+		if (!quiesce__lock_holder(&p->lock) && quiesce__trylock(&p->lock)) {
+			count_place(*at);
 			return p;
+		}
 		*at = (*at + 1) % NR_PLACES;
 		if (n % NR_PLACES == 0)
 			platform_futex_wait(&never, 0, FULL_NS);
@@ -217,7 +230,10 @@ static void wait_for_scanners(const struct quiesce__reader *r)
 {
 	uint32_t step = (uint32_t)(r - quiesce__readers.entry) / STEP + 1;
 
-	for (uint32_t i = 0; i < NR_PLACES && !QUIESCE_MUTANT(exit_unwaited); i++)
+	/* Relaxed: give_back() has a fence, and who counts a place does so before it reads the entry. */
+	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_places);
+
+	for (uint32_t i = 0; i < nr; i++)
 		wait_for_scanner(&places[i], step);
 }
 
