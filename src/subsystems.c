@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* subsystems.c - the list of what the library is made of, in the order in which locks nest.
  *
- * Order: queues.lock of RCU; the locks of hazard pointers; readers.lock and the helper's; those of counters per CPU.
+ * Order: queues.lock of RCU; the locks of hazard pointers; the helper's; those of counters per CPU.
  * The runtime stands among the others because its locks do.
  */
 #include "runtime/subsystem.h"

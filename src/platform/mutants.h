@@ -4,8 +4,7 @@
  * A mutant is chosen at run time by name, in builds for the simulator
  * (QUIESCE_SIM) and for torture (QUIESCE_PERTURB) only:
  *	LABEL:kind    its operations of that kind become relaxed (fences: vanish); light full heavy acquire release rmw
- *	guard         QUIESCE_MUTANT(guard) is true where the source asks
- * The list that must be killed, and by whom, is tests/mutants.list.
+ *	guard         QUIESCE_MUTANT(guard) is true where the source asks; who kills which: tests/mutants.list
  */
 #ifndef QUIESCE_MUTANTS_H
 #define QUIESCE_MUTANTS_H
@@ -21,6 +20,7 @@
 	X(RU9) /* unlink, then a number taken | a newer one taken, then its fence */ \
 	X(RG1) /* registry entry published | scanner follows it */            \
 	X(RG2) /* number of registry entries grows | scanner reads it */      \
+	X(RG3) /* step set, then its entries followed | entry cleared, then are scanners in its step */ \
 	X(QS1) /* word set, then what follows | unlink, then the number and the words read */ \
 	X(QS2) /* last access, then the word | word read, then free */         \
 	X(QS3) /* number raised, then words read, then completed | unlink, then the number, then completed read */ \
@@ -145,6 +145,8 @@
 	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
+	X(reap_unplaced, "who gives up the entry of a dead thread does not say that it reads it")  \
+	X(exit_unwaited, "a thread that exits does not wait for scanners that may be reading its block") \
 	X(exit_no_notify, "a thread that exits does not wake who waits for it")
 
 /* Of callbacks that end their thread, and allocators that retire. */
@@ -380,13 +382,11 @@ enum quiesce_kind {
 
 #define QUIESCE_X(name, what) QUIESCE_G_##name,
 enum quiesce_guard {
-	QUIESCE_G_first = QUIESCE_NR_LABELS * QUIESCE_NR_KINDS,
-	QUIESCE_GUARDS(QUIESCE_X) QUIESCE_NR_MUTANTS
+	QUIESCE_G_first = QUIESCE_NR_LABELS * QUIESCE_NR_KINDS, QUIESCE_GUARDS(QUIESCE_X) QUIESCE_NR_MUTANTS
 };
 #undef QUIESCE_X
 
-/* The mutant in force, -1: none. */
-extern int quiesce_mutant;
+extern int quiesce_mutant; /* which is in force; -1: none */
 
 #define quiesce_weakened(label, kind)                                                                   \
 	__builtin_expect(quiesce_mutant == (int)QUIESCE_L_##label * QUIESCE_NR_KINDS + QUIESCE_KIND_##kind, 0)

@@ -11,7 +11,7 @@
  *
  * I1. A mark that was seen not to block needs no second look: the sections that set it
  *     later began after the fence and find the new pointer, whatever number they carry.
- *     So the scan resumes where it stopped.
+ *     So the scan resumes where it stopped, and ends with the last one that was in the way when all were asked.
  * I2. pending == notify flags set + decrements under way.  It is only a reason to
  *     sleep; the end of the wait is decided by the marks alone.
  * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
@@ -21,7 +21,7 @@
  * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending, raised and force_not_before are those of its
  *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change none of the three.
  *
- * RU7  notify set, then mark read | mark cleared, then notify taken
+ * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
  */
 #include "holdouts.h"
@@ -32,7 +32,8 @@
 
 #define SPINS 16u
 #define SPIN_PAUSES 8u
-#define REAP_NS 50000000u
+#define REAP_NS 50000000u /* between two looks whether the first in the way lives */
+#define REAPS 64u         /* so many dead ones are given up at a time */
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
 #define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
@@ -56,41 +57,42 @@ struct wait {
 	const struct quiesce__holdouts_ops *ops;
 	const char *call;
 	uint64_t arg;
-	uint32_t at, nr;      /* entries before @at are clear */
+	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
+	uint32_t asked;       /* requests are in entries before this one */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* of the first of them */
 	struct probe probe;
 	struct quiesce__wait_policy policy;
-	bool reaped;
+	uint64_t reap_at;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
 static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that urgency */
 static uint64_t force_not_before; /* I5 */
 
+static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+{
+	struct wait *w = arg;
+
+	(void)r;
+	if (w->ops->blocks(tls, w->arg))
+		return true;
+	if (QUIESCE_MUTANT(gp_stops_at_first_idle))
+		w->nr = 0;
+	return QUIESCE_MUTANT(gp_stops_at_first_idle);
+}
+
 /* Move on to the first entry that blocks; true if there is none. */
 static bool scan(struct wait *w)
 {
-	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t nr = w->nr;
 
 	if (QUIESCE_MUTANT(gp_skips_last_reader) && nr)
 		nr--;
 	if (QUIESCE_MUTANT(gp_no_wait))
 		return true;
-	if (w->at >= nr)
-		return true;
-	quiesce__lock(&rs->lock);
-	for (; w->at < nr; w->at++) {
-		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[w->at]);
-
-		if (tls && w->ops->blocks(tls, w->arg))
-			break;
-		if (QUIESCE_MUTANT(gp_stops_at_first_idle))
-			w->at = nr - 1;
-	}
-	quiesce__unlock(&rs->lock);
-	return w->at >= nr;
+	w->at = quiesce__readers_walk(w->at, nr, is_in_way, w);
+	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
 }
 
 static bool scan_for_a_while(struct wait *w)
@@ -129,23 +131,27 @@ static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
 	return cpu == PLATFORM_NO_CPU ? QUIESCE_ALL_CPUS : 1ull << cpu % 64;
 }
 
+static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+{
+	struct wait *w = arg;
+
+	if (!w->ops->blocks(tls, w->arg))
+		return false;
+	w->nr = (uint32_t)(r - quiesce__readers.entry) + 1;
+	w->cpus |= cpu_of(tls);
+	w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
+	ask(w, r, tls);
+	return false;
+}
+
 /* Ask everybody who blocks; take back what is no longer needed. */
 static void ask_all(struct wait *w)
 {
-	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t nr = w->nr;
 
 	w->cpus = w->first_cpu = 0;
-	quiesce__lock(&rs->lock);
-	for (uint32_t i = w->at; i < w->nr; i++) {
-		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
-
-		if (!tls || !w->ops->blocks(tls, w->arg))
-			continue;
-		w->cpus |= cpu_of(tls);
-		w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
-		ask(w, &rs->entry[i], tls);
-	}
-	quiesce__unlock(&rs->lock);
+	w->nr = w->at;
+	quiesce__readers_walk(w->at, nr, ask_if_in_way, w);
 }
 
 /* Requests that were answered by time, not by their reader. */
@@ -153,7 +159,7 @@ static void cancel_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
-	for (uint32_t i = 0; i < w->nr; i++)
+	for (uint32_t i = 0; i < w->asked; i++)
 		/* Relaxed: cancel_request() decides. */
 		if (quiesce_load_relaxed(&rs->entry[i].notify))
 			cancel_request(&rs->entry[i]);
@@ -161,7 +167,12 @@ static void cancel_requests(struct wait *w)
 
 void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
+	/* While readers yield each unlock comes here, of threads too that nobody waits for, and others' entries are on the same line. */
 	/* RU7: full, pairs with RU7 in ask() */
+	quiesce_fence_full(RU7);
+	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence. */
+		return;
+	/* RU7: full, pairs with RU7 in cancel_request() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
 		return;
 	/* Relaxed: I2; the wake-up is a fence. */
@@ -220,32 +231,35 @@ static uint64_t aim(const struct wait *w, uint64_t now)
 /* ---- reports ---- */
 
 struct holdout {
+	const struct wait *wait;
 	uint32_t tid;     /* 0: it has just left */
 	const void *site; /* debug build: where its section began, and when */
 	uint64_t since;
 	uint32_t others;
 };
 
+/* Relaxed throughout: a report. */
+static bool note_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+{
+	struct holdout *h = arg;
+
+	if (!h->wait->ops->blocks(tls, h->wait->arg))
+		return false;
+	if (h->tid) {
+		h->others++;
+		return false;
+	}
+	h->tid = quiesce_load_relaxed(&r->tid);
+	h->site = quiesce_load_relaxed(&tls->site);
+	h->since = quiesce_load_relaxed(&tls->since);
+	return false;
+}
+
 static struct holdout first_holdout(const struct wait *w)
 {
-	struct quiesce__readers *rs = &quiesce__readers;
-	struct holdout h = { .tid = 0 };
+	struct holdout h = { .wait = w };
 
-	quiesce__lock(&rs->lock);
-	for (uint32_t i = w->at; i < w->nr; i++) {
-		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&rs->entry[i]);
-
-		if (!tls || !w->ops->blocks(tls, w->arg))
-			continue;
-		if (h.tid) {
-			h.others++;
-			continue;
-		}
-		h.tid = quiesce_load_relaxed(&rs->entry[i].tid); /* Relaxed: a report. */
-		h.site = quiesce_load_relaxed(&tls->site);       /* Relaxed: as above. */
-		h.since = quiesce_load_relaxed(&tls->since);     /* Relaxed: as above. */
-	}
-	quiesce__unlock(&rs->lock);
+	quiesce__readers_walk(w->at, w->nr, note_holdout, &h);
 	return h;
 }
 
@@ -290,12 +304,18 @@ static void report_garbage(const struct wait *w, uint64_t now)
 	quiesce__report_end(&r);
 }
 
+/* The first in the way may have died inside; and the next ones. */
+static void reap(struct wait *w, uint64_t now)
+{
+	w->reap_at = now + REAP_NS;
+	for (uint32_t n = 0; n < REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
+		scan(w);
+}
+
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (!w->reaped && now - w->policy.start >= REAP_NS) {
-		w->reaped = true;
-		quiesce__readers_reap(); /* somebody may have died inside */
-	}
+	if (now - w->policy.start >= REAP_NS && now >= w->reap_at)
+		reap(w, now);
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
 	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
@@ -334,7 +354,7 @@ static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, 
 		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
-	w->nr = quiesce__readers_nr();
+	w->nr = w->asked = quiesce__readers_nr();
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */

@@ -16,8 +16,8 @@
  *     told so by one who fenced before it unlinked: so there is a fence between gp, raised or found raised, and the words, too.
  *     256 updaters at once are 256 walks over the words, of which each reader writes one line, once a grace period; but those who
  *     come while one walks raise gp once for all of them.
- * I5. An updater sleeps until the thread in its way is quiescent: it says so in that thread's block, under readers.lock, which keeps the
- *     block.  All sleepers look again then.
+ * I5. An updater sleeps until the thread in its way is quiescent: it says so in that thread's block, which stays while it is
+ *     visited.  All sleepers look again then.
  *
  * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
  * QS2  the reads before, then word set             | word read, then the caller frees
@@ -37,7 +37,7 @@
 
 #define SPINS 16u
 #define SPIN_PAUSES 8u
-#define SLEEP_MAX_NS 50000000u /* then threads that died are looked for */
+#define SLEEP_MAX_NS 50000000u /* then who is in the way may have died */
 
 struct quiesce_qsbr_v1 quiesce_qsbr_v1 __attribute__((aligned(128))) = { .gp = 1, .reserved = { 0 } };
 
@@ -75,7 +75,7 @@ void quiesce__qsbr_quiescent_slow(void)
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_store_release(QS2, &self->qsbr_word, gp);
 	/* QS1: full, pairs with QS1 in raise() */
-	/* QS4: full, pairs with QS4 in sleep_once() */
+	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
 	quiesce_fence_full(QS1);
 	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4. */
 		quiesce__qsbr_wake();
@@ -161,30 +161,21 @@ static void begin(struct wait *w, uint64_t number)
 	*w = (struct wait){ .number = number, .nr = quiesce__readers_nr() };
 }
 
-/* Go on to the first in the way, under readers.lock; NULL: all are passed. */
-static struct quiesce_tls_v1 *walk(struct wait *w)
+static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
-	for (; w->at < w->nr; w->at++) {
-		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&quiesce__readers.entry[w->at]);
-
-		if (tls && quiesce__qsbr_blocks(tls, w->number))
-			return tls;
-	}
-	return NULL;
+	(void)r;
+	return quiesce__qsbr_blocks(tls, ((struct wait *)arg)->number);
 }
 
 static bool all_passed(struct wait *w)
 {
-	struct quiesce_tls_v1 *tls;
-
 	if (completed(w->number))
 		return true;
-	quiesce__lock(&quiesce__readers.lock);
-	tls = walk(w);
-	quiesce__unlock(&quiesce__readers.lock);
-	if (!tls)
-		complete(w->number);
-	return !tls;
+	w->at = quiesce__readers_walk(w->at, w->nr, is_in_way, w);
+	if (w->at < w->nr)
+		return false;
+	complete(w->number);
+	return true;
 }
 
 static bool scan_for_a_while(struct wait *w)
@@ -220,26 +211,28 @@ static void check_stall(struct wait *w, uint64_t now)
 	w->stall_at = p.stall_at;
 }
 
+/* Unless it is quiescent by then. */
+static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+{
+	if (!is_in_way(r, tls, arg))
+		return false;
+	quiesce_store_relaxed(&tls->qsbr_waiting, 1); /* Relaxed: the fence follows. */
+	/* QS4: full, pairs with QS4 in quiesce__qsbr_offline() and quiesce__qsbr_quiescent_slow() */
+	quiesce_fence_full(QS4);
+	return is_in_way(r, tls, arg);
+}
+
 static void sleep_once(struct wait *w)
 {
 	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
 	uint32_t woken = quiesce_load_acquire(QS4, &qsbr.woken);
-	struct quiesce_tls_v1 *tls;
 
-	quiesce__lock(&quiesce__readers.lock);
-	tls = walk(w);
-	if (tls) {
-		quiesce_store_relaxed(&tls->qsbr_waiting, 1); /* Relaxed: the fence follows. */
-		/* QS4: full, pairs with QS4 in quiesce__qsbr_offline() and quiesce__qsbr_quiescent_slow() */
-		quiesce_fence_full(QS4);
-		tls = walk(w);
-	}
-	quiesce__unlock(&quiesce__readers.lock);
-	if (!tls)
+	w->at = quiesce__readers_walk(w->at, w->nr, ask_to_be_woken, w);
+	if (w->at >= w->nr)
 		return;
 	quiesce__count(sleeps);
 	if (platform_futex_wait(&qsbr.woken, woken, SLEEP_MAX_NS))
-		quiesce__readers_reap();
+		quiesce__reader_reap(w->at);
 }
 
 static void wait_for(uint64_t number)

@@ -157,7 +157,6 @@ bool quiesce__is_child(const char *call)
 /* Its locks, among those of the others. */
 static void locks_prepare(void)
 {
-	quiesce__lock(&quiesce__readers.lock);
 	quiesce__laters_fork_prepare();
 	quiesce__helper_fork_prepare();
 }
@@ -166,7 +165,6 @@ static void locks_parent(void)
 {
 	quiesce__helper_fork_parent();
 	quiesce__laters_fork_parent();
-	quiesce__unlock(&quiesce__readers.lock);
 }
 
 static void runtime_child(void)

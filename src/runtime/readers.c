@@ -8,8 +8,8 @@
  *               |
  *               +--> quiesce_tls_v1 of that thread, alive while tls != NULL
  *
- * I1. An entry's tls pointer may be followed only under readers.lock; a thread
- *     clears its entry under that lock before its TLS block goes away.
+ * I1. An entry's tls pointer may be followed only by a scanner that is in a place and has said there in which step the entry is.
+ *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every look.
  * I2. Claiming takes no lock (a signal handler may be a thread's first reader):
  *     compare-and-exchange from NULL, with signals blocked.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
@@ -18,9 +18,17 @@
  * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
  *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
  *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
+ * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
+ *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
+ *     priority.  Such an exit lasts until the scanner has run for the rest of its step, a microsecond; nothing can be done without
+ *     it, because nobody else knows whether it is about to read the block.
+ * I7. An entry is given back by its owner, or, in place of one that has died, by a scanner that visits it, under readers.lock.  An
+ *     owner that leaves waits for that scanner, and is alive; so one that is found dead has not left, and nobody else has the entry.
+ *     Nobody waits for that lock.  In a child the survivor gives back what threads had that are not there; nobody else judges these.
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
+ * RG3  step set, then entry.tls loaded; mark read, then step cleared | entry.tls cleared, then step loaded; then the block goes away
  */
 #include "readers.h"
 
@@ -31,10 +39,25 @@ struct quiesce__readers quiesce__readers;
 
 #define COMMIT_BYTES 65536u
 #if defined(QUIESCE_SIM)
-#define MAX_READERS 4u /* small, so that the simulator runs out of entries too */
+#define MAX_READERS 4u /* small, so that the simulator runs out of entries too, */
+#define STEP 2u
+#define NR_PLACES 2u   /* and of places */
+#define SPINS 2u
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
+#define STEP 32u      /* entries; their marks are read within a microsecond */
+#define NR_PLACES 256u /* of scanners */
+#define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
 #endif
+#define FULL_NS 20000u /* between two attempts to find a place */
+#define PROBES 64u    /* entries that one registration asks whether their owners live */
+
+/* What a scanner says of itself. */
+static struct place {
+	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* held by who is in it, for a step */
+	uint32_t step; /* number of the step, from 1; 0: none */
+} places[NR_PLACES];
+static uint32_t nr_places; /* before it are those that were ever taken; a thread that exits reads these */
 
 /* Used when not even address space can be reserved. */
 static struct quiesce__reader fallback_pool[MAX_READERS < 256 ? MAX_READERS : 256];
@@ -125,21 +148,118 @@ static bool claim_any(struct quiesce_tls_v1 *self)
 	return claim_fresh(self);
 }
 
-bool quiesce__reader_register(struct quiesce_tls_v1 *self)
+/* ---- scanners ---- */
+
+static void count_place(uint32_t i)
 {
-	return claim_any(self) || (quiesce__readers_reap() && claim_any(self));
+	uint32_t nr = quiesce_load_relaxed(&nr_places); /* Relaxed: the exchange decides. */
+
+	while (nr <= i)
+		/* RG3: full, pairs with RG3 in give_back() */
+		if (quiesce_cmpxchg(RG3, &nr_places, &nr, i + 1))
+			break;
 }
 
-/* Under readers.lock: take @r out, and wake who waits for it. */
+/* From *@at on, which is left at the one that was found.  Beside too many others wait until any is free, not for a certain one, whose
+ * scanner may not run. */
+static struct place *take_place(uint32_t *at)
+{
+	uint32_t never = 0;
+
+	for (uint32_t n = 1;; n++) {
+		struct place *p = &places[*at];
+
+		if (!quiesce__lock_holder(&p->lock) && quiesce__trylock(&p->lock)) {
+			count_place(*at);
+			return p;
+		}
+		*at = (*at + 1) % NR_PLACES;
+		if (n % NR_PLACES == 0)
+			platform_futex_wait(&never, 0, FULL_NS);
+	}
+}
+
+static uint32_t visit_step(uint32_t from, uint32_t end, quiesce__visit_fn visit, void *arg)
+{
+	struct quiesce__reader *entry = quiesce__readers.entry;
+
+	for (; from < end; from++) {
+		struct quiesce_tls_v1 *tls = quiesce__reader_tls(&entry[from]);
+
+		if (tls && visit(&entry[from], tls, arg))
+			break;
+	}
+	return from;
+}
+
+uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn visit, void *arg)
+{
+	uint32_t at = 0, end = from;
+
+	while (from == end && from < to) {
+		uint32_t step = from / STEP + 1;
+		struct place *p = take_place(&at);
+
+		end = step * STEP < to ? step * STEP : to;
+		/* RG3: full, pairs with RG3 in give_back() */
+		(void)quiesce_xchg(RG3, &p->step, step);
+		from = visit_step(from, end, visit, arg);
+		/* RG3: release, pairs with RG3 in wait_for_scanner() */
+		quiesce_store_release(RG3, &p->step, 0u);
+		quiesce__unlock(&p->lock);
+	}
+	return from;
+}
+
+/* ---- threads that end ---- */
+
+/* Until who is in @p has left @step, or has come to it again, and finds the entry cleared. */
+static void wait_for_scanner(struct place *p, uint32_t step)
+{
+	for (uint32_t i = 0; i < SPINS; i++) {
+		/* RG3: acquire, pairs with RG3 in quiesce__readers_walk() */
+		if (quiesce_load_acquire(RG3, &p->step) != step)
+			return;
+		quiesce_cpu_relax();
+	}
+	quiesce__lock(&p->lock);
+	quiesce__unlock(&p->lock);
+}
+
+static void wait_for_scanners(const struct quiesce__reader *r)
+{
+	uint32_t step = (uint32_t)(r - quiesce__readers.entry) / STEP + 1;
+
+	/* Relaxed: give_back() has a fence, and who counts a place does so before it reads the entry. */
+	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_places);
+
+	for (uint32_t i = 0; i < nr; i++)
+		wait_for_scanner(&places[i], step);
+}
+
+/* The next claimer may have it. */
 static void give_back(struct quiesce__reader *r)
 {
-	/* Relaxed: I1, the lock orders both.  No tid is left behind: quiesce__readers_reap()
-	 * must not judge the next owner by it. */
+	/* Relaxed: the exchange follows.  No tid is left behind: reap_if_dead() must not judge the next owner by it. */
 	quiesce_store_relaxed(&r->tid, 0);
-	quiesce_store_relaxed(&r->tls, NULL);
+	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
+	(void)quiesce_xchg(RG3, &r->tls, NULL);
 	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: a hint. */
+}
+
+/* Wake who waits for the owner of @r. */
+static void notify_of(struct quiesce__reader *r)
+{
 	if (!QUIESCE_MUTANT(exit_no_notify))
 		quiesce__each_subsystem(reader_gone, r);
+}
+
+/* The calling thread, which has ended its section, gives back its entry. */
+static void leave(struct quiesce__reader *r)
+{
+	notify_of(r); /* while no other thread's requests can be there */
+	give_back(r);
+	wait_for_scanners(r);
 }
 
 void quiesce__thread_exit(void)
@@ -155,35 +275,53 @@ void quiesce__thread_exit(void)
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
 	quiesce__each_subsystem(thread_end, self);
-	if (r && !QUIESCE_MUTANT(exit_keeps_entry)) {
-		quiesce__lock(&quiesce__readers.lock);
-		give_back(r);
-		quiesce__unlock(&quiesce__readers.lock);
-	}
+	if (r && !QUIESCE_MUTANT(exit_keeps_entry))
+		leave(r);
 	platform_signals_restore(&mask);
 }
 
-uint32_t quiesce__readers_reap(void)
+static bool reap_if_dead(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *unused)
+{
+	uint32_t tid = quiesce__reader_tid(r);
+
+	(void)tls;
+	(void)unused;
+	if (!tid || platform_thread_alive(tid))
+		return false;
+	give_back(r);
+	return true;
+}
+
+bool quiesce__reader_reap(uint32_t i)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	uint32_t n = quiesce__readers_nr(), reaped = 0;
+	bool dead;
 
 	/* A handler may register on a thread that holds the lock: then do without. */
 	if (!quiesce__trylock(&rs->lock))
-		return 0;
-	for (uint32_t i = 0; i < n; i++) {
-		struct quiesce__reader *r = &rs->entry[i];
-
-		uint32_t tid = quiesce__reader_tid(r);
-
-		/* Relaxed: the entry of a dead thread does not change. */
-		if (!quiesce_load_relaxed(&r->tls) || !tid || platform_thread_alive(tid))
-			continue;
-		give_back(r);
-		reaped++;
-	}
+		return false;
+	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_step : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
 	quiesce__unlock(&rs->lock);
-	return reaped;
+	if (dead)
+		notify_of(&rs->entry[i]);
+	return dead;
+}
+
+/* The next ones of all entries, in turn; is there a dead one?  Relaxed throughout: it matters little who asks whom. */
+static bool reap_some(void)
+{
+	struct quiesce__readers *rs = &quiesce__readers;
+	uint32_t nr = quiesce__readers_nr(), probes = nr < PROBES ? nr : PROBES, reaped = 0;
+	uint32_t at = quiesce_fetch_add_relaxed(&rs->reap_at, probes);
+
+	for (uint32_t n = 0; n < probes; n++)
+		reaped += quiesce__reader_reap((at + n) % nr);
+	return reaped != 0;
+}
+
+bool quiesce__reader_register(struct quiesce_tls_v1 *self)
+{
+	return claim_any(self) || (reap_some() && claim_any(self));
 }
 
 /* ---- in a child ---- */
@@ -202,6 +340,10 @@ void quiesce__readers_fork_child(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	quiesce__lock_reset(&rs->lock, false);
+	for (uint32_t i = 0; i < NR_PLACES; i++) { /* who was in them is not in this process */
+		quiesce__lock_reset(&places[i].lock, false);
+		places[i].step = 0;
+	}
 	rs->nr_free = 0; /* I5, and what a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
@@ -222,7 +364,6 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
 	struct quiesce__readers *rs = &quiesce__readers;
 	uint32_t nr = quiesce__readers_nr();
 
-	quiesce__lock(&rs->lock);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
@@ -240,7 +381,6 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
 
 		quiesce_fetch_add_relaxed(&rs->unregistered[i], mine - rs->inherited[i]); /* Relaxed: nothing was read under these. */
 	}
-	quiesce__unlock(&rs->lock);
 }
 
 uint32_t quiesce__readers_live(void)

@@ -7,7 +7,7 @@
 
 /* One entry per registered thread; entries are reused, their memory never goes away. */
 struct quiesce__reader {
-	struct quiesce_tls_v1 *tls; /* NULL: free.  Set by its claimer, cleared under readers.lock */
+	struct quiesce_tls_v1 *tls; /* NULL: free.  Followed by quiesce__readers_walk() */
 	uint32_t tid;               /* owner, for reports and for finding the dead; 0: not known; or QUIESCE_TID_INHERITED */
 	uint32_t notify;            /* 1: a waiter counts on this thread's next outermost unlock */
 };
@@ -20,7 +20,8 @@ struct quiesce__readers {
 	uint32_t capacity;
 	uint32_t nr;      /* entries ever used; grows only */
 	uint32_t nr_free; /* entries below nr given back; a hint */
-	struct quiesce__lock lock; /* holds threads back from exiting while their mark is read */
+	uint32_t reap_at; /* whose owner is asked next whether it lives, where entries are scarce */
+	struct quiesce__lock lock; /* of who gives up entries of the dead; nobody waits for it */
 	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
 	 * new sections take the one that @phase names, so that an updater can empty the other. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -33,8 +34,12 @@ extern struct quiesce__readers quiesce__readers;
 void quiesce__readers_init(void);
 /* Give the calling thread an entry; false if none can be had.  Signals are blocked. */
 bool quiesce__reader_register(struct quiesce_tls_v1 *self);
-/* Give back entries of threads that died without saying so; returns how many. */
-uint32_t quiesce__readers_reap(void);
+/* Give back entry @i if its owner has died without saying so. */
+bool quiesce__reader_reap(uint32_t i);
+/* Visit the entries from @from up to, not including, @to that have owners, until @visit returns true: the number of that entry, else @to.
+ * An owner does not end while it is visited; so @visit is short, waits for nobody, and takes no lock. */
+typedef bool (*quiesce__visit_fn)(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg);
+uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn visit, void *arg);
 void quiesce__readers_fork_child(void);
 /* Keep of the parent's threads only the calling one. */
 void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self);
@@ -56,7 +61,7 @@ static inline uint32_t quiesce__reader_tid(const struct quiesce__reader *r)
 	return tid == QUIESCE_TID_INHERITED ? 0 : tid;
 }
 
-/* Whose mark entry @r leads to; under readers.lock. */
+/* Whose mark entry @r leads to. */
 static inline struct quiesce_tls_v1 *quiesce__reader_tls(struct quiesce__reader *r)
 {
 	/* RG1: acquire, pairs with RG1 in claim() */

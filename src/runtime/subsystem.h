@@ -40,7 +40,7 @@ struct quiesce__subsystem {
 	void (*thread_end)(struct quiesce_tls_v1 *self);
 	/* The thread calls exit(), or returns from main(): report what it holds, as far as a debug build has told. */
 	void (*process_report)(const struct quiesce_tls_v1 *self);
-	/* An entry of the registry was given back, perhaps of a thread that died; under readers.lock. */
+	/* An entry of the registry is about to be given back by its owner, or has been for one that died. */
 	void (*reader_gone)(struct quiesce__reader *reader);
 };
 

@@ -4,7 +4,7 @@
  * As in src/rcu/holdouts.c: the updater counts a request in pending, sets notify, then the
  * SLOW bit in the reader's mark by compare-and-exchange, looks at the mark again
  * and sleeps while pending is not zero.  A reader whose outermost unlock sees SLOW
- * clears its mark, takes notify, and whoever lowers pending to zero wakes.
+ * clears its mark, reads notify after a fence, takes it, and whoever lowers pending to zero wakes.
  *
  * The reader's other stores to its mark are plain and go through a store buffer,
  * so a SLOW bit that arrives between its load and its store is lost.  Therefore a
@@ -21,7 +21,7 @@
  *
  * Source: src/rcu/holdouts.c ask quiesce_fetch_add_relaxed(&pending, 1u) ; quiesce_xchg(RU7, &r->notify, 1) ; w->ops->ask(tls ; cancel_request(r)
  * Source: src/rcu/rcu_gp.c ask_for_slow_unlock quiesce_cmpxchg(RU7, &tls->rcu_word ; quiesce__rcu_blocks(tls, number)
- * Source: src/rcu/holdouts.c quiesce__holdouts_notify quiesce_xchg(RU7, &r->notify, 0) ; quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) ; platform_futex_wake(&pending, 1)
+ * Source: src/rcu/holdouts.c quiesce__holdouts_notify quiesce_fence_full(RU7) ; quiesce_load_relaxed(&r->notify) ; quiesce_xchg(RU7, &r->notify, 0) ; quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) ; platform_futex_wake(&pending, 1)
  * Source: src/rcu/holdouts.c sleep_once quiesce_load_relaxed(&pending) ; platform_futex_wait(&pending, left, ns)
  */
 #define NR 2
@@ -56,10 +56,14 @@ end:
 	od
 }
 
-/* A read-modify-write drains the buffer of its CPU. */
+/* A fence drains the buffer of its CPU; then a load, and an exchange if there is something to take. */
 inline scan_notify(i)
 {
-	d_step { drain(i); mine = notify[i]; notify[i] = false };
+	d_step { drain(i); mine = notify[i] };
+	if
+	:: mine -> d_step { mine = notify[i]; notify[i] = false }
+	:: else
+	fi;
 #ifdef WAKE_LOST
 	mine = false;
 #endif

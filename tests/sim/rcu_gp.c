@@ -61,7 +61,7 @@ static void waits_and_stops(void *unused)
 {
 	(void)unused;
 	world_wait_change(&entered, 0);
-	sim_stop_within(2200);
+	sim_stop_within(3000);
 	synchronize_rcu();
 	for (;;)
 		sim_point("is over");

@@ -12,6 +12,7 @@
 #include "testing.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 
 /* A primitive: a section, and who waits for it. */
 struct primitive {
@@ -151,6 +152,95 @@ static void srcu_expedited(void **state)
 
 	(void)state;
 	follower_ends(&of);
+}
+
+/* ---- a scanner in the middle of its walk ----
+ * It asks a reader for a wake-up, in that reader's block, which is read-only: so it stands still there, in the handler of its fault. */
+
+#define NR_BETWEEN 64 /* entries of the registry: those on either side are not read in one step */
+
+static struct {
+	sem_t inside, begin, end, end_others;
+	void *page; /* of the reader's block */
+	size_t bytes;
+} walk;
+
+static void stands_still(int sig)
+{
+	mprotect(walk.page, walk.bytes, PROT_READ | PROT_WRITE);
+	does_not_return(sig);
+}
+
+static void *registers(void *end)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+	sem_post(&walk.inside);
+	wait_for(end);
+	return NULL;
+}
+
+static void *reads_and_sleeps(void *arg)
+{
+	walk.bytes = (size_t)sysconf(_SC_PAGESIZE);
+	walk.page = (void *)((uintptr_t)&quiesce_tls_v1.rcu_word & ~(uintptr_t)(walk.bytes - 1));
+	rcu_read_lock();
+	quiesce_store_relaxed(&run.leader, my_tid());
+	wait_for(&run.leave);
+	rcu_read_unlock();
+	return arg;
+}
+
+/* It is there before: to make a thread may write to the blocks of others. */
+static void *scans(void *arg)
+{
+	wait_for(&walk.begin);
+	return leads(arg);
+}
+
+static pthread_t begin_registered(sem_t *end)
+{
+	pthread_t thread;
+
+	thread_must(pthread_create(&thread, NULL, registers, end));
+	wait_for(&walk.inside);
+	return thread;
+}
+
+static void a_scanner_in_its_walk(void **state)
+{
+	static const struct primitive of = { rcu_lock, rcu_unlock, synchronize_rcu };
+	const struct sigaction stand = { .sa_handler = stands_still };
+	pthread_t ends, between[NR_BETWEEN], reader, scanner, follower;
+	struct sigaction before;
+
+	(void)state;
+	if (SANITIZED) /* which has its own handler */
+		return;
+	run.of = &of;
+	ends = begin_registered(&walk.end);
+	for (int i = 0; i < NR_BETWEEN; i++)
+		between[i] = begin_registered(&walk.end_others);
+	thread_must(pthread_create(&scanner, NULL, scans, NULL));
+	reader = begin_and_sleep(reads_and_sleeps, &run.leader);
+	sigaction(SIGSEGV, &stand, &before);
+	assert_int_equal(mprotect(walk.page, walk.bytes, PROT_READ), 0);
+	sem_post(&walk.begin);
+	wait_for(&run.stopped);
+	sigaction(SIGSEGV, &before, NULL);
+	sem_post(&walk.end);
+	pthread_join(ends, NULL);
+	follower = begin_and_sleep(follows, &run.follower);
+	sem_post(&run.leave);
+	wait_for(&run.done);
+	sem_post(&run.go_on);
+	pthread_join(follower, NULL);
+	pthread_join(scanner, NULL);
+	pthread_join(reader, NULL);
+	for (int i = 0; i < NR_BETWEEN; i++)
+		sem_post(&walk.end_others);
+	for (int i = 0; i < NR_BETWEEN; i++)
+		pthread_join(between[i], NULL);
 }
 
 /* ---- real-time priorities ---- */
@@ -325,12 +415,14 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu),
 		TEST(rcu_expedited),
+		TEST(a_scanner_in_its_walk),
 		TEST(srcu),
 		TEST(srcu_expedited),
 		TEST(shazptr),
 		TEST(a_short_lock_inherits_priority),
 	};
-	sem_t *all[] = { &run.inside, &run.leave, &run.stopped, &run.go_on, &run.done };
+	sem_t *all[] = { &run.inside, &run.leave, &run.stopped, &run.go_on, &run.done,
+			 &walk.inside, &walk.begin, &walk.end, &walk.end_others };
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		sem_init(all[i], 0, 0);

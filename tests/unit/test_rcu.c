@@ -2,6 +2,8 @@
 /* test_rcu.c - sections, grace periods and cookies, by handshake and never by timing. */
 #include "testing.h"
 
+#include <sys/mman.h>
+
 static void stop_the_worker(void)
 {
 	assert_int_equal(quiesce_shutdown(0), 0);
@@ -337,6 +339,25 @@ static void a_reader_asked_again_still_wakes(void **state)
 	}
 }
 
+/* While readers are to yield, all come to the slow half of their unlock, and entries of others are on the same line. */
+static void readers_that_are_not_awaited_write_to_no_entry(void **state)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *entries;
+
+	(void)state;
+	stop_the_worker();
+	read_once(NULL);
+	entries = (void *)((uintptr_t)quiesce_tls_v1.reader & ~(page - 1));
+	assert_non_null(entries);
+	assert_int_equal(mprotect(entries, page, PROT_READ), 0);
+	quiesce_fetch_add_relaxed(&quiesce_rcu_v1.gp, QUIESCE_RCU_SLOW);
+	for (int i = 0; i < 10; i++)
+		read_once(NULL);
+	quiesce_fetch_add_relaxed(&quiesce_rcu_v1.gp, -QUIESCE_RCU_SLOW);
+	assert_int_equal(mprotect(entries, page, PROT_READ | PROT_WRITE), 0);
+}
+
 /* ---- cookies ---- */
 
 static void *poll_unregistered(void *arg)
@@ -529,6 +550,7 @@ int main(int argc, char **argv)
 		TEST(one_membarrier_per_grace_period),
 		TEST(registration_keeps_the_signal_mask),
 		TEST(a_reader_asked_again_still_wakes),
+		TEST(readers_that_are_not_awaited_write_to_no_entry),
 		TEST(cookies_work_in_unregistered_threads),
 		TEST(completed_and_equal_cookies),
 		TEST(a_fresh_cookie_has_not_completed),

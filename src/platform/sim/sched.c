@@ -194,7 +194,7 @@ void sim__point(void)
 		return;
 	if (t->stop_in > 1)
 		t->stop_in--;
-	else if (t->stop_in && !t->nr_locks)
+	else if (t->stop_in && (!t->nr_locks || M->config.stops_in_locks))
 		stop(t);
 	sim__leave();
 	if (t->handler && t->signals_left && !t->signals_blocked && !t->in_handler && sim__draw() % 16 == 0)

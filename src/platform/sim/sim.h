@@ -39,6 +39,7 @@ struct sim_config {
 	int rseq_kind;                  /* enum platform_rseq_kind */
 	int possible_cpus;              /* what the library is told; 0: as many as there are */
 	int (*id_hook)(int id);         /* what id the library sees instead, so that ids have holes */
+	bool stops_in_locks;            /* nobody lends a priority: sim_stop_within() stops holders of short locks, too */
 	bool rseq_never_aborts;         /* a broken kernel, for the machine's own test */
 	bool spurious_wakeups;          /* default on, in a quarter of the seeds */
 	int thread_start_failures;      /* so many platform_thread_start() say -EAGAIN; -1: all */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_scans.c - scenarios: scanners in the registry beside each other, beside threads that end, and stopped in the middle of a step. */
+#include "rcu_world.h"
+
+#include <quiesce/detail/qsbr.h>
+
+/* Threads end in each step, all the time, and others take their entries. */
+static void comes_and_goes(void *left)
+{
+	world_section(1);
+	if (left)
+		sim_spawn(comes_and_goes, (void *)((intptr_t)left - 1), "reader");
+}
+
+static void polls(void *unused)
+{
+	struct rcu_gp_seq seq = get_state_synchronize_rcu();
+
+	(void)unused;
+	for (int i = 0; i < 4 && !poll_state_synchronize_rcu(seq); i++)
+		platform_yield();
+}
+
+static void waits_for_quiescence(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		quiesce_qsbr_synchronize();
+}
+
+static void reports_quiescence(void *unused)
+{
+	(void)unused;
+	if (quiesce_qsbr_register(QUIESCE_LAYOUT) != 0)
+		return; /* entries are few */
+	quiesce__qsbr_quiescent_state();
+	quiesce_qsbr_unregister();
+}
+
+/* More scanners than the simulated registry has places. */
+static void setup_scans(void)
+{
+	sim_config()->thread_start_failures = -1; /* pollers scan */
+	world_begin();
+	for (int i = 0; i < 2; i++)
+		sim_spawn(comes_and_goes, (void *)3, "reader");
+	sim_spawn(world_updater, (void *)2, "updater");
+	sim_spawn(polls, NULL, "poller");
+	sim_spawn(waits_for_quiescence, NULL, "updater of the other domain");
+	sim_spawn(reports_quiescence, NULL, "reader of the other domain");
+}
+
+/* Nothing else than a walk holds a short lock here. */
+static void scans_and_stops(void *unused)
+{
+	(void)unused;
+	synchronize_rcu(); /* the library is initialised */
+	sim_stop_within(150);
+	for (;;)
+		synchronize_rcu();
+}
+
+static uint64_t over;
+
+/* It does not end, as its own step may be the one. */
+static void reads_till_all_is_over(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	while (!quiesce_load_relaxed(&over)) {
+		world_section(1);
+		platform_futex_wait(&never, 0, 1000000);
+	}
+	sim_die();
+}
+
+static void replaces_beside_it(void *unused)
+{
+	world_updater((void *)2);
+	(void)unused;
+	quiesce_store_relaxed(&over, 1);
+	sim_saw();
+}
+
+static void setup_scanner_stops(void)
+{
+	over = 0;
+	sim_config()->stops_in_locks = true;
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	for (int i = 0; i < 3; i++)
+		sim_spawn(reads_till_all_is_over, NULL, "reader");
+	sim_spawn(scans_and_stops, NULL, "scanner");
+	sim_spawn(replaces_beside_it, NULL, "updater");
+}
+
+const struct sim_scenario rcu_scan_scenarios[] = {
+	{ .name = "scans", .what = "many scanners, and threads that end beside them", .setup = setup_scans },
+	{ .name = "scanner_stops", .what = "a scanner stops for good in the middle of a step", .setup = setup_scanner_stops,
+	  .must_see = "a wait that was over beside it" },
+	{ .name = NULL },
+};
