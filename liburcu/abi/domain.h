@@ -31,6 +31,7 @@ static struct flavor flavor = {
 	.ongoing = F(read_ongoing),
 	.synchronize = F(synchronize_rcu),
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.forker = PTHREAD_MUTEX_INITIALIZER,
 };
 
 struct flavor *const flavors[NR_FLAVORS] = { &flavor };

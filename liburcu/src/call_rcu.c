@@ -10,7 +10,7 @@
  * I3. One at a time takes from a queue: who holds @caller.
  * I4. Callbacks are called in the order in which they were queued: the barrier is one of them.  So what is left by one that ends
  *     its thread goes to the front.  If that thread was the queue's another one takes its place, unless it is asked to stop: then it
- *     is joined as it is.
+ *     is joined as it is, and the queue never has a thread again.
  * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held, and it is empty.  Barriers put their markers
  *     into listed queues under that lock, so none is freed with its queue: it is moved to the default, behind what was before it.
  * I6. Between the first callback and their calls liburcu's thread pauses for 10 ms, and programs rely on that, knowingly or not: they use
@@ -179,33 +179,30 @@ static void live(struct quiesce__callbacks *callbacks)
 	} while (!stop);
 }
 
+static int start_thread(struct call_rcu_data *c);
+
+/* I4.  Once it has no thread it is not asked to pause any more. */
 static void leave(struct call_rcu_data *c)
 {
 	c->flavor->online();
 	c->flavor->unregister_thread();
-}
-
-static int start_thread(struct call_rcu_data *c);
-
-/* I4. */
-static void life_ended(struct quiesce__callbacks *callbacks)
-{
-	struct call_rcu_data *c = ((struct life *)(void *)callbacks)->c;
-
-	leave(c);
 	pthread_mutex_lock(&c->flavor->lock);
 	while (quiesce_load_relaxed(&c->pause)) { /* Relaxed: under the lock. */
 		pthread_mutex_unlock(&c->flavor->lock);
 		pause_for_fork(c);
 		pthread_mutex_lock(&c->flavor->lock);
 	}
+	quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: under the lock. */
 	if (!quiesce_load_relaxed(&c->stop)) { /* Relaxed: under the lock. */
 		pthread_detach(pthread_self());
-		quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: under the lock. */
-		if (!c->flavor->paused)
-			start_thread(c);
+		start_thread(c);
 	}
 	pthread_mutex_unlock(&c->flavor->lock);
+}
+
+static void life_ended(struct quiesce__callbacks *callbacks)
+{
+	leave(((struct life *)(void *)callbacks)->c);
 }
 
 static void *thread_main(void *arg)
@@ -238,12 +235,21 @@ static void pin(const struct call_rcu_data *c)
 /* Under the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
-	int err = -quiesce__thread_create(&c->thread, thread_main, c);
+	int err;
 
+	if (quiesce_load_relaxed(&c->stop)) /* Relaxed: under the lock. */
+		return ECANCELED;
+	if (c->flavor->paused) {
+		quiesce_store_relaxed(&c->pause, PAUSE_ASKED); /* Relaxed: under the lock. */
+		sem_post(&c->work);
+	}
+	err = -quiesce__thread_create(&c->thread, thread_main, c);
 	if (!err && c->cpu >= 0)
 		pin(c);
-	if (err)
+	if (err) {
+		quiesce_store_relaxed(&c->pause, PAUSE_NONE); /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&c->retry_at, urcu_now_ns() + RETRY_NS); /* Relaxed: a rate limit. */
+	}
 	quiesce_store_relaxed(&c->has_thread, !err); /* Relaxed: under the lock. */
 	return err;
 }
@@ -260,8 +266,7 @@ static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 		pthread_mutex_lock(&c->flavor->lock);
 	else if (!may_retry(c) || pthread_mutex_trylock(&c->flavor->lock)) /* I7 */
 		return false;
-	/* Relaxed: under the lock. */
-	if (!quiesce_load_relaxed(&c->has_thread) && !c->flavor->paused && (at_once || may_retry(c)))
+	if (!quiesce_load_relaxed(&c->has_thread) && (at_once || may_retry(c))) /* Relaxed: under the lock. */
 		start_thread(c);
 	pthread_mutex_unlock(&c->flavor->lock);
 	return quiesce_load_relaxed(&c->has_thread); /* Relaxed: a hint. */
@@ -361,8 +366,7 @@ struct call_rcu_data *flavor_default(struct flavor *f)
 		list(c);
 		/* RU3: release, pairs with RU3 in flavor_default() */
 		quiesce_store_release(RU3, &f->dflt, c);
-		if (!f->paused)
-			start_thread(c);
+		start_thread(c);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return c;
@@ -386,17 +390,21 @@ void call_rcu_data_move_to_default(struct call_rcu_data *c)
 		enqueue(to, head_of(node), head_of(node)->func);
 }
 
-/* From then on it is the thread that is joined. */
-static pthread_t ask_to_stop(struct call_rcu_data *c)
+/* Have its thread end.  None is started from then on, but for one that ends what is queued. */
+static void stop_thread(struct call_rcu_data *c)
 {
+	struct flavor *f = c->flavor;
 	pthread_t thread;
+	bool any;
 
-	pthread_mutex_lock(&c->flavor->lock);
+	pthread_mutex_lock(&f->lock);
+	any = quiesce_load_relaxed(&c->has_thread) || !start_thread(c); /* Relaxed: under the lock. */
 	quiesce_store_relaxed(&c->stop, 1); /* Relaxed: the semaphore orders it. */
 	thread = c->thread;
-	pthread_mutex_unlock(&c->flavor->lock);
+	pthread_mutex_unlock(&f->lock);
 	call_rcu_data_wake(c);
-	return thread;
+	if (any)
+		pthread_join(thread, NULL);
 }
 
 static bool anything_in(struct call_rcu_data *c)
@@ -433,8 +441,7 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 		urcu_die("call_rcu_data_free", EDEADLK);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	online = flavor_leave(f);
-	if (call_rcu_data_ensure_thread(c))
-		pthread_join(ask_to_stop(c), NULL);
+	stop_thread(c);
 	if (flavor_of_thread(f) == c)
 		flavor_set_of_thread(f, NULL);
 	empty_and_unlist(c);

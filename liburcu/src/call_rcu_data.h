@@ -16,7 +16,7 @@ struct call_rcu_data {
 	uint32_t hurry;       /* somebody waits for it: keep no pace */
 	bool polls;           /* URCU_CALL_RCU_RT */
 	int cpu;              /* -1: any */
-	uint32_t stop, pause; /* asked of the thread */
+	uint32_t stop, pause; /* asked of the thread; @pause changes under the flavour's lock */
 	sem_t paused, resume; /* the thread's answer; go on */
 	uint32_t has_thread;  /* under the flavour's lock, but for hints */
 	uint64_t retry_at;    /* after a failed start, not before; under the lock, but for hints */
@@ -26,6 +26,9 @@ struct call_rcu_data {
 	struct wfcq_tail rest_tail;
 	struct call_rcu_data *next, **at; /* of the flavour's list */
 };
+
+/* What @pause is. */
+enum { PAUSE_NONE, PAUSE_ASKED, PAUSE_ANSWERED };
 
 /* Start its thread, at once, unless it has one; false: none can be had. */
 bool call_rcu_data_ensure_thread(struct call_rcu_data *c);

@@ -1,62 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 /* call_rcu_fork.c - queues of callbacks around fork(): their threads pause with nothing in their hands, and a child has none of
- * these threads. */
+ * these threads.
+ *
+ * A thread that was asked to pause answers, at the latest before it ends, and then waits: so its queue is not freed while the forker
+ * waits for the answer.  A thread that is started meanwhile is asked before it runs (start_thread()). */
 #include "call_rcu_data.h"
 
 /* Under the lock. */
 static void pause_all(struct flavor *f)
 {
+	f->paused = true;
 	for (struct call_rcu_data *c = f->list; c; c = c->next) {
 		if (!quiesce_load_relaxed(&c->has_thread)) /* Relaxed: under the lock. */
 			continue;
-		quiesce_store_relaxed(&c->pause, 1); /* Relaxed: the semaphore orders it. */
+		quiesce_store_relaxed(&c->pause, PAUSE_ASKED); /* Relaxed: the semaphore orders it. */
 		call_rcu_data_wake(c);
+	}
+}
+
+/* Under the lock. */
+static struct call_rcu_data *unanswered(const struct flavor *f)
+{
+	struct call_rcu_data *c = f->list;
+
+	while (c && quiesce_load_relaxed(&c->pause) != PAUSE_ASKED) /* Relaxed: under the lock. */
+		c = c->next;
+	return c;
+}
+
+/* Until every thread has answered.  Returns with the lock held. */
+static void lock_with_all_paused(struct flavor *f)
+{
+	struct call_rcu_data *c;
+
+	pthread_mutex_lock(&f->lock);
+	while ((c = unanswered(f))) {
+		pthread_mutex_unlock(&f->lock);
+		while (sem_wait(&c->paused))
+			;
+		pthread_mutex_lock(&f->lock);
+		quiesce_store_relaxed(&c->pause, PAUSE_ANSWERED); /* Relaxed: under the lock. */
 	}
 }
 
 void flavor_before_fork(struct flavor *f)
 {
-	struct call_rcu_data *list;
 	bool online = flavor_leave(f);
 	int cancelable;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
-
+	pthread_mutex_lock(&f->forker);
 	if (f->atfork)
 		f->atfork->before_fork(f->atfork->priv);
 	pthread_mutex_lock(&f->lock);
-	f->paused = true;
 	pause_all(f);
-	list = f->list;
 	pthread_mutex_unlock(&f->lock);
-	/* Callbacks may make queues meanwhile, in front of these; none starts a thread. */
-	for (struct call_rcu_data *c = list; c; c = c->next)
-		while (quiesce_load_relaxed(&c->pause) && sem_wait(&c->paused)) /* Relaxed: the caller's own. */
-			;
+	lock_with_all_paused(f);
+	pthread_mutex_unlock(&f->lock);
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
 }
 
 void flavor_after_fork_parent(struct flavor *f)
 {
-	pthread_mutex_lock(&f->lock);
+	bool online = flavor_leave(f);
+
+	lock_with_all_paused(f);
 	f->paused = false;
 	for (struct call_rcu_data *c = f->list; c; c = c->next) {
 		if (!quiesce_load_relaxed(&c->pause)) /* Relaxed: under the lock. */
 			continue;
-		quiesce_store_relaxed(&c->pause, 0); /* Relaxed: the semaphore orders it. */
+		quiesce_store_relaxed(&c->pause, PAUSE_NONE); /* Relaxed: the semaphore orders it. */
 		sem_post(&c->resume);
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (f->atfork)
 		f->atfork->after_fork_parent(f->atfork->priv);
+	pthread_mutex_unlock(&f->forker);
+	flavor_return(f, online);
 }
 
 /* Its thread is the parent's. */
 static void without_thread(struct call_rcu_data *c)
 {
-	quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: the child has one thread. */
-	quiesce_store_relaxed(&c->pause, 0);      /* Relaxed: as above. */
+	quiesce_store_relaxed(&c->has_thread, 0);     /* Relaxed: the child has one thread. */
+	quiesce_store_relaxed(&c->pause, PAUSE_NONE); /* Relaxed: as above. */
 	sem_init(&c->work, 0, 1);
 	sem_init(&c->paused, 0, 0);
 	sem_init(&c->resume, 0, 0);
@@ -67,7 +95,6 @@ void flavor_after_fork_child(struct flavor *f)
 {
 	struct call_rcu_data *next;
 
-	f->paused = false;
 	flavor_forget_all(f);
 	for (struct call_rcu_data *c = f->list; c; c = next) {
 		next = c->next;
@@ -117,9 +144,12 @@ static void unlock_all(void)
 
 static void in_child(void)
 {
-	for (int i = 0; i < NR_FLAVORS; i++)
+	for (int i = 0; i < NR_FLAVORS; i++) {
+		flavors[i]->paused = false;
+		pthread_mutex_init(&flavors[i]->forker, NULL); /* its holder is this thread, or one of the parent */
 		for (struct call_rcu_data *c = flavors[i]->list; c; c = c->next)
 			without_thread(c);
+	}
 	unlock_all();
 }
 

@@ -31,6 +31,7 @@ struct flavor {
 	struct urcu_atfork *atfork;    /* of hash tables, which are the same for all of them */
 	int nr_atfork;
 	bool paused;                   /* by call_rcu_before_fork() */
+	pthread_mutex_t forker;        /* held from there to call_rcu_after_fork_...(): one thread at a time forks */
 };
 
 /* Around a wait for other threads, which may be waiting for readers: a thread that is online in qsbr is none meanwhile. */

@@ -41,4 +41,5 @@ struct flavor flavor_mb = {
 	.ongoing = read_ongoing,
 	.synchronize = F(synchronize_rcu),
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.forker = PTHREAD_MUTEX_INITIALIZER,
 };

@@ -39,6 +39,7 @@ struct flavor flavor_qsbr = {
 	.ongoing = read_ongoing,
 	.synchronize = quiesce_qsbr_synchronize,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.forker = PTHREAD_MUTEX_INITIALIZER,
 };
 
 struct flavor *const flavors[NR_FLAVORS] = {

@@ -30,4 +30,5 @@ struct flavor FLAVOR_STATE = {
 	.synchronize = quiesce_synchronize_rcu,
 	.native_barrier = quiesce_rcu_barrier,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.forker = PTHREAD_MUTEX_INITIALIZER,
 };
