@@ -14,9 +14,11 @@ struct quiesce_urcu_mb_gp {
 	uint32_t futex;
 } __attribute__((aligned(2 * QUIESCE_CACHELINE)));
 
+/* Small, as a plug-in may load the library late, when little is left for thread-local words that are found without a call.  On one line:
+ * other threads write the record when they come and go, and a scanner that reads the word takes the line anyway. */
 struct quiesce_urcu_mb_reader {
 	uint64_t ctr;
-	struct quiesce_urcu_record record __attribute__((aligned(2 * QUIESCE_CACHELINE))); /* on lines of its own: others write it */
+	struct quiesce_urcu_record record;
 	bool registered;
 };
 
