@@ -14,7 +14,7 @@ In src/ and include/:
     above (or above the run of relaxed lines that it is part of), a "Relaxed throughout" in its function, or, for a public operation
     that promises nothing, "no order" in the comment above it.  The thread's own
     TLS block (self->, quiesce__self(), quiesce_own_...()) needs none, nor does a planted bug.
- 4. Labels and guards are declared in src/platform/mutants.h, and all of those are in use.
+ 4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
 """
@@ -127,8 +127,8 @@ def check_partners(sites, names, bad):
 
 
 def declared(root):
+    labels = (root / "src/platform/labels.h").read_text()
     text = (root / "src/platform/mutants.h").read_text()
-    labels = text[text.index("define QUIESCE_LABELS"):text.index("define QUIESCE_GUARDS")]
     guards = text[text.index("define QUIESCE_GUARDS"):text.index("define QUIESCE_X")]
     return set(re.findall(r"X\((\w+)\)", labels)), set(re.findall(r"X\((\w+),", guards))
 
@@ -136,9 +136,9 @@ def declared(root):
 def check_declared(root, sites, guards, bad):
     labels, names = declared(root)
     used = {s.label for s in sites}
-    bad += [f"{s.where}: label {s.label} is not declared in src/platform/mutants.h" for s in sites if s.label not in labels]
+    bad += [f"{s.where}: label {s.label} is not declared in src/platform/labels.h" for s in sites if s.label not in labels]
     bad += [f"{w}: guard {g} is not declared in src/platform/mutants.h" for g, w in guards if g not in names]
-    bad += [f"src/platform/mutants.h: label {label} is not in use" for label in sorted(labels - used)]
+    bad += [f"src/platform/labels.h: label {label} is not in use" for label in sorted(labels - used)]
     bad += [f"src/platform/mutants.h: guard {g} is not in use" for g in sorted(names - {g for g, _ in guards})]
 
 

@@ -37,6 +37,7 @@
 
 #define SPINS 16u
 #define SPIN_PAUSES 8u
+#define REAPS 64u /* so many dead ones are given up at a time */
 #define SLEEP_MAX_NS 50000000u /* then who is in the way may have died */
 
 struct quiesce_qsbr_v1 quiesce_qsbr_v1 __attribute__((aligned(128))) = { .gp = 1, .reserved = { 0 } };
@@ -222,6 +223,13 @@ static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tl
 	return is_in_way(r, tls, arg);
 }
 
+/* The first in the way may have died online; and the next ones. */
+static void reap(struct wait *w)
+{
+	for (uint32_t n = 0; n < REAPS && !QUIESCE_MUTANT(qsbr_dead_kept) && quiesce__reader_reap(w->at) && !all_passed(w); n++)
+		;
+}
+
 static void sleep_once(struct wait *w)
 {
 	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
@@ -232,7 +240,7 @@ static void sleep_once(struct wait *w)
 		return;
 	quiesce__count(sleeps);
 	if (platform_futex_wait(&qsbr.woken, woken, SLEEP_MAX_NS))
-		quiesce__reader_reap(w->at);
+		reap(w);
 }
 
 static void wait_for(uint64_t number)

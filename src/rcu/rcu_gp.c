@@ -21,7 +21,7 @@
  *     millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
  *     requests are the leader's.  Grace periods overlap then, so gp and completed are maxima.
  * I7. A poller that takes part in grace periods does not lead, and nobody follows it: it has a number and a fence of its own, too,
- *     which all pollers share under a lock, and it does not wait for readers.  While a leader is not overdue it leaves all to that.
+ *     which later pollers go on with, and it does not wait for readers.  While a leader is not overdue it leaves all to that.
  * I8. Because the unlock is a release and the scan an acquire, no closing fence.
  *
  * RU1  mark set, then the section's reads        | unlink, then marks are read
@@ -383,18 +383,48 @@ static bool somebody_leads(void)
 	return now < late_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
-void quiesce__rcu_try(uint64_t cookie)
+/* What has been seen of @number: of a newer one than all before, or more of the same. */
+static void merge(uint64_t number, uint32_t empty)
 {
 	quiesce__lock(&polled.lock);
-	if (!quiesce__rcu_cookie_done(cookie) && !somebody_leads()) {
-		if (older(polled.number, cookie)) { /* that of an earlier try may do */
-			polled.number = gp_advance();
-			polled.empty = 0;
-		}
-		if (quiesce__holdouts_try(&rcu_scan, polled.number, &polled.empty))
-			gp_complete(polled.number);
+	if (older(polled.number, number)) {
+		polled.number = number;
+		polled.empty = 0;
 	}
+	if (polled.number == number)
+		polled.empty |= empty;
 	quiesce__unlock(&polled.lock);
+}
+
+/* False: nothing is to be done.  Else *@ret_number is the last one that was begun here, and *@ret_empty is what has been seen of it. */
+static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
+{
+	bool may;
+
+	quiesce__lock(&polled.lock);
+	may = !quiesce__rcu_cookie_done(cookie) && !somebody_leads();
+	*ret_number = polled.number;
+	*ret_empty = polled.empty;
+	quiesce__unlock(&polled.lock);
+	return may;
+}
+
+/* The lock is held for the number alone: whoever fences or scans may be preempted, and others poll meanwhile. */
+void quiesce__rcu_try(uint64_t cookie)
+{
+	uint64_t number;
+	uint32_t empty;
+
+	if (!may_try(cookie, &number, &empty))
+		return;
+	if (older(number, cookie)) { /* else that of an earlier try will do */
+		number = gp_advance();
+		empty = 0;
+	}
+	if (quiesce__holdouts_try(&rcu_scan, number, &empty))
+		gp_complete(number);
+	else
+		merge(number, empty);
 }
 
 void quiesce__rcu_fork_child(void)

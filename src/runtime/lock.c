@@ -51,6 +51,16 @@ static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
 	return false;
 }
 
+void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
+{
+	if (platform_lock_pi(&lock->word))
+		sleep_for(lock, tid);
+	else
+		/* The kernel has changed the word.  It is a fence, but tools that look for races see only our own accesses. */
+		/* LK1: acquire, pairs with LK1 in quiesce__unlock_slow() */
+		quiesce_fetch_add(LK1, &lock->word, 0u);
+}
+
 /* With inheritance a lock goes from hand to hand, at the price of two changes of threads each time; so only those who have
  * waited for long ask for that, and the others try again now and then. */
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
@@ -62,17 +72,12 @@ void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 			return;
 		platform_futex_wait(&never, 0, SLEEP_NS);
 	}
-	if (platform_lock_pi(&lock->word))
-		sleep_for(lock, tid);
-	else
-		/* The kernel has changed the word.  It is a fence, but tools that look for races see only our own accesses. */
-		/* LK1: acquire, pairs with LK1 in quiesce__unlock_slow() */
-		quiesce_fetch_add(LK1, &lock->word, 0u);
+	quiesce__lock_lent(lock, tid);
 }
 
 void quiesce__unlock_slow(struct quiesce__lock *lock)
 {
-	/* LK1: release, pairs with LK1 in quiesce__lock_slow() */
+	/* LK1: release, pairs with LK1 in quiesce__lock_lent() */
 	quiesce_fetch_add(LK1, &lock->word, 0u); /* as there */
 	if (!platform_unlock_pi(&lock->word))
 		return;

@@ -19,6 +19,7 @@
 #define QUIESCE_LOCK_WAITERS 0x80000000u
 
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
+void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__unlock_slow(struct quiesce__lock *lock);
 
 /* An attempt has succeeded. */
@@ -59,6 +60,14 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 	/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 	if (quiesce_unlikely(!quiesce_cmpxchg(LK1, &lock->word, &free, tid)))
 		quiesce__lock_slow(lock, tid);
+	sim__lock_step(lock, SIM_LOCK_TAKEN);
+}
+
+/* The same for a caller that has waited for long already: the holder has its priority at once. */
+static inline void quiesce__lock_and_lend(struct quiesce__lock *lock)
+{
+	sim__lock_step(lock, SIM_LOCK_WANTED);
+	quiesce__lock_lent(lock, quiesce__tid());
 	sim__lock_step(lock, SIM_LOCK_TAKEN);
 }
 

@@ -20,8 +20,8 @@
  *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
  *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
- *     priority.  Such an exit lasts until the scanner has run for the rest of its step, a microsecond; nothing can be done without
- *     it, because nobody else knows whether it is about to read the block.
+ *     priority.  Such an exit lasts until each scanner of that step has run for the rest of it, a microsecond each, and two changes
+ *     of threads if it does not run; nothing can be done without them, because nobody else knows whether one is about to read the block.
  * I7. An entry is given back by its owner, or, in place of one that has died, by a scanner that visits it, under readers.lock.  An
  *     owner that leaves waits for that scanner, and is alive; so one that is found dead has not left, and nobody else has the entry.
  *     Nobody waits for that lock.  In a child the survivor gives back what threads had that are not there; nobody else judges these.
@@ -222,7 +222,7 @@ static void wait_for_scanner(struct place *p, uint32_t step)
 			return;
 		quiesce_cpu_relax();
 	}
-	quiesce__lock(&p->lock);
+	quiesce__lock_and_lend(&p->lock);
 	quiesce__unlock(&p->lock);
 }
 
@@ -271,6 +271,7 @@ void quiesce__thread_exit(void)
 	quiesce__init();
 	quiesce__each_subsystem(thread_report, self);
 	platform_signals_block(&mask);
+	quiesce__init(); /* a hook of the program may have forked */
 	quiesce__each_subsystem(thread_exit, self);
 	self->state |= QUIESCE_TLS_EXITING;
 	self->reader = NULL;
@@ -334,16 +335,25 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 		!QUIESCE_MUTANT(fork_entries_dropped));
 }
 
+/* Who was in it is not in this process; or is the survivor, whose handler forks in the midst of a step that goes on when it returns. */
+static void inherit_place(struct place *p)
+{
+	uint32_t holder = quiesce__lock_holder(&p->lock);
+	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_place_lost);
+
+	quiesce__lock_reset(&p->lock, mine);
+	if (!mine)
+		p->step = 0;
+}
+
 /* Relaxed throughout: nobody else is inside the library. */
 void quiesce__readers_fork_child(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	quiesce__lock_reset(&rs->lock, false);
-	for (uint32_t i = 0; i < NR_PLACES; i++) { /* who was in them is not in this process */
-		quiesce__lock_reset(&places[i].lock, false);
-		places[i].step = 0;
-	}
+	for (uint32_t i = 0; i < NR_PLACES; i++)
+		inherit_place(&places[i]);
 	rs->nr_free = 0; /* I5, and what a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];

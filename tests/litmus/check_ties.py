@@ -10,7 +10,7 @@ for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a sha
 one and for one that restarts sequences, an acquire load and a release store for
 quiesce_claim and for those that count, a release store for one into the own block.  So an order that
 changes in the source breaks this test until the litmus file is looked at again.
-What Weakened and Guard lines name must be in src/platform/mutants.h.
+What Weakened lines name must be in src/platform/labels.h, and what Guard lines name in mutants.h.
 
 And the ledger of docs/ordering.md: each function that has an operation with a label is named in that
 label's row, and each one named there has the label."""
@@ -101,7 +101,7 @@ def unclaimed(program, claims):
 def unknown_mutants(text, mutants):
     for label, kind in re.findall(r"^ \* Weakened: (\w+):(\w+) ", text, re.M):
         if not re.search(r"\bX\(%s\)" % label, mutants):
-            yield "src/platform/mutants.h has no label " + label
+            yield "src/platform/labels.h has no label " + label
     for guard in re.findall(r"^ \* Guard: (\w+)$", text, re.M):
         if not re.search(r"\bX\(%s, " % guard, mutants):
             yield "src/platform/mutants.h has no guard " + guard
@@ -163,7 +163,7 @@ def main():
 
 
 def check_all(files):
-    mutants = read(os.path.join(TOP, "src", "platform", "mutants.h"))
+    mutants = read(os.path.join(TOP, "src", "platform", "labels.h")) + read(os.path.join(TOP, "src", "platform", "mutants.h"))
     labels = re.findall(r"X\(([A-Z]{2}\d+)\)", mutants)
     bad = 0
     for path in files:

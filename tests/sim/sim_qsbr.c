@@ -309,6 +309,25 @@ static void setup_wakes_two(void)
 	wakes(NULL, 2);
 }
 
+/* ---- threads that are gone ---- */
+
+/* Without a word, so that it is online for ever. */
+static void vanishes(void *unused)
+{
+	(void)unused;
+	enter();
+	world_look();
+	sim_die();
+}
+
+static void setup_vanish(void)
+{
+	world_begin();
+	for (int i = 0; i < 2; i++)
+		sim_spawn(vanishes, NULL, "mortal");
+	sim_spawn(updates, (void *)2, "updater");
+}
+
 /* ---- fork ---- */
 
 static void forks(void *unused)
@@ -364,6 +383,32 @@ static void setup_unannounced(void)
 	sim_spawn(forks_unannounced, NULL, "forker");
 }
 
+/* In the midst of a scan, which goes on in both processes. */
+static void forks_in_handler(void)
+{
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	sim_spawn(ends_online, NULL, "child's reader");
+	sim_spawn(updates, (void *)1, "child's updater");
+	sim_saw();
+}
+
+static void scans_and_forks(void *unused)
+{
+	(void)unused;
+	sim_set_signal(forks_in_handler, 1);
+	updates((void *)1);
+}
+
+static void setup_fork_in_handler(void)
+{
+	quiesce_fence(); /* the library is initialised */
+	world_begin();
+	readers(1);
+	sim_spawn(scans_and_forks, NULL, "scanner");
+}
+
 static void setup_fork(void)
 {
 	world_begin();
@@ -390,6 +435,9 @@ static const struct sim_scenario scenarios[] = {
 	  .finish = finish_wakes, .must_see = "a wake-up" },
 	{ .name = "wakes_two", .what = "... two of them", .setup = setup_wakes_two,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
+	{ .name = "vanish", .what = "readers are killed online", .setup = setup_vanish },
+	{ .name = "fork_in_handler", .what = "a handler forks in the midst of a scan", .setup = setup_fork_in_handler,
+	  .must_see = "a child" },
 	{ .name = "fork", .what = "a child waits for itself only", .setup = setup_fork, .must_see = "a child" },
 	{ .name = "unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_unannounced,
 	  .must_see = "a child" },

@@ -6,6 +6,8 @@
 
 #include "../sanitized.h"
 
+#include <sys/syscall.h>
+
 static void enter(struct stayer *s)
 {
 	(void)s;
@@ -254,12 +256,54 @@ static void a_child_has_only_itself(void **state)
 }
 #endif
 
+/* ---- threads that are gone ---- */
+
+enum { NR_GONE = 40 };
+
+static sem_t entered;
+
+/* Without a word, as one of a foreign run-time might. */
+static void *vanish_online(void *unused)
+{
+	(void)unused;
+	pthread_detach(pthread_self());
+	enter(NULL);
+	sem_post(&entered);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void in_the_way_of_nobody(void)
+{
+	uint64_t sleeps;
+	pthread_t thread;
+
+	sem_init(&entered, 0, 0);
+	for (int i = 0; i < NR_GONE; i++) {
+		thread_must(pthread_create(&thread, NULL, vanish_online, NULL));
+		wait_for(&entered);
+	}
+	sleeps = stats_now().sleeps;
+	quiesce_qsbr_synchronize();
+	_exit(stats_now().sleeps - sleeps < NR_GONE / 2 ? 0 : 3); /* not one at a time */
+}
+
+static void vanished_threads_are_given_up_together(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	in_child(in_the_way_of_nobody, &o);
+	assert_int_equal(o.status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(an_online_thread_is_waited_for), TEST(two_updaters_wait), TEST(the_end_of_a_thread_is_its_last_quiescent_state),
 		TEST(others_are_not_waited_for), TEST(who_waits_is_offline_meanwhile), TEST(only_registered_threads_come_online),
-		TEST(once_more_is_no_quiescent_state), TEST(cookies), TEST(a_thread_that_stays_online_is_told),
+		TEST(once_more_is_no_quiescent_state), TEST(cookies),
+		TEST(vanished_threads_are_given_up_together), TEST(a_thread_that_stays_online_is_told),
 #if !QUIESCE_TSAN
 		TEST(a_child_has_only_itself),
 #endif

@@ -71,10 +71,11 @@ void sim__lock_reset(const struct quiesce__lock *lock, bool mine)
 {
 	struct thread *t = sim__current();
 
-	if (!t || owns(t, lock) == mine)
+	/* A handler may fork while the thread takes its lock or gives it back, and goes on with that in the child. */
+	if (!t || mine || !owns(t, lock))
 		return;
-	sim__lock_step(lock, mine ? SIM_LOCK_WANTED : SIM_LOCK_RETURNED);
-	sim__lock_step(lock, mine ? SIM_LOCK_TAKEN : SIM_LOCK_LEFT);
+	sim__lock_step(lock, SIM_LOCK_RETURNED);
+	sim__lock_step(lock, SIM_LOCK_LEFT);
 }
 
 void sim__gate(const uint32_t *running, bool inside)
