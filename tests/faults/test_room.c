@@ -355,6 +355,65 @@ static void rooms_cannot_grow(void **state)
 	succeeds(grow_without_memory);
 }
 
+/* ---- a fork beside a thread that adds something ---- */
+
+static int stops_in_mmap; /* 1: the next thread that would map something in a place of its own; 2: it is there; 3: it goes on */
+
+void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	if ((flags & MAP_FIXED_NOREPLACE) && flag_get(&stops_in_mmap) == 1) {
+		quiesce_store_relaxed(&stops_in_mmap, 2);
+		wait_until(flag_get(&stops_in_mmap) == 3);
+	}
+	return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+}
+
+/* Returns how many there are. */
+static int alloc_slots(int most)
+{
+	int nr = 0;
+
+	while (nr < most && hazptr_alloc(NULL))
+		nr++;
+	return nr;
+}
+
+static void *alloc_many(void *ret_nr)
+{
+	*(int *)ret_nr = alloc_slots(MANY);
+	return NULL;
+}
+
+static void do_without(void)
+{
+	quiesce_store_relaxed(&stops_in_mmap, 3);
+	must(alloc_slots(MANY) < MANY);
+	must(use_everything());
+}
+
+static void fork_beside_growth(void)
+{
+	struct outcome o;
+	pthread_t thread;
+	int nr = 0;
+
+	quiesce_store_relaxed(&stops_in_mmap, 1);
+	thread_must(pthread_create(&thread, NULL, alloc_many, &nr));
+	wait_until(flag_get(&stops_in_mmap) == 2);
+	in_child(do_without, &o);
+	quiesce_store_relaxed(&stops_in_mmap, 3);
+	pthread_join(thread, NULL);
+	must(exited_with(o.status, 0));
+	must(nr == MANY);
+	must(use_everything());
+}
+
+static void a_child_does_without_what_was_being_added(void **state)
+{
+	(void)state;
+	succeeds(fork_beside_growth);
+}
+
 /* ---- main ---- */
 
 static int play(const char *name)
@@ -392,6 +451,7 @@ int main(int argc, char **argv)
 		TEST(rooms_of_children_grow),
 		TEST(strangers_are_left_alone),
 		TEST(rooms_cannot_grow),
+		TEST(a_child_does_without_what_was_being_added),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--as"))
