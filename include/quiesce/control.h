@@ -116,10 +116,11 @@ struct quiesce_thread_attr {
 /** quiesce_set_thread_attr - choose policy, priority, CPUs and name of a thread of the library; @attr NULL: the defaults.
  *
  * By default they have the normal policy and nice 0, whoever came first and whatever that thread had; and the CPUs that the
- * first thread of the process might use when the library was loaded, less isolated CPUs and those without a tick
- * (isolated, nohz_full), unless none is left.  Where it may not raise itself to nice 0, a thread stays as nice as it is, or as its
- * starter is; that is no error.  A thread that runs changes at once; one that starts later, in a forked child too, begins so.  What the
- * kernel refuses to a thread when it starts is left out.
+ * first thread of the process may use when they start, less isolated CPUs and those without a tick
+ * (isolated, nohz_full), unless none is left.  So they follow "taskset -a -p"; and a program that pins its first thread, for itself,
+ * chooses CPUs for them.  What they inherit from whoever starts them is in docs/realtime.md.  Where it may not raise itself to
+ * nice 0, a thread stays as nice as it is, or as its starter is; that is no error.  A thread that runs changes at once; one that starts
+ * later, in a forked child too, begins so.  What the kernel refuses to a thread when it starts is left out.
  *
  * Context: may sleep; not inside a signal handler.  Cost: system calls; the first call reads files.
  * Return: 0; -EINVAL, a field is out of range, or no CPU is left; -ENODEV, no such node; what the kernel says for a thread

@@ -373,6 +373,7 @@ void quiesce__hazptr_fork_child(void)
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
 
 	quiesce__hazptr_choose(); /* the parent's requests are not ours */
+	quiesce__room_fork_child(&lines->room);
 	lines->nr_free = 0;
 	for (uint32_t i = 0; i < lines->nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);

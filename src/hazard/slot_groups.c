@@ -13,28 +13,22 @@
 #include "slot_groups.h"
 
 #define REAP_EVERY 64u
-#define COMMIT_BYTES ((size_t)65536)
+#define SURE_LINES 2048u /* addresses for so many are the library's from the beginning */
 #define MOST_OWNERS ((1u << 29) - 1)
-
-static size_t round_up(size_t bytes)
-{
-	return (bytes + COMMIT_BYTES - 1) / COMMIT_BYTES * COMMIT_BYTES;
-}
 
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max)
 {
-	for (uint32_t nr = max; nr; nr /= 2) {
-		char *start = platform_reserve(round_up(before + nr * QUIESCE_LINE_BYTES));
+	size_t sure = before + (max < SURE_LINES ? max : SURE_LINES) * QUIESCE_LINE_BYTES;
 
-		if (!start)
-			continue;
-		/* What comes before at once; the lines when they are needed. */
-		if (platform_commit(start, round_up(before + QUIESCE_LINE_BYTES)))
-			break;
-		*lines = (struct quiesce__lines){ .first = (uintptr_t *)(start + before), .capacity = nr, .commit = start };
-		return start;
-	}
-	return NULL;
+	*lines = (struct quiesce__lines){ .capacity = max };
+	if (!quiesce__room_init(&lines->room, sure, before + max * QUIESCE_LINE_BYTES))
+		return NULL;
+	/* What comes before at once, and the first line; the others when they are needed. */
+	for (size_t at = 0; at <= before; at += QUIESCE_ROOM_STEP)
+		if (!quiesce__room_add(&lines->room, at))
+			return NULL;
+	lines->first = (uintptr_t *)(void *)(lines->room.start + before);
+	return lines->room.start;
 }
 
 void quiesce__raise_to(uint32_t *count, uint32_t nr)
@@ -83,9 +77,11 @@ static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 		evict_the_dead(lines);
 	if (nr >= lines->capacity)
 		return false;
-	offset = (size_t)((char *)line - (const char *)lines->commit);
+	if (!lines->room.start)
+		return true;
 	/* The first bytes are there. */
-	return !lines->commit || !offset || offset % COMMIT_BYTES || platform_commit(line, COMMIT_BYTES) == 0;
+	offset = (size_t)((char *)line - lines->room.start);
+	return !offset || offset % QUIESCE_ROOM_STEP || quiesce__room_add(&lines->room, offset);
 }
 
 uint64_t quiesce__new_owner(void)

@@ -9,7 +9,7 @@
 #ifndef QUIESCE_SLOT_GROUPS_H
 #define QUIESCE_SLOT_GROUPS_H
 
-#include "runtime/core.h"
+#include "runtime/room.h"
 
 #define QUIESCE_LINE_WORDS 8u
 #define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
@@ -29,7 +29,7 @@ struct quiesce__lines {
 	uint32_t nr;        /* lines that were ever owned; grows only */
 	uint32_t nr_free;   /* of them free, about */
 	uint32_t hint;      /* where to look for one first */
-	const void *commit; /* memory from here on is committed in steps as lines are added; NULL: it all is */
+	struct quiesce__room room; /* where lines are added; none: they are all there */
 };
 
 static inline uintptr_t *quiesce__line(const struct quiesce__lines *lines, size_t index)
@@ -48,7 +48,7 @@ static inline uint64_t *quiesce__line_owner(uintptr_t *line)
 	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
 }
 
-/* Reserve room for @max lines, fewer if need be, after @before bytes; nothing of it is in use.
+/* Reserve room for @max lines after @before bytes; nothing of it is in use.
  * Returns where those bytes are; NULL: not even address space can be had. */
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max);
 /* Count @nr in, at least. */

@@ -129,6 +129,10 @@ bool platform_is_first_thread(void);
 void *platform_reserve(size_t bytes);
 int platform_commit(void *start, size_t bytes);
 void platform_release(void *start, size_t bytes);
+/* Reserve @bytes, to be committed, of @most, where what follows them is likely to stay free; NULL on failure. */
+void *platform_room(size_t bytes, size_t most);
+/* Put fresh pages at @start, which follows a room; 0 or -errno: -EEXIST if there is anything. */
+int platform_room_extend(void *start, size_t bytes);
 /* Fresh zeroed pages, and their return. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);

@@ -63,7 +63,6 @@ static const struct platform_hooks hooks = {
 
 static void init_all(void)
 {
-	quiesce__threads_init();
 	quiesce__settings_from_environment();
 	fence_from_environment();
 	quiesce__readers_init();

@@ -4,7 +4,7 @@
  * A thread's mark lies in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to it.
  *
- *   entry[]:  | tls tid notify | tls tid notify | ... up to nr, reserved up to capacity
+ *   entry[]:  | tls tid notify | tls tid notify | ... up to nr, with room up to capacity
  *               |
  *               +--> quiesce_tls_v1 of that thread, alive while tls != NULL
  *
@@ -14,7 +14,7 @@
  *     compare-and-exchange from NULL, with signals blocked.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
- * I4. The pool is reserved once, committed in steps, never returned.
+ * I4. The pool grows in steps (room.h), never moves, and is never returned.
  * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
  *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
  *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
@@ -33,18 +33,20 @@
 #include "readers.h"
 
 #include "held.h"
+#include "room.h"
 #include "subsystem.h"
 
 struct quiesce__readers quiesce__readers;
 
-#define COMMIT_BYTES 65536u
 #if defined(QUIESCE_SIM)
 #define MAX_READERS 4u /* small, so that the simulator runs out of entries too, */
+#define SURE_READERS MAX_READERS
 #define STEP 2u
 #define NR_PLACES 2u   /* and of places */
 #define SPINS 2u
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
+#define SURE_READERS (16u << 10)
 #define STEP 32u      /* entries; their marks are read within a microsecond */
 #define NR_PLACES 256u /* of scanners */
 #define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
@@ -59,23 +61,17 @@ static struct place {
 } places[NR_PLACES];
 static uint32_t nr_places; /* before it are those that were ever taken; a thread that exits reads these */
 
+static struct quiesce__room room;
 /* Used when not even address space can be reserved. */
 static struct quiesce__reader fallback_pool[MAX_READERS < 256 ? MAX_READERS : 256];
 
 void quiesce__readers_init(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	uint32_t n = MAX_READERS;
+	bool any = quiesce__room_init(&room, SURE_READERS * sizeof(*rs->entry), MAX_READERS * sizeof(*rs->entry));
 
-	for (; n >= COMMIT_BYTES / sizeof(*rs->entry); n /= 2) {
-		rs->entry = platform_reserve((size_t)n * sizeof(*rs->entry));
-		if (rs->entry) {
-			rs->capacity = n;
-			return;
-		}
-	}
-	rs->entry = fallback_pool;
-	rs->capacity = sizeof fallback_pool / sizeof fallback_pool[0];
+	rs->entry = any ? (struct quiesce__reader *)(void *)room.start : fallback_pool;
+	rs->capacity = any ? MAX_READERS : sizeof fallback_pool / sizeof fallback_pool[0];
 }
 
 /* Take entry @i if it is free. */
@@ -109,14 +105,12 @@ static bool claim_given_back(struct quiesce_tls_v1 *self)
 	return false;
 }
 
-static bool commit_entry(uint32_t i)
+static bool add_entry(uint32_t i)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	size_t offset = (size_t)i * sizeof(*rs->entry);
 
-	if (rs->entry == fallback_pool || offset % COMMIT_BYTES)
-		return true;
-	return platform_commit((char *)rs->entry + offset, COMMIT_BYTES) == 0;
+	return rs->entry == fallback_pool || offset % QUIESCE_ROOM_STEP || quiesce__room_add(&room, offset);
 }
 
 static bool claim_fresh(struct quiesce_tls_v1 *self)
@@ -126,7 +120,7 @@ static bool claim_fresh(struct quiesce_tls_v1 *self)
 	uint32_t i = quiesce_load_relaxed(&rs->nr);
 
 	while (i < rs->capacity) {
-		if (!commit_entry(i))
+		if (!add_entry(i))
 			return false;
 		/* RG2: pairs with RG2 in quiesce__readers_nr() */
 		if (!quiesce_cmpxchg(RG2, &rs->nr, &i, i + 1))
@@ -352,6 +346,7 @@ void quiesce__readers_fork_child(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	quiesce__lock_reset(&rs->lock, false);
+	quiesce__room_fork_child(&room);
 	for (uint32_t i = 0; i < NR_PLACES; i++)
 		inherit_place(&places[i]);
 	rs->nr_free = 0; /* I5, and what a thread had added and not claimed */

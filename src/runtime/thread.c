@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* thread.c - the library's own threads: how they are started, and where and how they run.
  *
- * I1. They are nobody's heirs.  Whoever comes first starts them, pinned and with a real-time priority perhaps; they run
- *     with the normal policy, on the CPUs that the process had when the library was loaded, less those that are isolated
- *     or run without a tick.  Their starter gives them their policy before they run, and their CPUs at once, so none waits for
- *     its starter's CPU.
+ * I1. Whoever comes first starts them, pinned and with a real-time priority perhaps; they run with the normal policy, on the CPUs
+ *     of the process, less those that are isolated or run without a tick, and with the slack of timers that the process had when the
+ *     library was loaded.  The process's are the CPUs of its first thread at the time of the start: taskset, cpusets and servers that
+ *     place their processes change that one, and nobody's but its own are changed by a thread that pins itself.  Their starter gives
+ *     them their policy before they run, and their CPUs at once, so none waits for its starter's CPU.
+ *     Of what the kernel copies to a new thread they keep the rest, because no call gives it back, or not without rights: a table of
+ *     files that is not shared, seccomp filters, namespaces, credentials, control group, I/O priority; and the memory policy, because
+ *     filters kill for that call.  docs/realtime.md says so to users.
  * I2. A starter does not wait for its thread to run: it may have a higher priority, and hold locks.  So what a thread has to
  *     know is static.
  * I3. A change is applied to a thread that runs; it is kept only if the kernel takes it.
@@ -56,13 +60,14 @@ struct kind {
 	struct platform_start start;
 	struct platform_thread how;
 	char name[16];
-	bool chosen; /* by the program: not the defaults */
+	bool chosen;      /* by the program: not the defaults */
+	bool chosen_cpus; /* and its CPUs */
 };
 
 static struct {
 	struct quiesce__lock lock; /* guards what was chosen */
-	bool cpus_known;
-	struct platform_cpus cpus; /* of the process, when the library was loaded; then less those that are not for us */
+	bool avoided_known;
+	struct platform_cpus avoided; /* CPUs that are not for us */
 	struct kind kind[QUIESCE_NR_THREADS];
 } threads = {
 	.kind = {
@@ -71,11 +76,6 @@ static struct {
 		[QUIESCE_THREAD_SCAN] = { .default_name = "quiesce-scan" },
 	},
 };
-
-void quiesce__threads_init(void)
-{
-	platform_cpus_of_process(&threads.cpus);
-}
 
 /* ---- sets of CPUs ---- */
 
@@ -93,29 +93,36 @@ static void only(struct platform_cpus *cpus, const struct platform_cpus *mask)
 		cpus->bits[i] &= mask->bits[i];
 }
 
-static void without(struct platform_cpus *cpus, const char *list)
+static void without(struct platform_cpus *cpus, const struct platform_cpus *others)
+{
+	for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
+		cpus->bits[i] &= ~others->bits[i];
+}
+
+static void avoid(const char *list)
 {
 	struct platform_cpus others;
 
-	if (!platform_cpus_of_list(list, &others))
-		return;
-	for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
-		cpus->bits[i] &= ~others.bits[i];
+	if (platform_cpus_of_list(list, &others))
+		for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
+			threads.avoided.bits[i] |= others.bits[i];
 }
 
 /* Under the lock.  Files are read before the first start, not when the library is loaded. */
-static const struct platform_cpus *default_cpus(void)
+static void default_cpus(struct platform_cpus *ret)
 {
-	struct platform_cpus ours = threads.cpus;
+	struct platform_cpus all;
 
-	if (threads.cpus_known)
-		return &threads.cpus;
-	without(&ours, "cpu/isolated");
-	without(&ours, "cpu/nohz_full");
-	if (!no_cpu(&ours))
-		threads.cpus = ours;
-	threads.cpus_known = true;
-	return &threads.cpus;
+	platform_cpus_of_process(&all);
+	if (!threads.avoided_known) {
+		avoid("cpu/isolated");
+		avoid("cpu/nohz_full");
+		threads.avoided_known = true;
+	}
+	*ret = all;
+	without(ret, &threads.avoided);
+	if (no_cpu(ret))
+		*ret = all;
 }
 
 /* ---- starting ---- */
@@ -147,17 +154,20 @@ bool quiesce__thread_may_start(enum quiesce_thread which)
 void quiesce__thread_defaults(struct platform_thread *ret)
 {
 	quiesce__lock(&threads.lock);
-	*ret = (struct platform_thread){ .cpus = *default_cpus() };
+	*ret = (struct platform_thread){ .policy = 0 };
+	default_cpus(&ret->cpus);
 	quiesce__unlock(&threads.lock);
 }
 
-/* Under the lock. */
+/* Under the lock: where the program has chosen nothing. */
 static void choose_defaults(struct kind *kind)
 {
-	if (kind->chosen)
-		return;
-	kind->how = (struct platform_thread){ .cpus = *default_cpus() };
-	memcpy(kind->name, kind->default_name, strlen(kind->default_name) + 1);
+	if (!kind->chosen) {
+		kind->how = (struct platform_thread){ .policy = 0 };
+		memcpy(kind->name, kind->default_name, strlen(kind->default_name) + 1);
+	}
+	if (!kind->chosen_cpus)
+		default_cpus(&kind->how.cpus);
 }
 
 /* ---- which are there; under the lock ---- */
@@ -349,7 +359,7 @@ static int choose_cpus(struct platform_cpus *cpus, const struct quiesce_thread_a
 	struct platform_cpus node;
 	char list[40];
 
-	*cpus = *default_cpus();
+	default_cpus(cpus);
 	if (attr->cpus_size) {
 		memset(cpus, 0, sizeof *cpus);
 		memcpy(cpus, attr->cpus, attr->cpus_size);
@@ -368,6 +378,7 @@ static int choose(struct kind *kind, const struct quiesce_thread_attr *attr)
 	int err = 0;
 
 	kind->chosen = attr != NULL;
+	kind->chosen_cpus = attr && (attr->cpus_size || attr->node >= 0);
 	choose_defaults(kind);
 	if (attr) {
 		const char *name = attr->name ? attr->name : kind->default_name;
@@ -402,6 +413,7 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	if (!err) {
 		kind->how = next.how;
 		kind->chosen = next.chosen;
+		kind->chosen_cpus = next.chosen_cpus;
 		memcpy(kind->name, next.name, sizeof kind->name);
 	}
 	quiesce__unlock(&threads.lock);

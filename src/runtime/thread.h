@@ -7,8 +7,6 @@
 
 #include <quiesce/control.h>
 
-/* Remember where the process may run; once, when the library is loaded. */
-void quiesce__threads_init(void);
 /* After failed starts only now and then: is it time for another attempt? */
 bool quiesce__thread_may_start(enum quiesce_thread which);
 /* Start one that calls @main and then @over, which it also does if a callback ends the thread in @main; false if that cannot be.

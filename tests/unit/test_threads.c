@@ -7,6 +7,7 @@
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 static struct rcu_head head;
 DEFINE_STATIC_SRCU(domain);
@@ -111,6 +112,89 @@ static void they_are_nobodys_heirs(void **state)
 		assert_normal(wait_for_thread(kinds[i].name));
 	if (unprivileged)
 		print_message("# without privileges: only the CPUs of the starter were others\n");
+}
+
+static void assert_slack(pid_t tid, long slack)
+{
+	char path[64];
+	long found = -1;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/timerslack_ns", (int)tid);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%ld", &found) != 1)
+		print_message("# the slack of other threads is not told here\n");
+	else
+		assert_int_equal(found, slack);
+	if (file)
+		fclose(file);
+}
+
+/* The slack that a thread begins with is its default, which 0 gives back. */
+static void *starts_all_lazily(void *unused)
+{
+	assert_int_equal(prctl(PR_SET_TIMERSLACK, 77000000, 0, 0, 0), 0);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		kinds[i].start();
+	return unused;
+}
+
+static void their_timers_are_nobodys(void **state)
+{
+	long slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(quiesce_shutdown(0), 0);
+	thread_must(pthread_create(&thread, NULL, starts_all_lazily, NULL));
+	pthread_join(thread, NULL);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_slack(wait_for_thread(kinds[i].name), slack);
+}
+
+/* ---- where the process is put ---- */
+
+static void assert_started_on(const cpu_set_t *cpus)
+{
+	cpu_set_t found;
+
+	assert_int_equal(quiesce_shutdown(0), 0);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		kinds[i].start();
+		assert_int_equal(sched_getaffinity(wait_for_thread(kinds[i].name), sizeof found, &found), 0);
+		assert_true(CPU_EQUAL(&found, cpus));
+	}
+}
+
+/* As "taskset -a -p" does while none of them is there: the first thread is this one. */
+static void they_go_where_the_process_is_put(void **state)
+{
+	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
+	cpu_set_t one;
+
+	(void)state;
+	if (CPU_COUNT(&all) < 2)
+		print_message("# one CPU: there is nowhere to go\n");
+	pin_to_one(&one);
+	assert_started_on(&one);
+	attr.nice = chosen_nice; /* and not its CPUs */
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+	assert_started_on(&all);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
+	assert_int_equal(quiesce_shutdown(0), 0);
+	pin_to_one(&one);
+	attr = (struct quiesce_thread_attr)QUIESCE_THREAD_ATTR_INIT;
+	attr.cpus = &all;
+	attr.cpus_size = sizeof all;
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
+	assert_started_on(&all);
+	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
 }
 
 /* ---- what a program chooses ---- */
@@ -241,6 +325,8 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(the_default_is_no_error_without_privileges),
 		TEST(they_are_nobodys_heirs),
+		TEST(their_timers_are_nobodys),
+		TEST(they_go_where_the_process_is_put),
 		TEST(they_run_as_a_program_chooses),
 		TEST(wrong_choices_are_refused),
 		TEST(a_worker_is_let_go_again),

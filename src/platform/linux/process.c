@@ -4,6 +4,8 @@
 #include "platform/platform.h"
 #include "renew.h"
 
+#include <quiesce/detail/tls.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -120,6 +122,70 @@ int platform_commit(void *start, size_t bytes)
 void platform_release(void *start, size_t bytes)
 {
 	munmap(start, bytes);
+}
+
+/* The kernel puts what programs map beside what is there already.  Rooms begin as far from that as a process hardly ever gets; and below
+ * each other, in the order in which they are made, as far apart as they may grow.  Nothing depends on it: where a place is taken the
+ * kernel chooses another, and what has no place to grow does not. */
+#if QUIESCE_TSAN
+#define FAR ((uintptr_t)1 << 38) /* it refuses addresses beyond a terabyte */
+#else
+#define FAR ((uintptr_t)1 << 40)
+#endif
+#define ROOM_ALIGN ((uintptr_t)1 << 21)
+
+static uintptr_t place_of_room(size_t most)
+{
+	static uintptr_t lowest;
+	uintptr_t at = quiesce_load_relaxed(&lowest); /* Relaxed: a hint. */
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *near;
+
+	if (!at) {
+		near = map(page, PROT_NONE, MAP_NORESERVE);
+		if (!near)
+			return 0;
+		munmap(near, page);
+		at = (uintptr_t)near;
+		at -= FAR < at / 4 ? FAR : at / 4; /* some CPUs have fewer addresses */
+	}
+	at = (at - most) & ~(ROOM_ALIGN - 1);
+	quiesce_store_relaxed(&lowest, at); /* Relaxed: as above. */
+	return at;
+}
+
+static void *map_at(uintptr_t place, size_t bytes, int protection, int flags)
+{
+	void *p = mmap((void *)place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *platform_room(size_t bytes, size_t most)
+{
+	int saved = errno;
+	void *start = map_at(place_of_room(most), bytes, PROT_NONE, MAP_NORESERVE);
+
+	errno = saved;
+	return start;
+}
+
+#if !defined(MAP_FIXED_NOREPLACE)
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Kernels before 4.17 do not know the flag, and take the address as a hint. */
+int platform_room_extend(void *start, size_t bytes)
+{
+	int saved = errno, err = 0;
+	void *p = map_at((uintptr_t)start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
+
+	if (!p)
+		err = -errno;
+	else if (p != start)
+		err = munmap(p, bytes) ? -errno : -EEXIST;
+	errno = saved;
+	return err;
 }
 
 /* There if the program is built with LeakSanitizer: what is in a queue of ours is not lost. */

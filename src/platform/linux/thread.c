@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -61,10 +62,13 @@ uint32_t platform_tid(void)
 
 static pid_t process;   /* whose threads have the numbers that the library notes */
 static bool renumbered; /* it has been restored, and has threads whose numbers were noted before */
+static int slack;       /* of timers, in nanoseconds, as the program began with it; 0: not known */
 
 void platform_process_begin(void)
 {
 	process = getpid();
+	if (!slack)
+		slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 	renumbered = false;
 }
 
@@ -310,6 +314,9 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	platform_set_cancelable(false); /* a callback may have given its number away */
 	change_policy((pid_t)platform_tid(), how);
 	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if there is none */
+	/* With 0 the kernel would take its starter's. */
+	if (slack > 0)
+		prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
 	pthread_setname_np(pthread_self(), name); /* the last: a thread with this name is as it is to be */
 	errno = saved;
 }

@@ -412,16 +412,35 @@ static void *take_pages(size_t bytes)
 void *platform_reserve(size_t bytes)
 {
 	int turn = M->config.reserve_turn;
+	void *start;
 
 	if (turn)
 		M->config.reserve_turn = 3 - turn;
-	return turn == 1 ? NULL : take_pages(bytes);
+	start = turn == 1 ? NULL : take_pages(bytes);
+	if (start)
+		sim_forget(start, bytes);
+	return start;
 }
 
+/* By several threads, perhaps, of which some use it already. */
 int platform_commit(void *start, size_t bytes)
 {
-	sim_forget(start, bytes);
+	(void)start;
+	(void)bytes;
 	return 0;
+}
+
+/* All of it is sure to be there. */
+void *platform_room(size_t bytes, size_t most)
+{
+	return platform_reserve(bytes > most ? bytes : most);
+}
+
+int platform_room_extend(void *start, size_t bytes)
+{
+	(void)start;
+	(void)bytes;
+	return -EEXIST;
 }
 
 /* Never given out twice in a run, so that a use after the return is seen as stale data at worst. */
