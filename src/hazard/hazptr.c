@@ -40,6 +40,7 @@ void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
 		quiesce__hazptr_lines = (struct quiesce__lines){ .first = fallback[0], .capacity = FALLBACK_LINES };
+	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
 	quiesce__hazptr_choose();
 }
 

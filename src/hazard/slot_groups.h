@@ -5,6 +5,9 @@
  *
  * The owner word says whose a line is.  What is still held in it when its owner goes stays held: the
  * next owner finds those slots taken.  So a protection may outlive its thread.
+ *
+ * A bit for each line says whether a scan must look at it: while it has an owner, and as long as anything was held in it when its
+ * owner went.  So a scan takes as many lines as there are, and not as there ever were.
  */
 #ifndef QUIESCE_SLOT_GROUPS_H
 #define QUIESCE_SLOT_GROUPS_H
@@ -32,6 +35,8 @@ struct quiesce__pool {
 
 struct quiesce__lines {
 	uintptr_t *first;
+	uint64_t *live;     /* a bit for each line; NULL: all are to be scanned */
+	uintptr_t empty;    /* what a slot holds that nobody has */
 	uint32_t capacity;
 	uint32_t nr;        /* lines that were ever owned; grows only */
 	uint32_t nr_free;   /* of them free, about */

@@ -35,7 +35,7 @@
 	X(SH5) /* the wait is over | the waiter returns */                    \
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
-	X(SH8) /* fallback guard counted | fence, counts read */             \
+	X(SH8) /* fallback guard counted | fence, counts read */ X(SH9) /* line live, then claimed in | fence, live read */ \
 	X(HP1) /* slot set, then the pointer loaded again | unlink, then slots read */ \
 	X(HP2) /* object queued | who sweeps other threads' queues */         \
 	X(HP3) /* object pushed to a list | who takes the list */             \
@@ -131,10 +131,10 @@
 #define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
 	X(heavy_late_by_arrival, "a caller counts from its arrival how late a membarrier is, whatever happens meanwhile")  \
-	X(watched_rarely, "no follower checks as soon as the leader would be late")  \
-	X(heavy_no_turns, "without membarrier there are no fences")  \
+	X(watched_rarely, "no follower checks as soon as the leader would be late") X(heavy_no_turns, "without membarrier no fences")  \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
+	X(slots_let_unlive, "a line is let that no scan looks at") X(slots_left_held, "one that is left with a guard is scanned no more") \
 	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
 	X(fork_caller_survives, "in a child that nobody announced the first who comes is taken for the thread that forked")  \
 	X(fork_whole_early, "... is repaired once another thread has come")  \
