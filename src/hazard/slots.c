@@ -30,7 +30,7 @@
 #if defined(QUIESCE_SIM)
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #else
-#define MAX_LINES (1u << 17) /* nearly a million guards at once, then fallback guards */
+#define MAX_LINES (150u << 10) /* a million guards at once, then fallback guards */
 #endif
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
