@@ -7,6 +7,7 @@
 
 #include <quiesce/hazptr.h>
 
+#include <dlfcn.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -19,8 +20,8 @@ static __thread int nr_probes;
 
 long syscall(long nr, ...)
 {
-	register long r10 __asm__("r10"), r8 __asm__("r8"), r9 __asm__("r9");
-	long a[6], result;
+	static long (*real)(long, ...);
+	long a[6];
 	va_list args;
 
 	va_start(args, nr);
@@ -28,16 +29,9 @@ long syscall(long nr, ...)
 		a[i] = va_arg(args, long);
 	va_end(args);
 	nr_probes += nr == SYS_tgkill;
-	r10 = a[3];
-	r8 = a[4];
-	r9 = a[5];
-	/* raw: the C library's function is this one */
-	__asm__ __volatile__("syscall" : "=a"(result) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
-			     : "rcx", "r11", "memory");
-	if (result >= 0 || result < -4095)
-		return result;
-	errno = (int)-result;
-	return -1;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* ---- threads with guards of both kinds ---- */
