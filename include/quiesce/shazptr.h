@@ -311,8 +311,8 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  *   that were handed over do not count if shazptr_detach() said so).
  *   In an RCU section it delays every updater of RCU.  Any number of callers.
  * Cost: nobody holds @ptr: light fences: one membarrier, which callers at the same time may share;
- *   full fences: one fence; and a look at each slot in use, and at a line for each thread and context that had slots of
- *   hazptr.h at one time, whether they protect anything or not, as they may begin to without a word: some 2 ns each, where
+ *   full fences: one fence; and a look at each slot in use, and at a line for each thread and context that has slots of
+ *   hazptr.h, whether they protect anything or not, as they may begin to without a word: some 2 ns each, where
  *   the lines are in the cache.  Else the scan thread takes over and the caller sleeps; if it cannot be started the caller
  *   does its work.
  * Orders: full fence before; everything before a clear that was waited for happens before the return.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr.c - hazard pointers: the slots that readers own.
  *
- *   first choice: the thread's own line, by load and store; then the pool (hazptr_pool.c), by compare-and-exchange
+ *   first choice: the thread's own line, by load and store; then the pool (slot_pool.c), by compare-and-exchange
  *   a context:    a line of its own
  *   a slot:       the tag alone: free | 0 taken, protects nothing | an address, and the scan's tag
  *
@@ -40,6 +40,7 @@ void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
 		quiesce__hazptr_lines = (struct quiesce__lines){ .first = fallback[0], .capacity = FALLBACK_LINES };
+	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
 	quiesce__hazptr_choose();
 }
 
@@ -55,7 +56,8 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 	return (hazptr_t *)(line + k);
 }
 
-uintptr_t *quiesce__hazptr_take_line(uint64_t owner)
+/* A line for @owner, all of its slots counted; NULL: there is no memory. */
+static uintptr_t *take_line(uint64_t owner)
 {
 	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
 
@@ -69,6 +71,41 @@ uintptr_t *quiesce__hazptr_take_line(uint64_t owner)
 	return line;
 }
 
+/* ---- the pool ---- */
+
+static bool take_shared(uintptr_t *slot)
+{
+	uintptr_t value = quiesce_load_relaxed(slot); /* Relaxed: the exchange decides. */
+
+	/* SH2: full, pairs with SH2 in quiesce__hazptr_free_slow() and hazptr_free() */
+	return value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, slot, &value, (uintptr_t)0);
+}
+
+/* The first of @nr in a row. */
+static uintptr_t *take_shared_row(uintptr_t *line, uintptr_t nr)
+{
+	uintptr_t row = 0;
+
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
+		if (take_shared(line + k)) {
+			if (++row == nr)
+				return line + k + 1 - nr;
+			continue;
+		}
+		for (; row; row--)
+			/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_shared() */
+			quiesce_store_release(SH2, line + k - row, QUIESCE_HAZPTR_FREE);
+	}
+	for (; row; row--)
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_shared() */
+		quiesce_store_release(SH2, line + QUIESCE_LINE_SLOTS - row, QUIESCE_HAZPTR_FREE);
+	return NULL;
+}
+
+static const struct quiesce__pool_type pool = { &quiesce__hazptr_lines, take_line, take_shared_row };
+
+/* ---- lines of threads ---- */
+
 /* The calling thread's own line; NULL: it has none and gets none, because it exits or there is no memory. */
 static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t layout)
 {
@@ -80,7 +117,7 @@ static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t
 		return NULL;
 	platform_signals_block(&mask);
 	/* A handler may have settled, just before the signals were blocked. */
-	line = self->hazptr ? self->hazptr : quiesce__hazptr_take_line(quiesce__new_owner());
+	line = self->hazptr ? self->hazptr : take_line(quiesce__new_owner());
 	self->hazptr = line;
 	platform_signals_restore(&mask);
 	return line;
@@ -122,7 +159,7 @@ hazptr_t *quiesce_hazptr_alloc_detached(void)
 {
 	quiesce__init();
 	quiesce__used();
-	return quiesce__hazptr_pool_alloc(1);
+	return (hazptr_t *)quiesce__pool_claim_any(&pool, 1);
 }
 
 hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx)
@@ -136,7 +173,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slot = line ? alloc_in_line(line) : NULL;
-	return slot ? slot : quiesce__hazptr_pool_alloc(1);
+	return slot ? slot : (hazptr_t *)quiesce__pool_claim_any(&pool, 1);
 }
 
 /* @nr in a row, in a line that nobody else takes from. */
@@ -161,7 +198,7 @@ hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_contex
 		return ctx->slots ? alloc_row(&ctx->slots->value, nr) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slots = line ? alloc_row(line, nr) : NULL;
-	return slots ? slots : quiesce__hazptr_pool_alloc((uint32_t)nr);
+	return slots ? slots : (hazptr_t *)quiesce__pool_claim_any(&pool, nr);
 }
 
 static void free_slot(hazptr_t *slot)
@@ -202,8 +239,8 @@ static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
 
-	while ((line = quiesce__hazptr_take_line(QUIESCE_OWNER_CONTEXT | quiesce__noted_tid())) && held_in(line))
-		quiesce__hazptr_pool_add(line);
+	while ((line = take_line(QUIESCE_OWNER_CONTEXT | quiesce__noted_tid())) && held_in(line))
+		quiesce__pool_add(&pool, line);
 	return line;
 }
 

@@ -9,12 +9,6 @@
 
 /* hazptr.c: slots */
 extern struct quiesce__lines quiesce__hazptr_lines;
-/* A line for @owner, all of its slots counted; NULL: there is no memory. */
-uintptr_t *quiesce__hazptr_take_line(uint64_t owner);
-/* hazptr_pool.c: @nr slots in a row that are nobody's, the first of them; NULL: there is no memory. */
-hazptr_t *quiesce__hazptr_pool_alloc(uint32_t nr);
-/* @line, which is the caller's, becomes everybody's; slots that are taken in it stay taken. */
-void quiesce__hazptr_pool_add(uintptr_t *line);
 void quiesce__hazptr_init(void);
 void quiesce__hazptr_choose(void); /* when a fence mode is chosen before first use */
 void quiesce__hazptr_fork_child(void);

@@ -56,24 +56,29 @@ static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group,
 	return true;
 }
 
-static uint32_t nr_groups(const struct quiesce__hazptr_scan *set)
+/* The group where this round goes on; NULL: there is none left in this range. */
+static const uintptr_t *next_group(struct quiesce__hazptr_scan *set)
 {
-	uint32_t nr = set->range[set->in].nr;
+	const struct quiesce__slot_range *range = &set->range[set->in];
 
-	return QUIESCE_MUTANT(hazptr_scan_skips_last_line) && nr ? nr - 1 : nr;
+	for (; !set->groups; set->next += 64) {
+		if (set->next >= range->nr)
+			return NULL;
+		set->groups = quiesce__live_groups(range, set->next);
+	}
+	return quiesce__first_group(range, set->next - 64, set->groups);
 }
 
 static void scan_all(struct quiesce__hazptr_scan *set)
 {
+	const uintptr_t *group;
+
 	memset(set->filter, 0, sizeof set->filter);
 	set->nr = 0;
-	for (; set->in < QUIESCE_NR_RANGES; set->in++, set->group = 0)
-		for (; set->group < nr_groups(set); set->group++) {
-			uint32_t words = set->range[set->in].words;
-
-			if (!scan_group(set, set->range[set->in].first + (size_t)set->group * 2 * words, words))
+	for (; set->in < QUIESCE_NR_RANGES; set->in++, set->next = 0)
+		for (; (group = next_group(set)); set->groups &= set->groups - 1)
+			if (!scan_group(set, group, set->range[set->in].words))
 				return;
-		}
 }
 
 void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *table, uint32_t size)
@@ -83,7 +88,8 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->table = table ? table : set->small;
 	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
 	set->room = (set->mask + 1) / 2;
-	set->in = set->group = set->slot = set->slots = 0;
+	set->in = set->next = set->slot = set->slots = 0;
+	set->groups = 0;
 	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call, and gives the slot up; if
 	 * the reader misses that, the slot is seen. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
@@ -95,6 +101,8 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
 	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 	quiesce__slots_ranges(set->range);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES && QUIESCE_MUTANT(hazptr_scan_skips_last_line); i++)
+		set->range[i].nr -= set->range[i].nr != 0;
 	quiesce__count(hazptr_scans);
 	scan_all(set);
 }

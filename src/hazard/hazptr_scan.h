@@ -32,7 +32,8 @@ struct quiesce__hazptr_scan {
 	bool everything;    /* a wildcard, or a guard without a slot */
 	/* where the next round goes on */
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
-	uint32_t in, group, slot;
+	uint32_t in, next, slot;
+	uint64_t groups; /* of the 64 before the next ones */
 	uintptr_t small[2 * QUIESCE_HAZARDS_SMALL];
 };
 

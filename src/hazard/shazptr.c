@@ -145,14 +145,17 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 /* In the block of @id: where this thread was in another one, else the first that is free. */
 static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
-	uint32_t k = 0;
+	const uintptr_t *block = quiesce__block_of_id(id);
+	uint32_t k = 0, used;
 
 	if (self->shazptr_cached.slot != &quiesce__no_slot)
 		k = (uint32_t)((size_t)(self->shazptr_cached.slot - quiesce__block_of_id(0)) % QUIESCE_BLOCK_WORDS);
 	if (open_slot(id, k))
 		return k;
+	used = quiesce__slots_used(block, QUIESCE_ID_WORDS);
 	for (k = 0; k < ID_SLOTS; k++)
-		if (open_slot(id, k))
+		/* Relaxed: the claim decides. */
+		if ((k >= used || !quiesce_load_relaxed(block + k)) && open_slot(id, k))
 			break;
 	return k;
 }
@@ -190,31 +193,32 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 	return NULL;
 }
 
-static uintptr_t *claim_in_line_of_all(uintptr_t *line, uintptr_t value)
+static uintptr_t *take_shared_line(uint64_t owner)
 {
-	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++) {
-		quiesce__raise_used(line, QUIESCE_LINE_WORDS, k);
+	uintptr_t *line = quiesce__take_line(&quiesce__slots.lines, owner, UINT32_MAX);
+
+	if (line)
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
+	return line;
+}
+
+static uintptr_t *claim_in_shared_line(uintptr_t *line, uintptr_t value)
+{
+	for (uint32_t k = 0; k < QUIESCE_LINE_SLOTS; k++)
 		if (quiesce__claim_cas(line + k, value))
 			return line + k;
-	}
 	return NULL;
 }
 
-/* In a line that is everybody's: the first with a free slot, else a new one. */
+static const struct quiesce__pool_type pool = { &quiesce__slots.lines, take_shared_line, claim_in_shared_line };
+
+/* A slot that is everybody's: where this thread found one last, else any. */
 static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 {
-	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL, *line;
+	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL;
 
-	if (slot)
-		return slot;
-	/* Relaxed: a line that comes meanwhile is not needed. */
-	for (uint32_t i = 0, nr = quiesce_load_relaxed(&quiesce__slots.lines.nr); i < nr && !slot; i++) {
-		line = quiesce__line(&quiesce__slots.lines, i);
-		if (quiesce_load_relaxed(quiesce__line_owner(line)) == QUIESCE_OWNER_ALL) /* Relaxed: it stays everybody's. */
-			slot = claim_in_line_of_all(line, value);
-	}
-	while (!slot && (line = quiesce__take_line(&quiesce__slots.lines, QUIESCE_OWNER_ALL, UINT32_MAX)))
-		slot = claim_in_line_of_all(line, value);
+	if (!slot)
+		slot = quiesce__pool_claim(&pool, value);
 	if (slot)
 		self->shazptr_hint = slot;
 	return slot;

@@ -20,7 +20,9 @@ static size_t nr_owners;
 
 static size_t nr_words(void)
 {
-	return quiesce_shazptr_v1.nr_ids * QUIESCE_BLOCK_WORDS + quiesce__slots.lines.capacity * 2 * QUIESCE_LINE_WORDS;
+	const struct quiesce__lines *lines = &quiesce__slots.lines;
+
+	return (size_t)(quiesce__line(lines, lines->capacity) - quiesce_shazptr_v1.slots);
 }
 
 static void make_owners(void)
@@ -122,14 +124,15 @@ static bool group_held_by(const uintptr_t *group, uint32_t words, uint32_t tid, 
 bool quiesce__shazptr_held_by_me(uintptr_t address)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uintptr_t *group;
 	uint32_t tid = quiesce__tid();
 
 	if (!quiesce_load_relaxed(&owners)) /* Relaxed: what this thread has noted it sees. */
 		return false;
 	quiesce__slots_ranges(range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
-		for (uint32_t n = 0; n < range[i].nr; n++)
-			if (group_held_by(range[i].first + n * 2 * range[i].words, range[i].words, tid, address))
+		quiesce__for_each_group(group, &range[i])
+			if (group_held_by(group, range[i].words, tid, address))
 				return true;
 	return false;
 }

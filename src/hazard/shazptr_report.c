@@ -78,12 +78,14 @@ static const uintptr_t *find_in_group(const uintptr_t *group, uint32_t words, ui
 bool quiesce__shazptr_report_guard(struct quiesce__report *r, uintptr_t address)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uintptr_t *group;
 	const uintptr_t *slot = NULL;
 
 	quiesce__slots_ranges(range);
-	for (uint32_t i = 0; i < QUIESCE_NR_RANGES && !slot; i++)
-		for (uint32_t n = 0; n < range[i].nr && !slot; n++)
-			slot = find_in_group(range[i].first + n * 2 * range[i].words, range[i].words, address);
+	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
+		quiesce__for_each_group(group, &range[i])
+			if (!slot)
+				slot = find_in_group(group, range[i].words, address);
 	if (!slot && !quiesce__slots_fallback(0) && !quiesce__slots_fallback(1))
 		return false;
 	report_guard(r, slot, address, 0);

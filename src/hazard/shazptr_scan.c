@@ -131,15 +131,14 @@ static void scan_group(uintptr_t *group, uint32_t words, bool first)
 static void scan_slots(bool first)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uintptr_t *group;
 
 	quiesce__slots_ranges(range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++) {
-		uint32_t nr = range[i].nr;
-
-		if (QUIESCE_MUTANT(scan_skips_last_line) && nr)
-			nr--;
-		for (uint32_t n = 0; n < nr; n++)
-			scan_group(range[i].first + n * 2 * range[i].words, range[i].words, first);
+		if (QUIESCE_MUTANT(scan_skips_last_line) && range[i].nr)
+			range[i].nr--;
+		quiesce__for_each_group(group, &range[i])
+			scan_group(group, range[i].words, first);
 	}
 }
 

@@ -47,11 +47,12 @@ static bool group_blocks(const uintptr_t *group, uint32_t words, uintptr_t addre
 static bool held_now(uintptr_t address)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uintptr_t *group;
 
 	quiesce__slots_ranges(range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
-		for (uint32_t n = 0; n < range[i].nr; n++)
-			if (group_blocks(range[i].first + n * 2 * range[i].words, range[i].words, address))
+		quiesce__for_each_group(group, &range[i])
+			if (group_blocks(group, range[i].words, address))
 				return true;
 	return quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 }

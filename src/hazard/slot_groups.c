@@ -7,19 +7,36 @@
  * I2. @nr_free counts every line that was left, a little late; so it is looked for.  The finder of a free line below nr subtracts one.
  *     That may be a line which another thread has just added and not taken yet: it then adds one, and takes another.
  *
+ * I3. A thread that ends leaves its lines.  One that died without an end, by a system call of its own, does not: so whoever adds a
+ *     line probes a few others, in turn, and no more, as it is a reader on its first claim.  All N lines are probed while N / PROBES
+ *     are added; so those of the dead are a quarter of all at the most, and are let again before there are more.
+ *
+ * I4. Only its owner changes a line's bit in @live.  It is set before anything is claimed in the line, and cleared when the owner has
+ *     found all slots empty, in which nobody claims any more: so a scan that finds it clear has missed no guard that it must see,
+ *     and what was done under those that were there is before the scan's end.
+ *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH9  line live, then claimed in; found empty, then no more live | fence, then live read
  */
 #include "slot_groups.h"
 
-#define REAP_EVERY 64u
+#define PROBES 4u
 #define SURE_LINES 2048u /* addresses for so many are the library's from the beginning */
+#define LIVE_PER_LINE (8 * QUIESCE_LINE_BYTES)
 #define MOST_OWNERS ((1u << 29) - 1)
+
+static size_t live_bytes(uint32_t nr)
+{
+	return (nr + LIVE_PER_LINE - 1) / LIVE_PER_LINE * QUIESCE_LINE_BYTES;
+}
 
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max)
 {
-	size_t sure = before + (max < SURE_LINES ? max : SURE_LINES) * QUIESCE_LINE_BYTES;
+	size_t live = before, sure;
 
+	before += live_bytes(max);
+	sure = before + (max < SURE_LINES ? max : SURE_LINES) * QUIESCE_LINE_BYTES;
 	*lines = (struct quiesce__lines){ .capacity = max };
 	if (!quiesce__room_init(&lines->room, sure, before + max * QUIESCE_LINE_BYTES))
 		return NULL;
@@ -28,6 +45,7 @@ void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32
 		if (!quiesce__room_add(&lines->room, at))
 			return NULL;
 	lines->first = (uintptr_t *)(void *)(lines->room.start + before);
+	lines->live = (uint64_t *)(void *)(lines->room.start + live);
 	return lines->room.start;
 }
 
@@ -51,20 +69,49 @@ void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k)
 			return;
 }
 
-/* Threads that died without saying so. */
-static void evict_the_dead(struct quiesce__lines *lines)
+/* I4.  The caller owns line @i. */
+static void set_live(struct quiesce__lines *lines, size_t i, bool on)
 {
-	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: a sweep. */
+	uint64_t bit = 1ull << i % 64, *word = lines->live ? &lines->live[i / 64] : NULL;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t *owner = quiesce__line_owner(quiesce__line(lines, i));
-		uint64_t found = quiesce_load_relaxed(owner); /* Relaxed: as below. */
+	/* Relaxed: the owner's own bit, and the last owner's change came with the line. */
+	if (word && !(quiesce_load_relaxed(word) & bit) == on)
+		/* SH9: full, pairs with SH9 in quiesce__live_groups() */
+		quiesce_fetch_add(SH9, word, on ? bit : -bit);
+}
 
-		if (quiesce__owner_is_thread(found) && !(found & QUIESCE_OWNER_INHERITED) && !platform_thread_alive((uint32_t)found))
-			/* SH4: full, pairs with SH4 in take() */
-			if (quiesce_cmpxchg(SH4, owner, &found, (uint64_t)0))
-				quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: a hint. */
+static bool is_empty(const struct quiesce__lines *lines, const uintptr_t *line)
+{
+	/* Relaxed: the line is the caller's. */
+	for (uint32_t k = 0, nr = (uint32_t)quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]); k < nr; k++)
+		/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release(), hazptr_free() and quiesce__hazptr_free_slow() */
+		if (quiesce_load_acquire(SH2, line + k) != lines->empty)
+			return false;
+	return true;
+}
+
+/* Take @line away from a thread that died without an end, and leave it in its place. */
+static void evict_the_dead(struct quiesce__lines *lines, uintptr_t *line)
+{
+	uint64_t found = quiesce_load_relaxed(quiesce__line_owner(line)); /* Relaxed: the exchange decides. */
+
+	if (!quiesce__owner_is_thread(found) || (found & QUIESCE_OWNER_INHERITED) || platform_thread_alive((uint32_t)found))
+		return;
+	/* SH4: full, pairs with SH4 in take() */
+	if (quiesce_cmpxchg(SH4, quiesce__line_owner(line), &found, quiesce__new_owner()))
+		quiesce__leave_line(lines, line);
+}
+
+/* I3.  Relaxed throughout: who probes the same line as another does no harm. */
+static void probe_some(struct quiesce__lines *lines)
+{
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->probe);
+
+	for (uint32_t n = 0; n < PROBES && n < nr; n++, at++) {
+		at = at < nr ? at : 0;
+		evict_the_dead(lines, quiesce__line(lines, at));
 	}
+	quiesce_store_relaxed(&lines->probe, at);
 }
 
 /* Is there room for a line beyond @nr, and memory? */
@@ -73,8 +120,6 @@ static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 	uintptr_t *line = quiesce__line(lines, nr);
 	size_t offset;
 
-	if (nr % REAP_EVERY == REAP_EVERY - 1 || nr >= lines->capacity)
-		evict_the_dead(lines);
 	if (nr >= lines->capacity)
 		return false;
 	if (!lines->room.start)
@@ -101,7 +146,11 @@ static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
 	if (quiesce_load_relaxed(quiesce__line_owner(line)))
 		return NULL;
 	/* SH4: full, pairs with SH4 in quiesce__leave_line() */
-	return quiesce_cmpxchg(SH4, quiesce__line_owner(line), &none, owner) ? line : NULL;
+	if (!quiesce_cmpxchg(SH4, quiesce__line_owner(line), &none, owner))
+		return NULL;
+	if (!QUIESCE_MUTANT(slots_let_unlive))
+		set_live(lines, i, true);
+	return line;
 }
 
 /* One that was left, from the hint on and then from the beginning. */
@@ -132,7 +181,7 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 
 	while (i < limit) {
 		if (!has_room(lines, i))
-			return take_left(lines, owner, limit); /* the dead may have been evicted */
+			return NULL;
 		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
 		if (!quiesce_cmpxchg(SH6, &lines->nr, &i, i + 1))
 			continue;
@@ -148,14 +197,20 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
 {
-	/* Relaxed: a hint; a line that is not counted yet is found when there is no room for another. */
-	uintptr_t *line = quiesce_load_relaxed(&lines->nr_free) ? take_left(lines, owner, limit) : NULL;
+	uintptr_t *line = NULL;
 
+	/* Relaxed throughout: hints; a line that is not counted yet is for somebody else. */
+	if (!quiesce_load_relaxed(&lines->nr_free) && quiesce_load_relaxed(&lines->nr) < limit)
+		probe_some(lines);
+	if (quiesce_load_relaxed(&lines->nr_free))
+		line = take_left(lines, owner, limit);
 	return line ? line : take_new(lines, owner, limit);
 }
 
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 {
+	if (is_empty(lines, line) || QUIESCE_MUTANT(slots_left_held))
+		set_live(lines, quiesce__line_index(lines, line), false);
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
 	/* Relaxed: hints. */

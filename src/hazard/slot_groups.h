@@ -5,6 +5,9 @@
  *
  * The owner word says whose a line is.  What is still held in it when its owner goes stays held: the
  * next owner finds those slots taken.  So a protection may outlive its thread.
+ *
+ * A bit for each line says whether a scan must look at it: while it has an owner, and as long as anything was held in it when its
+ * owner went.  So a scan takes as many lines as there are, and not as there ever were.
  */
 #ifndef QUIESCE_SLOT_GROUPS_H
 #define QUIESCE_SLOT_GROUPS_H
@@ -17,18 +20,29 @@
 
 /* Owners: 0 none; a thread's number in the low half, below a count of 29 bits; or: */
 #define QUIESCE_OWNER_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
-/* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in hazptr_pool.c. */
+/* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in slot_pool.c. */
 #define QUIESCE_OWNER_ALL ((uint64_t)3 << 62)
 
 /* Besides, of a thread of the parent's or a context that one asked for, in a child whose survivor has not come yet. */
 #define QUIESCE_OWNER_INHERITED ((uint64_t)1 << 61)
 
+/* Lines that are everybody's: slot_pool.c. */
+struct quiesce__pool {
+	uintptr_t *hand; /* a line of the ring; NULL: there is none */
+	uint32_t nr;     /* lines; about */
+	uint32_t paid;   /* looks; about */
+};
+
 struct quiesce__lines {
 	uintptr_t *first;
+	uint64_t *live;     /* a bit for each line; NULL: all are to be scanned */
+	uintptr_t empty;    /* what a slot holds that nobody has */
 	uint32_t capacity;
 	uint32_t nr;        /* lines that were ever owned; grows only */
 	uint32_t nr_free;   /* of them free, about */
 	uint32_t hint;      /* where to look for one first */
+	uint32_t probe;     /* which one is next to be asked whether its thread is alive */
+	struct quiesce__pool pool;
 	struct quiesce__room room; /* where lines are added; none: they are all there */
 };
 
@@ -62,6 +76,19 @@ uint64_t quiesce__new_owner(void);
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);
 /* The owner of the line that @slot is in; 0: none, or not in these lines. */
 uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot);
+
+/* Whose pool it is, where a new line comes from, and how slots are claimed in a line: the first of them; NULL: none is free. */
+struct quiesce__pool_type {
+	struct quiesce__lines *lines;
+	uintptr_t *(*take_line)(uint64_t owner);
+	uintptr_t *(*claim)(uintptr_t *line, uintptr_t what);
+};
+/* A slot of the pool, or a row of them; NULL: none was found soon, and there is no memory for more. */
+uintptr_t *quiesce__pool_claim(const struct quiesce__pool_type *type, uintptr_t what);
+/* The same, but however long it takes to find one. */
+uintptr_t *quiesce__pool_claim_any(const struct quiesce__pool_type *type, uintptr_t what);
+/* @line, which is the caller's, becomes everybody's; slots that are taken in it stay taken. */
+void quiesce__pool_add(const struct quiesce__pool_type *type, uintptr_t *line);
 
 static inline bool quiesce__owner_is_all(uint64_t owner)
 {

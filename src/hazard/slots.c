@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | lines, of threads or shared, ... up to nr_lines, reserved |
+ *   array:    | blocks of ids: concurrency ids or CPUs | which lines are live | lines, of threads or shared, ... up to nr_lines, reserved |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
@@ -30,7 +30,7 @@
 #if defined(QUIESCE_SIM)
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #else
-#define MAX_LINES (1u << 17) /* nearly a million guards at once, then fallback guards */
+#define MAX_LINES (150u << 10) /* a million guards at once, then fallback guards */
 #endif
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -101,15 +101,15 @@ void quiesce__slots_init(void)
 
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 {
-	struct quiesce__slots *s = &quiesce__slots;
-	struct quiesce__lines *h = &quiesce__hazptr_lines;
+	struct quiesce__lines *l = &quiesce__slots.lines, *h = &quiesce__hazptr_lines;
+	uint32_t *ids = &quiesce__slots.ids_used;
 
 	/* SH6: acquire, pairs with SH6 in quiesce__raise_to() */
-	range[0] = (struct quiesce__slot_range){ quiesce__block_of_id(0), quiesce_load_acquire(SH6, &s->ids_used), QUIESCE_ID_WORDS };
+	range[0] = (struct quiesce__slot_range){ quiesce__block_of_id(0), quiesce_load_acquire(SH6, ids), QUIESCE_ID_WORDS, NULL };
 	/* SH6: acquire, pairs with SH6 in take_new() */
-	range[1] = (struct quiesce__slot_range){ s->lines.first, quiesce_load_acquire(SH6, &s->lines.nr), QUIESCE_LINE_WORDS };
+	range[1] = (struct quiesce__slot_range){ l->first, quiesce_load_acquire(SH6, &l->nr), QUIESCE_LINE_WORDS, l->live };
 	/* SH6: acquire, pairs with SH6 in take_new() */
-	range[2] = (struct quiesce__slot_range){ h->first, quiesce_load_acquire(SH6, &h->nr), QUIESCE_LINE_WORDS };
+	range[2] = (struct quiesce__slot_range){ h->first, quiesce_load_acquire(SH6, &h->nr), QUIESCE_LINE_WORDS, h->live };
 }
 
 uint32_t quiesce__slots_fallback(uint32_t index)

@@ -45,8 +45,28 @@ struct quiesce__slot_range {
 	uintptr_t *first;
 	uint32_t nr;
 	uint32_t words; /* of each group; the next one begins twice as many further */
+	const uint64_t *live; /* of which of them anything may be in use; NULL: of all */
 };
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
+
+/* Which of the 64 groups from @first on a scan must look at, by bits.  It asks once, after its fence. */
+static inline uint64_t quiesce__live_groups(const struct quiesce__slot_range *range, uint32_t first)
+{
+	uint64_t there = range->nr - first < 64 ? (1ull << (range->nr - first)) - 1 : UINT64_MAX;
+
+	/* SH9: acquire, pairs with SH9 in set_live() */
+	return range->live ? there & quiesce_load_acquire(SH9, &range->live[first / 64]) : there;
+}
+
+static inline uintptr_t *quiesce__first_group(const struct quiesce__slot_range *range, uint32_t first, uint64_t bits)
+{
+	return range->first + (first + (size_t)__builtin_ctzll(bits)) * 2 * range->words;
+}
+
+#define quiesce__for_each_group(group, range) \
+	for (uint32_t first_ = 0; first_ < (range)->nr; first_ += 64) \
+		for (uint64_t bits_ = quiesce__live_groups(range, first_); \
+		     bits_ && ((group) = quiesce__first_group(range, first_, bits_), true); bits_ &= bits_ - 1)
 /* How many lines a look at everything takes. */
 uint32_t quiesce__slots_lines(void);
 /* Fallback guards alive of count @index; they block everybody. */

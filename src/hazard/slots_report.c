@@ -5,12 +5,13 @@
 uint32_t quiesce__slots_lines(void)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
+	uintptr_t *group;
 	uint32_t lines = 0;
 
 	quiesce__slots_ranges(range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)
-		for (uint32_t n = 0; n < range[i].nr; n++) {
-			uint32_t used = quiesce__slots_used(range[i].first + n * 2 * range[i].words, range[i].words);
+		quiesce__for_each_group(group, &range[i]) {
+			uint32_t used = quiesce__slots_used(group, range[i].words);
 
 			lines += (used + QUIESCE_LINE_WORDS - 1) / QUIESCE_LINE_WORDS;
 		}

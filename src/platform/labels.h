@@ -30,6 +30,7 @@
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
 	X(SH8) /* fallback guard counted | fence, counts read */             \
+	X(SH9) /* line live, then claimed in | fence, live read */ \
 	X(HP1) /* slot set, then the pointer loaded again | unlink, then slots read */ \
 	X(HP2) /* object queued | who sweeps other threads' queues */         \
 	X(HP3) /* object pushed to a list | who takes the list */             \

@@ -36,10 +36,10 @@
 #define QUIESCE_GUARDS_OF_RUNTIME(X)                                                   \
 	X(heavy_trusts_leader, "a caller waits for a membarrier whose thread does not run")  \
 	X(heavy_late_by_arrival, "a caller counts from its arrival how late a membarrier is, whatever happens meanwhile")  \
-	X(watched_rarely, "no follower checks as soon as the leader would be late")  \
-	X(heavy_no_turns, "without membarrier there are no fences")  \
+	X(watched_rarely, "no follower checks as soon as the leader would be late") X(heavy_no_turns, "without membarrier no fences")  \
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
+	X(slots_let_unlive, "a line is let that no scan looks at") X(slots_left_held, "one that is left with a guard is scanned no more") \
 	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
 	X(fork_caller_survives, "in a child that nobody announced the first who comes is taken for the thread that forked")  \
 	X(fork_whole_early, "... is repaired once another thread has come")  \

@@ -5,6 +5,7 @@
  * (after their registration, which is not new).  The CPU traps after every instruction; at the one
  * that is tried, the handler claims too.  A restartable sequence would be restarted by each
  * trap and never end, so this is for other claims: QUIESCE_FENCE=full or QUIESCE_SLOTS=thread.
+ * The same traps count what a claim takes while many guards are held.
  * Traps are dear: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
  */
 #include "holders.h"
@@ -137,9 +138,48 @@ static void a_handler_after_each_instruction(void **state)
 	assert_true(is_free(SHAZPTR_WILDCARD));
 }
 
+/* ---- how many instructions a claim takes ---- */
+
+#define NR_HELD 20000
+#define NR_MEASURED 140
+
+/* Of one more guard, with @nr held, of NR_MEASURED that are claimed one after the other. */
+static int steps_with(int nr, struct shazptr_guard *guard)
+{
+	int before = nr_steps;
+
+	steps_left = -1;
+	wants_traps = 1;
+	trap_on();
+	for (int i = 0; i < NR_MEASURED; i++)
+		guard[nr + i] = shazptr_acquire(&object[0]);
+	wants_traps = 0;
+	trap_off();
+	return (nr_steps - before) / NR_MEASURED;
+}
+
+static void one_more_guard_is_as_dear_as_the_first_hundreds(void **state)
+{
+	static struct shazptr_guard guard[NR_HELD + NR_MEASURED];
+	struct sigaction action = { .sa_handler = on_trap };
+	int steps;
+
+	(void)state;
+	sigaction(SIGTRAP, &action, NULL);
+	for (int i = 0; i < NR_HELD; i++)
+		guard[i] = shazptr_acquire(&object[0]);
+	steps = steps_with(NR_HELD, guard);
+	print_message("# %d instructions each\n", steps);
+	for (int i = 0; i < NR_HELD + NR_MEASURED; i++)
+		shazptr_clear(guard[i]);
+	assert_in_range(steps, 20, 2000); /* a walk of all lines would be 100 times that */
+	assert_true(is_free(&object[0]));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(one_more_guard_is_as_dear_as_the_first_hundreds),
 		TEST(a_handler_after_each_instruction),
 	};
 

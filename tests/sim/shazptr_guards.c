@@ -170,15 +170,59 @@ static void setup_generations(void)
 	world_updaters(1);
 }
 
-/* As many as are free, so that each is found. */
+static bool is_live(const struct quiesce__lines *lines, uint32_t i)
+{
+	return lines->live[i / 64] >> i % 64 & 1;
+}
+
+/* As many as are free, so that each is found; and no scan looks at them any more. */
 static void finish_generations(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < lines->nr; i++)
-		nr += !*quiesce__line_owner(quiesce__line(lines, i));
+	for (uint32_t i = 0; i < lines->nr; i++) {
+		bool owned = *quiesce__line_owner(quiesce__line(lines, i));
+
+		nr += !owned;
+		sim_assert(is_live(lines, i) == owned);
+	}
 	sim_assert(lines->nr_free == nr);
+}
+
+/* Lines that were given back are let again, while an updater scans. */
+static void visitor(void *unused)
+{
+	(void)unused;
+	for (uint32_t k = sim_random(100); k; k--)
+		sim_point("before the visit");
+	world_read(0);
+}
+
+static void setup_given_back(void)
+{
+	world_begin();
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+	sim_config()->nr_cpus = 0;
+	for (int i = 0; i < 4; i++)
+		sim_spawn(visitor, NULL, "visitor");
+	world_updaters(1);
+}
+
+static void finish_given_back(void)
+{
+	finish_generations();
+	if (quiesce__slots.lines.nr < 3)
+		sim_saw();
+}
+
+/* One where a guard was left stays live: nobody says when the guard is cleared. */
+static void finish_leave(void)
+{
+	struct quiesce__lines *lines = &quiesce__slots.lines;
+
+	for (uint32_t i = 0; i < lines->nr; i++)
+		sim_assert(is_live(lines, i) || !*quiesce__line_owner(quiesce__line(lines, i)));
 }
 
 static void setup_generations_no_rseq(void)
@@ -490,13 +534,15 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "full_give", .what = "... without membarrier", .setup = setup_full_give },
 	{ .name = "leave", .what = "... by a thread that exits", .setup = setup_leave },
 	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave_wide },
-	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave_no_rseq },
+	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave_no_rseq, .finish = finish_leave },
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
 	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
 	{ .name = "killed", .what = "... by a thread that is killed", .setup = setup_killed },
 	{ .name = "generations", .what = "threads come and go", .setup = setup_generations, .finish = finish_generations },
 	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq,
 	  .finish = finish_generations },
+	{ .name = "given_back", .what = "lines of threads that have ended", .setup = setup_given_back, .finish = finish_given_back,
+	  .must_see = "a line let again" },
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
 	{ .name = "fork", .what = "a forked child", .setup = setup_fork },

@@ -128,7 +128,7 @@ static void a_search_goes_on_where_the_last_one_ended(void **state)
 		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
 	for (int i = 0; i < KEPT; i++)
 		kept[i] = hazptr_alloc_detached();
-	assert_in_range(lines_after(200, 100), 0, 100 / NR_OWN + KEPT / NR_OWN / 7 + 2);
+	assert_in_range(lines_after(200, 100), 0, 100 / NR_OWN + KEPT / NR_OWN + 2);
 	assert_int_equal(lines_after(200, 100), 0);
 	hazptr_free_batch(NULL, kept, KEPT);
 	for (int i = 0; i < CONTEXTS; i++)

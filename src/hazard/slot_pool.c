@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* slot_pool.c - slots that belong to no thread and no context: lines that are everybody's, in a ring.
+ *
+ *        hand
+ *          |
+ *   ... line --> line --> line --> line --> (the first)
+ *
+ * I1. A line that has come into the ring stays.  Its owner word says how many lines further in the array the next one is.
+ * I2. The hand passes a line only if no slot was free in it, and a new line comes behind the hand: so the hand goes round.
+ * I3. A line is added only if no slot was free in as many lines as earlier calls have paid for: each pays for EARNS.
+ *     Let F of the ring's N lines be full for a whole turn.  The turn passes N lines, finds N - F slots at least, and so
+ *     pays for EARNS * (N - F): where N is more than F * EARNS / (EARNS - 1) nothing is added in any later turn.
+ *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, at EARNS looks a call,
+ *     also while one thread claims a million slots.  A small ring is always searched whole.
+ * I4. A handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are
+ *     distances: so the search ends in the parent's lines, which stay mapped, and leaves the child's hand alone.
+ *
+ * SH4  the next line's distance written, then linked | linked, then the distance read
+ */
+#include "slot_groups.h"
+
+#define SMALL 64u /* lines: all of them are searched, whatever was paid for */
+#define EARNS 2u
+
+#define WORDS (2 * (ptrdiff_t)QUIESCE_LINE_WORDS)
+
+static uintptr_t *next_of(uintptr_t *line, uint64_t owner)
+{
+	return line + (int32_t)owner * WORDS;
+}
+
+static uint64_t link_to(const uintptr_t *line, const uintptr_t *next)
+{
+	return QUIESCE_OWNER_ALL | (uint32_t)((next - line) / WORDS);
+}
+
+/* From the hand on, past at most @most lines.  Returns in @ret_passed how many it were. */
+static uintptr_t *search(const struct quiesce__pool_type *type, uintptr_t what, uint32_t most, uint32_t *ret_passed)
+{
+	uintptr_t **hand = &type->lines->pool.hand;
+	/* SH4: pairs with SH4 in quiesce__pool_add() and search() */
+	uintptr_t *begin = quiesce_load_consume(SH4, hand), *line = begin, *slot = NULL;
+	uint32_t passed = 0;
+
+	while (line && !(slot = type->claim(line, what)) && passed < most) {
+		/* SH4: pairs with SH4 in quiesce__pool_add() */
+		line = next_of(line, quiesce_load_consume(SH4, quiesce__line_owner(line)));
+		passed++;
+	}
+	if (passed)
+		/* SH4: full, pairs with SH4 in search() */
+		quiesce_cmpxchg(SH4, hand, &begin, line);
+	*ret_passed = passed;
+	return slot;
+}
+
+void quiesce__pool_add(const struct quiesce__pool_type *type, uintptr_t *line)
+{
+	struct quiesce__pool *pool = &type->lines->pool;
+	uint64_t *mine = quiesce__line_owner(line), linked;
+	/* SH4: pairs with SH4 in quiesce__pool_add() and search() */
+	uintptr_t *at = quiesce_load_consume(SH4, &pool->hand);
+
+	quiesce_fetch_add_relaxed(&pool->nr, 1u); /* Relaxed: a guess. */
+	quiesce_store_relaxed(mine, link_to(line, line)); /* Relaxed: the exchange publishes it. */
+	/* SH4: full, pairs with SH4 in search() */
+	if (!at && quiesce_cmpxchg(SH4, &pool->hand, &at, line))
+		return;
+	linked = quiesce_load_relaxed(quiesce__line_owner(at)); /* Relaxed: the exchange decides. */
+	do
+		quiesce_store_relaxed(mine, link_to(line, next_of(at, linked))); /* Relaxed: as above. */
+	/* SH4: full, pairs with SH4 in search() */
+	while (!quiesce_cmpxchg(SH4, quiesce__line_owner(at), &linked, link_to(at, line)));
+}
+
+static void pay(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t passed)
+{
+	uint32_t left = paid + EARNS > passed ? paid + EARNS - passed : 0;
+
+	left = left < nr ? left : nr;
+	if (left != paid)
+		quiesce_store_relaxed(&pool->paid, left); /* Relaxed: as above. */
+}
+
+/* A new line, and in it a slot for the caller, unless all are held there since its last owner.  NULL: there is no memory.
+ * Without signals: a handler must not fork while it is clear no more whose the line is (I4). */
+static uintptr_t *grow(const struct quiesce__pool_type *type, uintptr_t what, uintptr_t **ret_slot)
+{
+	struct platform_sigmask mask;
+	uintptr_t *line;
+
+	platform_signals_block(&mask);
+	line = type->take_line(QUIESCE_OWNER_ALL);
+	if (line) {
+		*ret_slot = type->claim(line, what);
+		quiesce__pool_add(type, line);
+	}
+	platform_signals_restore(&mask);
+	return line;
+}
+
+uintptr_t *quiesce__pool_claim(const struct quiesce__pool_type *type, uintptr_t what)
+{
+	struct quiesce__pool *pool = &type->lines->pool;
+	uint32_t nr = quiesce_load_relaxed(&pool->nr), paid = quiesce_load_relaxed(&pool->paid), passed; /* Relaxed: guesses. */
+	uintptr_t *slot = search(type, what, nr <= SMALL ? nr : paid, &passed);
+
+	pay(pool, nr, paid, passed);
+	while (!slot && grow(type, what, &slot))
+		;
+	return slot;
+}
+
+uintptr_t *quiesce__pool_claim_any(const struct quiesce__pool_type *type, uintptr_t what)
+{
+	uintptr_t *slot = quiesce__pool_claim(type, what);
+	uint32_t passed;
+
+	return slot ? slot : search(type, what, quiesce_load_relaxed(&type->lines->pool.nr), &passed); /* Relaxed: a guess. */
+}
