@@ -8,7 +8,6 @@
  */
 #ifndef QUIESCE_MUTANTS_H
 #define QUIESCE_MUTANTS_H
-
 #define QUIESCE_LABELS(X)                                                     \
 	X(RU1) /* reader's mark, then its reads | unlink, then the scan */    \
 	X(RU2) /* last access, then the mark's clearing | scan, then free */  \
@@ -203,6 +202,7 @@
 	X(gp_completed_early, "completed is published before the scan")               \
 	X(qsbr_number_now, "an updater of the QSBR domain is content with the number that is there") \
 	X(qsbr_no_wait, "an updater of the QSBR domain waits for nobody")               \
+	X(stall_counts_stops, "the time that a process was stopped is reported as time that it waited") \
 	X(qsbr_wake_lost, "a thread that is quiescent wakes nobody")                     \
 	X(nest_ignored, "an inner unlock ends the section")                            \
 	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \

@@ -30,28 +30,14 @@
 #include "platform/owned.h"
 #include "runtime/wait_policy.h"
 
-#define SPINS 16u
-#define SPIN_PAUSES 8u
-#define REAP_NS 50000000u /* between two looks whether the first in the way lives */
-#define REAPS 64u         /* so many dead ones are given up at a time */
+#define REAPS 64u            /* so many dead ones are given up at a time */
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
-#define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
-#define PROBE_MAX_NS 8000000u
+#define SPIN_EXPEDITED_NS 100000u
+#define VAIN 16u             /* stretches without effect: then who is in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
-#define AIM_NS 2000000u      /* so long only readers on its CPU, as far as known, yield to it */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
 #define WATCH_MAX_NS 8000000u /* longer each time */
-
-/* What is known of the first thread in the way. */
-struct probe {
-	uint32_t tid;
-	bool stuck;        /* it wants a CPU, and has used none between two looks */
-	uint64_t at;       /* of the last look */
-	uint64_t cpu_ns;   /* what it had used */
-	uint64_t interval; /* to the next one */
-	uint64_t since;    /* it is stuck */
-};
 
 struct wait {
 	const struct quiesce__holdouts_ops *ops;
@@ -61,7 +47,10 @@ struct wait {
 	uint32_t asked;       /* requests are in entries before this one */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* of the first of them */
-	struct probe probe;
+	/* When a stretch was judged last: */
+	uint32_t judged_at;   /* the first in the way */
+	uint32_t vain;        /* so many stretches it had been that already */
+	uint64_t yields;
 	struct quiesce__wait_policy policy;
 	uint64_t reap_at;
 };
@@ -83,8 +72,9 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 }
 
 /* Move on to the first entry that blocks; true if there is none. */
-static bool scan(struct wait *w)
+static bool scan(void *wait)
 {
+	struct wait *w = wait;
 	uint32_t nr = w->nr;
 
 	if (QUIESCE_MUTANT(gp_skips_last_reader) && nr)
@@ -93,17 +83,6 @@ static bool scan(struct wait *w)
 		return true;
 	w->at = quiesce__readers_walk(w->at, nr, is_in_way, w);
 	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
-}
-
-static bool scan_for_a_while(struct wait *w)
-{
-	for (uint32_t i = 0; i < SPINS; i++) {
-		if (scan(w))
-			return true;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
 }
 
 /* Take back the request at @r if its owner has not answered it. */
@@ -182,50 +161,25 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* Another thread is the first in the way.  While readers yield it is taken to be stuck as well. */
-static void probe_begin(struct wait *w, uint32_t tid, uint64_t now)
-{
-	w->probe = (struct probe){
-		.tid = tid, .stuck = w->policy.forced_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
-		.interval = PROBE_MIN_NS, .since = now,
-	};
-}
-
-/* It runs if its clock has advanced; else it sleeps, or waits for a CPU. */
-static void probe_again(struct probe *p, uint64_t now)
-{
-	uint64_t used = platform_thread_cpu_ns(p->tid);
-	bool stuck = used == p->cpu_ns && platform_thread_runnable(p->tid);
-
-	p->at = now;
-	p->cpu_ns = used;
-	if (!stuck)
-		p->interval = p->interval < PROBE_MAX_NS / 2 ? 2 * p->interval : PROBE_MAX_NS;
-	else if (!p->stuck)
-		p->since = now;
-	p->stuck = stuck;
-}
-
-static bool is_stuck(void *arg, uint64_t now)
+/* Has the first in the way left since the last time?  An expedited wait goes on for a while also if others have yielded on the CPUs of
+ * those in the way.  Then these do not run: they wait for a CPU, behind hogs perhaps, or sleep, which looks the same, and lasts longer. */
+static bool progress(void *arg)
 {
 	struct wait *w = arg;
-	uint32_t tid = w->at < w->nr ? quiesce__reader_tid(&quiesce__readers.entry[w->at]) : 0;
+	uint64_t yields = quiesce__yields();
+	bool yielded = w->policy.expedited && yields != w->yields;
 
-	w->policy.check_at = now + PROBE_MAX_NS;
-	if (!tid)
-		return false;
-	if (tid != w->probe.tid)
-		probe_begin(w, tid, now);
-	else if (now - w->probe.at >= w->probe.interval)
-		probe_again(&w->probe, now);
-	w->policy.check_at = w->probe.at + w->probe.interval;
-	return w->probe.stuck;
+	w->vain = w->at == w->judged_at ? w->vain + 1 : 0;
+	w->judged_at = w->at;
+	w->yields = yields;
+	return !w->vain || (yielded && w->vain < VAIN);
 }
 
-/* Where it waits is known only from when it ran last, and may have changed. */
-static uint64_t aim(const struct wait *w, uint64_t now)
+/* Where those in the way wait is known only from when they ran last.  Where it did not help that their neighbours yielded they may have
+ * been moved. */
+static uint64_t aim(const struct wait *w)
 {
-	return w->probe.stuck && now - w->probe.since >= AIM_NS ? QUIESCE_ALL_CPUS : w->cpus;
+	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
 }
 
 /* ---- reports ---- */
@@ -307,14 +261,14 @@ static void report_garbage(const struct wait *w, uint64_t now)
 /* The first in the way may have died inside; and the next ones. */
 static void reap(struct wait *w, uint64_t now)
 {
-	w->reap_at = now + REAP_NS;
+	w->reap_at = now + QUIESCE_REAP_NS;
 	for (uint32_t n = 0; n < REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
 		scan(w);
 }
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (now - w->policy.start >= REAP_NS && now >= w->reap_at)
+	if (now >= w->reap_at)
 		reap(w, now);
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
@@ -327,7 +281,7 @@ static void apply_policy(struct wait *w, uint64_t now)
 	/* Relaxed: hints, not a hand-over. */
 	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
 	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
-	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w, now)); /* Relaxed: a request that comes a little late. */
+	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w)); /* Relaxed: a request that comes a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
 
@@ -351,10 +305,19 @@ static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, 
 {
 	*w = (struct wait){ .ops = ops, .arg = arg, .call = call };
 	w->policy = (struct quiesce__wait_policy){
-		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
+		.yield = ops->yield, .force_yield = ops->force_yield, .helped = progress, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
 	w->nr = w->asked = quiesce__readers_nr();
+}
+
+/* What follows takes time, and may have effects. */
+static void start_clock(struct wait *w)
+{
+	w->yields = quiesce__yields();
+	w->judged_at = w->at;
+	w->policy.start = platform_now_ns();
+	w->reap_at = w->policy.start + QUIESCE_REAP_NS;
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
@@ -362,13 +325,12 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 {
 	uint32_t never = 0;
 
+	if (!w->policy.start)
+		start_clock(w);
 	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
 	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
-		if (!w->policy.start)
-			w->policy.start = now;
-		apply_policy(w, now);
 		check_stall(w, now);
 		w->ops->scan_by(now + FORCE_NORMAL_NS);
 		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
@@ -393,29 +355,24 @@ static void wait_for_unregistered(struct wait *w)
 	wait_for_count(w, &rs->unregistered[phase]);
 }
 
-/* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
- * one back for long.  But if that one is on the waiter's own CPU it stands still because of the waiter. */
-static bool scan_until_stuck(struct wait *w)
+/* An expedited wait does not sleep soon: where all CPUs are busy it would not get one back for long.  But if the first in the way is on
+ * the waiter's own CPU it stands still because of the waiter. */
+static bool scan_for_longer(struct wait *w)
 {
-	uint64_t now = platform_now_ns();
-
 	/* Relaxed: a hint, not a hand-over. */
 	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
 		return false;
-	is_stuck(w, now);
-	while (now < w->policy.check_at) {
-		if (scan_for_a_while(w))
+	while (platform_now_ns() < w->policy.start + SPIN_EXPEDITED_NS)
+		if (quiesce__wait_spin(scan, w))
 			return true;
-		now = platform_now_ns();
-	}
 	return false;
 }
 
 static void wait_for_readers(struct wait *w)
 {
-	w->policy.start = platform_now_ns();
+	start_clock(w);
 	ask_all(w);
-	if (!scan_until_stuck(w))
+	if (!scan_for_longer(w))
 		while (!scan(w)) {
 			sleep_once(w);
 			if (scan(w))
@@ -431,10 +388,10 @@ void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t ar
 
 	sim__alone(&pending, true); /* I5 */
 	wait_begin(&w, ops, arg, call);
-	if (!scan_for_a_while(&w))
+	if (!quiesce__wait_spin(scan, &w))
 		wait_for_readers(&w);
-	wait_for_unregistered(&w);
 	quiesce__wait_policy_end(&w.policy);
+	wait_for_unregistered(&w);
 	sim__alone(&pending, false);
 }
 
@@ -468,7 +425,7 @@ bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t a
 	struct wait w;
 
 	wait_begin(&w, ops, arg, call);
-	w.policy.start = platform_now_ns();
+	start_clock(&w);
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
