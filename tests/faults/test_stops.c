@@ -181,7 +181,8 @@ static bool debug(pid_t tid, int *ret_end)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (!fork()) {
 		close(fd[1]);
-		c = !ptrace(PTRACE_SEIZE, tid, NULL, NULL) && !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, NULL, __WALL) == tid;
+		c = !ptrace(PTRACE_SEIZE, tid, NULL, NULL) && !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) &&
+		    waitpid(tid, NULL, __WALL) == tid;
 		if (write(could[1], &c, 1) == 1)
 			c = (char)read(fd[0], &c, 1);
 		_exit(0);
