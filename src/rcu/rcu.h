@@ -9,6 +9,8 @@
 
 /* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
 extern struct quiesce__yield quiesce__rcu_yield;
+/* Let them, or stop that. */
+void quiesce__rcu_force_yield(bool on);
 /* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
 /* Would @call, made at @caller, wait for a section of its own thread?  Then it is reported. */

@@ -104,7 +104,7 @@ static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
 	return false;
 }
 
-static void force_readers(bool on)
+void quiesce__rcu_force_yield(bool on)
 {
 	/* Relaxed: the exchange decides, and readers may see the bit late. */
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
@@ -136,7 +136,7 @@ struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELIN
 static const struct quiesce__holdouts_ops rcu_scan = {
 	.blocks = quiesce__rcu_blocks,
 	.ask = ask_for_slow_unlock,
-	.force_yield = force_readers,
+	.force_yield = quiesce__rcu_force_yield,
 	.yield = &quiesce__rcu_yield,
 	.scan_by = scan_by,
 	.report_behind = report_behind,
@@ -405,5 +405,5 @@ void quiesce__rcu_fork_child(void)
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
 	polled.empty = 0; /* it may be that of the number before */
-	force_readers(false);
+	quiesce__rcu_force_yield(false);
 }

@@ -7,7 +7,8 @@
  *
  * I1. Readers yield in stretches of STRETCH_NS at the most.  A stretch is followed by a pause of its own length, or, where
  *     the primitive says so and the wait is not expedited, several times as long; in this wait and in the next one.
- * I2. The end of a stretch is a time that readers look at: it comes also if the waiter does not run.
+ * I2. The end of a stretch is a time that readers check: it comes also if the waiter does not run.  Readers of RCU then take the request
+ *     back, so that those who come later are as fast as ever.
  * I3. Nothing says whether the reader in the way is kept from a CPU: the kernel would have to be asked, by calls that a sandbox
  *     may forbid.  So a stretch is judged by its effect, and readers are left alone for longer and longer as long as it has none.
  * I4. The time between two checks of a wait counts as at most a quarter of the limit of its reports.  Where it was longer the

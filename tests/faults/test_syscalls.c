@@ -336,7 +336,8 @@ static void qsbr_all(void)
 }
 
 static const struct group groups[] = {
-	{ "sections and guards: `rcu_read_lock()`, `srcu_read_lock()`, `shazptr_acquire()`, `percpu_down_read()` without a writer", sections,
+	{ "sections and guards: `rcu_read_lock()`, `srcu_read_lock()`, `shazptr_acquire()`, `percpu_down_read()` without a writer",
+	  sections,
 	  { "", "register machine sleep fence", "probe", "" } },
 	{ "`synchronize_rcu()`, `synchronize_rcu_expedited()`, polls", rcu_waits,
 	  { "sleep fence yield", "register machine thread", "probe turns", "report" } },
@@ -581,7 +582,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--table"))
 		return print_table();
-	if (argc > 3 && !strcmp(argv[1], "--cell")) { /* ROW COLUMN, from 0: for strace -f, whose last line is the call that was one too many */
+	/* ROW COLUMN, from 0: for strace -f, where the last call is the one too many. */
+	if (argc > 3 && !strcmp(argv[1], "--cell")) {
 		group = &groups[(size_t)atoi(argv[2]) % NR_GROUPS];
 		run((enum column)atoi(argv[3]), (enum column)atoi(argv[3]), SECCOMP_RET_KILL_PROCESS);
 	}

@@ -127,6 +127,41 @@ static void readers_yield_to_a_plain_wait_in_the_end(void **state)
 	readers_yield_while(wait_plain);
 }
 
+static int may_go_on, stands_still;
+
+static void stand_still(int sig)
+{
+	(void)sig;
+	flag_set(&stands_still);
+	while (!flag_get(&may_go_on))
+		syscall(SYS_sched_yield);
+}
+
+/* The waiter does not get to end what it began: the next readers do, once its time is over. */
+static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state)
+{
+	enum { ROUNDS = 20 };
+	struct sigaction action = { .sa_handler = stand_still, .sa_flags = SA_RESTART }, before;
+
+	(void)state;
+	sigaction(SIGUSR2, &action, &before);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct in_the_way r;
+		pthread_t updater;
+
+		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: nobody is in the handler. */
+		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: as above. */
+		begin_urgent_wait(&r, &updater, wait_expedited);
+		pthread_kill(updater, SIGUSR2);
+		wait_until(flag_get(&stands_still));
+		wait_until((yields_in_a_section(), !(quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW))); /* Relaxed: a poll. */
+		flag_set(&may_go_on);
+		in_the_way_end(&r);
+		pthread_join(updater, NULL);
+	}
+	sigaction(SIGUSR2, &before, NULL);
+}
+
 static void nobody_yields_when_the_wait_is_over(void **state)
 {
 	struct in_the_way r;
@@ -358,6 +393,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(readers_yield_to_an_expedited_wait),
 		TEST(readers_yield_to_a_plain_wait_in_the_end),
+		TEST(readers_stop_by_themselves_when_the_waiter_does_not_run),
 		TEST(nobody_yields_when_the_wait_is_over),
 		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
 		TEST(readers_on_other_cpus_do_not_yield_at_first),
