@@ -24,7 +24,7 @@
  * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
  */
-#include "holdouts.h"
+#include "rcu.h"
 
 #include "garbage.h"
 #include "platform/owned.h"
@@ -40,9 +40,8 @@
 #define WATCH_MAX_NS 8000000u /* longer each time */
 
 struct wait {
-	const struct quiesce__holdouts_ops *ops;
 	const char *call;
-	uint64_t arg;
+	uint64_t number;      /* of the grace period */
 	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
 	uint32_t asked;       /* requests are in entries before this one */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
@@ -64,7 +63,7 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 	struct wait *w = arg;
 
 	(void)r;
-	if (w->ops->blocks(tls, w->arg))
+	if (quiesce__rcu_blocks(tls, w->number))
 		return true;
 	if (QUIESCE_MUTANT(gp_stops_at_first_idle))
 		w->nr = 0;
@@ -99,7 +98,7 @@ static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
-	if (!w->ops->ask(tls, w->arg))
+	if (!quiesce__rcu_ask(tls, w->number))
 		cancel_request(r);
 }
 
@@ -114,7 +113,7 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 {
 	struct wait *w = arg;
 
-	if (!w->ops->blocks(tls, w->arg))
+	if (!quiesce__rcu_blocks(tls, w->number))
 		return false;
 	w->nr = (uint32_t)(r - quiesce__readers.entry) + 1;
 	w->cpus |= cpu_of(tls);
@@ -197,7 +196,7 @@ static bool note_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, 
 {
 	struct holdout *h = arg;
 
-	if (!h->wait->ops->blocks(tls, h->wait->arg))
+	if (!quiesce__rcu_blocks(tls, h->wait->number))
 		return false;
 	if (h->tid) {
 		h->others++;
@@ -244,7 +243,7 @@ static void report_stall(const struct wait *w, uint64_t now)
 
 	quiesce__report_stall(&r, w->call, NULL, now - w->policy.start);
 	report_holdouts(w, &r);
-	w->ops->report_behind(&r);
+	quiesce__rcu_report_behind(&r);
 	quiesce__report_end(&r);
 }
 
@@ -281,7 +280,7 @@ static void apply_policy(struct wait *w, uint64_t now)
 	/* Relaxed: hints, not a hand-over. */
 	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
 	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
-	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w)); /* Relaxed: a request that comes a little late. */
+	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: a request that comes a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
 
@@ -297,15 +296,16 @@ static void sleep_once(struct wait *w)
 		return;
 	quiesce__count(sleeps);
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
-	w->ops->scan_by(now + ns);
+	quiesce__rcu_scan_by(now + ns);
 	platform_futex_wait(&pending, left, ns);
 }
 
-static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
+static void wait_begin(struct wait *w, uint64_t number, const char *call)
 {
-	*w = (struct wait){ .ops = ops, .arg = arg, .call = call };
+	*w = (struct wait){ .number = number, .call = call };
 	w->policy = (struct quiesce__wait_policy){
-		.yield = ops->yield, .force_yield = ops->force_yield, .helped = progress, .arg = w, .not_before = &force_not_before,
+		.yield = &quiesce__rcu_yield, .force_yield = quiesce__rcu_force_yield,
+		.helped = progress, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
 	w->nr = w->asked = quiesce__readers_nr();
@@ -332,7 +332,7 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 		uint64_t now = platform_now_ns();
 
 		check_stall(w, now);
-		w->ops->scan_by(now + FORCE_NORMAL_NS);
+		quiesce__rcu_scan_by(now + FORCE_NORMAL_NS);
 		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
 	}
 }
@@ -382,12 +382,12 @@ static void wait_for_readers(struct wait *w)
 	cancel_requests(w);
 }
 
-void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
+void quiesce__holdouts_wait(uint64_t number, const char *call)
 {
 	struct wait w;
 
 	sim__alone(&pending, true); /* I5 */
-	wait_begin(&w, ops, arg, call);
+	wait_begin(&w, number, call);
 	if (!quiesce__wait_spin(scan, &w))
 		wait_for_readers(&w);
 	quiesce__wait_policy_end(&w.policy);
@@ -409,31 +409,30 @@ static bool unregistered_ended(uint32_t *empty)
 	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 
-bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg, uint32_t *empty)
+bool quiesce__holdouts_try(uint64_t number, uint32_t *empty)
 {
 	struct wait w;
 
-	wait_begin(&w, ops, arg, NULL);
+	wait_begin(&w, number, NULL);
 	return unregistered_ended(empty) && scan(&w);
 }
 
-bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call, bool (*enough)(uint64_t than),
-			     uint64_t than)
+bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than)
 {
 	uint32_t never = 0, empty = 0;
 	uint64_t ns = WATCH_MIN_NS;
 	struct wait w;
 
-	wait_begin(&w, ops, arg, call);
+	wait_begin(&w, number, call);
 	start_clock(&w);
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than))
 			return false;
-		ops->force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
+		quiesce__rcu_force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
-		ops->scan_by(now + ns);
+		quiesce__rcu_scan_by(now + ns);
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
 		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;
