@@ -412,6 +412,9 @@ static int allow_only(const struct group *g, enum column column, unsigned int re
 /* ---- a cell ---- */
 
 #define NO_FILTERS 77
+#define WARM_UP_NS 10000000u
+#define HOLD_NS 100000000u /* sections of many programs are as long */
+#define SLOW_NS 1300000000u
 #define SETTLE_NS 200000000u /* threads of the library have begun, and are asleep */
 
 static void refuse(const char *rule)
@@ -422,9 +425,9 @@ static void refuse(const char *rule)
 		_exit(NO_FILTERS);
 }
 
-static void work_in(enum column column)
+static void work(uint64_t ns)
 {
-	hold_ns = column == SLOW ? 1300000000 : column == DEBUGGING ? 100000000 : 20000000;
+	hold_ns = ns;
 	group->work();
 }
 
@@ -437,8 +440,8 @@ static void run(enum column column, enum column allowed, unsigned int result)
 	await(&reader_ready, 1);
 	await(&waiter_ready, 1);
 	if (column != FIRST) {
-		work_in(STEADY);
-		work_in(STEADY);
+		work(WARM_UP_NS);
+		work(WARM_UP_NS);
 		sleep_ns(SETTLE_NS);
 	}
 	if (column == DEBUGGING)
@@ -447,7 +450,7 @@ static void run(enum column column, enum column allowed, unsigned int result)
 		refuse("membarrier=EPERM");
 	if (allow_only(group, allowed, result))
 		_exit(NO_FILTERS);
-	work_in(column);
+	work(column == SLOW ? SLOW_NS : HOLD_NS);
 	_exit(0);
 }
 
