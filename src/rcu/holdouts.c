@@ -160,13 +160,13 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* Has the first in the way left since the last time?  An expedited wait goes on for a while also if others have yielded on the CPUs of
+/* Has the first in the way left since the last time?  For a while it is taken for a success, too, that others have yielded on the CPUs of
  * those in the way.  Then these do not run: they wait for a CPU, behind hogs perhaps, or sleep, which looks the same, and lasts longer. */
 static bool progress(void *arg)
 {
 	struct wait *w = arg;
 	uint64_t yields = quiesce__yields();
-	bool yielded = w->policy.expedited && yields != w->yields;
+	bool yielded = yields != w->yields;
 
 	w->vain = w->at == w->judged_at ? w->vain + 1 : 0;
 	w->judged_at = w->at;
