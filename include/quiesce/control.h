@@ -179,7 +179,7 @@ enum quiesce_report_kind {
 /* Fields may be added at the end. */
 struct quiesce_report {
 	enum quiesce_report_kind kind;
-	uint32_t holder;        /* number of the thread that is in the way, as gettid() returns it; 0: not known, or no one thread */
+	uint32_t holder;        /* number of the thread that is in the way, as gettid() returns it; 0: not known, ended, or no one thread */
 	const char *call;       /* which waits, "synchronize_rcu"; of garbage, the calls that have queued it */
 	const void *object;     /* the domain, the lock, or the address that is waited for; NULL: none */
 	uint64_t waited_ns;

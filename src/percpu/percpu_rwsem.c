@@ -140,15 +140,12 @@ static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem
 	return w;
 }
 
-/* Until the next report of a wait that began at @p->start, if there is to be one. */
-static uint64_t until_report(const struct quiesce__wait_policy *p)
+/* Until it is to be checked whether a report is due, if there is to be one: often enough that the wait counts whole. */
+static uint64_t until_check(void)
 {
-	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns), now; /* Relaxed: a setting. */
+	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
 
-	if (!limit || QUEUE_SLEEPS_FOREVER)
-		return PLATFORM_FOREVER;
-	now = platform_now_ns();
-	return p->stall_at > now ? p->stall_at - now : limit;
+	return !limit || QUEUE_SLEEPS_FOREVER ? PLATFORM_FOREVER : limit / QUIESCE_STALL_CHECKS + 1;
 }
 
 /* Sleep until the lock is ours; false: @deadline came first.  Readers sleep together, so that one
@@ -169,7 +166,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 			return true;
 		if (quiesce__wait_policy_stalled(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
-		ns = until(deadline, until_report(&stalls));
+		ns = until(deadline, until_check());
 		if (ns) {
 			platform_futex_wait(word, seen, ns);
 			continue;

@@ -260,7 +260,7 @@ static void begin(struct quiesce__srcu_update *u)
 		quiesce_store_relaxed(&u->begun, u->number); /* Relaxed: the fence follows. */
 		u->fenced = false;
 		u->seen = 0;
-		u->stuck_at = u->stall_at = 0;
+		u->stuck_at = u->stall_at = u->checked_at = 0;
 	}
 	quiesce__unlock(&u->lock);
 	if (u->fenced)
@@ -473,9 +473,10 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	now = platform_now_ns();
 	if (!u->stuck_at)
 		u->stuck_at = now;
-	p = (struct quiesce__wait_policy){ .start = u->stuck_at, .stall_at = u->stall_at };
+	p = (struct quiesce__wait_policy){ .start = u->stuck_at, .stall_at = u->stall_at, .checked_at = u->checked_at };
 	check_stall(ssp, "call_srcu", &p, now);
 	u->stall_at = p.stall_at;
+	u->checked_at = p.checked_at;
 	return false;
 }
 

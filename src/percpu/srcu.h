@@ -47,7 +47,7 @@ struct quiesce__srcu_update {
 	uint32_t inherited;        /* I7 of srcu.c: sections may be in the way whose threads this process does not have */
 	uint32_t seen;             /* bit i: index i was seen empty since */
 	uint64_t force_not_before;
-	uint64_t stuck_at, stall_at; /* who tries found readers in the way; complains next */
+	uint64_t stuck_at, stall_at, checked_at; /* who tries found readers in the way; as in struct quiesce__wait_policy */
 	/* Callbacks; see srcu_callbacks.c. */
 	struct rcu_head *list;     /* pushed by anybody, the newest first */
 	uint64_t queued, run;      /* callbacks, ever */

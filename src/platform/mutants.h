@@ -110,6 +110,7 @@
 	X(gp_completed_early, "completed is published before the scan")               \
 	X(qsbr_number_now, "an updater of the QSBR domain is content with the number that is there") \
 	X(qsbr_no_wait, "an updater of the QSBR domain waits for nobody")               \
+	X(stall_counts_stops, "the time that a process was stopped is reported as time that it waited") \
 	X(qsbr_wake_lost, "a thread that is quiescent wakes nobody")                     \
 	X(nest_ignored, "an inner unlock ends the section")                            \
 	X(wake_lost, "an unlock with the slow bit does not wake the waiter")           \

@@ -69,10 +69,8 @@ void platform_process_begin(void);
 /* May thread @tid of this process still run?  False only when it is certainly gone: never where the process has been restored
  * from a checkpoint under another number, as then threads have others, too. */
 bool platform_thread_alive(uint32_t tid);
-/* Does thread @tid run, or wait only for a CPU?  True when unknown. */
-bool platform_thread_runnable(uint32_t tid);
-/* How much CPU time it has used; 0 when unknown. */
-uint64_t platform_thread_cpu_ns(uint32_t tid);
+/* The kernel's letter for what thread @tid does: R runs or waits for a CPU, S and D sleep, T and t are stopped; ? is not known. */
+char platform_thread_state(uint32_t tid);
 /* Copy the name of @tid into @name (16 bytes), "?" when unknown. */
 void platform_thread_name(uint32_t tid, char name[16]);
 /* Say where in which file the code at @at comes from, "0x7f... (libx.so+0x123)", or only its address. */

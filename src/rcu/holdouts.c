@@ -24,44 +24,31 @@
  * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
  */
-#include "holdouts.h"
+#include "rcu.h"
 
 #include "garbage.h"
 #include "platform/owned.h"
 #include "runtime/wait_policy.h"
 
-#define SPINS 16u
-#define SPIN_PAUSES 8u
-#define REAP_NS 50000000u /* between two looks whether the first in the way lives */
-#define REAPS 64u         /* so many dead ones are given up at a time */
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
-#define PROBE_MIN_NS 100000u /* between two looks at the CPU time of who is in the way, longer each time */
-#define PROBE_MAX_NS 8000000u
+#define SPIN_EXPEDITED_NS 100000u
+#define VAIN 16u             /* stretches without effect: then who is in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
-#define AIM_NS 2000000u      /* so long only readers on its CPU, as far as known, yield to it */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
 #define WATCH_MAX_NS 8000000u /* longer each time */
 
-/* What is known of the first thread in the way. */
-struct probe {
-	uint32_t tid;
-	bool stuck;        /* it wants a CPU, and has used none between two looks */
-	uint64_t at;       /* of the last look */
-	uint64_t cpu_ns;   /* what it had used */
-	uint64_t interval; /* to the next one */
-	uint64_t since;    /* it is stuck */
-};
-
 struct wait {
-	const struct quiesce__holdouts_ops *ops;
 	const char *call;
-	uint64_t arg;
+	uint64_t number;      /* of the grace period */
 	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
 	uint32_t asked;       /* requests are in entries before this one */
 	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* of the first of them */
-	struct probe probe;
+	/* When a stretch was judged last: */
+	uint32_t judged_at;   /* the first in the way */
+	uint32_t vain;        /* so many stretches it had been that already */
+	uint64_t yields;
 	struct quiesce__wait_policy policy;
 	uint64_t reap_at;
 };
@@ -75,7 +62,7 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 	struct wait *w = arg;
 
 	(void)r;
-	if (w->ops->blocks(tls, w->arg))
+	if (quiesce__rcu_blocks(tls, w->number))
 		return true;
 	if (QUIESCE_MUTANT(gp_stops_at_first_idle))
 		w->nr = 0;
@@ -83,8 +70,9 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 }
 
 /* Move on to the first entry that blocks; true if there is none. */
-static bool scan(struct wait *w)
+static bool scan(void *wait)
 {
+	struct wait *w = wait;
 	uint32_t nr = w->nr;
 
 	if (QUIESCE_MUTANT(gp_skips_last_reader) && nr)
@@ -93,17 +81,6 @@ static bool scan(struct wait *w)
 		return true;
 	w->at = quiesce__readers_walk(w->at, nr, is_in_way, w);
 	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
-}
-
-static bool scan_for_a_while(struct wait *w)
-{
-	for (uint32_t i = 0; i < SPINS; i++) {
-		if (scan(w))
-			return true;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
 }
 
 /* Take back the request at @r if its owner has not answered it. */
@@ -120,7 +97,7 @@ static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
-	if (!w->ops->ask(tls, w->arg))
+	if (!quiesce__rcu_ask(tls, w->number))
 		cancel_request(r);
 }
 
@@ -135,7 +112,7 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 {
 	struct wait *w = arg;
 
-	if (!w->ops->blocks(tls, w->arg))
+	if (!quiesce__rcu_blocks(tls, w->number))
 		return false;
 	w->nr = (uint32_t)(r - quiesce__readers.entry) + 1;
 	w->cpus |= cpu_of(tls);
@@ -182,50 +159,25 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* Another thread is the first in the way.  While readers yield it is taken to be stuck as well. */
-static void probe_begin(struct wait *w, uint32_t tid, uint64_t now)
-{
-	w->probe = (struct probe){
-		.tid = tid, .stuck = w->policy.forced_at != 0, .at = now, .cpu_ns = platform_thread_cpu_ns(tid),
-		.interval = PROBE_MIN_NS, .since = now,
-	};
-}
-
-/* It runs if its clock has advanced; else it sleeps, or waits for a CPU. */
-static void probe_again(struct probe *p, uint64_t now)
-{
-	uint64_t used = platform_thread_cpu_ns(p->tid);
-	bool stuck = used == p->cpu_ns && platform_thread_runnable(p->tid);
-
-	p->at = now;
-	p->cpu_ns = used;
-	if (!stuck)
-		p->interval = p->interval < PROBE_MAX_NS / 2 ? 2 * p->interval : PROBE_MAX_NS;
-	else if (!p->stuck)
-		p->since = now;
-	p->stuck = stuck;
-}
-
-static bool is_stuck(void *arg, uint64_t now)
+/* Has the first in the way left since the last time?  For a while it is taken for a success, too, that others have yielded on the CPUs of
+ * those in the way.  Then these do not run: they wait for a CPU, behind hogs perhaps, or sleep, which looks the same, and lasts longer. */
+static bool progress(void *arg)
 {
 	struct wait *w = arg;
-	uint32_t tid = w->at < w->nr ? quiesce__reader_tid(&quiesce__readers.entry[w->at]) : 0;
+	uint64_t yields = quiesce__yields();
+	bool yielded = yields != w->yields;
 
-	w->policy.check_at = now + PROBE_MAX_NS;
-	if (!tid)
-		return false;
-	if (tid != w->probe.tid)
-		probe_begin(w, tid, now);
-	else if (now - w->probe.at >= w->probe.interval)
-		probe_again(&w->probe, now);
-	w->policy.check_at = w->probe.at + w->probe.interval;
-	return w->probe.stuck;
+	w->vain = w->at == w->judged_at ? w->vain + 1 : 0;
+	w->judged_at = w->at;
+	w->yields = yields;
+	return !w->vain || (yielded && w->vain < VAIN);
 }
 
-/* Where it waits is known only from when it ran last, and may have changed. */
-static uint64_t aim(const struct wait *w, uint64_t now)
+/* Where those in the way wait is known only from when they ran last.  Where it did not help that their neighbours yielded they may have
+ * been moved. */
+static uint64_t aim(const struct wait *w)
 {
-	return w->probe.stuck && now - w->probe.since >= AIM_NS ? QUIESCE_ALL_CPUS : w->cpus;
+	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
 }
 
 /* ---- reports ---- */
@@ -243,7 +195,7 @@ static bool note_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, 
 {
 	struct holdout *h = arg;
 
-	if (!h->wait->ops->blocks(tls, h->wait->arg))
+	if (!quiesce__rcu_blocks(tls, h->wait->number))
 		return false;
 	if (h->tid) {
 		h->others++;
@@ -290,7 +242,7 @@ static void report_stall(const struct wait *w, uint64_t now)
 
 	quiesce__report_stall(&r, w->call, NULL, now - w->policy.start);
 	report_holdouts(w, &r);
-	w->ops->report_behind(&r);
+	quiesce__rcu_report_behind(&r);
 	quiesce__report_end(&r);
 }
 
@@ -307,14 +259,14 @@ static void report_garbage(const struct wait *w, uint64_t now)
 /* The first in the way may have died inside; and the next ones. */
 static void reap(struct wait *w, uint64_t now)
 {
-	w->reap_at = now + REAP_NS;
-	for (uint32_t n = 0; n < REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
+	w->reap_at = now + QUIESCE_REAP_NS;
+	for (uint32_t n = 0; n < QUIESCE_REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
 		scan(w);
 }
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (now - w->policy.start >= REAP_NS && now >= w->reap_at)
+	if (now >= w->reap_at)
 		reap(w, now);
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
@@ -327,7 +279,7 @@ static void apply_policy(struct wait *w, uint64_t now)
 	/* Relaxed: hints, not a hand-over. */
 	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
 	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
-	quiesce_store_relaxed(&w->ops->yield->cpus, aim(w, now)); /* Relaxed: a request that comes a little late. */
+	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: a request that comes a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
 
@@ -343,18 +295,28 @@ static void sleep_once(struct wait *w)
 		return;
 	quiesce__count(sleeps);
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
-	w->ops->scan_by(now + ns);
+	quiesce__rcu_scan_by(now + ns);
 	platform_futex_wait(&pending, left, ns);
 }
 
-static void wait_begin(struct wait *w, const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
+static void wait_begin(struct wait *w, uint64_t number, const char *call)
 {
-	*w = (struct wait){ .ops = ops, .arg = arg, .call = call };
+	*w = (struct wait){ .number = number, .call = call };
 	w->policy = (struct quiesce__wait_policy){
-		.yield = ops->yield, .force_yield = ops->force_yield, .stuck = is_stuck, .arg = w, .not_before = &force_not_before,
+		.yield = &quiesce__rcu_yield, .force_yield = quiesce__rcu_force_yield,
+		.helped = progress, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
 	w->nr = w->asked = quiesce__readers_nr();
+}
+
+/* What follows takes time, and may have effects. */
+static void start_clock(struct wait *w)
+{
+	w->yields = quiesce__yields();
+	w->judged_at = w->at;
+	w->policy.start = platform_now_ns();
+	w->reap_at = w->policy.start + QUIESCE_REAP_NS;
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
@@ -362,15 +324,14 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 {
 	uint32_t never = 0;
 
+	if (!w->policy.start)
+		start_clock(w);
 	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
 	while (quiesce_load_acquire(RU8, count)) {
 		uint64_t now = platform_now_ns();
 
-		if (!w->policy.start)
-			w->policy.start = now;
-		apply_policy(w, now);
 		check_stall(w, now);
-		w->ops->scan_by(now + FORCE_NORMAL_NS);
+		quiesce__rcu_scan_by(now + FORCE_NORMAL_NS);
 		platform_futex_wait(&never, 0, FORCE_NORMAL_NS);
 	}
 }
@@ -393,29 +354,24 @@ static void wait_for_unregistered(struct wait *w)
 	wait_for_count(w, &rs->unregistered[phase]);
 }
 
-/* An expedited wait does not sleep between the first two looks at who is in the way: where all CPUs are busy it would not get
- * one back for long.  But if that one is on the waiter's own CPU it stands still because of the waiter. */
-static bool scan_until_stuck(struct wait *w)
+/* An expedited wait does not sleep soon: where all CPUs are busy it would not get one back for long.  But if the first in the way is on
+ * the waiter's own CPU it stands still because of the waiter. */
+static bool scan_for_longer(struct wait *w)
 {
-	uint64_t now = platform_now_ns();
-
 	/* Relaxed: a hint, not a hand-over. */
 	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
 		return false;
-	is_stuck(w, now);
-	while (now < w->policy.check_at) {
-		if (scan_for_a_while(w))
+	while (platform_now_ns() < w->policy.start + SPIN_EXPEDITED_NS)
+		if (quiesce__wait_spin(scan, w))
 			return true;
-		now = platform_now_ns();
-	}
 	return false;
 }
 
 static void wait_for_readers(struct wait *w)
 {
-	w->policy.start = platform_now_ns();
+	start_clock(w);
 	ask_all(w);
-	if (!scan_until_stuck(w))
+	if (!scan_for_longer(w))
 		while (!scan(w)) {
 			sleep_once(w);
 			if (scan(w))
@@ -425,16 +381,16 @@ static void wait_for_readers(struct wait *w)
 	cancel_requests(w);
 }
 
-void quiesce__holdouts_wait(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call)
+void quiesce__holdouts_wait(uint64_t number, const char *call)
 {
 	struct wait w;
 
 	sim__alone(&pending, true); /* I5 */
-	wait_begin(&w, ops, arg, call);
-	if (!scan_for_a_while(&w))
+	wait_begin(&w, number, call);
+	if (!quiesce__wait_spin(scan, &w))
 		wait_for_readers(&w);
-	wait_for_unregistered(&w);
 	quiesce__wait_policy_end(&w.policy);
+	wait_for_unregistered(&w);
 	sim__alone(&pending, false);
 }
 
@@ -452,31 +408,30 @@ static bool unregistered_ended(uint32_t *empty)
 	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 
-bool quiesce__holdouts_try(const struct quiesce__holdouts_ops *ops, uint64_t arg, uint32_t *empty)
+bool quiesce__holdouts_try(uint64_t number, uint32_t *empty)
 {
 	struct wait w;
 
-	wait_begin(&w, ops, arg, NULL);
+	wait_begin(&w, number, NULL);
 	return unregistered_ended(empty) && scan(&w);
 }
 
-bool quiesce__holdouts_watch(const struct quiesce__holdouts_ops *ops, uint64_t arg, const char *call, bool (*enough)(uint64_t than),
-			     uint64_t than)
+bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than)
 {
 	uint32_t never = 0, empty = 0;
 	uint64_t ns = WATCH_MIN_NS;
 	struct wait w;
 
-	wait_begin(&w, ops, arg, call);
-	w.policy.start = platform_now_ns();
+	wait_begin(&w, number, call);
+	start_clock(&w);
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than))
 			return false;
-		ops->force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
+		quiesce__rcu_force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
-		ops->scan_by(now + ns);
+		quiesce__rcu_scan_by(now + ns);
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
 		ns = 2 * ns < WATCH_MAX_NS ? 2 * ns : WATCH_MAX_NS;

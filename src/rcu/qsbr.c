@@ -35,10 +35,7 @@
 
 #include <errno.h>
 
-#define SPINS 16u
-#define SPIN_PAUSES 8u
-#define REAPS 64u /* so many dead ones are given up at a time */
-#define SLEEP_MAX_NS 50000000u /* then who is in the way may have died */
+#define SLEEP_MAX_NS 50000000u
 
 struct quiesce_qsbr_v1 quiesce_qsbr_v1 __attribute__((aligned(128))) = { .gp = 1, .reserved = { 0 } };
 
@@ -48,8 +45,10 @@ static struct {
 } qsbr __attribute__((aligned(QUIESCE_CACHELINE))) = { .completed = 1 };
 
 struct wait {
-	uint64_t number, start, stall_at;
+	uint64_t number, reap_at;
 	uint32_t at, nr; /* entries before @at have been passed */
+	uint32_t tid;    /* of who was in the way; 0: not known */
+	struct quiesce__wait_policy stalls;
 };
 
 /* ---- threads ---- */
@@ -164,12 +163,17 @@ static void begin(struct wait *w, uint64_t number)
 
 static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
-	(void)r;
-	return quiesce__qsbr_blocks(tls, ((struct wait *)arg)->number);
+	struct wait *w = arg;
+
+	/* While it is visited the entry is that thread's. */
+	w->tid = quiesce__reader_tid(r);
+	return quiesce__qsbr_blocks(tls, w->number);
 }
 
-static bool all_passed(struct wait *w)
+static bool all_passed(void *wait)
 {
+	struct wait *w = wait;
+
 	if (completed(w->number))
 		return true;
 	w->at = quiesce__readers_walk(w->at, w->nr, is_in_way, w);
@@ -179,37 +183,32 @@ static bool all_passed(struct wait *w)
 	return true;
 }
 
-static bool scan_for_a_while(struct wait *w)
-{
-	for (uint32_t i = 0; i < SPINS; i++) {
-		if (all_passed(w))
-			return true;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
-}
-
+/* After a scan that found a thread in the way. */
 static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
 {
-	uint32_t tid = w->at < w->nr ? quiesce_load_relaxed(&quiesce__readers.entry[w->at].tid) : 0; /* Relaxed: a report. */
 	struct quiesce__report r;
 
-	quiesce__report_stall(&r, "urcu_qsbr_synchronize_rcu", NULL, now - w->start);
-	if (tid) {
-		quiesce__report_thread(&r, tid, quiesce__tid());
-		quiesce__report_add(&r, ", which is online and reports no quiescent state");
-	}
+	quiesce__report_stall(&r, "urcu_qsbr_synchronize_rcu", NULL, now - w->stalls.start);
+	quiesce__report_thread(&r, w->tid, quiesce__tid());
+	quiesce__report_add(&r, ", which is online and reports no quiescent state");
 	quiesce__report_end(&r);
+}
+
+/* The first in the way may have died online; and the next ones. */
+static void reap(struct wait *w)
+{
+	for (uint32_t n = 0; n < QUIESCE_REAPS && !QUIESCE_MUTANT(qsbr_dead_kept) && quiesce__reader_reap(w->at) && !all_passed(w); n++)
+		;
 }
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	struct quiesce__wait_policy p = { .start = w->start, .stall_at = w->stall_at };
-
-	if (quiesce__wait_policy_stalled(&p, now))
+	if (quiesce__wait_policy_stalled(&w->stalls, now))
 		report_stall(w, now);
-	w->stall_at = p.stall_at;
+	if (now < w->reap_at)
+		return;
+	w->reap_at = now + QUIESCE_REAP_NS;
+	reap(w);
 }
 
 /* Unless it is quiescent by then. */
@@ -223,13 +222,6 @@ static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tl
 	return is_in_way(r, tls, arg);
 }
 
-/* The first in the way may have died online; and the next ones. */
-static void reap(struct wait *w)
-{
-	for (uint32_t n = 0; n < REAPS && !QUIESCE_MUTANT(qsbr_dead_kept) && quiesce__reader_reap(w->at) && !all_passed(w); n++)
-		;
-}
-
 static void sleep_once(struct wait *w)
 {
 	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
@@ -239,8 +231,7 @@ static void sleep_once(struct wait *w)
 	if (w->at >= w->nr)
 		return;
 	quiesce__count(sleeps);
-	if (platform_futex_wait(&qsbr.woken, woken, SLEEP_MAX_NS))
-		reap(w);
+	platform_futex_wait(&qsbr.woken, woken, SLEEP_MAX_NS);
 }
 
 static void wait_for(uint64_t number)
@@ -248,9 +239,10 @@ static void wait_for(uint64_t number)
 	struct wait w;
 
 	begin(&w, number);
-	if (scan_for_a_while(&w))
+	if (quiesce__wait_spin(all_passed, &w))
 		return;
-	w.start = platform_now_ns();
+	w.stalls.start = platform_now_ns();
+	w.reap_at = w.stalls.start + QUIESCE_REAP_NS;
 	do {
 		check_stall(&w, platform_now_ns());
 		sleep_once(&w);

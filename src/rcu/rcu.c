@@ -165,8 +165,8 @@ static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 	quiesce__init(); /* in an unannounced child others may wait for this thread to come */
 	quiesce__holdouts_notify(self->reader);
 	/* Relaxed: a request that comes a little late or goes a little late. */
-	if (quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW)
-		quiesce__yield(&quiesce__rcu_yield);
+	if ((quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW) && !quiesce__yield(&quiesce__rcu_yield))
+		quiesce__rcu_force_yield(false); /* who asked does not run */
 }
 
 /* Not in a section, or not in one that the mark knows of. */

@@ -9,6 +9,17 @@
 
 /* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
 extern struct quiesce__yield quiesce__rcu_yield;
+/* Let them, or stop that. */
+void quiesce__rcu_force_yield(bool on);
+/* Does the mark of @tls block the grace period @number? */
+bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number);
+/* Ask its owner, if it still does, to call quiesce__holdouts_notify() when it clears it; false if it does no longer.  The request may
+ * get lost. */
+bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number);
+/* The waiter, which is going to sleep, scans again before @when at the latest, if it runs. */
+void quiesce__rcu_scan_by(uint64_t when);
+/* Add what waits behind a grace period, to its report. */
+void quiesce__rcu_report_behind(struct quiesce__report *report);
 /* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
 /* Would @call, made at @caller, wait for a section of its own thread?  Then it is reported. */

@@ -77,7 +77,7 @@ static bool older(uint64_t a, uint64_t b)
 
 /* ---- what the scan asks ---- */
 
-static bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
+bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 {
 	/* RU2: acquire, pairs with RU2 in rcu_read_unlock() */
 	uint64_t word = quiesce_load_acquire(RU2, &tls->rcu_word);
@@ -89,7 +89,7 @@ static bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 	return older(word >> 16, number);
 }
 
-static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
+bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number)
 {
 	while (quiesce__rcu_blocks(tls, number)) {
 		/* Relaxed: the exchange decides. */
@@ -104,7 +104,7 @@ static bool ask_for_slow_unlock(struct quiesce_tls_v1 *tls, uint64_t number)
 	return false;
 }
 
-static void force_readers(bool on)
+void quiesce__rcu_force_yield(bool on)
 {
 	/* Relaxed: the exchange decides, and readers may see the bit late. */
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
@@ -115,12 +115,12 @@ static void force_readers(bool on)
 			break;
 }
 
-static void scan_by(uint64_t when)
+void quiesce__rcu_scan_by(uint64_t when)
 {
 	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
 }
 
-static void report_behind(struct quiesce__report *r)
+void quiesce__rcu_report_behind(struct quiesce__report *r)
 {
 	/* Relaxed: a report. */
 	uint32_t callers = quiesce_load_relaxed(&gp.side[0].waiting) + quiesce_load_relaxed(&gp.side[1].waiting);
@@ -132,15 +132,6 @@ static void report_behind(struct quiesce__report *r)
 }
 
 struct quiesce__yield quiesce__rcu_yield __attribute__((aligned(QUIESCE_CACHELINE)));
-
-static const struct quiesce__holdouts_ops rcu_scan = {
-	.blocks = quiesce__rcu_blocks,
-	.ask = ask_for_slow_unlock,
-	.force_yield = force_readers,
-	.yield = &quiesce__rcu_yield,
-	.scan_by = scan_by,
-	.report_behind = report_behind,
-};
 
 /* ---- a grace period ---- */
 
@@ -239,12 +230,12 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 	uint64_t number;
 
 	quiesce__holdouts_calm();
-	scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
+	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
 	number = gp_advance();
 	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__holdouts_wait(&rcu_scan, number, call);
+	quiesce__holdouts_wait(number, call);
 	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
@@ -262,7 +253,7 @@ static void gp_alone(uint64_t cookie, const char *call)
 {
 	uint64_t number = gp_advance();
 
-	if (quiesce__holdouts_watch(&rcu_scan, number, call, alone_is_enough, cookie))
+	if (quiesce__holdouts_watch(number, call, alone_is_enough, cookie))
 		gp_complete(number);
 }
 
@@ -282,7 +273,7 @@ static bool claim(uint32_t seen, uint64_t now)
 {
 	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
 		return false;
-	scan_by(now + QUIESCE_LATE_NS);
+	quiesce__rcu_scan_by(now + QUIESCE_LATE_NS);
 	return true;
 }
 
@@ -421,7 +412,7 @@ void quiesce__rcu_try(uint64_t cookie)
 		number = gp_advance();
 		empty = 0;
 	}
-	if (quiesce__holdouts_try(&rcu_scan, number, &empty))
+	if (quiesce__holdouts_try(number, &empty))
 		gp_complete(number);
 	else
 		merge(number, empty);
@@ -435,5 +426,5 @@ void quiesce__rcu_fork_child(void)
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
 	polled.empty = 0; /* it may be that of the number before */
-	force_readers(false);
+	quiesce__rcu_force_yield(false);
 }

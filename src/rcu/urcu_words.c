@@ -50,8 +50,6 @@
 #include "runtime/wait_policy.h"
 #include "urcu_words.h"
 
-#define SPINS 16u
-#define SPIN_PAUSES 8u
 #define SLEEP_MIN_NS 20000u   /* where readers wake nobody */
 #define SLEEP_MAX_NS 1000000u
 #define SLEEP_WOKEN_NS 50000000u
@@ -68,7 +66,8 @@ static struct quiesce__lock domains_lock;
 
 struct wait {
 	struct quiesce_urcu_domain *d;
-	uint64_t start, now, stall_at, sleep_ns;
+	struct quiesce__wait_policy stalls;
+	uint64_t now, sleep_ns;
 	uint32_t vain; /* wake-ups that found all in the way who were */
 };
 
@@ -217,7 +216,7 @@ static struct looked look(struct quiesce_urcu_domain *d, enum look how)
 	return seen;
 }
 
-static bool all_passed(struct quiesce_urcu_domain *d)
+static bool all_passed(void *d)
 {
 	return !look(d, LOOK_FOR_ONE).nr;
 }
@@ -239,34 +238,20 @@ static bool done(const struct quiesce_urcu_domain *d, uint64_t cookie)
 
 /* ---- sleeping ---- */
 
-static bool scan_for_a_while(struct quiesce_urcu_domain *d)
-{
-	for (uint32_t i = 0; i < SPINS; i++) {
-		if (all_passed(d))
-			return true;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
-}
-
 static QUIESCE_COLD void report_stall(const struct wait *w, uint32_t tid)
 {
 	struct quiesce__report r;
 
-	quiesce__report_stall(&r, w->d->call, NULL, w->now - w->start);
+	quiesce__report_stall(&r, w->d->call, NULL, w->now - w->stalls.start);
 	quiesce__report_thread(&r, tid, quiesce__tid());
 	quiesce__report_end(&r);
 }
 
 static void check_stall(struct wait *w, uint32_t tid)
 {
-	struct quiesce__wait_policy p = { .start = w->start, .stall_at = w->stall_at };
-
 	w->now = platform_now_ns();
-	if (quiesce__wait_policy_stalled(&p, w->now) && tid)
+	if (quiesce__wait_policy_stalled(&w->stalls, w->now))
 		report_stall(w, tid);
-	w->stall_at = p.stall_at;
 }
 
 static void sleep_timed(uint64_t ns)
@@ -288,7 +273,7 @@ static void sleep_unwoken(struct wait *w)
 static void sleep_until_woken(struct wait *w, uint32_t nr)
 {
 	struct quiesce_urcu_domain *d = w->d;
-	uint64_t ns = (w->now - w->start) / BACKOFF_PART;
+	uint64_t ns = (w->now - w->stalls.start) / BACKOFF_PART;
 
 	quiesce__count(sleeps);
 	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
@@ -322,7 +307,7 @@ static bool sleep_once(struct wait *w)
 
 static void wait_for_readers(struct quiesce_urcu_domain *d)
 {
-	struct wait w = { .d = d, .start = platform_now_ns(), .sleep_ns = SLEEP_MIN_NS };
+	struct wait w = { .d = d, .stalls = { .start = platform_now_ns() }, .sleep_ns = SLEEP_MIN_NS };
 
 	while (!sleep_once(&w))
 		;
@@ -350,7 +335,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 	quiesce__lock(&d->driving);
 	while (!done(d, cookie)) {
 		begin(d, true);
-		if (!scan_for_a_while(d))
+		if (!quiesce__wait_spin(all_passed, d))
 			wait_for_readers(d);
 		complete(d);
 	}

@@ -34,6 +34,14 @@ extern struct quiesce__readers quiesce__readers;
 void quiesce__readers_init(void);
 /* Give the calling thread an entry; false if none can be had.  Signals are blocked. */
 bool quiesce__reader_register(struct quiesce_tls_v1 *self);
+/* Between two checks whether the owner of an entry in the way of a wait lives.  It is rare that one does not, the check is a system call,
+ * and a sandbox may forbid that: so shorter waits make none. */
+#if defined(QUIESCE_SIM)
+#define QUIESCE_REAP_NS 50000000u
+#else
+#define QUIESCE_REAP_NS 1000000000u
+#endif
+#define QUIESCE_REAPS 64u /* so many that are dead are given up in a row */
 /* Give back entry @i if its owner has died without saying so. */
 bool quiesce__reader_reap(uint32_t i);
 /* Visit the entries from @from up to, not including, @to that have owners, until @visit returns true: the number of that entry, else @to.

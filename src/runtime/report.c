@@ -53,6 +53,23 @@ void quiesce__report_garbage(struct quiesce__report *r, const char *what, uint64
 			    (unsigned long long)objects, what);
 }
 
+/* As far as it is known. */
+static const char *state_of(uint32_t tid)
+{
+	switch (platform_thread_state(tid)) {
+	case 'R':
+		return ", runnable";
+	case 'S':
+	case 'D':
+		return ", asleep";
+	case 'T':
+	case 't':
+		return ", stopped";
+	default:
+		return "";
+	}
+}
+
 static void add_known_thread(struct quiesce__report *r, uint32_t tid)
 {
 	char name[16];
@@ -60,12 +77,11 @@ static void add_known_thread(struct quiesce__report *r, uint32_t tid)
 	platform_thread_name(tid, name);
 	quiesce__report_add(r, "thread %u (%s)", tid, name);
 	if (tid != quiesce__tid())
-		quiesce__report_add(r, platform_thread_runnable(tid) ? ", runnable" : ", asleep");
+		quiesce__report_add(r, "%s", state_of(tid));
 }
 
 void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t waiter)
 {
-	r->told.holder = tid == QUIESCE_TID_INHERITED ? 0 : tid;
 	if (tid == QUIESCE_TID_INHERITED) {
 		quiesce__report_add(r, "a thread of the parent, which forked without fork handlers; whether the child has it is known once "
 				       "the child's first thread calls the library");
@@ -79,6 +95,7 @@ void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t wa
 		quiesce__report_add(r, "thread %u, which has ended", tid);
 		return;
 	}
+	r->told.holder = tid; /* only a number that is still that thread's */
 	add_known_thread(r, tid);
 	if (tid == waiter)
 		quiesce__report_add(r, ", the one that waits");

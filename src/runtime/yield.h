@@ -14,8 +14,8 @@ struct quiesce__yield {
 	uint64_t cpus; /* bit n: readers on CPUs n, n + 64, ... */
 };
 
-/* In a reader that was asked and has left. */
-void quiesce__yield(const struct quiesce__yield *yield);
+/* In a reader that was asked and has left.  False: the time is over, and nobody needs to ask readers any more. */
+bool quiesce__yield(const struct quiesce__yield *yield);
 /* How often readers have yielded. */
 uint64_t quiesce__yields(void);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_scans.c - scenarios: scanners in the registry beside each other, beside threads that end, and stopped in the middle of a step. */
+/* rcu_scans.c - scenarios: scanners in the registry beside each other, beside threads that end, and stopped in the middle of a
+ * step, or of a section with the whole process. */
 #include "rcu_world.h"
 
 #include <quiesce/detail/qsbr.h>
@@ -95,9 +96,43 @@ static void setup_scanner_stops(void)
 	sim_spawn(replaces_beside_it, NULL, "updater");
 }
 
+/* Sections are short, but the process is stopped in one for longer than a wait may last before it is reported. */
+static void stopped_in_section(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	rcu_read_lock();
+	platform_futex_wait(&never, 0, 20000000);
+	sim_leap(3000000000u);
+	platform_futex_wait(&never, 0, 20000000);
+	rcu_read_unlock();
+}
+
+static void setup_stopped_process(void)
+{
+	world_begin();
+	quiesce_set_stall_timeout(1000000000);
+	sim_spawn(stopped_in_section, NULL, "reader");
+	sim_spawn(world_updater, (void *)1, "updater");
+}
+
+static void finish_stopped_process(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof stats);
+	if (stats.sleeps)
+		sim_saw();
+	if (stats.stalls)
+		sim_fail("%llu stalls are reported", (unsigned long long)stats.stalls);
+}
+
 const struct sim_scenario rcu_scan_scenarios[] = {
 	{ .name = "scans", .what = "many scanners, and threads that end beside them", .setup = setup_scans },
 	{ .name = "scanner_stops", .what = "a scanner stops for good in the middle of a step", .setup = setup_scanner_stops,
 	  .must_see = "a wait that was over beside it" },
+	{ .name = "stopped_process", .what = "a stop of the process is no stall", .setup = setup_stopped_process,
+	  .finish = finish_stopped_process, .must_see = "a wait that a stop is in the middle of" },
 	{ .name = NULL },
 };

@@ -1,40 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* test_yield.c - who is made to give up the CPU, when, and when no more.
  *
- * This program has three functions of the C library's for itself, which the library calls: sched_yield() counts the calls
- * of the thread that asks to be counted; clock_gettime() says of the clock of any thread that it stands, or that it runs;
- * sched_getcpu() says that the counted thread is on another CPU than it is.
+ * This program has two functions of the C library's for itself, which the library calls: sched_yield() counts the calls
+ * of the thread that asks to be counted; sched_getcpu() says that the counted thread is on another CPU than it is.
  */
 #define _GNU_SOURCE
 #include "testing.h"
 
 #include <sched.h>
-#include <time.h>
 
 static __thread int counted;
 static __thread int elsewhere;
 static int nr_yields;
-static int clocks_run; /* else they stand still */
 
 int sched_yield(void)
 {
 	if (counted)
 		count_up(&nr_yields);
 	return (int)syscall(SYS_sched_yield);
-}
-
-int clock_gettime(clockid_t clock, struct timespec *ret)
-{
-	static int any_time;
-
-	if (clock >= 0)
-		return (int)syscall(SYS_clock_gettime, clock, ret);
-	*ret = (struct timespec){ .tv_sec = 1 };
-	if (flag_get(&clocks_run)) {
-		count_up(&any_time);
-		ret->tv_nsec = flag_get(&any_time);
-	}
-	return 0;
 }
 
 int sched_getcpu(void)
@@ -144,6 +127,41 @@ static void readers_yield_to_a_plain_wait_in_the_end(void **state)
 	readers_yield_while(wait_plain);
 }
 
+static int may_go_on, stands_still;
+
+static void stand_still(int sig)
+{
+	(void)sig;
+	flag_set(&stands_still);
+	while (!flag_get(&may_go_on))
+		syscall(SYS_sched_yield);
+}
+
+/* The waiter does not get to end what it began: the next readers do, once its time is over. */
+static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state)
+{
+	enum { ROUNDS = 20 };
+	struct sigaction action = { .sa_handler = stand_still, .sa_flags = SA_RESTART }, before;
+
+	(void)state;
+	sigaction(SIGUSR2, &action, &before);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct in_the_way r;
+		pthread_t updater;
+
+		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: nobody is in the handler. */
+		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: as above. */
+		begin_urgent_wait(&r, &updater, wait_expedited);
+		pthread_kill(updater, SIGUSR2);
+		wait_until(flag_get(&stands_still));
+		wait_until((yields_in_a_section(), !(quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW))); /* Relaxed: a poll. */
+		flag_set(&may_go_on);
+		in_the_way_end(&r);
+		pthread_join(updater, NULL);
+	}
+	sigaction(SIGUSR2, &before, NULL);
+}
+
 static void nobody_yields_when_the_wait_is_over(void **state)
 {
 	struct in_the_way r;
@@ -172,31 +190,6 @@ static int yields_during(void *(*wait)(void *), uint64_t nr)
 
 #define SLEEPS 10
 
-static void nobody_yields_while_the_reader_in_the_way_runs(void **state)
-{
-	struct in_the_way r;
-
-	(void)state;
-	flag_set(&clocks_run);
-	in_the_way_begin(&r);
-	assert_int_equal(yields_during(wait_expedited, SLEEPS), 0);
-	in_the_way_end(&r);
-	synchronize_rcu();
-	quiesce_store_relaxed(&clocks_run, 0); /* Relaxed: nobody asks. */
-}
-
-static void nobody_yields_while_the_reader_in_the_way_sleeps(void **state)
-{
-	struct held h;
-
-	(void)state;
-	held_begin(&h, NULL);
-	wait_until(thread_state(h.tid) == 'S');
-	assert_int_equal(yields_during(wait_expedited, SLEEPS), 0);
-	held_end(&h);
-	synchronize_rcu();
-}
-
 /* Only the reader in the way is spoken to, and it is not made to yield. */
 static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 {
@@ -211,7 +204,7 @@ static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 	quiesce_set_yield(1);
 }
 
-/* For the first two milliseconds; after that where the one in the way waits may have changed. */
+/* In the first stretch; after that where the one in the way waits may have changed. */
 static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 {
 	enum { ROUNDS = 20 };
@@ -225,14 +218,14 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 	elsewhere = 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t begun = now_ns();
+		uint64_t stretches = stats_now().expedited, begun = now_ns();
 		struct in_the_way r;
 		pthread_t updater;
 
 		begin_urgent_wait(&r, &updater, wait_expedited);
 		do
 			if (yields_in_a_section())
-				assert_in_range(now_ns() - begun, 2000000, UINT64_MAX);
+				assert_in_range(stats_now().expedited, stretches + 2, UINT64_MAX);
 		while (now_ns() - begun < 3000000);
 		in_the_way_end(&r);
 		pthread_join(updater, NULL);
@@ -241,26 +234,48 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 	sched_setaffinity(0, sizeof all, &all);
 }
 
-/* A stretch takes a millisecond, and a pause follows. */
-static void check_share(void *(*wait)(void *), uint64_t period_ns)
-{
-	uint64_t before = stats_now().expedited, begun = now_ns();
-	struct in_the_way r;
-	pthread_t updater;
+enum { STRETCHES = 8 };
 
-	in_the_way_begin(&r);
+/* Eight stretches of a wait take at least so long, if readers @r leave one after the other, or the only one stays. */
+static void check_share(void *(*wait)(void *), struct in_the_way *r, int nr, uint64_t at_least_ns)
+{
+	uint64_t before = stats_now().expedited, begun;
+	pthread_t updater;
+	int left = 0;
+
+	for (int i = 0; i < nr; i++)
+		in_the_way_begin(&r[i]);
+	begun = now_ns();
 	thread_must(pthread_create(&updater, NULL, wait, NULL));
-	wait_until(stats_now().expedited >= before + 8);
-	assert_in_range(now_ns() - begun, 7 * period_ns, UINT64_MAX);
-	in_the_way_end(&r);
+	for (int i = 1; i <= STRETCHES; i++) {
+		wait_until(stats_now().expedited >= before + (uint64_t)i);
+		if (left + 1 < nr)
+			in_the_way_end(&r[left++]);
+	}
+	assert_in_range(now_ns() - begun, at_least_ns, UINT64_MAX);
+	for (; left < nr; left++)
+		in_the_way_end(&r[left]);
 	pthread_join(updater, NULL);
 }
 
+/* A stretch takes a millisecond, and a pause follows.  The other readers are behind the first in the registry, as they came later. */
 static void readers_yield_half_of_the_time_or_a_fifth(void **state)
 {
+	struct in_the_way r[STRETCHES + 1];
+
 	(void)state;
-	check_share(wait_expedited, 2000000);
-	check_share(wait_plain, 5000000);
+	check_share(wait_expedited, r, STRETCHES + 1, (STRETCHES - 1) * 2000000);
+	check_share(wait_plain, r, STRETCHES + 1, (STRETCHES - 1) * 5000000);
+}
+
+/* 4 ms if it is expedited, else 16 ms, twice as long each time, at most 100. */
+static void readers_are_left_alone_where_yielding_does_not_help(void **state)
+{
+	struct in_the_way r;
+
+	(void)state;
+	check_share(wait_expedited, &r, 1, (4 + 8 + 16 + 32 + 64 + (STRETCHES - 6) * 100) * 1000000ull);
+	check_share(wait_plain, &r, 1, (16 + 32 + 64 + (STRETCHES - 4) * 100) * 1000000ull);
 }
 
 /* A plain wait that may not make readers yield does so once an expedited caller follows it. */
@@ -378,12 +393,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(readers_yield_to_an_expedited_wait),
 		TEST(readers_yield_to_a_plain_wait_in_the_end),
+		TEST(readers_stop_by_themselves_when_the_waiter_does_not_run),
 		TEST(nobody_yields_when_the_wait_is_over),
-		TEST(nobody_yields_while_the_reader_in_the_way_runs),
-		TEST(nobody_yields_while_the_reader_in_the_way_sleeps),
 		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
 		TEST(readers_on_other_cpus_do_not_yield_at_first),
 		TEST(readers_yield_half_of_the_time_or_a_fifth),
+		TEST(readers_are_left_alone_where_yielding_does_not_help),
 		TEST(an_expedited_caller_raises_the_urgency_of_the_wait_before_it),
 		TEST(nobody_yields_soon_for_garbage_alone),
 		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),

@@ -125,24 +125,14 @@ void platform_thread_name(uint32_t tid, char name[16])
 	name[strcspn(name, "\n")] = '\0';
 }
 
-bool platform_thread_runnable(uint32_t tid)
+char platform_thread_state(uint32_t tid)
 {
 	char text[128], *end;
 
 	if (!read_task_file(tid, "stat", text, sizeof text))
-		return true;
+		return '?';
 	end = strrchr(text, ')'); /* the name before it may contain anything */
-	return !end || end[1] == '\0' || end[2] == 'R';
-}
-
-/* The kernel's name for the clock of a thread: its number, negated, then 4 of a thread, 2 of time on a CPU. */
-uint64_t platform_thread_cpu_ns(uint32_t tid)
-{
-	struct timespec used;
-	int saved = errno, err = clock_gettime((clockid_t)(~tid << 3 | 6), &used);
-
-	errno = saved;
-	return err ? 0 : (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+	return !end || end[1] == '\0' ? '?' : end[2];
 }
 
 _Static_assert(sizeof(sigset_t) <= sizeof(struct platform_sigmask), "a signal mask fits");

@@ -221,16 +221,9 @@ bool platform_thread_alive(uint32_t tid)
 	return false;
 }
 
-bool platform_thread_runnable(uint32_t tid)
+char platform_thread_state(uint32_t tid)
 {
-	return platform_thread_alive(tid);
-}
-
-/* It stands still: readers in the way are stuck until they leave. */
-uint64_t platform_thread_cpu_ns(uint32_t tid)
-{
-	(void)tid;
-	return 0;
+	return platform_thread_alive(tid) ? 'R' : '?';
 }
 
 uint32_t platform_cpu(void)

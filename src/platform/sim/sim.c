@@ -381,6 +381,7 @@ const char *sim_stderr(void) { return M->captured; }
 uint32_t sim_steps(void) { return M->steps; }
 uint64_t sim_trace_hash(void) { return M->hash; }
 uint64_t sim_now_ns(void) { return M->now_ns; }
+void sim_leap(uint64_t ns) { M->now_ns += ns; }
 int sim_nr_switches(void) { return M->switches; }
 void sim_saw(void) { M->nr_saw++; }
 uint64_t sim_nr_saw(void) { return M->nr_saw; }

@@ -93,6 +93,8 @@ bool sim_cancelable(void);
 /* The calling thread stops at one of its next @points scheduling points, as if it were never given a CPU again; a run
  * does not wait for it.  While it holds a short lock it goes on: its priority is inherited. */
 void sim_stop_within(uint32_t points);
+/* The whole process stands still for @ns: time goes on, and no thread runs. */
+void sim_leap(uint64_t ns);
 /* This is the child of a fork now: all other threads are gone, where they happened to be. */
 void sim_fork(void);
 int sim_self(void); /* thread number, -1 in setup() and finish() */
