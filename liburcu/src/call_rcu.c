@@ -381,13 +381,13 @@ static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)
 		start_if_none(c, false);
 }
 
+/* The default is made, and its thread started, only for what is there to be moved. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c)
 {
-	struct call_rcu_data *to = flavor_default(c->flavor);
 	struct wfcq_node *node;
 
 	while ((node = wfcq_dequeue_blocking(&c->rest_head, &c->rest_tail)) || (node = wfcq_dequeue_blocking(&c->head, &c->tail)))
-		enqueue(to, head_of(node), head_of(node)->func);
+		enqueue(flavor_default(c->flavor), head_of(node), head_of(node)->func);
 }
 
 /* Have its thread end.  None is started from then on, but for one that ends what is queued. */
