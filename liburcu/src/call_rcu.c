@@ -17,6 +17,8 @@
  *     an object that they have just given to call_rcu().  So the thread here keeps that pace, unless somebody waits for callbacks.
  * I7. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
  *     start of a thread, beside which call_rcu() starts none.
+ * I8. A thread whose id get_call_rcu_thread() has given out is the program's to join, as with liburcu up to 0.13, also once its queue was
+ *     freed: that waits for the thread's last access to the queue, and not for its end.  Any other thread is joined or detached here.
  */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
@@ -193,8 +195,11 @@ static void leave(struct call_rcu_data *c)
 		pthread_mutex_lock(&c->flavor->lock);
 	}
 	quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: under the lock. */
-	if (!quiesce_load_relaxed(&c->stop)) { /* Relaxed: under the lock. */
-		pthread_detach(pthread_self());
+	if (quiesce_load_relaxed(&c->stop)) {     /* Relaxed: under the lock. */
+		sem_post(&c->gone); /* I8: it is unlisted under the lock, and freed after that */
+	} else {
+		if (!c->asked_for)
+			pthread_detach(pthread_self());
 		start_thread(c);
 	}
 	pthread_mutex_unlock(&c->flavor->lock);
@@ -243,6 +248,7 @@ static int start_thread(struct call_rcu_data *c)
 		quiesce_store_relaxed(&c->pause, PAUSE_ASKED); /* Relaxed: under the lock. */
 		sem_post(&c->work);
 	}
+	c->asked_for = false;
 	err = -quiesce__thread_create(&c->thread, thread_main, c);
 	if (!err && c->cpu >= 0)
 		pin(c);
@@ -296,6 +302,7 @@ static void init(struct call_rcu_data *c, struct flavor *f, unsigned long flags,
 	sem_init(&c->work, 0, 0);
 	sem_init(&c->paused, 0, 0);
 	sem_init(&c->resume, 0, 0);
+	sem_init(&c->gone, 0, 0);
 	pthread_mutex_init(&c->caller, NULL);
 }
 
@@ -323,6 +330,7 @@ void call_rcu_data_release(struct call_rcu_data *c)
 	sem_destroy(&c->work);
 	sem_destroy(&c->paused);
 	sem_destroy(&c->resume);
+	sem_destroy(&c->gone);
 	pthread_mutex_destroy(&c->caller);
 	free(c);
 }
@@ -395,15 +403,18 @@ static void stop_thread(struct call_rcu_data *c)
 {
 	struct flavor *f = c->flavor;
 	pthread_t thread;
-	bool any;
+	bool any, asked_for;
 
 	pthread_mutex_lock(&f->lock);
 	any = quiesce_load_relaxed(&c->has_thread) || !start_thread(c); /* Relaxed: under the lock. */
 	quiesce_store_relaxed(&c->stop, 1); /* Relaxed: the semaphore orders it. */
 	thread = c->thread;
+	asked_for = c->asked_for;
 	pthread_mutex_unlock(&f->lock);
 	call_rcu_data_wake(c);
-	if (any)
+	while (any && sem_wait(&c->gone))
+		;
+	if (any && !asked_for) /* I8 */
 		pthread_join(thread, NULL);
 }
 
@@ -448,13 +459,6 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 	call_rcu_data_release(c);
 	flavor_return(f, online);
 	pthread_setcancelstate(cancelable, NULL);
-}
-
-pthread_t flavor_thread_of(struct call_rcu_data *c)
-{
-	if (!call_rcu_data_ensure_thread(c))
-		urcu_die("get_call_rcu_thread", EAGAIN);
-	return c->thread;
 }
 
 /* ---- queueing ---- */

@@ -18,6 +18,8 @@ struct call_rcu_data {
 	int cpu;              /* -1: any */
 	uint32_t stop, pause; /* asked of the thread; @pause changes under the flavour's lock */
 	sem_t paused, resume; /* the thread's answer; go on */
+	sem_t gone;           /* the thread, which was asked to stop, does not access it any more */
+	bool asked_for;       /* the thread's id, by the program; under the flavour's lock */
 	uint32_t has_thread;  /* under the flavour's lock, but for hints */
 	uint64_t retry_at;    /* after a failed start, not before; under the lock, but for hints */
 	pthread_t thread;

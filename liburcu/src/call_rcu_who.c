@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* call_rcu_who.c - which queue of callbacks a thread's call_rcu() uses: the thread's, its CPU's, or the default. */
+/* call_rcu_who.c - which queue of callbacks a thread's call_rcu() uses: the thread's, its CPU's, or the default;
+ * and which thread calls them. */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
 
@@ -134,4 +135,18 @@ void flavor_forget_all(struct flavor *f)
 	for (int cpu = 0; f->of_cpu && cpu < nr_cpus(); cpu++)
 		/* RU3: release, pairs with RU3 in flavor_of_cpu() */
 		quiesce_store_release(RU3, &f->of_cpu[cpu], (struct call_rcu_data *)NULL);
+}
+
+/* I8 of call_rcu.c. */
+pthread_t flavor_thread_of(struct call_rcu_data *c)
+{
+	pthread_t thread;
+
+	if (!call_rcu_data_ensure_thread(c))
+		urcu_die("get_call_rcu_thread", EAGAIN);
+	pthread_mutex_lock(&c->flavor->lock);
+	c->asked_for = true;
+	thread = c->thread;
+	pthread_mutex_unlock(&c->flavor->lock);
+	return thread;
 }

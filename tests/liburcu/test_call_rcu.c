@@ -214,6 +214,31 @@ static void a_barrier_keeps_no_pace(void **state)
 	assert_true(least < 8000000u);
 }
 
+/* ---- the thread of a queue that is freed ---- */
+
+static void a_thread_that_was_asked_for_is_joined_by_who_asked(void **state)
+{
+	static struct rcu_head head;
+	struct call_rcu_data *queue;
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		queue = create_call_rcu_data(0, -1);
+		assert_non_null(queue);
+		set_thread_call_rcu_data(queue);
+		call_rcu(&head, called);
+		thread = get_call_rcu_thread(queue);
+		set_thread_call_rcu_data(NULL);
+		synchronize_rcu();
+		call_rcu_data_free(queue);
+		rcu_thread_offline();
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		rcu_thread_online();
+		rcu_barrier();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -222,6 +247,7 @@ int main(int argc, char **argv)
 		TEST(a_barrier_in_a_section_returns),
 		TEST(callbacks_come_at_the_chosen_pace),
 		TEST(a_barrier_keeps_no_pace),
+		TEST(a_thread_that_was_asked_for_is_joined_by_who_asked),
 	};
 	int failed;
 
