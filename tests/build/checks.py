@@ -35,7 +35,7 @@ FAULTS = [
     ("barriers", "src/runtime/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock_reset()", "has no operation"),
     ("barriers", "src/runtime/lock.c", "pairs with LK1", "pairs with RU1", "says that it pairs"),
     ("barriers", "src/runtime/lock.h", "Relaxed: ", "", "without 'Relaxed"),
-    ("barriers", "src/platform/mutants.h", "X(LK1)", "X(LK9)", "not declared"),
+    ("barriers", "src/platform/labels.h", "X(LK1)", "X(LK9)", "not declared"),
     ("barriers", "tests/mutants.list", None, "LK9:rmw\tsim\tnothing\n", "there is no mutant"),
     ("barriers", "tests/mutants.list", "LK1:rmw\t", "LK9:rmw\t", "is not in tests/mutants.list"),
 ]
