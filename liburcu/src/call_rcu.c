@@ -35,12 +35,6 @@
 #define POLL_NS 10000000u
 #define RETRY_NS 10000000u /* between two attempts to start a thread: system calls, under the lock */
 
-void urcu_die(const char *call, int err)
-{
-	fprintf(stderr, "quiesce: %s(): %s; the program cannot go on\n", call, strerror(err));
-	abort();
-}
-
 /* ---- calling ---- */
 
 static struct rcu_head *head_of(struct wfcq_node *node)
@@ -94,8 +88,8 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	c->flavor->offline();
 	served[c->flavor->index] = NULL;
 	(void)wfcq_splice_blocking(&c->rest_head, &c->rest_tail, &b->head, &b->tail);
+	call_rcu_data_wake(c); /* first: a queue may be freed as soon as nobody calls its callbacks */
 	pthread_mutex_unlock(&c->caller);
-	call_rcu_data_wake(c);
 }
 
 /* Call what is in @c after a grace period.  The caller is registered, offline, and holds @c's @caller, which is released. */
@@ -143,6 +137,7 @@ static void keep_pace(struct call_rcu_data *c)
 
 static void await_work(struct call_rcu_data *c)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* whatever callbacks have left */
 	if (c->polls) {
 		(void)await_for_a_while(&c->work);
 		return;
@@ -409,11 +404,13 @@ static void stop_thread(struct call_rcu_data *c)
 	any = quiesce_load_relaxed(&c->has_thread) || !start_thread(c); /* Relaxed: under the lock. */
 	quiesce_store_relaxed(&c->stop, 1); /* Relaxed: the semaphore orders it. */
 	thread = c->thread;
-	asked_for = c->asked_for;
 	pthread_mutex_unlock(&f->lock);
 	call_rcu_data_wake(c);
 	while (any && sem_wait(&c->gone))
 		;
+	pthread_mutex_lock(&f->lock);
+	asked_for = c->asked_for; /* a callback may have asked till now */
+	pthread_mutex_unlock(&f->lock);
 	if (any && !asked_for) /* I8 */
 		pthread_join(thread, NULL);
 }
@@ -542,8 +539,9 @@ static struct call_rcu_data *take_alone(struct flavor *f)
 
 	pthread_mutex_lock(&f->lock);
 	for (struct call_rcu_data *c = f->list; c && !alone; c = c->next)
-		/* Relaxed: under the lock. */
-		if (!quiesce_load_relaxed(&c->has_thread) && anything_in(c) && start_thread(c) && !pthread_mutex_trylock(&c->caller))
+		/* Relaxed: under the lock.  What one holds that is to stop is moved to the default. */
+		if (!quiesce_load_relaxed(&c->has_thread) && !quiesce_load_relaxed(&c->stop) && anything_in(c) && start_thread(c) &&
+		    !pthread_mutex_trylock(&c->caller))
 			alone = c;
 	pthread_mutex_unlock(&f->lock);
 	return alone;

@@ -64,7 +64,9 @@ void flavor_before_fork(struct flavor *f)
 void flavor_after_fork_parent(struct flavor *f)
 {
 	bool online = flavor_leave(f);
+	int cancelable;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	lock_with_all_paused(f);
 	f->paused = false;
 	for (struct call_rcu_data *c = f->list; c; c = c->next) {
@@ -78,6 +80,7 @@ void flavor_after_fork_parent(struct flavor *f)
 		f->atfork->after_fork_parent(f->atfork->priv);
 	pthread_mutex_unlock(&f->forker);
 	flavor_return(f, online);
+	pthread_setcancelstate(cancelable, NULL);
 }
 
 /* Its thread is the parent's. */

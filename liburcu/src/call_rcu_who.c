@@ -6,8 +6,16 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+void urcu_die(const char *call, int err)
+{
+	fprintf(stderr, "quiesce: %s(): %s; the program cannot go on\n", call, strerror(err));
+	abort();
+}
 
 static __thread struct call_rcu_data *of_thread[NR_FLAVORS];
 

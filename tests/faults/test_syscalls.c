@@ -163,16 +163,19 @@ static void out_srcu(void)
 	srcu_read_unlock(&domain, idx);
 }
 
-static struct shazptr_guard guard;
+static struct shazptr_guard guards[100];
+static size_t nr_guards = 1;
 
 static void in_shazptr(void)
 {
-	guard = shazptr_acquire(&object);
+	for (size_t i = 0; i < nr_guards; i++)
+		guards[i] = shazptr_acquire(&object);
 }
 
 static void out_shazptr(void)
 {
-	shazptr_clear(guard);
+	for (size_t i = 0; i < nr_guards; i++)
+		shazptr_clear(guards[i]);
 }
 
 static void in_lock(void)
@@ -203,6 +206,7 @@ static void out_qsbr(void)
 
 static void sections(void)
 {
+	nr_guards = 100; /* more than a line has, so that slots are added */
 	for (int i = 0; i < 100; i++) {
 		in_rcu();
 		out_rcu();
@@ -338,7 +342,7 @@ static void qsbr_all(void)
 static const struct group groups[] = {
 	{ "sections and guards: `rcu_read_lock()`, `srcu_read_lock()`, `shazptr_acquire()`, `percpu_down_read()` without a writer",
 	  sections,
-	  { "", "register machine sleep fence", "probe", "" } },
+	  { "", "register machine sleep fence probe", "probe", "" } },
 	{ "`synchronize_rcu()`, `synchronize_rcu_expedited()`, polls", rcu_waits,
 	  { "sleep fence yield", "register machine thread", "probe turns", "report" } },
 	{ "`call_rcu()`, `rcu_barrier()`", rcu_callbacks,

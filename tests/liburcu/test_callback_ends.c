@@ -142,11 +142,13 @@ static void forks_wait_for_nobody(void **state)
 static void a_queues_thread_is_not_cancelled(void **state)
 {
 	struct call_rcu_data *c = create_call_rcu_data(0, -1);
+	pthread_t thread;
 
 	(void)state;
 	assert_non_null(c);
 	begin(0);
-	pthread_cancel(get_call_rcu_thread(c));
+	thread = get_call_rcu_thread(c);
+	pthread_cancel(thread);
 	set_thread_call_rcu_data(c);
 	for (int i = 0; i < NR; i++)
 		call_rcu(&objects[i].head, called);
@@ -154,6 +156,9 @@ static void a_queues_thread_is_not_cancelled(void **state)
 	rcu_barrier();
 	assert_int_equal(flag_get(&nr_called), NR);
 	call_rcu_data_free(c);
+	rcu_thread_offline();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	rcu_thread_online();
 }
 
 /* ---- who waits calls, and may end ---- */

@@ -82,6 +82,7 @@ static void a_queue_that_is_made_before_a_fork_pauses(void **state)
 {
 	struct rcu_head head;
 	struct call_rcu_data *c;
+	pthread_t thread;
 	int status;
 	pid_t child;
 
@@ -90,7 +91,8 @@ static void a_queue_that_is_made_before_a_fork_pauses(void **state)
 	call_rcu_before_fork();
 	c = create_call_rcu_data(0, -1);
 	assert_non_null(c);
-	assert_true(get_call_rcu_thread(c) != pthread_self());
+	thread = get_call_rcu_thread(c);
+	assert_false(pthread_equal(thread, pthread_self()));
 	set_thread_call_rcu_data(c);
 	call_rcu(&head, called);
 	short_rest();
@@ -108,6 +110,9 @@ static void a_queue_that_is_made_before_a_fork_pauses(void **state)
 	assert_int_equal(status, 0);
 	set_thread_call_rcu_data(NULL);
 	call_rcu_data_free(c);
+	rcu_thread_offline();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	rcu_thread_online();
 }
 
 static int prepare(void **state)
