@@ -254,14 +254,10 @@ static uintptr_t *claim_anywhere(struct quiesce_tls_v1 *self, uintptr_t value)
 	return slot ? slot : claim_fallback();
 }
 
-uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
+static uintptr_t *claim_slow(struct quiesce_tls_v1 *self, uint32_t layout, uintptr_t value)
 {
-	struct quiesce_tls_v1 *self = quiesce__self();
 	uintptr_t *own, *slot = NULL;
 
-	if (quiesce_unlikely(!value))
-		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
-	quiesce__init();
 	assign_if_new(self, layout);
 	if (!own_line(self)) {
 		slot = claim_in_id(self, value);
@@ -277,18 +273,42 @@ uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
 	return slot ? slot : claim_anywhere(self, value);
 }
 
+/* A handler has forked in the midst of a claim that began in @generation: where it was made are the parent's slots, and this thread is
+ * not to claim there again. */
+static void forget_if_forked(struct quiesce_tls_v1 *self, uint32_t generation)
+{
+	if (quiesce_unlikely(quiesce__generation() != generation) && !QUIESCE_MUTANT(near_forked_kept))
+		quiesce__shazptr_claims_fork_survivor(self);
+}
+
+uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	uint32_t generation;
+	uintptr_t *slot;
+
+	if (quiesce_unlikely(!value))
+		return &quiesce__no_slot; /* nothing is claimed and nothing will be cleared */
+	generation = quiesce__generation();
+	slot = claim_slow(self, layout, value);
+	forget_if_forked(self, generation);
+	return slot;
+}
+
 struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 {
 	struct shazptr_guard guard = { &quiesce__no_slot, (void *)(uintptr_t)ptr };
 	struct quiesce_tls_v1 *self = quiesce__self();
+	uint32_t generation;
 
 	if (!ptr)
 		return guard;
-	quiesce__init();
+	generation = quiesce__generation();
 	assign_if_new(self, QUIESCE_LAYOUT);
 	guard.slot = claim_in_id(self, (uintptr_t)ptr);
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
+	forget_if_forked(self, generation);
 	/* The scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(SH1);

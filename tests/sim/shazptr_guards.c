@@ -275,6 +275,33 @@ static void forked(void *unused)
 	world_read(0);
 }
 
+/* In the midst of a claim. */
+static void forks_in_handler(void)
+{
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	sim_spawn(world_updater, NULL, "child's updater");
+	sim_saw();
+}
+
+static void claims_and_forks(void *unused)
+{
+	(void)unused;
+	sim_set_signal(forks_in_handler, 1);
+	shazptr_clear(shazptr_acquire_detached(&world_place[0]));
+	sim_set_signal(NULL, 0); /* a guard that a fork interrupts protects nothing in the child */
+	for (int i = 0; i < 3; i++)
+		world_read(0);
+}
+
+static void setup_fork_in_handler(void)
+{
+	quiesce_fence(); /* the library is initialised */
+	world_begin();
+	sim_spawn(claims_and_forks, NULL, "claimer");
+}
+
 static void setup_fork(void)
 {
 	world_begin();
@@ -546,6 +573,8 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
 	{ .name = "fork", .what = "a forked child", .setup = setup_fork },
+	{ .name = "fork_in_handler", .what = "a handler forks in the midst of a claim", .setup = setup_fork_in_handler,
+	  .must_see = "a child" },
 	{ .name = "fork_unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_fork_unannounced,
 	  .must_see = "a child that has ended" },
 	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
