@@ -102,7 +102,7 @@ static void evict_the_dead(struct quiesce__lines *lines, uintptr_t *line)
 		quiesce__leave_line(lines, line);
 }
 
-/* I3.  Relaxed throughout: who probes the same line as another does no harm. */
+/* I3.  Relaxed throughout: two threads that probe the same line do no harm. */
 static void probe_some(struct quiesce__lines *lines)
 {
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->probe);

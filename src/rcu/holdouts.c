@@ -33,7 +33,7 @@
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
 #define SPIN_EXPEDITED_NS 100000u
-#define VAIN 16u             /* stretches without effect: then who is in the way is taken to sleep */
+#define VAIN 16u             /* stretches without effect: then the reader in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
 #define WATCH_MAX_NS 8000000u /* longer each time */

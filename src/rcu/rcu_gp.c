@@ -400,7 +400,7 @@ static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 	return may;
 }
 
-/* The lock is held for the number alone: whoever fences or scans may be preempted, and others poll meanwhile. */
+/* The lock is held for the number alone: a poller that fences or scans may be preempted, and others poll meanwhile. */
 void quiesce__rcu_try(uint64_t cookie)
 {
 	uint64_t number;

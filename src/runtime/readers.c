@@ -10,7 +10,7 @@
  *
  * I1. An entry's tls pointer may be followed only by a scanner that is in a place and has said there in which step the entry is.
  *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every look.
- * I2. Claiming takes no lock (a signal handler may be a thread's first reader):
+ * I2. Claiming takes no lock (a signal handler may be a thread's first reader), but that of the room where it grows:
  *     compare-and-exchange from NULL, with signals blocked.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
@@ -56,7 +56,7 @@ struct quiesce__readers quiesce__readers;
 
 /* What a scanner says of itself. */
 static struct place {
-	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* held by who is in it, for a step */
+	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* held by the scanner in it, for a step */
 	uint32_t step; /* number of the step, from 1; 0: none */
 } places[NR_PLACES];
 static uint32_t nr_places; /* before it are those that were ever taken; a thread that exits reads these */
@@ -207,7 +207,7 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 
 /* ---- threads that end ---- */
 
-/* Until who is in @p has left @step, or has come to it again, and finds the entry cleared. */
+/* Until the scanner in @p has left @step, or has come to it again, and finds the entry cleared. */
 static void wait_for_scanner(struct place *p, uint32_t step)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
@@ -224,7 +224,7 @@ static void wait_for_scanners(const struct quiesce__reader *r)
 {
 	uint32_t step = (uint32_t)(r - quiesce__readers.entry) / STEP + 1;
 
-	/* Relaxed: give_back() has a fence, and who counts a place does so before it reads the entry. */
+	/* Relaxed: give_back() has a fence, and a scanner counts its place before it reads the entry. */
 	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_places);
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -241,7 +241,7 @@ static void give_back(struct quiesce__reader *r)
 	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: a hint. */
 }
 
-/* Wake who waits for the owner of @r. */
+/* Wake the waiters for the owner of @r. */
 static void notify_of(struct quiesce__reader *r)
 {
 	if (!QUIESCE_MUTANT(exit_no_notify))
@@ -329,7 +329,7 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 		!QUIESCE_MUTANT(fork_entries_dropped));
 }
 
-/* Who was in it is not in this process; or is the survivor, whose handler forks in the midst of a step that goes on when it returns. */
+/* The scanner in it is not in this process; or is the survivor, whose handler forks in the midst of a step that goes on when it returns. */
 static void inherit_place(struct place *p)
 {
 	uint32_t holder = quiesce__lock_holder(&p->lock);

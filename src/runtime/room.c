@@ -22,7 +22,7 @@ bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes)
 
 static bool is_there(const struct quiesce__room *room, size_t offset)
 {
-	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: who reads it later than it was written can use what is mapped. */
+	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: a thread that reads it late can use what is mapped. */
 }
 
 /* Under the lock. */
