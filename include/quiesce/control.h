@@ -118,7 +118,7 @@ struct quiesce_thread_attr {
  * By default they have the normal policy and nice 0, whoever came first and whatever that thread had; and the CPUs that the
  * first thread of the process may use when they start, less isolated CPUs and those without a tick
  * (isolated, nohz_full), unless none is left.  So they follow "taskset -a -p"; and a program that pins its first thread, for itself,
- * chooses CPUs for them.  What they inherit from whoever starts them is in docs/realtime.md.  Where it may not raise itself to
+ * chooses CPUs for them.  What they inherit from the thread that starts them is in docs/realtime.md.  Where it may not raise itself to
  * nice 0, a thread stays as nice as it is, or as its starter is; that is no error.  A thread that runs changes at once; one that starts
  * later, in a forked child too, begins so.  What the kernel refuses to a thread when it starts is left out.
  *

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #define NR_IDLE 64
-#define PROBE_NS 50000000u /* between two questions; src/rcu/holdouts.c */
+#define PROBE_NS 1000000000u /* between two questions: QUIESCE_REAP_NS of src/runtime/readers.h */
 
 static int nr_probes;
 
