@@ -239,6 +239,34 @@ static void a_thread_that_was_asked_for_is_joined_by_who_asked(void **state)
 	}
 }
 
+static struct call_rcu_data *asked_queue;
+static pthread_t asked_thread;
+
+/* While its queue is being freed. */
+static void asks_late(struct rcu_head *head)
+{
+	(void)head;
+	for (int i = 0; i < 10; i++)
+		short_rest();
+	asked_thread = get_call_rcu_thread(asked_queue);
+}
+
+static void so_is_one_that_a_callback_asks_for_meanwhile(void **state)
+{
+	static struct rcu_head head;
+
+	(void)state;
+	asked_queue = create_call_rcu_data(0, -1);
+	assert_non_null(asked_queue);
+	set_thread_call_rcu_data(asked_queue);
+	call_rcu(&head, asks_late);
+	set_thread_call_rcu_data(NULL);
+	call_rcu_data_free(asked_queue);
+	rcu_thread_offline();
+	assert_int_equal(pthread_join(asked_thread, NULL), 0);
+	rcu_thread_online();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -248,6 +276,7 @@ int main(int argc, char **argv)
 		TEST(callbacks_come_at_the_chosen_pace),
 		TEST(a_barrier_keeps_no_pace),
 		TEST(a_thread_that_was_asked_for_is_joined_by_who_asked),
+		TEST(so_is_one_that_a_callback_asks_for_meanwhile),
 	};
 	int failed;
 
