@@ -66,38 +66,7 @@ static void guess_end(struct lfq_queue *q, uintptr_t end)
 	quiesce_store_relaxed(&q->end, end); /* Relaxed: a guess. */
 }
 
-/* The tail is @number: put @node in if so is the head.  Else the tail has to go on to where the head is. */
-static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node)
-{
-	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
-	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
-
-	if (head == number)
-		return quiesce__lfq_put(q, number, node);
-	guess_end(q, number + 1);
-	(void)pass_tail(q, &number, head);
-	return false;
-}
-
-static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node)
-{
-	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
-	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next;
-
-	if (quiesce__lfq_is_number(last))
-		return try_first(q, last, node);
-	next = follow(last);
-	if (is_end(next)) {
-		guess_end(q, next);
-		return quiesce__lfq_put(q, last, node);
-	}
-	if (quiesce__lfq_is_number(next))
-		pass_head(q, last, next);
-	(void)pass_tail(q, &last, next);
-	return false;
-}
-
-/* Who was too late lets the faster one do some more while it has the lines.  Nobody waits for anybody: the pause has an end. */
+/* After a lost race: let the winner make some more calls while it has the cache lines.  The pause is bounded: the queue stays lock-free. */
 static void back_off(unsigned int *pauses)
 {
 	for (unsigned int i = 0; i < *pauses; i++)
@@ -106,13 +75,53 @@ static void back_off(unsigned int *pauses)
 		*pauses *= 2;
 }
 
+/* Link @node behind @last.  A thread pauses only if another one was faster: not before its first attempt, nor after it has moved the
+ * tail on. */
+static bool put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node, unsigned int *pauses)
+{
+	if (quiesce__lfq_put(q, last, node))
+		return true;
+	back_off(pauses);
+	return false;
+}
+
+/* The tail is @number: put @node in if so is the head.  Else the tail has to go on to where the head is. */
+static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node, unsigned int *pauses)
+{
+	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
+	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
+
+	if (head == number)
+		return put(q, number, node, pauses);
+	guess_end(q, number + 1);
+	(void)pass_tail(q, &number, head);
+	return false;
+}
+
+static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node, unsigned int *pauses)
+{
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
+	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next;
+
+	if (quiesce__lfq_is_number(last))
+		return try_first(q, last, node, pauses);
+	next = follow(last);
+	if (is_end(next)) {
+		guess_end(q, next);
+		return put(q, last, node, pauses);
+	}
+	if (quiesce__lfq_is_number(next))
+		pass_head(q, last, next);
+	(void)pass_tail(q, &last, next);
+	return false;
+}
+
 void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
 	unsigned int pauses = FIRST_PAUSES;
 
-	do
-		back_off(&pauses);
-	while (!try_enqueue(q, node));
+	while (!try_enqueue(q, node, &pauses))
+		;
 }
 
 /* Has the tail passed @head, which @next follows?  Where something follows that it has, so only few look at the tail. */
