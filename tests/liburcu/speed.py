@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""liburcu's own benchmarks with liburcu, and compiled against the face or run with our objects of its names, by turns.
+"""liburcu's own benchmarks, and one of ours, with liburcu, and compiled against the face or run with our objects of its names, by turns.
 
 Each round runs both, the first one first in every other round, threads on the same CPUs.  The ratio is the
 median of the rounds' ratios, ours by theirs (over 1: ours is faster), with an interval that
@@ -28,6 +28,8 @@ import suite
 Benchmark = collections.namedtuple("Benchmark", "name program readers writers options counts")
 READS, UPDATES, BOTH = {"reads": ("nr_reads",)}, {"updates": ("nr_writes",)}, {"reads": ("nr_reads",), "updates": ("nr_writes",)}
 MOVES = {"in and out": ("successful enqueues", "successful dequeues")}
+FREED = {"freed": ("nr_freed",)}
+OWN = package.Program("freed", "own", [str(build.HERE / "freed.c")], [], ["urcu", "urcu-cds"], False)
 RATE = re.compile(r"(nr_\w+|successful \w+)\s+(\d+)")
 
 
@@ -55,6 +57,8 @@ def benchmarks(cpus):
                                     ("lfs, pop", "test_urcu_lfs", ["-p"]), ("lfs, pop all", "test_urcu_lfs", ["-P"]),
                                     ("lfs, rcu", "test_urcu_lfs", ["-R"]), ("lfq", "test_urcu_lfq", []), ("wfq", "test_urcu_wfq", [])):
         yield Benchmark(label, program, 1, 1, options, MOVES)
+    for label in ("lfs", "lfq"):
+        yield Benchmark(f"{label}, all freed", OWN.name, 1, 1, [label], FREED)
 
 
 def interval(values):
@@ -126,11 +130,12 @@ class Speed:
         chosen = [b for b in benchmarks(len(self.cpus)) if not self.options.only or
                   any(fnmatch.fnmatch(b.name, p) for p in self.options.only.split(","))]
         names = {b.program for b in chosen}
-        programs = [p for p in self.libraries["ours"].source.programs("benchmark") if p.name in names]
+        programs = [p for p in [*self.libraries["ours"].source.programs("benchmark"), OWN] if p.name in names]
         built = {side: library.compile_all(programs) for side, library in self.libraries.items()}
         self.total, self.began = 2 * self.options.rounds * len(chosen), time.monotonic()
         for benchmark in chosen:
-            paths = {side: got[("benchmark", benchmark.program)] for side, got in built.items()}
+            directory = OWN.directory if benchmark.program == OWN.name else "benchmark"
+            paths = {side: got[(directory, benchmark.program)] for side, got in built.items()}
             broken = next((p for p in paths.values() if not isinstance(p, pathlib.Path)), None)
             if broken:
                 raise Wrong(f"{benchmark.program}: {broken}")
