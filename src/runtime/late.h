@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* late.h - is a leader, who runs something for several threads, overdue?  Then it is taken not to run. */
+/* late.h - when a leader, a thread that serves several waiters, counts as overdue.  Its followers then assume
+ * that it does not run. */
 #ifndef QUIESCE_LATE_H
 #define QUIESCE_LATE_H
 
 #include "platform/platform.h"
 
-#define QUIESCE_LATE_NS 1000000u /* so much later than it said */
+#define QUIESCE_LATE_NS 1000000u /* a leader is overdue this long after the time that it announced */
 #define QUIESCE_TURN_MAX_NS 64000000u
 
-/* What a follower has seen. */
+/* What a follower has observed of its leader. */
 struct quiesce__late {
 	uint64_t progress, since;
 };
 
-/* Since when nothing has happened.  @progress: changes whenever anything happens. */
+/* The time since which there has been no progress.  @progress: any number that changes with each step of
+ * progress. */
 static inline uint64_t quiesce__late_since(struct quiesce__late *late, uint64_t now, uint64_t progress)
 {
 	if (progress != late->progress || !late->since) {
@@ -23,7 +25,7 @@ static inline uint64_t quiesce__late_since(struct quiesce__late *late, uint64_t 
 	return late->since;
 }
 
-/* When it is late.  @due: when it looks next, as it said. */
+/* The time from which the leader is overdue.  @due: the time that the leader announced for its next scan. */
 static inline uint64_t quiesce__late_at(struct quiesce__late *late, uint64_t now, uint64_t progress, uint64_t due)
 {
 	uint64_t since = quiesce__late_since(late, now, progress);
@@ -31,8 +33,9 @@ static inline uint64_t quiesce__late_at(struct quiesce__late *late, uint64_t now
 	return (due > since ? due : since) + QUIESCE_LATE_NS;
 }
 
-/* Followers check one after the other whether it is late: those of rank 0 as soon as it would be, the next ones so much later.  So a leader
- * that stops is found in time by the first follower that runs, and a thousand of them do not all wake each time.
+/* Followers check in turn: those of rank 0 at the time when the leader would be overdue, each further rank 1
+ * ms later, at most 64 ms.  So a leader that stops is found by the first follower that runs, without a
+ * thousand followers waking each time.
  */
 static inline uint64_t quiesce__late_turn(uint32_t rank)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* later.c - what the helper calls after a while: a job whose heads wait one to two rounds.
+/* later.c - calls that the helper makes after a delay: a job whose heads wait one to two rounds.
  *
  *   quiesce__later() --> fresh --> aging --> calling --> called
  *
- * I1. A head is in one of the lists, or has been called, or is being called; lists change under the lock.
- * I2. A head that is in a list has a job that is listed, or of which a step is being taken, or whoever put it there is
- *     about to list the job, or to take the head back because there is no thread.
+ * I1. A head is in one of the lists, or has been called, or is being called; the lists change under the lock.
+ * I2. While a head is in a list, the job is listed or one of its steps is being taken; or the caller that
+ *     added the head is about to list the job, or to remove the head again because there is no helper thread.
  */
 #include "later.h"
 
@@ -46,7 +46,7 @@ static uint64_t step(struct quiesce__job *job)
 	uint64_t ns;
 
 	(void)job;
-	call_all(&later.calling); /* what a fork() left over */
+	call_all(&later.calling); /* heads whose calls a fork() interrupted */
 	quiesce__lock(&later.lock);
 	later.calling = later.aging;
 	later.aging = later.fresh;
@@ -59,7 +59,7 @@ static uint64_t step(struct quiesce__job *job)
 	return ns;
 }
 
-/* Under the lock. */
+/* Remove @head from @list if it is there.  Under the lock. */
 static bool remove_from(struct rcu_head **list, const struct rcu_head *head)
 {
 	while (*list && *list != head)
@@ -70,7 +70,7 @@ static bool remove_from(struct rcu_head **list, const struct rcu_head *head)
 	return true;
 }
 
-/* False: it has been called, or is being called. */
+/* Remove @head from the lists; false if it has been called, or is being called. */
 static bool take_back(const struct rcu_head *head)
 {
 	bool ours;
@@ -89,7 +89,7 @@ void quiesce__later(struct rcu_head *head, void (*func)(struct rcu_head *head))
 	head->next = later.fresh;
 	later.fresh = head;
 	quiesce__unlock(&later.lock);
-	/* Without a thread it would wait for a safe point that may never come. */
+	/* Without a helper thread the head would wait for a safe point that may never come. */
 	if (!quiesce__job_start_after(&later.job, ROUND_NS) && take_back(head))
 		func(head);
 }
@@ -125,7 +125,7 @@ static void forget_all(struct rcu_head **list, void (*forgotten)(struct rcu_head
 	}
 }
 
-/* They are of locks that nobody may use any more in the child, or that are about to be initialised anew. */
+/* The heads belong to locks that the child may not use any more, or is about to initialise again. */
 void quiesce__laters_forget(void (*forgotten)(struct rcu_head *head))
 {
 	forget_all(&later.calling, forgotten);

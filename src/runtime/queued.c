@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* queued.c - account of the objects that wait for their callbacks, by address.
+/* queued.c - objects that wait for their callbacks, by address.
  *
- * A table of fixed size under one lock: only programs of debug builds pay for it.  Nothing is kept in an object, so one that
- * has never been initialised, or was copied while the original waited, is not taken for another.
+ * A table of fixed size under one lock, used by programs that are debug builds only.  Nothing is stored in an
+ * object, so one that was never initialised, or was copied while the original waited, is not mistaken for
+ * another.
  *
- * I1. What is noted is queued with a function of the library, which takes the note before it calls the program's: so from
- *     that call on the object may be queued again, or its memory be something else.
- * I2. Where there is no room an object is queued as in a release build: a report that is missing is better than one that is
- *     wrong.
- * I3. In a forked child callbacks may be lost that were running at the fork.  So a note of before the fork gives way to a
- *     new one without a report.
+ * I1. A recorded object is queued with a function of the library, which removes the record before it calls
+ *     the program's function: from that call on the object may be queued again, or its memory reused.
+ * I2. Where the table is full an object is queued as in a release build: a missing report is better than a
+ *     wrong one.
+ * I3. A forked child may lose callbacks that were running at the fork.  So a record from before the fork is
+ *     replaced by a new one without a report.
  */
 #include "queued.h"
 
@@ -19,18 +20,18 @@
 struct entry {
 	const void *object;
 	uintptr_t func;
-	const char *call; /* by which it was queued, and */
-	const void *site; /* where */
-	uint32_t generation; /* of forks */
-	uint32_t next;       /* of the chain, or of those that are free: 1 + its index; 0: none */
+	const char *call; /* name of the call that queued it */
+	const void *site; /* code that made that call */
+	uint32_t generation; /* generation of forks in which it was queued */
+	uint32_t next;       /* 1 + index of the next entry of the chain, or of the free list; 0: none */
 };
 
 static struct table {
 	uint32_t chain[NR_CHAINS];
 	struct entry entry[NR_ENTRIES];
-	uint32_t used; /* entries, ever */
+	uint32_t used; /* number of entries that were ever used */
 	uint32_t free;
-} *table; /* NULL: no object was ever noted */
+} *table; /* NULL: no object was ever recorded */
 static struct quiesce__lock lock; /* signals are blocked while it is held */
 
 static void begin(struct platform_sigmask *mask)
@@ -45,7 +46,7 @@ static void end(const struct platform_sigmask *mask)
 	platform_signals_restore(mask);
 }
 
-/* Where the number of the entry of @object is, or would be. */
+/* The link that holds the number of the entry of @object, or would hold it. */
 static uint32_t *link_of(const void *object)
 {
 	uint32_t *link = &table->chain[((uintptr_t)object * 0x9e3779b97f4a7c15u) >> 48];
@@ -66,7 +67,7 @@ static uint32_t take_free(void)
 	return number;
 }
 
-/* Under the lock.  False: there is no room. */
+/* Add or replace the record of an object; false if the table is full.  Under the lock. */
 static bool add(struct entry *fresh)
 {
 	uint32_t *link, number;
@@ -85,7 +86,7 @@ static bool add(struct entry *fresh)
 	return true;
 }
 
-/* Under the lock.  Is @object queued, in this process?  *@ret_found tells how. */
+/* True if @object is queued in this process; *@ret_found is its record.  Under the lock. */
 static bool is_queued(const void *object, struct entry *ret_found)
 {
 	uint32_t number = table ? *link_of(object) : 0;
@@ -135,7 +136,7 @@ uintptr_t quiesce__queued_take(const void *object)
 
 		func = e->func;
 		*link = e->next;
-		*e = (struct entry){ .next = table->free }; /* who searches for leaks finds nothing in it */
+		*e = (struct entry){ .next = table->free }; /* a leak checker finds no pointer in a free entry */
 		table->free = number;
 	}
 	end(&mask);
@@ -145,7 +146,7 @@ uintptr_t quiesce__queued_take(const void *object)
 	return func;
 }
 
-/* So that a child finds no chain that is half changed. */
+/* Keeps a child from inheriting a half-changed chain. */
 void quiesce__queued_fork_prepare(void)
 {
 	quiesce__lock(&lock);

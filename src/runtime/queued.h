@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* queued.h - which objects are queued, to be called back for; kept for programs built with QUIESCE_DEBUG. */
+/* queued.h - objects that wait for their callbacks; recorded for programs built with QUIESCE_DEBUG. */
 #ifndef QUIESCE_QUEUED_H
 #define QUIESCE_QUEUED_H
 
 #include "core.h"
 
-/* What becomes of a call that queues. */
+/* What a call that queues an object has to do. */
 enum quiesce__queued {
-	QUIESCE_QUEUED_NOTED,   /* queue it with a function that asks quiesce__queued_take() */
-	QUIESCE_QUEUED_UNNOTED, /* there is no room for a note: queue it as it is */
-	QUIESCE_QUEUED_TWICE,   /* it is queued already, which has been reported: do nothing */
+	QUIESCE_QUEUED_NOTED,   /* queue it with a function that calls quiesce__queued_take() */
+	QUIESCE_QUEUED_UNNOTED, /* the table is full: queue it as in a release build */
+	QUIESCE_QUEUED_TWICE,   /* it is queued already, which has been reported: do not queue it */
 };
 
-/* @object, a head or what it stands for, is about to be queued by @call, made at @site, for @func. */
+/* Record that @object, a head or the object around it, is about to be queued for @func by @call, made by the
+ * code at @site. */
 enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, const char *call, const void *site);
-/* It has come back: what it is to be called with; 0: it was not noted, which has been reported. */
+/* Remove the record of an object whose callback is due, and return the program's function; 0: there was no
+ * record, which has been reported. */
 uintptr_t quiesce__queued_take(const void *object);
 void quiesce__queued_fork_prepare(void);
 void quiesce__queued_fork_parent(void);
