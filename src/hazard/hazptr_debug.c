@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_debug.c - programs built with QUIESCE_DEBUG: which thread has taken which slot, whether one is used that nobody
- * has, and what is retired twice. */
+/* hazptr_debug.c - checks of programs built with QUIESCE_DEBUG: which thread has taken which slot, use of a
+ * slot that is free, and objects that are retired twice. */
 #include <quiesce/hazptr.h>
 
 #include "hazptr.h"
@@ -21,10 +21,10 @@ static bool is_free(const void *taken)
 {
 	const hazptr_t *slot = taken;
 
-	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's, if all is well. */
+	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's own slot, unless it is misused. */
 }
 
-/* Before it is free: nobody has taken it again. */
+/* Called before the slot is free, so no other thread has taken it yet. */
 bool quiesce__slot_given_back_debug(const void *slot)
 {
 	struct platform_place here;
@@ -70,7 +70,7 @@ bool quiesce__slot_repeated_debug(const void *array, size_t nr)
 
 static bool protects(const void *slot, uintptr_t address)
 {
-	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own. */
+	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own slot. */
 
 	return (value ^ address) << 1 == 0;
 }
@@ -80,7 +80,8 @@ const void *quiesce__hazptr_held_by_me(uintptr_t address)
 	return quiesce__held_slot_of_mine(protects, address);
 }
 
-/* Its format takes the thread's number, how many there are, one of them, and where that was taken. */
+/* Report the slots of the calling thread.  @format takes the thread id, the number of slots, one of them, and
+ * the code that took it. */
 static void report_slots(const char *format)
 {
 	struct quiesce__held first = { NULL, NULL, QUIESCE_HELD_SLOT }, h;
@@ -88,7 +89,7 @@ static void report_slots(const char *format)
 	uint32_t nr = 0;
 
 	while (quiesce__held_disown(true, &h)) {
-		if (is_free(h.object)) /* by a part of the program that is a release build */
+		if (is_free(h.object)) /* freed by a part of the program that is a release build */
 			continue;
 		first = nr++ ? first : h;
 	}
@@ -109,9 +110,9 @@ void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self)
 	report_slots("the process exits in thread %u, which holds %u slots of hazptr_alloc(); one is %p, taken at %s");
 }
 
-/* ---- what is retired ---- */
+/* ---- retired objects ---- */
 
-/* In the place of the program's function, which may also be the offset of an object for free(). */
+/* Queued in place of the program's function, which may also be the offset of an object for free(). */
 static void run_noted(struct hazptr_head *head)
 {
 	uintptr_t func = quiesce__queued_take(head);
@@ -132,7 +133,7 @@ static void delete_noted(void *object)
 		((void (*)(void *))deleter)(object);
 }
 
-/* NULL is reported by who queues. */
+/* Record an object that is about to be queued.  The queueing call reports NULL arguments. */
 static enum quiesce__queued note(const void *object, uintptr_t func, const char *call, const void *site)
 {
 	return object && func ? quiesce__queued_note(object, func, call, site) : QUIESCE_QUEUED_UNNOTED;
@@ -146,7 +147,7 @@ void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct ha
 
 	if (how == QUIESCE_QUEUED_UNNOTED)
 		quiesce_call_hazptr(head, func, bytes);
-	else if (how == QUIESCE_QUEUED_NOTED && kfree) /* as free() it may run in the caller */
+	else if (how == QUIESCE_QUEUED_NOTED && kfree) /* like free(), this function may run in the caller */
 		quiesce_call_hazptr_inline(head, run_noted, bytes);
 	else if (how == QUIESCE_QUEUED_NOTED)
 		quiesce_call_hazptr(head, run_noted, bytes);

@@ -83,7 +83,7 @@ static void repair_once(const struct quiesce_tls_v1 *self, const struct quiesce_
 		quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: I2. */
 		platform_process_begin();
 		quiesce__each_subsystem(fork_child);
-		quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+		quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: only the caller compares it with itself. */
 		/* FK2: release, pairs with FK2 in repair_once() */
 		quiesce_store_release(FK2, &canary->repair, REPAIRED);
 		platform_futex_wake(&canary->repair, INT32_MAX);
@@ -110,10 +110,10 @@ static void come(struct quiesce_tls_v1 *self)
 	self->tid = 0;
 	repair_once(self, self);
 	end_if_late(self);
-	quiesce_store_relaxed(&canary->by, self); /* Relaxed: as in repair_once(). */
+	quiesce_store_relaxed(&canary->by, self); /* Relaxed: see repair_once(). */
 	quiesce__each_subsystem(fork_survivor, self);
 	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: other threads only compare it with themselves. */
-	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: see the first store to it. */
 	/* IN1: release, pairs with IN1 in quiesce__init() */
 	quiesce_store_release(IN1, &canary->whole, 1);
 }
@@ -221,7 +221,7 @@ void quiesce__fork_prepare(void)
 {
 	struct platform_sigmask mask;
 
-	quiesce__init(); /* this process may be a child whose locks no thread has reinitialised */
+	quiesce__init(); /* this process may be a child itself, and its locks not reinitialised */
 	platform_signals_block(&mask);
 	quiesce__gate_close();
 	quiesce__each_subsystem(fork_prepare);

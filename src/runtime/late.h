@@ -9,7 +9,7 @@
 #define QUIESCE_LATE_NS 1000000u /* a leader is overdue this long after the time that it announced */
 #define QUIESCE_TURN_MAX_NS 64000000u
 
-/* What a follower has observed of its leader. */
+/* Progress that a follower has observed of its leader, and since when it is unchanged. */
 struct quiesce__late {
 	uint64_t progress, since;
 };

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/* What a call that queues an object has to do. */
+/* The result of quiesce__queued_note(): how the caller has to queue the object. */
 enum quiesce__queued {
 	QUIESCE_QUEUED_NOTED,   /* queue it with a function that calls quiesce__queued_take() */
 	QUIESCE_QUEUED_UNNOTED, /* the table is full: queue it as in a release build */

@@ -8,8 +8,8 @@
 #define QUIESCE_ALL_CPUS UINT64_MAX
 
 /* A request to the readers of a primitive to yield.  It ends at a time, so that readers stop yielding even if
- * the requester does not run.  Another word tells readers that a request exists; only then do they read this
- * structure. */
+ * the requester does not run.  Readers check another word first, and read this structure only if that has a
+ * request. */
 struct quiesce__yield {
 	uint64_t until;
 	uint64_t cpus; /* bit n: readers on CPUs n, n + 64, ... */
