@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_scan.h - the set of protected addresses that one scan of all slots finds.
  *
- * 	quiesce__hazptr_scan_begin(&set, table, size);   // the heavy fence
- * 	do                                               // once, unless more slots are in use than fit
- * 		for each retired object
- * 			if (quiesce__hazptr_scan_has(&set, address))
- * 				keep it
- * 	while (quiesce__hazptr_scan_next(&set));
+ *	quiesce__hazptr_scan_begin(&set, table, size);   // the heavy fence
+ *	do                                               // once, unless more slots are in use than fit
+ *		for each retired object
+ *			if (quiesce__hazptr_scan_has(&set, address))
+ *				keep it
+ *	while (quiesce__hazptr_scan_next(&set));
  *
  * An object that no round contains may be reclaimed.  Nothing is allocated: M slots and N objects take M + N
  * steps with a table of twice as many words as slots in use, and M + N * M / QUIESCE_HAZARDS_SMALL without
