@@ -14,7 +14,7 @@
 
 enum sim_order { SIM_RELAXED, SIM_ACQUIRE, SIM_RELEASE, SIM_FULL };
 
-/* Where in the source an operation stands: for traces only. */
+/* The place of an operation in the source: for traces only. */
 struct sim_site {
 	const char *func;
 	const char *label;
