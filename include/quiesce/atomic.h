@@ -18,8 +18,9 @@
 
 #include <quiesce/base.h>
 
-/* The type of the variable at @where, a number or pointer, without qualifiers; and @where itself,
- * for a function that takes the address of any pointer. */
+/* quiesce__type_at() is the type of the variable at @where, a number or pointer, without
+ * qualifiers; quiesce__untyped() is @where itself, for functions that take the address of any
+ * pointer. */
 #define quiesce__type_at(where) __typeof__(__atomic_load_n((where), __ATOMIC_RELAXED))
 #define quiesce__untyped(where) (QUIESCE_CAST(void **, QUIESCE_UNTYPED(where)) + 0 * sizeof(*(where) == QUIESCE_NO_POINTER))
 

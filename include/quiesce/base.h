@@ -22,7 +22,7 @@
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
 #endif
 
-/* g++ does not warn of casts in extern "C"; clang++ does. */
+/* clang++ warns of casts in extern "C", g++ does not. */
 #if defined(__cplusplus) && defined(__clang__)
 #define QUIESCE_BEGIN_DECLS \
 	extern "C" { _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wold-style-cast\"")
@@ -89,7 +89,7 @@ struct quiesce__lock {
 #else
 #define QUIESCE_NOTHROW
 #endif
-/* An exported function, called without the PLT where possible. */
+/* QUIESCE_API marks an exported function, which is called without the PLT where possible. */
 #define QUIESCE_API __attribute__((visibility("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
 #define QUIESCE_DATA __attribute__((visibility("default")))
 #define QUIESCE_COLD __attribute__((cold, noinline))

@@ -69,20 +69,21 @@ private:
 	struct counted count_ {}; /* first: it has the address of the base */
 };
 
-/* Private: the place of the count of a T. */
+/* Private: locates the count of a T. */
 template <class T> struct counted_traits {
 	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
 
 	using object = std::remove_cv_t<T>;
 	static constexpr bool intrusive = std::is_base_of_v<counted_obj_base, object>;
 
-	/* For a type without a count of its own: the count, then the object. */
+	/* A type without a count of its own has its count before the object. */
 	static constexpr std::size_t before = (sizeof(struct counted) + alignof(object) - 1) / alignof(object) * alignof(object);
 	struct alignas(struct counted) alignas(object) block {
 		unsigned char bytes[before + sizeof(object)];
 	};
 
-	/* Distance from the object to its count, in bytes; a constant for the compiler. */
+	/* Returns the distance from the object to its count, in bytes; the compiler folds it to a
+	 * constant. */
 	static std::size_t offset() noexcept
 	{
 		if constexpr (intrusive) {

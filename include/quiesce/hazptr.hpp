@@ -45,7 +45,7 @@
 #include <type_traits>
 #include <utility>
 
-/* The value of __cpp_lib_hazard_pointer in the draft with batches. */
+/* The draft with batches gives __cpp_lib_hazard_pointer this value. */
 #define QUIESCE_CPP_LIB_HAZARD_POINTER 202606L
 
 namespace quiesce {

@@ -56,7 +56,7 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 	return (hazptr_t *)(line + k);
 }
 
-/* A line for @owner, all of its slots counted as in use; NULL: no memory. */
+/* Take a line for @owner, with all of its slots counted as in use; NULL: no memory. */
 static uintptr_t *take_line(uint64_t owner)
 {
 	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
@@ -431,7 +431,7 @@ void quiesce__hazptr_fork_child(void)
 	}
 }
 
-/* The owner in the child of @line, which a thread of the parent owned; 0: none. */
+/* Returns the owner in the child of @line, which a thread of the parent owned; 0: none. */
 static uint64_t owner_now(const struct quiesce_tls_v1 *self, const uintptr_t *line, uint64_t owner)
 {
 	if (line == self->hazptr)

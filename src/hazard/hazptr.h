@@ -7,7 +7,7 @@
 
 #include "hazptr_scan.h"
 
-/* hazptr.c: slots */
+/* hazptr.c has the slots. */
 extern struct quiesce__lines quiesce__hazptr_lines;
 void quiesce__hazptr_init(void);
 void quiesce__hazptr_choose(void); /* the fence mode is chosen, before the first use */
@@ -16,10 +16,10 @@ void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self);
 /* The calling thread exits: its own lines get other owners, and it claims no more slots in them. */
 void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
-/* Bits of quiesce_shazptr_v1.hazptr, next to QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
+/* This bit of quiesce_shazptr_v1.hazptr stands beside QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
 #define QUIESCE_HAZPTR_FULL 4ull /* the fence mode is full */
 
-/* hazptr_retire.c: objects, in lists linked by their heads */
+/* hazptr_retire.c has the retired objects, in lists linked by their heads. */
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_HAZPTR_BATCH 2u

@@ -110,7 +110,7 @@ static void put_back(struct inside *in)
 	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : in->side];
 	for (uint32_t i = 0; i < 2; i++) {
 		if (!QUIESCE_MUTANT(cohort_ended_lost))
-			quiesce__hazptr_push_list(back, in->parts[i].ready); /* not empty if a callback has ended the thread */
+			quiesce__hazptr_push_list(back, in->parts[i].ready); /* filled only if a callback has ended the thread */
 		quiesce__hazptr_push_list(back, in->parts[i].kept);
 	}
 	cohort->inside[in->side]--;

@@ -150,7 +150,7 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 
 	if (r) {
 		put(&r->notes, note);
-	} else { /* it exits, or memory is exhausted */
+	} else { /* this thread exits, or memory is exhausted */
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}

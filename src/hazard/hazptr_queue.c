@@ -136,7 +136,7 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	quiesce__unlock(&quiesce__sweep.lock);
 }
 
-/* Under the lock of the list of queues. */
+/* The caller holds the lock of the list of queues. */
 static void remove_ring(struct quiesce__retired *r)
 {
 	*r->at = r->next;

@@ -9,7 +9,7 @@
 
 static uint64_t next_look;
 
-/* The average size of a retired object, as far as callers passed sizes. */
+/* Returns the average size of a retired object, as far as callers passed sizes. */
 static uint64_t average(uint64_t retired)
 {
 	uint64_t bytes = quiesce_load_relaxed(&quiesce__sweep.bytes) / (retired ? retired : 1); /* Relaxed: an estimate. */

@@ -374,7 +374,7 @@ static QUIESCE_COLD void at_limit(struct quiesce__retired *r, struct hazptr_head
 		return;
 	quiesce__run(&v.run, visit, visit_ended);
 	quiesce__unlock(&r->lock);
-	quiesce__sweep_schedule(v.when); /* also if the queue was listed already: in a forked child no sweep may be scheduled */
+	quiesce__sweep_schedule(v.when); /* schedule even if the queue was listed already: in a forked child no sweep may be scheduled */
 }
 
 static inline void queue(struct quiesce__retired *r, uintptr_t item, size_t bytes)

@@ -11,7 +11,7 @@
 
 /* Bits of an entry: the low bits of the address of a head, which is aligned as pointers are. */
 #define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the scan has found */
-#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* its owner may reclaim it: free(), call_hazptr_inline() */
+#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* the owner may reclaim it: free(), call_hazptr_inline() */
 #define QUIESCE_RETIRED_NOTE ((uintptr_t)4) /* the head is that of a struct quiesce__note */
 #define QUIESCE_RETIRED_BITS ((uintptr_t)7)
 
@@ -28,14 +28,14 @@ struct quiesce__note {
 	};
 };
 
-/* The unused notes of one thread. */
+/* One thread keeps its unused notes here. */
 struct quiesce__notes {
 	struct quiesce__note *few, *pack; /* notes to take, linked by their heads; a whole pack, or NULL */
 	uint32_t nr_few;
 };
 
 struct quiesce__retired {
-	/* The owner's cache line. */
+	/* The owner writes this cache line. */
 	uint64_t queued;      /* objects ever queued; read by sweepers */
 	uint64_t limit;       /* a sweeper sets it to 0 */
 	uint64_t room;        /* value of @queued at which the array is full, as of the owner's last visit */
@@ -45,7 +45,7 @@ struct quiesce__retired {
 	uint32_t batch;
 	uint32_t consuming;   /* 1: the owner holds the lock, further up its call stack */
 	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
-	/* Fields of the holder of the lock. */
+	/* The holder of the lock writes the following fields. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t running;     /* 1: inside the fork gate */
 	uint64_t taken;
@@ -66,7 +66,7 @@ struct quiesce__retired {
 	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
-/* A caller of hazptr_barrier() that waits, with the objects that it waits for. */
+/* This represents a waiting caller of hazptr_barrier(), with the objects that it waits for. */
 struct quiesce__barrier {
 	struct quiesce__barrier *next;
 	uint64_t number;
@@ -96,7 +96,7 @@ struct quiesce__sweep {
 	struct quiesce__lock lock;     /* guards the lists of queues and barriers */
 	struct quiesce__retired *rings;
 	struct quiesce__retired *orphans;
-	/* Fields of the sweeper. */
+	/* The sweeper owns the following fields. */
 	const struct quiesce_tls_v1 *sweeper;
 	struct hazptr_head *fresh;     /* objects to scan for */
 	struct hazptr_head *ready;     /* objects to reclaim */

@@ -31,7 +31,7 @@ struct quiesce__hazptr_scan {
 	uint32_t fence_ns;  /* duration of the heavy fence */
 	uint32_t slots;     /* number of slots scanned so far */
 	bool everything;    /* a wildcard or a fallback guard protects every address */
-	/* position of the next round */
+	/* These fields are the position of the next round. */
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
 	uint32_t in, next, slot;
 	uint64_t groups; /* groups still to scan of the 64 before @next */

@@ -16,7 +16,7 @@
 	X(RG2) /* number of registry entries grows | scanner reads it */      \
 	X(RG3) /* step set, then its entries followed | entry cleared, then scanners' steps read */ \
 	X(QS1) /* word set, then later accesses | unlink, then the number and the words read */ \
-	X(QS2) /* last access, then the word | word read, then free */        \
+	X(QS2) /* last access, then the word | word read, then free */         \
 	X(QS3) /* number raised, then words read, then completed | unlink, then the number, then completed read */ \
 	X(QS4) /* word set, then waiting read | waiting set, then the word read */ \
 	X(GP1) /* completed, led; then waiting read | waiting, then completed, led read */ \
@@ -25,12 +25,12 @@
 	X(SH1) /* slot set, then the object found | unlink, then slots read */ \
 	X(SH2) /* last access, then slot cleared | slot read, then free */    \
 	X(SH3) /* initialise, then publish | fetch again, then use */         \
-	X(SH4) /* a line of slots left, then free | taken, then claimed in */ \
+	X(SH4) /* a line of slots left, then free | taken, then claimed in */  \
 	X(SH5) /* the wait is over | the waiter returns */                    \
 	X(SH6) /* lines counted, then a slot claimed | fence, lines counted */ \
 	X(SH7) /* asleep set, then slots read | slot cleared, asleep taken */ \
-	X(SH8) /* fallback guard counted | fence, counts read */              \
-	X(SH9) /* line live, then claimed in | fence, live read */            \
+	X(SH8) /* fallback guard counted | fence, counts read */             \
+	X(SH9) /* line live, then claimed in | fence, live read */ \
 	X(HP1) /* slot set, then the pointer loaded again | unlink, then slots read */ \
 	X(HP2) /* object queued | a sweeper reads other threads' queues */    \
 	X(HP3) /* object pushed to a list | list taken */                     \
@@ -51,7 +51,7 @@
 	X(SR3) /* grace period of a domain complete | poll returns true */    \
 	X(SR4) /* cookie taken | grace period of the domain begins */         \
 	X(SR5) /* wait for a domain over | the waiter returns */              \
-	X(SR6) /* domain reinitialised after a fork | used */                 \
+	X(SR6) /* domain reinitialised after a fork | used */                  \
 	X(SR7) /* object pushed to a domain | its list taken */               \
 	X(SR8) /* callbacks of a domain have run | srcu_barrier returns */    \
 	X(SR9) /* a section left, then a load | the caller's */               \
@@ -61,7 +61,7 @@
 	X(LK1) /* lock released | lock taken */                               \
 	X(CB1) /* retired object queued | worker's snapshot */                \
 	X(CB2) /* grace period over, then ready | ready, then freed */        \
-	X(CB3) /* queued, then listed read | unlisted, then queued read */    \
+	X(CB3) /* queued, then listed read | unlisted, then queued read */     \
 	X(CB4) /* callbacks have run | rcu_barrier returns */                 \
 	X(CB5) /* object pushed to a list for want of memory | list taken */  \
 	X(CB6) /* queue listed | list taken */                                \
@@ -72,17 +72,17 @@
 	X(FK1) /* gate closed, then running read | running set, then closed read */ \
 	X(LI1) /* entry of a list written, then linked | link followed, then read */ \
 	X(ID1) /* node or object initialised, then its slot; removed, then the slot | slot, then used */ \
-	X(ID2) /* tree made, then the root | root, then the tree */           \
+	X(ID2) /* tree made, then the root | root, then the tree */             \
 	X(ID3) /* accesses before a mark, then the mark, from above | mark, then later accesses */ \
 	X(UW1) /* inlined: ctr set, then its reads | unlink, then ctrs read */ \
 	X(UW2) /* inlined: accesses, then ctr | ctr read, then completed, then free */ \
 	X(UW3) /* cookie of an inlined domain | its grace period begins */    \
 	X(UW4) /* inlined: ctr cleared, then futex read | futex set, then ctrs read */ \
 	X(DF1) /* deferred, then is a waiter asking | no waiter asks, then is anything deferred */ \
-	X(WF1) /* node filled in, then linked | followed, then read */        \
+	X(WF1) /* node filled in, then linked | followed, then read */ \
 	X(WF2) /* a link cleared, then the tail exchanged | exchanged, then the link written */ \
-	X(LQ1) /* node filled in, then linked | followed, then read */        \
-	X(LQ2) /* linked, then the tail | tail read, then the link there */   \
+	X(LQ1) /* node filled in, then linked | followed, then read */ \
+	X(LQ2) /* linked, then the tail | tail read, then the link there */ \
 	X(LQ3) /* tail and dummy passed, then the head | head read, then the link there */ \
 	X(BK1) /* bucket written, then unlocked or moved | read, or locked */ \
 	X(BK2) /* array filled in, then made the next | the next one used */  \

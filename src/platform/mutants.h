@@ -27,9 +27,9 @@
 	X(hazptr_look_once, "the sweeper does not check a drained queue once more")    \
 	X(hazptr_rest_unchecked, "the helper does not check again before it stops sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
-	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand")     \
+	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
 	X(hazptr_exit_waits, "hazptr_retire() in an exiting thread waits for the slots that protect the object") \
-	X(hazptr_waits_for_gate, "a thread that retires waits for a fork")             \
+	X(hazptr_waits_for_gate, "a thread that retires waits for a fork") \
 	X(hazptr_stays_in_gate, "a thread that has reclaimed stays inside the gate")
 
 /* Guards of the runtime: registry, fences, forks. */
@@ -42,17 +42,17 @@
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as a released one") \
 	X(slots_let_unlive, "a line gets an owner although no scan reads it") \
 	X(slots_left_held, "a line that was left with a guard is not scanned any more") \
-	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left") \
+	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
 	X(fork_caller_survives, "in a child without fork handlers the first caller is taken for the survivor") \
 	X(fork_whole_early, "a child is whole once a thread other than its survivor has called") \
 	X(fork_entries_dropped, "a child drops the parent's readers before the survivor re-enters") \
 	X(fork_records_dropped, "a child drops the records of liburcu's readers before the survivor re-enters") \
 	X(fork_lines_dropped, "a child drops the slots of hazptr.h before the survivor re-enters") \
-	X(fork_registers_blind, "a thread registers in a child before it is repaired") \
-	X(fork_nested_lost, "a nested section without an entry is not the child's")    \
+	X(fork_registers_blind, "a thread registers in a child before it is repaired")  \
+	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_place_lost, "a scanner whose signal handler forks loses its place in the child") \
 	X(qsbr_dead_kept, "threads that died online are waited for")                   \
-	X(fork_generation_early, "the generation is read before the repair is seen")   \
+	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without releasing its entry")              \
 	X(reap_unplaced, "a thread that releases the entry of a dead one does not announce that it reads it") \
 	X(exit_unwaited, "a thread that exits does not wait for scanners that may be reading its block") \
@@ -89,7 +89,7 @@
 	X(gp_poll_trusts_worker, "a poller leaves a grace period to a worker that is in a callback") \
 	X(gp_poll_trusts_leader, "a poller leaves a grace period to a leader that does not run") \
 	X(srcu_poll_trusts_helper, "a poller of a domain leaves a grace period to a helper that is in its callback") \
-	X(thread_once, "a thread whose start has failed is never started again")       \
+	X(thread_once, "a thread whose start has failed is never started again")        \
 	X(thread_storm, "every caller that needs a thread tries to start it")          \
 	X(cb_worker_tried_once, "an owner whose queue is listed does not try again to start the worker") \
 	X(cb_share_left, "a queue that is freed leaves its share in the sum")          \
@@ -105,11 +105,11 @@
 	X(gp_advance_before_fence, "the number advances before the heavy fence")       \
 	X(gp_no_wait, "the grace period does not wait for the readers it found")       \
 	X(gp_blocks_current, "a reader of the present grace period counts as old")     \
-	X(gp_ignores_unregistered, "sections without registry entry are not waited for") \
+	X(gp_ignores_unregistered, "sections without registry entry are not waited for")  \
 	X(gp_shares_running, "a caller accepts a grace period that already runs")      \
 	X(gp_completes_older, "completed returns to the number of a slower grace period") \
 	X(gp_trusts_leader, "followers wait for a leader that makes no progress")      \
-	X(gp_completed_early, "completed is published before the scan")                \
+	X(gp_completed_early, "completed is published before the scan")               \
 	X(qsbr_number_now, "an updater of the QSBR domain accepts the present number") \
 	X(qsbr_no_wait, "an updater of the QSBR domain does not wait")                 \
 	X(stall_counts_stops, "the time that a process was stopped is reported as time waited") \
@@ -178,16 +178,16 @@
 	X(urcu_gp_first, "the number of liburcu's readers is stored before the fence") \
 	X(urcu_others_unfenced, "no heavy fence although other threads of liburcu's read") \
 	X(urcu_alone_unlocked, "other registered threads of liburcu are counted without the lock") \
-	X(urcu_no_wait, "liburcu's readers are not waited for")                        \
+	X(urcu_no_wait, "liburcu's readers are not waited for") \
 	X(urcu_sleeps_unfenced, "no fence between the wake request and the last check") \
-	X(urcu_cookie_now, "a cookie is for the grace period that has begun")          \
+	X(urcu_cookie_now, "a cookie is for the grace period that has begun") \
 	QUIESCE_GUARDS_PERCPU(X)                                                       \
 	QUIESCE_GUARDS_DS(X)
 
 /* Guards of per-CPU counters. */
 #define QUIESCE_GUARDS_PERCPU(X)                                                       \
 	X(rwsem_wake_lost, "a reader that leaves does not wake the writer")            \
-	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues")  \
+	X(rwsem_timed_counts, "a reader that finds a writer counts before it queues") \
 	X(rwsem_plain_fence, "a writer does not restart sequences")                    \
 	X(rwsem_grant_uncounted, "readers are let in from the queue without being counted") \
 	X(rwsem_keeps_block, "a writer that gives up while it drains keeps others out") \
@@ -223,13 +223,13 @@
 	X(nulls_at_tail, "an entry used again is added behind the others")             \
 	X(nulls_unchecked, "a walk does not see that it ended in another chain")       \
 	X(nulls_fake_zero, "the end of an entry that is in no chain is that of a chain") \
-	X(radix_two_loads, "a find in a tree reads the height of the tree apart from its root") \
-	X(radix_grow_early, "a new root is published before the old one is below it")  \
-	X(radix_shrink_clears, "a root that is taken out leads nowhere")               \
-	X(radix_mark_below, "a mark is set at the bottom first")                       \
-	X(radix_marks_lost, "a new root does not have the marks of the old one")       \
-	X(radix_destroy_unlocked, "a tree is destroyed without the lock")              \
-	X(radix_free_now, "nodes are freed without a grace period")                    \
+	X(radix_two_loads, "a find in a tree reads the height of the tree apart from its root")  \
+	X(radix_grow_early, "a new root is published before the old one is below it")   \
+	X(radix_shrink_clears, "a root that is taken out leads nowhere")                  \
+	X(radix_mark_below, "a mark is set at the bottom first")                         \
+	X(radix_marks_lost, "a new root does not have the marks of the old one")         \
+	X(radix_destroy_unlocked, "a tree is destroyed without the lock")                 \
+	X(radix_free_now, "nodes are freed without a grace period")                      \
 	X(table_unchecked, "a lookup with a hazard pointer does not check that the object is still there") \
 	X(table_search_unchecked, "such a lookup does not check it where the object is not the first with its tag") \
 	X(table_move_unseen, "a lookup with a hazard pointer accepts a bucket that has moved") \
@@ -238,21 +238,21 @@
 	X(table_search_early, "a lookup reads the tags before the link in the last word") \
 	X(table_last_again, "a lookup reads the last word again, which may have been a link in between") \
 	X(table_left_unseen, "a lookup with a hazard pointer accepts a line that the bucket has left") \
-	X(table_tag_zero, "a tag may be 0, which words have that were never used")     \
-	X(table_out_zero, "where an object was taken out there is 0, with a tag")      \
+	X(table_tag_zero, "a tag may be 0, which words have that were never used") \
+	X(table_out_zero, "where an object was taken out there is 0, with a tag") \
 	X(map_unchecked, "a lookup does not check whether the key was replaced when it reads the value") \
 	X(map_search_unchecked, "such a lookup does not check it beyond the first line, or in a retry") \
 	X(table_switch_early, "the next array is the table's when a bucket has still to move") \
 	X(table_missed_lost, "a bucket that could not move is not tried again")        \
-	X(table_missed_unlocked, "a bucket that could not move is noted without the lock") \
+	X(table_missed_unlocked, "a bucket that could not move is noted without the lock")  \
 	X(table_move_kept, "what a move has copied stays there when it fails")         \
 	X(table_merge_unlocked, "several buckets are copied into one without its lock") \
 	X(table_update_blind, "an update that had to allocate a line does not check whether the key was inserted meanwhile") \
 	X(table_merge_early, "the one bucket is unlocked before the other is marked as moved") \
-	X(table_sum_once, "one sum says that a table is full")                         \
+	X(table_sum_once, "one sum says that a table is full")                          \
 	X(table_seventh_early, "the seventh object of a line is in its word before its tag is") \
 	X(table_counts_twice, "the first two inserters of a table make counts each")   \
-	X(table_resize_inherited, "a resize that begins in a child seems to be the parent's") \
+	X(table_resize_inherited, "a resize that begins in a child seems to be the parent's")  \
 	X(table_locks_inherited, "the rest of a resize of the parent continues in a child") \
 	X(table_turn_lost, "an update does not ask for a callback that has parked")    \
 	X(table_end_unlocked, "the destruction of a table does not wait for a thread that moves its buckets") \
@@ -276,7 +276,7 @@
 	X(map_try_once, "a lookup that finds no key and no link does not check whether the line has counted") \
 	X(map_link_late, "a lookup reads the link after the entries of the line")      \
 	X(map_walk_twice, "an iteration does not check whether it has visited the entries behind the first line") \
-	X(wfs_unmarked, "a push does not mark its node as not linked")                 \
+	X(wfs_unmarked, "a push does not mark its node as not linked") \
 	X(wfs_link_unseen, "a thread that runs between the two steps of a push takes its node for the oldest") \
 	X(wfs_section_ends, "a pop leaves its section before its exchange: nodes return meanwhile") \
 	X(lfs_section_ends, "a pop of a lock-free stack leaves its section before its exchange") \
@@ -305,7 +305,7 @@ extern int quiesce_mutant; /* the selected mutant; -1: none */
 
 /* Select a mutant by name; NULL or "" selects none.  0, or -EINVAL for an unknown name. */
 int quiesce_mutant_set(const char *name);
-/* The name of mutant @i in a static buffer, NULL past the end. */
+/* Returns the name of mutant @i in a static buffer, NULL past the end. */
 const char *quiesce_mutant_name(int i);
 
 #endif

@@ -8,7 +8,7 @@
 
 unsigned int quiesce_perturb_rate;
 
-/* State of the random numbers of each thread, without constructor or destructor; 0: not seeded yet. */
+/* Each thread has its own random numbers, without constructor or destructor; 0: not seeded yet. */
 static __thread uint64_t state;
 static uint64_t seeds;
 

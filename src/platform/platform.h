@@ -85,7 +85,7 @@ struct platform_cpus { unsigned long bits[PLATFORM_CPU_WORDS]; };
 void platform_cpus_of_process(struct platform_cpus *ret);
 /* The CPUs of a list in /sys/devices/system/@file; false if there is none. */
 bool platform_cpus_of_list(const char *file, struct platform_cpus *ret);
-/* Scheduling parameters of a thread. */
+/* This structure has the scheduling parameters of a thread. */
 struct platform_thread { int policy, priority, nice; struct platform_cpus cpus; };
 /* Start a thread with every signal blocked except those that its own instructions raise (SIGSEGV, SIGBUS,
  * SIGFPE, SIGILL, SIGTRAP), because callbacks are code of the program.  It has its policy and priority before
@@ -152,7 +152,7 @@ void platform_lines_put(void *start, size_t bytes);
 /* A random number, as unpredictable as the system can provide. */
 uint64_t platform_random(void);
 
-/* The number of copies of the library in this process. */
+/* Returns the number of copies of the library in this process. */
 int platform_count_copies(void);
 const char *platform_getenv(const char *name); /* returns NULL in setuid programs */
 void platform_free(void *object);              /* calls the process's free() */
@@ -169,7 +169,7 @@ int platform_nr_possible_cpus(void);
  * machine; *@ret_max: of those that it can possibly give.  Not reentrant. */
 size_t platform_nr_ids(size_t *ret_max);
 
-/* The CPU of the caller; 0 when unknown. */
+/* Returns the CPU of the caller; 0 when unknown. */
 uint32_t platform_cpu(void);
 /* The CPU on which a thread runs, or ran last.  The thread exists, and its thread-local variables are
  * @distance bytes from the caller's. */

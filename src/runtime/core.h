@@ -53,7 +53,7 @@ void quiesce__tls_init(struct quiesce_tls_v1 *tls);
 /* The slot that a thread without a cached slot reads: it is never empty, so no claim in it succeeds. */
 extern uintptr_t quiesce__no_slot;
 
-/* Bits of quiesce_tls_v1.state. */
+/* quiesce_tls_v1.state has these bits. */
 #define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: later sections are unregistered */
 #define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
 #define QUIESCE_TLS_WORKER 4u      /* the worker thread */
@@ -109,7 +109,7 @@ static inline void quiesce__used(void)
 		quiesce_store_relaxed(&quiesce__in_use, 1);
 }
 
-/* Handlers of fork(), and of the exit of a thread. */
+/* These handle fork(), and the exit of a thread. */
 void quiesce__fork_init(void);
 void quiesce__fork_notice(void);
 /* In a child whose survivor has not re-entered the library: true if @self, the calling thread, is known to
@@ -122,7 +122,7 @@ void quiesce__thread_exit(void);
 /* In a forked child: the survivor, the one thread that it inherits from its parent, which called fork().
  * NULL in a process that is no child, and until the survivor has re-entered the library. */
 extern const struct quiesce_tls_v1 *quiesce__fork_survivor;
-extern uint32_t quiesce__fork_survivor_tid; /* its thread id in the parent; 0: it was never read */
+extern uint32_t quiesce__fork_survivor_tid; /* thread id of the survivor in the parent; 0: it was never read */
 extern uint32_t quiesce__fork_generation;
 
 /* Number of forks between this process and the first ancestor that used the library.  quiesce__init() updates

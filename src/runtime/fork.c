@@ -20,7 +20,7 @@
  * I2. While process-wide state is reinitialised, no other thread is inside the library: a thread that calls
  *     it waits in quiesce__init(), and a survivor that is not the one to reinitialise is in inline code, or
  *     elsewhere.
- * I3. What the parent's threads owned (registry entries, slot lines, records, counts) stays until the
+ * I3. The state of the parent's threads (registry entries, slot lines, records, counts) stays until the
  *     survivor re-enters: some of it is the survivor's own, and inline code may be using it.  An entry
  *     outside of a section delays no updater; one inside a section delays the updaters of the child.  So
  *     until then a wait may last too long, and nothing is freed too early.

@@ -45,7 +45,7 @@
 #define FREE 0u
 #define HANDED UINT32_MAX
 
-/* Followers that need an odd batch number, or an even one. */
+/* The followers that need an odd batch number sleep on one side, the others on the other side. */
 struct side {
 	uint32_t asleep; /* 1: a follower may sleep */
 	uint32_t word;   /* futex; changes when the followers are to check again */
@@ -194,7 +194,7 @@ static void run_batch(struct heavy *h)
 	wake_all(&h->side[number & 1]);
 }
 
-/* The time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
+/* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
 static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint64_t now)
 {
 	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +

@@ -68,7 +68,7 @@ void quiesce__helper_fork_prepare(void);
 void quiesce__helper_fork_parent(void);
 void quiesce__helper_fork_child(void);
 void quiesce__jobs_fork_child(void);
-/* In a forked child with one thread: unlist @job. */
+/* Unlist @job in a forked child, which has one thread. */
 void quiesce__job_forget(struct quiesce__job *job);
 /* Stop the threads once no steps but optional ones remain, and wait for that until @deadline, 0: no limit.
  * Not in a step.  False: the threads continue, because a job that was started meanwhile needs them. */

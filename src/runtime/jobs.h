@@ -20,7 +20,7 @@ struct quiesce__runner {
 	uint32_t in_gate;
 };
 
-/* Under the lock, except fields that say otherwise. */
+/* The lock guards these fields, except where a comment says otherwise. */
 struct quiesce__helper {
 	struct quiesce__lock lock;
 	uint32_t asleep; /* 1: the leader sleeps, or is about to */
@@ -49,7 +49,7 @@ struct quiesce__helper {
 enum { QUIESCE_HELPER_NONE, QUIESCE_HELPER_STARTING, QUIESCE_HELPER_RUNNING };
 extern struct quiesce__helper quiesce__helper;
 
-/* jobs.c; under the lock */
+/* jobs.c has these functions; the caller holds the lock. */
 /* Make ready the jobs that are due at @now, and with @all every job that is not deferred. */
 void quiesce__jobs_make_ready(uint64_t now, bool all);
 /* The first ready job that is not in a step. */
@@ -59,7 +59,7 @@ bool quiesce__jobs_any_waiting(void);
 /* Take a step of @job; releases the lock during the step. */
 void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job);
 
-/* helper.c; under the lock */
+/* helper.c has these functions; the caller holds the lock. */
 /* Ensure that there is a thread, or that one is being started, unless the last start failed a short while
  * ago.  May release the lock meanwhile. */
 bool quiesce__helper_ensure_locked(void);

@@ -9,7 +9,7 @@
 enum quiesce__queued {
 	QUIESCE_QUEUED_NOTED,   /* queue it with a function that calls quiesce__queued_take() */
 	QUIESCE_QUEUED_UNNOTED, /* the table is full: queue it as in a release build */
-	QUIESCE_QUEUED_TWICE,   /* it is queued already, which has been reported: do not queue it */
+	QUIESCE_QUEUED_TWICE,   /* the object is queued already, which has been reported: do not queue it */
 };
 
 /* Record that @object, a head or the object around it, is about to be queued for @func by @call, made by the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c - format a report on the stack and deliver it in one call, without allocating.
  *
- * What a report says of a thread may be out of date when it is read: reports are for people.
+ * A report about a thread may be out of date when it is read: reports are for people.
  *
  * RU3  hook set up, then set | hook read, then called
  */

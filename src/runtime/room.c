@@ -8,7 +8,7 @@
  * I1. Nothing is mapped over another mapping: where one is in the way, the array cannot grow, as where memory
  *     is exhausted.
  * I2. The reserved bytes may be committed by several threads at once: a commit can be repeated.  Bytes beyond
- *     them are mapped by one thread at a time, because a second thread could not tell the first one's mapping
+ *     them are mapped by one thread at a time, because a second thread could not distinguish the first one's mapping
  *     from a foreign one.
  * I3. Bytes beyond the reserved ones are added in order, and stay.
  * I4. A child that was forked during such a mapping does not know whether it was made, and maps nothing more.

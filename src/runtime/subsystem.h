@@ -12,7 +12,7 @@
 struct quiesce__reader;
 
 struct quiesce__subsystem {
-	/* Called once, before any other function, with signals blocked. */
+	/* The runtime calls this once, before any other function, with signals blocked. */
 	void (*init)(void);
 	/* The program has chosen the fence mode, before the first use; the program has changed a setting, at
 	 * any time. */
@@ -50,7 +50,7 @@ struct quiesce__subsystem {
 	void (*reader_gone)(struct quiesce__reader *reader);
 };
 
-/* The subsystems, terminated by NULL. */
+/* NULL terminates the list. */
 extern const struct quiesce__subsystem *const quiesce__subsystems[];
 
 /* Call @hook, with these arguments, of each subsystem that has it. */

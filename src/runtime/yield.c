@@ -3,7 +3,7 @@
 #include "yield.h"
 
 #define SHARDS 64u
-#define LOOK_EVERY 64u /* of the readers on a CPU that is not requested, one in so many reads the clock */
+#define LOOK_EVERY 64u /* one reader in so many, on a CPU that is not requested, reads the clock */
 
 /* Counters by CPU, because all readers may count at once. */
 static struct {

@@ -6,7 +6,7 @@
 /* "yield" does nothing on most of these CPUs. */
 #define quiesce__arch_cpu_relax() __asm__ __volatile__("isb" ::: "memory")
 
-/* Volatile: neither kept across a call nor moved across one. */
+/* The asm is volatile, so its result is neither kept across a call nor moved across one. */
 #define quiesce__thread_at(offset)                                              \
 	__extension__({                                                         \
 		char *quiesce__tp;                                              \

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_ARCH_RISCV64_H
 #define QUIESCE_ARCH_RISCV64_H
 
-/* Volatile: neither kept across a call nor moved across one. */
+/* The asm is volatile, so its result is neither kept across a call nor moved across one. */
 #define quiesce__thread_at(offset)                                                              \
 	__extension__({                                                                         \
 		char *quiesce__place;                                                           \

@@ -45,7 +45,7 @@
 				     : "r"(offset), "i"(offsetof(type, field)));        \
 		quiesce__value;                                                         \
 	})
-/* A field of 4 bytes, zero-extended to 8 by the same instruction. */
+/* Loads a field of 4 bytes, which the same instruction extends to 8. */
 #define quiesce__segment_load_u32(offset, type, field)                                  \
 	__extension__({                                                                 \
 		uint64_t quiesce__value;                                                \

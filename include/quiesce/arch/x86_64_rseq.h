@@ -98,7 +98,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 }
 #endif
 
-/* Operands of a count: the word at @offset, and the word at @index from there on. */
+/* A count has one of these operands: the word at @offset, or the word at @index from there on. */
 #define QUIESCE_COUNT_WORD(offset) #offset "(%%rax)"
 #define QUIESCE_COUNT_WORD_AT(offset) #offset "(%%rax, %[index], 8)"
 

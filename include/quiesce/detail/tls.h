@@ -22,7 +22,7 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: word set, fence to come */
 #define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
 #define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
-#define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): every call takes the slow path */
+#define QUIESCE_RCU_UNREG 0x8000ull     /* thread is not registered (or exits): every call takes the slow path */
 
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__queue;  /* queue of retired objects, private */
@@ -133,12 +133,12 @@ QUIESCE_FAST struct quiesce__own_block quiesce__own(void)
 
 /* The words that claims and clears read, on one cache line that changes only while a waiter waits. */
 struct quiesce_shazptr_v1 {
-	uint64_t attention; /* not 0: check the slot, or clear by quiesce__shazptr_clear_slow() */
+	uint64_t attention; /* nonzero: check the slot, or clear by quiesce__shazptr_clear_slow() */
 	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
 	uintptr_t *slots;   /* private */
-	uint64_t hazptr;    /* not 0: protect by quiesce__hazptr_set_slow() */
+	uint64_t hazptr;    /* nonzero: protect by quiesce__hazptr_set_slow() */
 	uint64_t reserved[2];
 };
 

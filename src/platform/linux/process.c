@@ -262,7 +262,7 @@ void platform_write_stderr(const char *text, size_t length)
 {
 	int saved = errno;
 
-	syscall(SYS_write, STDERR_FILENO, text, length); /* not a cancellation point */
+	syscall(SYS_write, STDERR_FILENO, text, length); /* syscall() is not a cancellation point */
 	errno = saved;
 }
 

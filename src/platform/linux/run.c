@@ -21,7 +21,7 @@ void platform_exceptions_init(void (*hook)(void))
 	exception_hook = hook;
 }
 
-/* The personality routine of call(): called for each exception that searches for a handler above it, and when
+/* The personality routine of call() runs for each exception that searches for a handler above it, and when
  * pthread_exit() unwinds it. */
 __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code quiesce__no_exception(int version, _Unwind_Action actions,
 	_Unwind_Exception_Class class, struct _Unwind_Exception *exception, struct _Unwind_Context *context);

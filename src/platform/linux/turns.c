@@ -27,10 +27,10 @@
 #include <unistd.h>
 
 #define TASKS "/proc/self/task"
-#define TRIES 10000 /* of a millisecond each, while threads start and end, or files or memory are exhausted */
+#define TRIES 10000 /* tries at intervals of 1 ms, while threads start and end, or files or memory are exhausted */
 #define FIRST_BYTES ((size_t)65536)
 #define MOST_BYTES ((size_t)256 << 20)
-#define CPU_FIELD 39 /* of /proc/PID/stat */
+#define CPU_FIELD 39 /* field of /proc/PID/stat */
 #define NR_CPUS (8 * sizeof(struct platform_cpus))
 
 struct list {

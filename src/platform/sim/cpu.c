@@ -186,15 +186,15 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintpt
 /* ---- counters of the id ---- */
 
 struct count {
-	const uint64_t *open;                /* of an inline count */
-	const struct quiesce_percpu *percpu; /* of a count by a call, without @open */
+	const uint64_t *open;                /* word of an inline count; NULL: a count by a call */
+	const struct quiesce_percpu *percpu; /* counters of a count by a call */
 	const uint64_t *closed;              /* the word that such a count checks; NULL: none */
 	size_t offset;
 	enum sim_order look, order;
 	struct sim_site site;
 };
 
-/* Address of the counters of id 0; 0: none. */
+/* Returns the address of the counters of id 0; 0: none. */
 static uint64_t base_seen(const struct count *c)
 {
 	if (c->open)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - the holders of short locks of runtime/lock.h, and the threads inside the gate of runtime/gate.h.
  *
- * A missing or repeated unlock, or one by another thread, leaves a lock word that looks normal, and shows
- * only if a thread happens to need the lock later; a gate that is never left shows only if a process forks.
- * So the machine records both by owner, and reports at once:
+ * A missing or repeated unlock, or one by another thread, leaves a normal lock word, and shows only if a
+ * thread happens to need the lock later; a gate that is never left shows only if a process forks.  So the
+ * machine records both by owner, and reports at once:
  * 	a thread that takes a lock that it holds, releases one that it does not hold, or ends as a holder; and a thread
  * 	that enters a place for one thread while another is inside.
  * A thread that is taking or releasing a lock counts as its holder in sched.c, which stops no holder for

@@ -49,7 +49,7 @@ struct buffered {
 
 enum thread_state { THREAD_READY, THREAD_BLOCKED, THREAD_STOPPED, THREAD_DONE };
 
-/* One call of platform_run(), on the stack of its thread. */
+/* This is one call of platform_run(), on the stack of its thread. */
 struct sim__run {
 	void (*ended)(void *arg);
 	void *arg;
@@ -222,7 +222,7 @@ void sim__cpu_remove(struct thread *t);
 /* trace.c */
 void sim__trace(const char *op, const void *p, uint64_t value, enum sim_order order, const struct sim_site *site);
 void sim__trace_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Zero the canary, as in a forked child. */
+/* Zeroes the canary, as a fork does in the child. */
 void sim__canary_wipe(void);
 
 /* Upcalls of the library; the machine's own tests have none of them. */

@@ -346,7 +346,7 @@ void sim_fork(void)
 			continue;
 		if (t->state != THREAD_DONE)
 			vanish(t);
-		view_join(&self->cur, &t->cur); /* also of threads that had ended: their stores are in the child's memory */
+		view_join(&self->cur, &t->cur); /* joined for ended threads, too: their stores are in the child's memory */
 	}
 	view_fence(self);
 	M->first = M->cur;

@@ -76,9 +76,9 @@ struct sim_scenario {
 /* ---- running ---- */
 void sim_init(void); /* called once, after the program has set its options */
 enum sim_result sim_run(const struct sim_scenario *scenario, const struct sim_options *options);
-const char *sim_failure(void);  /* of the last run */
-uint32_t sim_steps(void);       /* of the last run, so far */
-uint64_t sim_trace_hash(void);  /* of the last run */
+const char *sim_failure(void);  /* text of the last run's failure */
+uint32_t sim_steps(void);       /* number of steps of the last run, so far */
+uint64_t sim_trace_hash(void);  /* hash of the last run */
 
 /* ---- inside a run ---- */
 struct sim_config *sim_config(void);
