@@ -23,7 +23,7 @@
  * hazard_pointer_try_clean_up(), hazard_pointer_array. docs/cpp.md lists the choices that the draft
  * leaves to the implementation.
  *
- * A slot holds the address of the object's hazptr_head, which is the first member of its base. This
+ * A slot holds the address of the object's hazptr_head, which is the first member of its base.  This
  * header contains no logic: everything is an inline or a call of hazptr.h.
  */
 #ifndef QUIESCE_HAZPTR_HPP

@@ -85,7 +85,7 @@ static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  * retirers, and garbage is bounded ("Bound" in hazptr.h).  Once per batch, of a thousand objects or
  * more, the call scans all slots, runs the callbacks of those objects of this thread that were
  * retired by call_hazptr_inline() or kfree_hazptr() and are not protected, and hands the others
- * over. Objects that callbacks retire are added to the batch that is being run.
+ * over.  Objects that callbacks retire are added to the batch that is being run.
  * Context: any thread, also in an RCU section or a callback (there it runs none); not in a signal
  *   handler.  The library does not sleep here, and never waits; while a fork is being prepared the
  *   call runs no callbacks.  Callbacks may sleep.  May create the helper thread, for objects that a

@@ -14,7 +14,7 @@
  *     wait ends, however many arrive.  When no reclaimer is inside the old side and its back[] is empty, all
  *     those objects have been reclaimed, and the objects that their callbacks retired.
  * I4. A callback may wait for another cohort, that of the object it destroys, so a thread may run callbacks
- *     of several cohorts, nested. All of its runs (runtime/run.c) count: an object that is retired into the
+ *     of several cohorts, nested.  All of its runs (runtime/run.c) count: an object that is retired into the
  *     cohort of any of them goes to back[] of that cohort, I3.
  * I5. The side that is not current is empty when a wait begins, unless an earlier wait was misuse and gave
  *     up, or a callback ended its thread.

@@ -17,7 +17,7 @@
  * I3. An object is removed from its queue or list before its callback runs, and chunks of callbacks run
  *     inside the gate (worker.c), so after a fork no callback runs twice.
  * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
- *     has checked it once more. An empty queue has the limit 0: its next object makes the owner list it.
+ *     has checked it once more.  An empty queue has the limit 0: its next object makes the owner list it.
  * I5. Callbacks do not reclaim: objects that they retire are queued, or pushed to a list if the queue is
  *     full.
  * I6. The owner never waits.  Where the lock is taken, its holder is the sweeper, which checks the queue

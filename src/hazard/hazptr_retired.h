@@ -198,7 +198,7 @@ void quiesce__sweep_ended(struct quiesce__run *run);
 /* Gather objects that were handed over, and the calling thread's own queue. */
 void quiesce__sweep_gather(void);
 /* Gather the objects in queues, and those that were protected; unless @all, leave out queues whose owners
- * reclaim by themselves. False at @deadline. */
+ * reclaim by themselves.  False at @deadline. */
 bool quiesce__sweep_visit(bool all, uint64_t deadline);
 /* Scan for a part of the gathered objects, and check visited queues again.  False: nothing was gathered. */
 bool quiesce__sweep_scan(void);

@@ -3,7 +3,7 @@
  *
  * The operations are the native ones; before each of them the thread may be delayed for a random time, so
  * that rare interleavings become common, and each labelled operation may be weakened at run time
- * (src/platform/mutants.h). With quiesce_perturb_rate 0 the cost is one load and one branch.
+ * (src/platform/mutants.h).  With quiesce_perturb_rate 0 the cost is one load and one branch.
  */
 #ifndef QUIESCE_PERTURB_H
 #define QUIESCE_PERTURB_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* platform.h - everything the library needs of an operating system and a CPU, on one page.
  *
- * linux/ implements it on Linux (glibc and musl), sim/ inside the simulator. Nothing outside src/platform/
+ * linux/ implements it on Linux (glibc and musl), sim/ inside the simulator.  Nothing outside src/platform/
  * includes an OS header or contains an #ifdef on OS or CPU.  No function here allocates from the heap, except
  * platform_lines_get() and platform_block_get().  Functions return 0 or -errno unless their comment says
  * otherwise.

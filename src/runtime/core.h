@@ -68,7 +68,7 @@ extern uintptr_t quiesce__no_slot;
 extern uint32_t *quiesce__fork_canary;
 /* The program's malloc() and free() may themselves retire objects, so the library calls them between these
  * two functions.  An object retired there is linked through its own head: that needs no memory and waits for
- * nothing, and leaves the data structures that the interrupted code was changing untouched. False if the
+ * nothing, and leaves the data structures that the interrupted code was changing untouched.  False if the
  * thread is already inside such a call; the caller then does without memory. */
 static inline bool quiesce__heap_begin(struct quiesce_tls_v1 *self)
 {

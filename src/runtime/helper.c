@@ -6,7 +6,7 @@
  *   neither:  in a step that blocks; afterwards it watches, or ends
  *
  * I1. One thread leads, or no thread exists, or the first is being started.  Only the leader takes jobs, and
- *     sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock. Only
+ *     sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
  *     quiesce__helper_wake() clears it without the lock, because it may run in a signal handler.
  * I2. If the leader runs callbacks of the program and a job waits, then a thread watches, or one is about to,
  *     or the number of threads is at its limit, or no thread can be created.  Three places ensure that: where

@@ -54,7 +54,7 @@ struct quiesce_tls_v1 {
 	uint32_t process;               /* private; generation of forks in which this was found to be a new thread */
 	struct quiesce__run *runs;      /* the innermost run of the program's code in this thread; private */
 	uint64_t since;                 /* debug build: when the outermost section began */
-	uint64_t qsbr_word;             /* grace-period number at the last quiescent state; 0: offline. Read by updaters */
+	uint64_t qsbr_word;             /* grace-period number at the last quiescent state; 0: offline.  Read by updaters */
 	uint32_t qsbr_waiting;          /* 1: an updater sleeps until qsbr_word changes; set by the updater */
 	uint32_t qsbr_registered;
 };

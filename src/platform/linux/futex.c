@@ -59,7 +59,7 @@ uint64_t platform_now_ns(void)
 	return now;
 }
 
-/* I1.  Clocks that run may differ by some nanoseconds.  Two threads that notice it at once may both add the
+/* I1. Clocks that run may differ by some nanoseconds.  Two threads that notice it at once may both add the
  *     difference. */
 static void has_slept(uint64_t since, uint64_t ns)
 {

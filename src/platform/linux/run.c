@@ -3,7 +3,7 @@
  *
  * pthread_exit() calls cleanup handlers from the inside out, before the destructors of keys and before the
  * stack is overwritten.  The handler is of the form for C, which glibc also reaches through frames without
- * unwind tables. An exception would leave the handler registered in a frame that is gone.  So there is a
+ * unwind tables.  An exception would leave the handler registered in a frame that is gone.  So there is a
  * frame that no exception passes: it ends the process as a noexcept function of C++ would, where the
  * exception is thrown, with the whole stack for the debugger.
  */
