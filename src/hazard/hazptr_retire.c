@@ -11,11 +11,11 @@
  *   ...    v                        v          v        v
  *   [run ][ waiting                ][ free ... visit here
  *
- * I1. An object that a scan lets through was queued before the fence that precedes the scan.
+ * I1. A reclaimed object was queued before the fence that precedes its scan.
  * I2. @taken, @limit, @base and the entries between @taken and @queued belong to the holder of the queue's
  *     lock; only the owner pushes, and never at @room, which it sets under the lock.
  * I3. An object is removed from its queue or list before its callback runs, and chunks of callbacks run
- *     inside the gate (worker.c), so after a fork no callback runs twice.
+ *     inside the gate (runtime/gate.h), so after a fork no callback runs twice.
  * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
  *     has checked it once more.  An empty queue has the limit 0: its next object makes the owner list it.
  * I5. Callbacks do not reclaim: objects that they retire are queued, or pushed to a list if the queue is
