@@ -209,7 +209,7 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
 void quiesce__sweep_new_turn(void);
 /* hazptr_helper.c: objects were left that no thread may return to: schedule a sweep no later than @when. */
 void quiesce__sweep_schedule(enum quiesce__sweeps when);
-/* True if an object was pushed to a shard; if a queue is listed in a shard. */
+/* True if an object was pushed to a shard; true if a queue is listed in a shard. */
 bool quiesce__sweep_any_left(void);
 bool quiesce__sweep_any_listed(void);
 /* hazptr_report.c: report the amount of retired objects if that is due; @kept: address of a protected object,

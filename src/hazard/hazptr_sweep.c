@@ -143,7 +143,7 @@ static void scan_anew(struct hazptr_head **list)
 
 /* ---- objects that callbacks retire repeatedly ---- */
 
-/* Addresses of objects that came through the sweeper's own queue in this turn; a later one replaces an
+/* Addresses of objects that came through the sweeper's own queue in this turn; a later address replaces an
  * earlier one. */
 static uintptr_t seen[NR_SEEN];
 static bool any_seen;

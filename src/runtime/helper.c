@@ -234,7 +234,7 @@ static struct quiesce__runner *find_runner(const struct quiesce_tls_v1 *self)
 	return NULL;
 }
 
-/* I5. */
+/* I5: a callback has ended the thread of a helper. */
 static void helper_over(void)
 {
 	struct quiesce__runner *me;

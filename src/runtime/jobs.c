@@ -360,7 +360,7 @@ static struct quiesce__job **relink(struct quiesce__job **at)
 	return at;
 }
 
-/* I4. */
+/* I4: rebuild the lists in a child that was forked without handlers. */
 static void relink_all(void)
 {
 	h->nr_listed = 0;
