@@ -4,8 +4,8 @@
 #include <quiesce/hazptr.h>
 
 #include "hazptr.h"
+#include "runtime/debug_pending.h"
 #include "runtime/held.h"
-#include "runtime/queued.h"
 #include "runtime/run.h"
 #include "shazptr.h"
 
@@ -115,7 +115,7 @@ void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self)
 /* Queued in place of the program's function, which may also be the offset of an object for free(). */
 static void run_noted(struct hazptr_head *head)
 {
-	uintptr_t func = quiesce__queued_take(head);
+	uintptr_t func = quiesce__pending_take(head);
 
 	quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
@@ -126,7 +126,7 @@ static void run_noted(struct hazptr_head *head)
 
 static void delete_noted(void *object)
 {
-	uintptr_t deleter = quiesce__queued_take(object);
+	uintptr_t deleter = quiesce__pending_take(object);
 
 	quiesce__run_names(deleter);
 	if (deleter)
@@ -134,48 +134,48 @@ static void delete_noted(void *object)
 }
 
 /* Record an object that is about to be queued.  The queueing call reports NULL arguments. */
-static enum quiesce__queued note(const void *object, uintptr_t func, const char *call, const void *site)
+static enum quiesce__pending note(const void *object, uintptr_t func, const char *call, const void *site)
 {
-	return object && func ? quiesce__queued_note(object, func, call, site) : QUIESCE_QUEUED_UNNOTED;
+	return object && func ? quiesce__pending_note(object, func, call, site) : QUIESCE_PENDING_UNNOTED;
 }
 
 void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	bool kfree = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX;
 	const char *call = kfree ? "kfree_hazptr()" : "call_hazptr()";
-	enum quiesce__queued how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
 
-	if (how == QUIESCE_QUEUED_UNNOTED)
+	if (how == QUIESCE_PENDING_UNNOTED)
 		quiesce_call_hazptr(head, func, bytes);
-	else if (how == QUIESCE_QUEUED_NOTED && kfree) /* like free(), this function may run in the caller */
+	else if (how == QUIESCE_PENDING_NOTED && kfree) /* like free(), this function may run in the caller */
 		quiesce_call_hazptr_inline(head, run_noted, bytes);
-	else if (how == QUIESCE_QUEUED_NOTED)
+	else if (how == QUIESCE_PENDING_NOTED)
 		quiesce_call_hazptr(head, run_noted, bytes);
 }
 
 void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	enum quiesce__queued how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
 
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_hazptr_inline(head, how == QUIESCE_QUEUED_NOTED ? run_noted : func, bytes);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_hazptr_inline(head, how == QUIESCE_PENDING_NOTED ? run_noted : func, bytes);
 }
 
 void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				       void (*func)(struct hazptr_head *head))
 {
-	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (cohort)
 		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", __builtin_return_address(0));
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_QUEUED_NOTED ? run_noted : func);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_PENDING_NOTED ? run_noted : func);
 }
 
 void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	enum quiesce__queued how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
+	enum quiesce__pending how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
 
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_hazptr_retire(object, how == QUIESCE_QUEUED_NOTED ? delete_noted : deleter, bytes);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_hazptr_retire(object, how == QUIESCE_PENDING_NOTED ? delete_noted : deleter, bytes);
 }

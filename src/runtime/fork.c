@@ -35,11 +35,11 @@
  */
 #include "core.h"
 
+#include "debug_pending.h"
+#include "delayed_call.h"
 #include "gate.h"
 #include "held.h"
 #include "helper.h"
-#include "later.h"
-#include "queued.h"
 #include "readers.h"
 #include "report.h"
 #include "run.h"
@@ -163,14 +163,14 @@ bool quiesce__is_child(const char *call)
 /* Take the runtime's locks, between those of the other subsystems. */
 static void locks_prepare(void)
 {
-	quiesce__laters_fork_prepare();
+	quiesce__delayed_calls_fork_prepare();
 	quiesce__helper_fork_prepare();
 }
 
 static void locks_parent(void)
 {
 	quiesce__helper_fork_parent();
-	quiesce__laters_fork_parent();
+	quiesce__delayed_calls_fork_parent();
 }
 
 static void runtime_child(void)
@@ -180,10 +180,10 @@ static void runtime_child(void)
 	quiesce__heavy_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__helper_fork_child();
-	quiesce__laters_fork_child();
+	quiesce__delayed_calls_fork_child();
 	quiesce__held_fork_child();
 	quiesce__reports_fork_child();
-	quiesce__queued_fork_child();
+	quiesce__pending_fork_child();
 }
 
 static void report_thread(const struct quiesce_tls_v1 *self)
@@ -225,7 +225,7 @@ void quiesce__fork_prepare(void)
 	platform_signals_block(&mask);
 	quiesce__gate_close();
 	quiesce__each_subsystem(fork_prepare);
-	quiesce__queued_fork_prepare(); /* taken last: callbacks take this lock whatever locks are held around them */
+	quiesce__pending_fork_prepare(); /* taken last: callbacks take this lock whatever locks are held around them */
 	mask_before_fork = mask;
 	forking = quiesce__self();
 }
@@ -236,7 +236,7 @@ void quiesce__fork_parent(void)
 	size_t nr = 0;
 
 	forking = NULL;
-	quiesce__queued_fork_parent();
+	quiesce__pending_fork_parent();
 	while (quiesce__subsystems[nr])
 		nr++;
 	while (nr)

@@ -29,7 +29,7 @@
  *      | completed read, then the accesses after the fence
  */
 #include "core.h"
-#include "late.h"
+#include "overdue.h"
 
 #include <errno.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static void run_batch(struct heavy *h)
 }
 
 /* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
-static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint64_t now)
+static uint64_t late_at(const struct heavy *h, struct quiesce__overdue *late, uint64_t now)
 {
 	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +
 			    quiesce_load_relaxed(&h->completed);
@@ -203,7 +203,7 @@ static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint6
 
 	if (QUIESCE_MUTANT(heavy_late_by_arrival))
 		progress = 0;
-	return quiesce__late_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
+	return quiesce__unchanged_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
 }
 
 /* True for one of the callers that find the lead free, or overdue, at the same time.  Relaxed throughout: two
@@ -263,7 +263,7 @@ static void arrive(struct heavy *h)
 /* Wait until a batch that began after the call has completed; lead one if needed. */
 static QUIESCE_COLD void share(struct heavy *h, bool contended)
 {
-	struct quiesce__late late = { .since = 0 };
+	struct quiesce__overdue late = { .since = 0 };
 	bool slept = false;
 	uint32_t needed;
 

@@ -21,7 +21,7 @@
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
  */
 #include "jobs.h"
-#include "later.h"
+#include "delayed_call.h"
 #include "gate.h"
 #include "thread.h"
 

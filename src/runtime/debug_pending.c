@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queued.c - objects that wait for their callbacks, by address.
+/* debug_pending.c - objects that wait for their callbacks, by address.
  *
  * A table of fixed size under one lock, used by programs that are debug builds only.  Nothing is stored in an
  * object, so one that was never initialised, or was copied while the original waited, is not mistaken for
@@ -12,7 +12,7 @@
  * I3. A forked child may lose callbacks that were running at the fork.  So a record from before the fork is
  *     replaced by a new one without a report.
  */
-#include "queued.h"
+#include "debug_pending.h"
 
 #define NR_ENTRIES 65536u
 #define NR_CHAINS 65536u
@@ -105,7 +105,7 @@ static QUIESCE_COLD void report(const struct entry *first, const char *call, con
 			platform_place(site, &here), first->object, first->call, platform_place(first->site, &there));
 }
 
-enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, const char *call, const void *site)
+enum quiesce__pending quiesce__pending_note(const void *object, uintptr_t func, const char *call, const void *site)
 {
 	struct entry found, fresh = { .object = object, .func = func, .call = call, .site = site };
 	struct platform_sigmask mask;
@@ -119,10 +119,10 @@ enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, co
 	end(&mask);
 	if (twice)
 		report(&found, call, site);
-	return twice ? QUIESCE_QUEUED_TWICE : noted ? QUIESCE_QUEUED_NOTED : QUIESCE_QUEUED_UNNOTED;
+	return twice ? QUIESCE_PENDING_TWICE : noted ? QUIESCE_PENDING_NOTED : QUIESCE_PENDING_UNNOTED;
 }
 
-uintptr_t quiesce__queued_take(const void *object)
+uintptr_t quiesce__pending_take(const void *object)
 {
 	struct platform_sigmask mask;
 	uint32_t *link, number;
@@ -147,17 +147,17 @@ uintptr_t quiesce__queued_take(const void *object)
 }
 
 /* Keeps a child from inheriting a half-changed chain. */
-void quiesce__queued_fork_prepare(void)
+void quiesce__pending_fork_prepare(void)
 {
 	quiesce__lock(&lock);
 }
 
-void quiesce__queued_fork_parent(void)
+void quiesce__pending_fork_parent(void)
 {
 	quiesce__unlock(&lock);
 }
 
-void quiesce__queued_fork_child(void)
+void quiesce__pending_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);
 }
