@@ -47,7 +47,7 @@ ROOMS = (
     (r"rcuh?list|detail/link", r"rculist"),
     (r"src/rcu/|/rcu|head[.]h", r"sim_rcu$|test_(rcu|call_rcu|chain|throttle|kfree|worker|queues|reports_garbage|fork)"),
     (r"runtime/(lock|gate|waitq|wait_policy|queued)", r"sim_(rcu|hazptr|shazptr|rwsem|srcu)|test_(inversion|fork|blocked)"),
-    (r"runtime/(helper|jobs|later)", r"sim_(rwsem|srcu|hazptr)|test_(srcu|rcu_sync|hazptr_helper)"),
+    (r"runtime/(helper|jobs|delayed_call)", r"sim_(rwsem|srcu|hazptr)|test_(srcu|rcu_sync|hazptr_helper)"),
     (r"runtime/(report|held|misuse|exit)", r"test_(reports|held|misuse|debug|lifetime|shazptr_report)"),
     (r"runtime|platform|shutdown|describe|settings", r"sim_rcu$|smoke|victim|settings|test_(threads|isolated|children|lifetime|reports|twice)"),
     (r"", r"smoke|sim_rcu$|test_rcu$|test_outline|test_call_rcu"),

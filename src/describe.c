@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe.c - the settings in force, of all rooms, in one line. */
+/* describe.c - format the settings in force of every subsystem as one line. */
 #include <quiesce/shazptr.h>
 
 #include "runtime/settings.h"

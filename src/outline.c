@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly; ds/outline.c has the containers'. */
+/* outline.c - one exported symbol per inline fast path, for bindings, dlopen() and disassembly; those of the
+ * containers are in ds/outline.c. */
 #include <quiesce/counted_ptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>

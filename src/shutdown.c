@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shutdown.c - run everything that is queued, of each kind, then stop the library's threads. */
+/* shutdown.c - run every queued callback of every kind, then stop the library's threads. */
 #include "hazard/hazptr.h"
 #include "runtime/helper.h"
 #include "runtime/thread.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#define REFUSED_MAX 100u /* so often others of the program may need a thread that is to end */
+#define REFUSED_MAX 100u /* attempts to stop the threads while other callers keep starting work for them */
 
 static uint64_t nr_queued(const struct quiesce_stats *stats, bool srcu)
 {
@@ -29,7 +29,9 @@ static bool anything_queued(const struct quiesce_stats *stats, bool srcu)
 	return stats->garbage_objects - (srcu ? 0 : of_domains) != 0;
 }
 
-/* Is nothing queued of any kind, of which each may queue the others, and nothing under way?  @srcu: of domains too. */
+/* True if no callback of any kind is queued or running.  A callback of one kind may queue callbacks of
+ * another, so the number of callbacks ever queued has to be the same before and after the check.  @srcu:
+ * count callbacks of SRCU domains too. */
 static bool all_done(uint64_t deadline, bool srcu)
 {
 	struct quiesce_stats before = { .garbage_objects = 0 }, after = before;
@@ -54,8 +56,9 @@ static bool is_over(uint64_t deadline)
 	return deadline && platform_now_ns() >= deadline;
 }
 
-/* Until nothing is queued; false at @deadline.  Without one *@srcu becomes false when all callbacks of domains that are left wait for
- * readers that a forked child does not know, and they count no more. */
+/* Run callbacks until none is queued; false if @deadline passes first.  Without a deadline *@srcu becomes
+ * false, and callbacks of SRCU domains no longer count, once all that remain wait for readers of the parent
+ * that a forked child cannot see. */
 static bool drain(uint64_t deadline, bool *srcu)
 {
 	/* Callbacks of one kind may queue the others. */
@@ -67,14 +70,14 @@ static bool drain(uint64_t deadline, bool *srcu)
 			return false;
 		*srcu = quiesce__srcu_drain_until(deadline);
 		if (!*srcu && deadline) {
-			quiesce__helper_stop(deadline); /* it stays if somebody needs it */
+			quiesce__helper_stop(deadline); /* the helper keeps running if a job needs it */
 			return false;
 		}
 	}
 	return true;
 }
 
-/* False: somebody needs one of them. */
+/* False if a caller needs one of the threads. */
 static bool stop_threads(uint64_t deadline)
 {
 	bool worker = quiesce__worker_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
@@ -97,7 +100,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	do {
 		if (!drain(deadline, &drained))
 			return -ETIMEDOUT;
-		/* What a thread does last may queue something, and start another one. */
+		/* The last work of a thread may queue a callback, which starts another thread. */
 		refused += !stop_threads(deadline);
 		if (quiesce__threads_gone() && all_done(deadline, drained))
 			return drained ? 0 : -ETIMEDOUT;

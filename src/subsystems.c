@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystems.c - the list of what the library is made of, in the order in which locks nest.
+/* subsystems.c - the subsystems of the library, in the order in which their locks nest.
  *
- * Order: queues.lock of RCU; the locks of hazard pointers; the helper's; those of counters per CPU.
- * The runtime stands among the others because its locks do.
+ * Order: queues.lock of RCU; the locks of hazard pointers; the helper's lock; the locks of per-CPU
+ * primitives.
+ * The runtime is one of the subsystems because its locks nest between theirs.
  */
 #include "runtime/subsystem.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/base.h - what every other header needs: compiler spellings and the layout stamp.
+/* quiesce/base.h - definitions that every other header needs: compiler spellings, the layout stamp.
  *
- * Nothing here is part of the programming interface except QUIESCE_VERSION.
+ * Only QUIESCE_VERSION is part of the programming interface.
  */
 #ifndef QUIESCE_BASE_H
 #define QUIESCE_BASE_H
@@ -13,16 +13,16 @@
 #define QUIESCE_VERSION_MINOR 2
 #define QUIESCE_VERSION "0.2.0"
 
-/* The number that a header shows to the library when a thread registers, and where counters of an object are opened.  It
- * changes with every change of a structure that inline code touches; if that is one of the exported objects, so does
- * its name: an old program does not even load. */
+/* The number that headers pass to the library when a thread registers, and when the counters of an
+ * object are opened.  It changes with every change of a structure that inline code accesses; if
+ * that is an exported object, its name changes, too: then an old program does not even load. */
 #define QUIESCE_LAYOUT 0x51000004u
 
 #if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
 #endif
 
-/* g++ does not look for casts in extern "C"; clang++ does. */
+/* clang++ warns of casts in extern "C", g++ does not. */
 #if defined(__cplusplus) && defined(__clang__)
 #define QUIESCE_BEGIN_DECLS \
 	extern "C" { _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wold-style-cast\"")
@@ -40,8 +40,10 @@
 
 #define QUIESCE_CACHELINE 64
 
-/* Casts for macros, which are expanded in programs that are built with -Wold-style-cast and -Wcast-qual: a conversion, from void *
- * included; a number or address as a pointer; a null pointer, of a type and of any; a pointer as one to nothing in particular. */
+/* Casts for macros, which are expanded in programs that are built with -Wold-style-cast and
+ * -Wcast-qual. CAST: a conversion, also from void *.  AS_POINTER: a number or address as a pointer.
+ * NULL: a null pointer of a type; NO_POINTER: of no type.  UNTYPED: a pointer as void *, without
+ * qualifiers. */
 #ifdef __cplusplus
 #define QUIESCE_CAST(type, value) static_cast<type>(value)
 #define QUIESCE_AS_POINTER(type, number) reinterpret_cast<type>(number)
@@ -56,11 +58,12 @@
 #define QUIESCE_UNTYPED(pointer) ((void *)(uintptr_t)(pointer))
 #endif
 
-/* What a macro is given for a variable of @type goes through this: the conversions of an assignment, their warnings and errors, and no
- * others.  The compiler's atomic builtins do not see to that: g++ would store the address of an object where that of its base belongs,
- * and gcc takes any pointer for any other.  @value is evaluated once; no variable, so that such macros may stand in each other. */
+/* The value that a macro stores into a variable of @type: converted as by an assignment, with its
+ * warnings and errors.  The compiler's atomic builtins do not convert: g++ would store the address
+ * of an object where that of its base belongs, and gcc accepts any pointer for any other.  @value
+ * is evaluated once; there is no variable, so that such macros may be nested. */
 #ifdef __cplusplus
-extern "C++" { /* a program may include this inside of extern "C" */
+extern "C++" { /* a program may include this header inside extern "C" */
 template <typename quiesce__T> __attribute__((always_inline)) inline quiesce__T quiesce__converted(quiesce__T value) noexcept
 {
 	return value;
@@ -71,21 +74,22 @@ template <typename quiesce__T> __attribute__((always_inline)) inline quiesce__T 
 #define QUIESCE_CONVERT(type, value) ((type){ (value) })
 #endif
 
-/* A small lock of the library, private: 0 free, 1 held, 2 held and somebody may sleep. */
+/* A small lock of the library; private.  0: free; else the holder's thread id, and a bit if a
+ * thread may sleep. */
 struct quiesce__lock {
 	uint32_t word;
 };
 
-/* An inline that must stay inline: it is the reason why people use the library. */
+/* A function that is always inlined: programs depend on the speed of the fast paths. */
 #define QUIESCE_FAST static inline __attribute__((always_inline, unused))
 
-/* A callback does not throw, so nothing does. */
+/* Callbacks do not throw, so no function of the library does. */
 #ifdef __cplusplus
 #define QUIESCE_NOTHROW __attribute__((nothrow))
 #else
 #define QUIESCE_NOTHROW
 #endif
-/* Exported, and called without the detour through the PLT where that can be. */
+/* QUIESCE_API marks an exported function, which is called without the PLT where possible. */
 #define QUIESCE_API __attribute__((visibility("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
 #define QUIESCE_DATA __attribute__((visibility("default")))
 #define QUIESCE_COLD __attribute__((cold, noinline))

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/counted_ptr.h - reference counts for objects that are found by hazard pointer.
  *
- * Use where readers look at an object for a moment, and a few of them keep it: the look costs a hazard
- * pointer and no shared write, and what is to be kept is promoted to a reference.  Use hazptr.h alone
- * if nobody keeps objects beyond a slot.
+ * Use where many readers use an object for a moment, and a few of them keep it: the short use costs
+ * a hazard pointer and no shared write, and a reader that keeps the object promotes its protection
+ * to a reference.  Use hazptr.h alone if no reader keeps objects beyond a slot.
  *
  *	struct config { struct counted counted; int limit; };
  *
- *	counted_init(&fresh->counted, config_release);          // updater; one reference, his
- *	counted_publish(&config, fresh, counted);               // gives it to the pointer
+ *	counted_init(&fresh->counted, config_release);          // updater; one reference, its own
+ *	counted_publish(&config, fresh, counted);               // passes it to the pointer
  *
  *	p = counted_protect(slot, &config, counted);            // reader, for a moment
  *	if (p && counted_tryget(&p->counted))                   // ... and for longer
  *		keep(p);                                        // until counted_put(&p->counted)
  *	hazptr_clear(slot);
  *
- * A pointer that readers find owns a reference of what it points to.  The object is released when its last
- * reference has gone and no slot protects its struct counted; so the release comes later than the last
- * put, and in any thread.
+ * A pointer that readers find owns a reference to its object.  The object is released once its last
+ * reference is put and no slot protects its struct counted; so the release comes later than the
+ * last put, and in any thread.
  *
- * Ordering.  Everything that was done through a reference happens before its put, that before the last put, and
- * that before the release; and everything a reader did before it cleared its slot happens before the
- * release.  If counted_tryget() succeeds, the object is not released before the put that belongs to it.
+ * Ordering.  Every access through a reference happens before its put, that before the last put, and
+ * that before the release; and everything a reader did before it cleared its slot happens before
+ * the release.  If counted_tryget() succeeds, the object is not released before the matching put.
  * Proof: docs/design/counted_ptr.md; tests/litmus/CP*.litmus; docs/ordering.md.
  *
- * Fibers and coroutines (docs/fibers.md) may hold references, and slots, over a switch, and give them back in any thread.
+ * Fibers and coroutines (docs/fibers.md) may hold references and slots across a switch, and release
+ * them in any thread.
  *
- * The count has 64 bits, so it does not overflow: a program that loses a reference each nanosecond takes 292 years.
+ * The count has 64 bits, so it does not overflow: a program that leaks a reference each nanosecond
+ * needs 292 years.
  *
- * Source: M. Desnoyers, hazard pointers with promotion to reference counts, 2024, for the idea; the kernel's kref for names.
+ * Source: M. Desnoyers, hazard pointers with promotion to reference counts, 2024, for the idea; the
+ * kernel's kref for names.
  */
 #ifndef QUIESCE_COUNTED_PTR_H
 #define QUIESCE_COUNTED_PTR_H
@@ -37,11 +40,11 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* To be embedded in the object. */
+/* The count, to be embedded in the object. */
 struct counted {
-	struct hazptr_head hazptr; /* what slots protect is the address of this; the library's from the last put on */
+	struct hazptr_head hazptr; /* slots protect its address; the library's from the last put on */
 	void (*release)(struct counted *counted);
-	int64_t refs; /* 0: released or about to be; below: misused, never released */
+	int64_t refs; /* 0: released or about to be; negative: misused, never released */
 };
 
 QUIESCE_API bool quiesce__counted_put_slow(struct counted *counted, int64_t refs);
@@ -50,42 +53,43 @@ QUIESCE_API bool quiesce__counted_lost(struct counted *counted, void **where, co
 QUIESCE_API void *quiesce__counted_load_slow(void **where, size_t offset);
 
 /** counted_init - make @counted the count of an object with one reference, the caller's.
- * @release: called once, when it is safe to free the object.  It runs as a callback of call_hazptr(): in
- *   another thread, never in counted_put(); may put further references, may not wait for callbacks.  It returns, as said of
- *   call_rcu().
+ * @release: called once, when it is safe to free the object.  It runs as a callback of
+ *   call_hazptr(): in another thread, never in counted_put(); it may put further references, but
+ *   not wait for callbacks.  It must return, as described at call_rcu().
  *
- * Context: any; nobody else has the object yet. */
+ * Context: any; no other thread has the object yet. */
 static inline void counted_init(struct counted *counted, void (*release)(struct counted *counted))
 {
 	counted->release = release;
-	quiesce_store_relaxed(&counted->refs, (int64_t)1); /* Relaxed: nobody else sees it. */
+	quiesce_store_relaxed(&counted->refs, (int64_t)1); /* Relaxed: no other thread sees it. */
 }
 
-/** counted_read - how many references there are, or were just now.  Any context; no order. */
+/** counted_read - the number of references at some recent moment.  Any context; no order. */
 QUIESCE_FAST int64_t counted_read(const struct counted *counted)
 {
 	return quiesce_load_relaxed(&counted->refs); /* Relaxed: no order promised. */
 }
 
-/** counted_get - one more reference, by somebody who has one.
+/** counted_get - take one more reference; the caller has one.
  *
- * Context: any; signal handlers.  A slot is not enough: that is for counted_tryget().
+ * Context: any; signal handlers.  A caller that only has a slot uses counted_tryget().
  * Cost: an atomic instruction on a shared line.
- * Misuse: if there is no reference that is reported (QUIESCE_MISUSE_COUNT), and by default aborts; if a hook returns
+ * Misuse: a count of 0 or less is reported (QUIESCE_MISUSE_COUNT), and by default aborts; if a hook returns
  *   the object is never released. */
 QUIESCE_FAST void counted_get(struct counted *counted)
 {
-	/* Relaxed: the caller has a reference; whoever gets this one gets it from him. */
+	/* Relaxed: the caller has a reference; the next owner of this one gets it from the caller. */
 	int64_t refs = quiesce_fetch_add_relaxed(&counted->refs, (int64_t)1);
 
 	if (quiesce_unlikely(refs <= 0))
 		quiesce__counted_get_slow(counted, refs);
 }
 
-/** counted_tryget - promote: a reference for somebody whose slot protects the object.
+/** counted_tryget - promote: take a reference to an object that the caller's slot protects.
  *
  * Context: any; signal handlers.  Cost: as counted_get().
- * Return: false if the last reference has gone; the slot goes on protecting, but nobody can keep the object. */
+ * Return: false if the last reference is gone; the slot still protects the object, but no reference
+ *   can be taken. */
 QUIESCE_FAST bool counted_tryget(struct counted *counted)
 {
 	int64_t refs = quiesce_load_relaxed(&counted->refs); /* Relaxed: the exchange decides. */
@@ -98,12 +102,13 @@ QUIESCE_FAST bool counted_tryget(struct counted *counted)
 	return true;
 }
 
-/** counted_put - give a reference back.  With the last one the object goes to call_hazptr(), then to its release.
+/** counted_put - release a reference.  The last one passes the object to call_hazptr(), then to its
+ * release function.
  *
- * The caller may no longer use the object, unless it holds another reference or a slot.
- * Context, cost: as counted_get(); the last one as call_hazptr(), so not in signal handlers.
- * Misuse: one too many is reported, as for counted_get().
- * Return: true if it was the last one.
+ * The caller may no longer use the object, unless it has another reference or a slot.
+ * Context, cost: as counted_get(); the last put as call_hazptr(), so not in signal handlers.
+ * Misuse: a put too many is reported, as for counted_get().
+ * Return: true if it was the last reference.
  * Orders: full fence. */
 QUIESCE_FAST bool counted_put(struct counted *counted)
 {
@@ -113,18 +118,21 @@ QUIESCE_FAST bool counted_put(struct counted *counted)
 	return quiesce_unlikely(refs <= 1) && quiesce__counted_put_slow(counted, refs);
 }
 
-/** counted_protect(slot, where, field) - fetch a pointer and protect what it points to, by its struct counted.
- * @slot, @where: as hazptr_protect(), which see.  @field: the struct counted in it.
+/** counted_protect(slot, where, field) - load a pointer and protect its object, by its struct
+ * counted.
+ * @slot, @where: as for hazptr_protect(), which see.
+ * @field: the struct counted in the object.
  *
  * Return: the current pointer; NULL only if it was NULL. */
 #define counted_protect(slot, where, field) hazptr_protect(slot, where, field.hazptr)
 
-/** counted_tryprotect(slot, where, field) - the same, one attempt; see hazptr_tryprotect(). */
+/** counted_tryprotect(slot, where, field) - counted_protect() with a single attempt; see
+ * hazptr_tryprotect(). */
 #define counted_tryprotect(slot, where, field) hazptr_tryprotect(slot, where, field.hazptr)
 
 QUIESCE_FAST struct counted *quiesce__counted_at(void *object, size_t offset)
 {
-	return (struct counted *)((uintptr_t)object + offset); /* as numbers: in C++ it may lie before the object */
+	return (struct counted *)((uintptr_t)object + offset); /* as numbers: in C++ the count may lie before the object */
 }
 
 QUIESCE_FAST void *quiesce__counted_load(void **where, size_t offset)
@@ -151,33 +159,36 @@ QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t off
 		counted_put(quiesce__counted_at(old, offset));
 }
 
-/* Where in what *@where points to its count is. */
+/* Offset of the struct counted in the object that *@where points to. */
 #define quiesce__counted_offset(where, field) quiesce__offset(__typeof__(**(where)), field, struct counted)
 
-/** counted_load(where, field) - fetch a pointer, with a reference of what it points to.
+/** counted_load(where, field) - load a pointer, and take a reference to its object.
  *
- * Context: any; signal handlers.  Tries again if the pointer changes meanwhile; cannot fail.
- * Cost: a slot of the thread's, an atomic instruction on a shared line.
- * Return: the object, the reference is the caller's; NULL if the pointer was NULL. */
+ * Context: any; signal handlers.  Retries if the pointer changes meanwhile; cannot fail.
+ * Cost: a slot of the thread, an atomic instruction on a shared line.
+ * Return: the object, with a reference that is the caller's; NULL if the pointer was NULL. */
 #define counted_load(where, field) \
 	QUIESCE_CAST(quiesce__type_at(where), quiesce__counted_load(quiesce__untyped(where), quiesce__counted_offset(where, field)))
 
-/** counted_publish(where, fresh, field) - replace what *@where points to; its reference is put.
+/** counted_publish(where, fresh, field) - replace the pointer at *@where, and put the old object's
+ * reference.
  * @fresh: the caller's reference becomes the pointer's; NULL: none.
  *
- * Context: as counted_put().  Any number of updaters at the same time.  Orders: full fence. */
+ * Context: as counted_put().  Any number of concurrent updaters.  Orders: full fence. */
 #define counted_publish(where, fresh, field)                                                                                 \
 	quiesce__counted_publish(quiesce__untyped(where), QUIESCE_UNTYPED(QUIESCE_CONVERT(quiesce__type_at(where), fresh)), \
 				 quiesce__counted_offset(where, field))
 
-/** counted_exchange(where, fresh) - the same, but the old object's reference goes to the caller.
+/** counted_exchange(where, fresh) - replace the pointer at *@where; the old object's reference
+ * becomes the caller's.
  * Return: the old object or NULL. */
 #define counted_exchange(where, fresh) rcu_xchg_pointer((where), (fresh))
 
-/** counted_cmpxchg(where, expected, fresh) - the same, if *@where is *@expected.
+/** counted_cmpxchg(where, expected, fresh) - counted_exchange() if *@where is *@expected.
  *
- * Return: true: the caller has the reference of *@expected that was the pointer's, and no more its own of @fresh;
- *   false: nothing has changed hands, and *@expected is what was found, an address that may not be used. */
+ * Return: true: the caller has the pointer's former reference to *@expected, and no longer its own
+ *   to @fresh; false: no reference has moved, and *@expected is the pointer found, an address that
+ *   may not be used. */
 #define counted_cmpxchg(where, expected, fresh) rcu_try_cmpxchg_pointer((where), (expected), (fresh))
 
 QUIESCE_END_DECLS

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/counted_ptr.hpp - shared ownership whose readers do not touch the count.
+/* quiesce/counted_ptr.hpp - shared ownership whose readers do not write to the count.
  *
- * Use where std::shared_ptr and std::atomic<std::shared_ptr> are too slow to read: a guard costs a hazard
- * pointer, a store to a line of the reader's own, and can be promoted to a counted_ptr.
+ * Use where std::shared_ptr and std::atomic<std::shared_ptr> are too slow to read: a guard costs a
+ * hazard pointer, a store to a cache line of the reader's own, and can be promoted to a
+ * counted_ptr.
  *
  *	quiesce::atomic_counted_ptr<config> current{quiesce::make_counted<config>()};
  *
- *	auto guard = current.protect();                         // for a moment; NULL-able like a pointer
+ *	auto guard = current.protect();                         // for a moment; may be null, like a pointer
  *	use(guard->limit);
  *	quiesce::counted_ptr<config> mine = guard.promote();    // for longer
  *
  *	current.store(quiesce::make_counted<config>(*mine));    // updater; does not wait
  *
  * Unlike std::shared_ptr:
- *  - The object is destroyed *later* than its last counted_ptr goes, in another thread, when no guard protects it: as
- *    a callback of call_hazptr(), in which no lock is held and destructors may drop further pointers (long lists do
- *    not recurse).  hazptr_barrier() waits for it.  The destructor may not throw, nor wait for callbacks.
- *  - A counted_ptr is one pointer.  So there is no aliasing, and a pointer to a derived class converts to one to its
- *    base only if both derive from counted_obj_base.
- *  - No weak pointers, no arrays, no custom deleters, no taking over of objects made by new.
+ *  - The object is destroyed *later* than its last counted_ptr, in another thread, once no guard
+ *    protects it: by a callback of call_hazptr(), which holds no lock, and in which destructors may drop
+ *    further pointers (long lists do not recurse).  hazptr_barrier() waits for it.  The destructor may
+ *    neither throw nor wait for callbacks.
+ *  - A counted_ptr is one pointer.  So there is no aliasing, and a pointer to a derived class converts
+ *    to one to its base only if both derive from counted_obj_base.
+ *  - No weak pointers, no arrays, no custom deleters, no adoption of objects made by new.
  *
- * Objects are made by make_counted(): of any type, or of one that derives from counted_obj_base, which then
- * holds the count, else the count lies before the object.
+ * Objects are made by make_counted(), of any type.  A type that derives from counted_obj_base holds
+ * its count; for other types the count precedes the object.
  *
  * Ordering: counted_ptr.h; a load is an acquire, and every operation that stores is a full fence.
- * Exceptions: only make_counted() throws: std::bad_alloc, and what the constructor throws.
+ * Exceptions: only make_counted() throws: std::bad_alloc, and exceptions of the constructor.
  */
 #ifndef QUIESCE_COUNTED_PTR_HPP
 #define QUIESCE_COUNTED_PTR_HPP
@@ -51,7 +53,8 @@ template <class T> class counted_guard;
 template <class T> class atomic_counted_ptr;
 template <class T, class... Args> counted_ptr<T> make_counted(Args &&...args);
 
-/** counted_obj_base - a public base, not virtual, of objects that hold their own count.  A copy has a count of its own. */
+/** counted_obj_base - a public base, not virtual, of objects that hold their own count.  A copy has
+ * a count of its own. */
 class counted_obj_base {
 public:
 	counted_obj_base() noexcept = default;
@@ -63,23 +66,24 @@ protected:
 
 private:
 	template <class> friend struct counted_traits;
-	struct counted count_ {}; /* first: the base's address is the count's */
+	struct counted count_ {}; /* first: it has the address of the base */
 };
 
-/* Private: where the count of a T is. */
+/* Private: locates the count of a T. */
 template <class T> struct counted_traits {
 	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
 
 	using object = std::remove_cv_t<T>;
 	static constexpr bool intrusive = std::is_base_of_v<counted_obj_base, object>;
 
-	/* Without a count of its own: the count, then the object. */
+	/* A type without a count of its own has its count before the object. */
 	static constexpr std::size_t before = (sizeof(struct counted) + alignof(object) - 1) / alignof(object) * alignof(object);
 	struct alignas(struct counted) alignas(object) block {
 		unsigned char bytes[before + sizeof(object)];
 	};
 
-	/* From the object to its count, in bytes; computed by the compiler. */
+	/* Returns the distance from the object to its count, in bytes; the compiler folds it to a
+	 * constant. */
 	static std::size_t offset() noexcept
 	{
 		if constexpr (intrusive) {
@@ -118,7 +122,7 @@ template <class T> struct counted_traits {
 		if constexpr (intrusive) {
 			ptr = new object(std::forward<Args>(args)...);
 		} else {
-			struct holder { /* if the constructor throws */
+			struct holder { /* frees the block if the constructor throws */
 				block *mine = new block;
 				~holder() { delete mine; }
 			} h;
@@ -131,13 +135,14 @@ template <class T> struct counted_traits {
 	}
 };
 
-/* From U to T by address, with the count in the same place. */
+/* True if a pointer to U converts to one to T, with the count in the same place. */
 template <class U, class T>
 concept counted_convertible = std::is_convertible_v<U *, T *> &&
 	(std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>> ||
 	 (std::is_base_of_v<counted_obj_base, U> && std::is_base_of_v<counted_obj_base, T>));
 
-/** counted_ptr - a reference of an object, or none.  Like std::shared_ptr, but see above. */
+/** counted_ptr - a reference to an object, or none.  Like std::shared_ptr, with the differences
+ * listed at the top of this header. */
 template <class T> class counted_ptr {
 public:
 	using element_type = T;
@@ -158,7 +163,8 @@ public:
 		return *this;
 	}
 
-	/** adopt - of a pointer that release() gave, or counted_load() found: the reference is taken over. */
+	/** adopt - a counted_ptr of @ptr, which release() or counted_load() returned: takes over its
+	 * reference. */
 	static counted_ptr adopt(T *ptr) noexcept
 	{
 		counted_ptr result;
@@ -167,7 +173,7 @@ public:
 		return result;
 	}
 
-	/** release - the pointer; its reference is now the caller's. */
+	/** release - return the pointer; its reference is now the caller's. */
 	[[nodiscard]] T *release() noexcept { return std::exchange(ptr_, nullptr); }
 
 	void reset() noexcept { counted_ptr().swap(*this); }
@@ -177,7 +183,7 @@ public:
 	T *operator->() const noexcept { return ptr_; }
 	explicit operator bool() const noexcept { return ptr_ != nullptr; }
 
-	/** use_count - how many references there are, or were just now; guards are none. */
+	/** use_count - the number of references at some recent moment; guards do not count. */
 	long use_count() const noexcept { return ptr_ ? static_cast<long>(::counted_read(counted_traits<T>::count(ptr_))) : 0; }
 
 private:
@@ -204,17 +210,18 @@ template <class T, class U> std::strong_ordering operator<=>(const counted_ptr<T
 }
 template <class T> void swap(counted_ptr<T> &a, counted_ptr<T> &b) noexcept { a.swap(b); }
 
-/** make_counted - a new T, and the first reference of it.
- * Throws: std::bad_alloc, and what the constructor throws; then nothing has happened. */
+/** make_counted - make a new T, and return the first reference to it.
+ * Throws: std::bad_alloc, and exceptions of the constructor; then nothing has changed. */
 template <class T, class... Args> counted_ptr<T> make_counted(Args &&...args)
 {
 	return counted_ptr<T>::adopt(counted_traits<T>::make(std::forward<Args>(args)...));
 }
 
-/** counted_guard - protects an object, by a hazard pointer, while it is in scope; or nothing.
+/** counted_guard - protects an object by a hazard pointer while it is in scope; may be empty.
  *
- * For one thread at a time; may be moved to another.  Where there are no slots, which takes nearly a million of
- * guards, it holds a reference instead.  Cost: as hazptr_protect(), and a few instructions to take a slot. */
+ * For one thread at a time; may be moved to another.  Where no slot is left, after nearly a million
+ * guards, it holds a reference instead.
+ * Cost: as hazptr_protect(), and a few instructions to take a slot. */
 template <class T> class counted_guard {
 public:
 	using element_type = T;
@@ -229,7 +236,8 @@ public:
 	}
 	~counted_guard() { finish(); }
 
-	/** protect - what @from points to now, instead of what was protected before; the slot is kept. */
+	/** protect - protect the object that @from points to now, in place of the former one; the
+	 * slot is kept. */
 	__attribute__((always_inline)) inline void protect(const atomic_counted_ptr<T> &from) noexcept
 	{
 		if (quiesce_unlikely(!slot_)) {
@@ -239,8 +247,8 @@ public:
 		ptr_ = from.fetch(slot_);
 	}
 
-	/** promote - a reference of the object, which the guard goes on protecting.
-	 * Return: none, if there is no object or its last reference has gone. */
+	/** promote - return a reference to the object, which the guard still protects.
+	 * Return: empty, if there is no object or its last reference is gone. */
 	counted_ptr<T> promote() const noexcept
 	{
 		return counted_ptr<T>::adopt(ptr_ && ::counted_tryget(counted_traits<T>::count(ptr_)) ? ptr_ : nullptr);
@@ -267,13 +275,13 @@ private:
 	}
 
 	T *ptr_ = nullptr;
-	::hazptr_t *slot_ = nullptr; /* NULL and an object: a reference of it */
+	::hazptr_t *slot_ = nullptr; /* NULL with an object: the guard holds a reference */
 };
 template <class T> void swap(counted_guard<T> &a, counted_guard<T> &b) noexcept { a.swap(b); }
 
 /** atomic_counted_ptr - a counted_ptr that any number of threads read and replace.
  *
- * Like std::atomic<std::shared_ptr>, without the choice of a memory order, wait and notify.  Lock-free. */
+ * Like std::atomic<std::shared_ptr>, without a choice of memory order, wait and notify.  Lock-free. */
 template <class T> class atomic_counted_ptr {
 public:
 	using value_type = counted_ptr<T>;
@@ -289,7 +297,8 @@ public:
 
 	bool is_lock_free() const noexcept { return true; }
 
-	/** protect - the object, for as long as the guard stays.  The fast way to read. */
+	/** protect - return a guard that protects the object while it is in scope.  The fast way to
+	 * read. */
 	[[nodiscard]] __attribute__((always_inline)) inline counted_guard<T> protect() const noexcept
 	{
 		counted_guard<T> guard;
@@ -298,7 +307,7 @@ public:
 		return guard;
 	}
 
-	/** load - the object, and a reference of it. */
+	/** load - return a reference to the object. */
 	counted_ptr<T> load() const noexcept
 	{
 		return counted_ptr<T>::adopt(to_object(quiesce__counted_load(&ptr_, counted_traits<T>::offset())));
@@ -314,8 +323,9 @@ public:
 		return counted_ptr<T>::adopt(to_object(counted_exchange(&ptr_, to_void(value.release()))));
 	}
 
-	/** compare_exchange_strong - store @desired if the pointer is @expected; else @expected is what was found.
-	 * Return: was it stored? */
+	/** compare_exchange_strong - store @desired if the pointer is @expected; else @expected
+	 * becomes the pointer found.
+	 * Return: true if @desired was stored. */
 	bool compare_exchange_strong(counted_ptr<T> &expected, counted_ptr<T> desired) noexcept
 	{
 		void *const wanted = to_void(expected.get());
@@ -329,7 +339,7 @@ public:
 				return true;
 			}
 			expected = load();
-		} while (to_void(expected.get()) == wanted); /* it has changed back meanwhile */
+		} while (to_void(expected.get()) == wanted); /* the pointer has changed back meanwhile */
 		return false;
 	}
 	bool compare_exchange_weak(counted_ptr<T> &expected, counted_ptr<T> desired) noexcept
@@ -343,7 +353,7 @@ private:
 	static void *to_void(T *ptr) noexcept { return const_cast<std::remove_cv_t<T> *>(ptr); }
 	static T *to_object(void *ptr) noexcept { return static_cast<T *>(ptr); }
 
-	/* Protected by @slot; without one, referenced. */
+	/* Load the object: protected by @slot, or referenced if that is NULL. */
 	__attribute__((always_inline)) inline T *fetch(::hazptr_t *slot) const noexcept
 	{
 		if (quiesce_unlikely(!slot))
@@ -351,7 +361,7 @@ private:
 		return to_object(quiesce__hazptr_protect(slot, &ptr_, counted_traits<T>::offset(), 0));
 	}
 
-	mutable void *ptr_ = nullptr; /* a T: readers load it, so it is one type for the C interface */
+	mutable void *ptr_ = nullptr; /* points to a T; void *, so that the C interface has one type */
 };
 
 } // namespace quiesce

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/hazptr.h - hazard pointers: readers own slots, updaters defer their frees, garbage is bounded.
+/* quiesce/hazptr.h - hazard pointers: readers own slots, updaters defer frees, garbage is bounded.
  *
- * Use instead of a reference count on objects that many threads read: a reader writes to a line of its
- * own, and a reader that stays delays the free of what it protects, nothing else.  Use shazptr.h where
- * an updater only waits; use RCU where readers traverse many objects.
+ * Use instead of a reference count on objects that many threads read: a reader writes to a cache
+ * line of its own, and a reader that stays delays only the free of the object that it protects.
+ * Use shazptr.h where an updater only waits; use RCU where readers traverse many objects.
  *
  *	hazptr_t *slot = hazptr_alloc(NULL);                    // reader; keep the slot for many reads
  *	p = hazptr_protect(slot, &config);
@@ -15,38 +15,43 @@
  *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
  *	kfree_hazptr(old, hazptr);                              // struct hazptr_head, the first member
  *
- * What is protected is an address, its top bit aside.  call_hazptr() waits for protections of the address of the
- * hazptr_head, so where that is not the first member readers protect by field:
- * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses: give hazptr_retire(), and a
- * wait, a pointer of the type that readers load, such as the one that was taken out.  hazptr.hpp has no such trap.
+ * A slot protects an address, its top bit aside.  call_hazptr() waits for protections of the
+ * address of the hazptr_head, so where that is not the first member readers protect by field:
+ * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses:
+ * pass hazptr_retire(), and a wait, a pointer of the type that readers load, such as the one that
+ * was unlinked.  hazptr.hpp takes care of that.
  *
- * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a call_hazptr() that
- * came after the object was unlinked runs only after the slot has been cleared (or given another
- * address), and everything the reader did before that happens before the callback.  A reader that is
- * not waited for finds the object unlinked.
+ * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a
+ * call_hazptr() that came after the object was unlinked runs only after the slot has been cleared
+ * (or given another address), and everything the reader did before that happens before the
+ * callback.  A reader that is not waited for finds the object unlinked.
  * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
  *
- * Fibers and coroutines (docs/fibers.md) may hold slots and contexts over a switch, and free them in any thread; the debug build takes
- * a slot of hazptr_alloc(NULL) for one of the thread that took it until it is freed, and others for nobody's.
+ * Fibers and coroutines (docs/fibers.md) may hold slots and contexts across a switch, and free them
+ * in any thread.  The debug build counts a slot of hazptr_alloc(NULL) as held by the thread that
+ * took it until it is freed, and other slots as held by no thread.
  *
- * Fork.  In the child the forking thread's slots and those of contexts that it initialised keep protecting, and so do
- * slots from the pool (more than HAZPTR_SLOT_PER_CTX of one thread, and detached ones), whoever had them;
- * what other threads had retired is reclaimed there too; their slots and contexts protect nothing, so a slot that
- * was handed over protects in the parent only.  A cohort that another thread was just using stays locked.
+ * Fork.  In the child the slots of the forking thread, of contexts that it initialised, and of the
+ * pool (slots beyond HAZPTR_SLOT_PER_CTX of one thread, and detached ones, whichever thread held
+ * them) keep protecting; objects that other threads had retired are reclaimed there, too.  Slots
+ * and contexts of other threads protect nothing in the child, so a slot that was handed over
+ * protects in the parent only.  A cohort that another thread was using at the fork stays locked.
  *
- * Who runs callbacks.  call_hazptr() leaves them to a thread of the library, the helper: never to its caller, so that
- * may hold any lock.  call_hazptr_inline() runs them in the caller, in batches; kfree_hazptr() frees there.
+ * Callbacks.  call_hazptr() leaves them to a thread of the library, the helper, and never runs them
+ * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
+ * in batches; kfree_hazptr() frees there.
  *
- * Bound.  Of kfree_hazptr() and call_hazptr_inline() at most HAZPTR_BATCH_MAX objects or, if that is less, about
- * HAZPTR_BATCH_BYTES bytes for each thread that retires, and as many objects as there are slots in use, have been retired
- * and not yet reclaimed, however long a reader stays.  Not covered: wildcards (shazptr.h), because while one is held
- * nothing is reclaimed; and what does not fit, which is left to the helper: where callbacks retire several objects each,
- * slots protect thousands of objects of one thread, or a cohort is retired into from callbacks only.  Of call_hazptr()
- * there is none where the helper cannot keep up with those who retire, as nobody waits: quiesce_get_stats() has
- * hazptr_retired less hazptr_reclaimed.  A reader that stays, of hazard pointers or of RCU, delays the reclaiming of
- * nothing but what it protects.
- * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC of September 2024, for
- * contexts and names; M. Michael, "Hazard pointers", 2004; the slots, batches and scan are ours.
+ * Bound.  Of kfree_hazptr() and call_hazptr_inline(), the objects retired and not yet reclaimed are
+ * at most HAZPTR_BATCH_MAX or, if that is less, about HAZPTR_BATCH_BYTES bytes for each thread that
+ * retires, plus one for each slot in use, however long a reader stays.  Not covered: wildcards
+ * (shazptr.h), because while one is held nothing is reclaimed; and objects that do not fit, which
+ * are left to the helper: where callbacks retire several objects each, slots protect thousands of
+ * objects of one thread, or a cohort is retired into from callbacks only.  Objects of call_hazptr()
+ * have no bound where the helper cannot keep up with the retirers, as no retirer waits:
+ * quiesce_get_stats() reports hazptr_retired and hazptr_reclaimed.  A reader that stays, of hazard
+ * pointers or of RCU, delays the reclaiming of nothing but the objects that it protects.
+ * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
+ * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.
  */
 #ifndef QUIESCE_HAZPTR_H
 #define QUIESCE_HAZPTR_H
@@ -57,21 +62,20 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A slot: opaque.  Whoever has the pointer owns it; to hand a protection over is to hand over the pointer,
- * through anything that orders (a lock, a queue, a release store and an acquire load). */
+/* A slot: opaque.  The holder of the pointer owns the slot; handing the pointer over hands over the
+ * protection, through anything that orders (a lock, a queue, a release store and an acquire load). */
 typedef struct hazptr_slot {
 	uintptr_t value; /* private */
 } hazptr_t;
 
 #define HAZPTR_SLOT_PER_CTX 7
 
-/* A group of slots of the caller's, for a thread, a reader, a structure.  Its memory may move. */
+/* A group of slots, for a thread, a reader or a structure.  Its memory may move. */
 struct hazptr_context {
 	hazptr_t *slots; /* private */
 };
 
-/* What a slot holds that nobody has: the scan's tag without an address, which no pointer is.  NULL: somebody has
- * it, and it protects nothing. */
+/* Value of a free slot: the scan's tag without an address.  0: the slot is taken, protects nothing. */
 #define QUIESCE_HAZPTR_FREE ((uintptr_t)1 << 63)
 
 QUIESCE_API int quiesce_init_hazptr_context(struct hazptr_context *ctx);
@@ -87,31 +91,29 @@ QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **con
 
 /** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
  *
- * Contexts are used by one thread at a time, and there may be any number.  A program that does not care
- * passes NULL instead of one everywhere: the calling thread's own, which needs no set-up.
- * Context: any thread; not in a signal handler.  Cost: about a store where the thread has cleaned up one
- *   before, else a look for a free line of slots.
- * Return: 0, -ENOMEM.
- */
+ * A context is used by one thread at a time; there may be any number of contexts.  NULL in place of
+ * a context always means the calling thread's own, which needs no set-up.
+ * Context: any thread; not in a signal handler.
+ * Cost: about a store if the thread has cleaned up a context before, else a search for a free line.
+ * Return: 0, -ENOMEM. */
 static inline int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
 
-/** cleanup_hazptr_context - the opposite.
+/** cleanup_hazptr_context - release the slots of @ctx.
  *
- * Every slot has been freed before.  Else that is reported, and by default aborts; if a misuse hook returns,
- * the slots keep protecting until they are freed, and their memory stays. */
+ * Every slot must have been freed.  A slot that was not is reported, and by default aborts; if a
+ * misuse hook returns, the slots keep protecting until they are freed, and their memory stays. */
 static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
 
 /** hazptr_alloc - take a slot.
  * @ctx: the context, NULL: the calling thread's own.
  *
- * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a thread, or
- * a process in whichever thread it exits, that ends with slots of its own.
- * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot before they
- *   return; one that is to stay is for hazptr_alloc_detached().
+ * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a
+ * thread that ends with slots of its own, and a process that exits in such a thread.
+ * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot
+ *   before they return; a slot that is to stay comes from hazptr_alloc_detached().
  * Cost: five instructions if the first slot is free; else a call.
- * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's own, which
- *   borrow from a pool, if memory is exhausted (nearly a million slots).
- */
+ * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's
+ *   own, which borrow from a pool, if memory is exhausted (nearly a million slots). */
 QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 {
 	/* Relaxed: the thread's own. */
@@ -127,27 +129,27 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 	return slot;
 }
 
-/** hazptr_alloc_detached - take a slot from a pool that belongs to nobody.
+/** hazptr_alloc_detached - take a slot from a pool that belongs to no thread.
  *
- * For a signal handler that hands the slot over: what it interrupted may have found one free, and be about to take it.
+ * For a signal handler that hands the slot over: the interrupted code may have found a slot of its
+ * thread free, and be about to take it.
  * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
 static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
 
-/** hazptr_free - give a slot back; what it protected is protected no more.
- * @ctx: what hazptr_alloc() was given.  @slot: NULL is ignored.
- *
+/** hazptr_free - free a slot, and end its protection.
+ * @ctx: the context that hazptr_alloc() was given.
+ * @slot: NULL is ignored.
  * Context: any thread that owns the slot; signal handlers.
- * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this slot.
- * Misuse: a slot that was freed may be somebody else's by now, whose protection then ends.  The debug build reports one that is
- *   free when it is freed again, or when a protection is put into it or cleared: QUIESCE_MISUSE_UNBALANCED_UNLOCK, _NOT_HELD.
- * Orders: release.
- */
+ * Cost: a store and a test; a call while a waiter waits; a system call if it waits for this slot.
+ * Misuse: a slot that was freed may have another owner by now, whose protection then ends.  The
+ *   debug build reports use of a free slot: QUIESCE_MISUSE_UNBALANCED_UNLOCK (free), _NOT_HELD.
+ * Orders: release. */
 QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 {
 	(void)ctx;
 	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_GIVEN_BACK(slot))
 		return;
-	/* Relaxed: who comes late is looked for again. */
+	/* Relaxed: a scan waits again for a slot that misses it. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
 		quiesce__hazptr_free_slow(slot);
 	else
@@ -155,14 +157,14 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
 }
 
-/* May slots be set without a call?  Not with full fences, nor while somebody waits. */
+/* True if slots may be set without a call: not with full fences, nor while a waiter waits. */
 QUIESCE_FAST bool quiesce__hazptr_quiet(void)
 {
-	/* Relaxed: fixed before first use; who comes late is looked for again. */
+	/* Relaxed: fixed before first use; a scan waits again for a slot that misses the request. */
 	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr));
 }
 
-/* From now on @slot protects @value, and what it protected before no more. */
+/* Let @slot protect @value; its former protection ends. */
 QUIESCE_FAST void quiesce__hazptr_set_quietly(hazptr_t *slot, uintptr_t value)
 {
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
@@ -182,26 +184,25 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 }
 
 /** hazptr_set - protect an address that is known by other means.
- * @slot: the caller's; what it protected before is protected no more.
- * @ptr: the address; of the hazptr_head if that is not the object's first member.  NULL: as hazptr_clear().
+ * @slot: the caller's; its former protection ends.
+ * @ptr: the address; that of the hazptr_head if it is not the object's first member.  NULL: clear.
  *
- * The object is protected if it had not been unlinked yet: so the caller looks afterwards whether it can still be found, as
- * hazptr_protect() does.  That another slot protects it is not enough: see there.
+ * The object is protected if it had not been unlinked: so the caller then checks that it can still
+ * be found, as hazptr_protect() does.  That another slot protects it does not suffice: see there.
  * Context: any.  Cost: a store and a test; full fences: a fence and a call.
- * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the protection. */
+ * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the
+ *   protection. */
 QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr)
 {
 	if (QUIESCE__SLOT_USED(slot, "hazptr_set()"))
 		quiesce__hazptr_set(slot, (uintptr_t)ptr);
 }
 
-/** hazptr_clear - end the protection; the slot stays the caller's.
- *
+/** hazptr_clear - end the protection; the caller keeps the slot.
  * Context: any thread that owns the slot; signal handlers.  Cost: a store.
- * A synchronize_hazptr() that waits for it is woken by the next protection in the slot or its free, else
- * it looks again within 8 ms.
- * Orders: release.
- */
+ * A synchronize_hazptr() that waits for the slot is woken when it is next set or freed, else it
+ * checks again within 8 ms.
+ * Orders: release. */
 QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 {
 	if (!QUIESCE__SLOT_USED(slot, "hazptr_clear()"))
@@ -210,17 +211,17 @@ QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 }
 
-/* What protects @found: the address of the field at @offset, without the bits of @marks. */
+/* The value that protects @found: the address of the field at @offset, without the bits of @marks. */
 QUIESCE_FAST uintptr_t quiesce__hazptr_value(uintptr_t found, size_t offset, uintptr_t marks)
 {
 	found &= ~marks;
 	return found || !offset ? found + offset : 0;
 }
 
-/* One attempt: true if the pointer did not change meanwhile; in any case *@ret_ptr is what it was found to be. */
+/* One attempt: true if the pointer did not change meanwhile; *@ret_ptr is its value. */
 QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, uintptr_t marks, bool quiet, void **ret_ptr)
 {
-	/* Relaxed: only the second load is used.  As numbers: it may be a pointer to an object that is gone. */
+	/* Relaxed: only the second load is used.  A number, as the object may have been freed. */
 	uintptr_t first = (uintptr_t)quiesce_load_relaxed(where);
 
 	if (quiet)
@@ -244,8 +245,8 @@ QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size
 	return NULL;
 }
 
-/* The call is the last thing that it does and comes after everything else, so a function around this one needs no frame, and
- * a loop around it keeps what it has in registers. */
+/* The slow path is a tail call after everything else, so a function around this one needs no frame,
+ * and a loop around it keeps its variables in registers. */
 QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
 {
 	void *ptr;
@@ -260,7 +261,6 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 	return quiesce__hazptr_protect_slow(slot, where, offset, marks);
 }
 
-/* With and without a field. */
 #define QUIESCE__HAZPTR_3(fn, slot, where, field) \
 	QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field), 0))
 #define QUIESCE__HAZPTR_2(fn, slot, where) QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), 0, 0))
@@ -268,37 +268,38 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 #define QUIESCE__HAZPTR(fn, ...) \
 	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
 
-/** hazptr_protect(slot, where) - fetch a pointer and protect what it points to.
- *  hazptr_protect(slot, where, field) - the same by the address of a field, its hazptr_head.
- * @slot: the caller's; what it protected before is protected no more.
+/** hazptr_protect(slot, where) - load a pointer and protect the object that it points to.
+ *  hazptr_protect(slot, where, field) - protect by the address of a field, its hazptr_head.
+ * @slot: the caller's; its former protection ends.
  * @where: address of the pointer variable.
  *
- * Tries again as long as the pointer changes.
+ * Retries while the pointer changes.
  * Context: any; the protection may be kept across sleep.
- * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.  In a loop keep what
- *   walks along in local variables: what is stored in memory comes back from there after each protection, some cycles later.
- * Return: the current pointer, of its own type; NULL only if the pointer was NULL, or after a misuse hook returned.
+ * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.
+ *   A loop should keep its position in local variables: variables in memory are loaded again after
+ *   each protection, some cycles later.
+ * Return: the current pointer, of its own type; NULL only if the pointer was NULL, or after a
+ *   misuse hook returned.
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the result.
- * To keep a protection keep the slot: an address that is only copied into another slot may be missed by a
- * scan that looked at that slot before and at this one after.
- */
+ * To keep a protection keep the slot: an address that is only copied into another slot may be
+ * missed by a scan that loaded the other slot before the copy, and this one after its clear. */
 #define hazptr_protect(...) QUIESCE__HAZPTR(quiesce__hazptr_protect, __VA_ARGS__)
 
-/** hazptr_tryprotect - the same, one attempt.
+/** hazptr_tryprotect - hazptr_protect() with a single attempt.
  * Return: NULL if the pointer was NULL or changed meanwhile; then the slot protects nothing. */
 #define hazptr_tryprotect(...) QUIESCE__HAZPTR(quiesce__hazptr_tryprotect, __VA_ARGS__)
 
-/** hazptr_protect_masked(slot, where, marks) - hazptr_protect() of a pointer that has marks in its low bits.
- * @marks: the bits that may be set in it and are not part of the address, such as 1 in lists whose nodes are marked
- *   before they are unlinked.
- * Return: what is at @where, marks included; nothing is protected if nothing but marks is left of it. */
+/** hazptr_protect_masked(slot, where, marks) - hazptr_protect() of a pointer with marks in low bits.
+ * @marks: bits that may be set and are not part of the address, such as 1 in lists that mark nodes
+ *   before they unlink them.
+ * Return: the value at @where, marks included; without an address nothing is protected. */
 #define hazptr_protect_masked(slot, where, marks) \
 	QUIESCE_CAST(quiesce__type_at(where), quiesce__hazptr_protect((slot), quiesce__untyped(where), 0, (marks)))
 
 /* ---- several at once ---- */
 
-/* All of the first @nr slots of a line that nobody else takes from, or none. */
+/* Take the first @nr slots of a line without another owner, all or none. */
 QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 {
 	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
@@ -313,12 +314,12 @@ QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 	return true;
 }
 
-/** hazptr_alloc_array - take @nr slots in a row: slot + 1 is the next one.
- * @nr: 1 to HAZPTR_SLOT_PER_CTX; of others there is no row.
+/** hazptr_alloc_array - take @nr adjacent slots: slot + 1 is the next one.
+ * @nr: 1 to HAZPTR_SLOT_PER_CTX; other numbers fail.
  *
- * For walks that protect hand over hand: swap two indices, or two pointers, in place of copying a protection.  Each is a
- * slot as any other: it may be freed alone.
- * Context, cost: as hazptr_alloc(); a test for each slot.  Return: the first; NULL: there are not so many in a row. */
+ * For hand-over-hand walks: swap two indices or pointers, instead of copying a protection.  Each
+ * slot may also be freed alone.
+ * Context, cost: as hazptr_alloc(), a test per slot.  Return: the first; NULL: no @nr in a row free. */
 QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 {
 	/* Relaxed: the thread's own. */
@@ -331,7 +332,7 @@ QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 	return slots;
 }
 
-/** hazptr_free_array - hazptr_free() for @nr slots in a row. */
+/** hazptr_free_array - hazptr_free() of @nr adjacent slots. */
 QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots, size_t nr)
 {
 	for (size_t i = 0; i < nr && slots; i++)
@@ -339,7 +340,7 @@ QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots,
 }
 
 /** hazptr_alloc_batch - take @nr slots, or none.
- * Context, cost: as hazptr_alloc(), one call.  Return: true; false if there are not so many: then all of @ret_slots are NULL. */
+ * Context, cost: as hazptr_alloc(), one call.  Return: true; false: too few, all @ret_slots are NULL. */
 static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
 {
 	if (!quiesce_hazptr_alloc_batch(ctx, ret_slots, nr))
@@ -349,11 +350,11 @@ static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
 	return true;
 }
 
-/** hazptr_protect_batch - fetch and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
+/** hazptr_protect_batch - load and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
  *
- * The pointers are not of one moment.  Cost: in full-fence mode one fence for all of them, unless some change.
- * Misuse: a slot protects one pointer, so none stands there twice: the debug build reports it (QUIESCE_MISUSE_TWICE), and nothing is
- *   protected. */
+ * The pointers are not loaded at one moment.  Cost: full fences: one fence for all, unless some change.
+ * Misuse: a slot protects one pointer, so it must not occur twice: the debug build reports that
+ *   (QUIESCE_MISUSE_TWICE), and nothing is protected. */
 static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -365,14 +366,14 @@ static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *wh
 	quiesce_hazptr_protect_batch(slots, where, ret_ptrs, nr);
 }
 
-/** hazptr_clear_batch - hazptr_clear() for each. */
+/** hazptr_clear_batch - hazptr_clear() of @nr slots. */
 static inline void hazptr_clear_batch(hazptr_t *const *slots, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		hazptr_clear(slots[i]);
 }
 
-/** hazptr_free_batch - hazptr_free() for each. */
+/** hazptr_free_batch - hazptr_free() of @nr slots. */
 static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *slots, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -384,10 +385,10 @@ static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
- * @ptr: an address that readers can no longer find: the very one that they protect; of the hazptr_head where readers protect
- *   by field.  NULL: returns at once.
+ * @ptr: an address that readers can no longer find: the address that they protect, that of the
+ *   hazptr_head where they protect by field.  NULL: returns at once.
  *
- * The same wait as synchronize_shazptr(), which see: slots and guards are looked at by both. */
+ * The wait is that of synchronize_shazptr(), which see: both scan slots and guards. */
 static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/hazptr.hpp - hazard pointers as C++26 has them in <hazard_pointer>, in namespace quiesce; for C++20 and newer.
+/* quiesce/hazptr.hpp - hazard pointers as C++26 has them in <hazard_pointer>, in namespace quiesce; for
+ * C++20 and newer.
  *
- * retire() may run deleters in the calling thread, of whatever it has retired: hold no lock that they take.
- * retire_to_worker() leaves them to a thread of the library.
+ * retire() may run deleters in the calling thread, of any object that this thread has retired: hold
+ * no lock that they take.  retire_to_worker() leaves them to a thread of the library.
  *
- * Use for objects that C++ code owns; it may be mixed with hazptr.h, and a program that is written to
- * this header moves to std:: by changing a namespace.
+ * Use for objects that C++ code owns; it may be mixed with hazptr.h, and a program that is written
+ * to this header moves to std:: by changing a namespace.
  *
  *	struct config : quiesce::hazard_pointer_obj_base<config> { int limit; };
  *	std::atomic<config *> current;
@@ -17,11 +18,13 @@
  *	current.exchange(fresh)->retire();                              // updater; does not wait
  *
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
- * bound are those of hazptr.h.  Extensions, each marked so: retire_to_worker(), hazard_pointer_cohort, retire() into
- * one, hazard_pointer_clean_up(), hazard_pointer_try_clean_up(), hazard_pointer_array.  docs/cpp.md has what is ours to choose.
+ * bound are those of hazptr.h.  Extensions, each marked as one: retire_to_worker(),
+ * hazard_pointer_cohort, retire() into a cohort, hazard_pointer_clean_up(),
+ * hazard_pointer_try_clean_up(), hazard_pointer_array. docs/cpp.md lists the choices that the draft
+ * leaves to the implementation.
  *
- * What a slot holds is the address of the object's hazptr_head, which is the first thing in its base.
- * There is no logic here: everything is an inline or a call of hazptr.h.
+ * A slot holds the address of the object's hazptr_head, which is the first member of its base.  This
+ * header contains no logic: everything is an inline or a call of hazptr.h.
  */
 #ifndef QUIESCE_HAZPTR_HPP
 #define QUIESCE_HAZPTR_HPP
@@ -42,7 +45,7 @@
 #include <type_traits>
 #include <utility>
 
-/* As __cpp_lib_hazard_pointer: the draft with batches. */
+/* The draft with batches gives __cpp_lib_hazard_pointer this value. */
 #define QUIESCE_CPP_LIB_HAZARD_POINTER 202606L
 
 namespace quiesce {
@@ -67,8 +70,8 @@ namespace detail {
 #endif
 }
 
-/* The library's part of an object.  It belongs to the object and is neither copied nor assigned: so a
- * reader may copy what it protects while somebody retires it. */
+/* The library's part of an object.  It belongs to that object, and is neither copied nor assigned:
+ * so a reader may copy an object that it protects while another thread retires it. */
 struct hazard_head {
 	::hazptr_head head = { nullptr, nullptr };
 
@@ -77,7 +80,8 @@ struct hazard_head {
 	constexpr hazard_head &operator=(const hazard_head &) noexcept { return *this; }
 };
 
-/* What a class derives from: deduced only if there is one such base, and usable only if that is public. */
+/* The base that a class derives from: deduced only if there is one such base, usable only if it is
+ * public. */
 template<class T, class D> hazard_pointer_obj_base<T, D> *hazard_base(hazard_pointer_obj_base<T, D> *);
 template<class T> using hazard_base_of = decltype(detail::hazard_base(static_cast<T *>(nullptr)));
 
@@ -87,10 +91,10 @@ template<class D, class T> inline constexpr bool hazard_base_is_for<hazard_point
 template<class T>
 concept hazard_protectable = std::is_class_v<T> && requires(T *object) {
 	detail::hazard_base(object);
-	static_cast<T *>(detail::hazard_base(object)); /* not from a virtual base */
+	static_cast<T *>(detail::hazard_base(object)); /* fails for a virtual base */
 } && hazard_base_is_for<hazard_base_of<T>, T>;
 
-/* Mandates, where T has to be complete. */
+/* The requirements on T, checked where T must be complete. */
 template<class T> constexpr void require_hazard_protectable() noexcept
 {
 	static_assert(sizeof(T) != 0, "T must be complete");
@@ -101,11 +105,11 @@ template<class T> constexpr void require_hazard_protectable() noexcept
 struct hazard_access {
 	template<class T, class D> static std::uintptr_t address(const hazard_pointer_obj_base<T, D> *base) noexcept
 	{
-		return base ? reinterpret_cast<std::uintptr_t>(&base->quiesce__head.head) : 0; /* the same number, both */
+		return base ? reinterpret_cast<std::uintptr_t>(&base->quiesce__head.head) : 0; /* the address of the head and of the base */
 	}
 };
 
-/* What the slot holds for @ptr, which may point to an object that is gone. */
+/* The value of a slot that protects @ptr, which may point to an object that was freed. */
 template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
 {
 	require_hazard_protectable<T>();
@@ -114,12 +118,13 @@ template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
 
 } // namespace detail
 
-/** hazard_pointer_obj_base - what a class derives from so that its objects can be protected and retired.
+/** hazard_pointer_obj_base - base of classes whose objects can be protected and retired.
  *
- * retire() may run deleters before it returns, of this object and of others that the calling thread has retired: as
- * the draft allows it is call_hazptr_inline(), which see.  So the caller must not hold locks that a deleter, or a
- * destructor, takes.  retire_to_worker() never does: it is call_hazptr(), and leaves all deleters to a thread of
- * the library.  Objects of both kinds may be mixed, also of one class.
+ * retire() may run deleters before it returns, of this object and of others that the calling thread
+ * has retired: it is call_hazptr_inline(), which see, as the draft allows.  So the caller must hold
+ * no lock that a deleter or destructor takes.  retire_to_worker() never runs any: it is
+ * call_hazptr(), and leaves all deleters to a thread of the library.  Both may be used together,
+ * also for one class.
  * A deleter with state is part of the object that it deletes, as in the draft. */
 template<class T, class D> class hazard_pointer_obj_base {
 public:
@@ -138,7 +143,7 @@ public:
 		::call_hazptr_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
-	/* Extension: into @cohort, whose objects are deleted in any retire() into it. */
+	/* Extension: retire into @cohort, whose objects are deleted in any retire() into it. */
 	void retire(hazard_pointer_cohort &cohort, D d = D()) noexcept;
 
 protected:
@@ -150,7 +155,8 @@ protected:
 	~hazard_pointer_obj_base() = default;
 
 private:
-	/* Names that nothing in a derived class can mean.  The head is first: its address is the base's. */
+	/* Reserved names, which no derived class uses by accident.  The head is first: it has the
+	 * address of the base. */
 	detail::hazard_head quiesce__head;
 	[[no_unique_address]] D quiesce__deleter{};
 
@@ -166,11 +172,11 @@ private:
 
 /** hazard_pointer - owns a slot, or is empty.
  *
- * To keep a protection, keep or move the hazard_pointer: an address that is only copied into another one may be
- * missed by a scan.  It may be destroyed by another thread, also by one that exits. */
+ * To keep a protection, keep or move the hazard_pointer: an address that is only copied into
+ * another one may be missed by a scan.  Any thread may destroy it, also one that exits. */
 class hazard_pointer {
 public:
-	/* Always inline, so that the slot is in a register: nothing takes the address of *this. */
+	/* Always inlined, so that the slot stays in a register: nothing takes the address of *this. */
 	[[gnu::always_inline]] hazard_pointer() noexcept : slot(nullptr) {}
 	[[gnu::always_inline]] hazard_pointer(hazard_pointer &&other) noexcept : slot(std::exchange(other.slot, nullptr)) {}
 	[[gnu::always_inline]] ~hazard_pointer() { ::hazptr_free(nullptr, slot); }
@@ -198,7 +204,7 @@ public:
 		return protect_slowly(slot, src);
 	}
 
-	/* raw: as above. */
+	/* raw: the parameter's type is the standard's. */
 	template<class T> [[nodiscard, gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
 		if (quiesce_likely(attempt<false>(ptr, src)))
@@ -219,25 +225,26 @@ public:
 private:
 	::hazptr_t *slot;
 
-	/* Two arguments: nothing that a caller writes is taken for it. */
+	/* Two arguments, so that no initialiser of a caller selects this constructor. */
 	[[gnu::always_inline]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
 
-	/* True if @ptr is what the slot protects and @src has; else it is what @src has. */
-	/* raw: as above. */
+	/* True if the slot protects @ptr and @src still has that value; else @ptr becomes the value
+	 * of @src. */
+	/* raw: the parameter's type is the standard's. */
 	template<bool Quiet, class T> [[gnu::always_inline]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
-		/* As a number: it may be a pointer to an object that is gone. */
+		/* A number: it may be a pointer to an object that was freed. */
 		auto old = reinterpret_cast<std::uintptr_t>(ptr);
 
 		if constexpr (Quiet)
 			quiesce__hazptr_set_quietly(slot, detail::hazard_address(ptr));
 		else
 			reset_protection(ptr);
-		ptr = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
+		ptr = src.load(std::memory_order_acquire); /* SH3, with the publishing store */
 		return reinterpret_cast<std::uintptr_t>(ptr) == old;
 	}
 
-	/* raw: as above. */
+	/* raw: the parameter's type is the standard's. */
 	template<class T> [[gnu::cold, gnu::noinline]] static T *protect_slowly(::hazptr_t *slot, const std::atomic<T *> &src) noexcept
 	{
 		hazard_pointer borrowed(slot, detail::hazard_access());
@@ -255,7 +262,7 @@ private:
 	template<std::size_t> friend class hazard_pointer_array;
 };
 
-/** make_hazard_pointer - a hazard_pointer that owns a slot.
+/** make_hazard_pointer - return a hazard_pointer that owns a slot.
  * Cost: as hazptr_alloc(NULL).  Throws: std::bad_alloc; a build without exceptions aborts. */
 [[nodiscard, gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
 {
@@ -274,7 +281,7 @@ inline void clear_hazard_pointer_batch(std::span<hazard_pointer> batch) noexcept
 		h = hazard_pointer();
 }
 
-/* A slot that is made is marked until all are, so that those of before can be told from those to give back. */
+/* New slots carry a mark until all are made, so that on failure only the new ones are freed again. */
 inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
 {
 	constexpr std::uintptr_t mark = 1;
@@ -302,7 +309,8 @@ inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
 
 /* ---- extensions ---- */
 
-/** hazard_pointer_array - N hazard_pointers that are made and given back together, such as those of a walk.
+/** hazard_pointer_array - N hazard_pointers that are made and freed together, such as those of a
+ * walk.
  *
  * Cost: one call.  Throws: as make_hazard_pointer(). */
 template<std::size_t N> class hazard_pointer_array {
@@ -331,9 +339,10 @@ private:
 
 /** hazard_pointer_cohort - objects that are retired together, and waited for together.
  *
- * Its destructor waits, as synchronize(), until everything that was retired into it has been reclaimed; so it may not
- * run while the thread protects one of the objects, nor in a deleter of one of them.  In other deleters it may: a class whose
- * objects are retired may have a cohort as a member. */
+ * Its destructor waits, like synchronize(), until everything that was retired into it has been
+ * reclaimed; so it may not run while the thread protects one of the objects, nor in a deleter of
+ * one of them.  It may run in other deleters: a class whose objects are retired may have a cohort
+ * as a member. */
 class hazard_pointer_cohort {
 public:
 	hazard_pointer_cohort() noexcept = default;
@@ -356,11 +365,13 @@ template<class T, class D> void hazard_pointer_obj_base<T, D>::retire(hazard_poi
 	::call_hazptr_cohort(&into.cohort, &quiesce__head.head, quiesce__reclaim);
 }
 
-/** hazard_pointer_clean_up - wait until everything that was retired before the call has been reclaimed: hazptr_barrier(). */
+/** hazard_pointer_clean_up - wait until everything that was retired before the call has been
+ * reclaimed: hazptr_barrier(). */
 inline void hazard_pointer_clean_up() noexcept { ::hazptr_barrier(); }
 
-/** hazard_pointer_try_clean_up - the same, but leave alone what is protected, by the caller too: hazptr_try_barrier().
- * Return: true: nothing is left. */
+/** hazard_pointer_try_clean_up - reclaim what was retired before the call, except objects that are
+ * protected, by the caller too: hazptr_try_barrier().
+ * Return: true: no such object is left. */
 inline bool hazard_pointer_try_clean_up() noexcept { return ::hazptr_try_barrier(); }
 
 } // namespace quiesce

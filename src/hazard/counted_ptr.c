@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* counted_ptr.c - reference counts of objects that are found by hazard pointer: the ends, and misuse.
+/* counted_ptr.c - reference counts of objects that readers find by hazard pointer: release, and misuse.
  *
- * I1. A pointer that readers find owns a reference.  So when the count is 0, readers find the object no more:
- *     that is what call_hazptr() asks for.
- * I2. A count that is 0 stays so: references come from one that there is, or from a count above 0.
- * I3. A count that was misused is far below 0 and stays there: such an object is lost, not freed under somebody.
+ * I1. A pointer that readers find owns a reference.  So when the count is 0, no reader finds the object any
+ *     more, as call_hazptr() requires.
+ * I2. A count that is 0 stays 0: a reference is taken by an owner of another one, or from a count above 0.
+ * I3. A count that was misused is far below 0 and stays there: such an object is leaked, not freed while it
+ *     is in use.
  *
- * CP1  what was done through a reference, then its put | the last put, then retired
+ * CP1  accesses through a reference, then its put | the last put, then retired
  */
 #include "runtime/run.h"
 
@@ -25,7 +26,7 @@ static void release(struct hazptr_head *head)
 
 static QUIESCE_COLD void misused(struct counted *counted, int64_t refs, const char *what)
 {
-	quiesce_store_relaxed(&counted->refs, LOST); /* Relaxed: I3, as well as can be. */
+	quiesce_store_relaxed(&counted->refs, LOST); /* Relaxed: I3, on a best-effort basis. */
 	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of an object at %p with %lld references: it is not released",
 			what, (const void *)counted, (long long)refs);
 }
@@ -45,8 +46,9 @@ void quiesce__counted_get_slow(struct counted *counted, int64_t refs)
 	misused(counted, refs, "counted_get()");
 }
 
-/* counted_load() found @counted without a reference.  True if @where still leads there, which is wrong (I1), and
- * whoever asked would ask for ever.  The caller's slot protects it, so it is not another object at the same address. */
+/* counted_load() found @counted without a reference.  True if @where still points to it, which is misuse
+ * (I1), and the load would retry for ever.  The caller's slot protects the object, so it is not another one
+ * at the same address. */
 bool quiesce__counted_lost(struct counted *counted, void **where, const void *found)
 {
 	/* CP1: acquire, pairs with CP1 in counted_put() */
@@ -58,7 +60,7 @@ bool quiesce__counted_lost(struct counted *counted, void **where, const void *fo
 	return true;
 }
 
-/* There are no slots: a guard does it, which cannot fail. */
+/* No slot is free: protect by a guard of shazptr.h, which cannot fail. */
 void *quiesce__counted_load_slow(void **where, size_t offset)
 {
 	struct shazptr_guard guard;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr.c - hazard pointers: the slots that readers own.
  *
- *   first choice: the thread's own line, by load and store; then the pool (slot_pool.c), by compare-and-exchange
- *   a context:    a line of its own
- *   a slot:       the tag alone: free | 0 taken, protects nothing | an address, and the scan's tag
+ *   NULL context: a slot of the thread's own line, by load and store; else one of the pool (slot_pool.c), by compare-and-exchange
+ *   a context:    a slot of the context's own line
+ *   slot values:  the tag alone: free | 0: taken, protects nothing | an address, with or without the scan's tag
  *
- * I1. A free slot is taken by whose line it is in only (its signal handlers give back what they take), or
- *     in the pool by compare-and-exchange.  A taken slot is written by whoever owns it, and the scan may
- *     add a tag to an address.
- * I2. Lines are never freed, and what is taken in a line stays taken when the line goes to somebody
- *     else: so a slot may be freed by any thread at any time.
- * I3. In a forked child the lines are the same, because slots are in use there: the child may
- *     protect, and go on protecting.  Lines of threads that are gone, and contexts that they
- *     made, protect nothing there once the survivor is known, and are not given out again while a slot in them is taken.
+ * I1. A free slot in a line is taken by the line's owner only (its signal handlers free what they take), and
+ *     in the pool by compare-and-exchange.  A taken slot is written by its owner, and the scan may add a tag
+ *     to an address.
+ * I2. Lines are never freed, and a slot that is taken stays taken when its line gets another owner: so any
+ *     thread may free a slot at any time.
+ * I3. A forked child has the same lines, because slots are in use there: protections made before the fork
+ *     continue.  Lines of threads that the child does not have, and of contexts that those threads made,
+ *     protect nothing once the survivor is known, and get no new owner while a slot in them is taken.
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
@@ -30,7 +30,7 @@
 #else
 #define MAX_LINES (1u << 17)
 #endif
-/* Used when not even address space can be reserved. */
+/* Used where address space cannot be reserved. */
 #define FALLBACK_LINES 16u
 static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
 
@@ -56,12 +56,12 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 	return (hazptr_t *)(line + k);
 }
 
-/* A line for @owner, all of its slots counted; NULL: there is no memory. */
+/* Take a line for @owner, with all of its slots counted as in use; NULL: no memory. */
 static uintptr_t *take_line(uint64_t owner)
 {
 	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
 
-	/* Relaxed: as the last owner left it. */
+	/* Relaxed: the previous owner wrote it before it left the line. */
 	if (!line || quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]))
 		return line;
 	quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
@@ -81,7 +81,7 @@ static bool take_shared(uintptr_t *slot)
 	return value == QUIESCE_HAZPTR_FREE && quiesce_cmpxchg(SH2, slot, &value, (uintptr_t)0);
 }
 
-/* The first of @nr in a row. */
+/* Take @nr adjacent slots of a pool line; returns the first of them. */
 static uintptr_t *take_shared_row(uintptr_t *line, uintptr_t nr)
 {
 	uintptr_t row = 0;
@@ -106,7 +106,7 @@ static const struct quiesce__pool_type pool = { &quiesce__hazptr_lines, take_lin
 
 /* ---- lines of threads ---- */
 
-/* The calling thread's own line; NULL: it has none and gets none, because it exits or there is no memory. */
+/* The calling thread's own line; NULL if it has none and gets none, because it exits or memory is exhausted. */
 static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	struct platform_sigmask mask;
@@ -116,7 +116,7 @@ static QUIESCE_COLD uintptr_t *assign_line(struct quiesce_tls_v1 *self, uint32_t
 	if (!self->reader)
 		return NULL;
 	platform_signals_block(&mask);
-	/* A handler may have settled, just before the signals were blocked. */
+	/* A signal handler may have assigned the line just before the signals were blocked. */
 	line = self->hazptr ? self->hazptr : take_line(quiesce__new_owner());
 	self->hazptr = line;
 	platform_signals_restore(&mask);
@@ -136,7 +136,7 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self)
 
 /* ---- slots ---- */
 
-/* In a line that nobody else takes from. */
+/* Take @slot if it is free; its line has no other owner. */
 static bool take_free(hazptr_t *slot)
 {
 	/* SH2: acquire, pairs with SH2 in hazptr_free() and quiesce__hazptr_free_slow() */
@@ -176,7 +176,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 	return slot ? slot : (hazptr_t *)quiesce__pool_claim_any(&pool, 1);
 }
 
-/* @nr in a row, in a line that nobody else takes from. */
+/* Take @nr adjacent slots of a line that has no other owner. */
 static hazptr_t *alloc_row(uintptr_t *line, size_t nr)
 {
 	for (uint32_t k = 0; k + nr <= QUIESCE_LINE_SLOTS; k++)
@@ -233,8 +233,7 @@ static const hazptr_t *held_in(uintptr_t *line)
 	return NULL;
 }
 
-/* A line with all of its slots free.  One where something is held that an earlier owner handed over
- * goes to the pool. */
+/* A line with all of its slots free.  A line with a slot that an earlier owner handed over goes to the pool. */
 static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
@@ -275,7 +274,8 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	ctx->slots = NULL;
 	held = held_in(line);
 	if (quiesce_unlikely(held != NULL)) {
-		/* The line stays the context's that is no more: nobody is let in, and the slots go on protecting. */
+		/* The line keeps the ended context as its owner: no new owner takes slots in it, and the held
+		 * slots keep protecting. */
 		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
 				"cleanup_hazptr_context() at %s of a context with slot %p not freed (it protects %p)",
 				platform_place(__builtin_return_address(0), &here), (const void *)held, (void *)held->value);
@@ -283,32 +283,33 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	}
 	if (!self->hazptr_spare && self->reader) {
 		self->hazptr_spare = line;
-		/* Relaxed: the line is the thread's, and stays so. */
+		/* Relaxed: the thread keeps the line. */
 		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | quiesce__noted_tid());
 		return;
 	}
 	quiesce__leave_line(&quiesce__hazptr_lines, line);
 }
 
-/* ---- while somebody waits, or with full fences ---- */
+/* ---- while a waiter waits, or with full fences ---- */
 
-/* Wake the scan if it waits for @old, which @slot held; once for each tag.  (The tag may be gone, and the
- * word beside the slot may come after it.) */
+/* Notify the scan if it waits for @old, which @slot held; once for each tag.  (The tag itself may be gone
+ * already.  The word beside the slot has the epoch of the scan that set the tag, and may be written after
+ * it.) */
 static void answer(hazptr_t *slot, uintptr_t old)
 {
 	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
 
-	/* Relaxed: a tag that comes late is answered at the next call; and what the scan makes of
-	 * a word that is lost is a tag of old, which waits for no less. */
+	/* Relaxed: a late tag is answered by the next call.  Where the store overwrites a new epoch, the scan
+	 * takes the tag for one of an earlier scan, which blocks no fewer waiters. */
 	if (old > QUIESCE_SLOT_TAG || quiesce_load_relaxed(tagged)) {
-		quiesce_store_relaxed(tagged, 0); /* Relaxed: as above. */
+		quiesce_store_relaxed(tagged, 0); /* Relaxed: see the check above. */
 		quiesce__shazptr_notify();
 	}
 }
 
 static void answer_requests(hazptr_t *slot, uintptr_t old)
 {
-	/* Relaxed: a request that comes a little late or goes a little late. */
+	/* Relaxed: a request may be seen, or end, a little late. */
 	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
 
 	if (asked & QUIESCE_SLOTS_WAIT)
@@ -321,19 +322,20 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
 	uintptr_t old;
 
-	/* Full fences, and nobody waits.  Relaxed: as in answer_requests(). */
+	/* Full fences, and no waiter.  Relaxed: as in answer_requests(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
 		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
 		(void)quiesce_xchg(HP1, &slot->value, value);
 		return;
 	}
-	/* Relaxed: the caller's own.  If the old protection is still there its waiter is completed after it has gone. */
+	/* Relaxed: the caller's own slot.  While the old protection is still there its waiter is not
+	 * completed. */
 	old = quiesce_load_relaxed(&slot->value);
 	if (!old)
 		answer_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
-	/* As in quiesce__hazptr_set_quietly(): the scan sees the slot, or the caller's next load sees what was unlinked. */
+	/* Either the scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
@@ -352,7 +354,7 @@ void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, 
 
 void quiesce__hazptr_free_slow(hazptr_t *slot)
 {
-	uintptr_t old = quiesce_load_relaxed(&slot->value); /* Relaxed: the caller's own, and its tag. */
+	uintptr_t old = quiesce_load_relaxed(&slot->value); /* Relaxed: the caller's own slot, and its tag. */
 
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
@@ -366,7 +368,8 @@ void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, v
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 		quiesce_store_release(SH2, &slots[i]->value, (uintptr_t)ret_ptrs[i]);
 	}
-	/* One for all: the scan sees all of the slots, or the loads below see what was unlinked. */
+	/* One fence for all slots: either the scan sees all of them, or the loads below see what was
+	 * unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
@@ -390,7 +393,8 @@ static bool any_taken(const uintptr_t *line)
 	return false;
 }
 
-/* I3.  What is taken in it protects nothing any more, but may still be freed.  Relaxed throughout: nobody takes from it. */
+/* I3: taken slots in the line protect nothing any more, but may still be freed.  Relaxed throughout: no
+ * thread takes slots from it. */
 static void end_protections(uintptr_t *line, uint64_t owner)
 {
 	if (!any_taken(line) && !(owner & QUIESCE_OWNER_CONTEXT)) {
@@ -403,13 +407,13 @@ static void end_protections(uintptr_t *line, uint64_t owner)
 	quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT);
 }
 
-/* I3.  All lines but those of the pool were the parent's, also one that nobody owned, if a slot in it was handed over.
- * Relaxed throughout: nobody else is inside the library. */
+/* I3: mark the lines that the parent's threads owned, also a line without an owner if a slot in it was handed
+ * over.  Pool lines stay.  Relaxed throughout: no other thread is inside the library. */
 void quiesce__hazptr_fork_child(void)
 {
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
 
-	quiesce__hazptr_choose(); /* the parent's requests are not ours */
+	quiesce__hazptr_choose(); /* requests of the parent's waiters end */
 	quiesce__room_fork_child(&lines->room);
 	lines->nr_free = 0;
 	for (uint32_t i = 0; i < lines->nr; i++) {
@@ -427,7 +431,7 @@ void quiesce__hazptr_fork_child(void)
 	}
 }
 
-/* Whose @line, of the parent's, is now that only @self is left; 0: nobody's. */
+/* Returns the owner in the child of @line, which a thread of the parent owned; 0: none. */
 static uint64_t owner_now(const struct quiesce_tls_v1 *self, const uintptr_t *line, uint64_t owner)
 {
 	if (line == self->hazptr)
@@ -440,17 +444,17 @@ static uint64_t owner_now(const struct quiesce_tls_v1 *self, const uintptr_t *li
 void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self)
 {
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
-	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: none of the parent's is beyond. */
+	uint32_t nr = quiesce_load_relaxed(&lines->nr); /* Relaxed: later lines are not the parent's. */
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
-		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner), now; /* Relaxed: the parent's stay. */
+		uint64_t *owner = quiesce__line_owner(line), found = quiesce_load_relaxed(owner), now; /* Relaxed: no thread changes it. */
 
 		if (quiesce__owner_is_all(found) || !(found & QUIESCE_OWNER_INHERITED))
 			continue;
 		now = owner_now(self, line, found);
 		if (now)
-			quiesce_store_relaxed(owner, now); /* Relaxed: the line is the survivor's already. */
+			quiesce_store_relaxed(owner, now); /* Relaxed: the survivor owns the line already. */
 		else
 			end_protections(line, found);
 	}

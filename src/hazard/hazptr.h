@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.h - general hazard pointers, for the files of this room. */
+/* hazptr.h - general hazard pointers, as the files of src/hazard see them. */
 #ifndef QUIESCE_SRC_HAZPTR_H
 #define QUIESCE_SRC_HAZPTR_H
 
@@ -7,63 +7,64 @@
 
 #include "hazptr_scan.h"
 
-/* hazptr.c: slots */
+/* hazptr.c has the slots. */
 extern struct quiesce__lines quiesce__hazptr_lines;
 void quiesce__hazptr_init(void);
-void quiesce__hazptr_choose(void); /* when a fence mode is chosen before first use */
+void quiesce__hazptr_choose(void); /* the fence mode is chosen, before the first use */
 void quiesce__hazptr_fork_child(void);
 void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self);
-/* The calling thread exits: it claims in no line of its own any more. */
+/* The calling thread exits: its own lines get other owners, and it claims no more slots in them. */
 void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
-/* Bits of quiesce_shazptr_v1.hazptr, next to QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
-#define QUIESCE_HAZPTR_FULL 4ull /* full fences */
+/* This bit of quiesce_shazptr_v1.hazptr stands beside QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
+#define QUIESCE_HAZPTR_FULL 4ull /* the fence mode is full */
 
-/* hazptr_retire.c: objects, in lists linked by their heads */
+/* hazptr_retire.c has the retired objects, in lists linked by their heads. */
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_HAZPTR_BATCH 2u
 #define QUIESCE_RETIRED_SLOTS 4u
 #else
-#define QUIESCE_HAZPTR_BATCH 1024u  /* objects of one thread, before it reclaims, at least, unless the program chooses */
+#define QUIESCE_HAZPTR_BATCH 1024u  /* least number of objects that a thread collects before it reclaims, unless the program sets another */
 #define QUIESCE_RETIRED_SLOTS HAZPTR_BATCH_MAX
 #endif
 
-/* Objects on their way: those to run, and those that something protects. */
+/* Retired objects after a scan: those to reclaim, and those that are protected. */
 struct quiesce__reclaim {
 	struct hazptr_head *ready, *kept;
 };
 
-/* hazptr_batch.c: so many objects at least, of a thread's queue, or NULL. */
+/* hazptr_batch.c: the least number of objects of a batch, of queue @r, or of the process if @r is NULL. */
 struct quiesce__retired;
 uint32_t quiesce__batch_least(const struct quiesce__retired *r);
 
-/* Push to a list that others push to and take at the same time. */
+/* Push to a list to which other threads push, and which they take, concurrently. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
 void quiesce__hazptr_push_chain(struct hazptr_head **list, struct hazptr_head *first, struct hazptr_head *last);
 void quiesce__hazptr_push_list(struct hazptr_head **list, struct hazptr_head *heads);
 struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
-/* Returns how many there were. */
+/* Count one object that is pushed to a list; returns the new count. */
 uint64_t quiesce__hazptr_count_pushed(void);
-/* Part @list into what may run and what may not; one fence and one look. */
+/* Divide @list into objects that may be reclaimed and objects that are protected, by one fence and one scan. */
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
-/* In a run: call at most @nr of what is ready, taking each off the list before.  Returns how many there were. */
+/* In a run: call the functions of at most @nr objects of @ready, each removed from the list first.  Returns
+ * how many were called. */
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
-/* The thread has ended in that: what was being called counts as run. */
+/* The thread has ended in a callback of quiesce__hazptr_run_list(): that callback counts as run. */
 struct quiesce__run;
 void quiesce__hazptr_list_ended(const struct quiesce__run *run);
-/* Wait, in @call of the program, until whoever protects the first of @kept has gone.
- * False if that would be for ever, and has been reported. */
+/* Wait, on behalf of the program's @call, until no slot protects the first object of @kept.  False if the
+ * caller itself protects it, which has been reported. */
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call);
 
-/* Is anything left behind, or does anybody sweep? */
+/* True if retired objects are left to sweep, or a thread sweeps. */
 bool quiesce__hazptr_left(void);
-/* Is nothing, and does nobody run a callback either?  Of one moment, but for cohorts; then the helper learns
- * that it has nothing to come back for.  False at @deadline. */
+/* True if no retired object is left and no callback runs, at one moment, cohorts aside; the helper is then
+ * woken to find that it has no work.  False at @deadline. */
 bool quiesce__hazptr_all_done(uint64_t deadline);
 
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self);
-bool quiesce__retired_paused(void); /* no callback runs */
+bool quiesce__retired_paused(void); /* no callback runs inside the gate */
 void quiesce__retired_fork_prepare(void);
 void quiesce__retired_fork_parent(void);
 void quiesce__retired_fork_child(void);
@@ -71,7 +72,8 @@ void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self);
 void quiesce__hazptr_stats(struct quiesce_stats *stats);
 bool quiesce__hazptr_barrier_until(uint64_t deadline);
 
-/* hazptr_debug.c: the calling thread ends, or the process in it: report the slots that it has, as far as a debug build knows. */
+/* hazptr_debug.c: the calling thread ends, or calls exit(): report the slots that debug builds recorded for
+ * it. */
 void quiesce__hazptr_thread_report(const struct quiesce_tls_v1 *self);
 void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self);
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_barrier.c - waiting until what was retired has been reclaimed.
+/* hazptr_barrier.c - wait until everything that was retired before the call has been reclaimed.
  *
- *   under the sweeper's lock: gather everything, look, run what nobody protects; take the rest along, and a number
- *   without it: wait for who protects the first, run it, look again; then wait for barriers of lower numbers
+ *   under the sweeper's lock: gather all objects, scan, reclaim those that are not protected; take the others, and a number.
+ *   without the lock: wait until the first is not protected, reclaim it, scan again; then wait for barriers of lower numbers.
  *
- * I1. Each object that was retired before is run by this thread, or by a sweep or an owner whose lock it has
- *     waited for, or is in the list of a barrier with a lower number.
- * I2. Nobody holds a lock while it waits for a reader, so one that stays delays who waits for it, and no sweeps.
- * I3. A wait for an address proves that its object may be reclaimed, also where wildcards never end.
+ * I1. Each object that was retired before the call is reclaimed by this thread; or by a sweep or an owner
+ *     whose lock this thread has waited for; or is in the list of a barrier with a lower number.
+ * I2. No thread holds a lock while it waits for a reader, so a reader that stays delays the barriers that
+ *     wait for it, and no sweep.
+ * I3. A completed wait for an address proves that its object may be reclaimed, even while wildcards are held
+ *     without end.
  */
 #include "hazptr_retired.h"
 
 #define POLL_NS 1000000u
 
-/* Take along what is protected; under the sweeper's lock. */
+/* Take the protected objects, and a number; the caller sweeps. */
 static void begin(struct quiesce__barrier *b)
 {
 	b->by = quiesce__self();
@@ -50,7 +52,7 @@ static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t 
 	quiesce__gate_leave(&b->running);
 }
 
-/* What @b has in hand is left behind again. */
+/* Push the objects that @b holds back to a shard's list. */
 static void give_back(struct quiesce__barrier *b)
 {
 	struct hazptr_head **left = &quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left;
@@ -67,7 +69,7 @@ static void run_as_they_get_free(struct quiesce__barrier *b)
 	while (b->list) {
 		struct quiesce__reclaim parts;
 
-		if (!quiesce__hazptr_wait_for(b->list, "hazptr_barrier")) { /* it was misuse, and was told of */
+		if (!quiesce__hazptr_wait_for(b->list, "hazptr_barrier")) { /* misuse, which has been reported */
 			give_back(b);
 			return;
 		}
@@ -101,7 +103,8 @@ static void wait_for_earlier(uint64_t number)
 	}
 }
 
-/* Everything that was retired before is looked at, and run if nobody protects it.  False at @deadline. */
+/* Scan for every object that was retired before, and reclaim those that are not protected.  False at
+ * @deadline. */
 static bool sweep_all(uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -109,7 +112,7 @@ static bool sweep_all(uint64_t deadline)
 
 	quiesce__sweep_new_turn();
 	gathered = quiesce__sweep_visit(true, deadline);
-	quiesce__sweep_gather(); /* then: owners may have handed over what was in their queues */
+	quiesce__sweep_gather(); /* last, because owners may have handed over objects of their queues meanwhile */
 	while (quiesce__sweep_scan() || s->ready)
 		quiesce__sweep_run(PLATFORM_FOREVER);
 	return gathered;
@@ -133,7 +136,7 @@ static void barrier_in_run(struct quiesce__run *run)
 	end(b);
 }
 
-/* A callback has ended the thread, before the barrier had a number or after. */
+/* A callback has ended the thread, before the barrier took its number or later. */
 static void barrier_ended(struct quiesce__run *run)
 {
 	struct quiesce__barrier *b = &((struct barrier_run *)run)->b;
@@ -180,7 +183,7 @@ static void sweep_in_run(struct quiesce__run *run)
 	one->done = sweep_all(one->deadline) && !quiesce__sweep.kept;
 }
 
-/* One sweep of everything, also of what callbacks retire.  True: nothing is left; false at @deadline, too. */
+/* Sweep once, including what callbacks retire.  True: nothing is left; false at @deadline, too. */
 static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
 {
 	struct one_sweep one = { .run.call = "call_hazptr()", .deadline = deadline };
@@ -195,7 +198,7 @@ static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
 	return one.done && !any_barriers();
 }
 
-/* For a wait that ends. */
+/* Sweep repeatedly until nothing is left, or until @deadline. */
 static bool poll_until(uint64_t deadline)
 {
 	for (;;) {
@@ -211,7 +214,7 @@ static bool poll_until(uint64_t deadline)
 	}
 }
 
-/* Objects may have come while their queue was drained. */
+/* Objects may have been retired while their queue was drained. */
 static void schedule_if_left(void)
 {
 	if (quiesce__hazptr_left())
@@ -258,7 +261,8 @@ bool quiesce_hazptr_try_barrier(void)
 	return done;
 }
 
-/* Under the list's lock: the lists of barriers that are the parent's are left behind.  In a forked child. */
+/* In a forked child: gather the objects of barriers whose threads the child does not have.  Under the list's
+ * lock. */
 void quiesce__barriers_fork_child(void)
 {
 	struct quiesce__barrier **at = &quiesce__sweep.barriers, *b;
@@ -269,7 +273,7 @@ void quiesce__barriers_fork_child(void)
 			continue;
 		}
 		*at = b->next;
-		quiesce__sweep.run += b->running; /* and was not paused: it is in a callback */
+		quiesce__sweep.run += b->running; /* still in the gate: its callback counts as run */
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->list);
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->ready);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_batch.c - how many objects of a thread wait before it looks at all slots.
+/* hazptr_batch.c - how many objects a thread collects before it scans all slots.
  *
- * A look costs a heavy fence and a load for each slot in use, whatever number of objects it serves; what waits for it is garbage.
- * So a batch is as many objects as there are slots, twice over, within what the program chose; and more, step by step, where the
- * fence interrupts others.
+ * A scan costs a heavy fence and a load for each slot in use, however many objects it serves; objects that
+ * wait for it are garbage.  So a batch has twice as many objects as slots are in use, within the limits that
+ * the program set, and grows step by step while the fence is slow because it interrupts other threads.
  */
 #include "hazptr_retired.h"
 
@@ -15,9 +15,10 @@
 #define MOST (4 * QUIESCE_HAZPTR_BATCH)
 #endif
 #define FOR_EACH_SLOT 2u
-#define DEAR_NS 3000u /* a fence that interrupts nobody takes less */
+#define DEAR_NS 3000u /* a fence that interrupts no thread takes less */
 
-/* Of the process.  Two words: who reads between two stores has a batch of both choices, for a while. */
+/* The limits of the process.  Two words: a reader between the two stores combines both choices, for a short
+ * time. */
 static uint32_t all_least = QUIESCE_HAZPTR_BATCH, all_most = MOST;
 
 uint32_t quiesce__batch_least(const struct quiesce__retired *r)
@@ -52,7 +53,7 @@ int quiesce_set_hazptr_batch(uint32_t least, uint32_t most)
 	if (!sensible(least, most))
 		return -EINVAL;
 	quiesce_store_relaxed(&all_least, least); /* Relaxed: a policy. */
-	quiesce_store_relaxed(&all_most, most); /* Relaxed: as above. */
+	quiesce_store_relaxed(&all_most, most); /* Relaxed: a policy. */
 	return 0;
 }
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_cohort.c - objects that are retired into a group, and waiting for the group.
+/* hazptr_cohort.c - objects that are retired into a group, and the wait for the group.
  *
- *              list        back[0]     back[1]
- *   pushed:    by all      by those inside of side 0, of side 1: what was protected, and what their callbacks retire
+ *              list           back[0]       back[1]
+ *   pushed by  all retirers   reclaimers that entered on side 0, on side 1: protected objects, and objects that their callbacks retire
  *
- * I1. Whoever retires takes the list now and then and reclaims it, several at a time, so that
- *     reclaiming keeps up with retiring.
- * I2. Lists are taken, and what is protected is put back, under the lock; inside[] counts who is in between, by the side
- *     that was the current one when they came.
- * I3. One waits at a time.  It makes the other side the current one and takes the list in one step: what was retired before
- *     is then in its hands, in those of who is inside of the old side, or in back[] of that.  Whoever comes later is of the new
- *     side, and what they take, put back or retire is of no concern: so the wait ends, however many come.
- *     When nobody is inside of the old side and its back[] is empty, all of it has been reclaimed, descendants included.
- * I4. A callback may wait for another cohort, that of what it destroys, so one thread may be running callbacks of several, one
- *     inside the other.  Its runs (runtime/run.c) are all of them: what is retired into any of them goes to its back[], I3.
- * I5. Of the side that is not the current one nothing is left when a wait begins, unless an earlier wait was misuse and gave up,
- *     or a callback has ended its thread.
- * I6. What a thread has in hand is in its struct inside, or struct waiting: if a callback ends the thread the rest goes to back[].
+ * I1. Retirers take the list now and then and reclaim it, several at a time, so that reclaiming keeps up with
+ *     retiring.
+ * I2. Lists are taken, and protected objects put back, under the lock; inside[] counts the reclaimers in
+ *     between, by the side that was current when they entered.
+ * I3. One waiter at a time.  It makes the other side current and takes the list in one step: objects retired
+ *     before are then held by the waiter, by reclaimers inside the old side, or in back[] of the old side.
+ *     Later reclaimers belong to the new side, and what they take, put back or retire does not matter: so the
+ *     wait ends, however many arrive.  When no reclaimer is inside the old side and its back[] is empty, all
+ *     those objects have been reclaimed, and the objects that their callbacks retired.
+ * I4. A callback may wait for another cohort, that of the object it destroys, so a thread may run callbacks
+ *     of several cohorts, nested.  All of its runs (runtime/run.c) count: an object that is retired into the
+ *     cohort of any of them goes to back[] of that cohort, I3.
+ * I5. The side that is not current is empty when a wait begins, unless an earlier wait was misuse and gave
+ *     up, or a callback ended its thread.
+ * I6. The objects that a thread holds are in its struct inside or struct waiting: if a callback ends the
+ *     thread they go to back[].
  */
 #include "hazptr.h"
 
@@ -27,14 +30,15 @@ static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
 	return (struct quiesce__lock *)&cohort->lock;
 }
 
-/* Who sleeps looks again.  Under the lock, because who waits may destroy the cohort as soon as it gets it. */
+/* Wake the waiters, which check again.  Under the lock, because a waiter may destroy the cohort as soon as it
+ * takes the lock. */
 static void wake_waiters(struct hazptr_cohort *cohort)
 {
 	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
 	platform_futex_wake(&cohort->gone, INT32_MAX);
 }
 
-/* Let go of the lock, and sleep until woken. */
+/* Release the lock, and sleep until woken. */
 static void unlock_and_sleep(struct hazptr_cohort *cohort)
 {
 	uint32_t gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
@@ -43,7 +47,7 @@ static void unlock_and_sleep(struct hazptr_cohort *cohort)
 	platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
 }
 
-/* Where what the calling thread's callbacks retire into @cohort goes; NULL: it is running none of that. */
+/* The list for objects that callbacks of @cohort retire into it, if the calling thread runs one; else NULL. */
 static struct hazptr_head **back_of(const struct hazptr_cohort *cohort)
 {
 	bool found = false;
@@ -58,7 +62,7 @@ static struct hazptr_head **back_of(const struct hazptr_cohort *cohort)
 	return NULL;
 }
 
-/* Outside the gate, unless in another callback. */
+/* Run callbacks outside the gate, unless this thread is in another callback. */
 static void call(struct hazptr_head **ready, uint32_t nr)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
@@ -69,9 +73,9 @@ static void call(struct hazptr_head **ready, uint32_t nr)
 	self->state &= ~ungated;
 }
 
-/* ---- who retires ---- */
+/* ---- retirers ---- */
 
-/* Where to push what the caller retires. */
+/* The list to which the caller pushes objects that it retires. */
 static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
 {
 	struct hazptr_head **back = back_of(cohort);
@@ -83,7 +87,7 @@ struct inside {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
 	uint32_t side;
-	struct quiesce__reclaim parts[2]; /* what nobody has looked at is kept */
+	struct quiesce__reclaim parts[2]; /* objects not scanned yet are in kept */
 };
 
 static void reclaim_lists(struct quiesce__run *run)
@@ -106,7 +110,7 @@ static void put_back(struct inside *in)
 	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : in->side];
 	for (uint32_t i = 0; i < 2; i++) {
 		if (!QUIESCE_MUTANT(cohort_ended_lost))
-			quiesce__hazptr_push_list(back, in->parts[i].ready); /* there are some if a callback has ended the thread */
+			quiesce__hazptr_push_list(back, in->parts[i].ready); /* filled only if a callback has ended the thread */
 		quiesce__hazptr_push_list(back, in->parts[i].kept);
 	}
 	cohort->inside[in->side]--;
@@ -120,7 +124,7 @@ static void reclaim_ended(struct quiesce__run *run)
 	put_back((struct inside *)run);
 }
 
-/* One that completes a batch: reclaim what may be reclaimed. */
+/* A retirer that completes a batch reclaims what is not protected. */
 static void reclaim_some(struct hazptr_cohort *cohort)
 {
 	struct inside in = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
@@ -150,23 +154,23 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	quiesce__used();
 	head->func = func;
 	quiesce__hazptr_count_pushed();
-	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to look is a policy. */
-	quiesce__hazptr_push(list_of(cohort), head); /* the last touch, unless there is a batch */
+	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to scan is a policy. */
+	quiesce__hazptr_push(list_of(cohort), head); /* the last access to @cohort, unless the batch is complete */
 	if (nr % quiesce__batch_least(NULL) || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
 	reclaim_some(cohort);
 }
 
-/* ---- who waits ---- */
+/* ---- the waiter ---- */
 
 struct waiting {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
-	uint32_t side; /* the one that was the current one when the wait began */
+	uint32_t side; /* side that was current when the wait began */
 	struct quiesce__reclaim parts;
 };
 
-/* What the caller has in hand goes to the list of the side that is drained. */
+/* Push the objects that the caller holds to the list of the side that is drained. */
 static void leave(struct waiting *w)
 {
 	struct hazptr_head **back = (struct hazptr_head **)(uintptr_t)w->run.back;
@@ -176,7 +180,7 @@ static void leave(struct waiting *w)
 	w->parts = (struct quiesce__reclaim){ NULL, NULL };
 }
 
-/* All of what is kept.  False if the wait was misuse. */
+/* Reclaim all of @parts->kept, waiting as needed.  False if a wait was misuse. */
 static bool reclaim_all(struct waiting *w)
 {
 	struct quiesce__reclaim *parts = &w->parts;
@@ -190,12 +194,13 @@ static bool reclaim_all(struct waiting *w)
 			leave(w);
 			return false;
 		}
-		call(&parts->kept, 1); /* the wait has proved it */
+		call(&parts->kept, 1); /* the wait has proved that the object is not protected */
 	}
 	return true;
 }
 
-/* Until @side is empty and nobody is inside of it.  @turn: it was the current one till now, and all of the list is its. */
+/* Reclaim until @side is empty and no reclaimer is inside it.  @turn: @side was current until now, and the
+ * whole list belongs to it.  False if a wait was misuse. */
 static bool drain(struct waiting *w, uint32_t side, bool turn)
 {
 	struct hazptr_cohort *cohort = w->cohort;
@@ -223,7 +228,7 @@ static bool drain(struct waiting *w, uint32_t side, bool turn)
 	}
 }
 
-/* Be the one that waits.  Returns the current side. */
+/* Become the one waiter; returns the current side. */
 static uint32_t begin_wait(struct hazptr_cohort *cohort)
 {
 	uint32_t side;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_debug.c - programs built with QUIESCE_DEBUG: which thread has taken which slot, whether one is used that nobody
- * has, and what is retired twice. */
+/* hazptr_debug.c - checks of programs built with QUIESCE_DEBUG: which thread has taken which slot, use of a
+ * slot that is free, and objects that are retired twice. */
 #include <quiesce/hazptr.h>
 
 #include "hazptr.h"
+#include "runtime/debug_pending.h"
 #include "runtime/held.h"
-#include "runtime/queued.h"
 #include "runtime/run.h"
 #include "shazptr.h"
 
@@ -21,10 +21,10 @@ static bool is_free(const void *taken)
 {
 	const hazptr_t *slot = taken;
 
-	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's, if all is well. */
+	return quiesce_load_relaxed(&slot->value) == QUIESCE_HAZPTR_FREE; /* Relaxed: the caller's own slot, unless it is misused. */
 }
 
-/* Before it is free: nobody has taken it again. */
+/* Called before the slot is free, so no other thread has taken it yet. */
 bool quiesce__slot_given_back_debug(const void *slot)
 {
 	struct platform_place here;
@@ -70,7 +70,7 @@ bool quiesce__slot_repeated_debug(const void *array, size_t nr)
 
 static bool protects(const void *slot, uintptr_t address)
 {
-	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own. */
+	uintptr_t value = quiesce_load_relaxed(&((const hazptr_t *)slot)->value); /* Relaxed: the thread's own slot. */
 
 	return (value ^ address) << 1 == 0;
 }
@@ -80,7 +80,8 @@ const void *quiesce__hazptr_held_by_me(uintptr_t address)
 	return quiesce__held_slot_of_mine(protects, address);
 }
 
-/* Its format takes the thread's number, how many there are, one of them, and where that was taken. */
+/* Report the slots of the calling thread.  @format takes the thread id, the number of slots, one of them, and
+ * the code that took it. */
 static void report_slots(const char *format)
 {
 	struct quiesce__held first = { NULL, NULL, QUIESCE_HELD_SLOT }, h;
@@ -88,7 +89,7 @@ static void report_slots(const char *format)
 	uint32_t nr = 0;
 
 	while (quiesce__held_disown(true, &h)) {
-		if (is_free(h.object)) /* by a part of the program that is a release build */
+		if (is_free(h.object)) /* freed by a part of the program that is a release build */
 			continue;
 		first = nr++ ? first : h;
 	}
@@ -109,12 +110,12 @@ void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self)
 	report_slots("the process exits in thread %u, which holds %u slots of hazptr_alloc(); one is %p, taken at %s");
 }
 
-/* ---- what is retired ---- */
+/* ---- retired objects ---- */
 
-/* In the place of the program's function, which may also be the offset of an object for free(). */
+/* Queued in place of the program's function, which may also be the offset of an object for free(). */
 static void run_noted(struct hazptr_head *head)
 {
-	uintptr_t func = quiesce__queued_take(head);
+	uintptr_t func = quiesce__pending_take(head);
 
 	quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
@@ -125,56 +126,56 @@ static void run_noted(struct hazptr_head *head)
 
 static void delete_noted(void *object)
 {
-	uintptr_t deleter = quiesce__queued_take(object);
+	uintptr_t deleter = quiesce__pending_take(object);
 
 	quiesce__run_names(deleter);
 	if (deleter)
 		((void (*)(void *))deleter)(object);
 }
 
-/* NULL is reported by who queues. */
-static enum quiesce__queued note(const void *object, uintptr_t func, const char *call, const void *site)
+/* Record an object that is about to be queued.  The queueing call reports NULL arguments. */
+static enum quiesce__pending note(const void *object, uintptr_t func, const char *call, const void *site)
 {
-	return object && func ? quiesce__queued_note(object, func, call, site) : QUIESCE_QUEUED_UNNOTED;
+	return object && func ? quiesce__pending_note(object, func, call, site) : QUIESCE_PENDING_UNNOTED;
 }
 
 void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	bool kfree = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX;
 	const char *call = kfree ? "kfree_hazptr()" : "call_hazptr()";
-	enum quiesce__queued how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
 
-	if (how == QUIESCE_QUEUED_UNNOTED)
+	if (how == QUIESCE_PENDING_UNNOTED)
 		quiesce_call_hazptr(head, func, bytes);
-	else if (how == QUIESCE_QUEUED_NOTED && kfree) /* as free() it may run in the caller */
+	else if (how == QUIESCE_PENDING_NOTED && kfree) /* like free(), this function may run in the caller */
 		quiesce_call_hazptr_inline(head, run_noted, bytes);
-	else if (how == QUIESCE_QUEUED_NOTED)
+	else if (how == QUIESCE_PENDING_NOTED)
 		quiesce_call_hazptr(head, run_noted, bytes);
 }
 
 void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	enum quiesce__queued how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
 
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_hazptr_inline(head, how == QUIESCE_QUEUED_NOTED ? run_noted : func, bytes);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_hazptr_inline(head, how == QUIESCE_PENDING_NOTED ? run_noted : func, bytes);
 }
 
 void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				       void (*func)(struct hazptr_head *head))
 {
-	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (cohort)
 		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", __builtin_return_address(0));
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_QUEUED_NOTED ? run_noted : func);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_PENDING_NOTED ? run_noted : func);
 }
 
 void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	enum quiesce__queued how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
+	enum quiesce__pending how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
 
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_hazptr_retire(object, how == QUIESCE_QUEUED_NOTED ? delete_noted : deleter, bytes);
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_hazptr_retire(object, how == QUIESCE_PENDING_NOTED ? delete_noted : deleter, bytes);
 }

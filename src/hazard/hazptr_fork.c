@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_fork.c - retired objects in the child of a fork; and how many there are.
+/* hazptr_fork.c - retired objects in the child of a fork; their number.
  *
- * I1. In the child no queue is listed but those that are not empty, nothing is scheduled, and each queue has the limit
- *     0: so whoever retires next has everything swept.
+ * I1. In the child only queues that are not empty are listed, nothing is scheduled, and each queue has the
+ *     limit 0: so the next object that is retired causes a sweep of everything.
  */
 #include "hazptr_retired.h"
 
@@ -10,16 +10,16 @@
 
 void quiesce__hazptr_stats(struct quiesce_stats *stats)
 {
-	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run);   /* Relaxed: as above. */
-	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: as above. */
+	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run);   /* Relaxed: a statistic. */
+	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: a statistic. */
 
 	quiesce__lock(&quiesce__sweep.lock);
 	run += quiesce__sweep.gone_run;
 	in += quiesce__sweep.gone_queued;
 	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
-		run += quiesce_load_relaxed(&r->run); /* Relaxed: first, so that no object is missed in the difference. */
-		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: as above. */
-		in += quiesce_load_relaxed(&r->queued); /* Relaxed: as above. */
+		run += quiesce_load_relaxed(&r->run); /* Relaxed: read first, so that the difference misses no object. */
+		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: a statistic. */
+		in += quiesce_load_relaxed(&r->queued); /* Relaxed: a statistic. */
 	}
 	quiesce__unlock(&quiesce__sweep.lock);
 	stats->hazptr_retired = in;
@@ -55,14 +55,15 @@ void quiesce__retired_fork_parent(void)
 	quiesce__unlock(&quiesce__sweep.lock);
 }
 
-/* Its owner has gone, and what it was running counts as done. */
+/* Turn @r, whose owner the child does not have, into an orphan; the callback that its owner was running
+ * counts as run. */
 static void orphan(struct quiesce__retired *r)
 {
 	quiesce__lock_reset(&r->lock, false);
 	r->running = r->consuming = 0;
-	r->run = r->taken - r->again - r->swept; /* with what was running */
+	r->run = r->taken - r->again - r->swept; /* including the callback that was running */
 	r->owner_gone = 1;
-	/* It may have been taking one: in doubt they stay with nobody. */
+	/* The owner may have been taking a note: as that is unknown, the notes are abandoned. */
 	r->notes = (struct quiesce__notes){ 0 };
 	r->next_orphan = quiesce__sweep.orphans;
 	quiesce__sweep.orphans = r;
@@ -73,7 +74,7 @@ static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1
 	if (!survivor || r != survivor->retired)
 		orphan(r);
 	else if (!r->consuming)
-		quiesce__lock_reset(&r->lock, false); /* a sweeper held it */
+		quiesce__lock_reset(&r->lock, false); /* a sweeper of the parent held it */
 	r->visited = false;
 	r->limit = 0;
 	r->listed = quiesce__retired_waiting(r) != 0;
@@ -83,7 +84,7 @@ static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1
 	quiesce__sweep.visits = r;
 }
 
-/* What others were about to run is left behind; what they were running counts as done. */
+/* Sweep again what other threads were about to run; callbacks that they were running count as run. */
 void quiesce__retired_fork_child(void)
 {
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
@@ -94,7 +95,7 @@ void quiesce__retired_fork_child(void)
 	quiesce__lock_reset(&s->sweeping, sweeps);
 	if (!sweeps) {
 		s->sweeper = NULL;
-		s->run += s->running; /* and was not paused: it is in a callback */
+		s->run += s->running; /* still in the gate: its callback counts as run */
 		s->running = 0;
 	}
 	s->wanted = s->scheduled = 0;
@@ -104,7 +105,7 @@ void quiesce__retired_fork_child(void)
 		s->shard[i].listed = NULL;
 	s->visits = s->visited = s->orphans = NULL;
 	for (struct quiesce__retired **at = &s->rings; *at; at = &(*at)->next) {
-		(*at)->at = at; /* without handlers: a thread may have been about to change it */
+		(*at)->at = at; /* a fork without handlers may have interrupted a change of the link */
 		reinit_queue(*at, survivor);
 	}
 	s->keeps = s->fresh || s->ready || s->kept || s->came_back || s->visits;
@@ -112,6 +113,6 @@ void quiesce__retired_fork_child(void)
 
 void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self)
 {
-	if (quiesce__fork_survivor != self) /* others came first, and have orphaned its queue */
+	if (quiesce__fork_survivor != self) /* another thread entered first, and has made its queue an orphan */
 		self->retired = NULL;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_helper.c - the helper thread sweeps: when, and for how long.
+/* hazptr_helper.c - sweeps by the helper thread: when, and for how long.
  *
- * I1. The helper's step says when the next comes, then looks once more whether anything was left; who leaves something
- *     looks, after that, whether a step comes soon enough, and else starts one.
- * I2. A turn takes what others have handed over, and goes on with what its callbacks retire, for a bounded time: other
- *     jobs of the helper come in between.  What comes back in a turn waits for the next one, after a pause.
- * I3. Queues are visited now and then, not when something is handed over.
+ * I1. The helper's step records when the next step comes, then checks once more whether objects were left; a
+ *     thread that leaves objects checks afterwards whether the next step comes soon enough, and else starts
+ *     one.
+ * I2. A turn takes the objects that other threads have handed over, and continues with those that its
+ *     callbacks retire, for a limited time, so that other jobs of the helper run in between.  Objects that
+ *     return in the same turn wait for the next one, after a pause.
+ * I3. Queues are visited at intervals, not whenever objects are handed over.
  *
- * HP5  something left, then is a sweep scheduled | said when the next comes, then is anything left
+ * HP5  objects left, then scheduled read | scheduled stored, then objects left checked
  */
 #include "hazptr_retired.h"
 
 #define SWEEP_NS 100000000u
 #define SWEEP_MAX_NS 1600000000u
-#define PAUSE_NS 1000000u      /* of objects that retire themselves again; of who finds another at it */
+#define PAUSE_NS 1000000u      /* pause for objects that are retired again by their own callbacks, or while another thread sweeps */
 #define MAKE_WAY_NS 100000u
 #define TURN_NS 2000000u
 #define AT_ONCE_NS 1u
@@ -21,10 +23,10 @@
 static uint64_t step(struct quiesce__job *job);
 
 static struct quiesce__job sweep_job = { .step = step, .own_gate = true };
-/* Of the step. */
-static uint64_t visit_at, visit_ns; /* 0: nothing to visit */
+/* State of the step: when queues are visited next, and the interval. */
+static uint64_t visit_at, visit_ns; /* visit_at is 0 when there is nothing to visit */
 
-/* ---- whoever leaves something ---- */
+/* ---- threads that leave objects ---- */
 
 void quiesce__sweep_schedule(enum quiesce__sweeps when)
 {
@@ -34,12 +36,12 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 	quiesce_fence_full(HP5);
 	found = quiesce_load_relaxed(&quiesce__sweep.scheduled); /* Relaxed: HP5. */
 	if (quiesce_unlikely(found >= when && !quiesce__helper_running()) && !QUIESCE_MUTANT(hazptr_ended_trusted))
-		quiesce__helper_ensure(); /* its last thread has ended in a callback, and no other could be had: the job is listed */
+		quiesce__helper_ensure(); /* the last thread ended in a callback, and was not replaced; the job is listed */
 	while (found < when)
 		/* HP5: full, pairs with HP5 in come_again_in() */
 		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
 			if (!quiesce__job_start(&sweep_job))
-				/* Relaxed: who comes next tries again; too low does no harm. */
+				/* Relaxed: the next caller tries again; too low a value does no harm. */
 				quiesce_store_relaxed(&quiesce__sweep.scheduled, QUIESCE_SWEEPS_NEVER);
 			return;
 		}
@@ -49,10 +51,10 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 
 static void say(enum quiesce__sweeps when)
 {
-	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a look at everything. */
+	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a check of everything. */
 }
 
-/* Until nothing is left, or for TURN_NS; the first time with visits, if it is time.  True: there is more. */
+/* Sweep until nothing is left, or for TURN_NS; with @visits, visit the queues first.  True: objects are left. */
 static bool turn(uint64_t now, bool visits)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -71,7 +73,7 @@ static bool turn(uint64_t now, bool visits)
 	return s->ready || s->fresh || some;
 }
 
-/* Whatever is protected for long is looked at less often. */
+/* Plan the next visits.  Objects that stay protected for long are scanned for at longer intervals. */
 static void plan_visits(uint64_t now, bool visited, bool helped)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -88,7 +90,7 @@ static void plan_visits(uint64_t now, bool visited, bool helped)
 		visit_at = now + visit_ns;
 }
 
-/* Has anything been left that is not looked at within @ns?  By a barrier, too. */
+/* True if objects are left, by a barrier too, and the next step would not sweep them within @ns. */
 static bool anything_left(uint64_t ns)
 {
 	if (QUIESCE_MUTANT(hazptr_rest_unchecked))
@@ -97,7 +99,7 @@ static bool anything_left(uint64_t ns)
 	       (ns == PLATFORM_FOREVER && quiesce_load_relaxed(&quiesce__sweep.keeps)); /* Relaxed: HP5. */
 }
 
-/* I1.  After @ns, for reasons of ours. */
+/* I1: the return value of a step that wants to be called again after @ns. */
 static uint64_t come_again_in(uint64_t ns)
 {
 	say(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
@@ -111,7 +113,7 @@ static uint64_t come_again_in(uint64_t ns)
 
 struct sweep_run {
 	struct quiesce__run run;
-	uint64_t ns; /* what the step returns */
+	uint64_t ns; /* return value of the step */
 };
 
 static uint64_t sweep(void)
@@ -160,7 +162,7 @@ static uint64_t step(struct quiesce__job *job)
 	(void)job;
 	say(QUIESCE_SWEEPS_SOON);
 	ns = sweep_if_free();
-	if (!quiesce__helper_running()) /* a step at a safe point: nobody comes by himself */
+	if (!quiesce__helper_running()) /* a step at a safe point of a caller: no further step comes by itself */
 		say(QUIESCE_SWEEPS_NEVER);
 	return ns;
 }

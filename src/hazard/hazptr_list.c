@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_list.c - retired objects in lists, linked by their heads: of who sweeps, and of cohorts.
+/* hazptr_list.c - retired objects in lists, linked by their heads, for the sweeper and for cohorts.
  *
  * HP3  object pushed to a list | list taken
  */
@@ -41,7 +41,7 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
 	return quiesce_xchg(HP3, list, NULL);
 }
 
-/* Move from @from to @to what @set has. */
+/* Move objects that @set contains from @from to @to. */
 static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazptr_scan *set)
 {
 	struct hazptr_head *head;
@@ -63,7 +63,8 @@ void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret
 	struct quiesce__hazptr_scan set;
 	bool many;
 
-	/* In a callback of an owner's visit, which waits for a cohort, the table is that of the visit's look. */
+	/* Inside a callback that runs in a visit of the owner, and waits for a cohort, the scan of that visit
+	 * still uses the table. */
 	if (own && own->consuming)
 		r = NULL;
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
@@ -88,7 +89,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__run *run = self->runs;
 	struct hazptr_head *head;
-	uint32_t nested = self->state & QUIESCE_TLS_IN_HAZPTR; /* a callback that waits for a cohort */
+	uint32_t nested = self->state & QUIESCE_TLS_IN_HAZPTR; /* set if a callback waits for a cohort */
 	uint64_t ran = 0;
 
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
@@ -112,7 +113,7 @@ void quiesce__hazptr_list_ended(const struct quiesce__run *run)
 
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call)
 {
-	/* Known in the debug build only; then it is reported, here or by the call, and nobody waits. */
+	/* Known in debug builds only; then it is reported, here or by the call, and there is no wait. */
 	uintptr_t address = quiesce__head_address(kept);
 	bool mine = quiesce__shazptr_held_by_me(address);
 	const void *slot = quiesce__hazptr_held_by_me(address);

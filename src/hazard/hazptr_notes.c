@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_notes.c - hazptr_retire(): objects without a head, and the notes that stand for them in queues.
+/* hazptr_notes.c - hazptr_retire(): objects without a head, and the notes that represent them in queues.
  *
- * Notes come in packs, linked by their heads.  A thread has a pack at most, next to the one that it takes from or gives to; the
- * others are in the depot, a list as those of retired objects, from which all are taken at once, into the stock.  Memory comes in
- * chunks of pages, which stay: as many as there ever were threads that retire and objects that waited at one time.
- * I1. A note that is in a queue is not in a pack, and the other way round.
- * I2. Who takes the last note of its own looks for the next pack at once: so the call that finds none is one of those that come
- *     when as many objects as are in a pack wait already, and there was no memory for any of them.
- * I3. A thread that exits leaves its notes, and takes one at a time from then on: destructors of thread-local storage retire, too,
- *     and must not wait for slots, which may be the thread's own.
- * I4. A thread that takes a pack has the stock for a few instructions, however large it is, and others wait for that: if they took it for
- *     empty there would be a new chunk each time.
+ * Notes come in packs, linked by their heads.  A thread has at most one whole pack besides the one that it
+ * takes notes from and returns notes to.  The other packs are in the depot, a lock-free list like those of
+ * retired objects, from which all are taken at once into the stock, under the lock.  Memory comes in chunks
+ * of pages, which are never returned: as many as the most threads that ever retired at one time, and the most
+ * objects that ever waited at one time, needed.
+ *
+ * I1. A note is in a queue or in a pack, never in both.
+ * I2. A thread that takes its last note fetches the next pack at once: so a call that finds no note comes
+ *     when as many objects as a pack has notes wait already, and every attempt to get memory for them has
+ *     failed.
+ * I3. A thread that exits returns its notes, and takes one note at a time from then on: destructors of
+ *     thread-local storage retire objects, too, and must not wait for slots, which may be the thread's own.
+ * I4. A thread that takes a pack holds the stock for a few instructions, however large the stock is, and
+ *     other threads wait for that: if they took the stock for empty, each would allocate a new chunk.
  */
 #include "hazptr_retired.h"
 
@@ -22,9 +26,9 @@
 #define CHUNK_NOTES 2048u
 #endif
 
-/* Of each pack the first note, which knows the others. */
+/* The first note of each pack, which has a pointer to the others. */
 static struct hazptr_head *depot;
-/* The same, under the lock. */
+/* First notes of packs that were taken from the depot; under the lock. */
 static struct hazptr_head *stock;
 static struct quiesce__lock lock;
 
@@ -55,7 +59,7 @@ static struct quiesce__note *take_pack(uint32_t *ret_nr)
 	return first;
 }
 
-/* A chunk of new notes: a pack, and others for the depot. */
+/* Allocate a chunk of new notes: returns one pack, and pushes the others to the depot. */
 static struct quiesce__note *new_packs(uint32_t *ret_nr)
 {
 	struct quiesce__note *note = platform_pages_get(CHUNK_NOTES * sizeof *note);
@@ -93,7 +97,8 @@ static struct quiesce__note *pop(struct quiesce__notes *notes)
 	return note;
 }
 
-/* Of a thread that has no queue, and so keeps none: it exits, or there is no memory. */
+/* Take one note for a thread that has no queue, because it exits or memory is exhausted, and so keeps no
+ * notes. */
 static QUIESCE_COLD struct quiesce__note *get_alone(void)
 {
 	struct quiesce__notes notes = { .few = NULL };
@@ -139,13 +144,13 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 	struct quiesce__note *note = (struct quiesce__note *)head;
 	void (*deleter)(void *object) = note->deleter;
 	struct quiesce_tls_v1 *self = quiesce__self();
-	/* The helper, too: single notes in the depot would make each look into it long. */
+	/* The helper gets a queue for its notes, too: single notes in the depot would make it long. */
 	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
 	void *object = note->object;
 
 	if (r) {
 		put(&r->notes, note);
-	} else { /* it exits, or there is no memory */
+	} else { /* this thread exits, or memory is exhausted */
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}
@@ -160,7 +165,7 @@ void quiesce__notes_leave(struct quiesce__notes *notes)
 	*notes = (struct quiesce__notes){ 0 };
 }
 
-/* What a thread was just taking is nobody's. */
+/* A pack that another thread was taking at the fork is lost. */
 void quiesce__notes_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);

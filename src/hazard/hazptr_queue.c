@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_queue.c - queues of retired objects: whose they are, and how who sweeps finds those that are not empty.
+/* hazptr_queue.c - queues of retired objects: their owners, and how the sweeper finds the queues that are not
+ * empty.
  *
- * I1. A queue is listed once: in the list of its shard, or of who sweeps.  That changes under the queue's lock.
- * I2. The queue of a thread that has gone is an orphan, with what is in it, until another thread that retires adopts
- *     it, or who sweeps finds it empty and not listed, and frees it.
+ * I1. A queue is in one list at a time: that of its shard, or that of the sweeper.  That changes under the
+ *     queue's lock.
+ * I2. The queue of a thread that has exited is an orphan, with its objects, until another thread that retires
+ *     adopts it, or the sweeper finds it empty and not listed, and frees it.
  *
  * HP3  queue listed | list taken
  */
@@ -19,7 +21,7 @@ static struct quiesce__retired *adopt(void)
 	r = quiesce__sweep.orphans;
 	if (r) {
 		quiesce_store_relaxed(&quiesce__sweep.orphans, r->next_orphan); /* Relaxed: under the lock. */
-		quiesce_store_relaxed(&r->owner_gone, 0); /* Relaxed: as above. */
+		quiesce_store_relaxed(&r->owner_gone, 0); /* Relaxed: under the lock. */
 	}
 	quiesce__unlock(&quiesce__sweep.lock);
 	return r;
@@ -75,13 +77,13 @@ struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct ha
 
 	r->swept += nr;
 	if (nr && !QUIESCE_MUTANT(hazptr_drain_unmarked))
-		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: HP4's fence follows, before anybody relies on it. */
+		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: HP4's fence follows before any thread relies on it. */
 	for (; nr; nr--) {
-		/* Relaxed: HP2, and the lock's. */
+		/* Relaxed: HP2 orders it; under the lock. */
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken));
 		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 		head->next = list;
 		list = head;
 	}
@@ -99,7 +101,8 @@ static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
 	r->table_size = r->table_look = r->table ? size : 0;
 }
 
-/* A large table takes long to clear: use as much of it as the next look needs, if it finds as much as this one. */
+/* A large table takes long to clear: use only as much of it as the next scan needs if it finds as many
+ * addresses as this one. */
 void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many)
 {
 	uint32_t wanted = 4 * set->nr;
@@ -114,7 +117,8 @@ void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce
 		r->table_look /= 2;
 }
 
-/* What is in it is listed already, or who sweeps is about to list it. */
+/* The thread exits and gives up its queue.  If the queue is not empty it is listed already, or the sweeper is
+ * about to list it. */
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 {
 	struct quiesce__retired *r = self->retired;
@@ -128,11 +132,11 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	quiesce__lock(&quiesce__sweep.lock);
 	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
 	r->next_orphan = quiesce__sweep.orphans;
-	quiesce_store_relaxed(&quiesce__sweep.orphans, r); /* Relaxed: as above. */
+	quiesce_store_relaxed(&quiesce__sweep.orphans, r); /* Relaxed: under the lock. */
 	quiesce__unlock(&quiesce__sweep.lock);
 }
 
-/* Under the list's lock. */
+/* The caller holds the lock of the list of queues. */
 static void remove_ring(struct quiesce__retired *r)
 {
 	*r->at = r->next;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_report.c - telling of retired objects when they get many. */
+/* hazptr_report.c - report retired objects when they become many. */
 #include "hazptr_retired.h"
 
 #include "shazptr.h"
 
-#define SMALL 64u /* an object is taken to have so many bytes, as long as no size is known */
+#define SMALL 64u /* assumed size of an object whose size is not known */
 #define LOOK_NS 50000000u
 
 static uint64_t next_look;
 
-/* What was given as the size of an object, on the average. */
+/* Returns the average size of a retired object, as far as callers passed sizes. */
 static uint64_t average(uint64_t retired)
 {
 	uint64_t bytes = quiesce_load_relaxed(&quiesce__sweep.bytes) / (retired ? retired : 1); /* Relaxed: an estimate. */
@@ -23,10 +23,10 @@ void quiesce__hazptr_check_garbage(uintptr_t kept)
 	struct quiesce__report r;
 	uint64_t nr, bytes, now = platform_now_ns();
 
-	/* Relaxed: a rate limit, as all queues are looked at. */
+	/* Relaxed: a rate limit, because the check reads all queues. */
 	if (now < quiesce_load_relaxed(&next_look))
 		return;
-	quiesce_store_relaxed(&next_look, now + LOOK_NS); /* Relaxed: as above. */
+	quiesce_store_relaxed(&next_look, now + LOOK_NS); /* Relaxed: a rate limit. */
 	quiesce__hazptr_stats(&stats);
 	nr = stats.hazptr_retired - stats.hazptr_reclaimed;
 	bytes = nr * average(stats.hazptr_retired);

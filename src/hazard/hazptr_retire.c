@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, as its owner sees it.
+/* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, from its owner's side.
  *
- *   owner:   push to own queue -> at the limit: hand over what only the helper may run; of the rest, if there is a
- *            batch: fence, look at all slots, run what nobody protects, push what somebody does again
- *   sweeper: (the helper, or hazptr_barrier()) take what was handed over, drain queues whose owners do not come
- *            back -> fence, look -> run what nobody protects, keep the rest
+ *   owner:   push to its queue -> at the limit: hand over objects that only the helper may reclaim; with a batch of others:
+ *            fence, scan all slots, reclaim objects that are not protected, queue the others again
+ *   sweeper: (the helper, or hazptr_barrier()) take objects that were handed over, drain queues whose owners retire no more
+ *            -> fence, scan -> reclaim objects that are not protected, keep the others
  *
  *        taken                    queued     limit     room
  *          |                        |          |        |
  *   ...    v                        v          v        v
- *   [run ][ waiting                ][ free ... look here
+ *   [run ][ waiting                ][ free ... visit here
  *
- * I1. What is reclaimed was queued before the fence that comes before the look.
- * I2. @taken, @limit, @base and what lies between @taken and @queued belong to who holds the queue's lock; only the
- *     owner pushes, and never at @room, which it sets under the lock.
- * I3. An object is taken from its queue or list before its callback runs, and chunks of callbacks run
- *     inside the gate (worker.c), so after a fork nothing runs twice.
- * I4. A queue that is not empty is listed, or has a limit above what is queued only until who sweeps, and drains it,
- *     has looked at it once more.  An empty one has the limit 0: its next object makes the owner list it.
- * I5. Callbacks do not reclaim: what they retire is queued, or if there is no room pushed to a list.
- * I6. The owner waits for nobody: where the lock is taken who sweeps has it, and looks again when it has let go;
- *     where the fork gate is closed, or no room is left, the objects wait in the queue, or go to a list.
- * I7. A callback that ends its thread leaves a visit to visit_ended(): the queue is as after a visit that ran fewer, and listed.
+ * I1. A reclaimed object was queued before the fence that precedes its scan.
+ * I2. @taken, @limit, @base and the entries between @taken and @queued belong to the holder of the queue's
+ *     lock; only the owner pushes, and never at @room, which it sets under the lock.
+ * I3. An object is removed from its queue or list before its callback runs, and chunks of callbacks run
+ *     inside the gate (runtime/gate.h), so after a fork no callback runs twice.
+ * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
+ *     has checked it once more.  An empty queue has the limit 0: its next object makes the owner list it.
+ * I5. Callbacks do not reclaim: objects that they retire are queued, or pushed to a list if the queue is
+ *     full.
+ * I6. The owner never waits.  Where the lock is taken, its holder is the sweeper, which checks the queue
+ *     again after it has released the lock; where the fork gate is closed, or the queue is full, objects stay
+ *     in the queue, or go to a list.
+ * I7. If a callback ends its thread, visit_ended() finishes the visit: the queue is as after a visit that ran
+ *     fewer callbacks, and listed.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
- * HP6  object queued, then the lock found taken      | the lock let go, fence, then queued read
+ * HP6  object queued, then the lock found taken      | lock released, fence, then queued read
  */
 #include "hazptr_retired.h"
 
-#define CHUNK 64u            /* callbacks between two visits of the fork gate */
+#define CHUNK 64u            /* callbacks between two passages of the fork gate */
 #define PREFETCH 8u
 #define ROUNDS 16u
-#define FEW 8u               /* so many objects may be moved to the front of the array */
+#define FEW 8u               /* at most this many objects are moved to the front of the array */
 #if defined(QUIESCE_SIM)
 #define TRY_HELPER 1u
 #else
-#define TRY_HELPER 8u        /* without a helper, after so many objects another start is tried */
+#define TRY_HELPER 8u        /* without a helper, a start is tried again after this many objects */
 #endif
 
 static void push(struct quiesce__retired *r, uintptr_t item)
@@ -56,34 +59,34 @@ static void push_again(struct quiesce__retired *r, uintptr_t item)
 
 /* ---- the owner reclaims ---- */
 
-/* One round of several: mark what is protected. */
+/* One round of a scan in several: mark the protected entries. */
 static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	for (uint64_t i = r->taken; i != end; i++) {
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
 
 		if (quiesce__hazptr_scan_has(set, quiesce__retired_address(item)))
-			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: as above. */
+			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
 	}
 }
 
-/* The marks are those of one look. */
+/* Clear the marks, which are valid for one scan only. */
 static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
 {
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t *entry = quiesce__retired_entry(r, i);
 
-		quiesce_store_relaxed(entry, quiesce_load_relaxed(entry) & ~QUIESCE_RETIRED_MARK); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(entry, quiesce_load_relaxed(entry) & ~QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
 	}
 }
 
 static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set, struct quiesce__run *run)
 {
-	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: the lock's. */
+	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
 
 	/* Relaxed: a hint. */
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
-	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: the lock's. */
+	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: under the lock. */
 	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, quiesce__retired_address(item))) &&
 	    !QUIESCE_MUTANT(hazptr_no_look)) {
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
@@ -93,13 +96,13 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	}
 }
 
-/* Inside the gate already?  In a callback, unless it is one of a cohort. */
+/* True if the thread is inside the gate already: in any callback but one of a cohort. */
 static bool in_gate(const struct quiesce_tls_v1 *self)
 {
 	return (self->state & QUIESCE_TLS_CALLBACKS) && !(self->state & QUIESCE_TLS_UNGATED);
 }
 
-/* False: it is closed, which nobody waits for here. */
+/* Enter the gate without waiting; false: it is closed. */
 static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	if (QUIESCE_MUTANT(hazptr_waits_for_gate) && !in_gate(self)) {
@@ -128,7 +131,7 @@ static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 	run->func = 0;
 }
 
-/* False: a fork is being prepared, and the rest is for the next time. */
+/* Reclaim up to @end, in chunks; false: a fork is being prepared, and the rest waits for the next visit. */
 static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	while (r->taken != end) {
@@ -142,7 +145,8 @@ static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 	return true;
 }
 
-/* Under the lock, by the owner, not in a callback.  All that is queued now may be run here. */
+/* Reclaim the queue.  By the owner, under the lock, not in a callback; the owner may run everything that is
+ * queued. */
 static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
@@ -168,7 +172,7 @@ static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, 
 	return &quiesce__sweep.shard[r ? r->shard : quiesce__hash_address((uintptr_t)self) % QUIESCE_NR_SWEEP_SHARDS];
 }
 
-/* Of a thread with queue @r, or without one. */
+/* Push @head to a shard's list, for a thread with queue @r, or without one. */
 static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *head)
 {
 	quiesce__hazptr_count_pushed();
@@ -176,28 +180,29 @@ static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *h
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
-/* Is there anything that the owner may not run? */
+/* True if the queue has an object that only the helper may reclaim. */
 static bool any_for_helper(struct quiesce__retired *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 
 	for (uint64_t i = r->taken; i != end; i++)
-		if (!(quiesce_load_relaxed(quiesce__retired_entry(r, i)) & QUIESCE_RETIRED_HERE)) /* Relaxed: the lock's. */
+		if (!(quiesce_load_relaxed(quiesce__retired_entry(r, i)) & QUIESCE_RETIRED_HERE)) /* Relaxed: under the lock. */
 			return true;
 	return false;
 }
 
-/* Push to the shard's list what the owner may not run, or @all there is.  Under the lock, inside the gate. */
+/* Push the objects that only the helper may reclaim, or with @all every object, to the shard's list.  Under
+ * the lock, inside the gate. */
 static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued), nr = 0; /* Relaxed: the owner's own. */
 	struct hazptr_head *first = NULL, *last = NULL;
 
 	while (r->taken != end) {
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: the lock's. */
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: under the lock. */
 		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 		if ((item & QUIESCE_RETIRED_HERE) && !all) {
 			push_again(r, item);
 			continue;
@@ -223,16 +228,17 @@ static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__ret
 
 /* ---- at the limit ---- */
 
-/* I2, I4: the next visit, when @target objects wait. */
+/* I2, I4: let the owner's next visit come when @target objects wait. */
 static void set_limit(struct quiesce__retired *r, uint64_t target)
 {
 	r->room = r->taken + QUIESCE_RETIRED_SLOTS;
 	if (target > QUIESCE_RETIRED_SLOTS - 1)
 		target = QUIESCE_RETIRED_SLOTS - 1;
-	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: the lock's. */
+	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: under the lock. */
 }
 
-/* Nobody else would start the helper for what is listed. */
+/* Without a helper the owner visits sooner: only it would start the helper for a queue that is listed
+ * already. */
 static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
 {
 	uint64_t soon = quiesce__retired_waiting(r) + TRY_HELPER;
@@ -240,8 +246,9 @@ static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
 	return quiesce_likely(quiesce__helper_running()) || soon > target || QUIESCE_MUTANT(hazptr_helper_tried_late) ? target : soon;
 }
 
-/* A queue that is often empty uses the first page of its array and no more.  The objects are where they were until they are where they
- * will be, so the child of a fork without handlers finds them in any case. */
+/* Move the remaining objects to the front of the array, so that a queue that is often empty uses only the
+ * array's first page.  The old entries stay valid until the new ones are, so a child that was forked without
+ * handlers finds the objects either way. */
 static void start_over(struct quiesce__retired *r)
 {
 	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_SLOTS;
@@ -249,11 +256,11 @@ static void start_over(struct quiesce__retired *r)
 	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_SLOTS)
 		return;
 	for (uint64_t i = 0; i < nr; i++)
-		quiesce_store_relaxed(&r->slot[i], quiesce_load_relaxed(&r->slot[at + i])); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(&r->slot[i], quiesce_load_relaxed(&r->slot[at + i])); /* Relaxed: under the lock. */
 	r->base = r->taken;
 }
 
-/* Until no batch is left, because callbacks may have retired another; but not for ever. */
+/* Reclaim while a whole batch is left, because callbacks may retire another one; a limited number of rounds. */
 static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -265,7 +272,7 @@ static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired
 	}
 }
 
-/* There is a batch, of either kind, or @large: fewer objects with as many bytes.  True: something was handed over. */
+/* The queue has a batch, or with @large fewer objects of as many bytes.  True: objects were handed over. */
 static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool large)
 {
 	bool handed = any_for_helper(r);
@@ -274,24 +281,24 @@ static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__re
 		return false;
 	if (quiesce__retired_waiting(r) >= (large ? 1 : r->batch))
 		reclaim_batches(self, r);
-	/* As many are protected, or callbacks retire them. */
+	/* Half the array is protected, or callbacks retire that many objects. */
 	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
 		handed |= try_hand_over(self, r, true);
 	return handed;
 }
 
-/* So many bytes are a batch, however few objects they are. */
+/* True if the queue holds so many bytes that they are a batch, however few objects there are. */
 static inline bool is_large(const struct quiesce__retired *r)
 {
 	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
 }
 
-/* Of an owner that holds its lock. */
+/* A visit of the owner, which holds its queue's lock. */
 struct visit {
 	struct quiesce__run run;
 	struct quiesce__retired *r;
-	struct hazptr_head *next; /* what is retired, and not yet queued because there was no room; NULL: it is */
-	enum quiesce__sweeps when; /* whom to tell how soon */
+	struct hazptr_head *next; /* object that is being retired and did not fit into the queue; NULL: none */
+	enum quiesce__sweeps when; /* how soon to schedule a sweep */
 };
 
 static void list_if_any(struct quiesce__retired *r)
@@ -322,7 +329,7 @@ static void visit(struct quiesce__run *run)
 	v->when = handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
 }
 
-/* I7. */
+/* I7: finish a visit in which a callback ended the thread. */
 static void visit_ended(struct quiesce__run *run)
 {
 	struct visit *v = (struct visit *)run;
@@ -344,7 +351,7 @@ static void visit_ended(struct quiesce__run *run)
 		quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
-/* I6.  False: who has it looks at this queue once more. */
+/* I6: take the lock; false: its holder will check this queue once more. */
 static bool lock_own(struct quiesce__retired *r)
 {
 	if (quiesce__trylock(&r->lock))
@@ -358,23 +365,24 @@ static QUIESCE_COLD void at_limit(struct quiesce__retired *r, struct hazptr_head
 {
 	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next };
 
-	if (r->consuming) { /* the lock is ours */
+	if (r->consuming) { /* this thread holds the lock */
 		r->room = r->taken + QUIESCE_RETIRED_SLOTS;
-		quiesce_store_relaxed(&r->limit, r->room); /* Relaxed: the lock's. */
+		quiesce_store_relaxed(&r->limit, r->room); /* Relaxed: under the lock. */
 		return;
 	}
 	if (!lock_own(r))
 		return;
 	quiesce__run(&v.run, visit, visit_ended);
 	quiesce__unlock(&r->lock);
-	quiesce__sweep_schedule(v.when); /* also where it is listed already: in a forked child nobody may have been told */
+	quiesce__sweep_schedule(v.when); /* schedule even if the queue was listed already: in a forked child no sweep may be scheduled */
 }
 
 static inline void queue(struct quiesce__retired *r, uintptr_t item, size_t bytes)
 {
 	r->bytes += bytes;
 	push(r, item);
-	/* If this misses the limit 0, whoever set it sees what was pushed, and takes it; if they miss that, this sees the limit. */
+	/* Either this thread reads the limit 0, or the sweeper that set it sees the object that was pushed,
+	 * and takes it. */
 	/* HP4: pairs with HP4 in quiesce__hazptr_scan_begin() */
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
@@ -399,7 +407,7 @@ static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self, str
 	return r && !full(r) ? r : NULL;
 }
 
-/* free() is no callback of the user's. */
+/* An object for free() may be reclaimed by its owner: free() is no callback of the program. */
 static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uintptr_t here)
 {
 	bool free = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX || QUIESCE_MUTANT(hazptr_runs_in_caller);
@@ -407,7 +415,7 @@ static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uin
 	return free ? QUIESCE_RETIRED_HERE : here;
 }
 
-/* The first of a thread or of a forked child; no room; or wrong. */
+/* The slow path: a thread's first object, or a forked child's; a full queue; misuse. */
 static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
@@ -442,7 +450,7 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 	queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 }
 
-/* There is no memory to wait elsewhere. */
+/* Without memory for a note the caller waits and deletes the object itself. */
 struct deletion {
 	struct quiesce__run run;
 	void *object;
@@ -460,7 +468,7 @@ static void wait_and_delete(struct quiesce__run *run)
 	d->deleter(d->object);
 }
 
-/* Nothing is held. */
+/* The run holds nothing that would have to be released. */
 static void deletion_ended(struct quiesce__run *run)
 {
 	(void)run;

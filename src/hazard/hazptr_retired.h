@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_retired.h - queues of retired objects, and who sweeps them; see hazptr_retire.c for the theory. */
+/* hazptr_retired.h - queues of retired objects, and the sweeper; hazptr_retire.c has the theory. */
 #ifndef QUIESCE_HAZPTR_RETIRED_H
 #define QUIESCE_HAZPTR_RETIRED_H
 
@@ -9,111 +9,112 @@
 #include "rcu/queue.h"
 #include "rcu/reclaim.h"
 
-/* Bits of an entry, whose address is one of pointers. */
-#define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the look has found */
-#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* its owner may run it: free(), call_hazptr_inline() */
-#define QUIESCE_RETIRED_NOTE ((uintptr_t)4) /* it is a struct quiesce__note */
+/* Bits of an entry: the low bits of the address of a head, which is aligned as pointers are. */
+#define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the scan has found */
+#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* the owner may reclaim it: free(), call_hazptr_inline() */
+#define QUIESCE_RETIRED_NOTE ((uintptr_t)4) /* the head is that of a struct quiesce__note */
 #define QUIESCE_RETIRED_BITS ((uintptr_t)7)
 
-/* What stands for an object without a head: see hazptr_notes.c. */
+/* Represents an object without a head in a queue: see hazptr_notes.c. */
 struct quiesce__note {
-	struct hazptr_head head; /* its function is quiesce__hazptr_run_note */
+	struct hazptr_head head; /* head.func is quiesce__hazptr_run_note */
 	union {
 		void *object;
-		struct hazptr_head *others; /* of the first of a pack in the depot */
+		struct hazptr_head *others; /* first note of a pack in the depot: the other notes of the pack */
 	};
 	union {
 		void (*deleter)(void *object);
-		uint32_t nr; /* of the pack: the same */
+		uint32_t nr; /* first note of a pack in the depot: number of notes in the pack */
 	};
 };
 
-/* Notes to use, of one thread. */
+/* One thread keeps its unused notes here. */
 struct quiesce__notes {
-	struct quiesce__note *few, *pack; /* linked by their heads; a whole pack, or NULL */
+	struct quiesce__note *few, *pack; /* notes to take, linked by their heads; a whole pack, or NULL */
 	uint32_t nr_few;
 };
 
 struct quiesce__retired {
-	/* The owner's line. */
-	uint64_t queued;      /* ever; read by sweepers */
+	/* The owner writes this cache line. */
+	uint64_t queued;      /* objects ever queued; read by sweepers */
 	uint64_t limit;       /* a sweeper sets it to 0 */
-	uint64_t room;        /* of @queued, where the array was full when the owner last had the lock */
-	uint64_t base;        /* the position that is the first of the array; under the lock */
-	uint64_t again;       /* of @queued, pushes of what had been queued before */
-	uint64_t run;         /* callbacks run by the owner */
+	uint64_t room;        /* value of @queued at which the array is full, as of the owner's last visit */
+	uint64_t base;        /* position of the first entry of the array; under the lock */
+	uint64_t again;       /* part of @queued: objects that were queued again */
+	uint64_t run;         /* number of callbacks that the owner has run */
 	uint32_t batch;
-	uint32_t consuming;   /* the owner holds the lock, below in its stack */
-	uint64_t bytes;       /* queued since the last visit; the owner's own */
-	/* Of who holds the lock. */
+	uint32_t consuming;   /* 1: the owner holds the lock, further up its call stack */
+	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
+	/* The holder of the lock writes the following fields. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint32_t running;     /* inside the gate */
+	uint32_t running;     /* 1: inside the fork gate */
 	uint64_t taken;
-	uint64_t swept;       /* of @taken, those drained into a list */
-	uint64_t taken_swept; /* as the last visit saw it */
-	bool listed;          /* in a shard's list, or about to be visited */
-	bool visited;         /* of who sweeps: to be looked at once more */
+	uint64_t swept;       /* part of @taken: objects that were drained into a list */
+	uint64_t taken_swept; /* @taken at the sweeper's last visit */
+	bool listed;          /* in a shard's list, or in the sweeper's list of queues to visit */
+	bool visited;         /* the sweeper's: to be checked once more */
 	uint32_t shard;
 	uint32_t owner_gone;  /* under sweep.lock */
 	uint32_t own_least, own_most; /* the owner's choice of a batch; 0: the process's */
 	struct quiesce__notes notes;  /* the owner's own */
-	uintptr_t *table;     /* for looks at many slots */
-	uint32_t table_size, table_look; /* words that are there; that the next look uses */
+	uintptr_t *table;     /* hash table for scans of many slots */
+	uint32_t table_size, table_look; /* words of the table; words that the next scan uses */
 	struct quiesce__retired *next_listed;
-	struct quiesce__retired *next_visited;    /* of who sweeps */
+	struct quiesce__retired *next_visited;    /* the sweeper's */
 	struct quiesce__retired *next, **at;      /* under sweep.lock: all queues */
-	struct quiesce__retired *next_orphan;     /* under sweep.lock: those whose owner has gone */
+	struct quiesce__retired *next_orphan;     /* under sweep.lock: queues whose owner has exited */
 	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
-/* One that waits in hazptr_barrier(), with what it waits for. */
+/* This represents a waiting caller of hazptr_barrier(), with the objects that it waits for. */
 struct quiesce__barrier {
 	struct quiesce__barrier *next;
 	uint64_t number;
 	struct hazptr_head *list, *ready;
 	const struct quiesce_tls_v1 *by;
-	uint32_t running; /* inside the gate */
+	uint32_t running; /* 1: inside the fork gate */
 };
 
-/* What others leave to who sweeps; several, so that they do not all write one line. */
+/* Objects and queues that other threads leave to the sweeper; in several shards, so that those threads do not
+ * all write one cache line. */
 #if defined(QUIESCE_SIM)
 #define QUIESCE_NR_SWEEP_SHARDS 2u
 #else
 #define QUIESCE_NR_SWEEP_SHARDS 8u
 #endif
 struct quiesce__sweep_shard {
-	struct hazptr_head *left;        /* objects: pushed by anybody, taken by who sweeps */
-	struct quiesce__retired *listed; /* queues that are not empty: the same */
+	struct hazptr_head *left;        /* objects; pushed by any thread, taken by the sweeper */
+	struct quiesce__retired *listed; /* queues that are not empty; pushed by any thread, taken by the sweeper */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-/* When will somebody sweep without being told?  In this order: a higher one is sooner. */
+/* How soon a sweep is scheduled, in ascending order: a higher value is sooner. */
 enum quiesce__sweeps { QUIESCE_SWEEPS_NEVER, QUIESCE_SWEEPS_RARELY, QUIESCE_SWEEPS_LATER, QUIESCE_SWEEPS_SOON };
 
 struct quiesce__sweep {
-	struct quiesce__lock sweeping; /* held by who sweeps, callbacks included; queues are freed under it */
-	uint32_t wanted;               /* who waits for that lock, the helper aside */
+	struct quiesce__lock sweeping; /* held by the sweeper, callbacks included; queues are freed under it */
+	uint32_t wanted;               /* number of waiters for that lock, the helper aside */
 	struct quiesce__lock lock;     /* guards the lists of queues and barriers */
 	struct quiesce__retired *rings;
 	struct quiesce__retired *orphans;
-	/* Of who sweeps. */
+	/* The sweeper owns the following fields. */
 	const struct quiesce_tls_v1 *sweeper;
-	struct hazptr_head *fresh;     /* to be looked at */
-	struct hazptr_head *ready;     /* to run */
-	struct hazptr_head *kept;      /* protected */
-	struct hazptr_head *came_back; /* run in this turn, and retired again by it */
+	struct hazptr_head *fresh;     /* objects to scan for */
+	struct hazptr_head *ready;     /* objects to reclaim */
+	struct hazptr_head *kept;      /* objects that were protected at the last scan */
+	struct hazptr_head *came_back; /* objects that were reclaimed in this turn, and retired again by it */
 	struct quiesce__retired *visits;  /* queues to visit */
-	struct quiesce__retired *visited; /* to be looked at once more after the fence, or when its lock is free */
-	uint32_t keeps;                /* is anything in these; between sweeps */
-	uint32_t running;              /* inside the gate */
-	uint64_t ran;                  /* callbacks that sweeps have run */
-	bool any_busy;                 /* owners that reclaim themselves, at the last visits */
+	struct quiesce__retired *visited; /* queues to check once more, after the fence or when their locks are free */
+	uint32_t keeps;                /* 1: one of these lists is not empty; valid between sweeps */
+	uint32_t running;              /* 1: inside the fork gate */
+	uint64_t ran;                  /* number of callbacks that sweeps have run */
+	bool any_busy;                 /* an owner was found reclaiming by itself at the last visits */
 	struct quiesce__barrier *barriers; /* under @lock */
-	uint64_t nr_barriers;          /* ever; under @sweeping */
-	uint32_t barriers_gone;        /* futex */
-	uint32_t nr_made;              /* queues, ever; under @lock */
-	uint64_t pushed, run;          /* to lists by call_hazptr(); from lists */
-	uint64_t bytes;                /* of what was queued before its owner's last visit, ever */
-	uint64_t gone_queued, gone_run; /* of queues that are gone */
+	uint64_t nr_barriers;          /* barriers ever begun; under @sweeping */
+	uint32_t barriers_gone;        /* futex; number of barriers that have ended */
+	uint32_t nr_made;              /* queues ever made; under @lock */
+	uint64_t pushed, run;          /* objects ever pushed to lists, and reclaimed from lists */
+	uint64_t bytes;                /* bytes ever retired, as of the owners' last visits */
+	uint64_t gone_queued, gone_run; /* sums of @queued and @run of queues that were freed */
 	struct quiesce__sweep_shard shard[QUIESCE_NR_SWEEP_SHARDS];
 	uint32_t scheduled __attribute__((aligned(QUIESCE_CACHELINE))); /* enum quiesce__sweeps */
 };
@@ -122,7 +123,7 @@ extern struct quiesce__sweep quiesce__sweep;
 static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired *r)
 {
 	/* HP2: acquire, pairs with HP2 in push() */
-	return quiesce_load_acquire(HP2, &r->queued) - quiesce_load_relaxed(&r->taken); /* Relaxed: the lock's, or a hint. */
+	return quiesce_load_acquire(HP2, &r->queued) - quiesce_load_relaxed(&r->taken); /* Relaxed: under the lock, or a hint. */
 }
 
 static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint64_t i)
@@ -132,7 +133,7 @@ static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint
 
 void quiesce__hazptr_run_note(struct hazptr_head *head);
 
-/* What is protected, if @head, or the entry @item, stands for an object that is. */
+/* The address that slots protect for the object of @head, or of the entry @item. */
 static inline uintptr_t quiesce__head_address(const struct hazptr_head *head)
 {
 	return head->func == quiesce__hazptr_run_note && !QUIESCE_MUTANT(hazptr_looks_for_note) ?
@@ -149,7 +150,7 @@ static inline uintptr_t quiesce__retired_address(uintptr_t item)
 		       head;
 }
 
-/* In @run, which gets to know what is called. */
+/* Call the function of @head in @run, which records it. */
 static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_head *head)
 {
 	uintptr_t func = (uintptr_t)head->func;
@@ -160,57 +161,59 @@ static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_
 	}
 	run->func = func;
 	head->func(head);
-	quiesce__init(); /* it may have forked without a word, and this be the child */
+	quiesce__init(); /* the callback may have forked without handlers, and this may be the child */
 }
 
-/* hazptr_batch.c: how many, after a look. */
+/* hazptr_batch.c: choose the size of the next batch after a scan. */
 void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set);
 
-/* hazptr_notes.c: a note; NULL: there is no memory. */
+/* hazptr_notes.c: take a note; NULL: no memory. */
 struct quiesce__note *quiesce__note_get(struct quiesce_tls_v1 *self);
-/* The thread has gone: others may have what it had. */
+/* The thread exits: return its notes to the depot. */
 void quiesce__notes_leave(struct quiesce__notes *notes);
 void quiesce__notes_fork_child(void);
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 
-/* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or there is no memory. */
+/* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or memory is exhausted. */
 struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self);
-/* See that who sweeps visits @r; under its lock. */
+/* List @r, so that the sweeper visits it; under its lock. */
 void quiesce__retired_list(struct quiesce__retired *r);
 /* Drain @r into @list; under its lock. */
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
-/* Make room for the owner's next look: more if @many slots were in use than there was room for. */
+/* Fit the table to the owner's next scan: larger if @many slots did not fit. */
 void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many);
-/* Return to the system the queues of threads that have gone, if they are empty; by who sweeps. */
+/* The sweeper returns the memory of empty queues whose owners have exited. */
 void quiesce__retired_free_orphans(void);
 
-/* hazptr_sweep.c: one sweeps at a time, between begin (false at @deadline) and end. */
+/* hazptr_sweep.c: one sweeper at a time, between begin (false at @deadline) and end. */
 bool quiesce__sweep_begin(uint64_t deadline);
 bool quiesce__sweep_try_begin(void);
 void quiesce__sweep_end(void);
-/* Does the calling thread sweep? */
+/* True if the calling thread is the sweeper. */
 bool quiesce__sweep_mine(void);
-/* A callback has ended its thread, in @run: what is left stays where it was, and is swept soon. */
+/* A callback has ended the sweeper's thread in @run: the remaining objects stay in their lists, and are swept
+ * soon. */
 void quiesce__sweep_ended(struct quiesce__run *run);
-/* Gather what was handed over, and the calling thread's own queue. */
+/* Gather objects that were handed over, and the calling thread's own queue. */
 void quiesce__sweep_gather(void);
-/* Gather what is in queues, and what was protected; if not @all, of those who do not reclaim themselves.
- * False at @deadline. */
+/* Gather the objects in queues, and those that were protected; unless @all, leave out queues whose owners
+ * reclaim by themselves.  False at @deadline. */
 bool quiesce__sweep_visit(bool all, uint64_t deadline);
-/* One look at much of what was gathered, and at the queues that were visited.  False: nothing was gathered. */
+/* Scan for a part of the gathered objects, and check visited queues again.  False: nothing was gathered. */
 bool quiesce__sweep_scan(void);
-/* Run what is ready, until @deadline.  True: all of it. */
+/* Reclaim objects that are ready, until @deadline.  True: all of them. */
 bool quiesce__sweep_run(uint64_t deadline);
 void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
-/* What came back in the last turn is gathered; from now on it is looked what comes back in this one. */
+/* Begin a turn: gather objects that the last turn retired again, and begin to record those of this turn. */
 void quiesce__sweep_new_turn(void);
-/* hazptr_helper.c: something was left that nobody may come back for: see that it is swept by @when, at the latest. */
+/* hazptr_helper.c: objects were left that no thread may return to: schedule a sweep no later than @when. */
 void quiesce__sweep_schedule(enum quiesce__sweeps when);
-/* Was anything pushed, was any queue listed? */
+/* True if an object was pushed to a shard; true if a queue is listed in a shard. */
 bool quiesce__sweep_any_left(void);
 bool quiesce__sweep_any_listed(void);
-/* hazptr_report.c: tell, if it is time to, how much is retired; @kept: of an object that is protected, 0: none is known. */
+/* hazptr_report.c: report the amount of retired objects if that is due; @kept: address of a protected object,
+ * 0: none is known. */
 void quiesce__hazptr_check_garbage(uintptr_t kept);
 /* hazptr_barrier.c */
 void quiesce__barriers_fork_child(void);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_scan.c - gathering what is protected.
+/* hazptr_scan.c - gather the protected addresses.
  *
- *   reader                               who reclaims
- *   slot = address   (light fence)       unlink                            (whoever retired the object)
+ *   reader                               reclaimer
+ *   slot = address   (light fence)       unlink                            (by the retirer)
  *   load the pointer again: same?        heavy fence                  HP1
- *   ... use it ...                       look at every slot in use    SH2
- *   slot = 0 or another  (release)       what no slot holds is reclaimed
+ *   ... use the object ...               load every slot in use       SH2
+ *   slot = 0 or another  (release)       reclaim objects that no slot holds
  *
- * I1. Every object was retired before the fence, and every slot is looked at after it.
- * I2. A set is made anew for each reclaim, so it has nothing that a slot held before.
- * I3. An address that is copied to another slot is no protection of its own, so each slot is looked at once.
+ * I1. Every object was retired before the fence, and every slot is loaded after it.
+ * I2. A set is built for one reclaim, so it contains no address that a slot held before.
+ * I3. An address that is copied to another slot is no protection of its own, so each slot is loaded once.
  *
  * HP1  slot set, then the pointer loaded again | unlinked, then slots read
  */
@@ -42,7 +42,7 @@ static void check_slot(struct quiesce__hazptr_scan *set, const uintptr_t *slot)
 		add(set, address);
 }
 
-/* From slot @set->slot on; false: the table is full. */
+/* Scan a group from slot @set->slot on; false: the table is full. */
 static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group, uint32_t words)
 {
 	uint32_t used = quiesce__slots_used(group, words);
@@ -56,7 +56,7 @@ static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group,
 	return true;
 }
 
-/* The group where this round goes on; NULL: there is none left in this range. */
+/* The next group of this round; NULL: none is left in this range. */
 static const uintptr_t *next_group(struct quiesce__hazptr_scan *set)
 {
 	const struct quiesce__slot_range *range = &set->range[set->in];
@@ -90,8 +90,8 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	set->room = (set->mask + 1) / 2;
 	set->in = set->next = set->slot = set->slots = 0;
 	set->groups = 0;
-	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call, and gives the slot up; if
-	 * the reader misses that, the slot is seen. */
+	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call,
+	 * and gives the slot up; if the reader misses that, this scan sees the slot. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	/* SH6: pairs with SH6 in take_new(), quiesce__raise_to() and quiesce__raise_used() */
 	/* SH8: pairs with SH8 in claim_fallback() */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_scan.h - the set of addresses that are protected, as one look at all slots finds them.
+/* hazptr_scan.h - the set of protected addresses that one scan of all slots finds.
  *
  *	quiesce__hazptr_scan_begin(&set, table, size);   // the heavy fence
- *	do                                           // once, unless there are more slots in use than room
+ *	do                                               // once, unless more slots are in use than fit
  *		for each retired object
  *			if (quiesce__hazptr_scan_has(&set, address))
  *				keep it
  *	while (quiesce__hazptr_scan_next(&set));
  *
- * What no round has may be reclaimed.  Nothing is allocated: M slots and N objects take M + N steps if there is a
- * table of twice as many words as slots are in use, and M + N * M / QUIESCE_HAZARDS_SMALL without one.
+ * An object that no round contains may be reclaimed.  Nothing is allocated: M slots and N objects take M + N
+ * steps with a table of twice as many words as slots in use, and M + N * M / QUIESCE_HAZARDS_SMALL without
+ * one.
  */
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
@@ -23,25 +24,25 @@
 #endif
 
 struct quiesce__hazptr_scan {
-	uint64_t filter[8]; /* which hash values may be there */
+	uint64_t filter[8]; /* hash values that may be in the table */
 	uintptr_t *table;   /* open addressing; 0: empty */
-	uint32_t mask;      /* of its index */
-	uint32_t nr, room;  /* entries of this round */
-	uint32_t fence_ns;  /* what the heavy fence took */
-	uint32_t slots;     /* looked at so far */
-	bool everything;    /* a wildcard, or a guard without a slot */
-	/* where the next round goes on */
+	uint32_t mask;      /* mask of a table index */
+	uint32_t nr, room;  /* entries of this round, and their limit */
+	uint32_t fence_ns;  /* duration of the heavy fence */
+	uint32_t slots;     /* number of slots scanned so far */
+	bool everything;    /* a wildcard or a fallback guard protects every address */
+	/* These fields are the position of the next round. */
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
 	uint32_t in, next, slot;
-	uint64_t groups; /* of the 64 before the next ones */
+	uint64_t groups; /* groups still to scan of the 64 before @next */
 	uintptr_t small[2 * QUIESCE_HAZARDS_SMALL];
 };
 
-/* Fence, and look at as many slots as there is room for.  @table: of @size words, a power of two, or NULL. */
+/* Fence, and scan as many slots as fit.  @table: of @size words, a power of two, or NULL. */
 void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *table, uint32_t size);
-/* Look at the rest; false: there is none.  The set then has what this look found, and no more. */
+/* Scan the remaining slots; false: none remain.  The set then contains only what this round found. */
 bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set);
-/* Does a look from here take more rounds? */
+/* True if slots remain for a further round. */
 bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set);
 
 static inline uint32_t quiesce__hash_address(uintptr_t address)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_sweep.c - what is left: handed over, queued by threads that retire no more, or protected when it was looked at.
+/* hazptr_sweep.c - sweep objects that were handed over, that threads queued and then retired no more, or that
+ * were protected at the last scan.
  *
- * I1. One sweeps at a time, and holds the lock while callbacks run: so who waits for that lock, and for the lock of
- *     each queue that is listed, has waited for the callbacks that run now.
- * I2. What was gathered is in @fresh, @ready, @kept or @came_back, and what was taken out counts as run: a fork waits
- *     until it is so.
- * I3. A queue that was drained is looked at once more after the fence of the look, and listed if it is not empty, or if its owner
- *     has taken something meanwhile: the owner may be running that without having listed the queue, so I1 needs its lock.
- * I4. Only queues that are listed are visited.  A round without visits, for what callbacks retire, looks at the lists
- *     of the shards, and at the queue of who sweeps.
+ * I1. There is one sweeper at a time, and it holds the lock while callbacks run: a caller that has waited for
+ *     that lock, and for the lock of each listed queue, has waited for the callbacks that were running.
+ * I2. Gathered objects are in @fresh, @ready, @kept or @came_back, and removed objects count as run: a fork
+ *     waits until that holds.
+ * I3. A drained queue is checked once more after the fence of the scan, and listed if it is not empty, or if
+ *     its owner has taken objects meanwhile: the owner may be running them without having listed the queue,
+ *     so I1 needs its lock.
+ * I4. Only listed queues are visited.  A round without visits, for objects that callbacks retire, checks the
+ *     lists of the shards, and the sweeper's own queue.
  *
  * HP4  object queued, then limit read           | limit 0, fence, then queued read
- * HP6  object queued, then the lock found taken | the lock let go, fence, then queued read
+ * HP6  object queued, then the lock found taken | lock released, fence, then queued read
  */
 #include "hazptr_retired.h"
 
@@ -22,13 +24,13 @@
 #define LOOK_MOST 4u
 #define NR_SEEN 4u
 #else
-#define LOOK_MOST 4096u /* objects of one look: so many stay in a cache until they are run */
+#define LOOK_MOST 4096u /* objects of one scan: few enough to stay in a cache until they are reclaimed */
 #define NR_SEEN 256u
 #endif
 
 struct quiesce__sweep quiesce__sweep;
 
-/* ---- one sweeps ---- */
+/* ---- the sweeper ---- */
 
 static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
 {
@@ -46,14 +48,14 @@ static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
 	return true;
 }
 
-/* The helper makes way for who waits. */
+/* Become the sweeper.  The helper yields to callers that wait here. */
 bool quiesce__sweep_begin(uint64_t deadline)
 {
 	bool locked;
 
 	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, 1u); /* Relaxed: a hint. */
 	locked = lock_until(&quiesce__sweep.sweeping, deadline);
-	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, (uint32_t)-1); /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, (uint32_t)-1); /* Relaxed: a hint. */
 	if (locked)
 		quiesce__sweep.sweeper = quiesce__self();
 	return locked;
@@ -104,13 +106,13 @@ bool quiesce__sweep_any_listed(void)
 	bool any = false;
 
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS && !any; i++)
-		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].listed) != NULL; /* Relaxed: as above. */
+		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].listed) != NULL; /* Relaxed: HP5 orders it, or a hint. */
 	return any;
 }
 
 bool quiesce__hazptr_left(void)
 {
-	/* Relaxed: hints.  Who sweeps now has some, and may leave some. */
+	/* Relaxed: hints.  A sweeper that is at work has objects, and may leave some. */
 	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.keeps) ||
 	       quiesce__sweep_any_left() || quiesce__sweep_any_listed();
 }
@@ -130,7 +132,7 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
 	}
 }
 
-/* What was set aside is fresh again. */
+/* Move the objects of @list to @fresh, to be scanned for again. */
 static void scan_anew(struct hazptr_head **list)
 {
 	quiesce__gate_enter(&quiesce__sweep.running);
@@ -139,9 +141,10 @@ static void scan_anew(struct hazptr_head **list)
 	quiesce__gate_leave(&quiesce__sweep.running);
 }
 
-/* ---- what callbacks retire again and again ---- */
+/* ---- objects that callbacks retire repeatedly ---- */
 
-/* Addresses of what came through the queue of who sweeps, in this turn; a later one replaces an earlier one. */
+/* Addresses of objects that came through the sweeper's own queue in this turn; a later address replaces an
+ * earlier one. */
 static uintptr_t seen[NR_SEEN];
 static bool any_seen;
 
@@ -166,7 +169,7 @@ static bool seen_before(uintptr_t address)
 
 /* ---- gathering ---- */
 
-/* What callbacks of this very thread have retired. */
+/* Gather objects that callbacks in this thread have retired. */
 static void gather_own(struct quiesce__retired *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -174,13 +177,13 @@ static void gather_own(struct quiesce__retired *r)
 	if (!r || !quiesce__retired_waiting(r) || !quiesce__trylock(&r->lock))
 		return;
 	quiesce__gate_enter(&s->running);
-	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: the owner's, too. */
+	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: this thread is the owner. */
 	while (quiesce__retired_waiting(r)) {
-		/* Relaxed: the lock's. */
+		/* Relaxed: under the lock. */
 		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
 		struct hazptr_head *head = (struct hazptr_head *)address, **to = seen_before(address) ? &s->came_back : &s->fresh;
 
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: as above. */
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 		r->swept++;
 		head->next = *to;
 		*to = head;
@@ -195,7 +198,7 @@ void quiesce__sweep_gather(void)
 
 	gather_own(quiesce__self()->retired);
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
-		if (!quiesce_load_relaxed(&s->shard[i].left)) /* Relaxed: whoever pushes tells the helper. */
+		if (!quiesce_load_relaxed(&s->shard[i].left)) /* Relaxed: a pusher schedules a sweep. */
 			continue;
 		quiesce__gate_enter(&s->running);
 		quiesce__sweep_add(&s->fresh, quiesce__hazptr_take(&s->shard[i].left));
@@ -215,7 +218,7 @@ static void take_listed(void)
 		struct quiesce__sweep_shard *shard = &quiesce__sweep.shard[i];
 		struct quiesce__retired *r, *next;
 
-		if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: whoever lists tells the helper. */
+		if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: a thread that lists a queue schedules a sweep. */
 			continue;
 		/* HP3: full, pairs with HP3 in quiesce__retired_list() */
 		for (r = quiesce_xchg(HP3, &shard->listed, NULL); r; r = next) {
@@ -225,7 +228,7 @@ static void take_listed(void)
 	}
 }
 
-/* Has its owner reclaimed since the last visit?  Then it is left alone. */
+/* True if the owner has reclaimed since the last visit; then the queue is not drained. */
 static bool is_busy(struct quiesce__retired *r)
 {
 	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
@@ -254,7 +257,7 @@ static void drain(struct quiesce__retired *r)
 	s->visited = r;
 }
 
-/* What is waiting in @r; if @all, after its owner is through with its callbacks.  False at @deadline. */
+/* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline. */
 static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
 {
 	if (!all && (is_busy(r) || !quiesce__trylock(&r->lock))) {
@@ -270,15 +273,16 @@ static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
 	return true;
 }
 
-/* Has the owner of @r taken anything since it was drained?  It may be in that callback still. */
+/* True if the owner of @r has taken an object since the queue was drained; it may still be in its callback. */
 static bool owner_takes(const struct quiesce__retired *r)
 {
 	/* Relaxed: the lock decides. */
 	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
 }
 
-/* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it has the
- * lock now it is about to list the queue, but has not yet, or runs what it pushed: so it is looked at again. */
+/* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it
+ * holds the lock now it is about to list the queue, or runs the object that it pushed: so the queue is
+ * checked again. */
 static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
@@ -292,7 +296,7 @@ static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadli
 		s->visited = r;
 		return;
 	}
-	if (!r->listed) { /* although it may be empty: its owner may just find the lock taken (HP6) */
+	if (!r->listed) { /* listed even if it is empty: its owner may just be finding the lock taken (HP6) */
 		r->listed = true;
 		visit_later(r);
 	}
@@ -335,9 +339,9 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 	return visited;
 }
 
-/* ---- looking ---- */
+/* ---- scanning ---- */
 
-/* Some of what is fresh. */
+/* Take up to LOOK_MOST objects from @fresh. */
 static struct hazptr_head *cut(void)
 {
 	struct hazptr_head *first = quiesce__sweep.fresh, *last = first;
@@ -361,7 +365,7 @@ bool quiesce__sweep_scan(void)
 	if (some) {
 		quiesce__gate_enter(&s->running);
 		quiesce__hazptr_part(cut(), &parts);
-		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate sees no object twice */
+		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate finds no object twice */
 		quiesce__sweep_add(&s->ready, parts.ready);
 		quiesce__gate_leave(&s->running);
 	}
@@ -385,7 +389,7 @@ bool quiesce__sweep_run(uint64_t deadline)
 	return true;
 }
 
-/* Is nothing in any queue, and is each owner outside of its callbacks?  By who sweeps. */
+/* True if every queue is empty, and no owner runs callbacks.  Called by the sweeper. */
 static bool queues_done(void)
 {
 	bool done = true;
@@ -407,7 +411,7 @@ bool quiesce__hazptr_all_done(uint64_t deadline)
 	quiesce__lock(&s->lock);
 	done = done && !s->barriers;
 	quiesce__unlock(&s->lock);
-	if (done) { /* and nothing to visit, either; unless something has come just now */
+	if (done) { /* leave nothing to visit; an object may have been retired just now */
 		quiesce__sweep_visit(true, 1);
 		done = !quiesce__sweep_scan();
 	}

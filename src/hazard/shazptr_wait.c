@@ -19,7 +19,7 @@
  * SH5  the wait is over, completed under the lock | the waiter returns
  */
 #include "shazptr.h"
-#include "runtime/late.h"
+#include "runtime/overdue.h"
 #include "runtime/thread.h"
 
 #define STOP_STEP_NS 1000000u
@@ -209,8 +209,8 @@ static bool scan_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quies
 static uint32_t wait_for_completion(struct quiesce__waiter *me)
 {
 	struct quiesce__wait_policy stalls = { .start = me->start };
-	struct quiesce__late late = { .since = 0 };
-	uint64_t ns = QUIESCE_LATE_NS;
+	struct quiesce__overdue late = { .since = 0 };
+	uint64_t ns = QUIESCE_OVERDUE_NS;
 	uint32_t state = QUIESCE_WAITS;
 
 	/* SH5: full, pairs with SH5 in quiesce__shazptr_complete() */
@@ -227,7 +227,7 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me)
 			return QUIESCE_LEADS;
 		now = platform_now_ns();
 		/* Relaxed: a guess. */
-		at = quiesce__late_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
+		at = quiesce__overdue_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
 				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
 			ns = ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;

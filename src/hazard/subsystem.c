@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystem.c - what the runtime asks of hazard pointers, of both kinds. */
+/* subsystem.c - the functions of both kinds of hazard pointers that the runtime calls. */
 #include "runtime/subsystem.h"
 
 #include "hazptr.h"

@@ -13,7 +13,7 @@
 #include <quiesce/rcu_sync.h>
 
 #include "runtime/core.h"
-#include "runtime/later.h"
+#include "runtime/delayed_call.h"
 #include "runtime/run.h"
 #include "percpu.h"
 #include "rcu_sync.h"
@@ -62,13 +62,13 @@ static void fence_wait(void *domain)
 static void fence_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	(void)domain;
-	quiesce__later(head, func);
+	quiesce__delayed_call(head, func);
 }
 
 static void fence_barrier(void *domain, struct rcu_head *head)
 {
 	(void)domain;
-	quiesce__later_now(head);
+	quiesce__delayed_call_now(head);
 }
 
 const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls, NULL };
@@ -147,7 +147,7 @@ static void forgotten(struct rcu_head *head)
 
 void quiesce__rcu_sync_fork_child(void)
 {
-	quiesce__laters_forget(forgotten);
+	quiesce__delayed_calls_forget(forgotten);
 }
 
 void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)

@@ -6,7 +6,7 @@
 #include <quiesce/srcu.h>
 
 #include "runtime/helper.h"
-#include "runtime/late.h"
+#include "runtime/overdue.h"
 #include "runtime/wait_policy.h"
 #include "percpu.h"
 #include "runtime/yield.h"
@@ -67,7 +67,7 @@ struct quiesce__srcu_update {
 	uint32_t waiting;          /* for that */
 	uint64_t delay_ns;         /* until the next step */
 	struct quiesce__srcu_alone alone; /* of who takes steps, if who drives does not run */
-	struct quiesce__late late;
+	struct quiesce__overdue late;
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");

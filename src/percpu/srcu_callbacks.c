@@ -396,7 +396,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 	uint64_t old = quiesce_load_relaxed(&u->wanted); /* Relaxed: the exchange decides. */
 
 	if (wanted_done(u))
-		quiesce__pace_begin(&u->wanted_due, QUIESCE_LATE_NS);
+		quiesce__pace_begin(&u->wanted_due, QUIESCE_OVERDUE_NS);
 	/* The latest cookie covers the earlier ones. */
 	while ((int64_t)(seq.value - old) > 0)
 		/* SR7: full, pairs with SR7 in push() */
@@ -413,7 +413,7 @@ static bool takes_part(struct quiesce__srcu_update *u, uint64_t cookie)
 	if (!quiesce__helper_running())
 		return true;
 	/* Relaxed: a hint. */
-	return (int64_t)(quiesce_load_relaxed(&u->wanted) - cookie) >= 0 && quiesce__pace(&u->wanted_due, QUIESCE_LATE_NS) &&
+	return (int64_t)(quiesce_load_relaxed(&u->wanted) - cookie) >= 0 && quiesce__pace(&u->wanted_due, QUIESCE_OVERDUE_NS) &&
 	       !QUIESCE_MUTANT(srcu_poll_trusts_helper);
 }
 

@@ -4,8 +4,8 @@
 #include "srcu.h"
 
 #include "rcu/reclaim_debug.h"
+#include "runtime/debug_pending.h"
 #include "runtime/held.h"
-#include "runtime/queued.h"
 
 int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 {
@@ -77,10 +77,10 @@ bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what)
 
 void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
-	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (ssp && head && func)
-		how = quiesce__queued_note(head, (uintptr_t)func, "call_srcu()", __builtin_return_address(0));
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_srcu(ssp, head, how == QUIESCE_QUEUED_NOTED ? quiesce__rcu_run_noted : func, bytes);
+		how = quiesce__pending_note(head, (uintptr_t)func, "call_srcu()", __builtin_return_address(0));
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_srcu(ssp, head, how == QUIESCE_PENDING_NOTED ? quiesce__rcu_run_noted : func, bytes);
 }

@@ -102,12 +102,12 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 /* ---- alone ---- */
 
 /* When who drives is late. */
-static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__late *late, uint64_t now)
+static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: a guess. */
 	uint64_t progress = quiesce_load_relaxed(&u->begun) + quiesce_load_relaxed(&u->completed);
 
-	return quiesce__late_at(late, now, progress, quiesce_load_relaxed(&u->due));
+	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&u->due));
 }
 
 static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
@@ -160,14 +160,14 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	uint64_t ns = LOOK_MIN_NS;
 
 	begin(u, &a);
-	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_LATE_NS)) { /* Relaxed: a guess. */
+	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_OVERDUE_NS)) { /* Relaxed: a guess. */
 		uint64_t now = platform_now_ns();
 
 		if (quiesce__srcu_done(u, needed) || !is_driven(u))
 			return;
 		if (quiesce__wait_policy_stalled(&p, now))
 			quiesce__srcu_report_stall(ssp, call, missing(ssp, &a), now - p.start);
-		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_LATE_NS); /* Relaxed: a hint. */
+		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_OVERDUE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
 		ns = 2 * ns < LOOK_MAX_NS ? 2 * ns : LOOK_MAX_NS;
@@ -206,7 +206,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 		while (*at != me)
 			at = &(*at)->next;
 		*at = me->next;
-		quiesce_store_relaxed(&u->alone_until, now + QUIESCE_LATE_NS); /* Relaxed: a hint. */
+		quiesce_store_relaxed(&u->alone_until, now + QUIESCE_OVERDUE_NS); /* Relaxed: a hint. */
 	}
 	quiesce__unlock(&u->lock);
 	return may;
@@ -215,7 +215,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 /* Another drives: sleep until told, or until that one is late: QUIESCE_SRCU_ALONE. */
 static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
-	struct quiesce__late late = { .since = 0 };
+	struct quiesce__overdue late = { .since = 0 };
 
 	if (me->expedited)
 		quiesce__srcu_wake_driver(ssp);
@@ -233,7 +233,7 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 		if (now >= at && withdraw(u, me, now))
 			return QUIESCE_SRCU_ALONE;
 		platform_futex_wait(&u->turn[me->needed & 1], turn,
-				    (at > now ? at - now : QUIESCE_LATE_NS) + quiesce__late_turn(me->rank));
+				    (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_turn(me->rank));
 	}
 }
 

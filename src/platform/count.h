@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* count.h - counting in a restartable sequence by a call: for who may not, or cannot, do it inline.
+/* count.h - count in a restartable sequence by a call, for code that cannot do it inline.
  *
- * The id is the concurrency id, or the CPU number where the kernel or the program chose that; sequences look at a word of the
- * object, "closed", or at nothing.  false: not counted; there is no sequence, no set for this id, or *closed is not 0.
- * As in quiesce/detail/percpu.h: relaxed, a release, or the look an acquire.
+ * The id is the concurrency id, or the CPU number if the kernel or the program selects that.  A sequence may
+ * first check a word of the object, "closed".  Returns false if it did not count: there is no sequence, no
+ * counter for this id, or *closed is not 0.  As in quiesce/detail/percpu.h a count is relaxed or a release,
+ * and the check may be an acquire.
  */
 #ifndef QUIESCE_COUNT_H
 #define QUIESCE_COUNT_H
 
 #include <quiesce/detail/percpu.h>
 
-/* Offsets from the thread pointer, and what ids have sets, in bytes; fixed before there are counters. */
+/* Offsets from the thread pointer, and the limit of the ids that have counters, in bytes; fixed before there
+ * are counters. */
 struct quiesce__sequences {
-	int64_t area; /* 0: there are none */
+	int64_t area; /* 0: there are no sequences */
 	int64_t id;
 	uint64_t limit;
 };
 extern struct quiesce__sequences quiesce__sequences;
 
 #if defined(QUIESCE_SIM)
-/* A planted bug: the look comes before the sequence. */
+/* A planted bug: the check comes before the sequence. */
 #define QUIESCE_LOOKS_FIRST QUIESCE_MUTANT(count_looks_first)
 bool quiesce__count_call_sim(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed, bool acquire, bool release,
 			     const char *label);

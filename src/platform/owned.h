@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* owned.h - what the simulator is told of locks and of the gate; elsewhere nothing is done.  src/platform/sim/locks.c */
+/* owned.h - the simulator's view of locks and of the gate (src/platform/sim/locks.c); elsewhere these calls
+ * do nothing. */
 #ifndef QUIESCE_PLATFORM_OWNED_H
 #define QUIESCE_PLATFORM_OWNED_H
 
@@ -8,15 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Taken: before and after.  Given back: likewise. */
+/* Before and after a lock is taken; before and after it is released. */
 enum sim__lock_step { SIM_LOCK_WANTED, SIM_LOCK_TAKEN, SIM_LOCK_RETURNED, SIM_LOCK_LEFT };
 
 #if defined(QUIESCE_SIM)
 void sim__lock_step(const struct quiesce__lock *lock, enum sim__lock_step step);
-/* In the child of a fork: held by a thread that does not exist there, or by the caller. */
+/* In the child of a fork: the lock is released if its holder does not exist there; @mine: the caller holds
+ * it. */
 void sim__lock_reset(const struct quiesce__lock *lock, bool mine);
 void sim__gate(const uint32_t *running, bool inside);
-/* One thread at a time may be inside. */
+/* Assert that at most one thread is inside. */
 void sim__alone(const void *it, bool inside);
 #else
 static inline void sim__lock_step(const struct quiesce__lock *lock, enum sim__lock_step step)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perturb.c - how a torture build holds threads up: a few pauses, many, a yield, or a short sleep. */
+/* perturb.c - delays of the torture build: a few pauses, many pauses, a yield, or a short sleep. */
 #include "perturb.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 unsigned int quiesce_perturb_rate;
 
-/* Per thread, without constructor or destructor; 0: not seeded yet. */
+/* Each thread has its own random numbers, without constructor or destructor; 0: not seeded yet. */
 static __thread uint64_t state;
 static uint64_t seeds;
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* perturb.h - the torture back end of quiesce/atomic.h (QUIESCE_PERTURB).
  *
- * The operations are the native ones; before each of them the thread may be held
- * up for a random while, so that rare interleavings become common, and each
- * labelled operation may be weakened at run time (src/platform/mutants.h).
- * With quiesce_perturb_rate 0 the price is one load and one branch.
+ * The operations are the native ones; before each of them the thread may be delayed for a random time, so
+ * that rare interleavings become common, and each labelled operation may be weakened at run time
+ * (src/platform/mutants.h).  With quiesce_perturb_rate 0 the cost is one load and one branch.
  */
 #ifndef QUIESCE_PERTURB_H
 #define QUIESCE_PERTURB_H
 
 #include "platform/mutants.h"
 
-/* Of 65536 operations so many are held up, on average.  Set before threads start, or any time: it orders nothing. */
+/* Number of operations in 65536 that are delayed, on average.  May be set at any time: it orders nothing. */
 extern unsigned int quiesce_perturb_rate;
 
 void quiesce__perturb_now(void);
@@ -22,11 +21,11 @@ static inline void quiesce__perturb(void)
 		quiesce__perturb_now();
 }
 
-/* How many turns to stay inside a restartable sequence; at least one. */
+/* Number of turns to stay inside a restartable sequence; at least one. */
 int quiesce__perturb_stay(void);
 
 #define QUIESCE_PERTURBED(operation) ({ quiesce__perturb(); operation; })
-/* The order must be a constant for the compiler, so both forms are there. */
+/* The order must be a compile-time constant, so both forms are present. */
 #define QUIESCE_PERTURBED_EITHER(label, kind, weak, strong) \
 	({ quiesce__perturb(); quiesce_weakened(label, kind) ? (weak) : (strong); })
 
@@ -73,8 +72,8 @@ int quiesce__perturb_stay(void);
 #define QUIESCE_PERTURB_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
-/* A compiler fence that is weakened at run time would still be one for the compiler;
- * the simulator plays that mutant. */
+/* A compiler fence that is weakened at run time would still be one for the compiler; the simulator tests that
+ * mutant. */
 #define quiesce_fence_light(label)                    \
 	do {                                          \
 		__asm__ __volatile__("" ::: "memory"); \
@@ -87,12 +86,13 @@ int quiesce__perturb_stay(void);
 			QUIESCE_PERTURB_FENCE();      \
 	} while (0)
 
-/* Restartable sequences of quiesce/arch/x86_64_rseq.h: a random stay inside, and the mutant that leaves them without protection. */
+/* Restartable sequences of quiesce/arch/x86_64_rseq.h: a random stay inside, and the mutant that leaves them
+ * without protection. */
 #define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
 #define QUIESCE_RSEQ_GUARD "testl %k[bare], %k[bare]\nje 7f\nmovq $0, %%fs:8(%[area])\n7:\n"
 #define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))
 #define QUIESCE_RSEQ_CLOBBERS , "rcx"
-/* In two steps with a stay between them, so that the mutant without protection loses counts. */
+/* Counts in two steps with a stay between them, so that the mutant without protection loses counts. */
 #define QUIESCE_COUNT(word)                                 \
 	"leaq " word ", %%rax\n"                            \
 	"movq (%%rax), %%rdx\n" QUIESCE_RSEQ_STAY           \

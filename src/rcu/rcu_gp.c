@@ -38,7 +38,7 @@
 #include "rcu.h"
 
 #include "reclaim.h"
-#include "runtime/late.h"
+#include "runtime/overdue.h"
 
 #if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
 #define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
@@ -260,12 +260,12 @@ static void gp_alone(uint64_t cookie, const char *call)
 /* ---- following ---- */
 
 /* When whoever scans is late. */
-static uint64_t late_at(struct quiesce__late *late, uint64_t now)
+static uint64_t late_at(struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: a guess. */
 	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
 
-	return quiesce__late_at(late, now, progress, quiesce_load_relaxed(&gp.due));
+	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&gp.due));
 }
 
 /* One of those who find it late at the same time.  Relaxed: if two go on alone, nothing is lost. */
@@ -273,19 +273,19 @@ static bool claim(uint32_t seen, uint64_t now)
 {
 	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
 		return false;
-	quiesce__rcu_scan_by(now + QUIESCE_LATE_NS);
+	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
 }
 
 /* True: it is up to the caller to go on alone, and others give it some time.  Else sleep, as long as @word is that of @side. */
-static bool watch_or_sleep(struct quiesce__late *late, uint32_t rank, struct side *side, uint32_t word)
+static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct side *side, uint32_t word)
 {
 	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
 	uint64_t now = platform_now_ns(), at = late_at(late, now);
 
 	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
 		return true;
-	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_LATE_NS) + quiesce__late_turn(rank));
+	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_turn(rank));
 	return false;
 }
 
@@ -293,7 +293,7 @@ static bool watch_or_sleep(struct quiesce__late *late, uint32_t rank, struct sid
 static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
 	struct side *side = &gp.side[cookie & 1];
-	struct quiesce__late late = { .since = 0 };
+	struct quiesce__overdue late = { .since = 0 };
 	/* GP1: full, pairs with GP1 in wake() */
 	uint32_t rank = quiesce_fetch_add(GP1, &side->waiting, 1u);
 
@@ -361,7 +361,7 @@ static struct {
 	struct quiesce__lock lock;
 	uint64_t number; /* its fence is over */
 	uint32_t empty;  /* which counts of unregistered sections have been seen empty since */
-	struct quiesce__late late;
+	struct quiesce__overdue late;
 } polled = { .number = FIRST_NUMBER };
 
 static bool somebody_leads(void)

@@ -4,13 +4,13 @@
 
 #include "reclaim.h"
 
-#include "runtime/queued.h"
+#include "runtime/debug_pending.h"
 #include "runtime/run.h"
 
 /* In the place of the program's function, which may also be the offset of an object for free(). */
 void quiesce__rcu_run_noted(struct rcu_head *head)
 {
-	uintptr_t func = quiesce__queued_take(head);
+	uintptr_t func = quiesce__pending_take(head);
 
 	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not the pass's. */
 	if (func && quiesce_load_relaxed(&quiesce__pass.func) == (uintptr_t)quiesce__rcu_run_noted)
@@ -26,10 +26,10 @@ void quiesce__rcu_run_noted(struct rcu_head *head)
 void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	const char *call = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX ? "kfree_rcu()" : "call_rcu()";
-	enum quiesce__queued how = QUIESCE_QUEUED_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (head && func)
-		how = quiesce__queued_note(head, (uintptr_t)func, call, __builtin_return_address(0));
-	if (how != QUIESCE_QUEUED_TWICE)
-		quiesce_call_rcu(head, how == QUIESCE_QUEUED_NOTED ? quiesce__rcu_run_noted : func, bytes);
+		how = quiesce__pending_note(head, (uintptr_t)func, call, __builtin_return_address(0));
+	if (how != QUIESCE_PENDING_TWICE)
+		quiesce_call_rcu(head, how == QUIESCE_PENDING_NOTED ? quiesce__rcu_run_noted : func, bytes);
 }

@@ -21,7 +21,7 @@
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
-#include "runtime/late.h"
+#include "runtime/overdue.h"
 #include "runtime/pace.h"
 #include "runtime/thread.h"
 
@@ -51,7 +51,7 @@ bool quiesce__gp_overdue(uint64_t cookie)
 {
 	uint64_t wanted = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: a hint. */
 
-	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
+	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 }
 
 /* Does somebody wait for a pass? */
@@ -293,7 +293,7 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 
 	quiesce__fork_check(); /* first: it forgets what the parent wanted */
 	if (!quiesce__gp_wanted())
-		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_LATE_NS);
+		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */
 	/* The latest cookie covers the earlier ones. */
 	while (!old || (int64_t)((cookie << 16) - (old << 16)) > 0)

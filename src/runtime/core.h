@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core.h - process-wide state: settings, counters, what each thread has, misuse. */
+/* core.h - process-wide state: settings, counters, the state of each thread, reports of misuse. */
 #ifndef QUIESCE_CORE_H
 #define QUIESCE_CORE_H
 
@@ -9,15 +9,15 @@
 #include "fence.h"
 #include "lock.h"
 
-/* Settings: written by the calls of control.h, read anywhere, relaxed. */
+/* Settings: written by the calls of control.h, read by any thread, relaxed. */
 struct quiesce__settings {
 	uint64_t ceiling;
-	uint64_t garbage_warning; /* so much is told; 0: never */
+	uint64_t garbage_warning; /* report garbage from this many bytes on; 0: never */
 	uint64_t stall_ns;
 	uint32_t yield;
 	uint32_t skip_self_scan;
 	uint32_t throttle; /* call_rcu() and call_srcu() wait above the ceiling */
-	uint32_t allow_copies, verbose; /* fixed */
+	uint32_t allow_copies, verbose; /* fixed at initialisation */
 };
 extern struct quiesce__settings quiesce__settings;
 
@@ -44,29 +44,32 @@ struct quiesce__counters {
 extern struct quiesce__counters quiesce__counters;
 /* Relaxed: counters order nothing. */
 #define quiesce__count(name) ((void)quiesce_fetch_add_relaxed(&quiesce__counters.name, (uint64_t)1))
-/* Is this process a child of fork() that has used the library?  If not that is reported, as a misuse of @call. */
+/* True if this process is a child of fork() whose parent used the library; else a misuse of @call is
+ * reported. */
 bool quiesce__is_child(const char *call);
 
 /* The initial state of a thread's TLS block; the simulator makes its own blocks. */
 void quiesce__tls_init(struct quiesce_tls_v1 *tls);
-/* What threads find that have no slot yet: never empty. */
+/* The slot that a thread without a cached slot reads: it is never empty, so no claim in it succeeds. */
 extern uintptr_t quiesce__no_slot;
 
-/* Bits of quiesce_tls_v1.state. */
-#define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: sections are unregistered from now on */
+/* quiesce_tls_v1.state has these bits. */
+#define QUIESCE_TLS_EXITING 1u     /* the exit hook has run: later sections are unregistered */
 #define QUIESCE_TLS_IN_CALLBACK 2u /* running callbacks */
 #define QUIESCE_TLS_WORKER 4u      /* the worker thread */
 #define QUIESCE_TLS_IN_HAZPTR 8u   /* running callbacks of call_hazptr() */
-#define QUIESCE_TLS_UNGATED 16u    /* those of a cohort: outside the fork gate */
-#define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, who does its work meanwhile */
+#define QUIESCE_TLS_UNGATED 16u    /* running callbacks of a cohort, outside the fork gate */
+#define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, other threads in quiesce__jobs_take_steps() */
 #define QUIESCE_TLS_IN_HEAP 64u    /* inside malloc() or free(), called by the library: quiesce__heap_begin() */
 #define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_HELPER)
 
-/* fork.c: a word that reads 0 before initialisation, and in a child that the survivor has not come back to. */
+/* fork.c: this word is 0 before initialisation, and in a forked child until its surviving thread has
+ * re-entered the library. */
 extern uint32_t *quiesce__fork_canary;
-/* The program's malloc() and free() may retire objects of their own, and are called between these two.  What they retire
- * needs no memory, and waits for nothing: it is linked by its head, so whatever is half changed here stays as it is.
- * False: this is such a call already; do without. */
+/* The program's malloc() and free() may themselves retire objects, so the library calls them between these
+ * two functions.  An object retired there is linked through its own head: that needs no memory and waits for
+ * nothing, and leaves the data structures that the interrupted code was changing untouched.  False if the
+ * thread is already inside such a call; the caller then does without memory. */
 static inline bool quiesce__heap_begin(struct quiesce_tls_v1 *self)
 {
 	bool first = !(self->state & QUIESCE_TLS_IN_HEAP);
@@ -82,8 +85,8 @@ static inline void quiesce__heap_end(struct quiesce_tls_v1 *self)
 
 void quiesce__init_slow(void);
 
-/* To come first in every call that uses the process's state: the library is initialised, and repaired if this process is a child
- * that nobody announced.  Signal-safe, also before any constructor. */
+/* Every call that uses process-wide state begins with this: it initialises the library, and reinitialises it
+ * in a child that was forked without fork handlers.  Signal-safe; works before any constructor has run. */
 static inline void quiesce__init(void)
 {
 	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and come() */
@@ -91,7 +94,7 @@ static inline void quiesce__init(void)
 		quiesce__init_slow();
 }
 
-/* The same, where only that is asked for: did this process fork without telling us? */
+/* Detect a fork without fork handlers, and reinitialise the process if there was one. */
 static inline void quiesce__fork_check(void)
 {
 	quiesce__init();
@@ -101,38 +104,41 @@ static inline void quiesce__fork_check(void)
 extern uint32_t quiesce__in_use;
 static inline void quiesce__used(void)
 {
-	/* Relaxed: for quiesce_set_fence(), which nobody may call while others begin. */
+	/* Relaxed: quiesce_set_fence() reads it, and no other thread may use the library during that call. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&quiesce__in_use)))
 		quiesce_store_relaxed(&quiesce__in_use, 1);
 }
 
-/* Before and after fork(); and when a thread exits. */
+/* These handle fork(), and the exit of a thread. */
 void quiesce__fork_init(void);
 void quiesce__fork_notice(void);
-/* In a child that its survivor has not come back to: is @self, the caller's, known to be a thread that the child has made? */
+/* In a child whose survivor has not re-entered the library: true if @self, the calling thread, is known to
+ * have been created in the child. */
 bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self);
 void quiesce__fork_prepare(void);
 void quiesce__fork_parent(void);
 void quiesce__fork_child(void);
 void quiesce__thread_exit(void);
-/* In a child, the thread of the parent's that it has: whose thread called fork(); NULL: no child, or it has not come yet. */
+/* In a forked child: the survivor, the one thread that it inherits from its parent, which called fork().
+ * NULL in a process that is no child, and until the survivor has re-entered the library. */
 extern const struct quiesce_tls_v1 *quiesce__fork_survivor;
-extern uint32_t quiesce__fork_survivor_tid; /* its number in the parent; 0: it was never asked for */
+extern uint32_t quiesce__fork_survivor_tid; /* thread id of the survivor in the parent; 0: it was never read */
 extern uint32_t quiesce__fork_generation;
 
-/* How often this process is the child of one that used the library.  It changes before any call of the child gets this far. */
+/* Number of forks between this process and the first ancestor that used the library.  quiesce__init() updates
+ * it before the first call of a child proceeds. */
 static inline uint32_t quiesce__generation(void)
 {
 	quiesce__init();
 	return quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: IN1. */
 }
 
-/* Report; returns only if a hook did, or for kinds that are only told. */
+/* Report a misuse.  Returns only if a hook returned, or for the kinds that never abort. */
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-/* One line on stderr. */
+/* Print one line on stderr. */
 void quiesce__say(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Report it if the program was built with other headers. */
+/* Report a misuse if the program was built with headers of another layout. */
 void quiesce__check_layout(uint32_t layout);
 
 #endif

@@ -2,11 +2,11 @@
 /* fence.h - the asymmetric fence: light on the reader, heavy on the updater.
  *
  * Guarantee.  Of a light fence in one thread and a heavy fence in another, one
- * comes first: either all that precedes the light fence is visible to all that
- * follows the heavy one, or the reverse.  In light mode the light fence is a
- * compiler barrier and the heavy one a membarrier; in full mode both are full
- * fences, and then every "light" site must go through quiesce_fence_mode() or
- * a slow path that fences (for RCU: quiesce__rcu_lock_slow()).
+ * comes first: either every access before the light fence is visible to every
+ * access after the heavy fence, or the reverse.  In light mode the light fence is
+ * a compiler barrier and the heavy one a membarrier; in full mode both are full
+ * fences, and every "light" site must go through quiesce_fence_mode() or a slow
+ * path that fences (for RCU: quiesce__rcu_lock_slow()).
  */
 #ifndef QUIESCE_FENCE_H
 #define QUIESCE_FENCE_H
@@ -17,13 +17,14 @@
 #define quiesce_weakened(label, kind) 0
 #endif
 
-/* Fixed at the first use, and read by every fence: alone on its line, so that no counter beside it is in the way. */
+/* Fixed at the first use, and read by every fence: alone on its cache line, so that no counter shares that
+ * line. */
 struct quiesce__fixed {
 	uint32_t light; /* 1 in light mode */
 } __attribute__((aligned(64)));
 extern struct quiesce__fixed quiesce__fixed;
 
-void quiesce__membarrier(void); /* counts, and dies if the kernel takes its promise back and there is no other way */
+void quiesce__membarrier(void); /* counts the call; ends the process if the kernel revokes membarrier and no other fence works */
 
 #define quiesce_fence_heavy(label)                                      \
 	do {                                                            \
@@ -35,7 +36,7 @@ void quiesce__membarrier(void); /* counts, and dies if the kernel takes its prom
 			quiesce_fence_full(label);                      \
 	} while (0)
 
-/* The same where many threads may come at once. */
+/* The heavy fence for callers of which many may arrive at once: concurrent callers share a membarrier. */
 void quiesce__heavy_shared(void);
 void quiesce__heavy_restart(void);
 void quiesce__heavy_init(void);
@@ -50,15 +51,16 @@ void quiesce__heavy_fork_child(void);
 			quiesce_fence_full(label);                      \
 	} while (0)
 
-/* And every restartable sequence that another thread is in begins anew: whoever looks at something in a
- * sequence, and then stores, has stored before the fence, or looks after it.  Light mode only; many may come at once. */
+/* A heavy fence that also restarts every restartable sequence that another thread is in: a sequence that
+ * checks a word and then stores has either stored before the fence, or checks again after it.  Light mode
+ * only; concurrent callers share. */
 #define quiesce_fence_restart(label)                                    \
 	do {                                                            \
 		if (!quiesce_weakened(label, HEAVY))                    \
 			quiesce__heavy_restart();                       \
 	} while (0)
 
-/* The light side where it is not inlined into programs. */
+/* The light fence for code inside the library, which checks the mode at run time. */
 #define quiesce_fence_mode(label)                                       \
 	do {                                                            \
 		if (quiesce_likely(quiesce_load_relaxed(&quiesce__fixed.light))) \

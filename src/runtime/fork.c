@@ -1,40 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* fork.c - before and after a fork, and children that nobody announced.
+/* fork.c - handlers of fork(), and children that were forked without handlers.
  *
- * A child has one thread of its parent's, the survivor, which called fork(), _Fork() or clone(), or made the system call by
- * itself.  What the other threads held has to go.
+ * A child inherits one thread of its parent, the survivor, which called fork(), _Fork() or clone(), or made
+ * the system call directly.  Whatever the other threads held has to be released.
  *
- *   announced     fork() runs the handlers below, the child's before it returns: the survivor repairs all.
- *   unannounced   the kernel zeroes the canary in each child, however that was made, and quiesce__init() looks at it.  By then the
- *                 survivor may have run inline code, which looks at nothing, and may have made threads, which may come first.
+ *   announced     fork() calls the handlers below, the child's before it returns: the survivor reinitialises everything.
+ *   unannounced   the kernel zeroes the canary in each child, however that was forked, and quiesce__init() checks it.  By then
+ *                 the survivor may have run inline code, which checks nothing, and may have created threads, which may call first.
  *
  *   whole  repair      the process
- *     0    UNTOUCHED   a fresh child
- *     0    UNDER_WAY   one thread repairs what is the process's; others that come wait
- *     0    REPAIRED    the survivor has not come yet; others go on
- *     1    REPAIRED    the survivor has come; or this is no child
+ *     0    UNTOUCHED   a new child
+ *     0    UNDER_WAY   one thread reinitialises process-wide state; other threads that call the library wait
+ *     0    REPAIRED    the survivor has not re-entered the library yet; other threads continue
+ *     1    REPAIRED    the survivor has re-entered the library; or this is no child
  *
- * I1. The survivor is the thread whose number is the process's: so the kernel numbers the thread that a process begins with.
- *     Where memory is shared (vfork()) the canary is not zeroed, and there is nothing to repair.
- * I2. While what is the process's is repaired nobody else is inside the library: a thread that comes waits in quiesce__init(), and a
- *     survivor that does not repair is in inline code, or elsewhere.
- * I3. What threads of the parent's had of their own, entries of the registry, lines of slots, records, counts, stays until the survivor has
- *     come: some of it is the survivor's, and inline code may be using it.  An entry outside of a section is in nobody's way;
- *     one inside is in the way of the child's updaters.  So until then a wait may last too long, and nothing is freed too early.
- * I4. Only the survivor changes its TLS block, when it comes.  It gives up what was the other threads' then, and the canary is whole.
- * I5. A survivor that runs callbacks is in the middle of a pass or a step, and goes on with it.  It comes when its callback returns, at
- *     the latest.  If another thread has come first, pass and step were taken for abandoned: then the process ends.
+ * I1. The survivor is the thread whose id equals the process id: the kernel numbers the first thread of a
+ *     process so.  Where the child shares memory (vfork()) the canary is not zeroed, and there is nothing to
+ *     reinitialise.
+ * I2. While process-wide state is reinitialised, no other thread is inside the library: a thread that calls
+ *     it waits in quiesce__init(), and a survivor that is not the one to reinitialise is in inline code, or
+ *     elsewhere.
+ * I3. The state of the parent's threads (registry entries, slot lines, records, counts) stays until the
+ *     survivor re-enters: some of it is the survivor's own, and inline code may be using it.  An entry
+ *     outside of a section delays no updater; one inside a section delays the updaters of the child.  So
+ *     until then a wait may last too long, and nothing is freed too early.
+ * I4. Only the survivor changes its TLS block, when it re-enters.  It then releases what the parent's other
+ *     threads owned, and sets the canary to whole.
+ * I5. A survivor that runs callbacks is inside a pass or a step, and continues it.  It re-enters no later
+ *     than its callback returns.  If another thread has entered before it, that pass or step was taken for
+ *     abandoned: then the process ends.
  *
- * FK2  repaired, then REPAIRED | REPAIRED read, then the library used
- * IN1  the survivor has come, then whole | whole read, then the library used
+ * FK2  reinitialised, then REPAIRED | REPAIRED read, then the library used
+ * IN1  the survivor has re-entered, then whole | whole read, then the library used
  */
 #include "core.h"
 
+#include "debug_pending.h"
+#include "delayed_call.h"
 #include "gate.h"
 #include "held.h"
 #include "helper.h"
-#include "later.h"
-#include "queued.h"
 #include "readers.h"
 #include "report.h"
 #include "run.h"
@@ -45,7 +50,7 @@
 
 enum { UNTOUCHED, UNDER_WAY, REPAIRED };
 
-static struct platform_canary unwatched; /* where the kernel zeroes none */
+static struct platform_canary unwatched; /* used where the kernel cannot zero a page at fork */
 static struct platform_canary *canary = &unwatched;
 uint32_t *quiesce__fork_canary = &unwatched.whole;
 uint32_t quiesce__fork_generation;
@@ -60,24 +65,25 @@ void quiesce__fork_init(void)
 		canary = watched;
 	/* IN1: release, pairs with IN1 in quiesce__init() */
 	quiesce_store_release(IN1, &canary->whole, 1);
-	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: a caller that misses it comes to the slow half. */
+	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: a caller that misses the store takes the slow path. */
 }
 
 /* ---- the repair ---- */
 
-/* What is the process's.  In each child once; the others wait.  @survivor: NULL if that is not the caller. */
+/* Reinitialise process-wide state, once in each child; other threads wait for that.  @survivor: NULL if the
+ * caller is not the survivor. */
 static void repair_once(const struct quiesce_tls_v1 *self, const struct quiesce_tls_v1 *survivor)
 {
 	uint32_t untouched = UNTOUCHED;
 
 	/* FK2: full, pairs with FK2 in repair_once() */
 	if (quiesce_cmpxchg(FK2, &canary->repair, &untouched, UNDER_WAY)) {
-		quiesce_store_relaxed(&canary->by, self); /* Relaxed: for the caller to find. */
+		quiesce_store_relaxed(&canary->by, self); /* Relaxed: only the caller compares it with itself. */
 		quiesce_store_relaxed(&quiesce__fork_survivor, survivor); /* Relaxed: I2. */
 		quiesce_store_relaxed(&quiesce__fork_generation, quiesce__fork_generation + 1); /* Relaxed: I2. */
 		platform_process_begin();
 		quiesce__each_subsystem(fork_child);
-		quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+		quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: only the caller compares it with itself. */
 		/* FK2: release, pairs with FK2 in repair_once() */
 		quiesce_store_release(FK2, &canary->repair, REPAIRED);
 		platform_futex_wake(&canary->repair, INT32_MAX);
@@ -89,7 +95,7 @@ static void repair_once(const struct quiesce_tls_v1 *self, const struct quiesce_
 
 static QUIESCE_COLD void end_if_late(const struct quiesce_tls_v1 *self)
 {
-	/* Relaxed: this thread's own, or NULL. */
+	/* Relaxed: set by this thread, or NULL. */
 	if (quiesce_load_relaxed(&quiesce__fork_survivor) == self || !(self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__say("a callback has forked without fork handlers, as by _Fork() or clone(), and another thread of the child has "
@@ -97,28 +103,28 @@ static QUIESCE_COLD void end_if_late(const struct quiesce_tls_v1 *self)
 	platform_die();
 }
 
-/* The survivor, which is the caller, has come. */
+/* The caller is the survivor, and re-enters the library. */
 static void come(struct quiesce_tls_v1 *self)
 {
 	quiesce__fork_survivor_tid = self->tid;
 	self->tid = 0;
 	repair_once(self, self);
 	end_if_late(self);
-	quiesce_store_relaxed(&canary->by, self); /* Relaxed: as in repair_once(). */
+	quiesce_store_relaxed(&canary->by, self); /* Relaxed: see repair_once(). */
 	quiesce__each_subsystem(fork_survivor, self);
-	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: others only compare it with themselves. */
-	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: as above. */
+	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: other threads only compare it with themselves. */
+	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: see the first store to it. */
 	/* IN1: release, pairs with IN1 in quiesce__init() */
 	quiesce_store_release(IN1, &canary->whole, 1);
 }
 
-/* Its block says so from the second time on. */
+/* The block of a thread of the child records the generation from the thread's second call on. */
 bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self)
 {
 	/* Relaxed: a planted bug. */
 	uint32_t early = QUIESCE_MUTANT(fork_generation_early) ? quiesce_load_relaxed(&quiesce__fork_generation) : 0;
 
-	/* First: before the repair the generation is the parent's. */
+	/* Checked first: before the repair the generation is the parent's. */
 	/* FK2: acquire, pairs with FK2 in repair_once() */
 	return quiesce_load_acquire(FK2, &canary->repair) == REPAIRED &&
 	       self->process == (QUIESCE_MUTANT(fork_generation_early) ? early :
@@ -154,17 +160,17 @@ bool quiesce__is_child(const char *call)
 
 /* ---- the runtime's own ---- */
 
-/* Its locks, among those of the others. */
+/* Take the runtime's locks, between those of the other subsystems. */
 static void locks_prepare(void)
 {
-	quiesce__laters_fork_prepare();
+	quiesce__delayed_calls_fork_prepare();
 	quiesce__helper_fork_prepare();
 }
 
 static void locks_parent(void)
 {
 	quiesce__helper_fork_parent();
-	quiesce__laters_fork_parent();
+	quiesce__delayed_calls_fork_parent();
 }
 
 static void runtime_child(void)
@@ -174,10 +180,10 @@ static void runtime_child(void)
 	quiesce__heavy_fork_child();
 	quiesce__readers_fork_child();
 	quiesce__helper_fork_child();
-	quiesce__laters_fork_child();
+	quiesce__delayed_calls_fork_child();
 	quiesce__held_fork_child();
 	quiesce__reports_fork_child();
-	quiesce__queued_fork_child();
+	quiesce__pending_fork_child();
 }
 
 static void report_thread(const struct quiesce_tls_v1 *self)
@@ -206,20 +212,20 @@ const struct quiesce__subsystem quiesce__runtime_subsystem = {
 
 /* ---- handlers of fork() ---- */
 
-/* Signals are blocked from the first lock to the last: a handler may be some lock's next user.  Other libraries' fork
- * handlers, which may come between, run with signals blocked too. */
+/* Signals are blocked from the first lock to the last: a signal handler may need one of the locks.  Fork
+ * handlers of other libraries that run in between run with signals blocked, too. */
 static struct platform_sigmask mask_before_fork;
-static const struct quiesce_tls_v1 *forking; /* whose mask this is; both under the locks */
+static const struct quiesce_tls_v1 *forking; /* the thread whose mask this is; both variables under the locks */
 
 void quiesce__fork_prepare(void)
 {
 	struct platform_sigmask mask;
 
-	quiesce__init(); /* this may be a child itself, whose locks nobody has repaired */
+	quiesce__init(); /* this process may be a child itself, and its locks not reinitialised */
 	platform_signals_block(&mask);
 	quiesce__gate_close();
 	quiesce__each_subsystem(fork_prepare);
-	quiesce__queued_fork_prepare(); /* the last: callbacks take this lock, whatever others are held around them */
+	quiesce__pending_fork_prepare(); /* taken last: callbacks take this lock whatever locks are held around them */
 	mask_before_fork = mask;
 	forking = quiesce__self();
 }
@@ -230,7 +236,7 @@ void quiesce__fork_parent(void)
 	size_t nr = 0;
 
 	forking = NULL;
-	quiesce__queued_fork_parent();
+	quiesce__pending_fork_parent();
 	while (quiesce__subsystems[nr])
 		nr++;
 	while (nr)
@@ -247,7 +253,8 @@ void quiesce__fork_child(void)
 
 	if (canary == &unwatched)
 		canary->whole = canary->repair = 0;
-	/* Else another library's handler has called us, before us.  Relaxed: the child has one thread. */
+	/* Already done if another library's fork handler called the library before this one.  Relaxed: the
+	 * child has one thread. */
 	if (!quiesce_load_relaxed(&canary->whole))
 		come(quiesce__self());
 	forking = NULL;

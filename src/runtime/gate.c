@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.c - fork() waits until callbacks are between two chunks, and holds them there.
+/* gate.c - fork() waits until callbacks are between two chunks, and keeps them from starting the next one.
  *
  * FK1  gate closed, then running read       | running set, then closed read
  */
@@ -11,7 +11,7 @@
 #define FORK_WAIT_MAX_NS 100000000u
 #define FORK_STEP_NS 50000u
 
-static uint32_t closed; /* forks that are being prepared */
+static uint32_t closed; /* number of forks being prepared */
 
 void quiesce__gate_enter(uint32_t *running)
 {
@@ -67,8 +67,8 @@ void quiesce__gate_close(void)
 	/* FK1: full, pairs with FK1 in quiesce__gate_enter() */
 	quiesce_fetch_add(FK1, &closed, 1u);
 	end = platform_now_ns() + FORK_WAIT_MAX_NS;
-	/* A callback that waits for a lock of this thread must not hang fork() for ever;
-	 * it then counts as done in the child. */
+	/* A callback may wait for a lock that this thread holds, so the wait has a limit.  A callback that is
+	 * still running at the limit counts as run in the child. */
 	while (!all_paused() && platform_now_ns() < end)
 		/* Relaxed: a short sleep. */
 		platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_STEP_NS);
@@ -77,7 +77,7 @@ void quiesce__gate_close(void)
 void quiesce__gate_open(void)
 {
 	if (quiesce__self()->state & QUIESCE_TLS_CALLBACKS)
-		return; /* it has not closed the gate */
+		return; /* a callback that forks has not closed the gate */
 	quiesce_fetch_add_relaxed(&closed, (uint32_t)-1); /* Relaxed: the wake-up is a fence. */
 	platform_futex_wake(&closed, INT32_MAX);
 }

@@ -5,13 +5,15 @@
 
 #include "core.h"
 
-/* Callbacks run between these two, in chunks, so that fork() can wait until none does; @running is the caller's. */
+/* Callbacks run between these two, in chunks, so that fork() can wait until none runs.  @running is the word
+ * of the calling thread. */
 void quiesce__gate_enter(uint32_t *running);
 void quiesce__gate_leave(uint32_t *running);
-/* False: a fork is being prepared. */
+/* Enter without waiting; false if a fork is being prepared. */
 bool quiesce__gate_try_enter(uint32_t *running);
 
-/* Before fork(): close it, and wait for those inside, for a while.  After: open it. */
+/* Before fork(): close the gate, and wait a limited time for callbacks inside it.  After fork(): open the
+ * gate. */
 void quiesce__gate_close(void);
 void quiesce__gate_open(void);
 void quiesce__gate_fork_child(void);

@@ -1,61 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-/* heavy.c - heavy fences of many callers at once.
+/* heavy.c - heavy fences of many concurrent callers.
  *
- * A membarrier interrupts each CPU that runs a thread of the process, and kernels let one of a process run at a time.  So many
- * callers share one in batches: a leader waits until others have come and executes the membarrier; whoever came before it began
- * needs none.  A few callers share as well, but their leader waits for nobody: a membarrier does not interrupt those that sleep.
+ * A membarrier interrupts each CPU that runs a thread of the process, and the kernel executes one at a time
+ * per process.  So many callers share one in batches: a leader waits for more callers to arrive, then
+ * executes the membarrier, which serves every caller that arrived before it began.  Few callers share too,
+ * but their leader does not wait for more: a membarrier does not interrupt sleeping threads.
  *
  *   caller                              leader of a batch
  *   stores                              number = ++started            HF1
  *   needed = started + 1          HF1   membarrier
  *   completed not older?          HF1   completed = number, unless it is newer
  *
- * I1. A number newer than what a caller read was taken after that, so the membarrier is as good as the caller's own.
+ * I1. A batch whose number is newer than the one that a caller read began after that read, so its membarrier
+ *     serves the caller as well as its own would.
  * I2. Batches may overlap: completed is a maximum.
- * I3. A batch is a membarrier.  Light readers have no other mode: where the system call is taken away from a process that has
- *     some, a fence is made by turns on the CPUs of the other threads (platform/linux/turns.c), for plain fences and for those
- *     that restart sequences alike; and where that cannot be, the process ends.
- * I4. Nobody depends on a thread that does not run.  A batch is late when nothing has happened for twice the time of a
- *     membarrier: no lead was taken, no number, none completed.  Then one of the followers takes the lead over; the former leader,
- *     should it run again, hands over nothing.  Time is not counted from a follower's arrival: where a membarrier is dear each
- *     would find its batch late, and execute one more, which makes all of them later.  Sleeps are timed, so wake-ups may get lost.
+ * I3. Each batch executes a membarrier.  Light readers have no other mode: where the kernel refuses the
+ *     system call to a process with light readers, the leader fences by running on the CPU of each other
+ *     thread in turn (platform/linux/turns.c), for plain fences and for fences that restart sequences alike.
+ *     Where that fails too, the process ends.
+ * I4. No caller depends on a thread that does not run.  A batch is overdue when there has been no progress
+ *     (lead taken, number taken, batch completed) for twice the time of a membarrier.  Then one of the
+ *     followers takes over the lead; the former leader, if it runs again, hands over nothing.  The time is
+ *     not counted from a follower's arrival: where a membarrier is slow, each follower would find its batch
+ *     overdue and execute another one, which delays all of them.  Sleeps are timed, so a lost wake-up does no
+ *     lasting harm.
  *
- * HF1  caller's stores, then started read; number taken, then the membarrier; that over, then completed | completed
- *      read, then what follows the fence
+ * HF1  caller's stores, then started read; number taken, then the membarrier; membarrier returned, then completed stored
+ *      | completed read, then the accesses after the fence
  */
 #include "core.h"
-#include "late.h"
+#include "overdue.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define CONTENDED_CALLERS 8u  /* beside a caller, divided by CPUs: many */
-#define CONTENDED_NS 1000000u /* leaders wait for others for so long at least: callers that have been served are about to come again */
-#define GATHER_NS 50000u      /* a leader sleeps so long for others to come, at the most */
+#define CONTENDED_CALLERS 8u  /* with this many others, divided by the number of CPUs, callers are contended */
+#define CONTENDED_NS 1000000u /* contention is assumed to last this long: callers that have been served are likely to return */
+#define GATHER_NS 50000u      /* longest sleep of a leader that waits for more callers */
 #define LATE_MIN_NS 100000u
 #define COST_MAX_NS (1u << 25)
 
-/* In place of a leader.  The lead is handed to a follower that has slept: else a caller that has just been served would come back and
- * lead, with nobody behind it. */
+/* Values of @leader besides a thread id.  The lead is handed to a follower that has slept: else a caller that
+ * has just been served would return and lead a batch with no follower. */
 #define FREE 0u
 #define HANDED UINT32_MAX
 
-/* Those who need an odd number, or an even one. */
+/* The followers that need an odd batch number sleep on one side, the others on the other side. */
 struct side {
-	uint32_t asleep; /* somebody may be */
-	uint32_t word;   /* futex that changes when they are to check */
+	uint32_t asleep; /* 1: a follower may sleep */
+	uint32_t word;   /* futex; changes when the followers are to check again */
 };
 
 struct heavy {
 	void (*membarrier)(void);
-	uint32_t inside;    /* callers */
-	uint32_t started;   /* the newest number taken */
-	uint32_t completed; /* the newest whose membarrier is over */
-	uint32_t leader;    /* FREE, HANDED, or its thread id */
-	uint32_t claims;    /* of the lead */
-	uint32_t arrived;   /* callers since the last batch began */
-	uint32_t gathering; /* futex: 1: the leader waits for others */
-	uint32_t cost_ns;   /* of a membarrier */
+	uint32_t inside;    /* callers inside the fence */
+	uint32_t started;   /* newest number taken by a leader */
+	uint32_t completed; /* newest number whose membarrier has returned */
+	uint32_t leader;    /* FREE, HANDED, or the leader's thread id */
+	uint32_t claims;    /* how often the lead was taken */
+	uint32_t arrived;   /* callers that arrived since the last batch began */
+	uint32_t gathering; /* futex; 1: the leader waits for more callers */
+	uint32_t cost_ns;   /* duration of a membarrier */
 	uint64_t contended_until;
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -73,7 +78,8 @@ static QUIESCE_COLD void __attribute__((noreturn)) no_fence(int err, int why)
 	platform_die();
 }
 
-/* A sandbox has taken the system call away, or a checkpoint was restored where there is none: readers go on without fences. */
+/* The membarrier fails: a sandbox revoked the system call, or the process was restored from a checkpoint on a
+ * kernel without it.  Readers continue without fences, so another heavy fence is needed. */
 static QUIESCE_COLD void fence_by_turns(int why)
 {
 	static uint32_t said;
@@ -81,7 +87,7 @@ static QUIESCE_COLD void fence_by_turns(int why)
 
 	if (err)
 		no_fence(err, why);
-	/* Relaxed: only how often it is said matters. */
+	/* Relaxed: it only limits how often the message is printed. */
 	if (!quiesce_load_relaxed(&said) && !quiesce_fetch_add_relaxed(&said, 1u))
 		quiesce__say("membarrier worked at start-up and now fails (%s): instead, each waiter takes a turn on the CPU of each "
 			     "other thread, which takes milliseconds; allow the system call in the sandbox or run with "
@@ -110,7 +116,7 @@ static void membarrier_restart(void)
 
 static struct heavy plain = { .membarrier = quiesce__membarrier };
 static struct heavy restart = { .membarrier = membarrier_restart };
-static uint32_t contended_callers; /* beside so many a leader waits for others; fixed at initialisation */
+static uint32_t contended_callers; /* with this many others a leader waits for more callers; fixed at initialisation */
 
 static bool older(uint32_t a, uint32_t b)
 {
@@ -145,12 +151,13 @@ static void wake_all(struct side *side)
 
 static bool wake_one(struct side *side)
 {
-	/* Relaxed: as above. */
+	/* Relaxed: see wake_all(). */
 	quiesce_fetch_add_relaxed(&side->word, 1u);
 	return quiesce_load_relaxed(&side->asleep) && platform_futex_wake(&side->word, 1);
 }
 
-/* To one of the callers that came while @number ran, unless the lead has been taken over.  Relaxed throughout: two leaders do no harm. */
+/* Hand the lead to a caller that arrived while batch @number ran, unless a follower has taken it over.
+ * Relaxed throughout: two leaders do no harm. */
 static void hand_over(struct heavy *h, uint32_t number)
 {
 	if (quiesce_load_relaxed(&h->leader) != quiesce__tid())
@@ -160,8 +167,9 @@ static void hand_over(struct heavy *h, uint32_t number)
 		quiesce_store_relaxed(&h->leader, FREE);
 }
 
-/* A leader that did not run for long counts little: the next one is late after some four times as long as usual, no more.
- * Relaxed throughout: a measure. */
+/* Record the duration of a membarrier.  A leader that was preempted for long must not inflate it: at most it
+ * doubles, so the next batch is overdue after about four times the usual time.  Relaxed throughout: an
+ * estimate. */
 static void note_cost(struct heavy *h, uint64_t ns)
 {
 	uint64_t most = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns) + LATE_MIN_NS;
@@ -170,7 +178,8 @@ static void note_cost(struct heavy *h, uint64_t ns)
 	quiesce_store_relaxed(&h->cost_ns, (uint32_t)(ns < most ? ns : most));
 }
 
-/* Those who needed it are done; one of those who came meanwhile may lead. */
+/* Execute a membarrier, complete the callers that it serves, and offer the lead to a caller that arrived
+ * meanwhile. */
 static void run_batch(struct heavy *h)
 {
 	/* HF1: full, pairs with HF1 in share() */
@@ -185,8 +194,8 @@ static void run_batch(struct heavy *h)
 	wake_all(&h->side[number & 1]);
 }
 
-/* When a follower finds the batch late.  Relaxed throughout: a guess. */
-static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint64_t now)
+/* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
+static uint64_t late_at(const struct heavy *h, struct quiesce__overdue *late, uint64_t now)
 {
 	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +
 			    quiesce_load_relaxed(&h->completed);
@@ -194,10 +203,11 @@ static uint64_t late_at(const struct heavy *h, struct quiesce__late *late, uint6
 
 	if (QUIESCE_MUTANT(heavy_late_by_arrival))
 		progress = 0;
-	return quiesce__late_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
+	return quiesce__unchanged_since(late, now, progress) + (ns < LATE_MIN_NS ? LATE_MIN_NS : ns);
 }
 
-/* One of the callers that find the lead free, or late, at the same time.  Relaxed throughout: two leaders do no harm. */
+/* True for one of the callers that find the lead free, or overdue, at the same time.  Relaxed throughout: two
+ * leaders do no harm. */
 static bool take_lead(struct heavy *h, bool slept, bool late)
 {
 	uint32_t claims = quiesce_load_relaxed(&h->claims), leader = quiesce_load_relaxed(&h->leader);
@@ -210,7 +220,7 @@ static bool take_lead(struct heavy *h, bool slept, bool late)
 	return true;
 }
 
-/* Relaxed throughout: as in wake_all(). */
+/* Relaxed throughout: the sleep is timed, so a sleeper that misses a wake-up checks again. */
 static void sleep_on(struct heavy *h, uint32_t needed, uint64_t ns)
 {
 	struct side *side = &h->side[needed & 1];
@@ -221,7 +231,8 @@ static void sleep_on(struct heavy *h, uint32_t needed, uint64_t ns)
 		platform_futex_wait(&side->word, word, ns);
 }
 
-/* Where CPUs are few, those who were served come one by one: wait for some, or each batch would be of one or two. */
+/* Where CPUs are few, served callers return one by one: without waiting for some of them, each batch would
+ * serve one or two callers. */
 static bool are_enough(const struct heavy *h)
 {
 	/* Relaxed throughout: a policy. */
@@ -241,7 +252,7 @@ static void gather(struct heavy *h)
 
 static void arrive(struct heavy *h)
 {
-	/* Relaxed throughout: as above. */
+	/* Relaxed throughout: a policy, and the leader's sleep is timed. */
 	quiesce_fetch_add_relaxed(&h->arrived, 1u);
 	if (!quiesce_load_relaxed(&h->gathering) || !are_enough(h))
 		return;
@@ -249,16 +260,16 @@ static void arrive(struct heavy *h)
 	platform_futex_wake(&h->gathering, 1);
 }
 
-/* Until a batch is over that began after the call. */
+/* Wait until a batch that began after the call has completed; lead one if needed. */
 static QUIESCE_COLD void share(struct heavy *h, bool contended)
 {
-	struct quiesce__late late = { .since = 0 };
+	struct quiesce__overdue late = { .since = 0 };
 	bool slept = false;
 	uint32_t needed;
 
 	/* HF1: full, pairs with HF1 in run_batch() */
 	quiesce_fence_full(HF1);
-	/* Relaxed: the fence. */
+	/* Relaxed: the fence above orders it. */
 	needed = quiesce_load_relaxed(&h->started) + !QUIESCE_MUTANT(heavy_shares_running);
 	arrive(h);
 	while (!is_over(h, needed)) {
@@ -287,7 +298,8 @@ static bool is_contended(struct heavy *h, uint32_t callers, uint64_t now)
 	return callers >= contended_callers || now < until;
 }
 
-/* Whoever comes meanwhile takes it for a batch.  Relaxed throughout: a policy, and sleeps are timed. */
+/* Execute a membarrier for this caller alone.  A caller that arrives meanwhile sees a leader and waits.
+ * Relaxed throughout: a policy, and sleeps are timed. */
 static void unshared(struct heavy *h)
 {
 	quiesce_store_relaxed(&h->leader, quiesce__tid());
@@ -304,11 +316,11 @@ static void fence(struct heavy *h)
 	/* Relaxed: a policy. */
 	uint32_t callers = quiesce_fetch_add_relaxed(&h->inside, 1u);
 
-	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->contended_until))) /* Relaxed: as above. */
+	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->contended_until))) /* Relaxed: a policy. */
 		unshared(h);
 	else
 		share(h, is_contended(h, callers, platform_now_ns()));
-	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: a policy. */
 }
 
 void quiesce__heavy_shared(void)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* held.c - account of locks and domains that are held, by thread.
+/* held.c - locks and domains that are held, by thread.
  *
- * A table of fixed size under one lock: only debug builds pay for it.  Where it is full, nothing is recorded, and
- * questions are answered with no: a report that is missing is better than one that is wrong.
+ * A table of fixed size under one lock, used by debug builds only.  Where the table is full nothing is
+ * recorded, and queries return "not held": a missing report is better than a wrong one.
  */
 #include "held.h"
 
 #define MAX_HELD 4096u
 
 static struct entry {
-	const void *thread; /* its block; NULL: handed over, or gone */
-	const void *object; /* NULL: free */
-	const void *site;   /* code that took it, */
-	uint64_t since;     /* when, */
-	uint32_t tid;       /* in which thread */
+	const void *thread; /* TLS block of the holder; NULL: handed over, or the holder has ended */
+	const void *object; /* NULL: the entry is free */
+	const void *site;   /* code that took @object */
+	uint64_t since;     /* time when it was taken */
+	uint32_t tid;       /* thread that took it */
 	enum quiesce__held_kind kind;
 } held[MAX_HELD];
-static uint32_t nr_held; /* entries ever used */
+static uint32_t nr_held; /* number of entries that were ever used */
 static struct quiesce__lock lock; /* signals are blocked while it is held */
 
 static void begin(struct platform_sigmask *mask)
@@ -46,7 +46,7 @@ static struct entry *find_free(void)
 			return &held[i];
 	if (nr_held == MAX_HELD)
 		return NULL;
-	quiesce_store_relaxed(&nr_held, nr_held + 1); /* Relaxed: under the lock; who exits looks without it. */
+	quiesce_store_relaxed(&nr_held, nr_held + 1); /* Relaxed: under the lock; a thread that exits reads it without the lock. */
 	return &held[nr_held - 1];
 }
 
@@ -58,9 +58,10 @@ void quiesce__held_add(const void *object, enum quiesce__held_kind kind, const v
 
 	quiesce__init();
 	if (!(quiesce__self()->state & QUIESCE_TLS_EXITING))
-		platform_arm_thread_exit(); /* if that cannot be, its end is not reported */
+		platform_arm_thread_exit(); /* if that fails, what the thread holds at its end is not reported */
 	begin(&mask);
-	/* A slot is taken by one at a time, and may have been freed by a part of the program that is a release build. */
+	/* A slot has one holder at a time, and may have been freed by a part of the program that is a release
+	 * build: then its entry is still here, and is used again. */
 	e = kind == QUIESCE_HELD_SLOT ? find(NULL, object, kind) : NULL;
 	if (!e)
 		e = find_free();
@@ -108,7 +109,7 @@ struct quiesce__holder quiesce__held_longest(const void *object, enum quiesce__h
 	struct quiesce__holder longest = { .nr = 0 };
 	struct platform_sigmask mask;
 
-	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: a report; who does not build so pays nothing. */
+	if (!quiesce_load_relaxed(&nr_held)) /* Relaxed: a report; programs without debug builds take no lock here. */
 		return longest;
 	begin(&mask);
 	for (uint32_t i = 0; i < nr_held; i++) {
@@ -161,7 +162,8 @@ bool quiesce__held_disown(bool slots, struct quiesce__held *ret)
 	return ret->object != NULL;
 }
 
-/* Its format takes the thread's number, what is held, its address, and the place where it was taken. */
+/* Report everything that the calling thread holds.  @format takes the thread id, the kind of object, its
+ * address, and the code that took it. */
 static void report_all(const char *format)
 {
 	static const char *const what[] = { "a percpu_rw_semaphore for reading", "a percpu_rw_semaphore for writing",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* held.h - which thread holds what; kept for programs built with QUIESCE_DEBUG. */
+/* held.h - locks, domains and slots that each thread holds; recorded for programs built with QUIESCE_DEBUG. */
 #ifndef QUIESCE_HELD_H
 #define QUIESCE_HELD_H
 
@@ -7,23 +7,24 @@
 
 enum quiesce__held_kind { QUIESCE_HELD_READ, QUIESCE_HELD_WRITE, QUIESCE_HELD_SRCU, QUIESCE_HELD_SLOT };
 
-/* The calling thread holds @object now, once more, since it was called from @site. */
+/* Record that the calling thread has taken @object, once more if it holds it already, in the code at @site. */
 void quiesce__held_add(const void *object, enum quiesce__held_kind kind, const void *site);
-/* It is released: by the calling thread, if it holds it, else for whoever does. */
+/* Remove the record: of the calling thread if it holds @object, else of another holder. */
 void quiesce__held_remove(const void *object, enum quiesce__held_kind kind);
-/* Where the calling thread took what it holds of @object last; NULL: it does not hold it, as below. */
+/* The code where the calling thread last took @object; NULL if no record says that it holds it. */
 const void *quiesce__held_since(const void *object, enum quiesce__held_kind kind);
-/* Does the calling thread hold it?  False too where too much is held to keep account of. */
+/* True if a record says that the calling thread holds @object.  False also where the table was full. */
 bool quiesce__held_by_me(const void *object, enum quiesce__held_kind kind);
-/* Who has held @object longest, and how many do, as far as is known; nr 0: nobody. */
+/* The recorded holder that took @object first, and the number of recorded holders; nr 0: none is known. */
 struct quiesce__holder { const void *site; uint64_t since; uint32_t tid, nr; };
 struct quiesce__holder quiesce__held_longest(const void *object, enum quiesce__held_kind kind);
-/* A slot of the calling thread for which @protects says yes to @address; NULL: there is none. */
+/* A slot of the calling thread for which @protects returns true with @address; NULL: there is none. */
 const void *quiesce__held_slot_of_mine(bool (*protects)(const void *slot, uintptr_t address), uintptr_t address);
-/* Something that the calling thread holds, a slot or another thing, is not its own any more; false: there is none. */
+/* Take one object, a slot or of another kind, from the calling thread's records and return it in @ret; false:
+ * there is none. */
 struct quiesce__held { const void *object, *site; enum quiesce__held_kind kind; };
 bool quiesce__held_disown(bool slots, struct quiesce__held *ret);
-/* The calling thread ends, or calls exit(): report what it holds, slots aside, which stays held. */
+/* The calling thread ends, or calls exit(): report what it holds, slots aside.  It stays held. */
 void quiesce__held_thread_exit(void);
 void quiesce__held_process_exit(void);
 void quiesce__held_fork_child(void);

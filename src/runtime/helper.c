@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* helper.c - the helper: a thread that takes steps of jobs, and others while a callback blocks.
+/* helper.c - the helper: a thread that takes steps of jobs, and further threads while a callback blocks it.
  *
- *   leads:    take the next job's step; sleep while there is none
- *   watches:  sleep; lead instead of who leads, if that has been running callbacks for FORCE_NORMAL_NS
- *   neither:  in a step that blocks; when it is over: watch, or end
+ *   leader:   takes the next job's step; sleeps while there is none
+ *   watcher:  sleeps; becomes the leader once the leader has been running callbacks for FORCE_NORMAL_NS
+ *   neither:  in a step that blocks; afterwards it watches, or ends
  *
- * I1. One leads, or no thread is there, or the first is being started.  It alone takes jobs, and sleeps on @asleep, which it
- *     sets, and whoever lists a job clears, under the lock.
- *     Only quiesce__helper_wake() does it without, because it may run in a signal handler.
- * I2. If who leads runs callbacks of the program's, and a job waits, then somebody watches, or is coming to, or as many
- *     threads are there as may be, or none can be had.  Three see to that: who begins to run callbacks, who lists a job, and
- *     whoever comes back from a step that was left alone.
- * I3. Nobody waits for a thread that another one starts: jobs are listed before, and the thread looks at the list first.
- * I4. Who leads ends as the last of them, and only while nobody is coming.
- * I5. If a callback ends the leader's thread, the watcher leads, or else a new thread, if anything is listed.
+ * I1. One thread leads, or no thread exists, or the first is being started.  Only the leader takes jobs, and
+ *     sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
+ *     quiesce__helper_wake() clears it without the lock, because it may run in a signal handler.
+ * I2. If the leader runs callbacks of the program and a job waits, then a thread watches, or one is about to,
+ *     or the number of threads is at its limit, or no thread can be created.  Three places ensure that: where
+ *     callbacks begin, where a job is listed, and where a thread returns from a step during which it lost the
+ *     lead.
+ * I3. No caller waits for a thread that another caller starts: a job is listed first, and a new thread checks
+ *     the list first.
+ * I4. The leader ends as the last thread, and only while no thread is being started.
+ * I5. If a callback ends the leader's thread, the watcher leads, or else a new thread does if a job is
+ *     listed.
  *
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
  */
 #include "jobs.h"
-#include "later.h"
+#include "delayed_call.h"
 #include "gate.h"
 #include "thread.h"
 
@@ -27,7 +30,7 @@
 #if defined(QUIESCE_SIM)
 #define WATCH_NS (2 * FORCE_NORMAL_NS)
 #else
-#define WATCH_NS (100ull * FORCE_NORMAL_NS) /* so long it watches although there is no need to */
+#define WATCH_NS (100ull * FORCE_NORMAL_NS) /* a watcher that is not needed stays for this long */
 #endif
 
 struct quiesce__helper quiesce__helper = { .ready_end = &quiesce__helper.ready, .next_due = PLATFORM_FOREVER };
@@ -41,10 +44,10 @@ static void change_started(uint32_t state)
 
 static void set_stop_requested(bool stop)
 {
-	quiesce_store_relaxed(&h->stop, stop); /* Relaxed: under the lock; who waits for it looks again. */
+	quiesce_store_relaxed(&h->stop, stop); /* Relaxed: under the lock; a waiter checks it again. */
 }
 
-/* Under the lock: who has taken the request to wake, and does not run, would keep the helper asleep. */
+/* Under the lock: a waker that took the request without it, and was preempted, would leave the helper asleep. */
 void quiesce__helper_wake_locked(void)
 {
 	if (!quiesce_load_relaxed(&h->asleep)) /* Relaxed: a wake-up too many does no harm. */
@@ -53,9 +56,9 @@ void quiesce__helper_wake_locked(void)
 	platform_futex_wake(&h->asleep, 1);
 }
 
-/* ---- who leads ---- */
+/* ---- the leader ---- */
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Called with the lock held; releases it during the sleep. */
 static void sleep_until(uint64_t due, uint64_t now)
 {
 	/* HL1: full, pairs with HL1 in quiesce__helper_wake() */
@@ -64,19 +67,20 @@ static void sleep_until(uint64_t due, uint64_t now)
 	if (!quiesce_load_relaxed(&h->wake_wanted) || QUIESCE_MUTANT(helper_sleep_unchecked)) /* Relaxed: HL1. */
 		platform_futex_wait(&h->asleep, 1, due == PLATFORM_FOREVER ? due : due - now);
 	quiesce__lock(&h->lock);
-	quiesce_store_relaxed(&h->asleep, 0); /* Relaxed: as above. */
+	quiesce_store_relaxed(&h->asleep, 0); /* Relaxed: under the lock. */
 }
 
 static void take_wake_request(void)
 {
-	if (!quiesce_load_relaxed(&h->wake_wanted)) /* Relaxed: HL1, or looked at again. */
+	if (!quiesce_load_relaxed(&h->wake_wanted)) /* Relaxed: HL1, or checked again. */
 		return;
 	/* HL1: full, pairs with HL1 in quiesce__helper_wake() */
 	quiesce_xchg(HL1, &h->wake_wanted, 0u);
 	quiesce__jobs_make_ready(0, true);
 }
 
-/* Nothing is ready.  What is deferred is always done soon; if something else needs a thread, it is this one. */
+/* True if the leader may end: no job is ready.  Deferred jobs are always done soon, so the leader waits for
+ * them; any other job that needs a thread takes back the request to stop. */
 static bool may_stop(void)
 {
 	bool deferred = false;
@@ -93,7 +97,7 @@ static bool may_stop(void)
 	return !deferred && ((h->nr == 1 && !h->coming) || QUIESCE_MUTANT(helper_stops_first));
 }
 
-/* Until another one leads, or, then @me ends, there is nothing to do. */
+/* Take steps until another thread leads; false if there is nothing to do and @me ends. */
 static bool lead(struct quiesce__runner *me)
 {
 	while (h->leader == me) {
@@ -115,9 +119,9 @@ static bool lead(struct quiesce__runner *me)
 	return true;
 }
 
-/* ---- who watches ---- */
+/* ---- the watcher ---- */
 
-/* I2. */
+/* True if a watcher is needed (I2). */
 static bool watch_needed(void)
 {
 	return h->leader && h->leader->callbacks_since && quiesce__jobs_any_waiting();
@@ -132,7 +136,7 @@ static void sleep_as_watcher(void)
 	quiesce__lock(&h->lock);
 }
 
-/* True: @me leads from now on.  False: it is not needed. */
+/* Watch; true if @me leads from now on, false if no watcher is needed. */
 static bool watch(struct quiesce__runner *me)
 {
 	uint64_t now = platform_now_ns(), until = now + WATCH_NS;
@@ -196,7 +200,7 @@ static void leave(struct quiesce__runner *me)
 		change_started(QUIESCE_HELPER_NONE);
 }
 
-/* In this order: lead, watch, end. */
+/* Lead if no thread does, else watch, else end. */
 static void serve(struct quiesce__runner *me)
 {
 	for (;;) {
@@ -230,7 +234,7 @@ static struct quiesce__runner *find_runner(const struct quiesce_tls_v1 *self)
 	return NULL;
 }
 
-/* I5. */
+/* I5: a callback has ended the thread of a helper. */
 static void helper_over(void)
 {
 	struct quiesce__runner *me;
@@ -247,7 +251,7 @@ static void helper_over(void)
 	quiesce__unlock(&h->lock);
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Called with the lock held; releases it while the thread starts. */
 static bool start_thread(void)
 {
 	bool started;
@@ -263,7 +267,8 @@ static bool start_thread(void)
 	return false;
 }
 
-/* The same.  True: there is a thread, or somebody starts one. */
+/* Start the first thread unless one is there; true if one is there or is being started.  Called with the lock
+ * held; releases it while the thread starts. */
 static bool start_first(void)
 {
 	while (h->started == QUIESCE_HELPER_NONE) {
@@ -273,7 +278,7 @@ static bool start_first(void)
 		h->starter = quiesce__self();
 		change_started(QUIESCE_HELPER_STARTING);
 		started = start_thread();
-		/* Else it has come, and gone perhaps. */
+		/* Otherwise the thread has already changed the state itself, and may even have ended. */
 		if (h->started == QUIESCE_HELPER_STARTING && h->starter == quiesce__self())
 			change_started(started ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE);
 		if (!started)
@@ -325,7 +330,7 @@ bool quiesce__in_helper(void)
 
 bool quiesce__helper_running(void)
 {
-	return quiesce_load_relaxed(&h->started) != QUIESCE_HELPER_NONE; /* Relaxed: a hint; who lists a job looks under the lock. */
+	return quiesce_load_relaxed(&h->started) != QUIESCE_HELPER_NONE; /* Relaxed: a hint; jobs are listed under the lock. */
 }
 
 bool quiesce__helper_ensure(void)
@@ -347,7 +352,7 @@ static void ask_to_stop(void)
 {
 	quiesce__lock(&h->lock);
 	set_stop_requested(true);
-	quiesce__jobs_make_ready(0, true); /* what can be over soon, shall be */
+	quiesce__jobs_make_ready(0, true); /* jobs that can end early do so */
 	quiesce__helper_wake_locked();
 	wake_watcher();
 	quiesce__unlock(&h->lock);
@@ -360,10 +365,10 @@ bool quiesce__helper_stop(uint64_t deadline)
 	if (!quiesce__helper_running())
 		return true;
 	ask_to_stop();
-	/* Relaxed: looked at again. */
+	/* Relaxed: checked again. */
 	while ((state = quiesce_load_relaxed(&h->started)) != QUIESCE_HELPER_NONE) {
 		if (!quiesce_load_relaxed(&h->stop)) /* Relaxed: read again soon. */
-			return false; /* somebody needs the thread: leave it to them */
+			return false; /* a job needs the thread: leave it running */
 		if (deadline && platform_now_ns() >= deadline)
 			break;
 		platform_futex_wait(&h->started, state, STOP_STEP_NS);
@@ -400,7 +405,7 @@ void quiesce__helper_fork_child(void)
 	quiesce__jobs_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS && !mine; i++)
 		mine = h->runner[i].by ? &h->runner[i] : NULL;
-	/* Who forks in a step goes on with it; then it leads. */
+	/* A thread that forks in a step continues the step, then leads. */
 	h->leader = mine;
 	h->watcher = NULL;
 	h->nr = mine != NULL;

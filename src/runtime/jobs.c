@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c - jobs that are due: the list, and one step of one.
+/* jobs.c - the list of jobs that are due, and one step of a job.
  *
- * I1. A job is listed, or a step of it is being taken, or both, or neither; whoever starts it while a step is being taken
- *     lists it again, so no start is lost.  It stays listed while no thread can be had.
- * I2. One takes a step of a job at a time; of several jobs, several may.
+ * I1. A job is listed, or in a step, or both, or neither.  A caller that starts it during a step lists it
+ *     again, so no start is lost.  It stays listed while no thread can be created.
+ * I2. Steps of one job are taken one at a time; steps of several jobs may be taken concurrently.
  * I3. Everything here is under the lock, except the steps.
- * I4. A child that nobody announced finds lists and jobs as they were in the middle of a change, with the stores up to some moment, in
- *     order.  What is in a list is listed, whatever it says; what is in none is @moving, or the job of a runner.
- * I5. The lock is held for a few steps of the machine, except for a walk of the jobs whose time has not come, which
- *     is made once for all that come due in the same GRAIN_NS.
+ * I4. A child that was forked without handlers may inherit lists and jobs in the middle of a change: all
+ *     stores before some point, in program order.  A job in a list is listed, whatever its flag says; a job
+ *     in no list is @moving, or the job of a runner.
+ * I5. The lock is held for a few instructions, except for a walk of the jobs that are not due yet, of which
+ *     there is one for all jobs that come due in the same GRAIN_NS.
  */
 #include "jobs.h"
 
 #include "gate.h"
 #include "run.h"
 
-#define GRAIN_NS 262144u /* jobs come due in multiples of it; a power of two */
+#define GRAIN_NS 262144u /* granularity of due times; a power of two */
 
 static struct quiesce__helper *const h = &quiesce__helper;
 
@@ -41,7 +42,7 @@ static void unlist_job(struct quiesce__job *job)
 	quiesce_fence_compiler(); /* I4 */
 }
 
-/* @at: the end of a list, or a place in one. */
+/* Insert @job at @at, the end of a list or a link in it. */
 static void link_job(struct quiesce__job *job, struct quiesce__job **at)
 {
 	job->next = *at;
@@ -54,7 +55,7 @@ static void link_job(struct quiesce__job *job, struct quiesce__job **at)
 	count_listed(1);
 }
 
-/* @due: 0 now; a job that has its turn already keeps it. */
+/* List @job for @due, 0: now.  A job that is ready already keeps its place. */
 static void list_job(struct quiesce__job *job, uint64_t due)
 {
 	if (job->listed && !job->due)
@@ -89,7 +90,7 @@ void quiesce__jobs_make_ready(uint64_t now, bool all)
 	}
 }
 
-/* Before it are at most as many as there are threads. */
+/* At most one job per thread, in a step, stands before the one that is returned. */
 struct quiesce__job *quiesce__jobs_next(void)
 {
 	struct quiesce__job *job = h->ready;
@@ -128,10 +129,10 @@ struct step {
 	struct quiesce__run run;
 	struct quiesce__runner *me;
 	struct quiesce__job *job;
-	uint64_t ns; /* what it has returned */
+	uint64_t ns; /* return value of the step */
 };
 
-/* Without the lock. */
+/* Take the step, without the lock. */
 static void take_step(struct quiesce__run *run)
 {
 	struct step *s = (struct step *)run;
@@ -150,7 +151,7 @@ static void step_over(struct step *s)
 	s->me->callbacks_since = 0;
 }
 
-/* A callback has ended the thread: another one takes a step of the job. */
+/* A callback has ended the thread: list the job again, for a step in another thread. */
 static void step_ended(struct quiesce__run *run)
 {
 	struct step *s = (struct step *)run;
@@ -185,14 +186,15 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 		job->optional = (ns & QUIESCE_JOB_OPTIONAL) != 0;
 		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
 	}
-	step_over(&s); /* the last: I4 */
-	/* Whoever leads meanwhile may sleep: it did not see this one, or longer than to its time. */
+	step_over(&s); /* last: I4 */
+	/* A new leader may sleep past this job: it was not listed when that leader checked, or is due
+	 * earlier. */
 	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
 		quiesce__helper_wake_locked();
 	wake_waiters();
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Called with the lock held; releases it during the sleep. */
 static void wait_for_step(const struct quiesce__job *job)
 {
 	while (job->in_step) {
@@ -230,7 +232,7 @@ bool quiesce__job_start_after(struct quiesce__job *job, uint64_t ns)
 	bool there;
 
 	quiesce__lock(&h->lock);
-	/* One that is being started may fail to. */
+	/* A thread that is being started may fail to start. */
 	there = quiesce__helper_ensure_locked() && h->started == QUIESCE_HELPER_RUNNING;
 	if (there && !job->listed)
 		list_job(job, platform_now_ns() + ns);
@@ -295,7 +297,7 @@ uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
 
 /* ---- a caller takes steps ---- */
 
-/* What is started meanwhile is left to the next one. */
+/* Take one step of each listed job.  A job that is started meanwhile is left to the next caller. */
 static void step_all(struct quiesce__run *run)
 {
 	struct quiesce__runner *me = &h->runner[QUIESCE_NR_HELPERS];
@@ -331,7 +333,7 @@ void quiesce__jobs_take_steps(void)
 	bool mine;
 
 	quiesce__fork_check();
-	/* Who has listed a job sees it. */
+	/* A caller that has listed a job sees its own count. */
 	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__lock(&h->lock);
@@ -347,7 +349,7 @@ void quiesce__jobs_take_steps(void)
 
 /* ---- in a forked child ---- */
 
-/* Of a list that somebody may have been about to change: where each job is, and that it is there. */
+/* Restore the links and flags of a list that a thread of the parent may have been changing; returns its end. */
 static struct quiesce__job **relink(struct quiesce__job **at)
 {
 	for (; *at; at = &(*at)->next) {
@@ -358,7 +360,7 @@ static struct quiesce__job **relink(struct quiesce__job **at)
 	return at;
 }
 
-/* I4. */
+/* I4: rebuild the lists in a child that was forked without handlers. */
 static void relink_all(void)
 {
 	h->nr_listed = 0;
@@ -369,7 +371,7 @@ static void relink_all(void)
 		list_job(h->moving, 0);
 }
 
-/* A step that was being taken by a thread that the child does not have is to be taken again. */
+/* A step in progress in a thread that the child does not have is taken again. */
 void quiesce__jobs_fork_child(void)
 {
 	h->waiting = 0;

@@ -12,59 +12,60 @@
 #define QUIESCE_NR_HELPERS 32u
 #endif
 
-/* One that takes steps. */
+/* A thread that takes steps. */
 struct quiesce__runner {
-	const struct quiesce_tls_v1 *by; /* NULL: nobody */
-	struct quiesce__job *job;        /* it takes a step of; NULL: none */
-	uint64_t callbacks_since;        /* it runs the program's callbacks; 0: it does not */
+	const struct quiesce_tls_v1 *by; /* NULL: this entry is free */
+	struct quiesce__job *job;        /* job of which it takes a step; NULL: none */
+	uint64_t callbacks_since;        /* time from which it runs callbacks of the program; 0: it runs none */
 	uint32_t in_gate;
 };
 
-/* Under the lock, but for what says otherwise. */
+/* The lock guards these fields, except where a comment says otherwise. */
 struct quiesce__helper {
 	struct quiesce__lock lock;
-	uint32_t asleep; /* 1: who leads sleeps, or is about to */
-	uint32_t wake_wanted;  /* 1: take a step of every job; without the lock, too */
-	uint32_t stop;   /* asked to stop; whoever lists a job takes it back */
+	uint32_t asleep; /* 1: the leader sleeps, or is about to */
+	uint32_t wake_wanted;  /* 1: take a step of every job; also changed without the lock */
+	uint32_t stop;   /* request to stop; a caller that lists a job withdraws it */
 	/* Jobs. */
 	uint32_t nr_listed;
-	struct quiesce__job *moving; /* from list to list; NULL: none */
-	struct quiesce__job *ready, **ready_end; /* to be taken, the first one first; their @due is 0 */
-	struct quiesce__job *timed;              /* the others, in no order */
-	uint64_t next_due;                       /* of those, or earlier */
-	uint32_t steps;   /* futex: steps that are over, while somebody waits for one */
-	uint32_t waiting; /* for that */
+	struct quiesce__job *moving; /* job that moves from one list to the other; NULL: none */
+	struct quiesce__job *ready, **ready_end; /* jobs that are ready, in order; their @due is 0 */
+	struct quiesce__job *timed;              /* jobs that are not due, unordered */
+	uint64_t next_due;                       /* lower bound of the due times of @timed */
+	uint32_t steps;   /* futex; number of finished steps, counted while a caller waits for one */
+	uint32_t waiting; /* 1: a caller waits for a step */
 	/* Threads. */
-	struct quiesce__runner *leader, *watcher; /* NULL: nobody */
-	const void *starter; /* the thread that is STARTING the first one */
-	uint32_t nr;         /* threads that are there */
-	uint32_t coming;     /* that were started, and are not there yet */
+	struct quiesce__runner *leader, *watcher; /* NULL: none */
+	const void *starter; /* thread that starts the first helper, in state STARTING */
+	uint32_t nr;         /* number of threads */
+	uint32_t coming;     /* number of threads that were started and have not arrived yet */
 	uint32_t watch;      /* futex of the watcher */
-	/* The last is for a caller that takes steps because there is no thread. */
+	/* The last entry is for a caller that takes steps because there is no thread. */
 	struct quiesce__runner runner[QUIESCE_NR_HELPERS + 1];
-	/* Callers look at this all the time; it changes only when the first thread comes, the last goes, or none can be had. */
+	/* Read often by callers; it changes only when the first thread arrives, the last ends, or none can be
+	 * created. */
 	uint32_t started __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_HELPER_* */
 };
 enum { QUIESCE_HELPER_NONE, QUIESCE_HELPER_STARTING, QUIESCE_HELPER_RUNNING };
 extern struct quiesce__helper quiesce__helper;
 
-/* jobs.c; under the lock */
-/* Make ready those whose time has come, and all if @all but those that are deferred. */
+/* jobs.c has these functions; the caller holds the lock. */
+/* Make ready the jobs that are due at @now, and with @all every job that is not deferred. */
 void quiesce__jobs_make_ready(uint64_t now, bool all);
-/* The first that is ready and of which nobody takes a step. */
+/* The first ready job that is not in a step. */
 struct quiesce__job *quiesce__jobs_next(void);
-/* Is any listed of which nobody takes a step? */
+/* True if a listed job is not in a step. */
 bool quiesce__jobs_any_waiting(void);
-/* Lets go of the lock meanwhile. */
+/* Take a step of @job; releases the lock during the step. */
 void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job);
 
-/* helper.c; under the lock */
-/* There is a thread, or somebody starts one, unless the last start has failed a short while ago.  May let go of the
- * lock meanwhile. */
+/* helper.c has these functions; the caller holds the lock. */
+/* Ensure that there is a thread, or that one is being started, unless the last start failed a short while
+ * ago.  May release the lock meanwhile. */
 bool quiesce__helper_ensure_locked(void);
-/* If who leads runs callbacks, and something is to be done: see that somebody watches.  The same. */
+/* Ensure that a thread watches if the leader runs callbacks and a job waits.  May release the lock meanwhile. */
 void quiesce__helper_ensure_watcher(void);
-/* Wake who leads. */
+/* Wake the leader. */
 void quiesce__helper_wake_locked(void);
 
 #endif

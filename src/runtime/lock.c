@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c - the sleeping halves of lock.h. */
+/* lock.c - slow paths of lock.h: spinning, sleeping, priority inheritance. */
 #include "lock.h"
 
 #if defined(QUIESCE_SIM)
@@ -7,10 +7,11 @@
 #else
 #define NR_SLEEPS 4u
 #endif
-#define SPINS 100u    /* a critical section takes no longer, */
-#define SLEEP_NS 50000u /* unless its thread is preempted: give it the CPU */
+#define SPINS 100u    /* about the length of a critical section */
+#define SLEEP_NS 50000u /* a holder that takes longer is preempted: leave the CPU to it */
 
-/* A child that shares our memory borrows the thread's block; its number is not kept there. */
+/* A child that shares memory with this process (vfork()) runs on this thread's block, so its own thread id is
+ * not stored there. */
 QUIESCE_COLD uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self)
 {
 	uint32_t tid = platform_tid();
@@ -20,7 +21,8 @@ QUIESCE_COLD uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self)
 	return tid;
 }
 
-/* Without inheritance.  Who takes the lock after sleeping leaves the mark, because it cannot know whether others sleep too. */
+/* Wait without priority inheritance.  A waiter that takes the lock after a sleep leaves the waiters bit set,
+ * because it cannot know whether other waiters sleep. */
 static void sleep_for(struct quiesce__lock *lock, uint32_t tid)
 {
 	for (;;) {
@@ -56,13 +58,14 @@ void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
 	if (platform_lock_pi(&lock->word))
 		sleep_for(lock, tid);
 	else
-		/* The kernel has changed the word.  It is a fence, but tools that look for races see only our own accesses. */
+		/* The kernel has taken the lock for this thread, with a full fence; race detectors see only
+		 * the library's own accesses, so one is repeated here. */
 		/* LK1: acquire, pairs with LK1 in quiesce__unlock_slow() */
 		quiesce_fetch_add(LK1, &lock->word, 0u);
 }
 
-/* With inheritance a lock goes from hand to hand, at the price of two changes of threads each time; so only those who have
- * waited for long ask for that, and the others try again now and then. */
+/* With priority inheritance each unlock hands the lock to a waiter, at the price of two context switches.  So
+ * only a caller that has waited for long asks for it; before that, callers spin and sleep by turns. */
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 {
 	for (uint32_t i = NR_SLEEPS; i; i--) {
@@ -78,7 +81,7 @@ void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 void quiesce__unlock_slow(struct quiesce__lock *lock)
 {
 	/* LK1: release, pairs with LK1 in quiesce__lock_lent() */
-	quiesce_fetch_add(LK1, &lock->word, 0u); /* as there */
+	quiesce_fetch_add(LK1, &lock->word, 0u); /* visible to race detectors, as in quiesce__lock_lent() */
 	if (!platform_unlock_pi(&lock->word))
 		return;
 	/* LK1: release, pairs with LK1 in sleep_for() */

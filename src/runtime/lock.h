@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.h - a futex lock whose holder inherits the priority of who waits for it.
+/* lock.h - a futex lock whose holder inherits the priority of its waiters.
  *
- * The word is 0, or the number of the thread that holds the lock, and QUIESCE_LOCK_WAITERS if somebody may sleep: what the kernel
- * expects of a futex with priority inheritance.  Where it has none, and in the simulator, who waits sleeps on the word, and the
- * lock is as good but for that.
+ * The word is 0, or the thread id of the holder, with QUIESCE_LOCK_WAITERS if a waiter may sleep: the format
+ * of the kernel's futexes with priority inheritance.  Where the kernel has none, and in the simulator,
+ * waiters sleep on the word, and the holder inherits nothing.
  *
- * Guards short critical sections; not held while sleeping for readers, allocating, or running foreign code, except pass.lock
- * and those of who runs callbacks.  Order: pass.lock, queues.lock, scan.lock, a scanner's in readers.c.
+ * The lock guards short critical sections.  It is not held while sleeping for readers, allocating, or running
+ * the program's code, except pass.lock and the locks of threads that run callbacks.  Order: pass.lock,
+ * queues.lock, scan.lock, the lock of a scanner in readers.c.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
@@ -22,7 +23,7 @@ void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__unlock_slow(struct quiesce__lock *lock);
 
-/* An attempt has succeeded. */
+/* Report to the simulator that an attempt has taken the lock. */
 static inline void quiesce__lock_taken(const struct quiesce__lock *lock)
 {
 	sim__lock_step(lock, SIM_LOCK_WANTED);
@@ -31,7 +32,8 @@ static inline void quiesce__lock_taken(const struct quiesce__lock *lock)
 
 uint32_t quiesce__tid_slow(struct quiesce_tls_v1 *self);
 
-/* The number of the calling thread: the same all its life in this process, even where the process is restored under others. */
+/* The calling thread's id.  It stays the same for the thread's life in this process, even where the process
+ * is restored from a checkpoint and the kernel's ids differ. */
 static inline uint32_t quiesce__tid(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
@@ -39,14 +41,14 @@ static inline uint32_t quiesce__tid(void)
 	return quiesce_likely(self->tid != 0) ? self->tid : quiesce__tid_slow(self);
 }
 
-/* By which it may be judged whether the thread is there; 0: by none. */
+/* The thread id by which platform_thread_alive() can check the calling thread; 0: it has none. */
 static inline uint32_t quiesce__noted_tid(void)
 {
 	quiesce__tid();
 	return quiesce__self()->tid;
 }
 
-/* For reports: who holds @lock; 0: nobody. */
+/* For reports: the thread id of the holder of @lock; 0: it is free. */
 static inline uint32_t quiesce__lock_holder(const struct quiesce__lock *lock)
 {
 	return quiesce_load_relaxed(&lock->word) & 0x3fffffffu; /* Relaxed: a snapshot. */
@@ -63,7 +65,8 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 	sim__lock_step(lock, SIM_LOCK_TAKEN);
 }
 
-/* The same for a caller that has waited for long already: the holder has its priority at once. */
+/* Take the lock for a caller that has already waited for long: the holder inherits the caller's priority at
+ * once. */
 static inline void quiesce__lock_and_lend(struct quiesce__lock *lock)
 {
 	sim__lock_step(lock, SIM_LOCK_WANTED);
@@ -93,7 +96,8 @@ static inline void quiesce__unlock(struct quiesce__lock *lock)
 	sim__lock_step(lock, SIM_LOCK_LEFT);
 }
 
-/* Forget the holder; for a forked child, where it does not exist.  @mine: the calling thread goes on holding it. */
+/* In a forked child: release the lock of a holder that does not exist there.  @mine: the calling thread is
+ * the holder, and stays it. */
 static inline void quiesce__lock_reset(struct quiesce__lock *lock, bool mine)
 {
 	sim__lock_reset(lock, mine);

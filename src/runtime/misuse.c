@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse.c - saying what is wrong, in one line, without allocating. */
+/* misuse.c - print what is wrong as one line, without allocating. */
 #include "core.h"
 
 #include <stdarg.h>
@@ -28,13 +28,14 @@ static bool aborts_always(enum quiesce_misuse kind)
 	return kind == QUIESCE_MISUSE_LAYOUT || kind == QUIESCE_MISUSE_COPIES || kind == QUIESCE_MISUSE_NESTING;
 }
 
-/* The thread has ended, or does: what it leaves is put in order. */
+/* Kinds that never abort by default: the thread has ended or is ending, and the library cleans up what it
+ * leaves. */
 static bool is_told_only(enum quiesce_misuse kind)
 {
 	return kind == QUIESCE_MISUSE_EXIT_IN_READER || kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK;
 }
 
-/* In the middle of any call: it is not to be cancelled there. */
+/* The hook runs in the middle of an arbitrary call, so the thread must not be cancelled there. */
 static void call_hook(void (*hook)(enum quiesce_misuse kind, const char *text), enum quiesce_misuse kind, const char *text)
 {
 	bool cancelable = platform_set_cancelable(false);

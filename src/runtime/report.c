@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - reports are put together on the stack, and told by one call; nothing here allocates.
+/* report.c - format a report on the stack and deliver it in one call, without allocating.
  *
- * What is said of a thread may be out of date when it is read: it is for people.
+ * A report about a thread may be out of date when it is read: reports are for people.
  *
  * RU3  hook set up, then set | hook read, then called
  */
@@ -53,7 +53,7 @@ void quiesce__report_garbage(struct quiesce__report *r, const char *what, uint64
 			    (unsigned long long)objects, what);
 }
 
-/* As far as it is known. */
+/* The state of thread @tid as text, empty where it is not known. */
 static const char *state_of(uint32_t tid)
 {
 	switch (platform_thread_state(tid)) {
@@ -95,7 +95,7 @@ void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t wa
 		quiesce__report_add(r, "thread %u, which has ended", tid);
 		return;
 	}
-	r->told.holder = tid; /* only a number that is still that thread's */
+	r->told.holder = tid; /* set only while the id is still that thread's */
 	add_known_thread(r, tid);
 	if (tid == waiter)
 		quiesce__report_add(r, ", the one that waits");
@@ -151,7 +151,7 @@ static void run_hook(struct quiesce__run *run)
 	call->hook(call->told);
 }
 
-/* In the middle of a wait, which others take part in. */
+/* The hook runs in the middle of a wait that other threads share, so the wait cannot be abandoned. */
 static void hook_ended(struct quiesce__run *run)
 {
 	const struct hook_call *call = (const struct hook_call *)run;
@@ -178,7 +178,7 @@ void quiesce__report_end(struct quiesce__report *r)
 		call_hook(hook, r);
 	else
 		quiesce__say("%s", r->text);
-	if (r->told.kind == QUIESCE_REPORT_STALL) /* last, so that who has seen the number may let go of what was told */
+	if (r->told.kind == QUIESCE_REPORT_STALL) /* counted last: a caller that reads the new count may free what the hook used */
 		quiesce__count(stalls);
 }
 
@@ -186,10 +186,11 @@ void quiesce__report_end(struct quiesce__report *r)
 
 static struct {
 	struct quiesce__lock lock;
-	uint64_t next[QUIESCE_NR_GARBAGE_KINDS]; /* when to tell again; 0: at the threshold */
+	uint64_t next[QUIESCE_NR_GARBAGE_KINDS]; /* number of bytes of the next report; 0: the threshold */
 } garbage;
 
-/* Under the lock.  After garbage has got well below the threshold it is told at that again. */
+/* True if @bytes have reached the next report's number.  Once garbage falls below half the threshold, the
+ * next report is at the threshold again.  Under the lock. */
 static bool passes(uint64_t *told_next, uint64_t bytes, uint64_t threshold)
 {
 	uint64_t next = *told_next > threshold ? *told_next : threshold;
@@ -200,7 +201,7 @@ static bool passes(uint64_t *told_next, uint64_t bytes, uint64_t threshold)
 		return false;
 	while (next <= bytes && next <= UINT64_MAX / 2)
 		next *= 2;
-	quiesce_store_relaxed(told_next, next); /* Relaxed: as above. */
+	quiesce_store_relaxed(told_next, next); /* Relaxed: under the lock. */
 	return true;
 }
 
@@ -210,7 +211,7 @@ bool quiesce__garbage_to_tell(enum quiesce__garbage_kind kind, uint64_t bytes)
 	uint64_t *next = &garbage.next[kind];
 	bool tell;
 
-	/* Relaxed: asked often, and who comes a little later tells of it. */
+	/* Relaxed: callers check often, so a report that this check misses comes with a later one. */
 	if (quiesce_likely(!threshold || (bytes < threshold && !quiesce_load_relaxed(next))) || !quiesce__trylock(&garbage.lock))
 		return false;
 	tell = passes(next, bytes, threshold);

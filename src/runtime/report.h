@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - one line about a wait that lasts, or about garbage that grows: who waits, for whom, what waits behind it.
+/* report.h - one line about a wait that lasts, or garbage that grows: the waiter, what it waits for, what is
+ * queued behind it.
  *
- * Whoever reports holds no lock that anybody takes who runs: the hook is the program's.
+ * A reporting thread holds no lock that running threads may need: the hook is code of the program.
  */
 #ifndef QUIESCE_REPORT_H
 #define QUIESCE_REPORT_H
@@ -15,27 +16,27 @@ struct quiesce__report {
 	char text[600];
 };
 
-/* A wait of @call, for @object or for RCU if that is NULL, has lasted for @ns. */
+/* Begin a report of a wait of @call that has lasted for @ns, for @object, or for RCU if @object is NULL. */
 void quiesce__report_stall(struct quiesce__report *r, const char *call, const void *object, uint64_t ns);
-/* So much waits of @what. */
+/* Begin a report of garbage: @bytes in @objects of @what wait for their callbacks. */
 void quiesce__report_garbage(struct quiesce__report *r, const char *what, uint64_t bytes, uint64_t objects);
 void quiesce__report_add(struct quiesce__report *r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-/* Which thread, by number and name, and whether it is asleep or has ended; @waiter: the one that waits. */
+/* Add a thread by id and name, and whether it sleeps or has ended.  @waiter: id of the waiter. */
 void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t waiter);
-/* Since when, and from which code, as far as that is known: 0, NULL: not. */
+/* Add how long the thread has been inside, and the code that entered; 0 or NULL if unknown. */
 void quiesce__report_since(struct quiesce__report *r, uint64_t since, const void *site);
-/* Where code is from. */
+/* Add @before and the object file and offset of @code. */
 void quiesce__report_code(struct quiesce__report *r, const char *before, const void *code);
-/* Of @object, the one of the debug build that holds it longest; if none is known, where that would be. */
+/* Add the holder of @object that took it first; without a debug build, how to learn it. */
 void quiesce__report_held(struct quiesce__report *r, const void *object, enum quiesce__held_kind kind);
-/* @inside, a difference of two sums: "3 readers", or how many have left that never came. */
+/* Add @inside, a difference of two sums: "3 readers", or the number of unlocks that exceed the locks. */
 void quiesce__report_count(struct quiesce__report *r, uint64_t inside, const char *what);
-/* Tell it: the program's hook, or stderr. */
+/* Deliver the report to the program's hook, else to stderr. */
 void quiesce__report_end(struct quiesce__report *r);
 
-/* Garbage of each kind is told when it comes to the threshold, to twice as much, and so on. */
+/* Garbage of each kind is reported when it reaches the threshold, twice the threshold, and so on. */
 enum quiesce__garbage_kind { QUIESCE_GARBAGE_RCU, QUIESCE_GARBAGE_SRCU, QUIESCE_GARBAGE_HAZPTR, QUIESCE_NR_GARBAGE_KINDS };
-/* Is it time to tell of @bytes?  Cheap, so it may be asked often. */
+/* True if a report of @bytes is due.  Cheap enough to call often. */
 bool quiesce__garbage_to_tell(enum quiesce__garbage_kind kind, uint64_t bytes);
 void quiesce__reports_fork_child(void);
 

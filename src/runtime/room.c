@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* room.c - room for an array that grows and never moves.
+/* room.c - address space for an array that grows and never moves.
  *
- * What is reserved counts: as part of the process's size, and for mlockall() as if it were memory, which an ordinary user may lock
- * some megabytes of.  So few bytes are reserved; what follows them is left free, where the kernel puts nothing by itself, and is
- * mapped when it is needed.
+ * Reserved address space counts towards the size of the process, and mlockall() treats it as memory, of which
+ * an ordinary user may lock a few megabytes.  So little is reserved; the addresses after it are left free,
+ * where the kernel maps nothing by itself, and are mapped when they are needed.
  *
- * I1. Nothing is mapped over what somebody else has mapped there: then the room is as full as where there is no memory.
- * I2. The first bytes are made usable by whoever needs them, several at once as it may be: that can be repeated.  Those beyond are
- *     mapped by one thread at a time, because a second one could not tell its own mapping from a stranger's.
- * I3. Bytes beyond are added in order, and stay.
- * I4. A child whose parent was adding something does not know whether that is there, and adds nothing more.
+ * I1. Nothing is mapped over another mapping: where one is in the way, the array cannot grow, as where memory
+ *     is exhausted.
+ * I2. The reserved bytes may be committed by several threads at once: a commit can be repeated.  Bytes beyond
+ *     them are mapped by one thread at a time, because a second thread could not distinguish the first one's mapping
+ *     from a foreign one.
+ * I3. Bytes beyond the reserved ones are added in order, and stay.
+ * I4. A child that was forked during such a mapping does not know whether it was made, and maps nothing more.
  */
 #include "room.h"
 
@@ -22,10 +24,10 @@ bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes)
 
 static bool is_there(const struct quiesce__room *room, size_t offset)
 {
-	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: a thread that reads it late can use what is mapped. */
+	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: a thread that reads an old value only uses less than is mapped. */
 }
 
-/* Under the lock. */
+/* Map further steps until @offset is usable.  Under the lock. */
 static bool add_beyond(struct quiesce__room *room, size_t offset)
 {
 	while (!is_there(room, offset) && !room->closed) {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* room.h - room for an array that grows and never moves. */
+/* room.h - address space for an array that grows and never moves. */
 #ifndef QUIESCE_ROOM_H
 #define QUIESCE_ROOM_H
 
 #include "core.h"
 
-#define QUIESCE_ROOM_STEP ((size_t)65536) /* in which memory is added */
+#define QUIESCE_ROOM_STEP ((size_t)65536) /* number of bytes that are added at a time */
 
 struct quiesce__room {
 	char *start;
-	size_t first; /* bytes whose addresses are the library's */
-	size_t there; /* those beyond are added up to here */
-	bool adding;  /* beyond; under the lock */
-	bool closed;  /* nothing can be added beyond */
-	struct quiesce__lock lock; /* of who adds something beyond; signals are blocked while it is held */
+	size_t first; /* bytes of reserved address space */
+	size_t there; /* bytes that are reserved or mapped */
+	bool adding;  /* a mapping beyond the reserved bytes is being made; under the lock */
+	bool closed;  /* no more can be mapped beyond the reserved bytes */
+	struct quiesce__lock lock; /* guards mappings beyond the reserved bytes; signals are blocked while it is held */
 };
 
-/* Room for @bytes, of which the first @sure are sure to be there when memory is; none of it may be used yet.  False: no room. */
+/* Reserve address space for @bytes, of which the first @sure are guaranteed as long as memory is available;
+ * none is usable yet.  False: no address space. */
 bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes);
-/* Make the bytes from @offset, a multiple of the step, usable, a step of them; false: not now. */
+/* Make one step of bytes from @offset, a multiple of the step, usable; false: not now. */
 bool quiesce__room_add(struct quiesce__room *room, size_t offset);
 void quiesce__room_fork_child(struct quiesce__room *room);
 

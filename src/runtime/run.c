@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - the program's code, run by the library, may end its thread.
+/* run.c - code of the program that the library runs may end its thread.
  *
- * A callback that calls pthread_exit(), or something that does (the interpreter of a language that is being shut down), or that
- * allows its own cancellation, does not return, and stands in the middle of a batch, behind locks and counts that others wait
- * for.  So the library calls the program in a run:
+ * A callback that calls pthread_exit(), directly or by way of other code (such as the interpreter of a
+ * language that shuts down), or that enables its own cancellation, does not return: it ends the thread in the
+ * middle of a batch, behind locks and counts that other threads wait for.  So the library calls the program
+ * in a run:
  *
- *   quiesce__run() -> not to be cancelled -> code ............ returns -> may be cancelled, if it might before
- *                                             |
- *                                             +- the thread ends -> ended -> told -> the run around it, if any -> keys' destructors
+ *   quiesce__run() -> cancellation disabled -> code ........ returns -> cancellation as before
+ *                                               |
+ *                                               +- the thread ends -> ended -> report -> outer run, if any -> destructors of keys
  *
- * I1. A batch is a run, or what else is done under one lock; an object is not, so runs cost nothing for each.
- * I2. What @code has taken when it calls the program is known to @ended: it is in the structure that embeds the run, or behind the
- *     lock that it holds.
- * I3. @ended gives all of it back: locks, gates, counts, and what is left of the batch, which is queued again where others find it.
- *     The callback that did not return counts as run.  Bits of the thread's state are restored before.
- * I4. @ended does not go on with the batch: one whose callbacks all end their threads would need a deeper stack for each.
- *     So a thread of the library that ends is replaced by another one, which goes on.
- * I5. Runs nest as calls do, and are ended from the inside out.  A callback that was left by longjmp(), or on another
- *     stack, breaks that: it is forbidden, and found when the thread ends.
+ * I1. A batch is a run, or other work done under one lock; one object is not, so a run costs nothing per
+ *     object.
+ * I2. @ended can find whatever @code holds when it calls the program: it is in the structure that embeds the
+ *     run, or behind the lock that @code holds.
+ * I3. @ended releases all of it: locks, gates, counts, and the rest of the batch, which is queued again where
+ *     other threads find it.  The callback that did not return counts as run.  The bits of the thread's state
+ *     are restored first.
+ * I4. @ended does not continue the batch: a batch whose callbacks all end their threads would need a deeper
+ *     stack for each.  So a thread of the library that ends is replaced by a new one, which continues.
+ * I5. Runs nest as calls do, and end from the inside out.  A callback that leaves by longjmp(), or on another
+ *     stack, breaks that: it is forbidden, and detected when the thread ends.
  */
 #include "run.h"
 
@@ -28,7 +31,7 @@ static void call_code(void *arg)
 	run->code(run);
 }
 
-/* The callback of @run that is running; 0: none. */
+/* The callback of @run that is running now; 0: none. */
 static uintptr_t running(const struct quiesce__run *run)
 {
 	return run->named ? quiesce_load_relaxed(run->named) : run->func; /* Relaxed: the thread's own. */
@@ -48,7 +51,8 @@ static void call_ended(void *arg)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__run *run = arg;
 
-	/* The callback may have forked without a word, and this be the child: before locks that its parent's threads held. */
+	/* The callback may have forked without fork handlers, and this may be the child: reinitialise before
+	 * taking locks that threads of the parent held. */
 	quiesce__init();
 	self->runs = run->outer;
 	run->func = running(run);
@@ -58,7 +62,7 @@ static void call_ended(void *arg)
 	if (!run->func || run->told)
 		return;
 	report_end(run);
-	while ((run = run->outer)) /* their callbacks do not return either, and count as run */
+	while ((run = run->outer)) /* callbacks of outer runs do not return either, and count as run */
 		run->told = true;
 }
 
@@ -98,7 +102,7 @@ void quiesce__runs_thread_exit(void)
 
 	if (!self->runs)
 		return;
-	self->runs = NULL; /* it was on the stack */
+	self->runs = NULL; /* the runs were on the stack that is gone */
 	quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_CALLBACK,
 			"thread %u ends in a callback that has not returned: was it left by longjmp()?  What it held stays held",
 			platform_tid());

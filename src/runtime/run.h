@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - calls of the program's code: callbacks, deleters, functions of its types.  The theory is in run.c. */
+/* run.h - calls of the program's code: callbacks, deleters, functions of its types.  run.c has the theory. */
 #ifndef QUIESCE_RUN_H
 #define QUIESCE_RUN_H
 
 #include "core.h"
 
-/* On the stack of the caller of quiesce__run(); to be embedded in what the two functions need. */
+/* One call of the program's code, on the stack of the caller of quiesce__run(); embedded in a structure with
+ * what both functions need. */
 struct quiesce__run {
-	struct quiesce__run *outer; /* of the same thread; NULL: none */
+	struct quiesce__run *outer; /* the run of the same thread around this one; NULL: none */
 	void (*code)(struct quiesce__run *run);
 	void (*ended)(struct quiesce__run *run);
-	const char *call; /* of the program, which has queued: "call_rcu()" */
+	const char *call; /* name of the program's call that queued the callback, such as "call_rcu()" */
 	uintptr_t func;   /* the callback that is running; 0: none */
-	const uintptr_t *named; /* where it is, in place of @func; NULL: there */
-	uint32_t state;   /* of the thread, before */
-	bool cancelable;  /* the same */
-	bool told;        /* of the end of the thread, by a run inside of this one */
-	const void *back; /* of callbacks of a cohort: the list for what they retire into it; else NULL */
+	const uintptr_t *named; /* address of the running callback in place of @func; NULL: @func has it */
+	uint32_t state;   /* state of the thread before the run */
+	bool cancelable;  /* whether the thread could be cancelled before the run */
+	bool told;        /* a run inside this one has reported the end of the thread */
+	const void *back; /* callbacks of a cohort: the list for objects that they retire into it; else NULL */
 };
 
-/* Call @code(@run), which calls the program, and is not cancelled there.  If the thread ends in it, call @ended(@run) instead of
- * going on: it gives back what @code has taken. */
+/* Call @code(@run), which calls the program; the thread cannot be cancelled in it.  If the thread ends in
+ * @code, @ended(@run) is called in place of the rest, and releases what @code holds. */
 void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *run), void (*ended)(struct quiesce__run *run));
 
-/* Code of the calling thread's innermost run calls @func next; a wrapper names the program's function in its own place. */
+/* Record that the calling thread's innermost run calls @func next; a wrapper records the program's function
+ * in place of its own. */
 static inline void quiesce__run_names(uintptr_t func)
 {
 	struct quiesce__run *run = quiesce__self()->runs;
@@ -32,9 +34,9 @@ static inline void quiesce__run_names(uintptr_t func)
 		run->func = func;
 }
 
-/* An exception leaves a callback: say so.  It does not pass. */
+/* Report that an exception leaves a callback, and do not let it pass. */
 void quiesce__run_throws(void);
-/* The calling thread ends: report callbacks that were left in another way than by a return. */
+/* The calling thread ends: report callbacks that left other than by return. */
 void quiesce__runs_thread_exit(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tls.c - what the library keeps in each thread, as a thread begins. */
+/* tls.c - the initial value of the library's per-thread state. */
 #include "core.h"
 
 #include <quiesce/detail/claim.h>
@@ -16,7 +16,8 @@ uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = NEW_THREAD;
 #endif
 
-/* Of programs on CPUs where what is inlined has no other way to it.  The simulator's is quiesce_sim_self(). */
+/* Used by programs on CPUs where inline code cannot reach the block otherwise.  The simulator has
+ * quiesce_sim_self() instead. */
 #if !defined(QUIESCE_SIM)
 struct quiesce_tls_v1 *quiesce__own_call(void)
 {

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_policy.c - when a wait makes readers yield.
+/* wait_policy.c - when a waiter forces readers to yield.
  *
- * A reader that is preempted in its section waits for a CPU, and the updater with it, for as long as the run queue is.  If
- * readers on that CPU yield as they leave, it gets there at once.  Where the reader in the way runs, or sleeps, yields of
- * others cost them and help nobody.
+ * A reader that is preempted in its section waits for a CPU, and the updater with it, for as long as the run
+ * queue is.  If other readers on that CPU yield as they leave, it runs sooner.  Where the delaying reader
+ * runs, or sleeps, yields of other readers cost them time and gain nothing.
  *
- * I1. Readers yield in stretches of STRETCH_NS at the most.  A stretch is followed by a pause of its own length, or, where
- *     the primitive says so and the wait is not expedited, several times as long; in this wait and in the next one.
- * I2. The end of a stretch is a time that readers check: it comes also if the waiter does not run.  Readers of RCU then take the request
- *     back, so that those who come later are as fast as ever.
- * I3. Nothing says whether the reader in the way is kept from a CPU: the kernel would have to be asked, by calls that a sandbox
- *     may forbid.  So a stretch is judged by its effect, and readers are left alone for longer and longer as long as it has none.
- * I4. The time between two checks of a wait counts as at most a quarter of the limit of its reports.  Where it was longer the
- *     waiter did not run: the process was stopped, and its readers with it.  So no stop leads to a report by itself.
+ * I1. Readers yield in stretches of at most STRETCH_NS.  A stretch is followed by a pause of its own length,
+ *     or, where the primitive says so and the wait is not expedited, several times as long; in this wait and
+ *     in the next one.
+ * I2. The end of a stretch is a time that readers check, so it is observed even if the waiter does not run.
+ *     RCU readers withdraw the request then, so that later readers take the fast path again.
+ * I3. Whether the delaying reader is preempted is unknown: only the kernel could say, by calls that a sandbox
+ *     may forbid.  So a stretch is judged by its effect, and as long as stretches have none, the pauses
+ *     between them grow.
+ * I4. The time between two checks of a wait counts as at most a quarter of the stall limit.  Where it was
+ *     longer the waiter did not run: the process was stopped, and its readers with it.  So no stop causes a
+ *     stall report by itself.
  */
 #include "wait_policy.h"
 
@@ -24,7 +27,7 @@
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define BACKOFF_MIN_NS 16000000u
-#define BACKOFF_EXPEDITED_NS 4000000u /* a time slice of others, who may have come first */
+#define BACKOFF_EXPEDITED_NS 4000000u /* a time slice of other threads that may be scheduled first */
 #define BACKOFF_MAX_NS 100000000u
 
 bool quiesce__wait_spin(bool (*over)(void *wait), void *wait)
@@ -43,7 +46,7 @@ static bool may_force(const struct quiesce__wait_policy *p)
 	return p->expedited || quiesce_load_relaxed(&quiesce__settings.yield); /* Relaxed: a setting. */
 }
 
-/* When a stretch may begin. */
+/* The time at which the next stretch may begin. */
 static uint64_t next_stretch(const struct quiesce__wait_policy *p)
 {
 	uint64_t at = p->expedited ? p->start : p->start + p->force_after_ns;
@@ -96,7 +99,7 @@ void quiesce__wait_policy_step(struct quiesce__wait_policy *p, uint64_t now)
 	}
 }
 
-/* When there is something to do for quiesce__wait_policy_step(). */
+/* The time at which quiesce__wait_policy_step() has something to do next. */
 static uint64_t next_step(const struct quiesce__wait_policy *p)
 {
 	return p->forced_at ? p->forced_at + STRETCH_NS : next_stretch(p);
@@ -121,7 +124,7 @@ uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now
 	return ns;
 }
 
-/* I4. */
+/* I4: exclude the time in which the process was stopped. */
 static void leave_out_stop(struct quiesce__wait_policy *p, uint64_t now, uint64_t limit)
 {
 	uint64_t since = p->checked_at > p->start ? p->checked_at : p->start, most = since + limit / QUIESCE_STALL_CHECKS;

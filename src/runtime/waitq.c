@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waitq.c - see waitq.h.
+/* waitq.c - a hashed wait queue; waitq.h has the protocol.
  *
  * WQ1  left counted, then the word read | the word made odd, then counts read
  */
@@ -33,7 +33,8 @@ uint32_t quiesce__waitq_prepare(uint32_t *word)
 {
 	uint32_t value = quiesce_load_relaxed(word); /* Relaxed: the exchange decides. */
 
-	/* A full fence also where it is odd already, for another sleeper. */
+	/* A compare-and-exchange even where another sleeper has made the word odd already: it is this
+	 * caller's full fence. */
 	/* WQ1: full, pairs with WQ1 in quiesce__waitq_wake() */
 	while (!quiesce_cmpxchg(WQ1, word, &value, value | 1))
 		;

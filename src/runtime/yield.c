@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* yield.c - readers give up the CPU to those in the way of a wait. */
+/* yield.c - readers give up the CPU to preempted readers that a waiter waits for. */
 #include "yield.h"
 
 #define SHARDS 64u
-#define LOOK_EVERY 64u /* readers that are not meant, on a CPU: one of so many reads the clock */
+#define LOOK_EVERY 64u /* one reader in so many, on a CPU that is not requested, reads the clock */
 
-/* By CPU: all readers may count at once. */
+/* Counters by CPU, because all readers may count at once. */
 static struct {
 	uint64_t nr __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t others;
@@ -13,20 +13,20 @@ static struct {
 
 static bool reads_clock(uint32_t cpu)
 {
-	uint32_t others = quiesce_load_relaxed(&counts[cpu].others) + 1; /* Relaxed: if two count as one it is a little later. */
+	uint32_t others = quiesce_load_relaxed(&counts[cpu].others) + 1; /* Relaxed: two readers may count as one. */
 
-	quiesce_store_relaxed(&counts[cpu].others, others); /* Relaxed: as above. */
+	quiesce_store_relaxed(&counts[cpu].others, others); /* Relaxed: a lost count delays the next reading of the clock. */
 	return others % LOOK_EVERY == 0;
 }
 
 QUIESCE_COLD bool quiesce__yield(const struct quiesce__yield *yield)
 {
 	uint32_t cpu = platform_cpu() % SHARDS;
-	bool meant = quiesce_load_relaxed(&yield->cpus) & 1ull << cpu; /* Relaxed: a request that comes a little late. */
+	bool meant = quiesce_load_relaxed(&yield->cpus) & 1ull << cpu; /* Relaxed: a reader may see the request late. */
 
 	if (!meant && !reads_clock(cpu))
 		return true;
-	if (platform_now_ns() >= quiesce_load_relaxed(&yield->until)) /* Relaxed: as above. */
+	if (platform_now_ns() >= quiesce_load_relaxed(&yield->until)) /* Relaxed: a reader may see the request late. */
 		return false;
 	if (!meant)
 		return true;
@@ -40,6 +40,6 @@ uint64_t quiesce__yields(void)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < SHARDS; i++)
-		sum += quiesce_load_relaxed(&counts[i].nr); /* Relaxed: as above. */
+		sum += quiesce_load_relaxed(&counts[i].nr); /* Relaxed: counters order nothing. */
 	return sum;
 }

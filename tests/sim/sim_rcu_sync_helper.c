@@ -2,8 +2,8 @@
 /* sim_rcu_sync_helper.c - scenarios: the helper thread, its jobs, and what is to be called later. */
 #include "sim_rwsem.h"
 
+#include "runtime/delayed_call.h"
 #include "runtime/helper.h"
-#include "runtime/later.h"
 
 #include <quiesce/shazptr.h>
 
@@ -300,13 +300,13 @@ static void queues(void *from)
 		struct late *l = &late[i];
 		bool soon = sim_random(3) == 0;
 
-		quiesce__later(&l->head, late_func);
+		quiesce__delayed_call(&l->head, late_func);
 		world_rest();
 		if (!soon)
 			continue;
-		quiesce__later_now(&l->head);
+		quiesce__delayed_call_now(&l->head);
 		if (l->called != 1 || l->calling)
-			sim_fail("quiesce__later_now() returned before its function did");
+			sim_fail("quiesce__delayed_call_now() returned before its function did");
 		world_rest();
 	}
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/arch.h - what depends on the CPU; private.  Only files of this directory ask which CPU it is.
+/* quiesce/arch/arch.h - what depends on the CPU; private.  Only this directory distinguishes CPUs.
  *
- *   QUIESCE_NOPLT              how a call avoids the PLT
- *   quiesce__after_rmw()       what makes a sequentially consistent read-modify-write a full fence
+ *   QUIESCE_NOPLT              attribute of functions that are called without the PLT
+ *   quiesce__after_rmw()       makes a sequentially consistent read-modify-write a full fence
  *   quiesce__arch_fence_full() the full fence
  *   quiesce__arch_cpu_relax()  a pause inside a bounded spin
- *   quiesce__thread_at(offset) what is @offset bytes from the thread pointer, which is read by this very use of it
- *   quiesce__tls_offset(variable)  how far a thread-local variable of model initial-exec is from the thread pointer; where it
- *                              is not defined QUIESCE_FIBERS costs a call (detail/tls.h)
- *   QUIESCE_HAVE_SEGMENT       do operands in memory add the thread pointer by themselves?  Then quiesce__segment_load(), _u32()
- *                              and quiesce__segment_store() access a field of what is at such an offset
- *   QUIESCE_HAVE_RSEQ          are there restartable sequences (rseq.h)?
- *   QUIESCE_RSEQ_OFFSET        and has the C library a constant that says where the thread's area is?
+ *   quiesce__thread_at(offset) the address @offset bytes from the thread pointer, which every use reads
+ *   quiesce__tls_offset(variable)  distance of a thread-local variable of model initial-exec from the
+ *                              thread pointer; without it QUIESCE_FIBERS costs a call (detail/tls.h)
+ *   QUIESCE_HAVE_SEGMENT       1: memory operands add the thread pointer by themselves; then
+ *                              quiesce__segment_load(), _u32() and quiesce__segment_store() access
+ *                              a field of the object at such an offset
+ *   QUIESCE_HAVE_RSEQ          1: there are restartable sequences (rseq.h)
+ *   QUIESCE_RSEQ_OFFSET        1: the C library has a constant for the offset of the thread's rseq area
  *
- * generic.h has all of them by the compiler's builtins; a CPU's own file replaces some.
+ * generic.h defines all of them by the compiler's builtins; a CPU's own file replaces some.
  */
 #ifndef QUIESCE_ARCH_H
 #define QUIESCE_ARCH_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/arm64.h - see arch.h. */
+/* quiesce/arch/arm64.h - the definitions of arch.h for arm64. */
 #ifndef QUIESCE_ARCH_ARM64_H
 #define QUIESCE_ARCH_ARM64_H
 
 /* "yield" does nothing on most of these CPUs. */
 #define quiesce__arch_cpu_relax() __asm__ __volatile__("isb" ::: "memory")
 
-/* Volatile: not kept over a call, nor moved over one. */
+/* The asm is volatile, so its result is neither kept across a call nor moved across one. */
 #define quiesce__thread_at(offset)                                              \
 	__extension__({                                                         \
 		char *quiesce__tp;                                              \

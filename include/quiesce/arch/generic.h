@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/generic.h - see arch.h: what a CPU's own file has not defined. */
+/* quiesce/arch/generic.h - the definitions of arch.h that the CPU's own file leaves out. */
 #ifndef QUIESCE_ARCH_GENERIC_H
 #define QUIESCE_ARCH_GENERIC_H
 
@@ -24,7 +24,7 @@
 #define quiesce__arch_cpu_relax() __asm__ __volatile__("" ::: "memory")
 #endif
 
-/* Compilers may keep this one. */
+/* Compilers may keep this address across calls. */
 #ifndef quiesce__thread_at
 #define quiesce__thread_at(offset) ((char *)__builtin_thread_pointer() + (offset))
 #endif
@@ -34,7 +34,7 @@
 #endif
 
 #ifndef QUIESCE_HAVE_RSEQ
-#if defined(QUIESCE_SIM) /* whatever it runs on */
+#if defined(QUIESCE_SIM) /* the simulator has sequences of its own on every CPU */
 #define QUIESCE_HAVE_RSEQ 1
 #else
 #define QUIESCE_HAVE_RSEQ 0

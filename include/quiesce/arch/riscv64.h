@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/riscv64.h - see arch.h. */
+/* quiesce/arch/riscv64.h - the definitions of arch.h for riscv64. */
 #ifndef QUIESCE_ARCH_RISCV64_H
 #define QUIESCE_ARCH_RISCV64_H
 
-/* Volatile: not kept over a call, nor moved over one. */
+/* The asm is volatile, so its result is neither kept across a call nor moved across one. */
 #define quiesce__thread_at(offset)                                                              \
 	__extension__({                                                                         \
 		char *quiesce__place;                                                           \

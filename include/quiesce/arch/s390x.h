@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/s390x.h - see arch.h. */
+/* quiesce/arch/s390x.h - the definitions of arch.h for s390x. */
 #ifndef QUIESCE_ARCH_S390X_H
 #define QUIESCE_ARCH_S390X_H
 
-/* The thread pointer is in two access registers, half in each.  Volatile: not kept over a call, nor moved over one. */
+/* The thread pointer is in two access registers, half in each.  Volatile: neither kept across a
+ * call nor moved across one. */
 #define quiesce__thread_at(offset)                              \
 	__extension__({                                         \
 		char *quiesce__tp;                              \

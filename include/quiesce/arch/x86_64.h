@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/x86_64.h - see arch.h. */
+/* quiesce/arch/x86_64.h - the definitions of arch.h for x86-64. */
 #ifndef QUIESCE_ARCH_X86_64_H
 #define QUIESCE_ARCH_X86_64_H
 
@@ -9,11 +9,12 @@
 
 /* A locked instruction is a full fence. */
 #define quiesce__after_rmw(result) (result)
-/* A locked instruction on the own stack is a quarter of the price of mfence. */
+/* A locked instruction on the thread's stack costs a quarter of mfence. */
 #define quiesce__arch_fence_full() __asm__ __volatile__("lock; orl $0, -4(%%rsp)" ::: "memory", "cc")
 #define quiesce__arch_cpu_relax() __builtin_ia32_pause()
 
-/* The block begins with its own address.  Volatile here and below: not kept over a call, nor moved over one. */
+/* The thread control block begins with its own address.  Volatile here and below: neither kept
+ * across a call nor moved across one. */
 #define quiesce__thread_at(offset)                                                                      \
 	__extension__({                                                                                 \
 		char *quiesce__tp;                                                                      \
@@ -21,10 +22,11 @@
 		quiesce__tp + (offset);                                                                 \
 	})
 
-/* Operands in memory may be relative to fs, which costs nothing; to add the thread pointer costs an instruction and a load.
- * Compilers make such operands of thread-local variables.  clang takes their addresses out of loops all the same.  gcc does so where
- * a sanitizer checks each address, or with -mno-tls-direct-seg-refs, for which it has no macro: else its own operands are as good,
- * and better, as calls in one function share the offset (tests/build/fibers.py). */
+/* Memory operands may be relative to fs at no cost; adding the thread pointer costs an instruction
+ * and a load.  Compilers use such operands for thread-local variables.  clang moves their addresses
+ * out of loops all the same.  gcc does so where a sanitizer checks each address, and with
+ * -mno-tls-direct-seg-refs, for which it has no macro; otherwise its own operands are better,
+ * because calls in one function share the offset (tests/build/fibers.py). */
 #if defined(__clang__) || defined(QUIESCE_FIBERS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define quiesce__tls_offset(variable)                                                                           \
 	__extension__({                                                                                         \
@@ -43,7 +45,7 @@
 				     : "r"(offset), "i"(offsetof(type, field)));        \
 		quiesce__value;                                                         \
 	})
-/* Of 4 bytes, as a number of 8, which is the same instruction. */
+/* Loads a field of 4 bytes, which the same instruction extends to 8. */
 #define quiesce__segment_load_u32(offset, type, field)                                  \
 	__extension__({                                                                 \
 		uint64_t quiesce__value;                                                \
@@ -52,7 +54,8 @@
 				     : "r"(offset), "i"(offsetof(type, field)));        \
 		quiesce__value;                                                         \
 	})
-/* Of 8 bytes.  A release, as all stores are here: the compiler moves nothing that comes before it to after it. */
+/* A field of 8 bytes.  A release, as every store is on x86: the compiler moves no earlier access
+ * behind it. */
 #define quiesce__segment_store(offset, type, field, value)                                              \
 	__extension__({                                                                                 \
 		__typeof__(QUIESCE_NULL(type)->field) quiesce__stored = (value);                        \

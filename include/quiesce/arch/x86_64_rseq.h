@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/arch/x86_64_rseq.h - see rseq.h. */
+/* quiesce/arch/x86_64_rseq.h - the definitions of rseq.h for x86-64. */
 #ifndef QUIESCE_ARCH_X86_64_RSEQ_H
 #define QUIESCE_ARCH_X86_64_RSEQ_H
 
-/* The torture build has others of these: a stay inside the sequence, and a way to leave it without protection. */
+/* The torture build replaces these: it stays inside the sequence for a while, and can leave it
+ * without protection. */
 #ifndef QUIESCE_RSEQ_STAY
 #define QUIESCE_RSEQ_STAY
 #define QUIESCE_RSEQ_GUARD
@@ -13,7 +14,7 @@
 #define QUIESCE_COUNT_CLOBBERS
 #endif
 
-#if defined(QUIESCE_UNPINNED) /* the library, which has a constructor of its own */
+#if defined(QUIESCE_UNPINNED) /* the library itself, which has a constructor of its own */
 QUIESCE_FAST void quiesce__pin(void) {}
 #else
 __attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
@@ -23,9 +24,10 @@ __attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
 	quiesce__keep_loaded(&here);
 }
 
-/* The kernel keeps a pointer to the last sequence of each thread, and kills a process where that leads nowhere.  So a shared object
- * that contains a sequence stays loaded, whatever dlclose() is told: what calls this gets an entry among its constructors, and no
- * instruction.  Volatile, as constants would have a section of another kind. */
+/* The kernel keeps a pointer to each thread's last sequence, and kills a process where the pointer
+ * is no longer valid.  So a shared object that contains a sequence stays loaded, even after
+ * dlclose(): this adds an entry to the constructors of the object, and no instruction to the
+ * caller.  Volatile, as a constant would have a section of another type. */
 QUIESCE_FAST void quiesce__pin(void)
 {
 	static void (*volatile entry)(void) __attribute__((section(".init_array"))) = quiesce__keep_this_loaded;
@@ -35,8 +37,9 @@ QUIESCE_FAST void quiesce__pin(void)
 #endif
 
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
- * signal; the store before 2 is the last instruction and the claim.  Ordinary loads and stores are
- * acquire and release on x86.  Not "asm goto": it has a result, and some compilers lose labels then when they instrument code. */
+ * signal; the store before 2 is the last instruction, and the claim.  Ordinary loads and stores are
+ * acquire and release on x86.  Not "asm goto": the statement has an output, and with
+ * instrumentation some compilers then lose labels. */
 #define QUIESCE__CLAIM_RSEQ(slot, value, cached_slot, cached_id, ...)                                                    \
 	__asm__ __volatile__(                                                                                            \
 		".pushsection __rseq_cs, \"aw?\"\n"                                                                      \
@@ -50,7 +53,7 @@ QUIESCE_FAST void quiesce__pin(void)
 		"movl %%fs:(%[id]), %k[claimed]\n"                                                                       \
 		"cmpq " cached_id ", %[claimed]\n"                                                                       \
 		"jne 8f\n"                                                                                               \
-		"movq " cached_slot ", %[claimed]\n" /* in here, so that both are of one time */                         \
+		"movq " cached_slot ", %[claimed]\n" /* loaded inside the sequence, so that both fit */                         \
 		"cmpq $0, (%[claimed])\n"                                                                                \
 		"jne 8f\n" QUIESCE_RSEQ_STAY                                                                             \
 		"movq %[held], (%[claimed])\n"                                                                           \
@@ -74,7 +77,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 	QUIESCE__CLAIM_RSEQ(slot, value, "%[cached_slot]", "%[cached_id]", [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id));
 	quiesce__pin();
 #if QUIESCE_TSAN
-	/* ThreadSanitizer does not see what assembly acquires: the clear of whoever had the slot before. */
+	/* ThreadSanitizer does not see that the assembly acquires the previous owner's clear. */
 	if (slot)
 		/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
 		(void)quiesce_load_acquire(SH2, slot);
@@ -95,12 +98,13 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 }
 #endif
 
-/* The operand of a count: the word at @offset, and the word of @index from there on. */
+/* A count has one of these operands: the word at @offset, or the word at @index from there on. */
 #define QUIESCE_COUNT_WORD(offset) #offset "(%%rax)"
 #define QUIESCE_COUNT_WORD_AT(offset) #offset "(%%rax, %[index], 8)"
 
-/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a signal.  24 is the
- * place of the concurrency id.  Subtracting 0 does not borrow; subtracting minus an address does. */
+/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
+ * signal. 24 is the offset of the concurrency id.  Subtracting 0 does not borrow; subtracting a
+ * negated address does. */
 #define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
 	__asm__ __volatile__ goto(                                                             \
 		".pushsection __rseq_cs, \"aw?\"\n"                                            \

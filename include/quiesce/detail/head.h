@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/head.h - what an object has to be given to call_rcu(); for rcu.h. */
+/* quiesce/detail/head.h - struct rcu_head, the member of an object for call_rcu(); for rcu.h. */
 #ifndef QUIESCE_DETAIL_HEAD_H
 #define QUIESCE_DETAIL_HEAD_H
 
-/* To be embedded in the object; the library's from call_rcu() until the callback runs. */
+/* To be embedded in the object.  Belongs to the library from call_rcu() until the callback runs. */
 struct rcu_head {
 	struct rcu_head *next;
 	void (*func)(struct rcu_head *head);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/tls.h - what the library keeps in each thread, and what all threads look at to claim slots; private. */
+/* quiesce/detail/tls.h - the library's per-thread state, and the shared words that claims of slots
+ * read; private. */
 #ifndef QUIESCE_DETAIL_TLS_H
 #define QUIESCE_DETAIL_TLS_H
 
@@ -15,27 +16,27 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* The reader's word: low 16 bits as below, grace-period number above.  One word,
- * because two words in any store order leave a signal handler, or the code that
- * it interrupts, unprotected. */
-#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: mark set, fence to come */
+/* The reader word: the low 16 bits as below, the grace-period number above.  One word, because with
+ * two words, in any order of the stores, a signal handler or the code that it interrupts would be
+ * unprotected. */
+#define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: word set, fence to come */
 #define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
 #define QUIESCE_RCU_FULL 0x4000ull      /* full-fence mode: the outermost lock takes the slow path */
-#define QUIESCE_RCU_UNREG 0x8000ull     /* not registered (or exiting): everything takes the slow path */
+#define QUIESCE_RCU_UNREG 0x8000ull     /* thread is not registered (or exits): every call takes the slow path */
 
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__queue;  /* queue of retired objects, private */
-struct quiesce__retired; /* the same of hazard pointers, private */
+struct quiesce__retired; /* queue of retired objects of hazard pointers, private */
 struct quiesce__run;    /* a call of the program's code, private */
 
-/* A slot for hazard pointers in the block of a CPU or concurrency id, which a thread has for a while. */
+/* A slot in the block of a CPU or concurrency id, which the thread uses while it has that id. */
 struct quiesce__cached_slot {
 	uintptr_t *slot;
 	uint64_t id; /* all ones: none */
 };
 
-/* What the library keeps in each thread.  Written by its thread only, with one
- * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and qsbr_waiting. */
+/* The library's per-thread state.  Written by its thread only, except that updaters set
+ * QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and set qsbr_waiting. */
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
@@ -43,18 +44,18 @@ struct quiesce_tls_v1 {
 	uint32_t unregistered;          /* nesting of a section without a registry entry; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
-	uintptr_t *shazptr_own;         /* the first slot of this thread's line; NULL: it has none */
-	struct quiesce__cached_slot shazptr_cached; /* else this slot, while the thread has this id */
-	uintptr_t *shazptr_hint;        /* the last shared slot of this thread; private */
-	uintptr_t *hazptr;              /* the first slot of this thread's line for hazptr.h; NULL: it has none */
+	uintptr_t *shazptr_own;         /* first slot of this thread's line; NULL: no line */
+	struct quiesce__cached_slot shazptr_cached; /* used without a line: this slot, while the thread has this id */
+	uintptr_t *shazptr_hint;        /* last shared slot of this thread; private */
+	uintptr_t *hazptr;              /* first slot of this thread's line for hazptr.h; NULL: no line */
 	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
-	uintptr_t *hazptr_spare;        /* a line for the next context; private */
-	uint32_t tid;                   /* private; 0: not asked yet */
-	uint32_t process;               /* private; in which generation of forks it was seen to be a new thread */
-	struct quiesce__run *runs;      /* calls of the program's code that this thread is in, the innermost first; private */
-	uint64_t since;                 /* debug build: when it began, as @site */
-	uint64_t qsbr_word;             /* the number at its last quiescent state; 0: offline.  Read by updaters */
-	uint32_t qsbr_waiting;          /* 1: an updater sleeps until that changes; set by it */
+	uintptr_t *hazptr_spare;        /* line for the next context; private */
+	uint32_t tid;                   /* thread id, private; 0: not read yet */
+	uint32_t process;               /* private; generation of forks in which this was found to be a new thread */
+	struct quiesce__run *runs;      /* the innermost run of the program's code in this thread; private */
+	uint64_t since;                 /* debug build: when the outermost section began */
+	uint64_t qsbr_word;             /* grace-period number at the last quiescent state; 0: offline.  Read by updaters */
+	uint32_t qsbr_waiting;          /* 1: an updater sleeps until qsbr_word changes; set by the updater */
 	uint32_t qsbr_registered;
 };
 
@@ -64,15 +65,18 @@ struct quiesce_tls_v1 *quiesce_sim_self(void);
 extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec")));
 #endif
 
-/* That of the calling thread.  Two ways lead there, because no language knows that a function may go on in another thread after
- * a call, where a program switches fibers or its coroutines await: compilers keep addresses of thread-local variables over calls.
+/* The block of the calling thread.  There are two ways to reach it, because no language knows that
+ * a function may continue in another thread after a call, where a program switches fibers or its
+ * coroutines await: compilers keep addresses of thread-local variables across calls.
  *
- * quiesce__self() - for the library: an address, which compilers keep.  Its functions, and so what they call of the
- *   program's, return in the thread that called them.
- * quiesce__own() - for what is inlined in programs: once in each call, in the middle of which nothing switches.  What compilers
- *   may keep of it is how far the block is from the thread pointer, a constant of the process.  The thread pointer is read by
- *   the instruction that accesses the block, or by one that the compiler neither leaves out nor moves over a call.  Where the CPU's
- *   file in quiesce/arch/ has no such instruction it is the compiler's, or, in programs that define QUIESCE_FIBERS, a call.
+ * quiesce__self() - for the library: an address, which compilers keep.  Functions of the library,
+ * and so the callbacks that they run, return in the thread that called them.
+ * quiesce__own() - for code that is inlined into programs: once in each call, in the middle of
+ * which no switch happens.  All that compilers may keep of it is the distance of the block from the
+ * thread pointer, a constant of the process.  The thread pointer is read by the instruction that
+ * accesses the block, or by one that the compiler neither drops nor moves across a call.  Where the
+ * CPU's file in quiesce/arch/ has no such instruction the compiler's own is used, or, in programs
+ * that define QUIESCE_FIBERS, a call.
  */
 #if defined(QUIESCE_SIM)
 #define quiesce__self() quiesce_sim_self()
@@ -81,7 +85,8 @@ extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__(
 #endif
 QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 
-/* The address of a thread-local @variable of @type in the second way; @call is the function that returns it. */
+/* The address of a thread-local @variable of @type in the second way; @call is the function that
+ * returns it. */
 #if defined(quiesce__tls_offset)
 #define QUIESCE__OWN_ADDRESS(type, variable, call) QUIESCE_AS_POINTER(type *, quiesce__thread_at(quiesce__tls_offset(variable)))
 #elif defined(QUIESCE_FIBERS)
@@ -90,12 +95,13 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 #define QUIESCE__OWN_ADDRESS(type, variable, call) (&variable)
 #endif
 
-/* What quiesce__own() finds, and how its fields are accessed.  Relaxed: the thread's own; the release is for updaters, _u32() for
- * what nobody else looks at.  ThreadSanitizer and what disturbs accesses want addresses. */
+/* The result of quiesce__own(), and accesses to its fields.  Relaxed: the thread's own; a release
+ * is for updaters, _u32() for fields that no other thread reads.  ThreadSanitizer and the
+ * perturbing build need addresses. */
 #if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB)
 #define QUIESCE_OWN_BY_SEGMENT 1
 struct quiesce__own_block {
-	int64_t at; /* from the thread pointer */
+	int64_t at; /* distance from the thread pointer */
 };
 #define QUIESCE__OWN_AT quiesce__tls_offset(quiesce_tls_v1)
 #define quiesce_own_load_relaxed(self, field) quiesce__segment_load((self).at, struct quiesce_tls_v1, field)
@@ -112,9 +118,9 @@ struct quiesce__own_block {
 #else
 #define QUIESCE__OWN_AT QUIESCE__OWN_ADDRESS(struct quiesce_tls_v1, quiesce_tls_v1, quiesce__own_call)
 #endif
-#define quiesce_own_load_relaxed(self, field) quiesce_load_relaxed(&(self).at->field) /* Relaxed: as said above. */
+#define quiesce_own_load_relaxed(self, field) quiesce_load_relaxed(&(self).at->field) /* Relaxed: the thread's own. */
 #define quiesce_own_load_u32(self, field) ((uint64_t)(self).at->field)
-#define quiesce_own_store_relaxed(self, field, value) quiesce_store_relaxed(&(self).at->field, (value)) /* Relaxed: as said above. */
+#define quiesce_own_store_relaxed(self, field, value) quiesce_store_relaxed(&(self).at->field, (value)) /* Relaxed: the thread's own. */
 #define quiesce_own_store_release(label, self, field, value) quiesce_store_release(label, &(self).at->field, (value))
 #endif
 
@@ -125,14 +131,14 @@ QUIESCE_FAST struct quiesce__own_block quiesce__own(void)
 	return self;
 }
 
-/* What claims and clears look at, on one line that changes only while somebody waits. */
+/* The words that claims and clears read, on one cache line that changes only while a waiter waits. */
 struct quiesce_shazptr_v1 {
-	uint64_t attention; /* not 0: look at the slot, or clear by quiesce__shazptr_clear_slow() */
+	uint64_t attention; /* nonzero: check the slot, or clear by quiesce__shazptr_clear_slow() */
 	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
 	uintptr_t *slots;   /* private */
-	uint64_t hazptr;    /* not 0: protect by quiesce__hazptr_set_slow() */
+	uint64_t hazptr;    /* nonzero: protect by quiesce__hazptr_set_slow() */
 	uint64_t reserved[2];
 };
 

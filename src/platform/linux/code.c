@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* code.c - which file an address of code is from.
+/* code.c - find the file that contains a code address.
  *
- * By /proc/self/maps, not dladdr(): that waits for the loader's lock, which a thread may hold that runs a constructor and
- * waits, there, for the very thread that reports.
+ * Reads /proc/self/maps and does not call dladdr(), which waits for the loader's lock: a thread that runs a
+ * constructor may hold it while it waits for the very thread that reports.
  */
 #include "../platform.h"
 
@@ -33,7 +33,7 @@ static int next_char(struct maps *m)
 	return (unsigned char)m->buffer[m->at++];
 }
 
-/* As much of the next line as fits; false: there is none. */
+/* Read the next line, as much as fits; false: there is none. */
 static int next_line(struct maps *m, char *line, size_t size)
 {
 	size_t length = 0;
@@ -46,7 +46,8 @@ static int next_line(struct maps *m, char *line, size_t size)
 	return c >= 0;
 }
 
-/* "start-end perms offset device inode path": where the file that the code is from begins, and its name. */
+/* A line is "start-end perms offset device inode path".  @start: where the file that contains @at begins;
+ * @name: its name. */
 struct place {
 	uintptr_t at, start;
 	char name[96];
@@ -63,7 +64,7 @@ static int is_here(struct place *p, const char *line)
 	to = (uintptr_t)strtoull(rest + 1, &rest, 16);
 	if (strlen(rest) < 6)
 		return 0;
-	if (!strtoull(rest + 6, NULL, 16)) /* the offset */
+	if (!strtoull(rest + 6, NULL, 16)) /* offset 0: the file begins here */
 		p->start = from;
 	if (p->at < from || p->at >= to || !slash)
 		return 0;
@@ -85,7 +86,7 @@ static int find(struct place *p)
 	return found;
 }
 
-/* "libx.so+0x123"; false: it is in no file. */
+/* Format a code address as "libx.so+0x123"; false: it is in no file. */
 static bool name_code(const void *at, char *text, size_t size)
 {
 	struct place p = { .at = (uintptr_t)at };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* count.c - counting in a restartable sequence, by a call. */
+/* count.c - count in a restartable sequence, by a call. */
 #include "platform/count.h"
 
 struct quiesce__sequences quiesce__sequences;
@@ -7,7 +7,7 @@ struct quiesce__sequences quiesce__sequences;
 #if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
 
 #if defined(QUIESCE_PERTURB)
-/* In two steps, as in quiesce/detail/percpu.h.  Neither leaq nor decl touches the carry. */
+/* Counts in two steps, as in quiesce/detail/percpu.h.  Neither leaq nor decl changes the carry flag. */
 #define COUNT                                         \
 	"movq (%[at]), %%rdx\n" QUIESCE_RSEQ_STAY     \
 	"leaq 1(%%rdx), %%rdx\n"                      \
@@ -18,8 +18,8 @@ struct quiesce__sequences quiesce__sequences;
 #define CLOBBERS
 #endif
 
-/* The carry of the comparison with the limit says whether it was done, which the increment leaves alone; a comparison of
- * something with zero never carries. */
+/* The carry flag of the comparison with the limit is the result, which the increment does not change; a
+ * comparison with zero never carries. */
 bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, const uint64_t *closed)
 {
 	static const uint64_t open;

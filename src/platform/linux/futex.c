@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* futex.c - sleeping, yielding, time.
+/* futex.c - sleep, yield, and read the time.
  *
- * I1. Time goes on at least as fast as it is slept.  A program may be shown a clock that stands still, or is slow, by what replaces
- *     clock_gettime(); the kernel ends sleeps by its own.  So a sleep that lasted as long as it was to, while the clock did not, sets
- *     the library's time on, and what is to end after a while does so.  Where nobody sleeps nothing is decided by time alone.
- * I2. Time does not go back.  The clock does where the process is restored from a checkpoint on a machine that was started later: by
- *     days, and what was to be done soon would be done then.  So the library's time goes on where it was.
+ * I1. Time advances at least as fast as it is slept.  A program may see a clock that stands still, or is
+ *     slow, because clock_gettime() was replaced; the kernel ends sleeps by its own clock.  So a sleep that
+ *     lasted its whole time while the clock did not advances the library's time, and timeouts still expire.
+ *     Where no thread sleeps nothing depends on time alone.
+ * I2. Time does not go back.  The clock does where the process is restored from a checkpoint on a machine
+ *     that was started later: by days, and timeouts would expire days late.  So the library's time continues
+ *     from where it was.
  */
 #include "platform/platform.h"
 
@@ -18,13 +20,13 @@
 
 #define NS_PER_S 1000000000u
 
-#define NOTE_NS (64u * 1000000u) /* how often a time is noted */
-#define BACK_NS NS_PER_S         /* clocks of CPUs differ by less */
+#define NOTE_NS (64u * 1000000u) /* interval at which a time is recorded */
+#define BACK_NS NS_PER_S         /* the clocks of CPUs differ by less */
 
-/* Read all the time, written now and then. */
+/* Read often, written rarely. */
 static struct {
-	uint64_t latest; /* the newest time that was noted */
-	uint64_t ahead;  /* so far is the library's time ahead of the clock */
+	uint64_t latest; /* the newest time that was recorded */
+	uint64_t ahead;  /* distance of the library's time from the clock */
 } times __attribute__((aligned(QUIESCE_CACHELINE)));
 
 static uint64_t clock_ns(void)
@@ -35,7 +37,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* I2.  Of the threads that notice it one adds what is missing. */
+/* I2: of the threads that notice it one adds the missing time. */
 static QUIESCE_COLD uint64_t catch_up(uint64_t ahead, uint64_t missing)
 {
 	__atomic_compare_exchange_n(&times.ahead, &ahead, ahead + missing, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -44,7 +46,8 @@ static QUIESCE_COLD uint64_t catch_up(uint64_t ahead, uint64_t missing)
 
 uint64_t platform_now_ns(void)
 {
-	/* Relaxed: hints.  Both are read before the clock, so that a caller that is preempted in between finds none that went back. */
+	/* Relaxed: hints.  Both are read before the clock, so that a caller that is preempted in between does
+	 * not see time go back. */
 	uint64_t ahead = quiesce_load_relaxed(&times.ahead), latest = quiesce_load_relaxed(&times.latest);
 	uint64_t now = clock_ns() + ahead;
 
@@ -52,17 +55,18 @@ uint64_t platform_now_ns(void)
 		return now;
 	if (quiesce_unlikely(now < latest))
 		return latest - now < BACK_NS ? now : catch_up(ahead, latest - now);
-	quiesce_store_relaxed(&times.latest, now); /* Relaxed: as above. */
+	quiesce_store_relaxed(&times.latest, now); /* Relaxed: a hint. */
 	return now;
 }
 
-/* I1.  Clocks that go may differ by some nanoseconds.  Two threads that see it at the same time may both add. */
+/* I1. Clocks that run may differ by some nanoseconds.  Two threads that notice it at once may both add the
+ *     difference. */
 static void has_slept(uint64_t since, uint64_t ns)
 {
 	uint64_t went = platform_now_ns() - since;
 
 	if (quiesce_unlikely(went < ns / 2 && ns < PLATFORM_FOREVER))
-		quiesce_fetch_add_relaxed(&times.ahead, ns - went); /* Relaxed: as above. */
+		quiesce_fetch_add_relaxed(&times.ahead, ns - went); /* Relaxed: a hint. */
 }
 
 static int wait_on(int op, uint32_t *word, uint32_t value, uint64_t timeout_ns)
@@ -98,17 +102,17 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 	return woken > 0 ? (uint32_t)woken : 0;
 }
 
-/* Emulators may have it, and confuse the order of bytes. */
+/* True if priority inheritance works.  Emulators may implement the call with the wrong byte order. */
 static bool pi_works(void)
 {
 	static uint32_t answer; /* 1 no, 2 yes */
-	uint32_t known = quiesce_load_relaxed(&answer); /* Relaxed: all who ask get the same answer. */
+	uint32_t known = quiesce_load_relaxed(&answer); /* Relaxed: every caller computes the same answer. */
 
 	if (quiesce_unlikely(!known)) {
 		uint32_t word = platform_tid();
 
 		known = syscall(SYS_futex, &word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0 && word == 0 ? 2 : 1;
-		quiesce_store_relaxed(&answer, known); /* Relaxed: as above. */
+		quiesce_store_relaxed(&answer, known); /* Relaxed: every caller computes the same answer. */
 	}
 	return known == 2;
 }
@@ -120,7 +124,7 @@ int platform_lock_pi(uint32_t *word)
 
 	if (pi_works())
 		while ((err = syscall(SYS_futex, word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0) < 0 ? errno : 0))
-			if (err != EAGAIN && err != EINTR) /* its holder is gone: there is no end, as with any lock */
+			if (err != EAGAIN && err != EINTR) /* the holder has ended: the wait never ends, as with any lock */
 				syscall(SYS_nanosleep, &pause, NULL);
 	errno = saved;
 	return -err;

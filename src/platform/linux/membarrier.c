@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* membarrier.c - the heavy half of the asymmetric fence.
  *
- * Some sandboxes answer yes to every system call.  A real kernel refuses an unknown
- * command, and refuses the expedited command before registration; one that does
- * neither is not believed.  (A membarrier that passes this and still does nothing
- * cannot be told apart quickly; `quiesce doctor` tries, QUIESCE_FENCE=full helps.)
+ * Some sandboxes return success for every system call.  A real kernel refuses an unknown command, and refuses
+ * the expedited command before registration; a kernel that does neither is not trusted.  (A membarrier that
+ * passes this test and still does nothing cannot be detected quickly; `quiesce doctor` tries,
+ * QUIESCE_FENCE=full helps.)
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ENOMEM_TRIES 10000
-#define CMD_PRIVATE_EXPEDITED_RSEQ (1 << 7) /* since Linux 5.10, and headers may be older */
+#define CMD_PRIVATE_EXPEDITED_RSEQ (1 << 7) /* since Linux 5.10; headers may be older */
 #define CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ (1 << 8)
 #define CMD_THAT_NO_KERNEL_HAS (1 << 30)
 
@@ -38,12 +38,13 @@ int platform_membarrier_init(void)
 	if (membarrier(CMD_THAT_NO_KERNEL_HAS, 0) == 0 || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 1u << 31) == 0)
 		return -EREMOTEIO;
 	err = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0);
-	/* Now, because later, with many threads, it takes long; whether it worked is asked when it is needed. */
+	/* Registered now, because with many threads it takes long later; a failure shows when the command is
+	 * used. */
 	membarrier(CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0);
 	return err ? err : membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
 }
 
-/* Kernels for very many CPUs allocate for the command, and may be out of memory just now. */
+/* Kernels for very many CPUs allocate memory for the command, which may fail for a while. */
 static int membarrier_retry(int cmd)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
@@ -56,8 +57,9 @@ static int membarrier_retry(int cmd)
 	return err;
 }
 
-/* -EPERM: the process is not registered.  It was, unless this is the first use of @cmd: then it has been restored from a checkpoint by
- * a program that does not know of registrations, and forgotten, too, may be what else the kernel was told. */
+/* -EPERM: the process is not registered.  It was registered, unless this is the first use of @cmd: so it was
+ * restored from a checkpoint by a program that does not restore registrations, and the kernel may have lost
+ * the others, too. */
 static int registered(int cmd, int registration)
 {
 	int err = membarrier_retry(cmd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - the program and its shared objects: which of them have a copy of the library, and which must stay loaded. */
+/* objects.c - the program and its shared objects: which contain a copy of the library, and which must stay
+ * loaded. */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 
@@ -11,8 +12,8 @@
 #include <string.h>
 
 /* ---- copies ----
- * Each copy of the library brings this note; the loader's list of objects tells how many there are,
- * also of static copies inside programs and plug-ins, without touching the environment. */
+ * Each copy of the library contains this note; the loader's list of objects shows how many there are, also of
+ * static copies inside programs and plug-ins, without use of the environment. */
 
 #define NOTE_NAME "quiesce"
 #define NOTE_TYPE 0x71
@@ -68,9 +69,10 @@ int platform_count_copies(void)
 	return count;
 }
 
-/* ---- what stays loaded ---- */
+/* ---- objects that stay loaded ---- */
 
-/* Weak, and not dlopen() itself: a wholly static program has nothing that could be unloaded, and linkers warn of a dlopen() there. */
+/* Weak, and not dlopen() itself: a fully static program has no object that could be unloaded, and linkers
+ * warn of dlopen() there. */
 #pragma weak dlsym
 
 struct object {
@@ -95,7 +97,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The loader knows it by that name, so no file is opened. */
+/* The loader knows the object by that name, so no file is opened. */
 static void load_for_good(const char *name)
 {
 	void *(*load)(const char *, int) = NULL;

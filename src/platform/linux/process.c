@@ -38,7 +38,7 @@ static void canary_init(void)
 	canary = p;
 }
 
-/* The program that restores the page need not know what was asked for it. */
+/* A program that restores the process need not restore what madvise() was called for. */
 int platform_renew(void)
 {
 	int saved = errno;
@@ -85,7 +85,7 @@ static void advise_huge(void *start, size_t bytes)
 {
 	int saved = errno;
 
-	madvise(start, bytes, MADV_HUGEPAGE); /* A kernel without them says so, and there is nothing to do about it. */
+	madvise(start, bytes, MADV_HUGEPAGE); /* A kernel without huge pages refuses, which does no harm. */
 	errno = saved;
 }
 
@@ -94,14 +94,14 @@ uint64_t platform_random(void)
 	uint64_t number = 0;
 	int saved = errno;
 
-	/* Early in the life of a system there is nothing random yet: then an address and the time have to do. */
+	/* Early after boot there is no randomness yet: an address and the time are used instead. */
 	if (syscall(SYS_getrandom, &number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = platform_now_ns() * 0x9e3779b97f4a7c15u ^ (uintptr_t)&number;
 	errno = saved;
 	return number;
 }
 
-/* Where address space is rationed, take a sixteenth at most: the program needs the rest. */
+/* Where address space is limited, take at most a sixteenth: the program needs the rest. */
 void *platform_reserve(size_t bytes)
 {
 	struct rlimit limit;
@@ -124,11 +124,11 @@ void platform_release(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
-/* The kernel puts what programs map beside what is there already.  Rooms begin as far from that as a process hardly ever gets; and below
- * each other, in the order in which they are made, as far apart as they may grow.  Nothing depends on it: where a place is taken the
- * kernel chooses another, and what has no place to grow does not. */
+/* The kernel places new mappings beside existing ones.  Rooms begin farther from those than a process hardly
+ * ever grows; and each below the previous one, as far apart as they may grow.  Nothing depends on that: where
+ * a place is taken the kernel selects another, and a room without space to grow does not grow. */
 #if QUIESCE_TSAN
-#define FAR ((uintptr_t)1 << 38) /* it refuses addresses beyond a terabyte */
+#define FAR ((uintptr_t)1 << 38) /* ThreadSanitizer refuses addresses beyond a terabyte */
 #else
 #define FAR ((uintptr_t)1 << 40)
 #endif
@@ -147,10 +147,10 @@ static uintptr_t place_of_room(size_t most)
 			return 0;
 		munmap(near, page);
 		at = (uintptr_t)near;
-		at -= FAR < at / 4 ? FAR : at / 4; /* some CPUs have fewer addresses */
+		at -= FAR < at / 4 ? FAR : at / 4; /* some CPUs have less address space */
 	}
 	at = (at - most) & ~(ROOM_ALIGN - 1);
-	quiesce_store_relaxed(&lowest, at); /* Relaxed: as above. */
+	quiesce_store_relaxed(&lowest, at); /* Relaxed: a hint. */
 	return at;
 }
 
@@ -188,7 +188,7 @@ int platform_room_extend(void *start, size_t bytes)
 	return err;
 }
 
-/* There if the program is built with LeakSanitizer: what is in a queue of ours is not lost. */
+/* Present if the program is built with LeakSanitizer: objects in a queue of the library are not leaks. */
 void __lsan_register_root_region(const void *start, size_t bytes) __attribute__((weak));
 void __lsan_unregister_root_region(const void *start, size_t bytes) __attribute__((weak));
 
@@ -208,7 +208,8 @@ void platform_pages_put(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
-/* From here on fresh pages are cheaper than zeroing, and huge ones save a miss of the TLB for each lookup. */
+/* From this size on new pages cost less than zeroing memory; from the second on huge pages save a TLB miss
+ * for each lookup. */
 #define LINES_PAGES ((size_t)128 << 10)
 #define LINES_HUGE ((size_t)4 << 20)
 
@@ -261,7 +262,7 @@ void platform_write_stderr(const char *text, size_t length)
 {
 	int saved = errno;
 
-	syscall(SYS_write, STDERR_FILENO, text, length); /* not a cancellation point */
+	syscall(SYS_write, STDERR_FILENO, text, length); /* syscall() is not a cancellation point */
 	errno = saved;
 }
 

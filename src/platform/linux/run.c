@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c - calls of the program's code that may not return: its thread ends there, or an exception leaves it.
  *
- * pthread_exit() calls cleanup handlers from the inside out, before the destructors of keys and before what was on the stack is
- * overwritten.  The handler is of the form for C, which glibc reaches also by way of frames that have no unwind tables.
- * An exception would leave the handler behind, set in a frame that is gone.  So there is a frame which none passes: it ends the
- * process as a noexcept function of C++ would, where the exception is thrown, with the whole stack for the debugger.
+ * pthread_exit() calls cleanup handlers from the inside out, before the destructors of keys and before the
+ * stack is overwritten.  The handler is of the form for C, which glibc also reaches through frames without
+ * unwind tables.  An exception would leave the handler registered in a frame that is gone.  So there is a
+ * frame that no exception passes: it ends the process as a noexcept function of C++ would, where the
+ * exception is thrown, with the whole stack for the debugger.
  */
 #include "platform/platform.h"
 
@@ -20,7 +21,8 @@ void platform_exceptions_init(void (*hook)(void))
 	exception_hook = hook;
 }
 
-/* Of the frame of call(): asked for each exception that looks for a handler above it, and when pthread_exit() unwinds it. */
+/* The personality routine of call() runs for each exception that searches for a handler above it, and when
+ * pthread_exit() unwinds it. */
 __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code quiesce__no_exception(int version, _Unwind_Action actions,
 	_Unwind_Exception_Class class, struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
@@ -37,12 +39,12 @@ _Unwind_Reason_Code quiesce__no_exception(int version, _Unwind_Action actions, _
 
 __attribute__((noinline)) static void call(void (*code)(void *arg), void *arg)
 {
-#if defined(__GCC_HAVE_DWARF2_CFI_ASM) /* else there are no unwind tables, and no exception passes */
-	/* The function's personality routine: an address relative to this one, in four bytes. */
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM) /* without unwind tables no exception passes */
+	/* Set the function's personality routine: an address relative to this one, in four bytes. */
 	__asm__ volatile(".cfi_personality 0x1b, quiesce__no_exception");
 #endif
 	code(arg);
-	__asm__ volatile(""); /* it is no jump */
+	__asm__ volatile(""); /* keeps the call from being a tail call */
 }
 
 void platform_run(void (*code)(void *arg), void (*ended)(void *arg), void *arg)

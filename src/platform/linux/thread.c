@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.c - threads: starting ours, noticing the end of others. */
+/* thread.c - threads: start those of the library, and detect the end of others. */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 #include "file.h"
@@ -40,16 +40,15 @@ int platform_thread_exit_init(void (*hook)(void))
 	return -err;
 }
 
-/* The libcs keep a thread's first keys (glibc 32, musl all) where setting them
- * allocates nothing; ours is made when the library is loaded, so it is one of them
- * in all but the strangest programs. */
+/* The C libraries preallocate a thread's first keys (glibc 32, musl all), so setting them allocates nothing;
+ * this key is made when the library is loaded, so it is nearly always one of them. */
 int platform_arm_thread_exit(void)
 {
 	if (!exit_key_made)
 		return -EAGAIN;
-	/* Set it even if it is set: register_self() arms exiting threads too, and where a signal
-	 * handler does so after the last round of destructors, the value stays on the stack that
-	 * the C library gives to the next thread, for whom no destructor would be called. */
+	/* Set even if it is set already: register_self() arms exiting threads, too, and where a signal
+	 * handler does so after the last round of destructors, the value stays on the stack that the C
+	 * library gives to the next thread, whose destructor would then not be called. */
 	return -pthread_setspecific(exit_key, &exit_key);
 }
 
@@ -58,11 +57,11 @@ uint32_t platform_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-/* ---- numbers of threads ---- */
+/* ---- thread ids ---- */
 
-static pid_t process;   /* whose threads have the numbers that the library notes */
-static bool renumbered; /* it has been restored, and has threads whose numbers were noted before */
-static int slack;       /* of timers, in nanoseconds, as the program began with it; 0: not known */
+static pid_t process;   /* id of the process whose thread ids the library records */
+static bool renumbered; /* 1: it was restored, and has threads whose recorded ids are old */
+static int slack;       /* timer slack at the start of the program, in nanoseconds; 0: unknown */
 
 void platform_process_begin(void)
 {
@@ -109,7 +108,7 @@ size_t platform_read_file(const char *path, char *text, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* The same of one about thread @tid. */
+/* Read a file of /proc about thread @tid. */
 static size_t read_task_file(uint32_t tid, const char *file, char *text, size_t size)
 {
 	char path[48];
@@ -131,7 +130,7 @@ char platform_thread_state(uint32_t tid)
 
 	if (!read_task_file(tid, "stat", text, sizeof text))
 		return '?';
-	end = strrchr(text, ')'); /* the name before it may contain anything */
+	end = strrchr(text, ')'); /* the name before it may contain any character */
 	return !end || end[1] == '\0' ? '?' : end[2];
 }
 
@@ -154,7 +153,8 @@ void platform_signals_restore(const struct platform_sigmask *old)
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* A signal that is blocked where an instruction raises it ends the process, whatever handler the program has. */
+/* A signal that an instruction raises while it is blocked ends the process, even if the program has a
+ * handler. */
 static void unblock_faults(void)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
@@ -176,13 +176,13 @@ static void *thread_main(void *argument)
 
 void platform_cpus_of_process(struct platform_cpus *ret)
 {
-	/* The system call, which says how much it has written. */
+	/* The system call returns the number of bytes written. */
 	long bytes = syscall(SYS_sched_getaffinity, getpid(), sizeof *ret, ret->bits);
 
 	memset((char *)ret->bits + (bytes > 0 ? bytes : 0), bytes > 0 ? 0 : 0xff, sizeof *ret - (size_t)(bytes > 0 ? bytes : 0));
 }
 
-/* "0-3,8,10-11" */
+/* Parse a list such as "0-3,8,10-11". */
 static void parse_list(const char *text, struct platform_cpus *ret)
 {
 	unsigned long first, last;
@@ -232,8 +232,8 @@ static int create(pthread_t *thread, const struct thread_fn *what, int policy, i
 	return err;
 }
 
-/* With that policy if it is a real-time one, which is all that the C library takes, and allowed; else with the normal one,
- * else with its creator's. */
+/* Create a thread with its policy if that is a real-time policy, the only kind that the C library accepts,
+ * and permitted; else with the normal policy, else with its creator's. */
 static int create_somehow(pthread_t *thread, const struct thread_fn *what, const struct platform_thread *how)
 {
 	int err = create(thread, what, how->policy, how->priority);
@@ -251,13 +251,13 @@ static int create_blocked(pthread_t *ret, void *(*fn)(void *arg), void *arg, con
 	struct platform_sigmask mask;
 	int err;
 
-	platform_signals_block(&mask); /* the thread inherits it */
+	platform_signals_block(&mask); /* the thread inherits the mask */
 	err = create_somehow(ret, &what, how);
 	platform_signals_restore(&mask);
 	return -err;
 }
 
-/* Those of them that the process may have are what is taken; if that is none, the thread stays with its creator's. */
+/* The kernel takes the CPUs that the process may use; if there is none, the thread keeps its creator's. */
 static void set_cpus(pthread_t thread, const struct platform_thread *how)
 {
 	pthread_setaffinity_np(thread, sizeof how->cpus, (const cpu_set_t *)how->cpus.bits);
@@ -283,8 +283,8 @@ void platform_thread_settle(pthread_t thread, const struct platform_thread *how)
 	pthread_detach(thread);
 }
 
-/* Refused are a nice value below that of its creator, and by some a policy that is better than its.  Nice 0 is the default,
- * which nobody may have asked for: a thread that may not raise itself to it stays as nice as it is. */
+/* The kernel refuses a nice value below the creator's, and some refuse a better policy.  Nice 0 is the
+ * default, which no caller need have chosen: a thread that may not raise itself to it keeps its nice value. */
 static int change_policy(pid_t tid, const struct platform_thread *how)
 {
 	struct sched_param param = { .sched_priority = how->priority };
@@ -301,13 +301,13 @@ void platform_thread_begin(const char *name, const struct platform_thread *how)
 	int saved = errno;
 
 	unblock_faults();
-	platform_set_cancelable(false); /* a callback may have given its number away */
+	platform_set_cancelable(false); /* a callback may have published this thread's id */
 	change_policy((pid_t)platform_tid(), how);
-	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if there is none */
-	/* With 0 the kernel would take its starter's. */
+	syscall(SYS_sched_setaffinity, 0, sizeof how->cpus, how->cpus.bits); /* refused if the set is empty */
+	/* 0 would set the slack of the thread's creator. */
 	if (slack > 0)
 		prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
-	pthread_setname_np(pthread_self(), name); /* the last: a thread with this name is as it is to be */
+	pthread_setname_np(pthread_self(), name); /* last: a thread with this name is completely set up */
 	errno = saved;
 }
 
@@ -321,7 +321,7 @@ static void change_name(uint32_t tid, const char *name)
 	if (fd < 0)
 		return;
 	if (syscall(SYS_write, fd, name, strlen(name)) < 0)
-		errno = 0; /* it has ended */
+		errno = 0; /* the thread has ended */
 	syscall(SYS_close, fd);
 }
 

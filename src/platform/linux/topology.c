@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* topology.c - how many CPUs there can be, and which of them this thread may call its own. */
+/* topology.c - the number of possible CPUs, and the CPU and concurrency id of a thread. */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 #include "file.h"
@@ -16,10 +16,10 @@
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
 
-#define RSEQ_BYTES 32 /* the length that every kernel takes */
-#define RSEQ_SIGNATURE 0x53053053 /* of the code that sequences are abandoned to, x86-64 */
+#define RSEQ_BYTES 32 /* the length that every kernel accepts */
+#define RSEQ_SIGNATURE 0x53053053 /* precedes the abort handlers of sequences, x86-64 */
 
-/* The kernel's struct rseq, as far as it is used. */
+/* The kernel's struct rseq, as far as the library uses it. */
 struct rseq_area {
 	uint32_t cpu_id_start;
 	uint32_t cpu_id;
@@ -39,9 +39,9 @@ int platform_nr_possible_cpus(void)
 /* ---- ids ---- */
 
 #define MOST_IDS 65536u
-#define IDS_UNKNOWN 8192u /* as many as distributions' kernels are built for */
+#define IDS_UNKNOWN 8192u /* distributions build kernels for as many */
 
-/* The kernel's masks of CPUs have a bit for each number that it was built for, and the call says how long they are. */
+/* The kernel's CPU masks have a bit for each number that it was built for, and the call returns their length. */
 static size_t nr_ids_of_masks(void)
 {
 	static unsigned char mask[MOST_IDS / 8];
@@ -50,7 +50,8 @@ static size_t nr_ids_of_masks(void)
 	return bytes > 0 ? 8 * (size_t)bytes : IDS_UNKNOWN;
 }
 
-/* What the kernel prints of such a mask has a digit for every four numbers that this machine can have; 0: not known. */
+/* The kernel prints such a mask with a digit for every four CPU numbers that this machine can have; 0:
+ * unknown. */
 static size_t nr_ids_of_status(void)
 {
 	static char text[16384];
@@ -65,7 +66,7 @@ static size_t nr_ids_of_status(void)
 	return 4 * digits;
 }
 
-/* If /proc is not there: containers replace it less often than this. */
+/* Used where /proc is missing: containers replace this file less often. */
 static size_t nr_ids_possible(void)
 {
 	static struct platform_cpus cpus;
@@ -93,8 +94,8 @@ size_t platform_nr_ids(size_t *ret_max)
 
 /* ---- rseq ---- */
 
-/* glibc registers the rseq area of every thread and tells where; other libcs do not,
- * and then the area is nobody's or somebody else's: we leave it alone. */
+/* glibc registers the rseq area of every thread and exports its offset; other C libraries do not, and then
+ * the area has another owner or none, and is not used. */
 extern __attribute__((weak)) const ptrdiff_t __rseq_offset;
 extern __attribute__((weak)) const unsigned int __rseq_size;
 
@@ -107,7 +108,8 @@ enum platform_rseq_kind platform_rseq_kind(void)
 {
 	if (!&__rseq_size || __rseq_size == 0 || (int32_t)area()->cpu_id < 0)
 		return PLATFORM_RSEQ_NONE;
-	/* The kernel's word, not glibc's: its __rseq_size may be smaller than what the kernel fills. */
+	/* The kernel's value, not glibc's: glibc's __rseq_size may be smaller than the part that the kernel
+	 * fills. */
 	if (getauxval(AT_RSEQ_FEATURE_SIZE) >= offsetof(struct rseq_area, mm_cid) + sizeof(uint32_t))
 		return PLATFORM_RSEQ_MM_CID;
 	return PLATFORM_RSEQ_CPU_ID;
@@ -130,7 +132,7 @@ uint32_t platform_cpu_of(int64_t distance)
 	return cpu < 0 ? PLATFORM_NO_CPU : (uint32_t)cpu;
 }
 
-static bool sequences_used; /* the library was told where the area is */
+static bool sequences_used; /* the library has read the offset of the area */
 
 int64_t platform_rseq_area(void)
 {
@@ -138,8 +140,9 @@ int64_t platform_rseq_area(void)
 	return sequences_used ? (int64_t)__rseq_offset : 0;
 }
 
-/* The C library has registered the area of each thread, so to do that once more is an error.  If it is none, sequences of this
- * process have not been restarted since it was restored: two threads may have had one slot, and counts may be lost. */
+/* The C library has registered the area of each thread, so a second registration fails.  If it succeeds,
+ * sequences of this process have not been restarted since it was restored: two threads may have claimed one
+ * slot, and counts may be lost. */
 int platform_renew_rseq(void)
 {
 	int saved = errno;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* turns.c - a heavy fence without membarrier: the caller takes a turn on each CPU where another thread of the process was.
+/* turns.c - a heavy fence without membarrier: the caller runs, in turn, on each CPU where another thread of
+ * the process was.
  *
- * To switch from one thread to another is a full fence for both, and makes a restartable sequence begin anew.
+ * A switch from one thread to another is a full fence for both, and restarts restartable sequences.
  *
- * I1. A thread that runs all the time from the beginning of the call on does so on one CPU, the one that the kernel names for it
- *     whenever it is asked.  A thread that leaves its CPU is switched out.
- * I2. When the caller runs on that CPU, the thread does not any more.  So it has left it since the call began, or did not run.
- * I3. A thread that is created meanwhile begins after the beginning of the call, and by system calls.
- * I4. The kernel ends a list of threads early if the one that it has just listed is gone.  So a list counts only if all that are in
- *     it are there after it was made.
+ * I1. A thread that runs without interruption since the call began does so on one CPU, which the kernel names
+ *     whenever it is read. A thread that leaves its CPU is switched out.
+ * I2. When the caller runs on that CPU, the thread does not.  So it has left the CPU since the call began, or
+ *     did not run.
+ * I3. A thread that is created meanwhile starts after the beginning of the call, by system calls.
+ * I4. The kernel ends a list of threads early if the thread that it has just listed is gone.  So a list is
+ *     valid only if all threads in it exist after it was read.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -25,24 +27,24 @@
 #include <unistd.h>
 
 #define TASKS "/proc/self/task"
-#define TRIES 10000 /* of a millisecond each: threads come and go, or there are no files or no memory just now */
+#define TRIES 10000 /* tries at intervals of 1 ms, while threads start and end, or files or memory are exhausted */
 #define FIRST_BYTES ((size_t)65536)
 #define MOST_BYTES ((size_t)256 << 20)
-#define CPU_FIELD 39 /* of /proc/PID/stat */
+#define CPU_FIELD 39 /* field of /proc/PID/stat */
 #define NR_CPUS (8 * sizeof(struct platform_cpus))
 
 struct list {
-	char *entries; /* of getdents64() */
+	char *entries; /* result of getdents64() */
 	size_t bytes, room;
 };
 
-/* As the kernel's struct linux_dirent64 is, on 64-bit systems. */
+/* The kernel's struct linux_dirent64 has this layout on 64-bit systems. */
 static long tid_of(const struct dirent *entry)
 {
 	return strtol(entry->d_name, NULL, 10); /* 0: "." or ".." */
 }
 
-/* ---- which threads there are ---- */
+/* ---- the list of threads ---- */
 
 static int read_list(int dir, struct list *l)
 {
@@ -72,7 +74,7 @@ static const struct dirent *next_entry(const struct list *l, const struct dirent
 	return next < l->entries + l->bytes ? (const struct dirent *)(const void *)next : NULL;
 }
 
-/* I4. */
+/* True if the list is valid (I4). */
 static bool all_are_there(const struct list *l)
 {
 	for (const struct dirent *e = next_entry(l, NULL); e; e = next_entry(l, e))
@@ -81,9 +83,9 @@ static bool all_are_there(const struct list *l)
 	return true;
 }
 
-/* ---- where they are ---- */
+/* ---- the CPUs of threads ---- */
 
-/* The number of the CPU that thread @tid is on, or was on last; NR_CPUS: it has ended. */
+/* Find the CPU on which thread @tid runs, or ran last; NR_CPUS: it has ended. */
 static int find_cpu(long tid, size_t *ret)
 {
 	char path[48], text[1024], *at;
@@ -93,7 +95,7 @@ static int find_cpu(long tid, size_t *ret)
 	*ret = NR_CPUS;
 	if (!platform_read_file(path, text, sizeof text))
 		return syscall(SYS_tgkill, getpid(), tid, 0) && errno == ESRCH ? 0 : -EMFILE;
-	for (at = strrchr(text, ')'); at && field < CPU_FIELD; field++) /* the name before it may contain anything */
+	for (at = strrchr(text, ')'); at && field < CPU_FIELD; field++) /* the name before it may contain any character */
 		at = strchr(at + 1, ' ');
 	if (!at)
 		return -ENOSYS;
@@ -128,7 +130,7 @@ static int cpus_of_threads(struct list *l, struct platform_cpus *ret)
 	return all_are_there(l) ? find_cpus(l, ret) : -EAGAIN;
 }
 
-/* -EINVAL: the list has no room. */
+/* Retry while threads end or resources are exhausted; -EINVAL: the buffer is too small for the list. */
 static int try_for_long(struct list *l, struct platform_cpus *ret)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
@@ -166,7 +168,8 @@ static bool is_offline(size_t cpu)
 	       !(online.bits[cpu / PLATFORM_CPUS_PER_WORD] >> cpu % PLATFORM_CPUS_PER_WORD & 1);
 }
 
-/* When the call returns the caller is there.  A program that changes the caller's CPUs at this moment is noticed. */
+/* When the call returns the caller runs on @cpu.  A concurrent change of the caller's CPUs by the program is
+ * detected. */
 static int take_turn(size_t cpu)
 {
 	struct platform_cpus only = { .bits = { 0 } };
@@ -211,7 +214,7 @@ int platform_fence_by_turns(void)
 	struct platform_sigmask mask;
 	int saved = errno, err;
 
-	platform_signals_block(&mask); /* a handler might stay for long, and the CPUs are not the caller's choice */
+	platform_signals_block(&mask); /* a signal handler might run for long, on CPUs that its program did not choose */
 	quiesce__arch_fence_full();
 	err = fence_by_turns();
 	quiesce__arch_fence_full();

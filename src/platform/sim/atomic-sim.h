@@ -14,7 +14,7 @@
 
 enum sim_order { SIM_RELAXED, SIM_ACQUIRE, SIM_RELEASE, SIM_FULL };
 
-/* Where in the source an operation stands: for traces only. */
+/* A trace names the place of an operation in the source. */
 struct sim_site {
 	const char *func;
 	const char *label;

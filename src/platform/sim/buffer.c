@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* buffer.c - store buffers of the TSO and PSO models.
  *
- * While a thread runs, real memory shows its own buffered stores, so that plain
- * loads of what only this thread writes are right; when it stops running they
- * are taken back.
+ * While a thread runs, real memory shows its own buffered stores, so that its plain loads of variables that
+ * only this thread writes are correct; when it stops running those stores are removed from memory again.
  */
 #include "machine.h"
 
@@ -38,7 +37,7 @@ static void flush(struct thread *t, int k)
 	sim__commit_buffered(t, &b);
 }
 
-/* The oldest store to the location of entry @k; a release store only when nothing is before it. */
+/* The oldest store to the location of entry @k; a release store only when no other store precedes it. */
 static int pso_choice(const struct thread *t, int k)
 {
 	for (int i = 0; i < k; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* coroutine.c - switching between simulated threads.
+/* coroutine.c - switch between simulated threads.
  *
- * On x86-64 a switch is six pushes and six pops; elsewhere ucontext does it,
- * correctly and some twenty times slower.
+ * On x86-64 a switch is six pushes and six pops; elsewhere ucontext does it, correctly and about twenty times
+ * slower.
  */
 #include "machine.h"
 
@@ -43,7 +43,7 @@ void sim__context_switch(void **from, void *to)
 
 #include <ucontext.h>
 
-/* One context per thread, and the last for main(); *from and @to are pointers into this. */
+/* One context per thread, and one for main(), the last; *from and @to point into this array. */
 static ucontext_t contexts[SIM_MAX_THREADS + 1] SIM_KEEP;
 
 void sim__context_make(struct thread *t)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu.c - simulated CPUs: who runs where, concurrency ids, restartable sequences.
+/* cpu.c - simulated CPUs: placement of threads, concurrency ids, restartable sequences.
  *
- * With config.nr_cpus set, only a thread that sits on a CPU takes steps.  To
- * put a thread on a CPU may throw another off (preemption) and may choose a new
- * CPU (migration); both are full fences and abort a critical section, and what
- * the last thread of a CPU knew, the next one knows.  The concurrency id is the
- * lowest that no running thread has; who gets it knows what its last owner knew,
- * because the kernel hands ids over by atomic operations.
+ * With config.nr_cpus set, only a thread on a CPU takes steps.  Placing a thread on a CPU may remove another
+ * one (preemption) and may choose a new CPU (migration); both are full fences and abort a critical section,
+ * and the next thread of a CPU knows everything that the previous one knew.  The concurrency id is the lowest
+ * that no running thread has; its new owner knows everything that its last owner knew, because the kernel
+ * passes ids on by atomic operations.
  */
 #include "platform/count.h"
 #include "machine.h"
@@ -31,7 +30,7 @@ void sim__cpu_remove(struct thread *t)
 	if (t->cpu < 0)
 		return;
 	cpu = &M->cpus[t->cpu];
-	/* Not the compiler's held store: it is later in the program. */
+	/* The store that the compiler holds back stays held: it is later in the program. */
 	sim__buffer_drain(t);
 	view_fence(t);
 	view_copy(&cpu->left, &t->cur);
@@ -97,11 +96,11 @@ enum platform_rseq_kind platform_rseq_kind(void)
 	return M->config.rseq_kind;
 }
 
-/* The library's; the machine's own tests have only this one. */
+/* The library defines its own; the machine's own tests use this one. */
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((weak)) = { .nr_ids = SIM_MAX_THREADS };
 struct quiesce__sequences quiesce__sequences;
 
-/* Offsets mean nothing here, but that there is something. */
+/* Offsets have no meaning here, except that there is an area. */
 int64_t platform_rseq_area(void)
 {
 	return M->config.rseq_kind != PLATFORM_RSEQ_NONE;
@@ -138,9 +137,9 @@ static bool aborted(const struct thread *t)
 	return t->rseq_aborted && !M->config.rseq_never_aborts && !QUIESCE_MUTANT(claim_unprotected);
 }
 
-/* The critical section: every step may find itself aborted, up to the store that commits.  Its id
- * changes only with an abort, so reading it is no step of its own.
- * 1 claimed, 0 taken, -EAGAIN. */
+/* The critical section: at every step it may find itself aborted, up to the store that commits.  Its id
+ * changes only with an abort, so reading the id is no step of its own.  1: claimed, 0: taken, -EAGAIN:
+ * aborted. */
 static int critical_section(struct thread *t, const struct quiesce__cached_slot *cached, uintptr_t value, uintptr_t **ret_slot)
 {
 	static const struct sim_site site = { "quiesce__claim_rseq", "SH2", 0 };
@@ -148,7 +147,7 @@ static int critical_section(struct thread *t, const struct quiesce__cached_slot 
 	uint64_t found;
 	int64_t id;
 
-	sim__held_release(t); /* the compiler moves nothing into it or past it */
+	sim__held_release(t); /* the compiler moves no access into the section or across it */
 	t->rseq_aborted = false;
 	sim__point();
 	id = id_now();
@@ -187,15 +186,15 @@ uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintpt
 /* ---- counters of the id ---- */
 
 struct count {
-	const uint64_t *open;                /* of who counts inline */
-	const struct quiesce_percpu *percpu; /* of who calls: no open, but */
-	const uint64_t *closed;              /* this, or nothing */
+	const uint64_t *open;                /* word of an inline count; NULL: a count by a call */
+	const struct quiesce_percpu *percpu; /* counters of a count by a call */
+	const uint64_t *closed;              /* the word that such a count checks; NULL: none */
 	size_t offset;
 	enum sim_order look, order;
 	struct sim_site site;
 };
 
-/* The set of id 0; 0: none. */
+/* Returns the address of the counters of id 0; 0: none. */
 static uint64_t base_seen(const struct count *c)
 {
 	if (c->open)
@@ -205,7 +204,7 @@ static uint64_t base_seen(const struct count *c)
 	return (uintptr_t)c->percpu->base;
 }
 
-/* 1 counted, 0 there is no such set, or it is closed; -EAGAIN. */
+/* Count once.  1: counted, 0: there are no counters for the id, or they are closed; -EAGAIN: aborted. */
 static int counting(struct thread *t, const struct count *c)
 {
 	uint64_t base = 0, *word, found;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - the holders of short locks of runtime/lock.h, and the threads inside the gate of runtime/gate.h.
  *
- * An unlock that was forgotten, done twice, or done by another thread leaves a word that looks like any other, and shows only where
- * somebody happens to need the lock; a gate that is never left, only where a process forks.  So both are known by name here, and
- * each of these is a failure at once:
- *	to take what the thread owns; to give back what it does not own; to end as an owner; to come where one thread may be, and
- *	another is.
- * A thread that is taking or giving back a lock counts as holding it in sched.c, which stops no holder for good: its
- * form may have woken just that thread.  A handler that runs in between may take the same lock, and does not fail here.
+ * A missing or repeated unlock, or one by another thread, leaves a normal lock word, and shows only if a
+ * thread happens to need the lock later; a gate that is never left shows only if a process forks.  So the
+ * machine records both by owner, and reports at once:
+ * 	a thread that takes a lock that it holds, releases one that it does not hold, or ends as a holder; and a thread
+ * 	that enters a place for one thread while another is inside.
+ * A thread that is taking or releasing a lock counts as its holder in sched.c, which stops no holder for
+ * good: a release may have woken just that thread.  A signal handler that runs in between may take the same
+ * lock, and does not fail here.
  */
 #include "machine.h"
 
@@ -71,7 +72,8 @@ void sim__lock_reset(const struct quiesce__lock *lock, bool mine)
 {
 	struct thread *t = sim__current();
 
-	/* A handler may fork while the thread takes its lock or gives it back, and goes on with that in the child. */
+	/* A signal handler may fork while its thread takes or releases a lock; the thread then continues with
+	 * that in the child. */
 	if (!t || mine || !owns(t, lock))
 		return;
 	sim__lock_step(lock, SIM_LOCK_RETURNED);

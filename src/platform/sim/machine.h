@@ -17,9 +17,9 @@
 #define SIM_FOREVER UINT64_MAX
 #define SIM_STEP_NS 50
 
-/* What a thread, a message or a fence knows: how far it is ordered after each
- * thread (clock, for the race oracle) and which store of each location it must
- * not look behind (stamp, for the weak model only). */
+/* The knowledge of a thread, a message or a fence: how far it is ordered after each thread (clock, for the
+ * race oracle), and the oldest store of each location that it may still read (stamp, for the weak model
+ * only). */
 struct view {
 	uint32_t clock[SIM_MAX_THREADS];
 	int16_t stamp[SIM_LOCATIONS];
@@ -27,16 +27,16 @@ struct view {
 
 struct message {
 	uint64_t value;
-	int8_t owner;   /* whose release sequence this continues */
+	int8_t owner;   /* thread whose release sequence this store continues */
 	bool has_view;  /* message_view() holds what a reader acquires */
 };
 
 struct location {
 	uintptr_t address;
 	uint8_t size;
-	uint8_t count;  /* messages that can still be read, the newest included */
-	int16_t stamp;  /* of the newest */
-	struct message history[SIM_HISTORY]; /* of stamp s: at s % SIM_HISTORY */
+	uint8_t count;  /* number of messages that can still be read, with the newest */
+	int16_t stamp;  /* stamp of the newest message */
+	struct message history[SIM_HISTORY]; /* message of stamp s at s % SIM_HISTORY */
 };
 
 struct buffered {
@@ -49,7 +49,7 @@ struct buffered {
 
 enum thread_state { THREAD_READY, THREAD_BLOCKED, THREAD_STOPPED, THREAD_DONE };
 
-/* A call of platform_run(), on the stack of its thread. */
+/* This is one call of platform_run(), on the stack of its thread. */
 struct sim__run {
 	void (*ended)(void *arg);
 	void *arg;
@@ -58,7 +58,8 @@ struct sim__run {
 
 struct thread {
 	struct quiesce_tls_v1 tls __attribute__((aligned(64)));
-	/* what it knows; what it would know after a fence; what its relaxed stores carry since the last fence */
+	/* The thread's knowledge; its knowledge after an acquire fence; what its relaxed stores carry since
+	 * its last fence. */
 	struct view cur, acq, rel;
 	bool acq_any, rel_any;
 
@@ -66,12 +67,12 @@ struct thread {
 	bool helper;          /* started by the library: a run does not wait for it */
 	bool arm_exit;
 	bool uncancelable;
-	struct sim__run *runs; /* the innermost first */
-	bool killed;          /* by sim_die() */
-	uint32_t stop_in;     /* scheduling points, then it stops for good; 0: never */
+	struct sim__run *runs; /* the innermost run */
+	bool killed;          /* ended by sim_die() */
+	uint32_t stop_in;     /* scheduling points until it stops for good; 0: never */
 	uint32_t nr_locks;    /* short locks that it holds, is taking or giving back */
 	uint32_t nr_owned;
-	const void *owned[SIM_MAX_OWNED]; /* the locks that it holds, and the gates that it is inside */
+	const void *owned[SIM_MAX_OWNED]; /* locks that it holds, and gates that it is inside */
 	bool timed_out;
 	int priority;
 	uint64_t deadline;    /* while blocked */
@@ -79,8 +80,8 @@ struct thread {
 
 	struct buffered buffer[SIM_BUFFER];
 	int nr_buffered;
-	struct buffered held; /* a store that the compiler has moved down; location NULL: none */
-	bool held_free;       /* it may also pass loads */
+	struct buffered held; /* store that the compiler has moved down; location NULL: none */
+	bool held_free;       /* the held store may also move past loads */
 
 	void (*handler)(void);
 	int signals_left;
@@ -106,7 +107,7 @@ struct object {
 
 struct cpu {
 	int running;          /* thread, -1: none */
-	struct view left;     /* what the CPU's last thread knew when it left */
+	struct view left;     /* knowledge of the CPU's last thread when it left */
 };
 
 struct machine {
@@ -116,7 +117,7 @@ struct machine {
 	uint32_t steps;
 	uint32_t switches;
 	uint64_t now_ns, idle_ns;
-	uint64_t membarriers_end; /* of those called so far; where they take time */
+	uint64_t membarriers_end; /* time at which all membarriers called so far have ended, if they take time */
 	int nr_helper_timeouts;
 	uint64_t hash;
 	uint64_t nr_saw;
@@ -128,12 +129,12 @@ struct machine {
 
 	int cur;              /* running thread, -1: the program's main() */
 	int nr_threads, nr_done;
-	int first; /* thread of this process, once it is a child */
+	int first; /* first thread of the process, once this is a child */
 	uint32_t ready;       /* bit per thread */
-	uint32_t stale;       /* of 8 loads so many may be old ones */
-	uint32_t sticky;      /* of 8 points so many do not switch (random scheduler) */
+	uint32_t stale;       /* number of loads in 8 that may return old stores */
+	uint32_t sticky;      /* number of points in 8 without a switch (random scheduler) */
 	bool buffered;        /* TSO, PSO */
-	bool spurious;        /* in this run */
+	bool spurious;        /* spurious wake-ups happen in this run */
 	int lowest_priority;
 	uint32_t change_at[8];
 	void *main_context;
@@ -143,12 +144,12 @@ struct machine {
 	uint16_t table[SIM_TABLE];
 	int nr_locations, most_locations;
 	int16_t highest_stamp;
-	struct view sc;       /* what full fences have agreed on */
+	struct view sc;       /* view that all full fences share */
 
 	size_t arena_used;
 	int nr_objects;       /* highest id used, plus one */
 	struct cpu cpus[SIM_MAX_THREADS];
-	struct view cid_left[SIM_MAX_THREADS]; /* what the last owner of a concurrency id knew when it left */
+	struct view cid_left[SIM_MAX_THREADS]; /* knowledge of the last owner of each concurrency id when it left */
 	struct object objects[SIM_MAX_OBJECTS];
 	struct thread threads[SIM_MAX_THREADS];
 	struct location locations[SIM_LOCATIONS];
@@ -183,7 +184,7 @@ void sim__end_run(enum sim_result result) __attribute__((noreturn));
 int sim__spawn(void (*fn)(void *), void *arg, const char *name, bool helper);
 /* sched.c */
 void sim__point(void);
-void sim__leave(void);             /* the current thread cannot go on: run others */
+void sim__leave(void);             /* the current thread cannot continue: run others */
 void sim__block(struct thread *t, const uint32_t *word, uint64_t timeout_ns);
 void sim__ready(struct thread *t);
 void sim__demote(struct thread *t);
@@ -221,7 +222,7 @@ void sim__cpu_remove(struct thread *t);
 /* trace.c */
 void sim__trace(const char *op, const void *p, uint64_t value, enum sim_order order, const struct sim_site *site);
 void sim__trace_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The words that tell of forks: in a child they are 0. */
+/* Zeroes the canary, as a fork does in the child. */
 void sim__canary_wipe(void);
 
 /* Upcalls of the library; the machine's own tests have none of them. */

@@ -2,19 +2,17 @@
 /* memory.c - the memory models.
  *
  * sc     every access takes effect at once.
- * tso    stores wait in a FIFO per thread (buffer.c), loads see the own ones.
- * pso    the same, ordered per address only; a release store waits for all earlier ones.
- * weak   views, as in operational forms of C11: a location keeps its last stores;
- *        a load may return any that its thread is not yet ordered behind; acquire
- *        takes over what a release store knew; fences meet in one global view.
- *        A read-modify-write operation reads the newest store and is, as atomic.h
- *        promises, a full fence (rmw_acqrel: only acquire and release).
+ * tso    stores wait in a FIFO per thread (buffer.c); loads see the thread's own stores.
+ * pso    stores are ordered per address only; a release store waits for all earlier ones.
+ * weak   views, as in operational forms of C11: a location keeps its last stores; a load may return any
+ *        store that its thread is not yet ordered after; acquire adds the knowledge of the release store;
+ *        fences share one global view.  A read-modify-write operation reads the newest store and is, as
+ *        atomic.h promises, a full fence (rmw_acqrel: only acquire and release).
  *
- * Real memory always holds the newest store that has left the buffers, or what the
- * running thread's own buffer says, so that its plain loads see what they would see
- * (buffer.c).  When it holds something else, the program has stored plainly
- * (initialised, zeroed): the location's history then begins anew with that value.
- * Clocks are kept in all models, so that an order that was only luck is seen.
+ * Real memory always holds the newest store that has left the buffers, or the running thread's own buffered
+ * value, so that its plain loads see the right value (buffer.c).  When memory holds another value, the
+ * program has stored plainly (initialised, zeroed): the location's history then begins again with that value.
+ * Clocks are kept in all models, so that an order that was only luck is detected.
  */
 #include "machine.h"
 
@@ -76,12 +74,13 @@ static struct location *location_new(uintptr_t address, unsigned size, unsigned 
 	M->table_epoch[slot] = M->epoch;
 	l->address = address;
 	l->size = size;
-	/* Stamps go on from earlier runs, so that what views still hold of those is older than all of now. */
+	/* Stamps continue from earlier runs, so that stamps that views still have from those runs are older
+	 * than all stamps of this run. */
 	history_restart(l);
 	return l;
 }
 
-/* Nobody may follow a pointer into the thread-local block of a thread that is gone. */
+/* No thread may follow a pointer into the thread-local block of a thread that has ended. */
 static void check_alive(uintptr_t address)
 {
 	uintptr_t offset = address - (uintptr_t)M->threads;
@@ -91,7 +90,8 @@ static void check_alive(uintptr_t address)
 		sim_fail("access to the thread-local memory of %s(%d), which has ended", M->threads[i].name, i);
 }
 
-/* A function of the running thread that has returned had a variable there, and one of another size has come in its place. */
+/* True if a function of the running thread that has returned had a variable there, and a variable of another
+ * size has replaced it. */
 static bool is_another_variable(const struct location *l)
 {
 	const struct thread *t = sim__current();
@@ -135,7 +135,7 @@ uint64_t sim__committed(struct location *l)
 	return newest(l)->value;
 }
 
-/* What memory holds at @l while the present thread runs, unless somebody stored plainly. */
+/* The value of memory at @l while the present thread runs, unless the program has stored plainly. */
 uint64_t sim__expected(struct location *l)
 {
 	struct thread *t = sim__current();
@@ -153,7 +153,7 @@ void sim_forget(const void *start, size_t bytes)
 
 /* ---- the newest store of a location ---- */
 
-/* What the newest store carries: @carried, or @clock alone from a store buffer. */
+/* Attach knowledge to the newest store: @carried, or only @clock for a store from a store buffer. */
 static void attach(struct location *l, const uint32_t *clock, const struct view *carried)
 {
 	struct view *view = view_of(l, l->stamp);
@@ -166,9 +166,9 @@ static void attach(struct location *l, const uint32_t *clock, const struct view 
 	newest(l)->has_view = true;
 }
 
-/* A store of the same thread, and a read-modify-write by anybody, continue the
- * release sequence of the store before: who acquires the later one also acquires
- * the earlier.  C++20 no longer lets plain stores continue it (strict_relseq). */
+/* A store of the same thread, and a read-modify-write of any thread, continue the release sequence of the
+ * previous store: a load that acquires the later store also acquires the earlier one.  In C++20 plain stores
+ * do not continue it (strict_relseq). */
 static void continue_sequence(struct location *l, int thread, bool release, bool rmw)
 {
 	struct message *new = newest(l), *old = &l->history[(l->stamp - 1) % SIM_HISTORY];
@@ -284,7 +284,7 @@ static bool hold(struct thread *t, struct location *l, uint64_t value, enum sim_
 	return true;
 }
 
-/* Before a load: does the store pass it? */
+/* Before a load: decide whether the held store moves past it. */
 static void held_before_load(struct thread *t)
 {
 	if (t->held.location && (!t->held_free || sim__draw() % 4 == 0))
@@ -353,7 +353,7 @@ void sim__commit_now(struct thread *t, uint64_t *word, uint64_t value, enum sim_
 	sim__trace("store", word, value, order, site);
 }
 
-/* Begin a read-modify-write: what must have left the buffer leaves it. */
+/* Begin a read-modify-write: flush the stores that must have left the buffer. */
 static struct location *rmw_begin(struct thread *t, const void *p, unsigned size, enum sim_order order)
 {
 	struct location *l;
@@ -402,7 +402,8 @@ uint64_t sim__fetch_add(void *p, unsigned size, uint64_t add, enum sim_order ord
 	return rmw(p, size, add, true, order, "add", site);
 }
 
-/* A failing one may, in the weak model, have read an old value: it is a relaxed load then. */
+/* A compare-and-exchange that fails may, in the weak model, have read an old value: it is then a relaxed
+ * load. */
 static bool cmpxchg(struct thread *t, struct location *l, uint64_t *expected, uint64_t value, enum sim_order order)
 {
 	int16_t stamp = pick(l, t);
@@ -471,7 +472,7 @@ void sim__fence_full(bool weakened, const struct sim_site *site)
 	sim__trace(weakened ? "fence-dropped" : "fence", NULL, 0, SIM_FULL, site);
 }
 
-/* A fence of the compiler alone: no step of the machine, but nothing passes it. */
+/* A compiler fence: no step of the machine, but no held store moves past it. */
 void sim__fence_light(bool weakened, const struct sim_site *site)
 {
 	struct thread *t = sim__current();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle.c - objects: alive when touched, and every touch ordered before the free.
+/* oracle.c - check that objects are alive when they are accessed, and that every access is ordered before the
+ * free.
  *
- * Freeing takes effect at once, past all buffers.  The order is judged by vector
- * clocks whatever the schedule was, so that a run fails even where the machine
- * happened to keep an order that the program did not ask for.
+ * A free takes effect at once, past all buffers.  The order is judged by vector clocks, independent of the
+ * schedule, so a run fails even where the machine happened to keep an order that the program did not require.
  */
 #include "machine.h"
 

@@ -16,32 +16,32 @@ int platform_membarrier_init(void)
 	return M->config.membarrier == SIM_MEMBARRIER_ABSENT ? -ENOSYS : 0;
 }
 
-/* The interrupt that membarrier sends: a full fence on the target.  What the
- * caller did before the call is before what the target does after it, and what
- * the target did before it is before what the caller does after the call. */
+/* The interrupt of a membarrier: a full fence on the target.  Accesses of the caller before the call precede
+ * accesses of the target after the interrupt; accesses of the target before it precede accesses of the caller
+ * after the call. */
 static void interrupt(struct thread *target, const struct view *before, struct view *gathered)
 {
-	sim__buffer_drain(target); /* but not a store that the compiler moved down */
+	sim__buffer_drain(target); /* a store that the compiler moved down stays held */
 	view_join(&target->cur, before);
 	view_fence(target);
 	view_join(gathered, &target->cur);
 }
 
-/* Not atomic: other threads run between one interrupt and the next.  @restart: and whoever is in a
- * restartable sequence begins it anew. */
+/* A membarrier is not atomic: other threads run between two interrupts.  @restart: each interrupt also aborts
+ * the target's restartable sequence. */
 static void membarrier(struct thread *t, bool restart)
 {
 	struct view before, gathered;
 	int n = M->nr_threads;
 
 	sim__fence(t);
-	before = gathered = t->cur; /* whole: there may be more locations before we are through */
+	before = gathered = t->cur; /* copied whole: locations may be added during the call */
 	for (int i = 0; i < n; i++) {
 		struct thread *target = &M->threads[i];
 
 		if (target == t)
 			continue;
-		/* Who has ended left its CPU with a fence: ordered before, without an interrupt. */
+		/* An ended thread left its CPU with a fence: it is ordered before, without an interrupt. */
 		if (target->state == THREAD_DONE) {
 			view_join(&gathered, &target->cur);
 			continue;
@@ -54,7 +54,7 @@ static void membarrier(struct thread *t, bool restart)
 	view_fence(t);
 }
 
-/* One at a time. */
+/* Membarriers that take time are executed one after the other. */
 static void membarrier_takes_time(struct thread *t)
 {
 	uint64_t end = (M->membarriers_end > M->now_ns ? M->membarriers_end : M->now_ns) + M->config.membarrier_ns;
@@ -94,7 +94,7 @@ int platform_membarrier_restart(void)
 	return M->config.membarrier == SIM_MEMBARRIER_NO_RESTART ? -ENOSYS : membarrier_call(true);
 }
 
-/* One thread is switched out after another. */
+/* The threads are switched out one after the other. */
 int platform_fence_by_turns(void)
 {
 	return membarrier_call(true);
@@ -177,7 +177,7 @@ void platform_yield(void)
 	sim__trace("yield", NULL, 0, SIM_RELAXED, &syscall_site);
 }
 
-/* The clock sometimes leaps, so that code on both sides of a deadline is run. */
+/* The clock sometimes jumps ahead, so that code on both sides of a deadline runs. */
 uint64_t platform_now_ns(void)
 {
 	if (M->cur >= 0) {
@@ -206,7 +206,7 @@ void platform_process_begin(void)
 {
 }
 
-/* Who learns from the kernel that a thread is gone is ordered after all of it. */
+/* A caller that learns from the kernel that a thread is gone is ordered after all accesses of that thread. */
 bool platform_thread_alive(uint32_t tid)
 {
 	struct thread *t = sim__current(), *other = &M->threads[tid - FIRST_TID];
@@ -367,7 +367,7 @@ void platform_signals_restore(const struct platform_sigmask *old)
 
 int platform_init(const struct platform_hooks *hooks)
 {
-	(void)hooks; /* scenarios call the library's functions */
+	(void)hooks; /* scenarios call the library's functions directly */
 	return 0;
 }
 
@@ -393,7 +393,7 @@ static void *take_pages(size_t bytes)
 {
 	void *start;
 
-	M->arena_used = (M->arena_used + 4095) & ~(size_t)4095; /* after blocks */
+	M->arena_used = (M->arena_used + 4095) & ~(size_t)4095; /* align after blocks */
 	start = M->arena + M->arena_used;
 	bytes = (bytes + 4095) & ~(size_t)4095;
 	if (bytes > SIM_ARENA - M->arena_used)
@@ -415,7 +415,7 @@ void *platform_reserve(size_t bytes)
 	return start;
 }
 
-/* By several threads, perhaps, of which some use it already. */
+/* Several threads may commit the same memory, and some may use it already. */
 int platform_commit(void *start, size_t bytes)
 {
 	(void)start;
@@ -423,7 +423,7 @@ int platform_commit(void *start, size_t bytes)
 	return 0;
 }
 
-/* All of it is sure to be there. */
+/* Every byte is available at once. */
 void *platform_room(size_t bytes, size_t most)
 {
 	return platform_reserve(bytes > most ? bytes : most);
@@ -436,7 +436,7 @@ int platform_room_extend(void *start, size_t bytes)
 	return -EEXIST;
 }
 
-/* Never given out twice in a run, so that a use after the return is seen as stale data at worst. */
+/* Pages are never reused in a run, so that a use after the release sees stale data at worst. */
 void *platform_pages_get(size_t bytes)
 {
 	void *start = take_pages(bytes);
@@ -457,7 +457,7 @@ void platform_release(void *start, size_t bytes)
 	platform_pages_put(start, bytes);
 }
 
-/* As pages: never given out twice. */
+/* Blocks of the heap are never reused in a run either. */
 static void heap_is_called(void)
 {
 	if (M->config.heap_hook && M->cur >= 0)
@@ -540,5 +540,5 @@ void platform_write_stderr(const char *text, size_t length)
 void platform_die(void)
 {
 	sim_fail("library aborted: %s", M->captured);
-	__builtin_trap(); /* in setup() there is no thread to leave */
+	__builtin_trap(); /* in setup() there is no thread to switch away from */
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - who takes the next step; sleeping, time, signals.
+/* sched.c - choice of the next thread; sleeping, time, signals.
  *
- * random: any ready thread, in some seeds with a liking for the present one.
- * pct: the ready thread of highest priority; at each change point, drawn over
- *   the expected length of a run, the running one drops below all others.
- *   Long after the expected length everybody drops after each step, so that a
- *   thread that waits in a loop cannot starve the rest.
- * A timed sleep ends when nothing else can run, sometimes earlier.  When nothing
- * can run, no sleep is timed and not everybody has finished: deadlock.
+ * random: any ready thread, in some seeds with a preference for the present one.
+ * pct: the ready thread of highest priority; at each change point, drawn over the expected length of a run,
+ *   the running thread drops below all others.  Long after the expected length each thread drops after each
+ *   step, so that a thread that waits in a loop cannot starve the rest.
+ * A timed sleep ends when no thread is ready, sometimes earlier.  When no thread is ready, no sleep is timed
+ * and a thread has not finished: deadlock.
  */
 #include "machine.h"
 
@@ -86,7 +85,7 @@ static void fail_deadlock(void)
 	sim_fail("deadlock: asleep for ever:%s", list);
 }
 
-/* Nothing is ready: let time pass, or end the run. */
+/* No thread is ready: let time pass, or end the run. */
 static void idle(void)
 {
 	struct thread *t = first_deadline();
@@ -103,7 +102,7 @@ static void idle(void)
 	time_out(t);
 }
 
-/* Now and then a sleeper wakes for no reason, or a short sleep is over early. */
+/* Occasionally wake a sleeper for no reason, or end a short sleep early. */
 static void disturb_sleepers(uint32_t r)
 {
 	struct thread *t = &M->threads[r % M->nr_threads];
@@ -116,7 +115,7 @@ static void disturb_sleepers(uint32_t r)
 		sim__ready(t);
 }
 
-/* The next thread that takes a step; stores may reach memory before. */
+/* Choose the thread of the next step; buffered stores may reach memory first. */
 static int next_thread(void)
 {
 	for (;;) {
@@ -164,10 +163,10 @@ static void run_handler(struct thread *t)
 	t->signals_left--;
 	t->rseq_aborted = true;
 	if (M->opt.model == SIM_TSO)
-		sim__buffer_drain(t); /* an interrupt does that on x86; elsewhere nobody promises it */
+		sim__buffer_drain(t); /* an interrupt drains the buffer on x86; other CPUs do not guarantee that */
 	if (M->opt.trace)
 		sim__trace_text("T%d signal handler begins", M->cur);
-	sim__held_release(t); /* the compiler moves nothing into or out of a handler */
+	sim__held_release(t); /* the compiler moves no access into or out of a handler */
 	t->handler();
 	t->rseq_aborted = true;
 	sim__held_release(t);

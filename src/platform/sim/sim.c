@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sim.c - one run of the machine, from reset to result.
  *
- * The program's variables are put back before each run by copying the writable
- * part of the executable, except for the section sim_keep.  That needs a
- * dynamically linked executable: in a static one libc's own state would be
- * turned back too.  Threads that a failed run leaves behind are just forgotten.
+ * The program's variables are restored before each run by copying the writable part of the executable, except
+ * for the section sim_keep.  That needs a dynamically linked executable: in a static one the C library's own
+ * state would be restored, too.  Threads that a failed run leaves behind are abandoned.
  */
 #include "machine.h"
 
@@ -20,7 +19,7 @@ extern char __data_start[], _end[], __start_sim_keep[], __stop_sim_keep[];
 struct machine *sim__machine SIM_KEEP;
 static char *snapshot SIM_KEEP;
 
-/* [ret_part[i][0], ret_part[i][1]) is to be restored. */
+/* The ranges to restore: [ret_part[i][0], ret_part[i][1]). */
 static void restored_parts(char *ret_part[2][2])
 {
 	ret_part[0][0] = __data_start;
@@ -48,8 +47,8 @@ static void variables_copy(bool restore)
 	}
 }
 
-/* The code under test followed a pointer that leads nowhere: a failure like others.
- * The handler never returns; main() goes on on its own stack. */
+/* The code under test has followed an invalid pointer: the run fails.  The handler never returns; main()
+ * continues on its own stack. */
 static void crashed(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -91,7 +90,7 @@ static void config_reset(void)
 	};
 }
 
-/* Habits of this run: a mixture over seeds finds more than any one setting. */
+/* Draw the parameters of this run: a mixture over seeds finds more than any one setting. */
 static void draw_habits(const struct sim_options *options)
 {
 	static const uint8_t stale[] = { 1, 4, 7 }, sticky[] = { 0, 4, 7 };
@@ -107,7 +106,7 @@ static void draw_habits(const struct sim_options *options)
 		M->change_at[i] = sim__draw() % options->length;
 }
 
-/* Before stamps overflow, which takes some thousand runs, all begin at 0 again. */
+/* Restart all stamps at 0 before they overflow, which takes some thousand runs. */
 static void stamps_reset(void)
 {
 	for (int i = 0; i < SIM_LOCATIONS; i++) {
@@ -180,7 +179,7 @@ enum sim_result sim_run(const struct sim_scenario *scenario, const struct sim_op
 	return M->result;
 }
 
-/* Called on a simulated thread; main() goes on in run_threads(). */
+/* Called on a simulated thread; main() continues in run_threads(). */
 void sim__end_run(enum sim_result result)
 {
 	void *abandoned;
@@ -217,7 +216,7 @@ void sim_fail(const char *format, ...)
 
 static void thread_reset(struct thread *t)
 {
-	/* Not the stamps: those of earlier runs are below all of this one, see location_new(). */
+	/* Stamps stay: those of earlier runs are below all of this one, see location_new(). */
 	memset(t->cur.clock, 0, sizeof t->cur.clock);
 	memset(t->acq.clock, 0, sizeof t->acq.clock);
 	memset(t->rel.clock, 0, sizeof t->rel.clock);
@@ -260,7 +259,7 @@ int sim_spawn(void (*fn)(void *), void *arg, const char *name)
 static void thread_finish(struct thread *t)
 {
 	t->handler = NULL;
-	sim__point(); /* a thread's end is a step of its own, and a fence */
+	sim__point(); /* the end of a thread is a step of its own, and a fence */
 	sim__fence(t);
 	sim__cpu_remove(t);
 	t->state = THREAD_DONE;
@@ -287,7 +286,7 @@ void sim__thread_main(void)
 	thread_exit(t);
 }
 
-/* Handlers run on top of the stack; nothing returns there. */
+/* Handlers run on top of the stack, and the frames below are abandoned. */
 void sim_exit(void)
 {
 	struct thread *t = sim__current();
@@ -319,7 +318,8 @@ void sim_stop_within(uint32_t points)
 	sim__current()->stop_in = 1 + sim__draw() % points;
 }
 
-/* What they have stored the child has, too: it gets memory that no store is under way to. */
+/* End thread @t at a fork.  The child has its stores, even buffered ones: no store to the child's memory is
+ * under way. */
 static void vanish(struct thread *t)
 {
 	sim__buffer_drain(t);
@@ -346,7 +346,7 @@ void sim_fork(void)
 			continue;
 		if (t->state != THREAD_DONE)
 			vanish(t);
-		view_join(&self->cur, &t->cur); /* of threads that had ended, too: what they did is in the memory that the child gets */
+		view_join(&self->cur, &t->cur); /* joined for ended threads, too: their stores are in the child's memory */
 	}
 	view_fence(self);
 	M->first = M->cur;
@@ -372,7 +372,7 @@ int sim_nr_helpers(void)
 	return nr;
 }
 
-/* ---- small questions ---- */
+/* ---- queries ---- */
 
 struct sim_config *sim_config(void) { return &M->config; }
 int sim_self(void) { return M->cur; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c - what happened, for people; and a hash of it, to show that a seed replays. */
+/* trace.c - print the events of a run, and compute a hash of them, to show that a seed replays. */
 #include "machine.h"
 
 #include <elf.h>
@@ -12,7 +12,7 @@
 
 static const char *const order_name[] = { "relaxed", "acquire", "release", "full" };
 
-extern const char __ehdr_start[]; /* where the executable is mapped; from the linker */
+extern const char __ehdr_start[]; /* start of the mapped executable; defined by the linker */
 
 /* ---- names of static variables, from the executable's own symbol table ---- */
 

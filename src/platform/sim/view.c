@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c - what threads know: vector clocks, and in the weak model time stamps per location. */
+/* view.c - the knowledge of threads: vector clocks, and in the weak model time stamps per location. */
 #include "machine.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ void view_join_clock(uint32_t *into, const uint32_t *from)
 
 static void join_stamps(struct view *into, const struct view *from)
 {
-	/* In whole vectors; stamps beyond nr_locations are not looked at. */
+	/* Joined in whole vectors; stamps beyond nr_locations are not used. */
 	int n = (M->nr_locations + 7) & ~7;
 
 	for (int i = 0; i < n; i++)
@@ -33,8 +33,8 @@ void view_copy(struct view *into, const struct view *from)
 		memcpy(into->stamp, from->stamp, ((M->nr_locations + 7) & ~7) * sizeof into->stamp[0]);
 }
 
-/* Fences agree on what may still be read, in one order over all of them.  They
- * do not by themselves order accesses: clocks pass through reads only. */
+/* Fences agree on the stores that may still be read, in one order over all fences.  A fence by itself orders
+ * no accesses: clocks are passed on by reads only. */
 void view_fence(struct thread *t)
 {
 	if (t->acq_any)

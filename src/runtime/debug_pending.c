@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* queued.c - account of the objects that wait for their callbacks, by address.
+/* debug_pending.c - objects that wait for their callbacks, by address.
  *
- * A table of fixed size under one lock: only programs of debug builds pay for it.  Nothing is kept in an object, so one that
- * has never been initialised, or was copied while the original waited, is not taken for another.
+ * A table of fixed size under one lock, used by programs that are debug builds only.  Nothing is stored in an
+ * object, so one that was never initialised, or was copied while the original waited, is not mistaken for
+ * another.
  *
- * I1. What is noted is queued with a function of the library, which takes the note before it calls the program's: so from
- *     that call on the object may be queued again, or its memory be something else.
- * I2. Where there is no room an object is queued as in a release build: a report that is missing is better than one that is
- *     wrong.
- * I3. In a forked child callbacks may be lost that were running at the fork.  So a note of before the fork gives way to a
- *     new one without a report.
+ * I1. A recorded object is queued with a function of the library, which removes the record before it calls
+ *     the program's function: from that call on the object may be queued again, or its memory reused.
+ * I2. Where the table is full an object is queued as in a release build: a missing report is better than a
+ *     wrong one.
+ * I3. A forked child may lose callbacks that were running at the fork.  So a record from before the fork is
+ *     replaced by a new one without a report.
  */
-#include "queued.h"
+#include "debug_pending.h"
 
 #define NR_ENTRIES 65536u
 #define NR_CHAINS 65536u
@@ -19,18 +20,18 @@
 struct entry {
 	const void *object;
 	uintptr_t func;
-	const char *call; /* by which it was queued, and */
-	const void *site; /* where */
-	uint32_t generation; /* of forks */
-	uint32_t next;       /* of the chain, or of those that are free: 1 + its index; 0: none */
+	const char *call; /* name of the call that queued it */
+	const void *site; /* code that made that call */
+	uint32_t generation; /* generation of forks in which it was queued */
+	uint32_t next;       /* 1 + index of the next entry of the chain, or of the free list; 0: none */
 };
 
 static struct table {
 	uint32_t chain[NR_CHAINS];
 	struct entry entry[NR_ENTRIES];
-	uint32_t used; /* entries, ever */
+	uint32_t used; /* number of entries that were ever used */
 	uint32_t free;
-} *table; /* NULL: no object was ever noted */
+} *table; /* NULL: no object was ever recorded */
 static struct quiesce__lock lock; /* signals are blocked while it is held */
 
 static void begin(struct platform_sigmask *mask)
@@ -45,7 +46,7 @@ static void end(const struct platform_sigmask *mask)
 	platform_signals_restore(mask);
 }
 
-/* Where the number of the entry of @object is, or would be. */
+/* The link that holds the number of the entry of @object, or would hold it. */
 static uint32_t *link_of(const void *object)
 {
 	uint32_t *link = &table->chain[((uintptr_t)object * 0x9e3779b97f4a7c15u) >> 48];
@@ -66,7 +67,7 @@ static uint32_t take_free(void)
 	return number;
 }
 
-/* Under the lock.  False: there is no room. */
+/* Add or replace the record of an object; false if the table is full.  Under the lock. */
 static bool add(struct entry *fresh)
 {
 	uint32_t *link, number;
@@ -85,7 +86,7 @@ static bool add(struct entry *fresh)
 	return true;
 }
 
-/* Under the lock.  Is @object queued, in this process?  *@ret_found tells how. */
+/* True if @object is queued in this process; *@ret_found is its record.  Under the lock. */
 static bool is_queued(const void *object, struct entry *ret_found)
 {
 	uint32_t number = table ? *link_of(object) : 0;
@@ -104,7 +105,7 @@ static QUIESCE_COLD void report(const struct entry *first, const char *call, con
 			platform_place(site, &here), first->object, first->call, platform_place(first->site, &there));
 }
 
-enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, const char *call, const void *site)
+enum quiesce__pending quiesce__pending_note(const void *object, uintptr_t func, const char *call, const void *site)
 {
 	struct entry found, fresh = { .object = object, .func = func, .call = call, .site = site };
 	struct platform_sigmask mask;
@@ -118,10 +119,10 @@ enum quiesce__queued quiesce__queued_note(const void *object, uintptr_t func, co
 	end(&mask);
 	if (twice)
 		report(&found, call, site);
-	return twice ? QUIESCE_QUEUED_TWICE : noted ? QUIESCE_QUEUED_NOTED : QUIESCE_QUEUED_UNNOTED;
+	return twice ? QUIESCE_PENDING_TWICE : noted ? QUIESCE_PENDING_NOTED : QUIESCE_PENDING_UNNOTED;
 }
 
-uintptr_t quiesce__queued_take(const void *object)
+uintptr_t quiesce__pending_take(const void *object)
 {
 	struct platform_sigmask mask;
 	uint32_t *link, number;
@@ -135,7 +136,7 @@ uintptr_t quiesce__queued_take(const void *object)
 
 		func = e->func;
 		*link = e->next;
-		*e = (struct entry){ .next = table->free }; /* who searches for leaks finds nothing in it */
+		*e = (struct entry){ .next = table->free }; /* a leak checker finds no pointer in a free entry */
 		table->free = number;
 	}
 	end(&mask);
@@ -145,18 +146,18 @@ uintptr_t quiesce__queued_take(const void *object)
 	return func;
 }
 
-/* So that a child finds no chain that is half changed. */
-void quiesce__queued_fork_prepare(void)
+/* Keeps a child from inheriting a half-changed chain. */
+void quiesce__pending_fork_prepare(void)
 {
 	quiesce__lock(&lock);
 }
 
-void quiesce__queued_fork_parent(void)
+void quiesce__pending_fork_parent(void)
 {
 	quiesce__unlock(&lock);
 }
 
-void quiesce__queued_fork_child(void)
+void quiesce__pending_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);
 }
