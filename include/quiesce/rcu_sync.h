@@ -73,7 +73,7 @@ struct rcu_sync {
 	struct rcu_head head;
 };
 
-/* RCU_SYNC_INIT - static initialiser of a struct rcu_sync for readers in sections of RCU. */
+/** RCU_SYNC_INIT - static initialiser of a struct rcu_sync for readers in sections of RCU. */
 #define RCU_SYNC_INIT { 0, 0, 0, { 0 }, NULL, NULL, { NULL, NULL } }
 #define DEFINE_RCU_SYNC(name) struct rcu_sync name = RCU_SYNC_INIT
 
@@ -88,7 +88,7 @@ QUIESCE_API void quiesce_rcu_sync_enter(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_exit(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_dtor(struct rcu_sync *rss);
 
-/* rcu_sync_init - initialise @rss for readers in sections of RCU. */
+/** rcu_sync_init - initialise @rss for readers in sections of RCU. */
 static inline void rcu_sync_init(struct rcu_sync *rss) { quiesce_rcu_sync_init(rss, NULL, NULL); }
 
 /** rcu_sync_init_ops - initialise @rss for another kind of readers.
