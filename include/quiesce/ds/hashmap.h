@@ -278,8 +278,7 @@ static inline void hashmap_walk_enter(const struct hashmap *map, struct hashmap_
 	quiesce__walk_enter(&walk->walk, &map->table);
 }
 
-/** hashmap_walk_start - enter a section.  False: the iteration is over, and no section is entered.
- */
+/** hashmap_walk_start - enter a section.  False: the iteration is over, and no section is entered. */
 static inline bool hashmap_walk_start(struct hashmap_walk *walk) { return quiesce__walk_start(&walk->walk); }
 
 /** hashmap_walk_next - return the next key and its value.

@@ -227,8 +227,7 @@ static inline int hashtable_init(struct hashtable *ht, const struct hashtable_ty
 	return quiesce_hashtable_init(ht, type);
 }
 
-/** hashtable_init_seeded - initialise an empty table with the caller's seed, for repeatable runs.
- */
+/** hashtable_init_seeded - initialise an empty table with the caller's seed, for repeatable runs. */
 static inline int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
 {
 	return quiesce_hashtable_init_seeded(ht, type, seed);

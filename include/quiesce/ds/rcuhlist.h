@@ -66,8 +66,7 @@ QUIESCE_FAST bool hlist_empty(const struct hlist_head *head) { return !quiesce__
  * True after INIT_HLIST_NODE() or hlist_del_init_rcu(), not after hlist_del_rcu(). */
 QUIESCE_FAST bool hlist_unhashed(const struct hlist_node *node) { return !quiesce__hlist_pprev(node); }
 
-/** hlist_unhashed_lockless - as hlist_unhashed(), beside an updater: the result may be out of date.
- */
+/** hlist_unhashed_lockless - as hlist_unhashed(), beside an updater: the result may be out of date. */
 QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { return hlist_unhashed(node); }
 
 /* ---- entries ---- */
@@ -110,8 +109,7 @@ QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
  * @fresh: in no list, and no reader is at it. */
 QUIESCE_FAST void hlist_add_head_rcu(struct hlist_node *fresh, struct hlist_head *head) { quiesce__hlist_add(fresh, &head->first); }
 
-/** hlist_add_before_rcu, hlist_add_behind_rcu - add an entry before or after one that is in a list.
- */
+/** hlist_add_before_rcu, hlist_add_behind_rcu - add an entry before or after one that is in a list. */
 QUIESCE_FAST void hlist_add_before_rcu(struct hlist_node *fresh, struct hlist_node *next)
 {
 	quiesce__hlist_add(fresh, quiesce__hlist_pprev(next));
@@ -217,8 +215,7 @@ QUIESCE_FAST bool hlist_fake(const struct hlist_node *node)
 
 /* ---- for updaters, and for lists that no reader sees ---- */
 
-/** hlist_for_each_entry - walk a list, with or without readers, while no other thread updates it.
- */
+/** hlist_for_each_entry - walk a list, with or without readers, while no other thread updates it. */
 #define hlist_for_each_entry(pos, head, member)                                                                              \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node); (pos);     \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), NULL, member, struct hlist_node))
