@@ -60,7 +60,7 @@ struct percpu_ref;
 typedef void percpu_ref_func_t(struct percpu_ref *ref);
 
 /* Flags of percpu_ref_init(). */
-/* atomic until percpu_ref_switch_to_percpu(), also after a reinit */
+/* atomic mode until percpu_ref_switch_to_percpu(), also after a reinit */
 #define PERCPU_REF_INIT_ATOMIC 1u
 #define PERCPU_REF_INIT_DEAD 2u    /* killed, without references: for percpu_ref_reinit() */
 #define PERCPU_REF_ALLOW_REINIT 4u /* may return to per-CPU mode; implied by the other two */
@@ -91,7 +91,8 @@ struct percpu_ref {
 	uint8_t stays_atomic; /* the program has requested atomic mode */
 	uint8_t reinit;       /* may return to per-CPU mode */
 	uint8_t reserved;
-	uint64_t count;       /* more than a line after @release, at any alignment */
+	/* @count is more than a cache line after @release, at any alignment */
+	uint64_t count;
 };
 
 QUIESCE_API void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr);

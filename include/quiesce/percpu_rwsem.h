@@ -62,14 +62,14 @@ struct quiesce__rwsem_waiter; /* on the waiter's stack; private */
 struct percpu_rw_semaphore {
 	/* Loaded by readers; changes with the first writer of a burst, and when the burst is over. */
 	uint64_t open;                /* not 0: readers count inline; see percpu.h */
-	struct quiesce_percpu percpu; /* words: entered, left */
+	struct quiesce_percpu percpu; /* counters: words entered and left */
 	uint64_t apart[6];
 	/* Written by writers. */
 	/* quiesce_rwsem_sync; in all-zero memory NULL until the first write */
 	struct rcu_sync rss;
 	uint64_t shared[2];           /* counts of threads that have no set */
 	const void *owner;            /* thread of the writer inside; for assertions */
-	struct quiesce__rwsem_waiter *first, *last; /* the queue */
+	struct quiesce__rwsem_waiter *first, *last; /* queue of waiters */
 	struct quiesce__lock lock;    /* guards the queue and @block */
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t turn;                /* futex of queued readers; changes when some are admitted */
@@ -88,7 +88,7 @@ struct percpu_rw_semaphore {
 #define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 #define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 
-#define QUIESCE__ENTERED 0 /* offsets of the words */
+#define QUIESCE__ENTERED 0 /* byte offsets of the words in a set */
 #define QUIESCE__LEFT 8
 
 QUIESCE_API int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem);

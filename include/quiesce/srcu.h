@@ -68,12 +68,13 @@ QUIESCE_BEGIN_DECLS
 /* A domain.  Readers load its first line only; that changes only with grace periods. */
 struct srcu_struct {
 	uint64_t enter;               /* not 0: readers count inline; see percpu.h */
-	uint64_t leave[2];            /* not 0: they leave an index inline; 0 also for a request */
+	/* not 0: readers leave an index inline; 0 also for a request */
+	uint64_t leave[2];
 	uint64_t idx;                 /* 0 or 1: where new sections count; written by the driver */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	uint64_t attention[2];        /* requests to readers that leave an index */
-	const char *name;             /* for reports */
-	uint64_t apart[8];            /* what follows has cache lines of its own */
+	const char *name;             /* name in reports */
+	uint64_t apart[8];            /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {
 		uint64_t words[48];
 	} __attribute__((may_alias)) space; /* private; all zero at first */

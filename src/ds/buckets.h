@@ -143,7 +143,7 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
 #define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
 #define MAX_LINES ((uint64_t)1 << 40)
 
-struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* NULL: no memory */
+struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* returns NULL if memory is short */
 void quiesce__array_free(struct quiesce__buckets *array);
 void quiesce__array_free_rcu(struct rcu_head *head);
 /* Number of elements above which an array of @lines lines is too small. */

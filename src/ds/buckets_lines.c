@@ -128,7 +128,7 @@ static struct quiesce__bucket *take_new(struct quiesce__buckets *array, struct q
 		return NULL;
 	u->spare = more->next;
 	u->nr_spare--;
-	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; followed when the array is freed. */
+	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; dereferenced when the array is freed. */
 	/* BK5: full, pairs with BK5 in quiesce__array_free() */
 	while (!quiesce_cmpxchg(BK5, &array->more, &more->next, more))
 		;

@@ -36,7 +36,7 @@
 #include <errno.h>
 
 #define NEXT_NUMBER 4u
-#define FIRST_PAUSES 8u /* a fraction of a microsecond */
+#define FIRST_PAUSES 8u /* takes a fraction of a microsecond */
 #define MOST_PAUSES 32u
 
 static bool is_end(uintptr_t word) { return (word & 2) != 0; }
@@ -147,7 +147,7 @@ static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
 	return true;
 }
 
-/* One attempt to dequeue; false: try again. */
+/* Make one attempt to dequeue; false if it has to be repeated. */
 static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 {
 	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */

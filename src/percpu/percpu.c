@@ -32,7 +32,7 @@
 #define MAP_BITS 64u
 #define MAP_WORDS ((MAX_PLACES + MAP_BITS - 1) / MAP_BITS)
 #define PAGE 4096u
-#define NR_SIZES 2u /* two words, or four */
+#define NR_SIZES 2u /* places of two words, or of four */
 
 struct chunk {
 	struct chunk *next, **at; /* list of chunks of this size that have a free place */

@@ -135,9 +135,9 @@ static bool held(uint32_t word)
 	return (word & 3) != FREE && (word & ~3u) == generation();
 }
 
-/* Not a struct quiesce__lock, because it is held while the confirm function runs, and the child of a fork may
- * find it held by a thread that the child does not have.  Returns false if the calling thread holds it
- * already. */
+/* Take the lock.  It is not a struct quiesce__lock, because it is held while the confirm function runs, and the
+ * child of a fork may find it held by a thread that the child does not have.  Returns false if the calling thread
+ * holds it already. */
 static bool begin_change(struct percpu_ref *ref, const char *what)
 {
 	uint32_t word, mine = HELD;
@@ -168,7 +168,7 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 	}
 }
 
-/* Returns false if any thread, the calling one included, is changing the mode. */
+/* Take the lock if it is free; false if any thread, the calling one included, is changing the mode. */
 static bool try_change(struct percpu_ref *ref)
 {
 	uint32_t word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
@@ -193,7 +193,7 @@ static void end_change(struct percpu_ref *ref)
 /* Test once, before the first count depends on it. */
 static bool can_restart(void)
 {
-	static uint32_t known; /* 1 no, 2 yes */
+	static uint32_t known; /* 0: not tested yet; 1: no; 2: yes */
 	uint32_t answer = quiesce_load_relaxed(&known); /* Relaxed: every caller gets the same answer. */
 	int err;
 
@@ -319,7 +319,7 @@ static uint64_t users(const struct percpu_ref *ref)
 		return 0;
 	if (is_biased(count))
 		nr += words_now(ref) - ref->base - QUIESCE_REF_BIAS / QUIESCE_REF_ONE;
-	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* less the first reference, which is the owner's */
+	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* the first reference is the owner's */
 }
 
 /* Leave the count killed and without references, so that a later get or put is reported. */
@@ -362,7 +362,7 @@ static void confirm_over(const struct confirm *c)
 {
 	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
 		end_change(c->ref);
-	if (c->nr) /* not earlier: the references keep the lock's memory */
+	if (c->nr) /* the references keep the lock's memory until here */
 		quiesce__percpu_ref_put_slow(c->ref, c->nr);
 }
 
@@ -437,7 +437,7 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 		if (!ref || !try_change(ref))
 			continue;
 		if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
-			end_change(ref); /* kill_the_rest() reports it */
+			end_change(ref); /* kill_the_rest() reports the misuse */
 			continue;
 		}
 		*ret_fence |= begin_atomic(ref, QUIESCE_REF_DEAD);

@@ -43,7 +43,7 @@
 #define WORDS 2u
 #define STALL_LOOK_NS 100000000u /* how often a draining writer checks for a stall */
 #if defined(QUIESCE_SIM)
-#define QUEUE_SLEEPS_FOREVER 1 /* so that the simulator finds lost wake-ups */
+#define QUEUE_SLEEPS_FOREVER 1 /* in the simulator, to find lost wake-ups */
 #else
 #define QUEUE_SLEEPS_FOREVER 0
 #endif

@@ -125,7 +125,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		quiesce__srcu_bad_index(ssp, (int)idx);
 		return;
 	}
-	/* Relaxed: I5, a request that is missed costs a timed sleep. */
+	/* Relaxed: a missed request costs a timed sleep (I5). */
 	attention = quiesce_load_relaxed(&ssp->attention[idx]);
 	if (!attention && quiesce__percpu_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */

@@ -48,12 +48,12 @@ struct quiesce__srcu_update {
 	uint32_t seen;             /* bit i: index i was seen empty since the fence */
 	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find readers in the way: as in struct quiesce__wait_policy */
-	/* Callbacks; see srcu_callbacks.c. */
+	/* State of callbacks; see srcu_callbacks.c. */
 	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
 	uint64_t queued, run;      /* number of callbacks queued and run so far */
 	uint64_t bytes_in;         /* bytes of all callbacks queued so far; see srcu_garbage.c */
 	uint64_t bytes_reported;       /* bytes of @bytes_in already added to the process-wide sum */
-	uint64_t bytes_taken;      /* @bytes_in when @taken was taken */
+	uint64_t bytes_taken;      /* value of @bytes_in when @taken was taken */
 	uint64_t bytes_out;        /* bytes already taken off that sum */
 	struct quiesce__lock running; /* held by the thread that takes a step, callbacks included */
 	const struct quiesce_tls_v1 *runner; /* the thread that runs a callback */
@@ -65,7 +65,7 @@ struct quiesce__srcu_update {
 	uint64_t wanted_due;       /* time from which @wanted is overdue and the next poller takes part */
 	uint32_t done_word;        /* futex: changes when callbacks have run */
 	uint32_t waiting;          /* number of callers that sleep on @done_word */
-	uint64_t delay_ns;         /* until the next step */
+	uint64_t delay_ns;         /* delay until the next step */
 	struct quiesce__srcu_alone alone; /* grace period of the thread that takes steps, if the driver does not run */
 	struct quiesce__late late;
 	struct quiesce__job job;
@@ -124,7 +124,8 @@ void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
-/* A cookie for the grace period that would begin now; and whether the grace period of a cookie is over. */
+/* A cookie for the grace period that would begin now.  quiesce__srcu_done() tests whether that grace period is
+ * over. */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
 /* Try to complete @cookie without sleeping.  @ask: if readers are in the way, request that they wake the helper. */
@@ -137,7 +138,7 @@ void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns);
  * step, but not in a section. */
 void quiesce__srcu_check_garbage(struct srcu_struct *ssp);
 
-/* srcu_callbacks.c */
+/* srcu_callbacks.c: a step of the domain's job. */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);
 /* The domain of a job; NULL if the job is of another kind. */
 static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__job *job)
@@ -169,7 +170,8 @@ bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u);
 void quiesce__srcu_count_run(void);
 /* Under @running: add to the process-wide sum all bytes of the domain that it does not include yet. */
 void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u);
-/* Under @running: account for @nr callbacks that were taken; that have run, perhaps as the last ones. */
+/* Under @running: account for the bytes of @nr callbacks that were taken, or that have run and may be the last
+ * ones. */
 void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr);
 void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr);
 /* In the child of a fork, once for each domain.  @pending: callbacks that are queued, or running in the thread that

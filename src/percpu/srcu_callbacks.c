@@ -75,7 +75,7 @@ static void take(struct quiesce__srcu_update *u)
 	if (u->taken || !list)
 		return;
 	do {
-		quiesce_store_relaxed(&u->rest_next, list); /* I6 */
+		quiesce_store_relaxed(&u->rest_next, list); /* the links stay as I6 describes */
 		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->rest, list);
 	/* SR7: full, pairs with SR7 in push() */
@@ -195,7 +195,7 @@ static void step_locked(struct quiesce__run *run)
 	struct quiesce__srcu_update *u = s->u;
 	uint64_t ns;
 
-	/* Readers wake the helper, if there is one. */
+	/* If there is a helper, readers in the way are requested to wake it. */
 	if (!advance(s, quiesce__helper_running())) {
 		ns = retry_ns(u);
 		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
@@ -398,7 +398,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 
 	if (wanted_done(u))
 		quiesce__pace_begin(&u->wanted_due, QUIESCE_LATE_NS);
-	/* The latest cookie covers the earlier ones. */
+	/* The latest cookie covers all earlier ones. */
 	while ((int64_t)(seq.value - old) > 0)
 		/* SR7: full, pairs with SR7 in push() */
 		if (quiesce_cmpxchg(SR7, &u->wanted, &old, seq.value))

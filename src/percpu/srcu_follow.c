@@ -246,7 +246,7 @@ uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update
 {
 	quiesce__lock(&u->lock);
 	if (!me->needed)
-		me->needed = u->begun + 1; /* I4 */
+		me->needed = u->begun + 1; /* a grace period that begins later: I4 of srcu.c */
 	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
 		me->needed--;
 	if (!u->driven) {

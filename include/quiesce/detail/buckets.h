@@ -32,7 +32,7 @@ struct quiesce__bucket {
 struct quiesce__buckets {
 	uint64_t mask;                 /* bits of a hash that are the offset of its line */
 	struct quiesce__buckets *next; /* successor; NULL until it is resized */
-	struct quiesce__table *table;  /* NULL: destroyed */
+	struct quiesce__table *table;  /* NULL: the table has been destroyed */
 	struct quiesce__bucket *extra; /* overflow lines */
 	uint64_t nr_extra;
 	struct quiesce__group *groups; /* replaced lines, for reuse */
@@ -44,7 +44,7 @@ struct quiesce__buckets {
 	uint64_t cursor; /* buckets before it have been claimed for moving */
 	uint64_t left;   /* buckets that have not moved */
 	uint64_t extra_used;
-	struct quiesce__extra *more; /* lines from the heap */
+	struct quiesce__extra *more; /* overflow lines from the heap */
 	struct rcu_head rcu;
 	struct quiesce__lock lock; /* excludes the callback and the destruction of the table */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -177,7 +177,8 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct qui
 	if (!array)
 		return NULL;
 	while ((line = quiesce__bucket_read(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
-		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket of it moved, which was acquired. */
+		/* Relaxed: stored before any bucket moved, which was acquired. */
+		array = quiesce_load_relaxed(&array->next);
 	return line;
 }
 

@@ -67,7 +67,7 @@ QUIESCE_FAST bool quiesce__lfq_put(struct lfq_queue *q, uintptr_t last, struct l
 	if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(last), &there, (uintptr_t)node))
 		return false;
 	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
-	/* or another thread has advanced it */
+	/* if this fails, another thread has advanced the tail */
 	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node);
 	return true;
 }

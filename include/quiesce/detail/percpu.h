@@ -42,7 +42,7 @@ QUIESCE_BEGIN_DECLS
 
 /* The address of the counters, for the library; it stays while the word "open" comes and goes. */
 struct quiesce_percpu {
-	char *base; /* the set of id 0; NULL: not yet allocated */
+	char *base; /* address of the set of id 0; NULL: not yet allocated */
 };
 
 /* Add one to the word at @offset, 0 or 8, in the set of this thread's id; false if *@open is 0.

@@ -20,7 +20,7 @@ struct hashtable_type {
 	bool (*equal)(const void *object, const void *key); /* true if @key is that of @object */
 };
 
-/* The caller's; 64 bytes. */
+/* A table, allocated by the caller; 64 bytes. */
 struct hashtable {
 	struct quiesce__table table;
 };

@@ -97,7 +97,7 @@ QUIESCE_FAST struct wfs_node *quiesce__wfs_pop_blocking(struct wfs_stack *s, int
 	return &head->node;
 }
 
-/* One attempt, which never waits. */
+/* Make one attempt to pop; never waits. */
 QUIESCE_FAST struct wfs_node *quiesce__wfs_pop(struct wfs_stack *s, int *ret_state)
 {
 	/* WS1: acquire, pairs with WS1 in quiesce__wfs_push() */

@@ -186,8 +186,7 @@ static inline void idr_preload_end(struct idr_nodes *preload) { quiesce_idr_prel
 /** idr_replace - replace the pointer of @id, which is taken.
  * @ret_old: if not NULL, set to the previous pointer; NULL for a reserved id.
  *
- * (The kernel returns the old pointer or an error encoded as a pointer; programs have no addresses
- * to spare for that.)
+ * (The kernel returns the old pointer, or an error as an invalid pointer, which a program does not have.)
  * Context: as idr_alloc().  Allocates nothing.
  * Return: 0; -ENOENT: @id is not taken, and *@ret_old is not changed.
  * Orders: release. */

@@ -138,8 +138,7 @@ QUIESCE_FAST void *xa_load(const struct xarray *xa, unsigned long index) { retur
  * @entry: NULL: as xa_erase().
  * @ret_old: if not NULL, set to the previous entry; not written if memory is short.
  *
- * (The kernel returns the old entry or an error encoded as a pointer; programs have no addresses
- * to spare for that.)
+ * (The kernel returns the old entry, or an error as an invalid pointer, which a program does not have.)
  * Context: a thread.  Sleeps while another updater of @xa has the lock.
  * Cost: O(levels); sometimes nodes of 576 bytes are allocated, while the lock is not held: at most
  *   20, for the first index of another magnitude.
