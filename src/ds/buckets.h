@@ -30,7 +30,7 @@ struct quiesce__group {
 struct quiesce__update;
 
 struct quiesce__buckets_kind {
-	uint32_t slots;       /* slots of a line that is not linked */
+	uint32_t slots;       /* slots of the last line of a bucket */
 	uint32_t linked_slots; /* slots of a line that links to another */
 	uint32_t fill;        /* elements per line of an array; above that the table grows */
 	uint32_t extra_shift; /* a small array of n lines has n >> extra_shift overflow lines */
@@ -83,7 +83,7 @@ void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
-/* Set when the next sum of @array is due, after a check that found @sum. */
+/* Compute when the next sum of @array is due, after a check that found @sum. */
 void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
 
 /* An update: the bucket that it has locked, and spare lines for it. */

@@ -239,7 +239,7 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 		return;
 	if (!quiesce__trylock(&group->lock))
 		return;
-	if (group->nr_left >= LEFT_MAX) /* replaced lines may not be taken for long */
+	if (group->nr_left >= LEFT_MAX) /* lines are otherwise collected only when an update takes one */
 		collect(u->array, group, u);
 	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);

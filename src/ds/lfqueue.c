@@ -68,7 +68,7 @@ static void guess_end(struct lfq_queue *q, uintptr_t end)
 	quiesce_store_relaxed(&q->end, end); /* Relaxed: a guess. */
 }
 
-/* The tail is @number: insert @node if the head is @number, too.  Else advance the tail to the node of the head. */
+/* The tail is @number: insert @node if the head is @number, too.  Else advance the tail to the value of the head. */
 static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node)
 {
 	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */

@@ -30,7 +30,7 @@
 #include "runtime/pace.h"
 #include "runtime/run.h"
 
-#define CHUNK 64u /* callbacks that a step runs at most; a fork waits until the step is over */
+#define CHUNK 64u /* most callbacks in one step; fork() waits for a step to end, up to a limit */
 #define RETRY_URGENT_NS 250000u
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
@@ -348,7 +348,7 @@ static void wait_until_run(struct quiesce__run *run)
 		quiesce__jobs_take_steps();
 		if (ran(u, queued))
 			return;
-		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* starts the job, too */
+		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* this starts the job, too */
 		quiesce__jobs_take_steps();
 		if (!ran(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);

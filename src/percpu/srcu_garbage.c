@@ -188,7 +188,7 @@ void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t p
 	if (!pending)
 		u->bytes_out = bytes_in;
 	if (!quiesce_load_relaxed(&u->list))
-		u->bytes_taken = bytes_in; /* includes bytes of callers that were about to push */
+		u->bytes_taken = bytes_in; /* this includes bytes of callers that were about to push */
 	quiesce_store_relaxed(&u->bytes_reported, bytes_in);
 	if (!pending)
 		return;
