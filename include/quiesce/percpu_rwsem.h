@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/percpu_rwsem.h - a reader-writer lock whose readers share nothing, for data that are hardly ever written.
+/* quiesce/percpu_rwsem.h - a reader-writer lock whose readers share no cache line, for data that
+ * are rarely written.
  *
  *	DEFINE_STATIC_PERCPU_RWSEM(config_lock);
  *
@@ -11,35 +12,41 @@
  *	change(config);
  *	percpu_up_write(&config_lock);
  *
- * Both sides may sleep inside.  While nobody has written for some 5 to 20 ms, readers are fast, and the next writer
- * pays for one membarrier.  In a burst of writes readers are slow, a locked instruction
- * each way, and writers pay for none (rcu_sync.h).
+ * Both sides may sleep inside.  If there was no write for some 5 to 20 ms, readers are fast, and
+ * the next writer pays for one membarrier.  In a burst of writes readers are slow, a locked
+ * instruction each way, and writers pay for no membarrier (rcu_sync.h).
  *
- * Fairness.  Writers, and readers that find a writer, queue in the order in which they come.  When a writer
- * leaves, all readers at the head of the queue get the lock together, and the writer behind them waits for just
- * these.  So a writer waits for the sections that were open when it came, and for what was queued before it; a reader
- * for the writers before it.  Neither side can starve the other.
+ * Fairness.  Writers, and readers that find a writer, queue in the order in which they arrive.
+ * When a writer leaves, all readers at the head of the queue get the lock together, and the writer
+ * behind them waits for just these.  So a writer waits for the sections that were open when it
+ * arrived, and for the waiters queued before it; a reader waits for the writers before it.
+ * Neither side can starve the other.
  *
- * Not recursive: a thread that holds the lock for reading and takes it again waits for ever if a
- * writer came between (the debug build reports it).  Any thread may release what another acquired; to the debug build
- * it is held by the thread that acquired it until then.
+ * Not recursive: a thread that holds the lock for reading and acquires it again waits for ever if
+ * a writer came in between (the debug build reports it).  Any thread may release a lock that
+ * another thread acquired; the debug build attributes the lock to the thread that acquired it
+ * until then.
  *
- * Fibers and coroutines (docs/fibers.md) may hold the lock over a switch, and release it in any thread; a waiter blocks its
- * thread with all fibers in it, and the debug build reports one that waits in the thread that acquired it.
+ * Fibers and coroutines (docs/fibers.md) may hold the lock over a switch, and release it in any
+ * thread; a waiter blocks its thread with all fibers in it, and the debug build reports a fiber
+ * that waits in the thread that acquired the lock.
  *
- * Ordering.  What was done under the lock happens before whoever excludes it gets the lock.
- * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus; docs/ordering.md.
+ * Ordering.  Everything done under the lock happens before the next holder that it excludes gets
+ * the lock.
+ * Proof: docs/design/percpu_rwsem.md; tests/model/rwsem.pml; tests/litmus/PW*.litmus;
+ *   docs/ordering.md.
  *
- * Fork.  The child has the lock as it was: a reader or a writer in another thread holds it there for ever.  Unless
- * the program makes sure that no other thread uses the lock during fork(), the child calls
- * percpu_rwsem_after_fork_child().  Where a thread ends, or is cancelled, with the lock held, it stays held: the
- * debug build reports it, and the stall report tells who waits for it.
+ * Fork.  The child has the lock as it was: a reader or a writer in another thread holds it there
+ * for ever.  Unless the program makes sure that no other thread uses the lock during fork(), the
+ * child calls percpu_rwsem_after_fork_child().  If a thread ends, or is cancelled, with the lock
+ * held, the lock stays held: the debug build reports it, and the stall report names the waiters.
  *
- * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
- * restartable sequence of each thread.
+ * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a
+ * pointer to the last restartable sequence of each thread.
  *
- * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  What differs: readers look
- * and count in one step that a writer can let begin anew, counts never go down (percpu.h), and nobody overtakes the queue.
+ * Source: the kernel's percpu-rwsem, and O. Nesterov's posting named in rcu_sync.h.  Differences:
+ * readers check and count in one step that a writer can restart, counts never go down (percpu.h),
+ * and no reader overtakes a queued writer, nor a writer a queued reader.
  */
 #ifndef QUIESCE_PERCPU_RWSEM_H
 #define QUIESCE_PERCPU_RWSEM_H
@@ -49,36 +56,39 @@
 
 QUIESCE_BEGIN_DECLS
 
-struct quiesce__rwsem_waiter; /* on the stack of who waits; private */
+struct quiesce__rwsem_waiter; /* on the waiter's stack; private */
 
-/* Private, but for its size. */
+/* Private, except for its size. */
 struct percpu_rw_semaphore {
-	/* What readers look at; it changes with the first writer of a burst, and when the burst is over. */
-	uint64_t open;                /* not 0: readers count by themselves; see percpu.h */
-	struct quiesce_percpu percpu; /* words: entered, left */
+	/* Loaded by readers; changes with the first writer of a burst, and when the burst is over. */
+	uint64_t open;                /* not 0: readers count inline; see percpu.h */
+	struct quiesce_percpu percpu; /* counters: words entered and left */
 	uint64_t apart[6];
-	/* What writers write. */
-	struct rcu_sync rss;          /* quiesce_rwsem_sync; NULL, in memory that is all zero, until somebody writes */
-	uint64_t shared[2];           /* the same words, for who cannot count in the sets */
-	const void *owner;            /* the writer inside; for assertions */
-	struct quiesce__rwsem_waiter *first, *last; /* the queue */
-	struct quiesce__lock lock;    /* of the queue and of @block */
+	/* Written by writers. */
+	/* quiesce_rwsem_sync; in all-zero memory NULL until the first write */
+	struct rcu_sync rss;
+	uint64_t shared[2];           /* counts of threads that have no set */
+	const void *owner;            /* thread of the writer inside; for assertions */
+	struct quiesce__rwsem_waiter *first, *last; /* queue of waiters */
+	struct quiesce__lock lock;    /* guards the queue and @block */
 	uint32_t block;               /* a writer is inside, or next */
-	uint32_t turn;                /* readers in the queue sleep here; changes when some get in */
-	uint32_t owner_tid;           /* the writer that @block is of; for reports */
+	uint32_t turn;                /* futex of queued readers; changes when some are admitted */
+	uint32_t owner_tid;           /* thread id of the writer that owns @block; for reports */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
 #define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
 #else
-/** PERCPU_RWSEM_INIT - an unlocked lock, without a call; its counters are allocated at first use.  So is memory that is all zero. */
+/** PERCPU_RWSEM_INIT - static initialiser of an unlocked lock; its counters are allocated at first
+ * use.
+ * All-zero memory is an unlocked lock, too. */
 #define PERCPU_RWSEM_INIT { .rss = { .ops = &quiesce_rwsem_sync } }
 #endif
 #define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 #define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 
-#define QUIESCE__ENTERED 0 /* offsets of the words */
+#define QUIESCE__ENTERED 0 /* byte offsets of the words in a set */
 #define QUIESCE__LEFT 8
 
 QUIESCE_API int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem);
@@ -105,8 +115,8 @@ QUIESCE_API bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore
 QUIESCE_API bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem);
 QUIESCE_API void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where);
 
-/* Looking and counting are one step, and whoever makes readers slow lets it begin anew: so it either sees the
- * count or is seen. */
+/* The check and the count are one step, which a writer restarts when it makes readers slow: so a
+ * reader either sees the lock closed, or its count is seen. */
 QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
 {
 	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
@@ -123,7 +133,8 @@ QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *
 
 QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 {
-	/* In one step with looking for writers, because the lock may be gone as soon as its last reader has left. */
+	/* The check and the count are one step, because the lock may be freed as soon as its last
+	 * reader has left. */
 	/* PC2: release, pairs with PC2 in sum() */
 	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
 		quiesce__percpu_up_read_slow(sem);
@@ -133,43 +144,46 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
 static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
 
-/** percpu_rwsem_after_fork_child - in a child of fork(): nobody holds the lock or waits for it, whoever did in the parent.
+/** percpu_rwsem_after_fork_child - in a child of fork(): make the lock free, without holders and
+ * waiters.
  *
- * For locks that other threads of the parent may have used at that moment.  Its memory and its counters stay.
- * Context: the child, in a pthread_atfork() handler or later, before anybody uses the lock there; the caller
- *   did not hold it at the fork.  Cost: a look at the counters of all CPUs.
- * Misuse: in a process that is no child: reported, and the lock stays as it is. */
+ * For locks that other threads of the parent may have used at the fork.  The lock's memory and
+ * counters stay.
+ * Context: the child, in a pthread_atfork() handler or later, before any thread uses the lock
+ *   there; the caller did not hold it at the fork.
+ * Cost: a read of the counters of all CPUs.
+ * Misuse: in a process that is not a forked child: reported, and the lock stays as it is. */
 static inline void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem) { quiesce_percpu_rwsem_after_fork_child(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
- * Context: may sleep, for readers to become fast again if writers came lately; in callbacks too.
- * Misuse: while somebody holds it or waits for it: reported, and the lock stays as it is. */
+ * Context: may sleep until readers are fast again, after a recent write; allowed in callbacks.
+ * Misuse: of a lock that is held or waited for: reported, and the lock stays as it is. */
 static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
-/** percpu_down_read - acquire for reading.
+/** percpu_down_read - acquire the lock for reading.
  *
- * Context: may sleep, if a writer is inside or queued; not in a signal handler (percpu_down_read_trylock() is for those);
- *   not recursive.
- * Cost: while readers are fast: a restartable sequence of seven instructions; in a burst of writes a
- *   call, a sequence and a locked instruction; full fences: a call and a locked instruction.
- * Orders: what was done under the lock by writers before happens before what follows.
- */
+ * Context: may sleep, if a writer is inside or queued; not recursive; not in a signal handler,
+ *   where percpu_down_read_trylock() may be used.
+ * Cost: while readers are fast, a restartable sequence of seven instructions; in a burst of writes
+ *   a call, a sequence and a locked instruction; with full fences a call and a locked instruction.
+ * Orders: everything that earlier writers did under the lock happens before what follows. */
 #ifdef QUIESCE_DEBUG
 static inline void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read_debug(sem); }
 #else
 QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read(sem); }
 #endif
 
-/** percpu_down_read_trylock - the same without waiting.
- * Context: signal handlers too, also if they interrupt a call on the same lock.  Return: acquired?  It fails while a
- *   writer is inside or next. */
+/** percpu_down_read_trylock - acquire the lock for reading, without waiting.
+ * Context: any; signal handlers too, even if they interrupt a call on the same lock.
+ * Return: true: acquired.  It fails while a writer is inside or next. */
 #ifdef QUIESCE_DEBUG
 static inline bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_until_debug(sem, 0); }
 #else
 QUIESCE_FAST bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_trylock(sem); }
 #endif
 
-/** percpu_down_read_timeout - the same, waiting at most @timeout_ns.  Return: acquired? */
+/** percpu_down_read_timeout - acquire the lock for reading, waiting at most @timeout_ns.
+ * Return: true: acquired. */
 static inline bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 #ifdef QUIESCE_DEBUG
@@ -179,9 +193,9 @@ static inline bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uin
 #endif
 }
 
-/** percpu_up_read - release what was acquired for reading.
+/** percpu_up_read - release a lock that was acquired for reading.
  * Context: any thread; signal handlers.  Does not sleep.
- * Cost: as percpu_down_read(); a system call if a writer waits for this.
+ * Cost: as percpu_down_read(); a system call if a writer waits for this reader.
  * Orders: release. */
 #ifdef QUIESCE_DEBUG
 static inline void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read_debug(sem); }
@@ -189,14 +203,14 @@ static inline void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__pe
 QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read(sem); }
 #endif
 
-/** percpu_down_write - acquire for writing.
+/** percpu_down_write - acquire the lock for writing.
  *
- * Context: may sleep; not in a signal handler, not while the thread holds the lock (a deadlock; the debug build
- *   reports it).  In a section of RCU it delays every updater of RCU.
- * Cost: the first in some 20 ms: one membarrier (a fence with full fences), and a sum over all CPUs, a line of each read
- *   twice; else the sum.
- *   Sleeps while readers are inside.
- * Orders: everything done under the lock before happens before what follows. */
+ * Context: may sleep; not in a signal handler, and not while the thread holds the lock (a
+ *   deadlock, which the debug build reports).  In a section of RCU it delays every updater of RCU.
+ * Cost: the first in some 20 ms: one membarrier (with full fences a fence), and a sum over all
+ *   CPUs, which reads a line of each twice; later ones the sum only.  Sleeps while readers are
+ *   inside.
+ * Orders: everything done under the lock earlier happens before what follows. */
 static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG
@@ -206,12 +220,14 @@ static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
 #endif
 }
 
-/** percpu_down_write_many - acquire @nr locks for writing, in the order of @sems, for the price of a membarrier for 1024 of them.
+/** percpu_down_write_many - acquire @nr locks for writing, in the order of @sems, with one
+ * membarrier for 1024 of them.
  *
- * Context: as percpu_down_write() of each; threads that acquire several locks do so in one order.  Readers of all of them
- *   are slow from the beginning on.  Release each with percpu_up_write().
- * Misuse: twice the same: reported (QUIESCE_MISUSE_TWICE), acquired once, and to be released once; NULL: reported
- *   (QUIESCE_MISUSE_NULL).  The others are acquired. */
+ * Context: as percpu_down_write() of each; threads that acquire several locks do so in one order.
+ *   Readers of all of them are slow from the beginning on.  Release each lock with
+ *   percpu_up_write().
+ * Misuse: a lock that is named twice: reported (QUIESCE_MISUSE_TWICE), acquired once, and to be
+ *   released once; NULL: reported (QUIESCE_MISUSE_NULL).  The others are acquired. */
 static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 #ifdef QUIESCE_DEBUG
@@ -221,8 +237,11 @@ static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sem
 #endif
 }
 
-/** percpu_down_write_timeout - the same, waiting for others at most @timeout_ns; then readers that queued behind it go on.
- * The membarrier, its own or that of another writer, comes on top.  Return: acquired? */
+/** percpu_down_write_timeout - acquire the lock for writing, waiting for other threads at most
+ * @timeout_ns.
+ * After a timeout the readers that queued behind the caller go on.  The membarrier, the caller's
+ * or that of another writer, is not included in the time.
+ * Return: true: acquired. */
 static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 #ifdef QUIESCE_DEBUG
@@ -232,16 +251,19 @@ static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, ui
 #endif
 }
 
-/** percpu_down_write_trylock - the same without waiting for readers, or for writers inside.  Not in a signal handler.
- * Cost: where it finds nobody inside, as percpu_down_write().  Return: acquired? */
+/** percpu_down_write_trylock - acquire the lock for writing, without waiting for readers or a
+ * writer inside.
+ * Context: not in a signal handler.
+ * Cost: as percpu_down_write() if no reader is inside.
+ * Return: true: acquired. */
 static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
 {
 	return percpu_down_write_timeout(sem, 0);
 }
 
-/** percpu_up_write - release what was acquired for writing.
- * Context: any thread; does not sleep, but for the first call of a process, which starts a thread.
- * Cost: a lock, and a system call or two if somebody waits.
+/** percpu_up_write - release a lock that was acquired for writing.
+ * Context: any thread; does not sleep, except that the first call of a process starts a thread.
+ * Cost: a lock, and one or two system calls if there are waiters.
  * Misuse: a lock that no writer holds: reported.
  * Orders: release. */
 static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
@@ -253,20 +275,25 @@ static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
 #endif
 }
 
-/** percpu_is_read_locked - does anybody hold the lock for reading, or try to?  A snapshot, for assertions.  No order. */
+/** percpu_is_read_locked - test whether a reader holds the lock or tries to acquire it.
+ * A snapshot, for assertions.
+ * Orders: nothing. */
 static inline bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
 
-/** percpu_is_write_locked - is a writer inside, or next?  As above. */
+/** percpu_is_write_locked - test whether a writer is inside, or next.
+ * A snapshot, for assertions.
+ * Orders: nothing. */
 static inline bool percpu_is_write_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_write_locked(sem); }
 
-/** percpu_is_write_locked_by_me - did this thread acquire it for writing, and did nobody release it since? */
+/** percpu_is_write_locked_by_me - test whether this thread acquired the lock for writing, and no
+ * thread has released it since. */
 static inline bool percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
 {
 	return quiesce_percpu_is_write_locked_by_me(sem);
 }
 
-/** percpu_rwsem_is_held - does this thread hold the lock, for reading or writing?
- * Release builds do not know who reads: they say whether anybody does. */
+/** percpu_rwsem_is_held - test whether this thread holds the lock, for reading or writing.
+ * Release builds do not record readers: there it is true if any reader is inside. */
 static inline bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG
@@ -283,7 +310,8 @@ static inline void percpu_rwsem_assert_held(const struct percpu_rw_semaphore *se
 		quiesce__percpu_rwsem_not_held(sem, "read or write");
 }
 
-/** percpu_rwsem_assert_held_write - the same unless this thread holds it for writing. */
+/** percpu_rwsem_assert_held_write - report, and by default abort, unless this thread holds the lock
+ * for writing. */
 static inline void percpu_rwsem_assert_held_write(const struct percpu_rw_semaphore *sem)
 {
 	if (quiesce_unlikely(!percpu_is_write_locked_by_me(sem)))

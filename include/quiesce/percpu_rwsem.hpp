@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/percpu_rwsem.hpp - percpu_rwsem.h as a shared mutex of C++, in namespace quiesce; for C++20 and newer.
+/* quiesce/percpu_rwsem.hpp - percpu_rwsem.h as a shared mutex, in namespace quiesce; C++20 and
+ * later.
  *
- * Use in place of std::shared_timed_mutex for data that are hardly ever written: readers share nothing.
+ * Use in place of std::shared_timed_mutex for data that are rarely written: readers share no cache
+ * line.
  *
  *	struct config { int limit; };
  *	static config current;
@@ -16,10 +18,11 @@
  *		current = *fresh;
  *	}
  *
- * It meets the shared timed mutex requirements of the standard, [thread.sharedtimedmutex.requirements], and
- * std::shared_lock, std::unique_lock, std::lock_guard, std::scoped_lock and std::condition_variable_any take it.
- * Cost, order and fairness are those of percpu_rwsem.h.  More than the standard promises: any thread may unlock what another
- * one locked, so a std::shared_lock may be moved to another thread.
+ * It meets the shared timed mutex requirements of the standard,
+ * [thread.sharedtimedmutex.requirements], and std::shared_lock, std::unique_lock, std::lock_guard,
+ * std::scoped_lock and std::condition_variable_any accept it.
+ * Cost, order and fairness are those of percpu_rwsem.h.  In addition to the standard, any thread
+ * may unlock what another one locked, so a std::shared_lock may be moved to another thread.
  */
 #ifndef QUIESCE_PERCPU_RWSEM_HPP
 #define QUIESCE_PERCPU_RWSEM_HPP
@@ -37,7 +40,8 @@ namespace quiesce {
 
 namespace detail {
 
-/* At least as long, in nanoseconds; forever if that is too long to say.  The comparison is false for what is not a number. */
+/* @time in nanoseconds, rounded up; UINT64_MAX (for ever) if that does not fit.  The comparison is
+ * false for NaN. */
 template<class Rep, class Period> constexpr std::uint64_t at_least_ns(const std::chrono::duration<Rep, Period> &time)
 {
 	const long double ns = std::chrono::duration<long double, std::nano>(time).count();
@@ -53,20 +57,23 @@ template<class Rep, class Period> constexpr std::uint64_t at_least_ns(const std:
 
 } // namespace detail
 
-/** percpu_shared_mutex - a percpu_rw_semaphore that can be locked as the standard's shared timed mutex.
+/** percpu_shared_mutex - a percpu_rw_semaphore that can be locked as the standard's shared timed
+ * mutex.
  *
- * No call throws, but for what a clock or a duration of the caller's throws; std::system_error comes from the
- * standard's guards alone.  A thread that locks what it holds waits for ever: the debug build reports it.
- * try_lock() and try_lock_shared() fail only while somebody is in the way. */
+ * No call throws, except what a clock or a duration of the caller's throws; std::system_error
+ * comes from the standard's guards alone.  A thread that locks a mutex that it holds waits for
+ * ever: the debug build reports it.
+ * try_lock() and try_lock_shared() fail only while another reader or writer is in the way. */
 class percpu_shared_mutex {
 public:
 	using native_handle_type = ::percpu_rw_semaphore *;
 
-	/* Counters are allocated at first use, so that it can be static; it does not fail. */
+	/* Counters are allocated at first use, so that the object can be static; does not fail. */
 	constexpr percpu_shared_mutex() noexcept = default;
 	percpu_shared_mutex(const percpu_shared_mutex &) = delete;
 	percpu_shared_mutex &operator=(const percpu_shared_mutex &) = delete;
-	/* Soon after a write it sleeps, 20 ms at most.  Misuse: while it is held or waited for: reported, aborts. */
+	/* Sleeps for at most 20 ms soon after a write.  Misuse: of a mutex that is held or waited
+	 * for: reported, aborts. */
 	~percpu_shared_mutex() { ::percpu_free_rwsem(&sem); }
 
 	void lock() noexcept { ::percpu_down_write(&sem); }
@@ -77,7 +84,7 @@ public:
 	bool try_lock_shared() noexcept { return ::percpu_down_read_trylock(&sem); }
 	void unlock_shared() noexcept { ::percpu_up_read(&sem); }
 
-	/* Measured by CLOCK_MONOTONIC. */
+	/* The time is measured by CLOCK_MONOTONIC. */
 	template<class Rep, class Period> bool try_lock_for(const std::chrono::duration<Rep, Period> &time)
 	{
 		return ::percpu_down_write_timeout(&sem, detail::at_least_ns(time));
@@ -87,7 +94,8 @@ public:
 		return ::percpu_down_read_timeout(&sem, detail::at_least_ns(time));
 	}
 
-	/* By the clock of @time: not before it says so, though another clock may run faster. */
+	/* Waits by the clock of @time: never shorter than that says, even if another clock runs
+	 * faster. */
 	template<class Clock, class Duration> bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time)
 	{
 		for (auto now = Clock::now(); now < time; now = Clock::now())

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/srcu.hpp - domains of srcu.h and their sections as objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/srcu.hpp - domains of srcu.h and their sections as objects, in namespace quiesce; C++20
+ * and later.
  *
- * Use where readers sleep, hold on for long, or end their section in another thread; else rcu.hpp.
+ * Use where readers sleep, stay in a section for long, or end it in another thread; else use
+ * rcu.hpp.
  *
  *	struct config { int limit; };
  *	std::atomic<config *> current;
@@ -14,7 +16,7 @@
  *
  *	configs.retire(current.exchange(fresh));                // updater; does not wait for readers
  *
- * Order is that of srcu.h.
+ * Ordering is that of srcu.h.
  */
 #ifndef QUIESCE_SRCU_HPP
 #define QUIESCE_SRCU_HPP
@@ -30,7 +32,7 @@ namespace quiesce {
 
 /** srcu_domain - a domain of SRCU.
  *
- * Static or not, its counters are allocated at first use; the constructor does not fail. */
+ * Its counters are allocated at first use, so it may be static; the constructor does not fail. */
 class srcu_domain {
 public:
 	/* @name: for reports, not copied. */
@@ -40,20 +42,23 @@ public:
 	}
 	srcu_domain(const srcu_domain &) = delete;
 	srcu_domain &operator=(const srcu_domain &) = delete;
-	/* Waits until what was retired has been reclaimed.  Misuse: with readers inside: reported, aborts. */
+	/* Waits until all retired objects have been reclaimed.  Misuse: with readers inside:
+	 * reported, aborts. */
 	~srcu_domain()
 	{
 		::srcu_barrier(&domain);
 		::cleanup_srcu_struct(&domain);
 	}
 
-	/* Neither in a section of this domain (reported by the debug build) nor, barrier(), in a deleter (reported, aborts). */
+	/* None of these in a section of this domain (reported by the debug build); barrier() not in
+	 * a deleter either (reported, aborts). */
 	void synchronize() noexcept { ::synchronize_srcu(&domain); }
 	void synchronize_expedited() noexcept { ::synchronize_srcu_expedited(&domain); }
 	void barrier() noexcept { ::srcu_barrier(&domain); }
 
-	/** retire - call @d(@p) after a grace period of this domain, in another thread: rcu_retire(), which allocates.
-	 * Throws: std::bad_alloc, or what the move of @d throws; then nothing is scheduled. */
+	/** retire - call @d(@p) after a grace period of this domain, in another thread.
+	 * As rcu_retire(); allocates memory.
+	 * Throws: std::bad_alloc, or what the move of @d throws; then @d will not be called. */
 	template<class T, class D = std::default_delete<T>> void retire(T *p, D d = D())
 	{
 		using node_type = detail::rcu_node<T, D>;
@@ -72,7 +77,7 @@ private:
 	::srcu_struct domain;
 };
 
-/** srcu_reader - a section as long as its scope, in one thread: srcu_read_lock(). */
+/** srcu_reader - a section that lasts as long as its scope, in one thread: srcu_read_lock(). */
 class [[nodiscard]] srcu_reader {
 public:
 	explicit srcu_reader(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_read_lock(domain)) {}
@@ -86,10 +91,10 @@ private:
 };
 
 /** srcu_section - a section that may be moved, kept, and ended by any thread: srcu_down_read().
- * A coroutine that is resumed by another thread wants this one. */
+ * For coroutines that another thread may resume, for example. */
 class [[nodiscard]] srcu_section {
 public:
-	/* No section. */
+	/* An object without a section. */
 	constexpr srcu_section() noexcept = default;
 	explicit srcu_section(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_down_read(domain)) {}
 	srcu_section(srcu_section &&from) noexcept : domain(std::exchange(from.domain, nullptr)), index(from.index) {}
@@ -100,7 +105,7 @@ public:
 	}
 	~srcu_section() { end(); }
 
-	/* Before its scope ends; twice is harmless. */
+	/* Ends the section before its scope does; a second call has no effect. */
 	void end() noexcept
 	{
 		if (auto *open = std::exchange(domain, nullptr))

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets.c - arrays of buckets and their locks; buckets_resize.c - how a table gets another array; buckets_lines.c - lines
- * for full buckets.
+/* buckets.c - arrays of buckets and their locks; buckets_resize.c replaces the array of a table; buckets_lines.c manages
+ * the overflow lines of full buckets.
  *
  *	table->array  ->  old: | moved | moved | not yet | ...     next  ->  new: | . | . | ...
  *
- * Whoever updates a table that is being resized moves a few buckets first; a callback of call_rcu() moves the
- * rest, and gives the old array back a grace period after nobody can come to it any more.
+ * Each update of a table that is being resized moves a few buckets; a callback of call_rcu() moves the rest, and frees
+ * the old array a grace period after it has become unreachable.
  *
- * I1. A bucket is written by who holds its lock, and never again after MOVED.  A key is in the bucket that is found by
- *     going from table->array along next while there is MOVED.
- * I2. table->array moves on when all buckets of the old array have moved, not before: the arrays that an update may write are
- *     table->array and the next one.
- * I3. Updates are sections: an array outlives who uses it by a grace period.
- * I4. An old array has one callback under way from the moment when it gets a successor, except while memory is too short to go on: then
- *     the next update asks for one.  The callback works under the array's lock and only while the table is there.
- * I5. What is behind the first line of a bucket is replaced as a whole (buckets_lines.c), or a new line put in before it.
- * I6. table->array moves on from an array under its lock (buckets_resize.c, resized()): under the lock of an array that was found to
- *     be the table's the table is there.
- * I7. In a child of fork() a callback that was under way in the parent takes no lock, and is parked, unless a thread of the child
- *     has updated the table: then no thread of the parent's was about to.
+ * I1. A bucket is written by the holder of its lock, and never again after MOVED.  A key is in the bucket that is found by
+ *     following next from table->array while there is MOVED.
+ * I2. table->array advances when all buckets of the old array have moved, not before: an update may write only to
+ *     table->array and to the array after it.
+ * I3. Updates are sections: an array outlives its users by a grace period.
+ * I4. From the time that an old array gets a successor, one callback of it is pending, except while memory is too short
+ *     to go on: then the next update queues it.  The callback works under the array's lock, and only while the table exists.
+ * I5. The overflow lines of a bucket are replaced as a whole (buckets_lines.c), or a new line is linked before them.
+ * I6. table->array advances from an array under that array's lock (buckets_resize.c, resized()): if an array is the
+ *     table's, and its lock is held, the table exists.
+ * I7. In a child of fork() a callback that was pending in the parent takes no lock, and is parked, unless a thread of the
+ *     child has updated the table: it may do so only if no other thread was updating the table at the fork.
  *
- * BK1  bucket written, then unlocked or moved | looked at, or locked
+ * BK1  bucket written, then unlocked or moved | header read, or bucket locked
  * BK2  array filled in, then made the next | the next one used
- * BK3  all buckets moved, then the next array is the table's | fetch it, then use it
+ * BK3  all buckets moved, then the next array is the table's | loaded, then used
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
- * BK6  of all who find the callback parked one asks for it
- * BK7  of all who find no seed one draws it
+ * BK6  one of the updates that find the callback parked queues it
+ * BK7  one of the insertions that find no seed draws it
  */
 #include "buckets.h"
 
@@ -35,18 +35,18 @@
 #include "runtime/core.h"
 #include "rcu/reclaim.h"
 
-#define MIN_EXTRA_LINES 64 /* an array with less has none for full buckets; */
-#define PAGES_LINES 2048   /* one with more gets pages, which cost nothing until they are used */
+#define MIN_EXTRA_LINES 64 /* smaller arrays have no overflow lines of their own */
+#define PAGES_LINES 2048   /* larger arrays get pages for them, which cost nothing until they are used */
 #define SPINS 64
 #define YIELDS 64
 #define PAUSE_NS 50000
-#define SEED_OF_0 0x9e3779b97f4a7c15ull /* what a caller who asks for 0 gets, which stands for none */
+#define SEED_OF_0 0x9e3779b97f4a7c15ull /* replaces a seed of 0, which means that none has been drawn */
 
 _Static_assert(sizeof(struct quiesce__buckets) == 2 * sizeof(struct quiesce__bucket), "two lines in front of the buckets");
 
 /* ---- locks of buckets ---- */
 
-/* A lock is held for some tens of nanoseconds, unless its holder lost the CPU. */
+/* A bucket's lock is held for some tens of nanoseconds, unless its holder was preempted. */
 QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
 {
 	static uint32_t nobody_wakes;
@@ -61,12 +61,12 @@ QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
 
 bool quiesce__bucket_lock(struct quiesce__bucket *line)
 {
-	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: a guess, decided by the exchange. */
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
 
 	for (uint32_t turn = 0; !(header & QUIESCE_BUCKET_MOVED); turn++) {
 		if (header & QUIESCE_BUCKET_LOCKED) {
 			quiesce__wait_for_holder(turn);
-			header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: as above. */
+			header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
 		/* BK1: full, pairs with BK1 in quiesce__bucket_unlock() */
 		} else if (quiesce_cmpxchg(BK1, &line->word[0], &header, header | QUIESCE_BUCKET_LOCKED)) {
 			return true;
@@ -79,7 +79,7 @@ bool quiesce__bucket_lock(struct quiesce__bucket *line)
 
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
 {
-	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: it is the holder's. */
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: only the holder of the lock writes it. */
 
 	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_read() */
 	quiesce_store_release(BK1, &line->word[0], (header & ~QUIESCE_BUCKET_LOCKED) | flags);
@@ -115,7 +115,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->links = (struct quiesce__bucket **)(array->groups + groups);
 	array->until_sum = 1;
 	array->left = lines;
-	array->queued = quiesce__resize_parked() + 1; /* looked at only when there is a successor, which comes with a callback */
+	array->queued = quiesce__resize_parked() + 1; /* read only once there is a successor, which comes with a callback */
 	return array;
 }
 
@@ -157,7 +157,7 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 	return 0;
 }
 
-/* Do what is to be done about the array before leaving the section. */
+/* Take part in a resize, or begin one, before leaving the section. */
 static void maintain(struct quiesce__table *table, int change)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
@@ -174,7 +174,7 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 	rcu_read_unlock();
 }
 
-/* ---- beginning and end ---- */
+/* ---- init and destruction ---- */
 
 void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed)
 {
@@ -199,7 +199,7 @@ uint64_t quiesce__seed_drawn(struct quiesce__table *table)
 	drawn = platform_random() | 1;
 	if (QUIESCE_MUTANT(table_seed_twice))
 		quiesce_store_relaxed(&table->seed, drawn); /* Relaxed: a planted bug. */
-	/* BK7: full, pairs with the caller, who uses it */
+	/* BK7: full, pairs with the caller, which uses it */
 	else if (!quiesce_cmpxchg(BK7, &table->seed, &seed, drawn))
 		return seed;
 	return drawn;
@@ -210,14 +210,15 @@ bool quiesce__table_is_empty(const struct quiesce__table *table)
 	return !quiesce_load_relaxed(&table->array); /* Relaxed: only compared. */
 }
 
-/* True: @array was the table's, and is no more. */
+/* Detach @array; false if it is not the table's any more. */
 static bool take_away(struct quiesce__table *table, struct quiesce__buckets *array)
 {
 	bool is_last;
 
 	if (!QUIESCE_MUTANT(table_end_unlocked))
 		quiesce__lock(&array->lock);
-	is_last = quiesce_load_relaxed(&table->array) == array; /* Relaxed: only the callback may change it now, under the lock. */
+	/* Relaxed: only the callback may change it now, and needs the lock. */
+	is_last = quiesce_load_relaxed(&table->array) == array;
 	if (is_last) {
 		array->table = NULL;
 		/* BK3: release, pairs with BK3 in quiesce__buckets_of() */
@@ -249,7 +250,7 @@ void quiesce__table_release(struct quiesce__buckets *array)
 	next = quiesce_load_consume(BK2, &array->next);
 	if (next)
 		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(next));
-	/* Else the callback that is under way gives it back; it does not go on. */
+	/* If there is a successor, a pending callback frees the array, and moves no more buckets. */
 	if (!next || quiesce__resize_step(array))
 		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(array));
 }

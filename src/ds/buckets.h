@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets.h - locks, arrays and resizing, for hashtable.c and hashmap.c; see quiesce/detail/buckets.h. */
+/* buckets.h - bucket locks, arrays and resizing, shared by hashtable.c and hashmap.c; see quiesce/detail/buckets.h. */
 #ifndef QUIESCE_DS_BUCKETS_PRIVATE_H
 #define QUIESCE_DS_BUCKETS_PRIVATE_H
 
@@ -8,42 +8,44 @@
 
 #include "runtime/core.h"
 
-/* A line from the heap. */
+/* An overflow line that was allocated from the heap. */
 struct quiesce__extra {
 	struct quiesce__bucket line;
-	struct quiesce__extra *next;  /* of the array's, or of those to spare */
-	struct quiesce__bucket *free; /* in a list of a group */
+	struct quiesce__extra *next;  /* next heap line of the array, or next spare line of an update */
+	struct quiesce__bucket *free; /* next line in a list of the group */
 };
 
-/* Of some buckets that are neighbours. */
+/* Overflow lines that a run of neighbouring buckets has replaced, for reuse. */
 struct quiesce__group {
-	/* Lines that were in these buckets; nobody waits for the lock. */
+	/* Guards the lists; no thread waits for it. */
 	struct quiesce__lock lock;
-	uint32_t nr_left;                /* of the next two */
-	uint32_t nr_waiting;             /* of the second */
-	struct quiesce__bucket *left;    /* readers may be in them */
-	struct quiesce__bucket *waiting; /* until they are not, */
-	struct rcu_gp_seq seq;           /* which is then */
+	uint32_t nr_left;                /* number of lines in @left and @waiting */
+	uint32_t nr_waiting;             /* number of lines in @waiting */
+	struct quiesce__bucket *left;    /* replaced lines that readers may still access */
+	struct quiesce__bucket *waiting; /* lines that become free after the grace period of @seq */
+	struct rcu_gp_seq seq;           /* cookie of that grace period */
 	struct quiesce__bucket *free;
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 struct quiesce__update;
 
 struct quiesce__buckets_kind {
-	uint32_t slots;       /* of a line */
-	uint32_t linked_slots; /* of one that leads to another */
-	uint32_t fill;        /* elements for each line of an array: above it a table grows */
-	uint32_t extra_shift; /* an array of n lines has n >> extra_shift for full buckets, */
-	uint32_t pages_shift; /* or n >> pages_shift where they are pages, which cost nothing until they are used */
-	/* Copy what is in @line, of the bucket that begins with @first and is locked, into @to, and count it there.  False: a line is
-	 * wanted, there was none, and of the whole bucket nothing is there. */
+	uint32_t slots;       /* slots of the last line of a bucket */
+	uint32_t linked_slots; /* slots of a line that links to another */
+	uint32_t fill;        /* elements per line of an array; above that the table grows */
+	uint32_t extra_shift; /* a small array of n lines has n >> extra_shift overflow lines */
+	uint32_t pages_shift; /* a large one has n >> pages_shift, in pages that cost nothing until they are used */
+	/* Copy the elements of @line into @to, and count them there.  @line is part of the locked bucket that
+	 * begins with @first.  False: an overflow line was needed and not to be had, and no element of the whole
+	 * bucket is left in @to. */
 	bool (*move_line)(const struct quiesce__table *table, const struct quiesce__bucket *first,
 			  const struct quiesce__bucket *line, struct quiesce__buckets *to, struct quiesce__update *u);
-	uint64_t (*number_in)(const struct quiesce__bucket *line); /* how many elements */
-	/* The line that follows @line in its bucket; NULL: it is the last. */
+	uint64_t (*number_in)(const struct quiesce__bucket *line); /* number of elements in a line */
+	/* The line that follows @line in its bucket; NULL if it is the last. */
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
-	void (*link)(struct quiesce__bucket *line, struct quiesce__bucket *next); /* of a line that nobody sees yet */
-	/* Copy what lives behind @first into its holes, and into @fresh: empty lines, as many as it takes; then lead there. */
+	void (*link)(struct quiesce__bucket *line, struct quiesce__bucket *next); /* @line is not published yet */
+	/* Copy the elements of the overflow lines into holes of @first and into @fresh, a chain of exactly as many
+	 * empty lines as it takes; then link @first to @fresh. */
 	void (*rebuild)(struct quiesce__bucket *first, struct quiesce__bucket *fresh);
 };
 
@@ -57,115 +59,120 @@ static inline struct quiesce__bucket *lines_from(const struct quiesce__buckets *
 	return quiesce__bucket_in(array, 0);
 }
 
-/* How many elements there are: of a table's own, or per CPU; see buckets_count.c. */
+/* Element counts of a table, in two shared words or per CPU; see buckets_count.c. */
 struct quiesce__counts {
-	/* Read by every update, and written by none where a table counts per CPU. */
+	/* Read by every update; not written while the table counts per CPU. */
 	uint64_t shared[2];
 	struct quiesce_percpu percpu;
-	uint32_t wide;   /* updates count per CPU */
-	uint64_t others; /* of a table that does not: elements not in @shared, at the last sum */
-	/* Written by some. */
-	uint64_t gp_ns __attribute__((aligned(QUIESCE_CACHELINE))); /* when a grace period was asked for, for lines */
+	uint32_t wide;   /* true: updates count per CPU */
+	uint64_t others; /* elements that the last sum found outside @shared; for a table that does not count per CPU */
+	/* Written by some updates only. */
+	/* time of the last request of a grace period for replaced lines */
+	uint64_t gp_ns __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct rcu_head rcu;
 };
 
-#define QUIESCE_SHRINK 8 /* a table shrinks when that part of what it may hold is left */
+#define QUIESCE_SHRINK 8 /* a table shrinks when at most this fraction of its room is in use */
 
-/* For who makes the first array: counts.  0 or -ENOMEM. */
+/* Allocate the counts, for the update that makes the first array.  0 or -ENOMEM. */
 int quiesce__counts_begin(struct quiesce__table *table);
-/* At the end of a table, in a section. */
+/* Free the counts after a grace period, at the end of a table.  In a section. */
 void quiesce__counts_end(struct quiesce__table *table);
-/* It gets, or has now, an array of so many lines. */
+/* Choose how to count, for a table that gets or has an array of @lines lines. */
 void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
-/* Count @change elements more, of the bucket that @u has locked.  True: it is time to look at the sum. */
+/* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
-/* The sum was looked at, for @array. */
+/* Compute when the next sum of @array is due, after a check that found @sum. */
 void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
 
-/* An update: the bucket that it has locked, and lines that it may take. */
+/* An update: the bucket that it has locked, and spare lines for it. */
 struct quiesce__update {
 	uint64_t hash;
 	struct quiesce__buckets *array;
 	struct quiesce__bucket *line;
 	struct quiesce__extra *spare;
 	uint32_t nr_spare;
-	uint64_t wanted; /* lines to spare, to make the bucket shorter */
+	uint64_t wanted; /* number of spare lines needed to shorten the bucket */
 	bool wants_gp;
 };
 
 void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buckets_kind *kind, uint64_t seed);
-/* The end of @table, in a section: take its array away, so that nobody moves anything in it; and give that back. */
+/* At the end of @table, in a section: detach its array, so that no thread moves buckets of it, and release that
+ * array. */
 struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
 void quiesce__table_release(struct quiesce__buckets *array);
-/* False: it was not initialised, which has been reported as misuse of @call. */
+/* False if the table was not initialised, which has been reported as misuse of @call. */
 bool quiesce__table_usable(const struct quiesce__table *table, const char *call);
-/* For who puts something in: the seed, which is drawn if it was not. */
+/* The seed, for an insertion; drawn at the first call. */
 uint64_t quiesce__seed_drawn(struct quiesce__table *table);
-/* Nothing was ever put into it. */
+/* True if no element was ever inserted. */
 bool quiesce__table_is_empty(const struct quiesce__table *table);
 
-/* Enter a section and lock the bucket of @hash.  0, or -ENOMEM: there is no array, and no section. */
+/* Enter a section and lock the bucket of @hash.  0, or -ENOMEM: there is no array, and the section has ended. */
 int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash);
-/* Unlock, after @change elements more, and leave.  The table may grow or shrink. */
+/* Add @change to the element count, unlock the bucket, and leave the section.  May begin to resize the table. */
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
-/* Out of a section, after a line was wanted: get one.  0 or -ENOMEM. */
+/* Allocate a spare line, outside of a section, after an overflow line was needed.  0 or -ENOMEM. */
 int quiesce__update_spare(struct quiesce__update *u);
-/* Out of the section: make the bucket shorter, if lines were wanted for that; give back what is spare. */
+/* Outside of the section: shorten the bucket if lines were needed for that, and free spare lines. */
 void quiesce__update_done_slow(struct quiesce__table *table, struct quiesce__update *u);
 static inline void quiesce__update_done(struct quiesce__table *table, struct quiesce__update *u)
 {
 	if (quiesce_unlikely(u->spare || u->wanted))
 		quiesce__update_done_slow(table, u);
 }
-/* Lines wait for a grace period: ask for it.  Not under a bucket's lock, as it may wake the worker. */
+/* Request a grace period for replaced lines that wait for one.  Not under a bucket's lock, as it may wake the
+ * worker. */
 void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u);
 
-/* An empty line for the bucket of @array that begins with @first; NULL: there is none, also not in @u. */
+/* An empty overflow line for the bucket of @array that begins with @first; NULL if there is none, not even a spare
+ * one in @u. */
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u);
-/* Something was taken out of @u's bucket, which is locked, @behind the first line or in it: make the bucket shorter if it is too
- * long.  Where it wants lines that are not there quiesce__update_done() sees to it. */
+/* Shorten the locked bucket of @u, if it is too long after a removal from an overflow line (@behind) or from the
+ * first line.  If that needs lines that are not to be had, quiesce__update_done() tries again. */
 void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
-/* Lock a bucket, false: it has moved. */
+/* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
 
 /* ---- between buckets.c and buckets_resize.c ---- */
 
-#define GROUP_SHIFT 10 /* lines that share those that they have left */
+#define GROUP_SHIFT 10 /* log2 of the buckets that share a group of replaced lines */
 #define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
 #define MAX_LINES ((uint64_t)1 << 40)
 
-struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* NULL: no memory */
+struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* returns NULL if memory is short */
 void quiesce__array_free(struct quiesce__buckets *array);
 void quiesce__array_free_rcu(struct rcu_head *head);
-/* How many elements @lines lines should have at most. */
+/* Number of elements above which an array of @lines lines is too small. */
 uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines);
-/* Wait a little, the longer the greater @turn. */
+/* Wait for the holder of a bucket's lock to run, longer with each @turn. */
 void quiesce__wait_for_holder(uint32_t turn);
-/* Make an array for a table that has none.  0 or -ENOMEM. */
+/* Make the first array of a table.  0 or -ENOMEM. */
 int quiesce__first_array(struct quiesce__table *table);
-/* What array->queued is in this process while the callback is parked; one more: under way. */
+/* Value of array->queued in this process while the callback is parked; plus one while it is pending. */
 static inline uint32_t quiesce__resize_parked(void)
 {
 	return 2 * quiesce__generation();
 }
 
-/* May the caller, and nobody else, ask for the callback of @array? */
+/* True for the one caller that is to queue the callback of @array. */
 bool quiesce__resize_step(struct quiesce__buckets *array);
-/* An update: move some buckets of @array, if it is being resized; else, unless @change is 0, see whether it should be larger; or, if
- * @change is negative, smaller. */
+/* Part of each update: move some buckets of @array if it is being resized; else, unless @change is 0, check whether
+ * it should be larger, or, if @change is negative, smaller. */
 void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change);
 
-/* ---- going over all buckets ---- */
+/* ---- iteration over all buckets ---- */
 
-/* Set @iter to the bucket of its position, index 0; false: there are no more.  In a section, until the bucket is done with. */
+/* Set @iter to the bucket of its position, index 0; false if there are no more.  The section of the caller lasts
+ * until the bucket has been visited. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
-/* The same with the bucket locked, for @u, and a section of the caller's.  Its elements are all that there are of the position,
- * and in no other bucket, but perhaps not of this position alone. */
+/* Lock the bucket of the position of @iter for @u, in a section of the caller; false if there are no more.  All
+ * elements of the position are in this bucket and in no other, but it may hold others as well. */
 bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u);
-/* The next bucket of a walk, which is over, or pauses, if that is false. */
+/* Enter the next bucket of a walk; false if the walk is over, or pauses. */
 static inline bool quiesce__walk_step(struct quiesce__table_walk *walk)
 {
 	if (!walk->left)
@@ -176,9 +183,9 @@ static inline bool quiesce__walk_step(struct quiesce__table_walk *walk)
 	walk->iter.end = true;
 	return false;
 }
-/* The bucket is done with. */
+/* Leave the bucket, which has been visited. */
 void quiesce__iter_leave(struct quiesce__table_iter *iter);
-/* Is an element with @hash still to come?  To be asked when iter->partly. */
+/* True if an element with @hash is still to be visited; needed if iter->partly. */
 bool quiesce__iter_covers(const struct quiesce__table_iter *iter, uint64_t hash);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_count.c - how many elements a table has, and when to look whether it should be larger or smaller.
+/* buckets_count.c - the element count of a table, and when to check whether the table should be resized.
  *
- * A small table has two words, of elements put in and taken out: each update knows the number.  A large one counts per CPU: an
- * update writes no line that others write, and nobody knows the number without a sum over all CPUs.  So the sum is made after so many
- * updates that the table may have come to a limit since the last one; and of the updates only those are counted whose hash
- * says so, one in 8, or in 64: elements that come and go are among them in proportion, in whatever order.
+ * A small table has two words, for elements inserted and removed, so each update knows the number.  A large table counts
+ * per CPU: an update writes no line that other CPUs write, and the number is known only by a sum over all CPUs.  So the sum
+ * is made after as many updates as could have brought the table to a limit since the last sum.  Only updates with certain
+ * hashes are counted towards that, one in 8 or in 64: elements that are inserted and removed again are counted in
+ * proportion, in whatever order.
  *
- * BK8  counts made | found, then the array that goes with them is the table's
+ * BK8  counts allocated | counts loaded, then the array that goes with them is the table's
  */
 #include "buckets.h"
 
@@ -21,9 +22,9 @@ enum { PUT_IN, TAKEN_OUT, NR_WORDS };
 #define SAMPLE_SHIFT(lines) ((void)(lines), 0u)
 #define IDS_FOR_ONE 1024u
 #else
-#define PERCPU_LINES 256u /* of an array: from here on the counts of 256 CPUs take less memory than it does */
+#define PERCPU_LINES 256u /* lines of an array from which on the counts of 256 CPUs take less memory than the array */
 #define SAMPLE_SHIFT(lines) ((lines) < 16384 ? 3u : 6u)
-#define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: so many are worth an update's time */
+#define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: this many words cost as much as an update */
 #endif
 #define SCATTER 0x9e3779b97f4a7c15ull
 
@@ -58,7 +59,8 @@ void quiesce__counts_end(struct quiesce__table *table)
 {
 	struct quiesce__counts *counts = table->counts;
 
-	quiesce_store_relaxed(&table->counts, NULL); /* Relaxed: nobody updates the table; who counts it is in a section. */
+	/* Relaxed: no thread updates the table, and table_count() is in a section. */
+	quiesce_store_relaxed(&table->counts, NULL);
 	if (counts)
 		call_rcu(&counts->rcu, counts_free);
 }
@@ -68,11 +70,11 @@ void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines)
 	struct quiesce__counts *counts = table->counts;
 	uint32_t wide = lines >= PERCPU_LINES;
 
-	/* Without memory all share the two words. */
+	/* Without memory for sets all updates share the two words. */
 	if (wide && !quiesce_load_relaxed(&counts->wide) && quiesce__percpu_open(&counts->percpu, NR_WORDS)) /* Relaxed: a policy. */
 		wide = 0;
 	if (quiesce_load_relaxed(&counts->wide) != wide)      /* Relaxed: a policy; all sums read all words. */
-		quiesce_store_relaxed(&counts->wide, wide); /* Relaxed: as above. */
+		quiesce_store_relaxed(&counts->wide, wide); /* Relaxed: a policy. */
 }
 
 uint64_t quiesce__table_sum(const struct quiesce__table *table)
@@ -81,7 +83,7 @@ uint64_t quiesce__table_sum(const struct quiesce__table *table)
 
 	uint64_t sum = counts ? quiesce__percpu_inside(&counts->percpu, counts->shared, PUT_IN, TAKEN_OUT) : 0;
 
-	return (int64_t)sum < 0 ? 0 : sum; /* counts order nothing: who takes out may be seen first */
+	return (int64_t)sum < 0 ? 0 : sum; /* counts order nothing: a removal may be visible before its insertion */
 }
 
 size_t quiesce__table_count(const struct quiesce__table *table)
@@ -96,15 +98,15 @@ size_t quiesce__table_count(const struct quiesce__table *table)
 	return sum;
 }
 
-/* ---- when to look ---- */
+/* ---- when to check the sum ---- */
 
 static uint64_t shared_by_all(const struct quiesce__counts *counts)
 {
-	/* Relaxed: others may count in between. */
+	/* Relaxed: other threads may count in between. */
 	return quiesce_load_relaxed(&counts->shared[PUT_IN]) - quiesce_load_relaxed(&counts->shared[TAKEN_OUT]);
 }
 
-/* In a small table: are there too many, or too few? */
+/* For a small table: true if it has too many elements, or too few. */
 static bool beyond(const struct quiesce__table *table, uint64_t lines, int change, uint64_t nr)
 {
 	uint64_t room = quiesce__room_of(table, lines);
@@ -118,12 +120,12 @@ static bool is_sampled(uint64_t hash, uint64_t lines)
 	return !(hash * SCATTER >> 1 >> (63 - SAMPLE_SHIFT(lines)));
 }
 
-/* @nr more were counted.  True for one of the updates that do so, so that not all at once make sums, and arrays.  It tells the array's
- * next number; should that be lost, there is another one after a while.  The next array has a number of its own: who is late
- * leaves none there that was made for a larger one. */
+/* Account for @nr sampled changes.  True for one of the updates that reach the limit, so that not all at once make
+ * sums, and arrays.  That one sets the next limit; if it is lost, another update is chosen after a while.  Each
+ * array has its own limit: a late update does not set one that was computed for a larger array. */
 static bool is_time(struct quiesce__buckets *array, uint32_t nr)
 {
-	int64_t before = quiesce_fetch_add_relaxed(&array->until_sum, -(int64_t)nr); /* Relaxed: how often. */
+	int64_t before = quiesce_fetch_add_relaxed(&array->until_sum, -(int64_t)nr); /* Relaxed: an interval. */
 
 	return before > 0 ? before <= nr : !(before & 1023);
 }
@@ -136,7 +138,7 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 
 	if (!quiesce_load_relaxed(&counts->wide)) { /* Relaxed: a policy. */
 		quiesce_fetch_add_relaxed(&counts->shared[word], (uint64_t)nr); /* Relaxed: counts order nothing. */
-		/* Relaxed: as of the last sum. */
+		/* Relaxed: the value at the last sum. */
 		return beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
 	}
 	for (uint32_t i = 0; i < nr; i++)
@@ -154,7 +156,7 @@ void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets
 
 	least = least < most ? least : most + 1;
 	few >>= SAMPLE_SHIFT(lines) + 1;
-	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: how often. */
+	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: an interval. */
 	if (!quiesce_load_relaxed(&counts->wide)) /* Relaxed: a policy. */
 		/* Relaxed: a hint. */
 		quiesce_store_relaxed(&counts->others, quiesce__percpu_inside(&counts->percpu, none, PUT_IN, TAKEN_OUT));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_lines.c - lines for full buckets: where they come from, when a bucket gives its own back, and when they are used again.
+/* buckets_lines.c - overflow lines of full buckets: allocation, replacement, and reuse after a grace period.
  *
- *	an array's own, never used -> in a bucket -> left, by a group -> waiting for a grace period -> free, in the group
- *	the heap ---------------------^                                                                    |
- *	                              ^--------------------------------------------------------------------+
+ *	an array's own, never used -> in a bucket -> replaced: in a group -> waiting for a grace period -> free, in the group
+ *	the heap ---------------------^                                                                        |
+ *	                              ^------------------------------------------------------------------------+
  *
- * A bucket that is longer than what lives in it needs is given other lines: what lives in the old ones is copied, to holes of the first
- * line and to new lines; then one store leads from the first line to these instead.  Readers who came to the old lines before
- * find there what was in them, as nobody writes in them before those readers are gone.
+ * A bucket with more lines than its elements need gets other lines: the elements of the old overflow lines are copied, to
+ * holes of the first line and to new lines; then one store links the first line to these instead.  Readers that came to the
+ * old lines earlier still find their elements there, because a line is not written before those readers are gone.
  *
- * I1. After something was taken out a bucket has at most one and a half times as many lines behind the first as it needs, and a half;
- *     none, if it needs none and nothing lives there, or there are two holes in the first.  Except while a group is another thread's
- *     or has LEFT_MAX lines that wait for readers, or memory is short.
- * I2. Nobody waits for a group's lock: who finds it locked takes a line from elsewhere, or leaves a bucket as long as it is.
- *     (So it may stay locked in a child of fork().)
+ * I1. After a removal a bucket has at most 1.5 n + 0.5 overflow lines, where n is the number that its elements need; if
+ *     n is 0 it has none, provided that the overflow lines are empty, or the first line has two holes.  Exceptions:
+ *     another thread holds the group's lock, the group has LEFT_MAX lines that wait for readers, or memory is short.
+ * I2. No thread waits for a group's lock: an update that finds it locked takes a line from elsewhere, or leaves the bucket
+ *     as long as it is.  (So it may stay locked in a child of fork().)
  *
  * BK5  a line from the heap zeroed, then on the array's list | freed
  */
@@ -28,9 +28,9 @@
 #define LEFT_MAX 8u
 #define GP_NS 0u
 #else
-#define LEFT_MIN 32u   /* before they are worth a grace period, */
-#define GP_NS 2000000u /* which a table asks for so often at most */
-#define LEFT_MAX 1024u /* of a group; readers may stay for long */
+#define LEFT_MIN 32u   /* replaced lines of a group that justify a grace period */
+#define GP_NS 2000000u /* least time between two grace periods that a table requests */
+#define LEFT_MAX 1024u /* most replaced lines of a group; readers may stay for long */
 #endif
 
 static struct quiesce__group *group_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
@@ -38,7 +38,8 @@ static struct quiesce__group *group_of(const struct quiesce__buckets *array, con
 	return &array->groups[(uint64_t)(first - quiesce__bucket_in(array, 0)) >> GROUP_SHIFT];
 }
 
-/* Where a line that is in no bucket has the next one of its list; its words are still read. */
+/* The list pointer of a line that is in no bucket; it is not in the line itself, whose words readers may still
+ * load. */
 static struct quiesce__bucket **next_of(struct quiesce__buckets *array, struct quiesce__bucket *line)
 {
 	uint64_t i = (uint64_t)((uintptr_t)line - (uintptr_t)array->extra) / sizeof(*line);
@@ -54,7 +55,7 @@ static void push(struct quiesce__buckets *array, struct quiesce__bucket **list, 
 
 /* ---- a group's lines, under its lock ---- */
 
-/* Those that were left begin to wait, if no others do. */
+/* Replaced lines begin to wait for a grace period, if no others do. */
 static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *u)
 {
 	if (group->waiting || !group->left)
@@ -66,7 +67,7 @@ static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *
 	u->wants_gp = true;
 }
 
-/* Those whose readers are gone are free. */
+/* Lines that have waited for their grace period become free. */
 static void collect(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
 {
 	struct quiesce__bucket *rest = group->free, *line;
@@ -74,13 +75,13 @@ static void collect(struct quiesce__buckets *array, struct quiesce__group *group
 	if (!group->waiting)
 		return;
 	if (!QUIESCE_MUTANT(table_line_early) && !quiesce_poll_state_synchronize_rcu(group->seq)) {
-		u->wants_gp = true; /* perhaps nobody has asked for it */
+		u->wants_gp = true; /* no update may have requested it yet */
 		return;
 	}
 	group->free = group->waiting;
 	group->nr_left -= group->nr_waiting;
 	group->waiting = NULL;
-	while ((line = rest)) { /* few, or none */
+	while ((line = rest)) { /* usually a few lines, or none */
 		rest = *next_of(array, line);
 		push(array, &group->free, line);
 	}
@@ -103,7 +104,7 @@ static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct 
 
 static struct quiesce__bucket *emptied(struct quiesce__bucket *line)
 {
-	/* Relaxed: who had found it in a bucket is gone, and a store leads to it. */
+	/* Relaxed: readers that found the line in its old bucket are gone, and a release store will link it. */
 	for (unsigned int i = 0; line && i < 8; i++)
 		quiesce_store_relaxed(&line->word[i], (uint64_t)0);
 	return line;
@@ -112,14 +113,14 @@ static struct quiesce__bucket *emptied(struct quiesce__bucket *line)
 static struct quiesce__bucket *take_new(struct quiesce__buckets *array, struct quiesce__update *u)
 {
 	struct quiesce__extra *more = u->spare;
-	/* Relaxed: how many there are is a hint, and the addition gives each number once. */
+	/* Relaxed: the load is a hint, and the addition gives each number once. */
 	uint64_t used = quiesce_load_relaxed(&array->extra_used);
 
 	if (used >= array->nr_extra && !more)
 		return NULL;
-	used = quiesce_fetch_add_relaxed(&array->extra_used, (uint64_t)1); /* Relaxed: as above. */
+	used = quiesce_fetch_add_relaxed(&array->extra_used, (uint64_t)1); /* Relaxed: each number is given once. */
 	if (used < array->nr_extra) {
-		/* Written before it is read, as in touch().  Relaxed: it is 0. */
+		/* The first access is a write, as in touch() of buckets_resize.c.  Relaxed: it is 0. */
 		quiesce_store_relaxed(&array->extra[used].word[0], (uint64_t)0);
 		return &array->extra[used];
 	}
@@ -127,7 +128,7 @@ static struct quiesce__bucket *take_new(struct quiesce__buckets *array, struct q
 		return NULL;
 	u->spare = more->next;
 	u->nr_spare--;
-	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; followed when the array is freed. */
+	more->next = quiesce_load_relaxed(&array->more); /* Relaxed: only compared; dereferenced when the array is freed. */
 	/* BK5: full, pairs with BK5 in quiesce__array_free() */
 	while (!quiesce_cmpxchg(BK5, &array->more, &more->next, more))
 		;
@@ -159,7 +160,8 @@ int quiesce__update_spare(struct quiesce__update *u)
 	return 0;
 }
 
-/* Those who come too early need not ask: the next one does, after lines of others have begun to wait, or these again. */
+/* An update that comes too early need not request a grace period: the next update does, after lines of other
+ * buckets have begun to wait, or for these. */
 void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u)
 {
 	uint64_t now;
@@ -168,21 +170,21 @@ void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__up
 		return;
 	u->wants_gp = false;
 	now = platform_now_ns();
-	if (now < quiesce_load_relaxed(&table->counts->gp_ns) + GP_NS) /* Relaxed: how often. */
+	if (now < quiesce_load_relaxed(&table->counts->gp_ns) + GP_NS) /* Relaxed: an interval. */
 		return;
-	quiesce_store_relaxed(&table->counts->gp_ns, now); /* Relaxed: as above. */
+	quiesce_store_relaxed(&table->counts->gp_ns, now); /* Relaxed: an interval. */
 	(void)quiesce_start_poll_synchronize_rcu();
 }
 
 /* ---- a bucket that is too long ---- */
 
-/* How many lines it wants behind the first for @nr elements. */
+/* Number of overflow lines that a bucket of @nr elements needs. */
 static uint64_t lines_wanted(const struct quiesce__buckets_kind *kind, uint64_t nr)
 {
 	return nr <= kind->slots ? 0 : (nr - kind->slots + kind->linked_slots - 1) / kind->linked_slots;
 }
 
-/* @nr empty lines, each linked to the next, in *@ret; false: there are not as many. */
+/* Collect @nr empty lines, each linked to the next, in *@ret; false if there are not as many. */
 static bool gather(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u, uint64_t nr,
 		   struct quiesce__bucket **ret)
 {
@@ -226,7 +228,7 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 	if (quiesce_likely(!old))
 		return;
 	nr = table->kind->number_in(u->line);
-	/* One hole in the first line: it may be filled soon, and asking what is behind costs a miss. */
+	/* One hole in the first line may be filled soon, and a check of the overflow lines costs a cache miss. */
 	if (!behind && nr + 1 == table->kind->linked_slots)
 		return;
 	group = group_of(u->array, u->line);
@@ -237,7 +239,7 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 		return;
 	if (!quiesce__trylock(&group->lock))
 		return;
-	if (group->nr_left >= LEFT_MAX) /* perhaps nobody takes any */
+	if (group->nr_left >= LEFT_MAX) /* lines are otherwise collected only when an update takes one */
 		collect(u->array, group, u);
 	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
@@ -247,7 +249,7 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 	u->wanted = had ? 0 : wanted;
 }
 
-/* Once more, with lines from the heap, unless there is no memory. */
+/* Try once more to shorten the bucket, with lines from the heap, unless memory is short. */
 static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 {
 	while (u->nr_spare < u->wanted)
@@ -255,7 +257,7 @@ static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 			return;
 	if (quiesce__update_begin(table, u, u->hash))
 		return;
-	quiesce__bucket_tidy(table, u, true); /* who else has changed the bucket may have seen to it */
+	quiesce__bucket_tidy(table, u, true); /* another update may have shortened the bucket meanwhile */
 	quiesce__update_end(table, u, 0);
 }
 

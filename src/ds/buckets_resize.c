@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_resize.c - how a table gets another array; idea, invariants and ledger are in buckets.c. */
+/* buckets_resize.c - replacement of a table's array; idea, invariants and ledger are in buckets.c. */
 #include "buckets.h"
 
 #include <errno.h>
@@ -7,12 +7,12 @@
 #include "runtime/core.h"
 #include "rcu/reclaim.h"
 
-#define HELP_LINES 4     /* moved by an update */
-#define BATCH_LINES 64   /* moved by the callback without giving its lock away; */
-#define MIN_BATCHES 16   /* and without giving its thread to others, or as many as take so long: */
+#define HELP_LINES 4     /* buckets that an update moves */
+#define BATCH_LINES 64   /* buckets that the callback moves in one critical section */
+#define MIN_BATCHES 16   /* batches that the callback moves in one call at least; more until STEP_NS has passed */
 #define STEP_NS 1000000u
 #define TOUCH_GROWTH 8
-#define PAGE_LINES 64    /* of the smallest pages; in the first, two are in front of the buckets */
+#define PAGE_LINES 64    /* lines in the smallest page; in an array's first page two of them are its header */
 
 static struct quiesce__buckets *array_of(struct rcu_head *head)
 {
@@ -29,7 +29,7 @@ static void failed(struct quiesce__table *table)
 static void resize_rest(struct rcu_head *head);
 static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink);
 
-/* All buckets of @array have moved: its successor takes its place. */
+/* All buckets of the old array have moved: its successor becomes the table's array. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
 {
 	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
@@ -37,12 +37,12 @@ static void table_switch(struct quiesce__table *table, struct quiesce__buckets *
 	quiesce__counts_widen(table, lines_of(next));
 }
 
-/* The last bucket of @array has moved.  Whoever is at work under the lock of an array of a table finds the table there: it moves
- * on from that array under the lock only, and its end waits for the lock of its last one.  Locks are taken from older
- * arrays to newer ones; the callback (@locked) has the first already. */
+/* The last bucket of @array has moved.  The table exists while the lock of its array is held: the table advances
+ * from an array only under that array's lock, and its destruction waits for the lock of the last one.  Locks are
+ * taken from older arrays to newer ones; the callback (@locked) holds the first already. */
 static void resized(struct quiesce__table *table, struct quiesce__buckets *array, bool locked)
 {
-	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: set long ago. */
+	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved. */
 
 	if (!locked)
 		quiesce__lock(&array->lock);
@@ -54,7 +54,7 @@ static void resized(struct quiesce__table *table, struct quiesce__buckets *array
 		quiesce__unlock(&array->lock);
 }
 
-/* How many lines from the heap it takes at most to copy the bucket of @line: none if it has one line, as a rule. */
+/* Number of heap lines that a copy of the bucket of @line needs at most; usually it has one line, and needs none. */
 static uint32_t lines_for(const struct quiesce__table *table, const struct quiesce__bucket *line)
 {
 	uint32_t length = 0;
@@ -64,13 +64,14 @@ static uint32_t lines_for(const struct quiesce__table *table, const struct quies
 	return length ? 2 * (length + 1) : 0;
 }
 
-/* Copy the bucket of @array that begins with @from, which is locked, into @to.  False: a line is wanted.
- * *@ret_shared: if not NULL, to be unlocked when @from says that it has moved, and not before: what is in an unlocked bucket is found
- * in one bucket only. */
+/* Copy the locked bucket of @array that begins with @from into @to.  False: an overflow line was needed.
+ * *@ret_shared: if not NULL, a locked bucket of @to, to be unlocked once @from is marked as moved, and not before:
+ * an element of an unlocked bucket is in one bucket only. */
 static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *from,
 		       struct quiesce__buckets *to, struct quiesce__update *u, struct quiesce__bucket **ret_shared)
 {
-	/* Several buckets of a table that shrinks become one; the others of a table that grows are nobody else's yet. */
+	/* In a table that shrinks several buckets become one.  In a table that grows no other thread accesses the
+	 * new buckets yet. */
 	struct quiesce__bucket *shared =
 		to->mask < array->mask ? lines_from(to) + ((uint64_t)(from - lines_from(array)) & (lines_of(to) - 1)) : NULL;
 	const struct quiesce__buckets_kind *kind = table->kind;
@@ -88,20 +89,20 @@ static bool copy_lines(struct quiesce__table *table, struct quiesce__buckets *ar
 	return moved;
 }
 
-/* Copy the bucket that @line, which is locked, begins.  0, or how many lines must be to spare. */
+/* Copy the locked bucket that begins with @line.  Returns 0, or the number of spare lines that it needs. */
 static uint32_t copy_bucket(struct quiesce__table *table, struct quiesce__buckets *array, const struct quiesce__bucket *line,
 			    struct quiesce__update *u, struct quiesce__bucket **ret_shared)
 {
-	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: who calls has seen it. */
+	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: the caller has loaded it with acquire. */
 	uint32_t wanted = lines_for(table, line);
 
-	/* Those that the array has are a hint: others take of them. */
-	if (wanted > u->nr_spare && quiesce_load_relaxed(&next->extra_used) + wanted > next->nr_extra) /* Relaxed: as said. */
+	/* The number of free lines of the array is a hint, as other threads take some. */
+	if (wanted > u->nr_spare && quiesce_load_relaxed(&next->extra_used) + wanted > next->nr_extra) /* Relaxed: a hint. */
 		return wanted;
 	return copy_lines(table, array, line, next, u, ret_shared) ? 0 : u->nr_spare + 1;
 }
 
-/* Move the bucket that begins with line @i, false: there is no memory for it. */
+/* Move the bucket that begins with line @i; false if memory is short. */
 static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t i, struct quiesce__update *u,
 			bool locked)
 {
@@ -130,13 +131,14 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 
 static void touch_line(struct quiesce__buckets *array, uint64_t i)
 {
-	/* Relaxed: nothing is changed, whoever else is there. */
+	/* Relaxed: adding 0 changes nothing, also beside other writers. */
 	(void)quiesce_fetch_add_relaxed(&lines_from(array)[i & (lines_of(array) - 1)].word[0], (uint64_t)0);
 }
 
-/* Write, before anything reads, to the pages of @next that lines @first to @last move to: a page that is read first is mapped twice, and
- * for the second time the kernel interrupts every CPU that runs the process, readers of other tables too.  Of an array that is very
- * much larger most pages would not be used at all. */
+/* Write to the pages of @next to which lines @first to @last move, before any thread reads them.  A page that is
+ * first read is mapped twice, and for the second mapping the kernel interrupts every CPU that runs the process,
+ * readers of other tables included.  If @next is very much larger, most of its pages would not be used at all, so
+ * none is touched. */
 static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next, uint64_t first, uint64_t last)
 {
 	uint64_t lines = lines_of(next);
@@ -150,8 +152,8 @@ static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next,
 	}
 }
 
-/* What is noted of buckets that stay is noted under the array's lock, which the callback (@locked) has: otherwise a miss might be
- * forgotten that came after a new beginning. */
+/* @missed and a restart of the cursor change under the array's lock, which the callback (@locked) holds already:
+ * otherwise a bucket missed after a restart might be forgotten. */
 static void note_begin(struct quiesce__buckets *array, bool locked)
 {
 	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
@@ -164,7 +166,8 @@ static void note_end(struct quiesce__buckets *array, bool locked)
 		quiesce__unlock(&array->lock);
 }
 
-/* A bucket before the cursor stays, for want of memory: when the cursor is at the end it begins anew. */
+/* A bucket before the cursor could not be moved, because memory was short: the cursor will restart when it reaches
+ * the end. */
 static void miss(struct quiesce__buckets *array, bool locked)
 {
 	note_begin(array, locked);
@@ -172,7 +175,7 @@ static void miss(struct quiesce__buckets *array, bool locked)
 	note_end(array, locked);
 }
 
-/* False: there is no reason to go over the buckets once more.  Each knows whether it has moved. */
+/* Restart the cursor; false if there is no reason to.  Buckets that have moved are skipped. */
 static bool begin_anew(struct quiesce__buckets *array, bool locked)
 {
 	if (!quiesce_load_relaxed(&array->missed)) /* Relaxed: a hint. */
@@ -180,13 +183,14 @@ static bool begin_anew(struct quiesce__buckets *array, bool locked)
 	note_begin(array, locked);
 	if (quiesce_load_relaxed(&array->missed)) { /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: under the lock. */
-		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: under the lock; numbers. */
+		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: under the lock; a counter. */
 	}
 	note_end(array, locked);
 	return true;
 }
 
-/* Move @nr buckets, at most as many as a page has lines; @locked: the array is.  How many there were to begin with, or -ENOMEM. */
+/* Move @nr buckets, at most as many as a page has lines; @locked: the caller holds the array's lock.  Returns the
+ * number of buckets that it took from the cursor, or -ENOMEM. */
 static int move_some(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr, bool locked)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -195,10 +199,11 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 
 	if (quiesce_load_relaxed(&array->cursor) >= lines && !begin_anew(array, locked)) /* Relaxed: a hint. */
 		return 0;
-	i = quiesce_fetch_add_relaxed(&array->cursor, nr); /* Relaxed: numbers; a bucket moves under its lock. */
+	/* Relaxed: each number is given once; a bucket moves under its lock. */
+	i = quiesce_fetch_add_relaxed(&array->cursor, nr);
 	end = i + nr < lines ? i + nr : lines;
 	if (i < end)
-		touch(array, quiesce_load_relaxed(&array->next), i, end - 1); /* Relaxed: who calls has seen it. */
+		touch(array, quiesce_load_relaxed(&array->next), i, end - 1); /* Relaxed: the caller has loaded it with acquire. */
 	for (; i < end; i++, result++) {
 		if (move_bucket(table, array, i, &u, locked))
 			continue;
@@ -213,7 +218,8 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 
 /* ---- the callback of an old array ---- */
 
-/* May the caller, and nobody else, ask for the callback?  One that was under way in the parent is so in a child, too. */
+/* True for the one caller that is to queue the callback.  A callback that was pending in the parent is pending in a
+ * child, too. */
 bool quiesce__resize_step(struct quiesce__buckets *array)
 {
 	uint32_t found = quiesce_load_relaxed(&array->queued), mine = quiesce__resize_parked() + 1; /* Relaxed: a hint. */
@@ -225,7 +231,8 @@ bool quiesce__resize_step(struct quiesce__buckets *array)
 	return false;
 }
 
-/* I7: true if nobody updates the table in this process, but threads of the parent did, which may have left locks locked. */
+/* I7: true, and parked, if no thread updates the table in this process: threads of the parent may have left locks
+ * locked. */
 static bool park_inherited(struct quiesce__buckets *array)
 {
 	uint32_t found = quiesce_load_relaxed(&array->queued); /* Relaxed: the exchange decides. */
@@ -237,11 +244,11 @@ static bool park_inherited(struct quiesce__buckets *array)
 
 enum rest {
 	REST_MORE,
-	REST_PARKED, /* until an update asks: memory is short, or others are at the last buckets */
+	REST_PARKED, /* parked until an update queues it: memory is short, or other threads move the last buckets */
 	REST_OVER,
 };
 
-/* Under the lock.  The table is there while there are buckets left, because its end waits for the lock then. */
+/* Under the lock.  The table exists while there are buckets left, because its destruction waits for the lock then. */
 static enum rest move_batch(struct quiesce__buckets *array)
 {
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
@@ -249,13 +256,14 @@ static enum rest move_batch(struct quiesce__buckets *array)
 		return REST_OVER;
 	if (move_some(array->table, array, BATCH_LINES, true) > 0)
 		return REST_MORE;
-	/* Whoever moves the last bucket takes the lock after that, and then asks: after this, or the next batch sees that none is left. */
+	/* The thread that moves the last bucket takes the lock afterwards, and queues the callback then: so either
+	 * it finds the callback parked here, or the next batch finds no bucket left. */
 	/* BK6: release, pairs with BK6 in quiesce__resize_step() */
 	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
 	return REST_PARKED;
 }
 
-/* A grace period after the last bucket moved, whoever moved it has left its section, and so has switched. */
+/* A grace period after the last move, the thread that made it has left its section, and so has switched the array. */
 static void array_left_rcu(struct rcu_head *head)
 {
 	call_rcu_sized(head, quiesce__array_free_rcu, quiesce__buckets_bytes(array_of(head)));
@@ -272,20 +280,22 @@ static void resize_rest(struct rcu_head *head)
 	if (park_inherited(array))
 		return;
 	do {
-		rcu_read_lock(); /* where there is no worker, who polls out of a section may wait for readers, under locks */
+		/* without a worker, a poll outside of a section may wait for readers, and locks are held here */
+		rcu_read_lock();
 		quiesce__lock(&array->lock);
 		rest = move_batch(array);
 		quiesce__unlock(&array->lock);
 		rcu_read_unlock();
 	} while (rest == REST_MORE && (++batches < MIN_BATCHES || platform_now_ns() < end));
-	/* Not told how large it is before it is garbage: nobody has to wait because a table is resized. */
+	/* The size is reported only once the array is garbage: no updater has to wait because a table is being
+	 * resized. */
 	if (rest == REST_OVER)
 		call_rcu_sized(head, array_left_rcu, bytes);
 	else if (rest == REST_MORE)
 		call_rcu(head, resize_rest);
 }
 
-/* An update moves @nr buckets, and sees to it that the rest is moved and the array given back. */
+/* Part of an update: move @nr buckets, and make sure that the callback moves the rest and frees the array. */
 static int help(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t nr)
 {
 	int result = move_some(table, array, nr, false);
@@ -297,7 +307,7 @@ static int help(struct quiesce__table *table, struct quiesce__buckets *array, ui
 
 /* ---- resizing ---- */
 
-/* Begin to move to an array of @lines lines, unless the table is being resized.  0 or -ENOMEM. */
+/* Begin to move to an array of @lines lines, unless the table is being resized.  Returns 0 or -ENOMEM. */
 static int resize(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t lines)
 {
 	struct quiesce__buckets *none = NULL, *fresh = quiesce__array_new(table, lines);
@@ -313,7 +323,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 	}
 	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
 	if (!QUIESCE_MUTANT(table_resize_inherited))
-		quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: nobody finds it parked. */
+		quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: no thread finds it parked. */
 	call_rcu(&array->rcu, resize_rest);
 	return 0;
 }
@@ -338,7 +348,8 @@ int quiesce__first_array(struct quiesce__table *table)
 	return 0;
 }
 
-/* The elements; not too few.  A sum has what was put in while it was made, and taken out again, so to grow for two must agree. */
+/* The number of elements, never too low.  A sum includes elements that are inserted and removed again while it is
+ * made, so two sums must agree before the table grows. */
 static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
 {
 	uint64_t sum = quiesce__table_sum(table), again;
@@ -349,7 +360,7 @@ static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
 	return again < sum ? again : sum;
 }
 
-/* Look at the whole: is it time for more lines or less?  By one step up; the end of that resize looks again. */
+/* Check whether the table should grow or shrink.  It grows by one step; the end of that resize checks again. */
 static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink)
 {
 	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
@@ -375,7 +386,7 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 		maintain_size(table, array, change < 0);
 }
 
-/* A step towards @lines lines.  1: there is more to do; 0; -ENOMEM. */
+/* One step towards @lines lines.  Returns 1 if more are needed, 0, or -ENOMEM. */
 static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *turn)
 {
 	struct quiesce__buckets *array;
@@ -396,11 +407,11 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = resize(table, array, lines);
 		result = result ? result : 1;
 	} else {
-		maintain_size(table, array, true); /* it may have been kept larger */
+		maintain_size(table, array, true); /* an earlier request may have kept the table larger */
 		result = 0;
 	}
 	rcu_read_unlock();
-	if (*turn) /* others are at the last buckets */
+	if (*turn) /* other threads move the last buckets */
 		quiesce__wait_for_holder(*turn);
 	return result;
 }
@@ -418,11 +429,12 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 	if (lines > MAX_LINES)
 		return -ENOMEM;
 	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a hint. */
-	do /* Relaxed: as above.  The last request counts: otherwise one would make it smaller and the other larger, for ever. */
+	do /* Relaxed: a hint.  The last request counts, or one could shrink the table and another enlarge it without end. */
 		result = reserve_step(table, lines, &turn);
 	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
 	quiesce__free_here();
-	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines) /* Relaxed: what could not be had is not wanted any more. */
-		quiesce_store_relaxed(&table->min_lines, before);           /* Relaxed: as above. */
+	/* Relaxed: a size that could not be allocated is not wanted any more. */
+	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines)
+		quiesce_store_relaxed(&table->min_lines, before); /* Relaxed: a hint. */
 	return result < 0 ? result : 0;
 }

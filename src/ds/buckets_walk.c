@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_walk.c - going over all buckets of a table while it changes.
+/* buckets_walk.c - iteration over all buckets of a table while it changes.
  *
- * Buckets are visited in the order of their number read backwards: the two that come of one stand where that one stood,
- * whether the table grows or shrinks meanwhile.  So a position, what of a hash chooses the bucket read backwards, says what was
- * seen without a word about arrays.
+ * Buckets are visited in the order of their bit-reversed number: the two buckets that replace one when the table grows
+ * stand where that one stood, and likewise when it shrinks.  A position is the bit-reversed part of a hash that selects
+ * the bucket.  So a position alone says which elements have been visited, whatever the array.
  */
 #include "buckets.h"
 
@@ -15,7 +15,7 @@ static uint64_t reverse(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
-#define POSITION_SHIFT 6 /* the bits below do not choose: they would be bytes of a line */
+#define POSITION_SHIFT 6 /* lower bits do not select a bucket: they would be bytes of a line */
 _Static_assert(sizeof(struct quiesce__bucket) == 1 << POSITION_SHIFT, "a mask begins with the bit of a line");
 
 static uint64_t position_of(uint64_t hash)
@@ -28,12 +28,14 @@ static uint64_t hash_at(uint64_t position)
 	return reverse(position) << POSITION_SHIFT;
 }
 
-/* The bucket of @iter's position is the one of @array that begins with @line; @mask: of all arrays on the way. */
+/* Set @iter to the bucket of its position, which is in @array and begins with @line.  @mask: union of the masks of
+ * all arrays on the way. */
 static void found(struct quiesce__table_iter *iter, const struct quiesce__buckets *array, const struct quiesce__bucket *line, uint64_t mask)
 {
 	iter->line = line;
 	iter->index = 0;
-	/* Of a smaller array that is being moved to only what comes from the one bucket: the others' may not be there yet. */
+	/* In a smaller array that is being filled, visit only the elements that come from this one bucket: those of
+	 * its other sources may not be there yet. */
 	iter->mask = QUIESCE_MUTANT(table_walk_wide) ? array->mask : mask;
 	iter->partly = array->mask != mask || position_of(hash_at(iter->position) & mask) != iter->position;
 }
@@ -76,13 +78,14 @@ bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__tabl
 		u->line = quiesce__bucket_in(u->array, u->hash);
 		if (quiesce__bucket_lock(u->line))
 			break;
-		u->array = quiesce_load_relaxed(&u->array->next); /* Relaxed: as above. */
+		/* Relaxed: set before any bucket moved, which was acquired. */
+		u->array = quiesce_load_relaxed(&u->array->next);
 	}
 	found(iter, u->array, u->line, mask);
 	return true;
 }
 
-/* The bits of a mask are the upper ones, read backwards: positions from the first to the last of the visited bucket. */
+/* The bits of a mask are the upper ones of a position, so the positions of the visited bucket end here. */
 static uint64_t last_position(const struct quiesce__table_iter *iter)
 {
 	return iter->position | ~position_of(iter->mask);

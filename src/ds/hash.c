@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.c - the hash of byte strings, from the xxHash library, compiled in. */
+/* hash.c - hash of byte strings: xxHash, compiled in. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

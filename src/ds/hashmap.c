@@ -3,18 +3,19 @@
  *
  *	a line:  | header: flags, keys written | key 1 | value 1 | key 2 | value 2 | key 3 | value 3 | next line |
  *
- * I1. A key is written only where the value is 0, and then the header counts, before the value is written.  A lookup that
- *     found a key, then a value, then the same count in the header as before, has a value of that key: of an
- *     earlier key it would not have found the value any more, of a later one it would have found the count.
- * I2. Of the words that are equal to a key in one line, only the last may have a value: it is the one that a lookup looks at.
- *     (A line begins with three keys 0 that are none.)
- * I3. A pair keeps its place in the first line.  Behind it, until all that is there is copied, to places of the first line and to new
- *     lines; the old ones stay as they were.  So who reads the link, then the first line, then where the link led, misses
- *     nothing; and who reads the first line, then no link, has missed nothing if the line has not counted.
+ * I1. A key is written only where the value is 0, and then the count in the header is raised, before the value is written.
+ *     A lookup that has found a key, then a value, then the same count in the header as before, has a value of that key:
+ *     an earlier key would have lost its value by then, and a later key would have raised the count.
+ * I2. Of the words in one line that are equal to a key, only the last may have a value: it is the one that a lookup uses.
+ *     (A line begins with three words 0 that are not keys.)
+ * I3. A pair keeps its place in the first line.  It keeps its place in an overflow line until all overflow lines are
+ *     replaced: their pairs are copied to places of the first line and to new lines, and the old lines stay unchanged.  So
+ *     a reader that loads the link, then the first line, then the lines of the link misses no pair; and a reader that
+ *     loads the first line, then no link, has missed no pair unless the count has been raised.
  *
- * HM1  value taken out, then another key written | key read, then the value;
- *      key written, then counted | counted, then the keys read; value read, then the count again
- * HM2  counted, then the value; a line filled in, then linked | found, then used
+ * HM1  value removed, then another key written | key read, then the value
+ *      key written, then count raised | count read, then the keys; value read, then the count again
+ * HM2  count raised, then the value; a line filled in, then linked | found, then used
  */
 #include <quiesce/ds/hashmap.h>
 
@@ -30,7 +31,7 @@
 #define LAST_KEY (2 * QUIESCE_MAP_SLOTS - 1)
 #define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
 
-/* For who holds the lock: a word as it is. */
+/* A word of a line, for the holder of the bucket's lock. */
 static uint64_t word_at(const struct quiesce__bucket *line, unsigned int i)
 {
 	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
@@ -55,7 +56,7 @@ static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t val
 	quiesce_store_release(HM2, &line->word[i + 1], value);
 }
 
-/* Into a place without a value. */
+/* Write a key into a place that has no value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
 {
 	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
@@ -64,13 +65,13 @@ static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
 
-/* The place of @key in @line, 0: none has that key. */
+/* The place of @key in @line; 0 if no place has that key. */
 static unsigned int place_of(const struct quiesce__bucket *line, uint64_t key)
 {
 	unsigned int i = LAST_KEY;
 
 	while (i < QUIESCE_MAP_LINK && word_at(line, i) != key)
-		i -= 2; /* beyond 1 it becomes a very large number */
+		i -= 2; /* below 1 it wraps to a very large number */
 	return i < QUIESCE_MAP_LINK ? i : 0;
 }
 
@@ -93,8 +94,8 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t val
 	return i != 0;
 }
 
-/* Put a key in that has no value; false: a line is wanted.  Only the first two lines are looked at, and a new one becomes the
- * second: so it does not take longer in a long bucket. */
+/* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for a
+ * place, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
 static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
 		  struct quiesce__update *u)
 {
@@ -105,7 +106,7 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
-	/* In the last place, because the key may be 0. */
+	/* The key goes to the last place, because it may be 0 (I2). */
 	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
 	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
 	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
@@ -131,7 +132,7 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
-/* Where @key has a value; *@ret_place 0: nowhere. */
+/* The line in which @key has a value, and the place there; NULL and 0 if there is none. */
 static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_place)
 {
 	for (; line; line = linked(line)) {
@@ -153,7 +154,7 @@ static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
 	return quiesce_hash_u64(key, quiesce__seed_of(table));
 }
 
-/* Take what of the bucket was copied so far out again: all before word @end. */
+/* Undo a move that has failed: remove the pairs that were copied, which are all before word @end. */
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const uint64_t *end)
 {
@@ -167,7 +168,7 @@ static void unmove(const struct quiesce__table *table, const struct quiesce__buc
 			if (!word_at(from, i + 1))
 				continue;
 			line = find(first, word_at(from, i), &there);
-			quiesce_store_relaxed(&line->word[there + 1], 0); /* Relaxed: nobody looks for it here yet. */
+			quiesce_store_relaxed(&line->word[there + 1], 0); /* Relaxed: no lookup searches this bucket yet. */
 		}
 }
 
@@ -223,7 +224,7 @@ int quiesce_hashmap_init(struct hashmap *map)
 	return quiesce_hashmap_init_seeded(map, platform_random());
 }
 
-/* Under the lock: what has a value keeps it or is given another; -EAGAIN: a line is wanted. */
+/* Under the lock: a key that has a value keeps it (@keep), or gets @value.  -EAGAIN: an overflow line is needed. */
 static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
 {
 	unsigned int i;
@@ -270,7 +271,8 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 	return insert(map, key, value, false, ret_old);
 }
 
-/* Give @key the @value, 0: none, if it has @old, 0: whatever it has.  What it had, 0: it is as it was. */
+/* Set the value of @key to @value (0: remove it), if it is @old (0: any).  Returns the previous value; 0 if nothing
+ * was changed. */
 static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -343,7 +345,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 	return err;
 }
 
-/* The bucket of @iter's position; false: there are no more. */
+/* Clear the bucket of the position of @iter; false if there are no more buckets. */
 static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -378,7 +380,7 @@ void quiesce_hashmap_clear(struct hashmap *map)
 		;
 }
 
-/* A key and its value, as one: the count tells whether the key was another one when the value was read. */
+/* Read a key and its value as a pair: the count shows whether the key was another one when the value was read. */
 static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64_t *ret_key, uint64_t *ret_value)
 {
 	for (;;) {
@@ -395,7 +397,7 @@ static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64
 	}
 }
 
-/* The pairs of the first line as they were at one time, or later; the link first (I3). */
+/* Read the pairs of the first line, each as it was when the link was loaded, or later; the link first (I3). */
 static void enter(struct quiesce__table_iter *iter)
 {
 	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
@@ -406,7 +408,7 @@ static void enter(struct quiesce__table_iter *iter)
 	iter->index = 1;
 }
 
-/* What was copied to the first line before that was entered has been visited there. */
+/* True if the key was in the first line when that was entered: a copy in an overflow line has been visited there. */
 static bool seen(const struct quiesce__table_iter *iter, uint64_t key)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK && !QUIESCE_MUTANT(map_walk_twice); i += 2)
@@ -433,7 +435,7 @@ static bool next_in_line(struct quiesce__table_iter *iter, uint64_t *ret_key, ui
 	return false;
 }
 
-/* The next pair of the bucket that belongs to the position; false: none, and the bucket is done with. */
+/* The next pair of the bucket that belongs to the position; false if there is none, and the bucket has been left. */
 static bool next_of_position(const struct quiesce__table *table, struct quiesce__table_iter *iter, uint64_t *ret_key, uint64_t *ret_value)
 {
 	if (!iter->index)

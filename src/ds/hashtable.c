@@ -3,21 +3,21 @@
  *
  *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line |
  *
- * A word is 0 where there never was an object, and 1 where one was taken out; its tag means nothing then.  A lookup reads
- * the header once and trusts it: what is put in later than that, or in the place of another, is a concurrent update, before which
- * the lookup may have been.
+ * A word is 0 where there never was an object, and 1 where one was removed; its tag means nothing then.  A lookup reads
+ * the header once and trusts it: an object that is inserted later, or replaces another one, belongs to a concurrent update,
+ * and the lookup may take effect before that.
  *
- * I1. An object keeps its word as long as it is in the first line, except in the last word: from there it is copied to the line that
- *     takes this word.  Behind the first line it keeps its word until all that is there is copied, to holes of the first line and to
- *     new lines; the old ones stay as they were.
- * I2. So who reads the last word, and then the header, finds the tag of what is in the first line, or was in the last word; and what
- *     was behind it, in the lines that the word leads to.  In the other order it would miss what comes to the first line
- *     in between.
+ * I1. An object keeps its word as long as it is in the first line, except in the last word: from there it is copied to the
+ *     line that the word will link to.  An object in an overflow line keeps its word until all overflow lines are replaced:
+ *     their objects are copied to holes of the first line and to new lines, and the old lines stay unchanged.
+ * I2. So a reader that loads the last word, and then the header, finds the tag of each object that is in the first line, or
+ *     was in the last word; and it finds the other objects in the lines to which the word links.  In the other order it
+ *     would miss an object that comes to the first line in between.
  *
- * Going over all objects: hashtable_walk.c.
+ * Iteration over all objects: hashtable_walk.c.
  *
- * HT1  object filled in, then in the table; a line filled in, then linked; objects copied to the first line, then the last word
- *      leads elsewhere | found, then used; the last word read, then the header and the others
+ * HT1  object filled in, then inserted; a line filled in, then linked; objects copied to the first line, then the last word
+ *      changed to another link | found, then used; the last word read, then the header and the others
  */
 #include "hashtable.h"
 
@@ -50,7 +50,7 @@ static void set_tag(struct quiesce__bucket *line, unsigned int i, uint64_t tag)
 
 static uint64_t tag_at(const struct quiesce__bucket *line, unsigned int i)
 {
-	return quiesce_load_relaxed(&line->word[0]) >> (8 * i) & 0xff; /* Relaxed: as above. */
+	return quiesce_load_relaxed(&line->word[0]) >> (8 * i) & 0xff; /* Relaxed: it changes under the lock only. */
 }
 
 static void put(struct quiesce__bucket *line, unsigned int i, uint64_t object, uint64_t tag)
@@ -59,7 +59,7 @@ static void put(struct quiesce__bucket *line, unsigned int i, uint64_t object, u
 	set_tag(line, i, tag);
 }
 
-/* A word for an object; 0: there is none. */
+/* The index of a free word; 0 if there is none. */
 static unsigned int hole_in(const struct quiesce__bucket *line)
 {
 	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
@@ -77,8 +77,9 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t object, uint64_t 
 	return i != 0;
 }
 
-/* Find a word for @object; false: a line is wanted.  Only the first two lines are looked at, and a new one becomes the second: so
- * it does not take longer in a long bucket.  If the last word is an object, that one goes to the new line first. */
+/* Insert @object; false if an overflow line is needed.  Only the first two lines are searched for a hole, and a new
+ * line becomes the second: so an insertion into a long bucket takes no longer.  If the last word is an object, that
+ * object moves to the new line first. */
 static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
 		  struct quiesce__update *u)
 {
@@ -104,8 +105,8 @@ static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next
 	publish(&line->word[QUIESCE_TABLE_LAST], next ? (uintptr_t)next + QUIESCE_TABLE_LINK : 0);
 }
 
-/* The last word of @first leads to the old lines until it leads to @fresh, or is free for the seventh object.  For that one the tag
- * comes first: who reads the word, and then the header, has to find it. */
+/* The last word of @first links to the old lines until it links to @fresh, or holds the seventh object.  The tag of
+ * that object is written first, because a reader that has loaded the word must find the tag in the header. */
 static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh)
 {
 	uint64_t seventh = QUIESCE_TABLE_LINK;
@@ -132,7 +133,7 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	publish(&first->word[QUIESCE_TABLE_LAST], fresh ? (uintptr_t)fresh + QUIESCE_TABLE_LINK : seventh);
 }
 
-/* The word of @object, or of one with @key if that is not NULL; NULL: there is none. */
+/* The word of @object, or of an object with @key if that is not NULL; NULL if there is none. */
 static uint64_t *find(const struct quiesce__table *table, struct quiesce__bucket *line, uint64_t hash, const void *object,
 		      const void *key)
 {
@@ -162,7 +163,7 @@ static void *object_at(const uint64_t *word)
 
 /* ---- moving ---- */
 
-/* Take what of the bucket was copied so far out again: all before @end. */
+/* Undo a move that has failed: remove the objects that were copied, which are all before @end. */
 static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const void *end)
 {
@@ -241,7 +242,8 @@ int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *ty
 
 enum mode { ALWAYS, UNIQUE, SET };
 
-/* Under the lock: what has the key of @object stays or is replaced; -EAGAIN: a line is wanted. */
+/* Under the lock: an object with the key of @object stays (UNIQUE) or is replaced (SET).  -EAGAIN: an overflow line
+ * is needed. */
 static int insert_locked(struct hashtable *ht, struct quiesce__update *u, void *object, enum mode mode, void **ret_other)
 {
 	const struct quiesce__table *table = &ht->table;
@@ -304,7 +306,7 @@ static void remove_word(const struct quiesce__table *table, struct quiesce__upda
 	quiesce__bucket_tidy(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
 }
 
-/* Take out @object, or one with @key if that is not NULL, or put @fresh in its place. */
+/* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
 static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -337,7 +339,7 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 		return -EINVAL;
 	if (!change(ht, hash, old, NULL, fresh))
 		return -ENOENT;
-	return fresh == old ? -EINVAL : 0; /* it is there yet, and not to be retired */
+	return fresh == old ? -EINVAL : 0; /* the object is still in the table, and must not be retired */
 }
 
 int quiesce_hashtable_remove(struct hashtable *ht, void *object)
@@ -354,7 +356,8 @@ void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 	return change(ht, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), NULL, key, NULL);
 }
 
-/* Under the lock: @fn says what is to be there.  -EAGAIN: a line is wanted; then it is asked again. */
+/* Under the lock: @fn returns the object that the table is to have with @key.  -EAGAIN: an overflow line is needed;
+ * then @fn is called again. */
 static int update_locked(struct hashtable *ht, struct quiesce__update *u, const void *key, void *(*fn)(void *object, void *arg), void *arg,
 			 void **ret_old, int *ret_change)
 {
@@ -403,7 +406,7 @@ int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(
 
 #define CLEAR_AT_ONCE 64
 
-/* Take objects out of the bucket of @u, as many as there is room for. */
+/* Remove objects from the bucket of @u, as many as @ret_objects has room for. */
 static unsigned int take_some(const struct quiesce__update *u, void **ret_objects)
 {
 	unsigned int nr = 0;
@@ -417,7 +420,7 @@ static unsigned int take_some(const struct quiesce__update *u, void **ret_object
 	return nr;
 }
 
-/* The program's function is called in a section. */
+/* hashtable_clear() in progress; the program's function is called in a section. */
 struct clearing {
 	struct quiesce__run run;
 	struct hashtable *ht;
@@ -426,7 +429,7 @@ struct clearing {
 	void *arg;
 };
 
-/* Of the bucket of the position; false: there are no more buckets. */
+/* Remove objects from the bucket of the position, and drop them; false if there are no more buckets. */
 static bool clear_some(const struct clearing *c, struct quiesce__table_iter *iter)
 {
 	struct hashtable *ht = c->ht;
@@ -435,7 +438,7 @@ static bool clear_some(const struct clearing *c, struct quiesce__table_iter *ite
 	unsigned int nr;
 
 	rcu_read_lock();
-	rcu_read_lock(); /* the update's; objects are dropped after it */
+	rcu_read_lock(); /* the inner section is the update's; objects are dropped after it */
 	if (!quiesce__iter_lock(&ht->table, iter, &u)) {
 		rcu_read_unlock();
 		rcu_read_unlock();
@@ -461,7 +464,7 @@ static void clear_all(struct quiesce__run *run)
 		;
 }
 
-/* The section ends; what was taken out of the bucket and not yet dropped is lost to the program. */
+/* @drop has ended its thread: end the section.  Objects that were removed and not yet dropped are leaked. */
 static void clear_ended(struct quiesce__run *run)
 {
 	(void)run;

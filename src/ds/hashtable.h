@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable.h - words of a line, for hashtable.c and hashtable_walk.c. */
+/* hashtable.h - words of a line, shared by hashtable.c and hashtable_walk.c. */
 #ifndef QUIESCE_DS_HASHTABLE_PRIVATE_H
 #define QUIESCE_DS_HASHTABLE_PRIVATE_H
 
@@ -24,7 +24,7 @@ static inline struct quiesce__bucket *linked(uint64_t word)
 	return (struct quiesce__bucket *)(uintptr_t)(word - QUIESCE_TABLE_LINK);
 }
 
-/* For who holds the lock: a word as it is. */
+/* A word of a line, for the holder of the bucket's lock. */
 static inline uint64_t word_at(const struct quiesce__bucket *line, size_t i)
 {
 	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
@@ -50,7 +50,7 @@ static inline uint64_t hash_of(const struct quiesce__table *table, const void *o
 
 static inline void take_out(uint64_t *word)
 {
-	/* Relaxed: who finds nothing uses nothing; what the next object's place is was written under the lock. */
+	/* Relaxed: a reader that finds no object accesses none, and the lock orders the next update of the word. */
 	quiesce_store_relaxed(word, QUIESCE_MUTANT(table_out_zero) ? 0 : QUIESCE_TABLE_LINK);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable_debug.c - insertions of programs built with QUIESCE_DEBUG: what is in the table already is reported. */
+/* hashtable_debug.c - insertions of programs built with QUIESCE_DEBUG: a second insertion of an object is reported. */
 #include <quiesce/ds/hashtable.h>
 
 #include "hashtable.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Beside updates, too: who puts an object in knows that nobody else does, or takes it out. */
+/* Valid beside other updates, because the inserter of an object knows that no other thread inserts or removes it. */
 static bool is_in(const struct hashtable *ht, const void *object)
 {
 	const void *key = type_of(&ht->table)->key(object), *found;
@@ -27,7 +27,7 @@ int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object)
 	const void *site = __builtin_return_address(0);
 	struct platform_place here;
 
-	/* What cannot be put in, and a table that was not initialised, are seen by the call. */
+	/* The call itself reports objects that cannot be inserted, and a table that was not initialised. */
 	if (quiesce_likely(!object || ((uintptr_t)object & QUIESCE_TABLE_LINK) || !ht->table.kind || !is_in(ht, object)))
 		return quiesce_hashtable_insert(ht, object);
 	quiesce__misuse(QUIESCE_MISUSE_TWICE, "hashtable_insert() at %s of %p, which is in the table already", platform_place(site, &here),

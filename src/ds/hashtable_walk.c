@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable_walk.c - going over the objects of a table, or over those with a key; and its end. */
+/* hashtable_walk.c - iteration over the objects of a table, or over those with one key; and destruction of a table. */
 #include "hashtable.h"
 
 #include "runtime/run.h"
 
-/* The words of the first line as they were at one time, or later; the last one first (I2). */
+/* Read the words of the first line, each as it was when the last word was loaded, or later; the last word first
+ * (I2). */
 static void enter(struct quiesce__table_iter *iter)
 {
 	/* HT1: acquire, pairs with HT1 in publish() */
@@ -16,7 +17,8 @@ static void enter(struct quiesce__table_iter *iter)
 	iter->index = 1;
 }
 
-/* What came to a hole of the first line, from the last word or from behind, when that was entered, has been visited there. */
+/* True if the object was in the first line when that was entered: the same object in the last word, or in an
+ * overflow line, has been visited there. */
 static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
 {
 	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST && !QUIESCE_MUTANT(table_walk_twice); i++)
@@ -25,7 +27,7 @@ static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
 	return false;
 }
 
-/* The next object of the bucket, NULL: none. */
+/* The next object of the bucket; NULL if there is none. */
 static void *next_in_bucket(struct quiesce__table_iter *iter)
 {
 	while (iter->index <= HASHTABLE_SLOTS) {
@@ -45,7 +47,7 @@ static void *next_in_bucket(struct quiesce__table_iter *iter)
 	return NULL;
 }
 
-/* The next object of the bucket that belongs to the position; NULL: none, and the bucket is done with. */
+/* The next object of the bucket that belongs to the position; NULL if there is none, and the bucket has been left. */
 static void *next_of_position(const struct quiesce__table *table, struct quiesce__table_iter *iter)
 {
 	void *object;
@@ -98,7 +100,7 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 	return NULL;
 }
 
-/* The program's function is called in a section. */
+/* hashtable_destroy() in progress; the program's function is called in a section. */
 struct ending {
 	struct quiesce__run run;
 	struct hashtable rest;
@@ -113,7 +115,8 @@ static void drop_all(struct quiesce__run *run)
 	void *object;
 
 	hashtable_for_each(object, &it, &e->rest) {
-		/* So that no lookup with a hazard pointer, which may be inside, takes it for one that is in the table. */
+		/* A lookup by hazard pointer may still be inside, and must not take the object for one that is in
+		 * the table. */
 		if (!QUIESCE_MUTANT(table_end_keeps))
 			take_out((uint64_t *)(uintptr_t)&it.iter.line->word[it.iter.index - 1]);
 		e->drop(object, e->arg);
@@ -126,7 +129,7 @@ static void release(struct ending *e)
 	rcu_read_unlock();
 }
 
-/* What has not been dropped is lost to the program. */
+/* @drop has ended its thread: objects that were not dropped are leaked. */
 static void drop_ended(struct quiesce__run *run)
 {
 	release((struct ending *)run);
@@ -142,7 +145,7 @@ void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, 
 	};
 
 	rcu_read_lock();
-	/* First, so that the callback of a resize looks at no object that @drop has freed. */
+	/* Detach the array first, so that the callback of a resize does not access objects that @drop has freed. */
 	e.rest.table.array = quiesce__table_detach(&ht->table);
 	if (drop)
 		quiesce__run(&e.run, drop_all, drop_ended);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ida.c - numbers: a tree whose slots at the bottom are words of 64 of them, a bit each.  A word is free if a bit of it is;
- * one without a bit is not there.  Everybody has the lock. */
+/* ida.c - allocation of integers: a tree whose bottom slots are words of 64 integers, one bit each.
+ *
+ * A slot is free in the tree if a bit of its word is 0; a word without a set bit is not in the tree.  Every call takes the
+ * lock.
+ */
 #include "ds/radix.h"
 #include "runtime/core.h"
 #include "runtime/lock.h"
@@ -33,7 +36,7 @@ static uint64_t lowest_free(const struct ida *ida, unsigned int from)
 	return index * PER_WORD + __builtin_ctzll(free);
 }
 
-/* As many nodes as it wants are in @hand. */
+/* Take @id; @hand has as many nodes as quiesce__radix_wants() returned. */
 static void take(struct ida *ida, struct quiesce__radix_nodes *hand, unsigned int id)
 {
 	uint64_t index = id / PER_WORD, word;
@@ -57,7 +60,7 @@ struct request {
 
 static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
 {
-	struct ida *ida = (struct ida *)tree; /* its first member */
+	struct ida *ida = (struct ida *)tree; /* the tree is the first member of struct ida */
 	struct request *request = arg;
 	uint64_t id = lowest_free(ida, request->min);
 	unsigned int nr;
@@ -82,7 +85,7 @@ int quiesce_ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max)
 	return result ? result : (int)request.id;
 }
 
-/* False: it was not taken. */
+/* Free @id; false if it was not taken. */
 static bool give_back(struct ida *ida, unsigned int id, struct radix_node **ret_out)
 {
 	uint64_t index = id / PER_WORD, word;

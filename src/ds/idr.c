@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* idr.c - ids to pointers: a tree of which ids are free, and allocation in it.  The tree: radix.h. */
+/* idr.c - allocation of ids for pointers, in a tree that records which ids are free; see radix.h. */
 #include "ds/radix.h"
 #include "runtime/lock.h"
 

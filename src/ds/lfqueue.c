@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* lfqueue.c - a queue of the users' nodes into which and out of which any thread may put and take.
+/* lfqueue.c - a lock-free queue of intrusive nodes with any number of producers and consumers.
  *
- * Idea.  Michael and Scott's queue keeps a dummy in its chain so that the two ends never meet.  Here there is none: an empty queue has
- * a number in its head, another one each time, and the first node is put in its place.  Who takes the last node closes it first,
- * by the next number in its link, so that nothing can be put behind it.
+ * Idea.  Michael and Scott's queue keeps a dummy node in its chain so that head and tail never meet.  This queue has none:
+ * the head of an empty queue is a number, a new one each time, and the first node replaces it.  A consumer that takes the
+ * last node closes it first, by storing the next number in its link, so that no node can be linked behind it.
  *
- *	head = 5, tail = 5                          nothing is in the queue; a is put in by an exchange of the head
+ *	head = 5, tail = 5                          the queue is empty; an exchange of the head inserts a
  *	head -> a(6), tail = 5                      a ends with 6: it came after 5
- *	head -> a -> b(6), tail -> b                b found the tail at 5, helped it over to a, and was linked
+ *	head -> a -> b(6), tail -> b                b's producer found the tail at 5, advanced it to a, and linked b
  *	head -> b(9), tail -> b                     a was taken; now b is closed
- *	head = 9, tail -> b, then tail = 9          b is out: head first, then the tail, then it is given to the caller
+ *	head = 9, tail -> b, then tail = 9          b is taken: head first, then the tail, then its consumer returns it
  *
- * In a section a node's address stands for one life of it, as it comes back only after a grace period.  Numbers do not come back.
+ * In a section the address of a node stands for one life of it, as a node may be enqueued again only after a grace period.
+ * Numbers are never used again.
  *
- * I1. A link is an end, of the number after which its node came, and then once what follows: a node, or the next number.
- * I2. The tail leads to the last node or to the one before; or it is the number before the first node, or the one before that
- *     if the first was the last, too, and was closed.
- * I3. The head does not pass a node that the tail leads to: whoever reads either finds what is in the queue at this moment, or is closed.
- *     So it stays there as memory for the rest of the reader's section.
- * I4. The tail becomes a number after the head has, and only then is there a node behind that number.
+ * I1. A link is an end mark with the number after which its node came, and then, once, its successor: a node, or the next
+ *     number.
+ * I2. The tail leads to the last node or to the one before; or it is the number before the first node, or, if the first
+ *     node was also the last and was closed, the number before that.
+ * I3. The head does not pass a node to which the tail leads: a node that a reader loads from either is in the queue at that
+ *     moment, or closed.  So it stays allocated for the rest of the reader's section.
+ * I4. The tail becomes a number after the head has, and only then can a node follow that number.
  *
  *   node filled in, then linked            link followed, then its node         LQ1
  *   linked, then the tail                  tail read, then the link there       LQ2
@@ -34,39 +36,40 @@
 #include <errno.h>
 
 #define NEXT_NUMBER 4u
-#define FIRST_PAUSES 8u /* a fraction of a microsecond */
+#define FIRST_PAUSES 8u /* takes a fraction of a microsecond */
 #define MOST_PAUSES 32u
 
 static bool is_end(uintptr_t word) { return (word & 2) != 0; }
 
-/* What follows @word, a node. */
+/* The successor of the node @word. */
 static uintptr_t follow(uintptr_t word)
 {
 	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_put() and take_last() */
 	return quiesce_load_acquire(LQ1, quiesce__lfq_link(word));
 }
 
-/* Of @last the tail has to go on to @next.  False: it was not there. */
+/* Advance the tail from @last to @next; false if it was not at @last. */
 static bool pass_tail(struct lfq_queue *q, uintptr_t *last, uintptr_t next)
 {
 	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
 	return quiesce_cmpxchg(LQ2, &q->tail, last, next);
 }
 
-/* @head is closed by @number. */
+/* Replace the node @head, which @number has closed, by that number. */
 static void pass_head(struct lfq_queue *q, uintptr_t head, uintptr_t number)
 {
 	/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
 	(void)quiesce_cmpxchg(LQ3, &q->head, &head, number);
 }
 
-/* What ends the newest from now on. */
+/* Set the end mark that the next enqueued node gets. */
 static void guess_end(struct lfq_queue *q, uintptr_t end)
 {
 	quiesce_store_relaxed(&q->end, end); /* Relaxed: a guess. */
 }
 
-/* After a lost race: let the winner make some more calls while it has the cache lines.  The pause is bounded: the queue stays lock-free. */
+/* A thread that lost a race pauses, so that the winner can go on while it has the cache lines.  Still lock-free:
+ * the pause is bounded. */
 static void back_off(unsigned int *pauses)
 {
 	for (unsigned int i = 0; i < *pauses; i++)
@@ -75,8 +78,8 @@ static void back_off(unsigned int *pauses)
 		*pauses *= 2;
 }
 
-/* Link @node behind @last.  A thread pauses only if another one was faster: not before its first attempt, nor after it has moved the
- * tail on. */
+/* Link @node behind @last.  A thread pauses only if another one was faster: not before its first attempt, nor after it
+ * has advanced the tail. */
 static bool put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node, unsigned int *pauses)
 {
 	if (quiesce__lfq_put(q, last, node))
@@ -85,7 +88,7 @@ static bool put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node, unsi
 	return false;
 }
 
-/* The tail is @number: put @node in if so is the head.  Else the tail has to go on to where the head is. */
+/* The tail is @number: insert @node if the head is @number, too.  Else advance the tail to the value of the head. */
 static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node, unsigned int *pauses)
 {
 	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
@@ -124,16 +127,18 @@ void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 		;
 }
 
-/* Has the tail passed @head, which @next follows?  Where something follows that it has, so only few look at the tail. */
+/* Advance the tail past @head if it is there, before the head advances to @next.  If @next has a successor, the
+ * tail has passed, so the tail is rarely loaded. */
 static void let_tail_pass(struct lfq_queue *q, uintptr_t head, uintptr_t next)
 {
 	if (!is_end(follow(next)) || QUIESCE_MUTANT(lfq_tail_left))
 		return;
-	if (quiesce_load_relaxed(&q->tail) == head) /* Relaxed: who linked @next has read @head there, so no older one is read. */
+	/* Relaxed: the thread that linked @next has read @head there, so no older value is read. */
+	if (quiesce_load_relaxed(&q->tail) == head)
 		(void)pass_tail(q, &head, next);
 }
 
-/* @head is the last one, and has @end: close it, so that it is the caller's. */
+/* @head is the last node, and has the end mark @end: close it, so that it belongs to the caller. */
 static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
 {
 	uintptr_t before = end - 1, number = before + (QUIESCE_MUTANT(lfq_number_again) ? 0 : NEXT_NUMBER);
@@ -143,7 +148,7 @@ static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
 		return false;
 	if (!QUIESCE_MUTANT(lfq_tail_first))
 		pass_head(q, head, number);
-	/* The tail may be the number before @head still; then it has not to come to it. */
+	/* The tail may still be the number before @head: then it never comes to @head. */
 	if (!QUIESCE_MUTANT(lfq_last_left) && !pass_tail(q, &before, number) && before == head)
 		(void)pass_tail(q, &head, number);
 	if (QUIESCE_MUTANT(lfq_tail_first))
@@ -151,7 +156,7 @@ static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
 	return true;
 }
 
-/* False: begin again. */
+/* Make one attempt to dequeue; false if it has to be repeated. */
 static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 {
 	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outline.c - the lookups of containers as symbols: src/outline.c, a floor above. */
+/* outline.c - exported wrappers of the inline fast paths of containers, as src/outline.c has of those of
+ * primitives. */
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/idr.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* radix.c - how a tree changes.  The idea and the barriers: radix.h. */
+/* radix.c - updates of the tree; its idea, invariants and barriers are in radix.h. */
 #include "ds/radix.h"
 #include "platform/platform.h"
 #include "rcu/reclaim.h"
@@ -12,7 +12,7 @@
 #define BITS QUIESCE_RADIX_BITS
 #define WAYS QUIESCE_RADIX_WAYS
 
-/* ---- words that readers see ---- */
+/* ---- words that readers load ---- */
 
 static void set_slot(struct radix_node *node, unsigned int slot, void *ptr)
 {
@@ -39,10 +39,11 @@ static struct radix_node *node_above(const struct radix_node *node)
 
 static void add_to_count(struct quiesce__radix *tree, size_t n)
 {
-	quiesce_store_relaxed(&tree->count, quiesce_load_relaxed(&tree->count) + n); /* Relaxed: who asks is promised no order. */
+	/* Relaxed: readers of the count are promised no order. */
+	quiesce_store_relaxed(&tree->count, quiesce_load_relaxed(&tree->count) + n);
 }
 
-/* ---- nodes in hand, and nodes taken out ---- */
+/* ---- preallocated nodes, and removed nodes ---- */
 
 bool quiesce__radix_fill(struct quiesce__radix_nodes *hand, unsigned int nr)
 {
@@ -102,7 +103,7 @@ static void free_tree(struct radix_node *node, unsigned int shift)
 	platform_free(node);
 }
 
-/* Nothing is above a root: that word has its shift. */
+/* A root has no parent: that word holds its shift. */
 static void free_tree_rcu(struct rcu_head *head)
 {
 	struct radix_node *root = node_of(head);
@@ -110,7 +111,8 @@ static void free_tree_rcu(struct rcu_head *head)
 	free_tree(root, root->above);
 }
 
-/* In a section, where it does not wait for less garbage whatever the settings: the caller may hold locks. */
+/* Called in a section, because call_rcu() does not throttle its caller there, whatever the settings: the caller may
+ * hold locks. */
 static void after_readers(struct radix_node *node, void (*func)(struct rcu_head *head), size_t nr)
 {
 	rcu_read_lock();
@@ -134,7 +136,8 @@ void quiesce__radix_retire(struct radix_node *out)
 
 /* ---- bits ---- */
 
-/* From above, and cleared from below: where a mark is seen it is found on the whole way. */
+/* Bits are set from the root down, and cleared from the leaf up: a mark that a reader sees in a leaf is set on the
+ * whole path. */
 void quiesce__radix_set(struct radix_node *node, unsigned int slot, enum radix_bit which)
 {
 	if (!node || radix_bits(node, which) & radix_bit(slot))
@@ -183,7 +186,7 @@ void quiesce__radix_replace(struct radix_node *leaf, uint64_t index, void *ptr)
 	set_slot(leaf, radix_slot_of(index, 0), ptr);
 }
 
-/* The least shift with which one node has @index. */
+/* The least shift of a root whose indices include @index. */
 static unsigned int shift_for(uint64_t index)
 {
 	unsigned int shift = 0;
@@ -209,7 +212,7 @@ unsigned int quiesce__radix_wants(const struct quiesce__radix *tree, uint64_t in
 
 /* ---- taking an index ---- */
 
-/* Of a new node, whose slot may have been empty or, in a new root, be the whole tree. */
+/* Link @below to an empty slot of @node.  @below is a new node, or, if @node is a new root, the whole tree. */
 static void link_below(struct radix_node *node, unsigned int slot, struct radix_node *below)
 {
 	below->above = (uintptr_t)node + slot;
@@ -228,7 +231,7 @@ static void occupy(struct radix_node *leaf, unsigned int slot, void *ptr)
 	set_slot(leaf, slot, ptr);
 }
 
-/* The node atop of a tree that is high enough for @index: maybe a new one, which nobody sees yet. */
+/* The root of a tree that is high enough for @index; perhaps a new one, which is not published yet. */
 static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, unsigned int *ret_shift)
 {
 	unsigned int goal = shift_for(index);
@@ -248,7 +251,7 @@ static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__rad
 	return node;
 }
 
-/* A new leaf with @index, and the nodes above it up to one that is there. */
+/* Allocate a leaf with @index, and the nodes above it up to shift @end. */
 static struct radix_node *branch(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, void *ptr,
 				 unsigned int end)
 {
@@ -282,9 +285,9 @@ void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_node
 	add_to_count(tree, 1);
 }
 
-/* ---- giving it back ---- */
+/* ---- freeing an index ---- */
 
-/* Empty a slot, and tell the nodes above that indices are free here. */
+/* Empty a slot, and mark in the nodes above that indices are free here. */
 static void vacate(struct radix_node *node, unsigned int slot)
 {
 	set_slot(node, slot, NULL);
@@ -299,7 +302,7 @@ static struct radix_node *take_out(struct quiesce__radix *tree, struct radix_nod
 	return node;
 }
 
-/* Take out the roots whose only slot is the first one: R1.  Returns @out with them. */
+/* Remove the roots that use slot 0 only (R1).  Returns @out with these added. */
 static struct radix_node *lower(struct quiesce__radix *tree, struct radix_node *out)
 {
 	unsigned int shift;
@@ -365,9 +368,9 @@ void quiesce__radix_destroy(struct quiesce__radix *tree)
 	root = radix_root(tree, &shift);
 	nr = tree->nr_nodes;
 	set_root(tree, NULL, 0);
-	quiesce_store_relaxed(&tree->count, 0); /* Relaxed: as add_to_count(). */
+	quiesce_store_relaxed(&tree->count, 0); /* Relaxed: readers of the count are promised no order. */
 	tree->nr_nodes = 0;
-	quiesce_store_relaxed(&tree->next, 0); /* Relaxed: no order promised. */
+	quiesce_store_relaxed(&tree->next, 0); /* Relaxed: no order is promised. */
 	quiesce__unlock(&tree->lock);
 	if (!root)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* radix_alloc.c - which index is free, and giving it to somebody. */
+/* radix_alloc.c - search for free indices, and their allocation. */
 #include "ds/radix.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #define BITS QUIESCE_RADIX_BITS
 #define WAYS QUIESCE_RADIX_WAYS
 
-/* The lowest free index in @node that is not less than @from, or RADIX_NONE.  Below another slot than the first one every node
- * that is free somewhere is free at once: two ways down at most. */
+/* The lowest free index in @node from @from on, or RADIX_NONE.  Only the slot of @from can be free and yet have no
+ * index from @from on, so at most two paths down are taken. */
 static uint64_t lowest_free_in(const struct radix_node *node, unsigned int shift, uint64_t from)
 {
 	unsigned int first = radix_slot_of(from, shift);
@@ -26,7 +26,7 @@ static uint64_t lowest_free_in(const struct radix_node *node, unsigned int shift
 	return RADIX_NONE;
 }
 
-/* A tree so high that its end is no number has indices free below any of its slots: nobody can have taken 2^60. */
+/* A tree so high that its last index overflows has free indices below each slot, as no program has taken 2^60. */
 uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t from)
 {
 	unsigned int shift;
@@ -56,7 +56,7 @@ static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 	if (nr > hand->nr)
 		return nr;
 	if (request->next)
-		quiesce_store_relaxed(request->next, (uint32_t)index + 1); /* Relaxed: as above. */
+		quiesce_store_relaxed(request->next, (uint32_t)index + 1); /* Relaxed: no order promised. */
 	*request->ret_index = (uint32_t)index;
 	quiesce__radix_take(tree, hand, index, request->ptr);
 	return 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* radix_walk.c - the next index up or down, for readers. */
+/* radix_walk.c - search for the next index up or down, for readers. */
 #include "ds/radix.h"
 
 #define BITS QUIESCE_RADIX_BITS
 #define WAYS QUIESCE_RADIX_WAYS
 
-/* Acquire, also of used bits: who passes an index over may go on from its being free. */
+/* Acquire, also for used bits: a reader that skips an index may rely on its being free. */
 static uint64_t bits_for(const struct radix_node *node, enum radix_bit which)
 {
 	/* ID3: acquire, pairs with ID3 in set_bits() */
 	return quiesce_load_acquire(ID3, &node->bits[which]);
 }
 
-/* The lowest index in @node that is not less than *@index. */
+/* The lowest index in @node from *@index up. */
 static void *up_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
 {
 	unsigned int first = radix_slot_of(*index, shift);
@@ -33,7 +33,7 @@ static void *up_in(const struct radix_node *node, unsigned int shift, uint64_t *
 	return NULL;
 }
 
-/* The highest one that is not more than *@index. */
+/* The highest index in @node from *@index down. */
 static void *down_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
 {
 	unsigned int first = radix_slot_of(*index, shift), slot;
@@ -56,7 +56,7 @@ static void *down_in(const struct radix_node *node, unsigned int shift, uint64_t
 	return NULL;
 }
 
-/* The node atop, whose indices end at *@ret_last. */
+/* The root; its last index is stored in *@ret_last. */
 static const struct radix_node *look_at(const struct quiesce__radix *tree, unsigned int *ret_shift, uint64_t *ret_last)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */
@@ -117,7 +117,7 @@ struct gathering {
 	enum radix_bit which;
 };
 
-/* Those in @node, whose lowest index is @base, from @from on.  False: that is enough. */
+/* Gather pointers from @node, whose lowest index is @base, from index @from on.  False: stop, there are enough. */
 static bool gather_in(const struct radix_node *node, unsigned int shift, uint64_t base, uint64_t from, struct gathering *g)
 {
 	unsigned int first = radix_slot_of(from, shift);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_link.c - pauses of who waits for a link that another thread is about to store.
+/* wait_link.c - pauses of a thread that waits for a link which another thread is about to store.
  *
- * The other thread has made its exchange and has one store to go.  Where it runs, that comes before anybody could be put to
- * sleep; where it was preempted, who waits must leave the CPU to it, whatever the priorities of the two are: so yielding will not
- * do.  Nobody wakes who sleeps here.  A word for that would cost each push a look at it, for what is rare.
+ * The other thread has made its exchange and has one store to go.  If it runs, that store comes before any thread could be
+ * put to sleep.  If it was preempted, the waiter must leave the CPU to it whatever the priorities of the two: so yielding
+ * is not enough.  No thread wakes a sleeper here: that would cost each push a check of another word, for a rare case.
  */
 #include "ds/wait_link.h"
 
@@ -12,10 +12,10 @@
 #if defined(QUIESCE_SIM)
 #define SPINS 1u
 #else
-#define SPINS 200u /* some microseconds */
+#define SPINS 200u /* takes some microseconds */
 #endif
 #define SLEEP_NS 20000u
-#define DOUBLINGS 6u /* to 1.3 ms */
+#define DOUBLINGS 6u /* up to 1.3 ms */
 
 void quiesce__link_pause(uint32_t round)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_link.h - how who needs a link waits for the thread that is about to store it. */
+/* wait_link.h - wait for a link that another thread is about to store. */
 #ifndef QUIESCE_DS_WAIT_LINK_H
 #define QUIESCE_DS_WAIT_LINK_H
 
 #include <quiesce/base.h>
 
-/* One pause between two looks at a link.  @round: 0, 1, ... */
+/* Pause between two loads of a link.  @round: 0, 1, ... */
 void quiesce__link_pause(uint32_t round);
 
 #endif

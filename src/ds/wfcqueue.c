@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* wfcqueue.c - who takes out of a queue waits for an enqueuer.
+/* wfcqueue.c - the waits of a consumer for a producer.
  *
- * Idea.  An enqueuer exchanges the tail, and then links: the node before, which the exchange gave it, to its own.
+ * Idea.  A producer exchanges the tail, which gives it the node before, and then links that node to its own.
  *
- *	head -> a -> b    c -> d <- tail         who puts c in has its place, and not linked it yet
+ *	head -> a -> b    c -> d <- tail         the producer of c has its place, and has not linked it yet
  *
- * I1. The nodes of a queue are those that were exchanged into the tail, in this order; the last one leads nowhere.
- * I2. Of each node, and of the head, one enqueuer writes the link: who found it in the tail.  Before that it was cleared (WF2).
- * I3. Who takes the last node makes the tail the head's: if that succeeds nobody has found the node there, so nobody will write to it.
- *     A node with a link has been written to for the last time.  So a node that was taken is the caller's.
- * I4. Only who takes writes the head's link, but for the enqueuer who found the head in the tail.
+ * I1. The nodes of a queue are those that were exchanged into the tail, in this order; the last one has no successor.
+ * I2. The link of each node, and of the head, is written by one producer, which found that node in the tail.  The link was
+ *     cleared before (WF2).
+ * I3. A consumer that takes the last node sets the tail back to the head: if that succeeds, no producer has found the node
+ *     there, so none will write to it.  A node that has a link has been written to for the last time.  So a node that was
+ *     dequeued belongs to the caller.
+ * I4. Only consumers write the link of the head, except for the producer that found the head in the tail.
  *
  *   link written (release)               followed (acquire)             WF1
  *   a link cleared, tail exchanged       tail exchanged, link written   WF2
@@ -19,7 +21,7 @@
 
 #include <quiesce/ds/wfcqueue.h>
 
-/* NULL: @node is the last. */
+/* Wait for the successor of @node; NULL if @node is the last. */
 QUIESCE_COLD struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, const struct wfcq_node *node)
 {
 	struct wfcq_node *next;

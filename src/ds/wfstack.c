@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* wfstack.c - the wait for a link; all else is in the header.
+/* wfstack.c - the wait for a link; the operations are in the header.
  *
- * I1  From its push's exchange on a node is in the stack; its link is QUIESCE_WFS_UNLINKED until the push stores it, and
- *     never again before the next push of the node.
- * I2  Each operation changes head by an exchange.  So who reads head, or takes it, is ordered behind all pushes whose
- *     nodes it can reach, not only the last one: they form one release sequence.
- * I3  A pop puts the link of the node on top in its place.  That is the node below as long as the node has not been pushed again:
- *     pops are serialised, or in sections that a node's next push waits for.
+ * I1  A node is in the stack from the exchange of its push on; its link is QUIESCE_WFS_UNLINKED until the push stores it,
+ *     and then unchanged until the node is pushed again.
+ * I2  Each operation changes head by an exchange.  So a load or exchange of head is ordered behind all pushes whose nodes it
+ *     can reach, not only behind the last one: they form one release sequence.
+ * I3  A pop replaces the top node by that node's link.  That is the node below as long as the top node has not been pushed
+ *     again: pops are serialised, or are in sections that precede the node's next push.
  *
  *   push                                    pop, pop_all
  *   object written, then head     (rmw)     head, then the object          WS1
- *   link stored, the last access            link read, then node given     WS2
- *   of the push                             away
+ *   link stored, the last access            link read, then the node       WS2
+ *   of the push                             returned
  */
 #include "ds/wait_link.h"
 

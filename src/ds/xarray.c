@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* xarray.c - an array of pointers with any index, in order, with marks.  The tree: radix.h. */
+/* xarray.c - a sparse array of pointers, in order, with marks, in a tree; see radix.h. */
 #include "ds/radix.h"
 #include "runtime/core.h"
 #include "runtime/lock.h"
@@ -10,13 +10,13 @@
 
 _Static_assert((int)XA_PRESENT == (int)RADIX_USED && (int)XA_MARK_MAX < (int)RADIX_MARKS, "a filter is a bit of the tree");
 
-/* What store does with what is there. */
+/* What a store does to an existing entry. */
 struct change {
 	void *entry;
 	void *expected;
 	enum { ALWAYS, IF_FREE, IF_EXPECTED } when;
-	uint64_t index; /* of a store; */
-	void *old;      /* what was there */
+	uint64_t index; /* index of a store */
+	void *old;      /* entry before the change */
 };
 
 static bool fits(const struct change *change, const struct radix_node *leaf, const void *there)
@@ -62,7 +62,7 @@ static int store(struct xarray *xa, unsigned long index, struct change *change, 
 	return result;
 }
 
-/* Give @index back if it has what is expected; what is there, in any case. */
+/* Free @index if its entry is as expected; returns the entry that it had, in any case. */
 static void *erase(struct xarray *xa, unsigned long index, const struct change *change, bool *ret_fits)
 {
 	struct radix_node *leaf, *out = NULL;
@@ -134,7 +134,7 @@ int quiesce_xa_alloc_range(struct xarray *xa, uint32_t *id, void *entry, struct 
 
 	int result = quiesce__radix_alloc(&xa->tree, &request);
 
-	return result == -ENOSPC ? -EBUSY : result; /* as the kernel's */
+	return result == -ENOSPC ? -EBUSY : result; /* as in the kernel */
 }
 
 void quiesce_xa_destroy(struct xarray *xa)
@@ -144,7 +144,7 @@ void quiesce_xa_destroy(struct xarray *xa)
 
 /* ---- marks ---- */
 
-/* Behind the last one there is something else. */
+/* True if @mark is at most @last; others are reported, because the next bit of the tree has another use. */
 static bool at_most(xa_mark_t last, xa_mark_t mark, const char *call)
 {
 	if (mark <= last)

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu.c - memory for counters per id, and sums.
+/* percpu.c - memory for per-CPU counters, and their sums.
  *
- *   a chunk:  | its description | the sets of id 0 | the sets of id 1 | ... , a page each
- *   a page:   | words of one object | words of another | ... , as many of each
+ *   a chunk:         | descriptor | page of id 0 | page of id 1 | ...
+ *   a page of an id: | set of one object | set of another object | ...
  *
- * An object has the same place in the page of every id, so an address is one shift and one addition, many
- * objects share a page of an id, and no two ids share a line.
+ * An id is what rseq reports for a running thread: a concurrency id or a CPU number.  A set is the counters (words) of
+ * one object for one id.  The sets of an object are at the same offset in the page of each id, so that the address of a
+ * set costs one shift and one addition, many objects share the pages, and no two ids share a cache line.
  *
- * I1. There are addresses for every id that the kernel can give, and memory for every id that it says it can: a count is
- *     in a set that sums see, or the thread is told by SIGSEGV.  The page of an id that nobody has is read, and not written.
- * I2. Whether threads count in sequences, and by which id, does not change once there are counters: all do the same.
- * I3. A chunk has places of one size.  In a list are those that have room.  Of each size one that is empty is kept.
+ * I1. Addresses are reserved for every id that the kernel can give, and memory is committed for every id that the kernel
+ *     reports as possible.  So a count either goes to a set that the sums read, or the thread faults (SIGSEGV).
+ *     The page of an id that no thread has used is read by the sums, and never written.
+ * I2. Whether threads count in restartable sequences, and by which kind of id, is chosen before the first counter is
+ *     allocated, once for the process: locked instructions and sequences on one word would lose counts.
+ * I3. All places of a chunk have one size.  Chunks with a free place are in the list of their size, and one empty chunk
+ *     of each size is kept for reuse.
  *
- * PC1  sets there, then the object says so | the object says so, then count there
- * PC2  the accesses of who leaves, then counted | sum of who left, then of who entered
+ * PC1  sets allocated, then base published | base loaded, then counted in the sets
+ * PC2  the reader's accesses, then counted as left | sum of left, then sum of entered
  */
 #include "percpu.h"
 
@@ -28,15 +32,15 @@
 #define MAP_BITS 64u
 #define MAP_WORDS ((MAX_PLACES + MAP_BITS - 1) / MAP_BITS)
 #define PAGE 4096u
-#define NR_SIZES 2u /* two words, or four */
+#define NR_SIZES 2u /* places of two words, or of four */
 
 struct chunk {
-	struct chunk *next, **at; /* of those with room */
-	size_t bytes;             /* of addresses */
-	uint32_t words;           /* of a place */
-	uint32_t used;            /* places */
-	uint64_t taken[MAP_WORDS]; /* a bit for each place */
-	uint64_t clean[MAP_WORDS]; /* never counted in */
+	struct chunk *next, **at; /* list of chunks of this size that have a free place */
+	size_t bytes;             /* size of the reserved address range */
+	uint32_t words;           /* words in a place */
+	uint32_t used;            /* number of places in use */
+	uint64_t taken[MAP_WORDS]; /* bitmap: places in use */
+	uint64_t clean[MAP_WORDS]; /* bitmap: places whose words still have the start value */
 };
 _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
@@ -45,13 +49,13 @@ static struct chunk *with_room[NR_SIZES], *spare[NR_SIZES];
 static struct {
 	void *start;
 	size_t bytes;
-} reserved; /* addresses for the next chunk */
-static size_t nr_ids;   /* in sums */
-static size_t max_ids;  /* that have addresses */
+} reserved; /* address range reserved for the next chunk */
+static size_t nr_ids;   /* ids that the sums read */
+static size_t max_ids;  /* ids for which addresses are reserved */
 static bool chosen;
 
-/* Nobody counts in the sets by locked instructions if any thread counts in sequences.  Not where these
- * cannot be restarted: who leaves looks, in the sequence, whether somebody waits. */
+/* Restartable sequences are chosen only where a membarrier can restart them: a reader that leaves checks
+ * inside its sequence whether a waiter has to be woken. */
 static void choose(void)
 {
 	if (chosen)
@@ -65,7 +69,7 @@ static void choose(void)
 	chosen = true;
 }
 
-/* Programs know one kind of id. */
+/* Inline code reads the concurrency id only, so with ids of another kind programs must call the library. */
 uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
 {
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
@@ -113,7 +117,7 @@ static bool reserve(size_t nr)
 	return reserved.start != NULL;
 }
 
-/* Addresses without memory are kept for the next time. */
+/* If memory cannot be committed, the reserved addresses are kept for the next attempt. */
 static struct chunk *new_chunk(void)
 {
 	struct chunk *chunk;
@@ -129,7 +133,7 @@ static struct chunk *new_chunk(void)
 	return chunk;
 }
 
-/* An empty chunk, of the same size if there is one. */
+/* Prefer an empty chunk of the same size, because its clean places need not be cleared. */
 static struct chunk *empty_chunk(uint32_t size)
 {
 	uint32_t from = spare[size] ? size : !size;
@@ -155,7 +159,7 @@ static struct chunk *chunk_with_room(uint32_t words)
 	return chunk;
 }
 
-/* In a chunk that has one. */
+/* The caller has checked that the chunk has a free place. */
 static uint32_t free_place(const struct chunk *chunk)
 {
 	uint32_t i = 0;
@@ -165,7 +169,8 @@ static uint32_t free_place(const struct chunk *chunk)
 	return i * MAP_BITS + (uint32_t)__builtin_ctzll(~chunk->taken[i]);
 }
 
-/* Relaxed throughout: nobody counts here now.  A page that is as it should be stays untouched. */
+/* Relaxed throughout: no thread counts in a free place.  A word that already has its start value is not
+ * written, so that untouched pages stay untouched. */
 static void clean(char *base, uint32_t words)
 {
 	for (size_t id = 0; id < nr_ids; id++)
@@ -252,7 +257,7 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu)
 	*percpu = (struct quiesce_percpu){ .base = NULL };
 }
 
-/* A thread without an id keeps to one set too. */
+/* An id that has no set, or the address of a thread without an id, is mapped to one of the sets. */
 static size_t set_of_thread(void)
 {
 	int64_t id = quiesce__claim_id();
@@ -310,7 +315,8 @@ uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu)
 
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left)
 {
-	/* Before it is asked where the sets are: who has left by the shared set may have entered in another one. */
+	/* The shared set is summed before the base is loaded: a reader that leaves in the shared set may have
+	 * entered in a set that was allocated since. */
 	uint64_t nr = sum_shared(shared, QUIESCE_MUTANT(percpu_entered_first) ? entered : left);
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	const char *base = quiesce_load_acquire(PC1, &percpu->base);
@@ -367,7 +373,8 @@ void quiesce__percpu_fork_parent(void)
 void quiesce__percpu_fork_child(void)
 {
 	quiesce__lock_reset(&lock, false);
-	/* Without handlers: a thread may have been about to change the lists. */
+	/* A fork without handlers may have copied a list in the middle of a change, so the back pointers are
+	 * restored. */
 	for (uint32_t size = 0; size < NR_SIZES; size++)
 		for (struct chunk **at = &with_room[size]; *at; at = &(*at)->next)
 			(*at)->at = at;

@@ -1,45 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu.h - counters per id: where they come from, the slow way to count, and sums. */
+/* percpu.h - per-CPU counters: allocation, counting by a call, and sums. */
 #ifndef QUIESCE_SRC_PERCPU_H
 #define QUIESCE_SRC_PERCPU_H
 
 #include "runtime/core.h"
 #include "platform/count.h"
 
-/* Words start here: where the library is tested they overflow at once. */
+/* Start value of each word: in test builds counters overflow almost at once. */
 #if defined(QUIESCE_SIM) || defined(QUIESCE_PERTURB) || defined(QUIESCE_DEBUG_WRAP)
 #define QUIESCE_PERCPU_START (UINT64_MAX - 1)
 #else
 #define QUIESCE_PERCPU_START 0
 #endif
 
-/* Allocate @percpu's sets, of @words words, unless it has them: any thread may come first, also in a
- * signal handler.  0 or -ENOMEM; the object works without, as a set that all share. */
+/* Allocate the sets of @percpu, @words words each, unless it has them.  Any thread may call this at any time,
+ * also in a signal handler.  Returns 0 or -ENOMEM; without sets all threads count in the set that the object
+ * itself contains. */
 int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words);
-/* Give them back; nobody counts there any more. */
+/* Free the sets; no thread counts there any more. */
 void quiesce__percpu_close(struct quiesce_percpu *percpu);
-/* For a word "open": where programs may count now; 0: they cannot, or the sets are not there. */
+/* Value for a word "open", by which inline code finds the sets; 0 if inline code cannot count in sequences,
+ * or there are no sets. */
 uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu);
 
-/* Add one to word @index: in a set, in a sequence or by a locked instruction; in @shared, the object's own set, if there
- * are none, or none for the thread's id.  A release; true: and a full fence. */
+/* Add one to word @index of the set of the thread's id, in a sequence or by a locked instruction; or to
+ * @shared, the object's own set, if there are no sets or none for this id.  A release; also a full fence if
+ * it returns true. */
 bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index);
 
-/* How many have counted in word @entered and not in word @left.  Those who left are summed first: whoever is
- * among them is then among those who entered, so zero means that all who were there before the call have left,
- * and what they did before is visible.  A number that includes who came meanwhile, else. */
+/* Return how many counts word @entered has that word @left has not.  Sums @left first: each count there has
+ * its partner among @entered, which is summed later.  So zero means that all that had entered before the call
+ * have left, and that what they did is visible.  Any other number may include threads that enter during the
+ * call. */
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
 
-/* How many sets a sum reads. */
+/* Number of sets that a sum reads; 0 if there are none. */
 uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu);
 
-/* In a child of fork(): who is inside has left, because the child has none of these threads. */
+/* In a child of fork(): count every holder as left, because the child has none of these threads. */
 void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
 
-/* How many have counted in word @index, ever; less than that if some do now. */
+/* Return the number of counts in word @index since the start; counts made during the call may be missed. */
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
 
-/* Does any thread of this process count in restartable sequences?  Known when there are counters. */
+/* True if threads of this process count in restartable sequences; valid once a counter has been allocated. */
 static inline bool quiesce__percpu_sequences(void)
 {
 	return quiesce__sequences.area != 0;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_ref.c - reference counts per CPU: the shared count, and the change of modes.
+/* percpu_ref.c - per-CPU reference counts: the shared count, and changes of mode.
  *
- * Per CPU, a get or put looks at the state, or at @open, which is 0 unless the state is, and adds one to a word of its id, in
- * one restartable sequence.  The change to atomic writes both and then begins every sequence anew.  Whoever had counted is visible then,
- * everybody else finds the state changed: so the words stand still, and their sum can be moved to the count.
+ * In per-CPU mode a get or put checks the state (or @open, which is not 0 only while the state is 0) and adds one to a
+ * word of the thread's id, both in one restartable sequence.  A change to atomic mode writes the state and @open, then
+ * restarts all sequences.  After that each earlier count is visible and each later one finds the new state, so the words
+ * stand still and their sum can be moved to the shared count.
  *
  *   references = count / 2 - (biased ? BIAS / 2 : 0) + (biased ? got - put since the base : 0)
  *
- * I1. That sum is exact at every moment: a step changes one of its terms, or moves a part from one term to another in one
- *     addition.  So the count shows zero only if there is no reference.
+ * I1. This sum is exact at every moment: each step changes one of its terms, or moves a part from one term to another
+ *     in a single addition.  So the count shows zero only if there is no reference.
  * I2. While the state is 0, and until the words stand still, the count has the bias and is never zero.
- * I3. State, bias and base are changed by who holds the lock.  What is half done when a process forks is
- *     completed by the child's next change, which looks at the bias, not at the state.
- * I4. The count says by itself that it was killed, in the same word from which tryget_live takes.
- * I5. A count that went below zero stays far below: such an object is lost, not released under somebody.
- * I6. Of counts that are killed together each keeps its first reference until all are dead: none of them is released while another
- *     one is live, nor while the array may name it once more.  None is kept from others while this thread waits for one.
+ * I3. State, bias and base change under the lock.  A change that a fork interrupts is completed by the child's next
+ *     change, which therefore checks the bias and not the state.
+ * I4. The count itself shows that it was killed, in the word that tryget_live changes.
+ * I5. A count that went below zero stays far below: such an object is leaked, not released while it is in use.
+ * I6. Counts that are killed together each keep their first reference until all are dead: none is released while another
+ *     one is live, or while the array may name it again.  A count is not locked while this thread waits for another one.
  *
- * PR1  state atomic, then all sequences begun anew, then the sum | state read, then counted
- *      what came before a reinit, then state per CPU | state read, then counted, then what follows
+ * PR1  state atomic, then all sequences restarted, then the sum | state read, then counted
+ *      accesses before a reinit, then state per-CPU | state read, then counted, then later accesses
  * PR2  used through a reference, then put | the last put, then release
  * PR3  one change of mode | the next
  */
@@ -33,7 +34,7 @@
 
 #define WORDS 2
 #define ZONE_BITS 2
-#define LOST (7ull << 61) /* the middle of what is below zero */
+#define LOST (7ull << 61) /* middle of the range below zero */
 
 #define FREE 0u
 #define HELD 1u
@@ -64,7 +65,7 @@ static QUIESCE_COLD void misused(struct percpu_ref *ref, const char *what)
 
 /* ---- the shared count ---- */
 
-/* One reference, as inline code does it, where that does not know the thread's id. */
+/* Count one reference in a sequence by a call, for programs whose inline code cannot read the thread's id. */
 static bool count_by_call(const struct percpu_ref *ref, size_t offset, uint64_t nr)
 {
 	/* Relaxed: a hint. */
@@ -74,12 +75,12 @@ static bool count_by_call(const struct percpu_ref *ref, size_t offset, uint64_t 
 	return quiesce_count_unless(PR1, &ref->percpu, offset, &ref->state);
 }
 
-/* In any mode: the bias is in it where it must not be the whole truth. */
+/* Valid in both modes: in per-CPU mode the bias keeps the count from zero. */
 void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr)
 {
 	if (count_by_call(ref, QUIESCE_REF_GOT, nr))
 		return;
-	/* Relaxed: the caller has a reference; whoever gets these gets them from him. */
+	/* Relaxed: the caller holds a reference, and hands the new ones over itself. */
 	if (quiesce_unlikely(has_none(quiesce_fetch_add_relaxed(&ref->count, nr * QUIESCE_REF_ONE))))
 		misused(ref, "percpu_ref_get()");
 }
@@ -120,21 +121,23 @@ bool quiesce__percpu_ref_tryget_slow(struct percpu_ref *ref, uint64_t nr, bool l
 	return true;
 }
 
-/* ---- who changes the mode ---- */
+/* ---- the lock for changes of mode ---- */
 
 static uint32_t generation(void)
 {
 	return quiesce__generation() << 2;
 }
 
-/* Held by a thread that is in this process: one of an earlier generation is gone. */
+/* True if a thread of this process holds the lock; a holder of an earlier generation was left behind by a
+ * fork. */
 static bool held(uint32_t word)
 {
 	return (word & 3) != FREE && (word & ~3u) == generation();
 }
 
-/* Not struct quiesce__lock: it is held while the confirm function runs, and the child of a fork may find it held
- * by nobody. False: the calling thread holds it itself. */
+/* Take the lock.  It is not a struct quiesce__lock, because it is held while the confirm function runs, and the
+ * child of a fork may find it held by a thread that the child does not have.  Returns false if the calling thread
+ * holds it already. */
 static bool begin_change(struct percpu_ref *ref, const char *what)
 {
 	uint32_t word, mine = HELD;
@@ -161,11 +164,11 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 		if ((word & 3) == HELD && !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | CONTENDED))
 			continue;
 		platform_futex_wait(&ref->lock, generation() | CONTENDED, PLATFORM_FOREVER);
-		word = quiesce_load_relaxed(&ref->lock); /* Relaxed: as above. */
+		word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
 	}
 }
 
-/* Not if anybody changes it, this thread included. */
+/* Take the lock if it is free; false if any thread, the calling one included, is changing the mode. */
 static bool try_change(struct percpu_ref *ref)
 {
 	uint32_t word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
@@ -173,13 +176,13 @@ static bool try_change(struct percpu_ref *ref)
 	/* PR3: full, pairs with PR3 in end_change() */
 	if (held(word) || !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | HELD))
 		return false;
-	quiesce_store_relaxed(&ref->switcher, quiesce__self()); /* Relaxed: as above. */
+	quiesce_store_relaxed(&ref->switcher, quiesce__self()); /* Relaxed: for this thread itself. */
 	return true;
 }
 
 static void end_change(struct percpu_ref *ref)
 {
-	quiesce_store_relaxed(&ref->switcher, NULL); /* Relaxed: as above. */
+	quiesce_store_relaxed(&ref->switcher, NULL); /* Relaxed: for this thread itself. */
 	/* PR3: full, pairs with PR3 in begin_change() */
 	if ((quiesce_xchg(PR3, &ref->lock, generation() | FREE) & 3) == CONTENDED)
 		platform_futex_wake(&ref->lock, 1);
@@ -187,23 +190,23 @@ static void end_change(struct percpu_ref *ref)
 
 /* ---- the change ---- */
 
-/* Ask once, before the first count depends on it. */
+/* Test once, before the first count depends on it. */
 static bool can_restart(void)
 {
-	static uint32_t known; /* 1 no, 2 yes */
-	uint32_t answer = quiesce_load_relaxed(&known); /* Relaxed: all who ask get the same answer. */
+	static uint32_t known; /* 0: not tested yet; 1: no; 2: yes */
+	uint32_t answer = quiesce_load_relaxed(&known); /* Relaxed: every caller gets the same answer. */
 	int err;
 
 	if (!answer) {
 		err = platform_membarrier_restart();
 		answer = err ? 1 : 2;
 		if (err != -ENOMEM)
-			quiesce_store_relaxed(&known, answer); /* Relaxed: as above. */
+			quiesce_store_relaxed(&known, answer); /* Relaxed: every caller gets the same answer. */
 	}
 	return answer == 2;
 }
 
-/* Got less put, in all sets; they stand still, or it is no more than a number. */
+/* Sum of got less put over all sets: exact if the words stand still, else an estimate. */
 static uint64_t words_now(const struct percpu_ref *ref)
 {
 	static const uint64_t none[WORDS];
@@ -211,7 +214,8 @@ static uint64_t words_now(const struct percpu_ref *ref)
 	return quiesce__percpu_inside(&ref->percpu, none, QUIESCE_REF_GOT / 8, QUIESCE_REF_PUT / 8);
 }
 
-/* All count in ref->count once the fence is over.  False: they did before. */
+/* Once the fence that follows is over, all threads count in ref->count.  Returns false if they did so before,
+ * and no fence is needed. */
 static bool begin_atomic(struct percpu_ref *ref, uint64_t state)
 {
 	/* Relaxed: the fence follows. */
@@ -225,13 +229,14 @@ static void fence_atomic(void)
 	if (QUIESCE_MUTANT(ref_no_restart))
 		quiesce__membarrier();
 	else
-		/* A sequence that missed the closed word has counted before the sum; one that has not begins anew, and finds it closed. */
+		/* A sequence that missed the new state has counted before the sum; one that has not counted
+		 * restarts, and finds it. */
 		/* PR1: full, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and
 		 * percpu_ref_tryget_live() */
 		quiesce_fence_restart(PR1);
 }
 
-/* The count is exact.  @more: to be added in the same step. */
+/* Make the count exact: move the sum to it, and take the bias off.  @more is added in the same step (I1). */
 static void end_atomic(struct percpu_ref *ref, uint64_t sum, uint64_t more)
 {
 	if (is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
@@ -260,7 +265,7 @@ static bool may_be_percpu(const struct percpu_ref *ref)
 	return !ref->no_percpu && !ref->stays_atomic;
 }
 
-/* Count in the words again, if that may be, for somebody who is live.  @more: to be added in the same step. */
+/* Return a live count to per-CPU mode if that is allowed.  @more is added in the same step (I1). */
 static void to_percpu(struct percpu_ref *ref, uint64_t more)
 {
 	uint64_t state = may_be_percpu(ref) ? 0 : QUIESCE_REF_ATOMIC;
@@ -296,7 +301,7 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
 	ref->no_percpu = QUIESCE_TSAN || !quiesce_shazptr_v1.rseq || !can_restart();
 	if (!ref->no_percpu && (err = quiesce__percpu_open(&ref->percpu, WORDS)))
 		ref->no_percpu = true;
-	/* Relaxed throughout: nobody else sees it. */
+	/* Relaxed throughout: no other thread sees the object yet. */
 	quiesce_store_relaxed(&ref->count, dead ? QUIESCE_REF_KILLED : QUIESCE_REF_ONE);
 	quiesce_store_relaxed(&ref->state, dead ? QUIESCE_REF_DEAD | QUIESCE_REF_ATOMIC : QUIESCE_REF_ATOMIC);
 	if (!dead)
@@ -304,7 +309,8 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
 	return err;
 }
 
-/* References that somebody may still put; what is lost (I5) nobody may.  Relaxed: nobody is to use it. */
+/* Number of references that may still be put; a leaked count (I5) has none.
+ * Relaxed: no thread uses the count. */
 static uint64_t users(const struct percpu_ref *ref)
 {
 	uint64_t count = quiesce_load_relaxed(&ref->count), nr = count / QUIESCE_REF_ONE;
@@ -316,7 +322,7 @@ static uint64_t users(const struct percpu_ref *ref)
 	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* the first reference is the owner's */
 }
 
-/* Afterwards it is as killed and put by everybody, so that whoever still gets or puts is told. */
+/* Leave the count killed and without references, so that a later get or put is reported. */
 void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 {
 	uint64_t nr;
@@ -328,16 +334,16 @@ void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 				(const void *)ref, (unsigned long long)nr);
 		return;
 	}
-	quiesce_store_relaxed(&ref->open, (uint64_t)0); /* Relaxed: nobody uses it. */
-	/* Relaxed: as above. */
+	quiesce_store_relaxed(&ref->open, (uint64_t)0); /* Relaxed: no thread uses the count. */
+	/* Relaxed: no thread uses the count. */
 	quiesce_store_relaxed(&ref->state, QUIESCE_REF_DEAD | QUIESCE_REF_ATOMIC);
-	if (zone_of(quiesce_load_relaxed(&ref->count)) != BELOW)         /* Relaxed: as above. */
-		quiesce_store_relaxed(&ref->count, QUIESCE_REF_KILLED); /* Relaxed: as above. */
+	if (zone_of(quiesce_load_relaxed(&ref->count)) != BELOW)         /* Relaxed: no thread uses the count. */
+		quiesce_store_relaxed(&ref->count, QUIESCE_REF_KILLED); /* Relaxed: no thread uses the count. */
 	ref->no_percpu = true;
 	quiesce__percpu_close(&ref->percpu);
 }
 
-/* A confirm function, and the references to be put after it. */
+/* A confirm function, and the number of references to put after it. */
 struct confirm {
 	struct quiesce__run run;
 	struct percpu_ref *ref;
@@ -356,18 +362,19 @@ static void confirm_over(const struct confirm *c)
 {
 	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
 		end_change(c->ref);
-	if (c->nr) /* not before: they keep the lock */
+	if (c->nr) /* the references keep the lock's memory until here */
 		quiesce__percpu_ref_put_slow(c->ref, c->nr);
 }
 
-/* The release function may be called here, in a thread that ends, as nobody else will. */
+/* The confirm function ended its thread: put the references here, as no other thread would.  The release
+ * function may run in the ending thread. */
 static void confirm_ended(struct quiesce__run *run)
 {
 	if (!QUIESCE_MUTANT(ref_ended_lost))
 		confirm_over((const struct confirm *)run);
 }
 
-/* The next change waits until the confirm function has returned, or ended its thread. */
+/* The next change of mode waits until the confirm function has returned or has ended its thread. */
 static void confirm_and_put(struct percpu_ref *ref, const char *call, percpu_ref_func_t *confirm, uint64_t nr)
 {
 	struct confirm c = { .run = { .call = call, .func = (uintptr_t)confirm }, .ref = ref, .func = confirm, .nr = nr };
@@ -379,8 +386,8 @@ static void confirm_and_put(struct percpu_ref *ref, const char *call, percpu_ref
 	confirm_over(&c);
 }
 
-/* Dead, and nobody new gets in.  @nr: 1 if the first reference is to be put, 0 if that is left to the caller.  False: without
- * effect, and reported. */
+/* Kill @ref: afterwards percpu_ref_tryget_live() fails.  @nr: 1 to put the first reference, 0 to leave that
+ * to the caller.  Returns false, without effect, after a misuse, which is reported. */
 static bool kill_one(struct percpu_ref *ref, percpu_ref_func_t *confirm, uint64_t nr)
 {
 	if (quiesce_unlikely(!ref)) {
@@ -408,7 +415,7 @@ void quiesce_percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func
 
 /* ---- many at once ---- */
 
-/* The first @nr in @refs have been killed, and one more is: it becomes the next of them. */
+/* The first @nr of @refs have been killed, and now that at @i: swap it to the end of them. */
 static void add_killed(struct percpu_ref **refs, size_t *nr, size_t i)
 {
 	struct percpu_ref *ref = refs[i];
@@ -417,8 +424,8 @@ static void add_killed(struct percpu_ref **refs, size_t *nr, size_t i)
 	refs[(*nr)++] = ref;
 }
 
-/* Those that can be changed at once come first in @refs; returns how many.  A count that stands there twice is found changing
- * the second time. */
+/* Begin to kill every count whose lock is free, and move those to the front of @refs; returns their number.
+ * A count that the array names twice is locked at its second turn, and left to kill_the_rest(). */
 static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 {
 	size_t mine = 0;
@@ -430,7 +437,7 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 		if (!ref || !try_change(ref))
 			continue;
 		if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
-			end_change(ref); /* kill_the_rest() reports it */
+			end_change(ref); /* kill_the_rest() reports the misuse */
 			continue;
 		}
 		*ret_fence |= begin_atomic(ref, QUIESCE_REF_DEAD);
@@ -439,7 +446,8 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 	return mine;
 }
 
-/* Those whose mode another thread was changing, once it has done so; and misuse.  Returns how many are dead then. */
+/* Kill the counts whose mode another thread was changing, after that change; report misuse.  Returns how many
+ * are dead then. */
 static size_t kill_the_rest(struct percpu_ref **refs, size_t nr, size_t killed)
 {
 	for (size_t i = killed; i < nr; i++)
@@ -454,7 +462,7 @@ static void put_first(struct percpu_ref **refs, size_t nr)
 		quiesce__percpu_ref_put_slow(refs[i], 1);
 }
 
-/* I6. */
+/* Kill all counts with one fence, and put the first references when all of them are dead (I6). */
 void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 {
 	size_t mine, killed;
@@ -484,7 +492,7 @@ void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func
 	if (!begin_change(ref, "percpu_ref_switch_to_atomic()"))
 		return;
 	ref->stays_atomic = true;
-	/* One reference more keeps the lock if the owner's was put before.  Relaxed: I3. */
+	/* An additional reference keeps the memory of the lock if the owner's has been put.  Relaxed: I3. */
 	nr = is_biased(quiesce_load_relaxed(&ref->count));
 	to_atomic(ref, quiesce_load_relaxed(&ref->state), nr * QUIESCE_REF_ONE);
 	confirm_and_put(ref, "percpu_ref_switch_to_atomic()", confirm, nr);

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_rwsem.c - the slow side: the queue, writers, and readers that meet them.
+/* percpu_rwsem.c - slow paths: the queue, writers, and readers that meet a writer.
  *
  *   reader                                   writer
- *   open? (acquire) entered + 1  -> inside   rcu_sync_enter(): not open, sequences anew      PW1
- *   else entered + 1, full fence        PW1  block = 1, or queue until it is handed over
+ *   open? (acquire) entered + 1  -> inside   rcu_sync_enter(): closed, sequences restarted   PW1
+ *   else entered + 1, full fence        PW1  block = 1, or queue until the lock is granted
  *   block == 0? (acquire)        -> inside   full fence                                      PW1
  *   left + 1, queue                          sleep until entered == left              PC2, WQ1
  *   ... inside ...                           ... inside ...
  *   open? left + 1 (release)                 rcu_sync_exit()
- *   else left + 1, full fence           WQ1  let the readers at the head of the queue in
- *   wake who drains                          block = 0, or hand it to the next writer        PW3
+ *   else left + 1, full fence           WQ1  admit the readers at the head of the queue
+ *   wake the draining writer                 block = 0, or grant the lock to the next writer PW3
  *                                            ... and later, open (release)                   PW2
  *
- * A look whether it is open and the count after it are one sequence.
+ * The check of open and the count after it are one restartable sequence.
  *
  * I1. block is 1 exactly while a writer drains or is inside; it changes under the lock.
- * I2. Whoever queues, or is taken from the queue, does so under the lock; the queue is empty while block is 0.
- * I3. Readers are slow while anybody waits for the write side, or has it and has not finished: each writer enters
- *     rcu_sync first.
- * I4. Who takes a waiter from the queue gives it the lock: a reader is counted as entered by then, and
- *     block is the writer's.  The waiter's memory is not touched after it was given; the lock's, by who gives to
- *     readers, while the queue's lock is held, for which percpu_free_rwsem() waits.  A reader touches nothing of the lock after
- *     it has counted as left, only the word where the writer sleeps, which is not the lock's.
- * I5. The lock is open only while the state is idle: both change under the lock of rcu_sync.
- * I6. Memory that is all zero is a lock, too.  Only writers need to know of which kind its rcu_sync is, and each of them sees to
- *     that before it enters.
- * I7. Whatever stands in a list of locks, each of them has entered rcu_sync as often as it will leave it.
+ * I2. Waiters are queued and dequeued under the lock; the queue is empty while block is 0.
+ * I3. Readers take the slow path from the arrival of a writer to the end of its section, because each writer enters
+ *     rcu_sync before it queues.
+ * I4. A waiter that another thread dequeues is granted the lock: a reader has been counted as entered by then, and a
+ *     writer owns block.  Once it is granted, the waiter's memory is not accessed any more.  The memory of the lock is
+ *     accessed after a grant to readers only while the queue's lock is held, and percpu_free_rwsem() waits for that lock.
+ *     A reader that has counted as left accesses no memory of the lock, only the word where the writer sleeps, which
+ *     belongs to the library.
+ * I5. open is not 0 only while the rcu_sync state is idle: both change under the lock of rcu_sync.
+ * I6. All-zero memory is a valid lock.  Only writers use the kind of its rcu_sync, and each sets it before it enters.
+ * I7. percpu_down_write_many(): each lock in the array has entered rcu_sync as often as it will exit.
  *
- * PW1  open read, then reader counted, in one step | not open, sequences begun anew, then counts read
+ * PW1  open read, then reader counted, in one step | closed, sequences restarted, then counts read
  *      reader counted, then block read | block set, then counts read
  * PW2  what the last writer did, then open | open read, then inside
- * PW3  the lock given | the waiter goes on; block cleared | seen by a reader
+ * PW3  lock granted, or block cleared | the waiter returns, or a reader sees block clear
  * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
  */
 #include "rwsem.h"
@@ -41,15 +41,15 @@
 #include <errno.h>
 
 #define WORDS 2u
-#define STALL_LOOK_NS 100000000u /* while nobody wakes us */
+#define STALL_LOOK_NS 100000000u /* how often a draining writer checks for a stall */
 #if defined(QUIESCE_SIM)
-#define QUEUE_SLEEPS_FOREVER 1 /* so that a wake-up that is lost is found */
+#define QUEUE_SLEEPS_FOREVER 1 /* in the simulator, to find lost wake-ups */
 #else
 #define QUEUE_SLEEPS_FOREVER 0
 #endif
 #define SPIN_PAUSES 4u
-#define SPINS 1000u /* more than there is time for; where the clock stands still */
-#define BATCH 1024u /* locks that pay for one fence */
+#define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
+#define BATCH 1024u /* number of locks that share a fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
 enum { WAITING, GRANTED };
@@ -61,7 +61,7 @@ static uint64_t deadline_in(uint64_t timeout_ns)
 	return timeout_ns < PLATFORM_FOREVER - now ? now + timeout_ns : PLATFORM_FOREVER;
 }
 
-/* How long to sleep now, at most @most. */
+/* Time to sleep until @deadline, at most @most. */
 static uint64_t until(uint64_t deadline, uint64_t most)
 {
 	uint64_t now = platform_now_ns();
@@ -106,8 +106,8 @@ static void give(struct quiesce__rwsem_waiter *w)
 	quiesce_store_release(PW3, &w->state, GRANTED);
 }
 
-/* Let the readers at the head of the queue in, all at once; true if there are any.  They may have left when the lock
- * is let go of, but nobody can have freed it. */
+/* Admit all readers at the head of the queue; true if there are any.  They may leave before the queue's lock is
+ * released, but the lock cannot be freed before that (I4). */
 static bool let_readers_in(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *w, *next;
@@ -127,7 +127,7 @@ static bool let_readers_in(struct percpu_rw_semaphore *sem)
 	return any;
 }
 
-/* The writer at the head of the queue is next: block is its; NULL: there is none, and block is nobody's. */
+/* Dequeue the writer at the head of the queue, which inherits block; NULL if the queue is empty: block is cleared. */
 static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *w = sem->first;
@@ -140,7 +140,7 @@ static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem
 	return w;
 }
 
-/* Until it is to be checked whether a report is due, if there is to be one: often enough that the wait counts whole. */
+/* Time until the next check whether a stall report is due; short enough that a wait is counted in full. */
 static uint64_t until_check(void)
 {
 	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
@@ -148,8 +148,8 @@ static uint64_t until_check(void)
 	return !limit || QUEUE_SLEEPS_FOREVER ? PLATFORM_FOREVER : limit / QUIESCE_STALL_CHECKS + 1;
 }
 
-/* Sleep until the lock is ours; false: @deadline came first.  Readers sleep together, so that one
- * call wakes them: who is woken at once takes the CPU from who wakes. */
+/* Sleep until @w is granted the lock; false if @deadline came first.  Readers sleep on one shared word, so that one
+ * wake-up serves all: a wake-up for each of them would let the woken readers take the waker's CPU. */
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
@@ -180,13 +180,13 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		quiesce__unlock(&sem->lock);
 		if (!granted)
 			return false;
-		deadline = PLATFORM_FOREVER; /* who took us from the queue gives, or has given */
+		deadline = PLATFORM_FOREVER; /* the thread that dequeued @w grants it the lock, or has done so */
 	}
 }
 
 /* ---- readers ---- */
 
-/* Whoever gets the lock when this reader is counted may free it at once: afterwards it is only an address. */
+/* The next holder may free the lock once this reader has counted as left: from then on @sem is only an address. */
 static void leave(struct percpu_rw_semaphore *sem)
 {
 	uint32_t *word = quiesce__waitq_of(sem);
@@ -198,7 +198,7 @@ static void leave(struct percpu_rw_semaphore *sem)
 		quiesce__waitq_wake(word);
 }
 
-/* The reader is counted.  Is it inside?  After a full fence. */
+/* True if the reader, which has been counted, may enter.  The caller has a full fence after the count. */
 static bool may_enter(const struct percpu_rw_semaphore *sem)
 {
 	if (rcu_sync_is_idle(&sem->rss))
@@ -214,7 +214,7 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	quiesce__init();
 	quiesce__lock(&sem->lock);
 	if (!sem->block) {
-		/* Who sets block next does it under the lock, and sees this. */
+		/* The next writer sets block under the lock, so its sum includes this count. */
 		quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
 		quiesce__unlock(&sem->lock);
 		return true;
@@ -232,8 +232,8 @@ void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle)
 	quiesce_store_release(PW2, &sem->open, idle ? quiesce__percpu_open_word(&sem->percpu) : 0);
 }
 
-/* A lock that was not initialised by a call has no counters at first, and is open when somebody has seen to that.  In signal
- * handlers too, so do not wait: another time is as good. */
+/* A statically initialised lock gets its counters and is opened here.  Never waits for the lock of rcu_sync,
+ * because the caller may be a signal handler: another reader will open it. */
 static QUIESCE_COLD void open_first(uint32_t layout, struct percpu_rw_semaphore *sem)
 {
 	quiesce__check_layout(layout);
@@ -244,7 +244,7 @@ static QUIESCE_COLD void open_first(uint32_t layout, struct percpu_rw_semaphore 
 	quiesce__unlock(&sem->rss.lock);
 }
 
-/* Relaxed throughout: hints; who opens looks again. */
+/* Relaxed throughout: hints; open_first() checks again. */
 static bool may_open(const struct percpu_rw_semaphore *sem)
 {
 	if (!quiesce_load_relaxed(&sem->percpu.base))
@@ -257,12 +257,13 @@ bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore
 {
 	if (quiesce_unlikely(may_open(sem)))
 		open_first(layout, sem);
-	/* As inline code does it, where that does not know the thread's id. */
+	/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
 	/* RS1: acquire, pairs with RS1 in set_state() */
 	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_unless(RS1, &sem->percpu, QUIESCE__ENTERED, &sem->rss.gp_state))
 		return true;
-	/* Relaxed: a hint; do not even count, which would keep the writer: its readers' sum might never be zero. */
+	/* Relaxed: a hint.  Readers that only try are not counted, or they might keep the writer's sum from zero
+	 * for ever. */
 	if (quiesce_load_relaxed(&sem->block) && !QUIESCE_MUTANT(rwsem_timed_counts))
 		return deadline && queue_reader(sem, deadline);
 	if (!quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED))
@@ -297,7 +298,7 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 
 /* ---- writers ---- */
 
-/* Most sections are short: look for a few microseconds before sleeping. */
+/* Most sections are short, so a writer spins for some microseconds before it sleeps. */
 static bool drained_soon(const struct percpu_rw_semaphore *sem)
 {
 	uint64_t end = 0;
@@ -313,7 +314,7 @@ static bool drained_soon(const struct percpu_rw_semaphore *sem)
 	return false;
 }
 
-/* block is ours: sleep until the readers that got in before have left; false: @deadline came first. */
+/* The caller owns block: sleep until the readers that entered before have left; false if @deadline came first. */
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__wait_policy p = { .start = 0 };
@@ -326,7 +327,8 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		uint64_t ns = until(deadline, STALL_LOOK_NS);
 		uint32_t value = quiesce__waitq_prepare(word);
 
-		/* Once is enough: readers that come, find us and go again may be in the next sum. */
+		/* One check per wake-up is enough: readers that enter, find block and back out may be in the next
+		 * sum. */
 		if (!inside(sem))
 			return true;
 		if (!ns)
@@ -337,15 +339,15 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	}
 }
 
-/* I6. */
+/* I6: set the kind of an all-zero lock before its first use. */
 static void see_to_kind(struct percpu_rw_semaphore *sem)
 {
-	/* Relaxed throughout: everybody stores the same. */
+	/* Relaxed throughout: all writers store the same value. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->rss.ops)) && !QUIESCE_MUTANT(rwsem_kind_unseen))
 		quiesce_store_relaxed(&sem->rss.ops, &quiesce_rwsem_sync);
 }
 
-/* Block is ours from now on, true; or queue for it. */
+/* Take block, or queue for it if @deadline is not 0; true if the caller owns it. */
 static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__rwsem_waiter w = { .state = WAITING, .writer = true };
@@ -366,7 +368,7 @@ static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	return true;
 }
 
-/* Out of rcu_sync first: the lock may be gone as soon as somebody else has it. */
+/* Exits rcu_sync first: the lock may be freed as soon as another thread has been granted it. */
 static void end_write(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *writer;
@@ -379,7 +381,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 	readers = let_readers_in(sem);
 	writer = take_writer(sem);
 	quiesce__unlock(&sem->lock);
-	/* Wake-ups are of addresses only: the lock, and the waiters, may be gone. */
+	/* Wake-ups use addresses only: the lock and the waiters may have been freed. */
 	if (readers)
 		platform_futex_wake(&sem->turn, INT32_MAX);
 	if (writer) {
@@ -390,7 +392,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		quiesce_rcu_sync_exit(&sem->rss);
 }
 
-/* Readers are slow. */
+/* The caller has entered rcu_sync, so readers take the slow path. */
 static bool write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	if (!begin_write(sem, deadline)) {
@@ -404,13 +406,13 @@ static bool write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 			end_write(sem);
 		return false;
 	}
-	quiesce_store_relaxed(&sem->owner, quiesce__self()); /* Relaxed: for questions. */
+	quiesce_store_relaxed(&sem->owner, quiesce__self()); /* Relaxed: for percpu_is_write_locked_by_me(). */
 	return true;
 }
 
 static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
-	/* Who does not want to wait does not make readers slow for nothing. */
+	/* A try that would fail does not push readers onto the slow path. */
 	if (!deadline && inside(sem))
 		return false;
 	see_to_kind(sem);
@@ -431,7 +433,7 @@ static bool begin_slow(struct percpu_rw_semaphore *sem)
 	return quiesce__rcu_sync_enter_begin(&sem->rss);
 }
 
-/* One fence for all whose readers are fast. */
+/* Enter rcu_sync of all locks, with one fence for those whose readers are still on the fast path. */
 static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	bool first[BATCH];
@@ -443,7 +445,7 @@ static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 	}
 	if (any)
 		quiesce__rcu_sync_wait(&any->rss);
-	/* Before anything is waited for: others may wait for these. */
+	/* Finish these before waiting for any other enter: other threads may wait for them. */
 	for (size_t i = 0; i < nr; i++)
 		if (first[i])
 			quiesce__rcu_sync_enter_end(&sems[i]->rss, true);
@@ -452,8 +454,8 @@ static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
 			quiesce__rcu_sync_enter_end(&sems[i]->rss, false);
 }
 
-/* Is the lock at @i one of those before it, which this call has acquired?  One that the thread had before, or has left to
- * another thread to release, is not. */
+/* True if this call has acquired the lock at @i before.  A lock that the thread already held, or that another
+ * thread is to release, does not count. */
 static bool acquired_before(struct percpu_rw_semaphore *const *sems, size_t i)
 {
 	if (quiesce_likely(!quiesce_percpu_is_write_locked_by_me(sems[i])))
@@ -464,7 +466,7 @@ static bool acquired_before(struct percpu_rw_semaphore *const *sems, size_t i)
 	return false;
 }
 
-/* I7. */
+/* Acquire the lock at @i, or exit rcu_sync once if it is not acquired (I7). */
 static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
 {
 	if (quiesce_unlikely(!sems[i])) {
@@ -495,16 +497,16 @@ bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t
 
 void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
 {
-	/* Relaxed: it does not change while we hold it. */
+	/* Relaxed: it does not change while the caller holds the lock. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->block))) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() of a lock that no writer holds");
 		return;
 	}
-	quiesce_store_relaxed(&sem->owner, NULL); /* Relaxed: for questions. */
+	quiesce_store_relaxed(&sem->owner, NULL); /* Relaxed: for percpu_is_write_locked_by_me(). */
 	end_write(sem);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem)
 {
@@ -518,7 +520,7 @@ bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem)
 
 bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
 {
-	/* Relaxed: only this thread writes its own name there. */
+	/* Relaxed: only this thread stores its own identity there. */
 	return quiesce_load_relaxed(&sem->owner) == (const void *)quiesce__self();
 }
 
@@ -552,7 +554,7 @@ void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 	sem->first = sem->last = NULL;
 	sem->rss = (struct rcu_sync){ .ops = &quiesce_rwsem_sync };
 	quiesce__rwsem_idle(&sem->rss, true);
-	/* Relaxed: nobody uses it yet. */
+	/* Relaxed: no thread uses the lock yet. */
 	quiesce_store_relaxed(&sem->owner, NULL);
 	quiesce_store_relaxed(&sem->block, 0);
 }

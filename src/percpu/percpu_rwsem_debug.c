@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_rwsem_debug.c - the calls of programs that are built with QUIESCE_DEBUG. */
+/* percpu_rwsem_debug.c - checked calls, for programs that are built with QUIESCE_DEBUG. */
 #include <quiesce/percpu_rwsem.h>
 
 #include "runtime/core.h"
 #include "runtime/held.h"
 
-/* What was taken here may have been released by a part of the program that is a release build: then nobody has it. */
+/* A lock that debug code took may have been released by a part of the program that is a release build: then it is
+ * not held, and the records are removed. */
 static bool still_held(const struct percpu_rw_semaphore *sem, enum quiesce__held_kind kind)
 {
 	if (kind == QUIESCE_HELD_WRITE ? percpu_is_write_locked(sem) : percpu_is_read_locked(sem))
@@ -15,7 +16,7 @@ static bool still_held(const struct percpu_rw_semaphore *sem, enum quiesce__held
 	return false;
 }
 
-/* Would the wait end?  Told before it begins, because afterwards there is nobody to tell. */
+/* Report a wait that would never end, before it begins: afterwards the thread cannot report it. */
 static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
 {
 	bool write = still_held(sem, QUIESCE_HELD_WRITE);
@@ -69,7 +70,7 @@ void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *se
 		if (sems[i])
 			check_not_held(sems[i], "percpu_down_write_many()");
 	quiesce_percpu_down_write_many(sems, nr);
-	/* Once where a lock stood there twice. */
+	/* A lock that the array names twice is recorded once. */
 	for (size_t i = 0; i < nr; i++)
 		if (sems[i] && !quiesce__held_by_me(sems[i], QUIESCE_HELD_WRITE))
 			quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, __builtin_return_address(0));

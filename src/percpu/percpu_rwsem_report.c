@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_rwsem_report.c - what is said of waits that last: for readers inside, and for a writer.
+/* percpu_rwsem_report.c - stall reports: a writer that waits for readers, and callers in the queue.
  *
- * Of those in the queue the first one tells, of all.
+ * The first caller in the queue reports for all of them.
  */
 #include "rwsem.h"
 
@@ -41,7 +41,7 @@ static bool is_first(struct percpu_rw_semaphore *sem, const struct quiesce__rwse
 	return first;
 }
 
-/* The writer that has the lock or is next to have it. */
+/* Describe the writer that holds the lock or is next to hold it. */
 static void report_writer(struct quiesce__report *r, const struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__holder h = quiesce__held_longest(sem, QUIESCE_HELD_WRITE);

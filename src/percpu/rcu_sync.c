@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_sync.c - the state machine; its table is in rcu_sync.h.
+/* rcu_sync.c - the state machine; the table of its states is in the public header.
  *
  * I1. The state changes under the lock.
- * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is under way: the one that the enter
- *     calls itself, or the one that is queued.  If the program's wait ends its thread, the state is IDLE again, and one of the
- *     updaters that wait for that enter takes its place.
- * I3. Who holds a count and has got past ENTER keeps the state from IDLE: the callback looks at the count.
+ * I2. From ENTER to PASSED, and from EXIT on, exactly one callback is pending: the enter calls it itself, or it is
+ *     queued.  If the program's wait function ends its thread, the state is IDLE again, and one of the updaters that
+ *     wait for that enter takes its place.
+ * I3. An updater that is counted and past ENTER keeps the state from IDLE, because the callback checks the count.
  *
- * RS1  what updaters did, then idle | idle seen, then the fast path; the grace period over, then PASSED | seen
- *      by another enter
+ * RS1  what updaters did, then idle | idle seen, then the fast path
+ *      grace period over, then PASSED | PASSED seen by another enter
  */
 #include <quiesce/rcu_sync.h>
 
@@ -47,18 +47,20 @@ static void rcu_wait_for_calls(void *domain, struct rcu_head *head)
 static void fence_wait(void *domain)
 {
 	(void)domain;
-	/* Those of percpu_rwsem.h look, in a sequence, whether the lock is open, and count. */
+	/* Readers of a percpu_rwsem check in a sequence whether the lock is open, and count in the same sequence. */
 	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
-		/* A sequence that missed the closed word has counted before the writer sums; one that has not counted begins anew. */
+		/* A sequence that missed the closed word has counted before the writer sums; one that has not
+		 * counted restarts, and finds it closed. */
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_restart(PW1);
 	else
-		/* A reader that missed the closed word has its count seen by the writer; one whose count is missed sees the word. */
+		/* If a reader missed the closed word, the writer's sum includes its count; if the sum misses the
+		 * count, the reader sees the lock closed. */
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
 		quiesce_fence_heavy_shared(PW1);
 }
 
-/* A reader that sees "idle" loads it with acquire: there is nothing to wait for, except a burst's end. */
+/* Readers load "idle" with acquire, so no grace period is needed: the delay only lets a burst of writes end. */
 static void fence_call(void *domain, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	(void)domain;
@@ -74,7 +76,7 @@ static void fence_barrier(void *domain, struct rcu_head *head)
 const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_for_calls, NULL };
 const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls, NULL };
 const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier, NULL };
-/* Whose readers look at another word, in a sequence. */
+/* Readers of a percpu_rwsem check another word, in a sequence; the idle function updates it. */
 const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_barrier, quiesce__rwsem_idle };
 
 static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
@@ -99,7 +101,7 @@ static void set_state(struct rcu_sync *rss, uint64_t state)
 
 static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
 
-/* After a grace period. */
+/* The callback after a grace period. */
 static void quiesce__rcu_sync_func(struct rcu_head *head)
 {
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
@@ -119,14 +121,14 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 		/* RS1: release, pairs with RS1 in wait_until_passed() */
 		quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
 	quiesce__unlock(&rss->lock);
-	/* From here on, if it is idle, it may be gone. */
+	/* If the state is idle, the object may have been freed from here on. */
 	if (state == RCU_SYNC_PASSED)
 		platform_futex_wake(&rss->turn, INT32_MAX);
 	else if (state == RCU_SYNC_EXIT)
 		call_back(rss, ops, domain);
 }
 
-/* Without it the state would never change: the program's function is not cancelled. */
+/* The program's function is not cancelled: without the callback the state would never change. */
 static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
 {
 	bool cancelable = platform_set_cancelable(false);
@@ -136,7 +138,8 @@ static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void
 		platform_set_cancelable(true);
 }
 
-/* If a thread that the child does not have held the lock, the child may only initialise it anew. */
+/* If the lock was held by a thread that the child does not have, the object is left alone: the child must
+ * initialise it again. */
 static void forgotten(struct rcu_head *head)
 {
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
@@ -155,7 +158,8 @@ void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops,
 	*rss = (struct rcu_sync){ .ops = ops, .domain = domain };
 }
 
-/* Not before readers are slow, which they are in EXIT and REPLAY too.  False: nobody waits for the grace period any more. */
+/* Sleep until the first enter is over; in EXIT and REPLAY readers are on the slow path too, so these need no wait.
+ * Returns false if that enter was abandoned, and its place is vacant. */
 static bool wait_until_passed(struct rcu_sync *rss)
 {
 	for (;;) {
@@ -191,7 +195,7 @@ void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first)
 		wait_until_passed(rss);
 }
 
-/* The wait may be the program's. */
+/* The wait function may be the program's and may end its thread, so it is called by quiesce__run(). */
 struct entering {
 	struct quiesce__run run;
 	struct rcu_sync *rss;
@@ -217,7 +221,7 @@ static void wait_ended(struct quiesce__run *run)
 	platform_futex_wake(&rss->turn, INT32_MAX);
 }
 
-/* In the place of one whose thread has ended; false: somebody else is, or was. */
+/* Take the place of an enter whose thread has ended; false if another updater has taken it. */
 static bool take_place(struct rcu_sync *rss)
 {
 	bool mine;
@@ -261,7 +265,7 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 	count = quiesce_load_relaxed(&rss->gp_count); /* Relaxed: under the lock. */
 	unbalanced = !count;
 	if (!unbalanced)
-		quiesce_store_relaxed(&rss->gp_count, count - 1); /* Relaxed: as above. */
+		quiesce_store_relaxed(&rss->gp_count, count - 1); /* Relaxed: under the lock. */
 	if (count == 1) {
 		queue = rss->gp_state == RCU_SYNC_PASSED;
 		set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY);
@@ -291,7 +295,7 @@ void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
 			quiesce__misuse(QUIESCE_MISUSE_IN_USE, "rcu_sync_dtor() while an updater is between enter and exit");
 			return;
 		}
-		/* Once more if the callback was just queueing itself again. */
+		/* Repeats if the callback was about to queue itself again. */
 		ops_of(rss)->barrier(rss->domain, &rss->head);
 	}
 }

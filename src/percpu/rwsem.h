@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwsem.h - what percpu_rwsem.c and its reports share. */
+/* rwsem.h - declarations that percpu_rwsem.c and percpu_rwsem_report.c share. */
 #ifndef QUIESCE_SRC_RWSEM_H
 #define QUIESCE_SRC_RWSEM_H
 
@@ -8,7 +8,7 @@
 #include "runtime/wait_policy.h"
 #include "percpu.h"
 
-enum { QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT }; /* words of the counters */
+enum { QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT }; /* indexes of the counter words */
 
 struct quiesce__rwsem_waiter {
 	struct quiesce__rwsem_waiter *next;
@@ -21,9 +21,9 @@ static inline uint64_t quiesce__rwsem_inside(const struct percpu_rw_semaphore *s
 	return quiesce__percpu_inside(&sem->percpu, sem->shared, QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT);
 }
 
-/* percpu_rwsem_report.c: block is a writer's, which waits for readers inside since @p->start: tell of it. */
+/* Report that a writer, which owns block, has waited since @p->start for the readers inside. */
 void quiesce__rwsem_report_drain(struct percpu_rw_semaphore *sem, bool timeout, const struct quiesce__wait_policy *p);
-/* @w is in the queue since then; tell of it if it is the first. */
+/* Report that @w has been in the queue since @p->start, if it is the first there. */
 void quiesce__rwsem_report_queue(struct percpu_rw_semaphore *sem, const struct quiesce__rwsem_waiter *w,
 				 const struct quiesce__wait_policy *p);
 

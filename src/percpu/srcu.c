@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu.c - grace periods of a domain, and the slow halves of the reader's two calls.
+/* srcu.c - grace periods of a domain, and the slow halves of srcu_read_lock() and srcu_read_unlock().
  *
  *   reader                                updater
  *   entered[idx]++     (light fence)      unlink                              (the caller)
  *   ... section ...                       heavy fence                         SR1
- *   left[idx]++        (release)          for both indexes, at some time each:
- *                                            left summed, then entered: equal  (acquire, PC2)
+ *   left[idx]++        (release)          for each index, once, in any order:
+ *                                            sum left, then entered: equal    (acquire, PC2)
  *
- * I1. An index that was seen empty after the fence has no section of before the fence, and never will.
- *     Each needs to be seen empty once, in any order; who counts late only delays.  The fence is not repeated.
- * I2. An index in use may never be empty.  So when the other one has been seen empty, sections are turned to that.
- *     Only who read the index before and counts after it joins the old one then, once: it becomes empty.
- * I3. One drives at a time (@driven): a caller that waits, and sleeps, or one that tries, and does not; the
- *     state of a grace period that is not over outlives who began it.  The lock is never held over a fence or a sleep.
- *     Nobody depends on one that does not run: see srcu_follow.c.  Waiters are completed, and go, under the lock.
- * I4. A caller needs the first grace period whose number is taken, under the lock, after it came.
- * I5. A reader touches nothing of the domain after it has counted as left.  So it looks whether somebody waits
- *     before that, in the same restartable sequence, and the word on which who drives sleeps is
- *     not the domain's: see waitq.h.
- *     A request that comes between the look and the count is lost; so each sleep is timed.
- * I6. In a forked child nobody drives, waits or runs callbacks: who first enters a domain there forgets them.
- * I7. Sections that the child finds open may be of threads that it does not have.  Nobody can know until a grace period
- *     is over (@inherited); until then quiesce_shutdown() does not wait for ever.
+ * The driver is the thread that runs the grace periods of a domain.
+ *
+ * I1. An index that was seen empty after the fence has no section that began before the fence, and never will have.
+ *     Each index needs to be seen empty once, in any order; a late count only delays.  The fence is not repeated.
+ * I2. An index in use may never be empty.  So once the other index has been seen empty, new sections are flipped to that
+ *     one.  The old index is then joined only by readers that loaded idx before the flip, once each: it becomes empty.
+ * I3. There is one driver at a time (@driven): a caller that waits, and may sleep, or one that tries, and does not.  The
+ *     state of an unfinished grace period outlives the driver that began it.  The lock is never held over a fence or a
+ *     sleep.  No waiter depends on a driver that does not run: see srcu_follow.c.  Waiters are completed, and withdraw,
+ *     under the lock.
+ * I4. A caller needs the first grace period whose number is taken, under the lock, after the call began.
+ * I5. A reader accesses nothing of the domain after it has counted as left.  So it checks for a request (@attention)
+ *     before that, in the same restartable sequence, and the word on which the driver sleeps belongs to the library: see
+ *     waitq.h.  A request that is made between the check and the count is missed, so each sleep is timed.
+ * I6. A forked child has none of the threads that drive, wait or run callbacks: the first call on a domain there resets
+ *     what they have left.
+ * I7. Sections that are open at a fork may belong to threads that the child does not have.  That cannot be known until a
+ *     grace period is over (@inherited); until then quiesce_shutdown() does not wait for ever.
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
- * SR2  asked for the helper, then counts read     | left counted, then the helper woken
+ * SR2  helper wake-up requested, then counts read | left counted, then the helper woken
  * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
@@ -39,14 +42,14 @@
 #include "runtime/waitq.h"
 
 #define SPIN_PAUSES 8u
-#define SPINS 1000u /* more than there is time for; where the clock stands still */
+#define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
 #define FORCE_NORMAL_NS 50000u
-#define PAUSE 4u /* readers yield at most a fifth of the time, for plain waits */
+#define PAUSE 4u /* readers yield at most a fifth of the time for normal waits */
 
-/* Bits of attention. */
-#define ASK_WAKE 1ull  /* wake who waits for the domain */
-#define ASK_HELPER 2ull  /* let the helper look */
-#define ASK_YIELD 4ull /* give up the CPU */
+/* Bits of @attention: what a reader does when it leaves. */
+#define ASK_WAKE 1ull  /* wake the driver of the domain */
+#define ASK_HELPER 2ull  /* wake the helper thread */
+#define ASK_YIELD 4ull /* yield the CPU */
 
 struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
@@ -54,13 +57,14 @@ struct wait {
 	struct srcu_struct *ssp;
 	struct quiesce__srcu_update *u;
 	const char *call;
-	uint64_t inside; /* readers in the way, when asked last */
+	uint64_t inside; /* readers in the way at the last check of progress */
 	struct quiesce__wait_policy policy;
 };
 
 /* ---- readers, slow halves ---- */
 
-/* Let readers count by themselves, if they can.  Anybody may, at any time: a request that this takes back is made again. */
+/* Let readers count inline, if they can.  Any thread may call this at any time: a request that it cancels by a race
+ * is made again. */
 static void open_domain(struct srcu_struct *ssp)
 {
 	uint64_t word = quiesce__percpu_open_word(&ssp->percpu);
@@ -68,9 +72,10 @@ static void open_domain(struct srcu_struct *ssp)
 	if (!word)
 		return;
 	for (uint32_t i = 0; i < 2; i++)
-		/* Relaxed: I5, as a request that is missed. */
+		/* Relaxed: a race costs a missed request (I5). */
 		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->attention[i]))
-			quiesce_store_relaxed(&ssp->leave[i], word); /* Relaxed: who leaves has found the sets by entering. */
+			/* Relaxed: a reader that leaves has found the sets by entering. */
+			quiesce_store_relaxed(&ssp->leave[i], word);
 	/* PC1: release, pairs with PC1 in srcu_read_lock() */
 	quiesce_store_release(PC1, &ssp->enter, word);
 }
@@ -79,12 +84,12 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
 
-	/* Relaxed: hints; who opens looks again. */
+	/* Relaxed: hints; quiesce__percpu_open() checks again. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&ssp->percpu.base)) &&
 	    !quiesce_load_relaxed(&u->no_memory)) { /* Relaxed: a rate limit. */
 		quiesce__check_layout(layout);
 		if (quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS))
-			quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: as above. */
+			quiesce_store_relaxed(&u->no_memory, 1); /* Relaxed: a rate limit. */
 		else
 			open_domain(ssp);
 	}
@@ -94,7 +99,7 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 	return (int)idx;
 }
 
-/* @ssp is only an address here. */
+/* The reader has left, so @ssp is only an address here (I5). */
 static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
 {
 	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
@@ -111,7 +116,7 @@ void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx)
 			quiesce__srcu_name(ssp), idx);
 }
 
-/* In most cases an @idx that cannot be comes here: what stands in the place of its word of @leave is 0. */
+/* Most invalid values of @idx arrive here, because the word in the place of their @leave is 0. */
 void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 {
 	uint64_t attention;
@@ -120,12 +125,12 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		quiesce__srcu_bad_index(ssp, (int)idx);
 		return;
 	}
-	/* Relaxed: I5, a request that is missed costs a timed sleep. */
+	/* Relaxed: a missed request costs a timed sleep (I5). */
 	attention = quiesce_load_relaxed(&ssp->attention[idx]);
 	if (!attention && quiesce__percpu_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
 			open_domain(ssp);
-		/* As inline code does it, where that does not know the thread's id. */
+		/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
 		/* PC2: release, pairs with PC2 in sum() */
 		if (quiesce_count_release_always(PC2, &ssp->percpu, 16 + 8 * idx))
 			return;
@@ -154,7 +159,8 @@ void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
 
-	/* Relaxed throughout: I5; written by who drives, and readers look at the line all the time. */
+	/* Relaxed throughout: I5.  Written by the driver, and only on a change, because readers load this line all
+	 * the time. */
 	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
 		quiesce_store_relaxed(&ssp->attention[idx], bits);
 	if (quiesce_load_relaxed(&ssp->leave[idx]) != leave)
@@ -184,13 +190,13 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	quiesce__srcu_callbacks_fork_child(u);
 }
 
-/* What @generation is in this process; never 0, which is that of a domain not yet used. */
+/* Value of @generation in this process; never 0, which is that of a domain not yet used. */
 static uint32_t generation_now(void)
 {
 	return quiesce__generation() + 1;
 }
 
-/* Of all domains: it is held once for each of them, in each process. */
+/* Shared by all domains: it is held once for each of them in each process. */
 static struct quiesce__lock reinit_lock;
 
 QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_update *u)
@@ -219,7 +225,7 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
 	/* SR6: acquire, pairs with SR6 in quiesce__srcu_reinit() */
 	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now())) {
 		quiesce__srcu_reinit(u);
-		quiesce__srcu_schedule(u); /* who pushed may not have got so far as to list the job */
+		quiesce__srcu_schedule(u); /* a pusher in the parent may not have listed the job before the fork */
 	}
 	return u;
 }
@@ -249,9 +255,9 @@ void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 	quiesce__srcu_wake_driver(ssp);
 }
 
-/* ---- grace periods; the functions of who drives ---- */
+/* ---- grace periods; functions of the driver ---- */
 
-/* Take up the grace period that is not over, or the next one. */
+/* Resume the unfinished grace period, or begin the next one. */
 static void begin(struct quiesce__srcu_update *u)
 {
 	quiesce__lock(&u->lock);
@@ -265,29 +271,29 @@ static void begin(struct quiesce__srcu_update *u)
 	quiesce__unlock(&u->lock);
 	if (u->fenced)
 		return;
-	/* Relaxed: readers try again to allocate, now and then. */
+	/* Relaxed: lets readers try again to allocate, once in a grace period. */
 	quiesce_store_relaxed(&u->no_memory, 0);
-	/* If the sum misses a reader's count, the reader sees what was unlinked before; if the reader misses that, the sum has
-	 * the count. */
+	/* If the sum misses a reader's count, that reader sees what was unlinked before; if a reader misses that,
+	 * the sum includes its count. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
 	quiesce_fence_heavy_shared(SR1);
 	u->fenced = true;
 }
 
-/* Where sections count now. */
+/* The index in which new sections count. */
 static uint32_t active(const struct srcu_struct *ssp)
 {
-	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by who drives. */
+	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by the driver. */
 }
 
-/* The index whose readers are in the way. */
+/* The index whose readers delay the grace period. */
 static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
 {
 	return u->seen ? u->seen & 1 : !active(ssp);
 }
 
-/* One look at the counts; true if the grace period is over. */
+/* Check the counts once; true if the grace period is over. */
 static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	for (uint32_t i = 0; i < 2; i++)
@@ -295,13 +301,13 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *
 			u->seen |= 1u << i;
 	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
-	/* I2 */
+	/* New sections are flipped to an index that has been seen empty (I2). */
 	if (u->seen == 1u << !active(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
-		quiesce_store_relaxed(&ssp->idx, !active(ssp)); /* Relaxed: late is as good. */
+		quiesce_store_relaxed(&ssp->idx, !active(ssp)); /* Relaxed: readers may see the flip late. */
 	return false;
 }
 
-/* @bits of the readers of index @idx, and of all those of them that are for all. */
+/* Request @bits from readers of index @idx, and from those of the other index the bits that concern all readers. */
 static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	quiesce__srcu_ask_one(ssp, idx, bits);
@@ -316,13 +322,13 @@ static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 
 /* ---- sleeping ---- */
 
-/* The policy only keeps the time: sleep_once() does what it says. */
+/* The wait policy only keeps the time: sleep_once() requests the yields. */
 static void force_yield(bool on)
 {
 	(void)on;
 }
 
-/* Has any reader left since the last time? */
+/* True if a reader has left since the last call. */
 static bool progress(void *arg)
 {
 	struct wait *w = arg;
@@ -339,7 +345,7 @@ static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesc
 	quiesce__srcu_check_garbage(ssp);
 }
 
-/* Ask, look, sleep; true if the grace period is over. */
+/* Request a wake-up from readers, check the counts, sleep; true if the grace period is over. */
 static bool sleep_once(struct wait *w)
 {
 	uint32_t idx = awaited(w->ssp, w->u), number;
@@ -356,7 +362,7 @@ static bool sleep_once(struct wait *w)
 	check_stall(w->ssp, w->call, &w->policy, now);
 	quiesce__count(sleeps);
 	ns = quiesce__wait_policy_sleep(&w->policy, now);
-	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: for guesses. */
+	quiesce_store_relaxed(&w->u->due, now + ns); /* Relaxed: an estimate for followers. */
 	platform_futex_wait(quiesce__waitq_of(w->ssp), number, ns);
 	return check_readers(w->ssp, w->u);
 }
@@ -393,7 +399,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 
 /* ---- callers ---- */
 
-/* Until @number is over. */
+/* Drive until grace period @number is over. */
 static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, const char *call, bool expedited)
 {
 	while (!quiesce__srcu_done(u, number)) {
@@ -459,7 +465,7 @@ static bool may_drive(struct quiesce__srcu_update *u)
 	return may;
 }
 
-/* Ask the readers in the way to wake the helper, and look whether they have left meanwhile. */
+/* Request that readers in the way wake the helper, then check whether they have left meanwhile. */
 static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	struct quiesce__wait_policy p;
@@ -525,7 +531,8 @@ unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
 
 /* ---- the end of a domain ---- */
 
-/* Nothing may go on in it; the helper may be about to return from its last step. */
+/* Return what still uses the domain; NULL if nothing does.  Waits for the helper if it is about to return from its
+ * last step. */
 static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t *ret_nr)
 {
 	bool driven;
@@ -548,7 +555,8 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 	const char *why;
 	uint64_t nr;
 
-	/* As for a wait: a section that this misses began after the call, which is a misuse that nobody can see. */
+	/* As in a grace period, the fence makes the counts of earlier sections visible; a section that it misses
+	 * began after the call, a misuse that cannot be detected. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	quiesce_fence_heavy_shared(SR1);
 	why = why_in_use(ssp, u, &nr);

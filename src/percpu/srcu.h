@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu.h - the private part of a domain, and what srcu.c and srcu_callbacks.c ask of each other. */
+/* srcu.h - the private part of a domain, and declarations that the files of SRCU share. */
 #ifndef QUIESCE_SRC_SRCU_H
 #define QUIESCE_SRC_SRCU_H
 
@@ -11,69 +11,69 @@
 #include "percpu.h"
 #include "runtime/yield.h"
 
-#define QUIESCE_SRCU_WORDS 4u /* entered, of index 0 and 1; left, of both */
+#define QUIESCE_SRCU_WORDS 4u /* entered[0], entered[1], left[0], left[1] */
 
-/* One that waits, on its stack. */
+/* A waiter, on its own stack. */
 struct quiesce__srcu_waiter {
 	struct quiesce__srcu_waiter *next;
-	uint64_t needed; /* the grace period to wait for; 0: not known yet */
+	uint64_t needed; /* number of the grace period to wait for; 0: not known yet */
 	uint32_t state;
-	uint32_t rank; /* of the followers that check whether the driver is late */
+	uint32_t rank; /* position among the followers that check whether the driver is overdue */
 	bool expedited;
 };
 
-/* A grace period beside that of who drives: see srcu_follow.c. */
+/* A grace period beside the driver's, run by a thread that found the driver overdue: see srcu_follow.c. */
 struct quiesce__srcu_alone {
-	uint64_t number; /* 0: none */
+	uint64_t number; /* number of the grace period; 0: none */
 	uint32_t seen;   /* bit i: index i was seen empty since its fence */
 };
 
 struct quiesce__srcu_update {
 	/* Grace periods. */
-	struct quiesce__lock lock; /* guards @driven, @waiters and the step of @begun; no other is taken inside */
-	bool driven;               /* somebody drives, or has been chosen to */
-	uint32_t generation;       /* I6; 0: not yet used */
-	struct quiesce__srcu_waiter *waiters; /* the newest first */
-	uint64_t begun, completed; /* numbers; the newest taken, and the newest that is over */
-	uint32_t turn[2];          /* futex: changes when one of the waiters for an even number, or an odd one, is completed */
-	uint64_t due;              /* who drives looks next, at the latest; 0: it does not sleep */
-	uint64_t alone_until;      /* when another waiter may go on alone */
-	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of who has no set */
-	uint32_t no_memory;        /* for sets; until the next grace period */
-	uint32_t expedite;         /* somebody wants the grace period expedited */
-	/* Of who drives. */
-	uint64_t number;           /* of its grace period */
-	bool fenced;               /* the heavy fence of that is over */
-	uint32_t inherited;        /* I7 of srcu.c: sections may be in the way whose threads this process does not have */
-	uint32_t seen;             /* bit i: index i was seen empty since */
+	struct quiesce__lock lock; /* guards @driven, @waiters and the increment of @begun; innermost */
+	bool driven;               /* a thread drives, or has been chosen to */
+	uint32_t generation;       /* process generation that initialised it (I6); 0: not yet used */
+	struct quiesce__srcu_waiter *waiters; /* stack of waiters, the newest first */
+	uint64_t begun, completed; /* grace periods: newest number taken, newest number that is over */
+	uint32_t turn[2];          /* futexes: change when a waiter for an even, or an odd, number is completed */
+	uint64_t due;              /* time of the driver's next check, at the latest; 0: it does not sleep */
+	uint64_t alone_until;      /* time from which another waiter may run a grace period of its own */
+	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of threads that have no set */
+	uint32_t no_memory;        /* allocation of sets has failed; until the next grace period */
+	uint32_t expedite;         /* a waiter wants the grace period expedited */
+	/* State of the driver. */
+	uint64_t number;           /* number of its grace period */
+	bool fenced;               /* the heavy fence of that grace period is over */
+	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
+	uint32_t seen;             /* bit i: index i was seen empty since the fence */
 	uint64_t force_not_before;
-	uint64_t stuck_at, stall_at, checked_at; /* who tries found readers in the way; as in struct quiesce__wait_policy */
-	/* Callbacks; see srcu_callbacks.c. */
-	struct rcu_head *list;     /* pushed by anybody, the newest first */
-	uint64_t queued, run;      /* callbacks, ever */
-	uint64_t bytes_in;         /* of them, ever; see srcu_garbage.c */
-	uint64_t bytes_reported;       /* of @bytes_in, what the process-wide sum knows */
-	uint64_t bytes_taken;      /* @bytes_in when @taken was taken */
-	uint64_t bytes_out;        /* taken off the sum again */
-	struct quiesce__lock running; /* held by who takes a step, callbacks included */
-	const struct quiesce_tls_v1 *runner; /* who is in a callback */
-	struct rcu_head *taken;    /* the oldest first; they wait for @cookie */
-	struct rcu_head *rest, *rest_next, *turned; /* I6 of srcu_callbacks.c: on the way to @taken */
-	uint64_t nr_taken;         /* of them, those whose bytes have not been taken off */
+	uint64_t stuck_at, stall_at, checked_at; /* tries that find readers in the way: as in struct quiesce__wait_policy */
+	/* State of callbacks; see srcu_callbacks.c. */
+	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
+	uint64_t queued, run;      /* number of callbacks queued and run so far */
+	uint64_t bytes_in;         /* bytes of all callbacks queued so far; see srcu_garbage.c */
+	uint64_t bytes_reported;       /* bytes of @bytes_in already added to the process-wide sum */
+	uint64_t bytes_taken;      /* value of @bytes_in when @taken was taken */
+	uint64_t bytes_out;        /* bytes already taken off that sum */
+	struct quiesce__lock running; /* held by the thread that takes a step, callbacks included */
+	const struct quiesce_tls_v1 *runner; /* the thread that runs a callback */
+	struct rcu_head *taken;    /* callbacks that wait for @cookie, the oldest first */
+	struct rcu_head *rest, *rest_next, *turned; /* callbacks on the way to @taken: I6 of srcu_callbacks.c */
+	uint64_t nr_taken;         /* number of taken callbacks whose bytes have not been taken off the sum */
 	uint64_t cookie;
-	uint64_t wanted;           /* the last grace period that start_poll_synchronize_srcu() asked for */
-	uint64_t wanted_due;       /* then it is overdue, and a poller takes part; then the next one may */
-	uint32_t done_word;        /* futex: changes when some have run */
-	uint32_t waiting;          /* for that */
-	uint64_t delay_ns;         /* until the next step */
-	struct quiesce__srcu_alone alone; /* of who takes steps, if who drives does not run */
+	uint64_t wanted;           /* the newest grace period that start_poll_synchronize_srcu() requested */
+	uint64_t wanted_due;       /* time from which @wanted is overdue and the next poller takes part */
+	uint32_t done_word;        /* futex: changes when callbacks have run */
+	uint32_t waiting;          /* number of callers that sleep on @done_word */
+	uint64_t delay_ns;         /* delay until the next step */
+	struct quiesce__srcu_alone alone; /* grace period of the thread that takes steps, if the driver does not run */
 	struct quiesce__overdue late;
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
 _Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers look at one line");
 
-/* Of all domains: a reader that has left may not look at its own. */
+/* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;
 
 static inline struct quiesce__srcu_update *quiesce__srcu_update(struct srcu_struct *ssp)
@@ -86,90 +86,96 @@ static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_upda
 	return (struct srcu_struct *)(void *)((char *)u - offsetof(struct srcu_struct, space));
 }
 
-/* For messages. */
+/* Name of the domain, for messages. */
 static inline const char *quiesce__srcu_name(const struct srcu_struct *ssp)
 {
 	return ssp->name ? ssp->name : "a domain without a name";
 }
-/* To be called first by whoever has to do with grace periods or callbacks of the domain. */
+/* Must precede each operation on grace periods or callbacks of the domain. */
 struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
-/* Wait for a grace period that begins after this call; @call: of the program, for reports. */
+/* Wait for a grace period that begins after this call.  @call: the program's call, for reports. */
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited);
-/* Is the calling thread in a section of the domain, as far as the debug build knows?  Then it is reported. */
+/* True, and reported, if the calling thread is in a section of the domain, as far as programs built with
+ * QUIESCE_DEBUG record it. */
 bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what);
-/* Reinitialise what a child of fork() cannot go on with, unless that was done. */
+/* In a child of fork(): reinitialise the parent's state, unless that was done. */
 void quiesce__srcu_reinit(struct quiesce__srcu_update *u);
-/* The end of a section has an index that no srcu_read_lock() returned: report it. */
+/* Report that a section ends with an index that no srcu_read_lock() returned. */
 void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx) __attribute__((cold));
 /* False: @ssp is NULL, which has been reported as a misuse of @call. */
 bool quiesce__srcu_exists(const struct srcu_struct *ssp, const char *call);
-/* In a child: whoever of the parent was reinitialising a domain will not go on. */
+/* In a child: reset the lock of a reinitialisation that a thread of the parent did not finish. */
 void quiesce__srcu_fork_reinit(void);
-/* srcu_follow.c: what becomes of a waiter: its grace period is over, it drives now, or waits for who drives no longer. */
+/* srcu_follow.c: states of a waiter: waiting; leads as the driver; its grace period is completed; goes on alone
+ * because the driver is overdue. */
 enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_COMPLETED, QUIESCE_SRCU_ALONE };
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
-/* Stop driving; the oldest waiter, if there is one, goes on. */
+/* Stop driving; the oldest waiter, if there is one, becomes the driver. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
-/* Let who drives look; it may sleep. */
+/* Wake the driver, if it sleeps, to check the counts. */
 void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
-/* Wait for @needed, or until nobody drives. */
+/* Wait for @needed in a grace period of its own, or until the domain has no driver. */
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed);
-/* A step of a grace period alone, without sleeping, of who holds @running; true: it is over. */
+/* Advance the grace period of the thread that holds @running, without sleeping; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
-/* Ask who leaves index @idx for @bits; 0: nothing, and readers leave by themselves. */
+/* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
 void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
-/* Sections inside of index @idx. */
+/* Number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
-/* @number is over, and so are older ones: complete who waits for them. */
+/* Publish that @number and all older grace periods are over, and complete their waiters. */
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
-/* A cookie for the grace period that would begin now; is it over? */
+/* A cookie for the grace period that would begin now.  quiesce__srcu_done() tests whether that grace period is
+ * over. */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
-/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, let them wake the helper. */
+/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, request that they wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
-/* srcu_report.c: @call has waited for so long, for readers of index @idx; or for callbacks. */
+/* srcu_report.c: report that @call has waited for @ns, for readers of index @idx; or for callbacks. */
 void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint32_t idx, uint64_t ns);
 void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns);
-/* Tell, if it is time to, how much waits for domains, and for this one.  The caller may be in a step, but not in a section. */
+/* Report, if a report is due, how much garbage waits for all domains, and for this one.  The caller may be in a
+ * step, but not in a section. */
 void quiesce__srcu_check_garbage(struct srcu_struct *ssp);
 
-/* srcu_callbacks.c */
+/* srcu_callbacks.c: a step of the domain's job. */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);
-/* NULL: a job of something else. */
+/* The domain of a job; NULL if the job is of another kind. */
 static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__job *job)
 {
 	if (job->step != quiesce__srcu_step)
 		return NULL;
 	return (struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
 }
-/* May the sections in the way be of threads that this process does not have? */
+/* True if sections in the way may belong to threads that this process does not have. */
 static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_update *u)
 {
-	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the next grace period changes it. */
+	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the end of a grace period changes it. */
 }
-/* A grace period is over: is there anything for the helper to do? */
+/* Call after a grace period: start the job if it has work to do. */
 void quiesce__srcu_schedule(struct quiesce__srcu_update *u);
-/* Callbacks that have not run, or are running. */
+/* Number of callbacks that have not run, or are running. */
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u);
-/* Nobody takes a step any more, until somebody queues again. */
+/* Cancel the job: no step is taken until a callback is queued again. */
 void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u);
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u);
-/* Let a step be taken. */
+/* Start the job of the domain, so that a step is taken. */
 void quiesce__srcu_start(struct quiesce__srcu_update *u);
 
-/* srcu_garbage.c: what waits, of all domains.  A callback of @bytes is about to be queued; true: there is too much. */
+/* srcu_garbage.c: garbage of all domains.  Count a callback of @bytes before it is queued; true: there is too much. */
 bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
-/* Shall readers yield, because there is too much?  If so, for some of the time. */
+/* True if readers shall yield because there is too much garbage; they do so for part of the time. */
 bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u);
-/* A callback has returned. */
+/* Count a callback that has returned. */
 void quiesce__srcu_count_run(void);
-/* Under @running: report to the sum all bytes of the domain that it does not know. */
+/* Under @running: add to the process-wide sum all bytes of the domain that it does not include yet. */
 void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u);
-/* The same: @nr callbacks were taken; @nr of them have run, which may be the last ones. */
+/* Under @running: account for the bytes of @nr callbacks that were taken, or that have run and may be the last
+ * ones. */
 void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr);
 void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr);
-/* In the child, once for each domain; @pending, or one is running that called fork(). */
+/* In the child of a fork, once for each domain.  @pending: callbacks that are queued, or running in the thread that
+ * forked. */
 void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t pending);
 
 #endif

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_callbacks.c - call_srcu(), srcu_barrier(), and polling: what the helper does for a domain.
+/* srcu_callbacks.c - call_srcu(), srcu_barrier(), and polling: the helper's work for a domain.
  *
- *   call_srcu():  queued++, push to the list, and who finds it empty starts the job
+ *   call_srcu():  queued++, push to the list; a caller that finds the list empty starts the job
  *   a step:       take the list -> a cookie -> try the grace period -> run, oldest first -> run++ each
- *   without a helper the job stays listed, and steps are taken by who may wait: see quiesce__jobs_take_steps()
+ *   Without a helper the job stays listed, and callers that may wait take the steps: see quiesce__jobs_take_steps().
  *
- * I1. A callback is taken off before it runs and counted after it returned.  Whoever is to run next is
- *     in @taken alone, so after a fork nothing runs twice.
- * I2. One takes a step at a time (@running).  The list is empty, or the job is listed, or a step of it is being taken, or
- *     whoever found the list empty is about to list it.  In call_srcu() nobody waits, and no callback runs.
- * I3. srcu_barrier() waits until @run has come to what @queued was.  That is enough, although a callback is
- *     counted before it is pushed: let C be pushed before the call.  What has run is either all counted before the
- *     call, and as many as those, so C is among it.  Or it has a D that was counted after; then
- *     D was pushed after C, and what is pushed later runs later, so C has run as well.
- * I4. The cookie is taken after the list: what the list holds was unlinked before.
- * I5. If a callback ends its thread, it is through all the same; what is left stays in @taken, for the step that the job's list has then.
- * I6. The child of a fork without handlers sees a thread that takes the list in the middle of it: each object is in @list, or is
- *     reached from @rest, or from @turned.  @rest_next is @rest, and the links are as they were, or it is what follows @rest, whose
- *     own link may have been turned already.
+ * I1. A callback is removed before it runs and counted after it has returned.  The callbacks to run next are in @taken
+ *     alone, so after a fork no callback runs twice.
+ * I2. One thread at a time takes a step (@running).  The list is empty, or the job is listed, or a step of it is being
+ *     taken, or the caller that found the list empty is about to list it.  In call_srcu() no thread waits, and no callback
+ *     runs.
+ * I3. srcu_barrier() waits until @run has reached the value that @queued had.  That is enough, although a callback is
+ *     counted before it is pushed: let C be pushed before the call.  Either all callbacks that have run were counted
+ *     before the call: they are as many as those, so C is among them.  Or one of them, D, was counted after that; then D
+ *     was pushed after C, and callbacks run in the order in which they were pushed, so C has run as well.
+ * I4. The cookie is taken after the list: the objects of the list were unlinked before.
+ * I5. A callback that ends its thread counts as run; the rest stays in @taken, for the next step of the job.
+ * I6. The child of a fork without handlers may find a thread's reversal of the list half done: each object is in @list, or
+ *     is reached from @rest, or from @turned.  @rest_next is @rest, and the links are as they were, or it is the successor
+ *     of @rest, whose own link may have been reversed already.
  *
  * SR7  object written, then pushed         | list taken, then read
  * SR8  a callback has run, then counted    | srcu_barrier() returns
@@ -29,7 +30,7 @@
 #include "runtime/pace.h"
 #include "runtime/run.h"
 
-#define CHUNK 64u /* callbacks between two visits of the fork gate */
+#define CHUNK 64u /* most callbacks in one step; fork() waits for a step to end, up to a limit */
 #define RETRY_URGENT_NS 250000u
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
@@ -38,13 +39,13 @@
 
 /* ---- steps; under the lock @running ---- */
 
-/* The chain in @rest, the newest first, becomes @turned, the oldest first; returns how many objects are in it.  I6 needs this order. */
+/* Reverse the chain in @rest (newest first) into @turned (oldest first); returns its length.  I6 needs this order. */
 static uint64_t turn(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head;
 	uint64_t nr = 0;
 
-	/* Relaxed throughout: under the lock; for the child of a fork. */
+	/* Relaxed throughout: under the lock; atomic for the child of a fork. */
 	for (; (head = quiesce_load_relaxed(&u->rest)); nr++) {
 		quiesce_store_relaxed(&u->rest_next, head->next);
 		quiesce_fence_compiler();
@@ -60,12 +61,12 @@ static uint64_t turn(struct quiesce__srcu_update *u)
 
 static void turned_is_taken(struct quiesce__srcu_update *u)
 {
-	quiesce_store_relaxed(&u->taken, u->turned); /* Relaxed: as in turn(). */
+	quiesce_store_relaxed(&u->taken, u->turned); /* Relaxed: atomic for the child of a fork. */
 	quiesce_fence_compiler();
-	quiesce_store_relaxed(&u->turned, NULL);     /* Relaxed: as above. */
+	quiesce_store_relaxed(&u->turned, NULL);     /* Relaxed: atomic for the child of a fork. */
 }
 
-/* Relaxed throughout: under the lock; others only ask whether there is anything. */
+/* Relaxed throughout: under the lock; other threads only test whether there is a callback. */
 static void take(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *list = quiesce_load_relaxed(&u->list);
@@ -74,7 +75,7 @@ static void take(struct quiesce__srcu_update *u)
 	if (u->taken || !list)
 		return;
 	do {
-		quiesce_store_relaxed(&u->rest_next, list); /* I6 */
+		quiesce_store_relaxed(&u->rest_next, list); /* the links stay as I6 describes */
 		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->rest, list);
 	/* SR7: full, pairs with SR7 in push() */
@@ -85,22 +86,22 @@ static void take(struct quiesce__srcu_update *u)
 	quiesce__srcu_bytes_taken(u, nr);
 }
 
-/* What the holder of the lock has in hand. */
+/* State of a step, on the stack of the thread that holds @running. */
 struct step {
 	struct quiesce__run run;
 	struct quiesce__srcu_update *u;
-	uint32_t nr; /* callbacks of this chunk that have been called */
-	uint64_t ns; /* what the step returns */
+	uint32_t nr; /* number of callbacks of this chunk that have been called */
+	uint64_t ns; /* return value of the step */
 };
 
-/* One callback is through; @last of the chunk. */
+/* Account for a callback that has run; @last: it is the last of the chunk. */
 static void has_run(struct step *s, bool last)
 {
 	struct quiesce__srcu_update *u = s->u;
 	uint64_t run;
 
-	/* The function may have forked, and this be the child: another thread of it may be counting anew, and
-	 * whoever does so takes us to be in the function. */
+	/* The function may have forked, and this may be the child: another thread of the child may be
+	 * reinitialising the counts, and it treats this thread as inside the function. */
 	quiesce__srcu_enter(quiesce__srcu_domain(u));
 	if (last)
 		quiesce__srcu_bytes_run(u, s->nr);
@@ -134,7 +135,7 @@ static void wake_barriers(struct quiesce__srcu_update *u)
 
 static void chunk_over(struct step *s)
 {
-	quiesce_store_relaxed(&s->u->runner, NULL); /* Relaxed: for this thread to find. */
+	quiesce_store_relaxed(&s->u->runner, NULL); /* Relaxed: only this thread compares it with itself. */
 	wake_barriers(s->u);
 	quiesce__throttle_wake();
 }
@@ -144,7 +145,7 @@ static void run_some(struct step *s)
 	struct quiesce__srcu_update *u = s->u;
 
 	quiesce__helper_runs_callbacks();
-	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: for this thread to find. */
+	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: only this thread compares it with itself. */
 	while (s->nr < CHUNK && u->taken)
 		run_one(s);
 	s->run.func = 0;
@@ -156,7 +157,7 @@ static bool wanted_done(const struct quiesce__srcu_update *u)
 	return quiesce__srcu_done(u, quiesce_load_relaxed(&u->wanted)); /* Relaxed: a hint. */
 }
 
-/* How far it goes without sleeping; true if nothing is left that a grace period would help. */
+/* Advance without sleeping; true if nothing is left for which a grace period is needed. */
 static bool advance(struct step *s, bool ask)
 {
 	struct quiesce__srcu_update *u = s->u;
@@ -173,10 +174,10 @@ static bool advance(struct step *s, bool ask)
 
 static bool anything_left(const struct quiesce__srcu_update *u)
 {
-	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: who pushes next, starts the job. */
+	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: the next pusher starts the job. */
 }
 
-/* Each time later, as long as readers are in the way; not if there is too much garbage. */
+/* Delay until the next step: doubled while readers are in the way; short if there is too much garbage. */
 static uint64_t retry_ns(struct quiesce__srcu_update *u)
 {
 	uint64_t ns = u->delay_ns ? u->delay_ns : RETRY_NS;
@@ -194,7 +195,7 @@ static void step_locked(struct quiesce__run *run)
 	struct quiesce__srcu_update *u = s->u;
 	uint64_t ns;
 
-	/* Readers wake the helper, if there is one. */
+	/* If there is a helper, readers in the way are requested to wake it. */
 	if (!advance(s, quiesce__helper_running())) {
 		ns = retry_ns(u);
 		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
@@ -208,7 +209,7 @@ static void step_locked(struct quiesce__run *run)
 	s->ns = ns;
 }
 
-/* I5. */
+/* I5: the callback has ended its thread. */
 static void step_ended(struct quiesce__run *run)
 {
 	struct step *s = (struct step *)run;
@@ -226,7 +227,7 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
 	struct step s = { .run.call = "call_srcu()", .u = u };
 
-	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may be one of a parent */
+	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may have been listed by the parent of this process */
 	if (!quiesce__trylock(&u->running))
 		return RETRY_NS;
 	quiesce__run(&s.run, step_locked, step_ended);
@@ -241,7 +242,7 @@ void quiesce__srcu_start(struct quiesce__srcu_update *u)
 	quiesce__job_start(&u->job);
 }
 
-/* True: the list was empty. */
+/* Returns true if the list was empty. */
 static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 {
 	struct rcu_head *old = quiesce_load_relaxed(&u->list); /* Relaxed: the exchange decides. */
@@ -255,7 +256,7 @@ static bool push(struct quiesce__srcu_update *u, struct rcu_head *head)
 	return !old;
 }
 
-/* The process has too much garbage. */
+/* The process has too much garbage: expedite, and throttle the caller where that is allowed. */
 static QUIESCE_COLD void expedite(struct quiesce__srcu_update *u)
 {
 	const struct quiesce_tls_v1 *self = quiesce__self();
@@ -295,7 +296,7 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
 	/* SR8: acquire, pairs with SR8 in has_run() */
 	uint64_t run = quiesce_load_acquire(SR8, &u->run);
 
-	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: what the caller knows of is in it. */
+	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: callbacks that the caller knows of are included. */
 }
 
 void quiesce__srcu_schedule(struct quiesce__srcu_update *u)
@@ -314,7 +315,7 @@ static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__src
 {
 	if (quiesce__srcu_wait_is_misuse(ssp, "srcu_barrier"))
 		return true;
-	/* Also in callbacks of other kinds: whichever thread runs them may be the one that others' callbacks need. */
+	/* Callbacks of other kinds count too: their thread may be the one that this domain's callbacks need. */
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) &&
 	    quiesce_load_relaxed(&u->runner) != quiesce__self()) /* Relaxed: only this thread sets it to itself. */
 		return false;
@@ -323,14 +324,14 @@ static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__src
 	return true;
 }
 
-/* Where there is no helper, callbacks run in the wait. */
+/* If there is no helper, callbacks run in the wait. */
 struct wait {
 	struct quiesce__run run;
 	struct srcu_struct *ssp;
 	uint64_t queued;
 };
 
-/* Readers are asked by the wait, so the grace period is as short as it can be. */
+/* quiesce__srcu_wait() requests wake-ups from readers, so the grace period is as short as it can be. */
 static void wait_until_run(struct quiesce__run *run)
 {
 	const struct wait *w = (const struct wait *)run;
@@ -347,7 +348,7 @@ static void wait_until_run(struct quiesce__run *run)
 		quiesce__jobs_take_steps();
 		if (ran(u, queued))
 			return;
-		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* and it starts the job */
+		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* this starts the job, too */
 		quiesce__jobs_take_steps();
 		if (!ran(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);
@@ -371,7 +372,7 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 	if (!quiesce__srcu_exists(ssp, "srcu_barrier"))
 		return;
 	u = quiesce__srcu_enter(ssp);
-	w.queued = quiesce_load_relaxed(&u->queued); /* Relaxed: what the caller knows of is in it. */
+	w.queued = quiesce_load_relaxed(&u->queued); /* Relaxed: callbacks that the caller knows of are included. */
 	if (barrier_is_misuse(ssp, u) || ran(u, w.queued))
 		return;
 	/* SR8: full, pairs with SR8 in wake_barriers() */
@@ -397,7 +398,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 
 	if (wanted_done(u))
 		quiesce__pace_begin(&u->wanted_due, QUIESCE_OVERDUE_NS);
-	/* The latest cookie covers the earlier ones. */
+	/* The latest cookie covers all earlier ones. */
 	while ((int64_t)(seq.value - old) > 0)
 		/* SR7: full, pairs with SR7 in push() */
 		if (quiesce_cmpxchg(SR7, &u->wanted, &old, seq.value))
@@ -406,8 +407,9 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 	return seq;
 }
 
-/* Without a helper each time.  Beside one, of which one thread at most takes a step for the domain, and may be in a callback, or not
- * have a CPU, now and then: if the cookie was asked for and not completed in time. */
+/* True if a poller is to advance the grace period.  Without a helper it always is.  With one, only now and then,
+ * and only if the cookie was requested and is overdue: the one thread that takes steps of a domain may be in a
+ * callback, or may not have a CPU. */
 static bool takes_part(struct quiesce__srcu_update *u, uint64_t cookie)
 {
 	if (!quiesce__helper_running())
@@ -432,14 +434,14 @@ int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_s
 	return done;
 }
 
-/* ---- ends and beginnings ---- */
+/* ---- cleanup and fork ---- */
 
 void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u)
 {
 	quiesce__job_cancel(&u->job);
 }
 
-/* I6 */
+/* Complete the reversal that the fork interrupted (I6). */
 static void turn_the_rest(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head = u->rest;
@@ -458,10 +460,11 @@ static void turn_the_rest(struct quiesce__srcu_update *u)
 		turned_is_taken(u);
 }
 
-/* What is in no list has run, or was running or being queued in a thread that the child does not have. */
+/* A callback that is in no list has run, or was being run or queued by a thread that the child does not have. */
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 {
-	/* fork() was called by a callback, which goes on.  Relaxed: one in a callback comes first, or the process ends. */
+	/* The callback that called fork() continues in the child.  Relaxed: a child that is in a callback enters
+	 * here first, or the process ends. */
 	bool mine = u->runner && u->runner == quiesce_load_relaxed(&quiesce__fork_survivor);
 	uint64_t left = mine;
 
@@ -471,7 +474,8 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	u->waiting = 0;
 	if (!QUIESCE_MUTANT(srcu_turn_lost))
 		turn_the_rest(u);
-	left += quiesce__heads_count(quiesce_load_relaxed(&u->list)) + quiesce__heads_count(u->taken); /* Relaxed: as below. */
+	/* Relaxed: only this thread knows the domain. */
+	left += quiesce__heads_count(quiesce_load_relaxed(&u->list)) + quiesce__heads_count(u->taken);
 	/* Relaxed: only this thread knows the domain. */
 	quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->queued) - left);
 	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));

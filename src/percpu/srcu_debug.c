@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_debug.c - sections of programs built with QUIESCE_DEBUG: which thread is in which domain, whether an
- * end has a beginning, and what is queued twice. */
+/* srcu_debug.c - checked calls, for programs that are built with QUIESCE_DEBUG: which thread is in which domain,
+ * whether the end of a section has a beginning, and which callbacks are queued twice. */
 #include "srcu.h"
 
 #include "rcu/reclaim_debug.h"
@@ -15,8 +15,9 @@ int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 	return idx;
 }
 
-/* May a section with index @idx be open?  The counts are asked, not the account of who holds what: so sections that were
- * entered by programs of release builds, or by another thread, are known, and those of other threads hide a mistake. */
+/* True if a section with index @idx may be open.  The check uses the counts, not the records of this thread: so it
+ * knows sections that release builds or other threads have entered, but a section of another thread can hide a
+ * mistake. */
 static bool may_be_inside(struct srcu_struct *ssp, int idx, const char *call, const void *site)
 {
 	struct platform_place here;
@@ -52,7 +53,8 @@ int quiesce__srcu_held_debug(const struct srcu_struct *ssp)
 	return quiesce__held_by_me(ssp, QUIESCE_HELD_SRCU);
 }
 
-/* Sections that began here may have been ended by a part of the program that is a release build: if nobody is inside, they were. */
+/* A section that began here may have been ended by a part of the program that is a release build: if the domain has
+ * no reader, it was, and the records are removed. */
 static bool still_inside(struct srcu_struct *ssp)
 {
 	if (quiesce__srcu_inside(ssp, 0) || quiesce__srcu_inside(ssp, 1))

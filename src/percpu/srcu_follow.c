@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_follow.c - who waits while another one drives, and goes on alone if that one does not run.
+/* srcu_follow.c - followers: waiters for the driver's grace period, which run their own if the driver is overdue.
  *
- * I1. A grace period alone has a number and a fence of its own, and its own opinion which index was seen empty since: what srcu.c
- *     says of a grace period holds for each.  Completed is a maximum.
- * I2. Sections are turned to the other index by who drives, if it runs: two who turn them could keep each other waiting.
- *     One goes on alone at a time, or nearly so; who does says until when others leave it to him.
- * I3. It asks readers for nothing: requests are of who drives.
- * I4. Waiters are completed, and withdraw, under the lock: so nobody depends on who is about to complete them.
+ * I1. A follower's own grace period has its own number, its own fence, and its own record of the indexes seen empty since:
+ *     the proof in srcu.c holds for each grace period.  The number completed is a maximum.
+ * I2. Only the driver flips the index, as long as it runs: two threads that flip could delay each other without end.  For
+ *     the same reason one follower at a time, or nearly so, goes on alone; it publishes until when the others wait for it.
+ * I3. A follower requests nothing of readers: requests are the driver's.
+ * I4. Waiters are completed, and withdraw, under the lock: so no waiter depends on a thread that is about to complete it.
  *
  * SR3, SR4, SR5: see srcu.c
  */
@@ -17,7 +17,7 @@
 
 /* ---- completion ---- */
 
-/* Under the lock: @w may be gone after that.  Returns a bit for whom to wake. */
+/* Under the lock: complete @w, whose memory may be gone afterwards.  Returns the bit of the futex word to wake. */
 static uint32_t complete_waiter(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *w, uint32_t state)
 {
 	uint32_t side = w->needed & 1;
@@ -36,7 +36,7 @@ static void wake_completed(struct quiesce__srcu_update *u, uint32_t sides)
 			platform_futex_wake(&u->turn[i], INT32_MAX);
 }
 
-/* Under the lock: those who have what they need. */
+/* Under the lock: complete all waiters whose grace period is over; returns the bits of the futex words to wake. */
 static uint32_t complete_done(struct quiesce__srcu_update *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *w;
@@ -55,7 +55,7 @@ static uint32_t complete_done(struct quiesce__srcu_update *u)
 	return sides;
 }
 
-/* Under the lock, and nobody drives: what was asked for a grace period that is overtaken, nobody else takes back. */
+/* Under the lock, without a driver: withdraw requests of an overtaken grace period, as no other thread will. */
 static void ask_nothing(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
@@ -79,7 +79,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 	wake_completed(u, sides);
 }
 
-/* Stop driving; the oldest waiter, if there is one, goes on. */
+/* Stop driving; the oldest waiter, if there is one, becomes the driver. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *next;
@@ -99,12 +99,12 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 	wake_completed(u, sides);
 }
 
-/* ---- alone ---- */
+/* ---- grace periods of followers ---- */
 
-/* When who drives is late. */
+/* Time from which the driver is overdue. */
 static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__overdue *late, uint64_t now)
 {
-	/* Relaxed throughout: a guess. */
+	/* Relaxed throughout: an estimate. */
 	uint64_t progress = quiesce_load_relaxed(&u->begun) + quiesce_load_relaxed(&u->completed);
 
 	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&u->due));
@@ -117,22 +117,24 @@ static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
 	a->seen = 0;
 	quiesce_store_relaxed(&u->begun, a->number); /* Relaxed: the fence follows. */
 	quiesce__unlock(&u->lock);
-	/* As in begin(): the sum has the reader's count, or the reader sees what was unlinked. */
+	/* If a reader misses what was unlinked, the sum includes its count; if the sum misses the count, the reader
+	 * sees the unlinking. */
 	/* SR1: pairs with SR1 in srcu_read_lock() */
 	/* SR4: pairs with SR4 in quiesce__srcu_cookie() */
 	quiesce_fence_heavy_shared(SR1);
 }
 
-/* True: it is over.  @turn: who drives does not run. */
+/* Check the counts once; true if the grace period is over.  @turn: the driver is overdue, so the index may be
+ * flipped. */
 static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
 {
-	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: late is as good. */
+	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: readers may see the flip late. */
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(a->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
 			a->seen |= 1u << i;
 	if (turn && a->seen == 1u << !active)
-		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: as above. */
+		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: readers may see the flip late. */
 	return a->seen == 3;
 }
 
@@ -146,7 +148,7 @@ static bool is_driven(struct quiesce__srcu_update *u)
 	return driven;
 }
 
-/* The index that keeps @a from its end. */
+/* The index whose readers delay @a. */
 static uint32_t missing(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
 {
 	return a->seen ? a->seen & 1 : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
@@ -160,7 +162,8 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	uint64_t ns = LOOK_MIN_NS;
 
 	begin(u, &a);
-	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_OVERDUE_NS)) { /* Relaxed: a guess. */
+	/* Relaxed: an estimate. */
+	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_OVERDUE_NS)) {
 		uint64_t now = platform_now_ns();
 
 		if (quiesce__srcu_done(u, needed) || !is_driven(u))
@@ -191,7 +194,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 
 /* ---- followers ---- */
 
-/* Take @me back, and go on alone; false: it has been completed, or another one goes on alone. */
+/* Withdraw @me, to go on alone; false if it has been completed, or another follower goes on alone. */
 static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me, uint64_t now)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters;
@@ -212,7 +215,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 	return may;
 }
 
-/* Another drives: sleep until told, or until that one is late: QUIESCE_SRCU_ALONE. */
+/* Sleep until completed, or until the driver is overdue: QUIESCE_SRCU_ALONE. */
 static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	struct quiesce__overdue late = { .since = 0 };
@@ -237,12 +240,13 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 	}
 }
 
-/* QUIESCE_SRCU_COMPLETED: its grace period is over; QUIESCE_SRCU_LEADS: the caller drives now; or QUIESCE_SRCU_ALONE. */
+/* Returns QUIESCE_SRCU_COMPLETED if the grace period of @me is over, QUIESCE_SRCU_LEADS if the caller is the driver
+ * now, or QUIESCE_SRCU_ALONE if the driver is overdue. */
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	quiesce__lock(&u->lock);
 	if (!me->needed)
-		me->needed = u->begun + 1; /* I4 */
+		me->needed = u->begun + 1; /* a grace period that begins later: I4 of srcu.c */
 	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
 		me->needed--;
 	if (!u->driven) {

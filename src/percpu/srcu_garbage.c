@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_garbage.c - callbacks of all domains: how many there are, of how many bytes, and a wait until there are none.
+/* srcu_garbage.c - callbacks of all domains: their number, their bytes, and a wait until none is pending.
  *
- *   call_srcu():  queued++, in a set of this id; bytes_in += bytes, in the domain; past a multiple of 64 KiB tell the sum
- *   a step:       takes callbacks, and tells the rest; after some of them have run takes their share off the sum
+ *   call_srcu():  queued++ in the set of this id; bytes_in += bytes in the domain; on passing a multiple of 64 KiB add
+ *                 to the process-wide sum
+ *   a step:       takes callbacks and adds the rest to the sum; after some have run, takes their share off
  *
- * I1. A callback is counted as queued before it is pushed, and as run after it has returned and before its domain
- *     counts it.  So when the difference is 0, all that the caller can know of have run, and whoever has waited
+ * I1. A callback is counted as queued before it is pushed, and as run after it has returned and before its domain counts
+ *     it.  So when the difference is 0, all callbacks that the caller can know of have run, and a caller that has waited
  *     for a domain finds its callbacks counted.
- * I2. What the sum knows of a domain is @bytes_reported less @bytes_out.  A caller tells before it pushes, who holds
- *     @running whatever is then wrong, also downwards: it may know a part of what callers tell later.  When the last
- *     callback is taken nobody tells any more, so @bytes_reported is @bytes_in then, and @bytes_out when it has run.
- * I3. A callback's own size is not kept: one of a batch counts as the batch's average, and the last one as what is left.
- * I4. In a forked child both sums begin with nothing, and each domain adds what it has when it is reinitialised: those that
- *     have a job at once.
+ * I2. The sum includes @bytes_reported less @bytes_out of each domain.  A caller reports before it pushes.  The holder of
+ *     @running corrects the error, also downwards, as the sum may include a part of what callers report later.  After the
+ *     last callback is taken no caller reports, so @bytes_reported is @bytes_in then, and @bytes_out once it has run.
+ * I3. The size of a single callback is not stored: each of a batch counts as the batch's average, the last one as the rest.
+ * I4. In a forked child both sums begin at zero, and each domain adds its own share when it is reinitialised: at once if
+ *     its job is listed.
  *
  * PC2  a callback has run, then counted | counts read, then quiesce_shutdown() returns
  */
@@ -31,7 +32,7 @@
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define FAIR_TRY_NS 100000000u
-#define TOO_MUCH_NS 1000000u /* readers yield for so long above the ceiling, and at most half of the time */
+#define TOO_MUCH_NS 1000000u /* above the ceiling readers yield for this time, and at most half of the time */
 
 
 enum { QUEUED, RUN, NR_COUNTS };
@@ -39,7 +40,7 @@ enum { QUEUED, RUN, NR_COUNTS };
 static struct {
 	struct quiesce_percpu percpu;
 	uint64_t shared[NR_COUNTS];
-	uint64_t retry_at; /* without memory: the next attempt */
+	uint64_t retry_at; /* time of the next attempt to allocate the sets */
 } counts;
 
 /* ---- counts ---- */
@@ -73,7 +74,7 @@ void quiesce__srcu_stats(struct quiesce_stats *stats)
 {
 	int64_t bytes = quiesce_load_relaxed(&quiesce__garbage_srcu); /* Relaxed: a sum. */
 
-	/* In this order, so that the difference never misses one. */
+	/* Run is summed before queued, so that the difference never misses a callback. */
 	stats->srcu_callbacks_run = nr_run();
 	stats->srcu_callbacks_queued = quiesce__percpu_total(&counts.percpu, counts.shared, QUEUED);
 	stats->garbage_objects += stats->srcu_callbacks_queued - stats->srcu_callbacks_run;
@@ -95,7 +96,7 @@ bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes)
 	/* Relaxed: the exchange of push() follows. */
 	if (quiesce_unlikely(!quiesce_count_relaxed(&counts.percpu, 8 * QUEUED)))
 		count_slow(QUEUED);
-	before = quiesce_fetch_add_relaxed(&u->bytes_in, (uint64_t)bytes); /* Relaxed: as above. */
+	before = quiesce_fetch_add_relaxed(&u->bytes_in, (uint64_t)bytes); /* Relaxed: the exchange of push() follows. */
 	after = before + bytes;
 	if (quiesce_likely(before / REPORT_BYTES == after / REPORT_BYTES))
 		return false;
@@ -115,7 +116,7 @@ void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u)
 void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
 {
 	u->nr_taken = nr;
-	/* Relaxed: the list was taken before; at least the bytes of that. */
+	/* Relaxed: the list was taken before, so at least its bytes are included. */
 	u->bytes_taken = quiesce_load_relaxed(&u->bytes_in);
 	quiesce__srcu_report_bytes(u);
 }
@@ -133,9 +134,9 @@ void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
 		quiesce__garbage_add_srcu(-(int64_t)bytes);
 }
 
-/* ---- the end ---- */
+/* ---- drain and fork ---- */
 
-/* Callbacks that wait for sections which may be nobody's. */
+/* Number of callbacks that wait for inherited sections, whose threads may not exist. */
 static uint64_t nr_stuck(struct quiesce__job *job)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
@@ -150,7 +151,7 @@ static bool all_are_stuck(void)
 	return quiesce__generation() && quiesce__jobs_sum(nr_stuck) >= pending;
 }
 
-/* Until a step is over, which may have run some. */
+/* Sleep until a step is over, which may have run callbacks. */
 static void sleep_until(uint64_t deadline, uint64_t now, uint64_t ns)
 {
 	quiesce__helper_await_step(deadline && deadline - now < ns ? deadline - now : ns);
@@ -186,9 +187,9 @@ void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t p
 
 	if (!pending)
 		u->bytes_out = bytes_in;
-	if (!quiesce_load_relaxed(&u->list)) /* Relaxed: as above. */
-		u->bytes_taken = bytes_in; /* also of who was about to push */
-	quiesce_store_relaxed(&u->bytes_reported, bytes_in); /* Relaxed: as above. */
+	if (!quiesce_load_relaxed(&u->list))
+		u->bytes_taken = bytes_in; /* this includes bytes of callers that were about to push */
+	quiesce_store_relaxed(&u->bytes_reported, bytes_in);
 	if (!pending)
 		return;
 	quiesce__garbage_add_srcu((int64_t)(bytes_in - u->bytes_out));
@@ -204,7 +205,7 @@ static uint64_t reinit(struct quiesce__job *job)
 	return 0;
 }
 
-/* I4 */
+/* The sums begin at zero in the child (I4). */
 void quiesce__srcu_fork_child(void)
 {
 	quiesce__srcu_fork_reinit();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_report.c - what is said of waits for a domain that last, and of callbacks that wait for it. */
+/* srcu_report.c - stall reports of waits for a domain, and of garbage that waits for it. */
 #include "srcu_all.h"
 
 #include "srcu.h"
@@ -19,7 +19,7 @@ static void report_domain(struct quiesce__report *r, struct srcu_struct *ssp, ui
 				    (unsigned long long)-others);
 }
 
-/* Bytes of callbacks that have not run, about. */
+/* Estimate of the bytes of callbacks that have not run. */
 static uint64_t bytes_pending(const struct quiesce__srcu_update *u)
 {
 	return quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_out); /* Relaxed: a report. */
@@ -47,7 +47,7 @@ void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint3
 	quiesce__report_end(&r);
 }
 
-/* A callback of the domain has been run for so long, or none has. */
+/* Report that a callback of the domain has been running for @ns, or that none has run. */
 void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns)
 {
 	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystem.c - what the runtime asks of counters per CPU, and of what is made of them. */
+/* subsystem.c - hooks of src/percpu/ for the runtime: statistics, and fork handlers. */
 #include "runtime/subsystem.h"
 
 #include "percpu.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim_debug.h - how an object that was noted in queued.h comes back: for call_srcu() too, whose heads are those of RCU. */
+/* reclaim_debug.h - how an object that was noted in debug_pending.h comes back: for call_srcu() too, whose heads are those of RCU. */
 #ifndef QUIESCE_RECLAIM_DEBUG_H
 #define QUIESCE_RECLAIM_DEBUG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/entry.h - private: from a node to the object that it is in. */
+/* quiesce/detail/entry.h - private: from a node to the object that contains it. */
 #ifndef QUIESCE_DETAIL_ENTRY_H
 #define QUIESCE_DETAIL_ENTRY_H
 
@@ -11,12 +11,14 @@ QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
 	return QUIESCE_AS_POINTER(void *, QUIESCE_AS_POINTER(uintptr_t, node) - offset);
 }
 
-/* Where in @type the @member is.  Refuses a member that is not a @kind, nor, in C++, of a class that derives from it, where the
- * @kind may be at another address: pointers to two types are not subtracted. */
+/* Offset of @member in @type.  Refuses a member that is not a @kind.  In C++ that includes classes
+ * that derive from it, in which the @kind may be at another address: pointers to two types are not
+ * subtracted. */
 #define quiesce__offset(type, member, kind) \
 	(offsetof(type, member) + 0 * sizeof(&QUIESCE_NULL(type)->member - QUIESCE_NULL(const kind)))
 
-/* @node as a pointer to one, whichever class in C++ derives from it; void * is taken as it is, anything else is refused. */
+/* @node as a pointer to a @kind, from any class that derives from it in C++; void * is accepted,
+ * anything else refused. */
 #define quiesce__node(kind, node) (1 ? (node) : QUIESCE_NULL(const kind))
 
 /* The @type whose @member, a @kind, is @node. */

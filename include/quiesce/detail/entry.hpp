@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/entry.hpp - private: where in an object a member is, for C++ faces that take one as a template argument. */
+/* quiesce/detail/entry.hpp - private: offset of a member in an object, for C++ faces that take the
+ * member as a template argument. */
 #ifndef QUIESCE_DETAIL_ENTRY_HPP
 #define QUIESCE_DETAIL_ENTRY_HPP
 
@@ -9,14 +10,14 @@
 
 namespace quiesce {
 
-/* Private: what a pointer to a member says. */
+/* Private: the types in a pointer to a member. */
 template <class> struct list_member;
 template <class Object, class Node> struct list_member<Node Object::*> {
 	using object = Object;
 	using node = Node;
 };
 
-/* Private: where in a T the node is; computed by the compiler. */
+/* Private: offset of the node in a T, computed by the compiler. */
 template <auto Member, class T> inline std::size_t list_offset() noexcept
 {
 	using holder = typename list_member<decltype(Member)>::object;

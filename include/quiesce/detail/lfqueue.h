@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/lfqueue.h - private: the steps of a queue out of which several threads take.
+/* quiesce/detail/lfqueue.h - private: the inline steps of a queue with several producers and
+ * consumers.
  *
- * ds/lfqueue.h is the manual; src/ds/lfqueue.c has the theory, and what is not in line.
+ * ds/lfqueue.h is the manual; src/ds/lfqueue.c has the theory, and the steps that are out of line.
  */
 #ifndef QUIESCE_DETAIL_LFQUEUE_H
 #define QUIESCE_DETAIL_LFQUEUE_H
@@ -12,18 +13,19 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* In the caller's object. */
+/* A node in the caller's object. */
 struct lfq_node {
-	uintptr_t next; /* an end; then what follows, a node's address or a number; written by who puts it there */
+	uintptr_t next; /* an end mark, then once the successor: a node or a number */
 };
 
-/* Private.  A word is the address of a node; or a number, one more than a multiple of 4: nothing is there; or the end
- * of number n, n + 1.  Head and tail are in different lines wherever it lies: it needs no alignment, so malloc() will do. */
+/* Private.  A word is the address of a node; or a number (one more than a multiple of 4), which
+ * means empty; or the end mark of number n, n + 1.  Head and tail are in different cache lines at
+ * any alignment, so the memory of malloc() will do. */
 struct lfq_queue {
-	uintptr_t head; /* the oldest, or the number of this emptiness; written by who takes, and by who puts in a first one */
+	uintptr_t head; /* oldest node, or the number of an empty queue */
 	char apart[QUIESCE_CACHELINE - sizeof(uintptr_t)];
-	uintptr_t tail; /* the newest, or the one before, or the number that the head had before that; written by who puts in */
-	uintptr_t end;  /* a guess: what ends the newest; written by who found another one */
+	uintptr_t tail; /* newest node, the one before, or the head's last number */
+	uintptr_t end;  /* hint: end mark of the newest node */
 	char after[QUIESCE_CACHELINE - 2 * sizeof(uintptr_t)];
 };
 #define LFQ_INIT { 1, { 0 }, 1, 2, { 0 } }
@@ -41,7 +43,7 @@ QUIESCE_FAST void quiesce__lfq_init(struct lfq_queue *q)
 
 QUIESCE_FAST bool quiesce__lfq_is_number(uintptr_t word) { return (word & 1) != 0; }
 
-/* Where is written what follows a node. */
+/* The link of a node. */
 QUIESCE_FAST uintptr_t *quiesce__lfq_link(uintptr_t word) { return &((struct lfq_node *)word)->next; }
 
 QUIESCE_FAST bool quiesce__lfq_empty(const struct lfq_queue *q)
@@ -49,7 +51,7 @@ QUIESCE_FAST bool quiesce__lfq_empty(const struct lfq_queue *q)
 	return quiesce__lfq_is_number(quiesce_load_relaxed(&q->head)); /* Relaxed: no order promised. */
 }
 
-/* Put @node in where @last, what the tail leads to, says that it goes; false: something else is there. */
+/* Insert @node after @last, the value of the tail; false if that has a successor already. */
 QUIESCE_FAST bool quiesce__lfq_put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node)
 {
 	uintptr_t there = last;
@@ -59,13 +61,14 @@ QUIESCE_FAST bool quiesce__lfq_put(struct lfq_queue *q, uintptr_t last, struct l
 		/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
 		return quiesce_cmpxchg(LQ3, &q->head, &there, (uintptr_t)node);
 	}
-	there = quiesce_load_relaxed(&q->end); /* Relaxed: a guess. */
+	there = quiesce_load_relaxed(&q->end); /* Relaxed: a hint. */
 	quiesce_store_relaxed(&node->next, there); /* Relaxed: LQ1 follows. */
 	/* LQ1: release, pairs with LQ1 in follow() */
 	if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(last), &there, (uintptr_t)node))
 		return false;
 	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
-	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node); /* or another thread has */
+	/* if this fails, another thread has advanced the tail */
+	(void)quiesce_cmpxchg(LQ2, &q->tail, &last, (uintptr_t)node);
 	return true;
 }
 

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/percpu.h - counters of one object, a set for each CPU that the process uses; private, for
- * srcu.h, percpu_rwsem.h and percpu_ref.h.
+/* quiesce/detail/percpu.h - per-CPU counters of an object; private, for srcu.h, percpu_rwsem.h and
+ * percpu_ref.h.
  *
- * A thread adds one to a word of the set of its concurrency id in a restartable sequence: no fence, no
- * locked instruction, no line that another CPU writes.  Words only grow, and only sums over all sets mean
- * anything: a thread may enter on one CPU and leave on another.
- * Two words, entered and left, and never one that goes both ways: of a thread that enters on one CPU and
- * leaves on another, a sum might see the second step and not the first, and be zero with a holder inside.
+ * Each object has a set of counters (words) for each CPU that the process uses.  A thread adds one
+ * to a word of the set of its concurrency id, in a restartable sequence: no fence, no locked
+ * instruction, no line that another CPU writes.  Words only grow, and only sums over all sets mean
+ * anything, as a thread may enter on one CPU and leave on another.
+ * There are two words, entered and left, and never a single word that goes up and down: if a
+ * thread enters on one CPU and leaves on another, a sum of such words might include the second
+ * step but not the first, and be zero with a holder inside.
  *
- * The sequence looks at one word of the object, "open": minus the address of the counters, or 0 while nobody
- * may count here.  So whoever sets it to 0, and fences so that sequences begin anew, divides those who
- * have counted from those who will not.  Nothing else is loaded: the concurrency id, and the C library's word where the
- * kernel keeps it, are at constant places, and there are counters for every id that the kernel can give.
+ * The sequence loads one word of the object, "open": minus the address of the counters, or 0 while
+ * no thread may count inline.  A thread that stores 0, and then restarts all sequences by a fence,
+ * divides the other threads into those that have counted and those that will not.  Nothing else is
+ * loaded: the concurrency id, and the C library's word where the kernel stores it, are at constant
+ * places, and there are counters for every id that the kernel can give.
  *
- * Who finds 0 calls the library, which counts in the same sets: in a sequence of its own, by CPU number where the kernel
- * has no concurrency ids (before 6.3), and by a locked instruction where there are no sequences.
+ * A thread that finds 0 calls the library, which counts in the same sets: in a sequence of its
+ * own, by CPU number if the kernel has no concurrency ids (before 6.3), and by a locked
+ * instruction where there are no sequences.
  */
 #ifndef QUIESCE_DETAIL_PERCPU_H
 #define QUIESCE_DETAIL_PERCPU_H
@@ -23,29 +27,32 @@
 
 #if QUIESCE_RSEQ_OFFSET && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
 #define QUIESCE_COUNTS_INLINE 1
-extern const ptrdiff_t __rseq_offset; /* of <sys/rseq.h>: from the thread pointer to the thread's rseq area; compilers know it constant */
+/* from <sys/rseq.h>: offset of the rseq area from the thread pointer, a constant to compilers */
+extern const ptrdiff_t __rseq_offset;
 #endif
 
 QUIESCE_BEGIN_DECLS
 
-/* The set of the next id is so far away, in bytes: sets of several objects share pages, not CPUs. */
+/* log2 of the distance of two ids' sets, in bytes: objects share the pages of an id, CPUs do not. */
 #if defined(QUIESCE_SIM)
 #define QUIESCE_PERCPU_SHIFT 7
 #else
 #define QUIESCE_PERCPU_SHIFT 12
 #endif
 
-/* For the library.  It stays while the word "open" comes and goes. */
+/* The address of the counters, for the library; it stays while the word "open" comes and goes. */
 struct quiesce_percpu {
-	char *base; /* the set of id 0; NULL: not yet allocated */
+	char *base; /* address of the set of id 0; NULL: not yet allocated */
 };
 
-/* Add one to the word at @offset, 0 or 8, in the set of this thread's id, unless *@open is 0: false.  One step with looking at
- * *@open.  A plain store, and nothing that the compiler knows passes it.
- * The look is an acquire; or the count a release, and the look orders nothing.  For x86 both are always both. */
+/* Add one to the word at @offset, 0 or 8, in the set of this thread's id; false if *@open is 0.
+ * The check of *@open and the addition are one step.  A plain store, which the compiler does not
+ * reorder.
+ * _acquire: the check is an acquire.  _release: the count is a release, and the check orders
+ * nothing.  On x86 both are always both. */
 #define quiesce_count_acquire(label, open, offset) QUIESCE__COUNT(offset)(open)
 #define quiesce_count_release(label, open, offset) QUIESCE__COUNT(offset)(open)
-/* The same for the word at 8 * @index, and at 16 + 8 * @index. */
+/* As above for the word at 8 * @index, and at 16 + 8 * @index. */
 #define quiesce_count_acquire_at(label, open, index) quiesce__count_at((open), (index))
 #define quiesce_count_release_at(label, open, index) quiesce__count_at_16((open), (index))
 #define QUIESCE__COUNT(offset) QUIESCE__COUNT_OF(offset)

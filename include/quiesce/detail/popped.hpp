@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/popped.hpp - private: the objects that a pop_all() has taken, as a range.
+/* quiesce/detail/popped.hpp - private: the objects that a pop_all() has returned, as a range.
  *
- * @Way has the types node and object, the node below() another one, and the object around a node: entry(). */
+ * @Way has the types node and object, the function below(), which returns the node below another
+ *   one, and entry(), which returns the object around a node. */
 #ifndef QUIESCE_DETAIL_POPPED_HPP
 #define QUIESCE_DETAIL_POPPED_HPP
 
@@ -11,7 +12,8 @@
 
 namespace quiesce {
 
-/** popped_iterator - at an object, with the one below it known already, so that this one may be freed or pushed again. */
+/** popped_iterator - an iterator that has loaded the object below already, so that the current one
+ * may be freed or pushed again. */
 template <class Way> class popped_iterator {
 	using node = typename Way::node;
 
@@ -34,7 +36,8 @@ private:
 	node *below_ = nullptr;
 };
 
-/** popped_view - newest first.  One word, to be copied; the objects are whose pop it was. */
+/** popped_view - popped objects, newest first.
+ * One word, to be copied; the objects belong to the popper. */
 template <class Way> class popped_view : public std::ranges::view_base {
 public:
 	popped_view() noexcept = default;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/radix.h - private: the radix tree of idr.h, ida.h and xarray.h, as far as their inlines need it.
+/* quiesce/detail/radix.h - private: the radix tree of idr.h, ida.h and xarray.h, as far as their
+ * inline functions need it.
  *
- * Nodes of 64 slots, six bits of an index each.  Readers walk it in a section; one updater at a time, under the tree's lock.
- * docs/design/radix.md.
- */
+ * Nodes have 64 slots, six bits of an index each.  Readers walk the tree in a section; one updater
+ * at a time changes it, under the tree's lock.  See docs/design/radix.md. */
 #ifndef QUIESCE_DETAIL_RADIX_H
 #define QUIESCE_DETAIL_RADIX_H
 
@@ -15,30 +15,32 @@ QUIESCE_BEGIN_DECLS
 #define QUIESCE_RADIX_BITS 6
 #define QUIESCE_RADIX_WAYS 64u
 
-/* What readers see of a node, which is aligned to its slots' number. */
+/* The part of a node that readers load.  A node is aligned to the number of its slots. */
 struct quiesce__radix_node {
-	void *slot[QUIESCE_RADIX_WAYS]; /* nodes, and at the bottom the user's */
+	void *slot[QUIESCE_RADIX_WAYS]; /* nodes; in a leaf the user's pointers */
 };
 
 /* Written under the lock. */
 struct quiesce__radix {
-	/* The node atop, and in the bits that its alignment leaves how far to shift an index there; 0: empty.  All that lookups read
-	 * here: no update writes its line, unless the tree becomes higher or lower. */
+	/* The root node, and in the low bits that its alignment leaves free the shift of an index
+	 * there; 0: empty.  Lookups read no other member: updates do not write its cache line,
+	 * unless the height of the tree changes. */
 	uintptr_t root __attribute__((aligned(QUIESCE_CACHELINE)));
-	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* indices taken */
+	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* number of indices taken */
 	size_t nr_nodes;
-	uint32_t next; /* for idr_alloc_cyclic() */
+	uint32_t next; /* cursor of idr_alloc_cyclic() */
 	struct quiesce__lock lock;
 };
 #define QUIESCE_RADIX_INIT { 0, 0, 0, 0, { 0 } }
 
-/* Nodes in the hand of one thread. */
+/* Nodes that one thread has allocated in advance. */
 struct quiesce__radix_nodes {
 	void *first;
 	unsigned int nr;
 };
 
-/* The slot of @index; NULL: none, or empty.  In a section, or where no updater can be. */
+/* The pointer in the slot of @index; NULL: none, or empty.  In a section, or where no updater can
+ * be. */
 QUIESCE_FAST void *quiesce__radix_find(const struct quiesce__radix *tree, unsigned long index)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */

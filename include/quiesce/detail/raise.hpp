@@ -26,7 +26,7 @@ namespace quiesce::detail {
 #endif
 }
 
-/* The answers "it is there" and "it is not" are none. */
+/* "It is there" and "it is not there" are results, not errors. */
 inline std::errc raise(std::errc result)
 {
 	if (result == std::errc::not_enough_memory || result == std::errc::invalid_argument) [[unlikely]]

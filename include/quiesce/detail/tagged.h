@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/tagged.h - how an object is found in lines of tags and objects; private, for hashtable.h.
+/* quiesce/detail/tagged.h - search for an object in lines of tags and objects; private, for hashtable.h.
  *
- *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line |
- */
+ *	a line:  | header: flags, tag 1 ... tag 7 | object 1 | ... | object 6 | object 7, or 1 + the next line | */
 #ifndef QUIESCE_DETAIL_TAGGED_H
 #define QUIESCE_DETAIL_TAGGED_H
 
@@ -12,39 +11,43 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* What a table's objects are.  Best a static const: then lookups have the functions inlined. */
+/* The type of a table's objects.  Should be a static const, so that lookups inline its functions. */
 struct hashtable_type {
-	/* The bits from 6 on choose the bucket, the upper 8 are a tag in it: each is to depend on all of the key. */
+	/* Bits from 6 on select the bucket, the upper 8 are a tag in it: each must depend on all of
+	 * the key. */
 	uint64_t (*hash)(const void *key, uint64_t seed);
 	const void *(*key)(const void *object);
-	bool (*equal)(const void *object, const void *key); /* is @key that of @object? */
+	bool (*equal)(const void *object, const void *key); /* true if @key is that of @object */
 };
 
-/* The caller's; 64 bytes. */
+/* A table, allocated by the caller; 64 bytes. */
 struct hashtable {
 	struct quiesce__table table;
 };
 
-/* The header's upper seven bytes are tags: that of word i is byte i.  A tag is never 0, which a word has that was never
- * used: so what has an equal tag is an object or odd.  The last word may lead to another line. */
+/* The upper seven bytes of a header are tags: byte i is that of word i.  A tag is never 0, but the
+ * byte of a word that was never used is: so a word with an equal tag is an object, or odd.  The
+ * last word may link to another line. */
 #define QUIESCE_TABLE_LAST 7
-#define QUIESCE_TABLE_LINK 1ull /* in the last word, instead of an object; alone, in any: the object was taken out */
+/* in the last word: a link; alone, in any word: the object was removed */
+#define QUIESCE_TABLE_LINK 1ull
 
-#define QUIESCE_TABLE_TAG 0x80 /* in every tag, and in no flag */
+#define QUIESCE_TABLE_TAG 0x80 /* set in every tag, in no flag */
 
 QUIESCE_FAST uint64_t quiesce__table_tag(uint64_t hash)
 {
 	return hash >> 56 | QUIESCE_TABLE_TAG;
 }
 
-/* Which words of a line may have an object with the tag of @hash: a bit for each, at the place where quiesce__table_word()
- * looks; a line may have others in, of which it is known by the key. */
+/* The words of a line that may have an object with the tag of @hash: a bit for each, at the
+ * position for quiesce__table_word().  Other objects may have the same tag: the key decides. */
 typedef quiesce__match_t quiesce__table_match_t;
 #define quiesce__table_match(header, hash) quiesce__match_tag((header), (hash), QUIESCE_TABLE_TAG)
 #define quiesce__table_word(match) quiesce__match_index(match)
 
-/* The words of a line whose tag agrees, for one of the key.  The last word was read before the tags, as @last; it may be 0, and not
- * be looked at again: of two times that it has the same object it may have been a link in between. */
+/* Search the words whose tag matches for an object with the key.  The last word was loaded before
+ * the tags, as @last, which may be 0.  It must not be loaded again: it may have become a link and
+ * then the same object again in between. */
 QUIESCE_FAST void *quiesce__table_find_in(const struct quiesce__bucket *line, quiesce__table_match_t match, uintptr_t last,
 					  const struct hashtable_type *type, const void *key)
 {
@@ -59,9 +62,11 @@ QUIESCE_FAST void *quiesce__table_find_in(const struct quiesce__bucket *line, qu
 	return NULL;
 }
 
-/* The first line of the bucket, and its last word, read before the header.  An object that is there all the time was, when that word
- * was read, either it, or in another word of the line and stays there, or where the word leads and stays there too; and its tag
- * is in the header if it was in the line, also if it has gone from the last word to another line, and come back to a hole. */
+/* Load the last word of the bucket's first line, and then the header.  At the load of the last
+ * word, an object that is in the table throughout is that word itself; or in another word of the
+ * line, where it stays; or in a line to which the word links, where it stays, too.  Its tag is in
+ * the header if it was in the line, even if it has moved from the last word to another line, and
+ * back to a hole. */
 QUIESCE_FAST const struct quiesce__bucket *quiesce__table_enter(const struct quiesce__buckets *array, uint64_t hash,
 								uint64_t *ret_header, uintptr_t *ret_last)
 {
@@ -79,7 +84,8 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__table_enter(const struct qui
 	return line;
 }
 
-/* Where the object is not the first with its tag: all the others, the lines that continue a bucket, the next array. */
+/* Continue a lookup whose object is not the first with its tag: check all others, the overflow
+ * lines, and the next array. */
 static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
 									 const struct hashtable_type *type, const void *key)
 {
@@ -103,15 +109,16 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const s
 	return object;
 }
 
-/* A lookup as it goes as a rule.  The others go on in a function of their own, and do not come back: a call or a loop in the midst of
- * this makes all lookups slower by a third. */
+/* State of a lookup.  The usual case is inline; rare cases continue in a function of their own, and
+ * do not return: a call or a loop in the inline part makes all lookups slower by a third. */
 struct quiesce__hashtable_lookup_state {
 	const struct quiesce__buckets *array;
 	uint64_t hash;
 	void *object;
 };
 
-/* False: the first object with the tag is not the one, a line continues the bucket, or the bucket has moved. */
+/* The usual case of a lookup; false if the first object with the tag has another key, an overflow
+ * line has to be searched, or the bucket has moved. */
 QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 					 struct quiesce__hashtable_lookup_state *lookup)
 {
@@ -131,28 +138,30 @@ QUIESCE_FAST bool quiesce__hashtable_try(const struct hashtable *ht, const struc
 		/* HT1: acquire, pairs with HT1 in publish() */
 		word = quiesce_load_consume(HT1, &line->word[quiesce__table_word(match)]);
 		if (!word)
-			__builtin_unreachable(); /* it has a tag */
+			__builtin_unreachable(); /* a word with a tag is not 0 */
 		lookup->object = (void *)word;
 		return quiesce_likely(!(word & QUIESCE_TABLE_LINK)) && quiesce_likely(type->equal((void *)word, key));
 	}
 	lookup->object = NULL;
 	/* HT1: acquire, pairs with HT1 in publish() */
 	word = quiesce_load_acquire(HT1, &line->word[QUIESCE_TABLE_LAST]);
-	/* Had something come from behind the line to a hole of it in between, this would show. */
+	/* If an object had moved from an overflow line to a hole of this line in between, the
+	 * header would differ. */
 	/* BK1: acquire, pairs with BK1 in set_tag() and quiesce__bucket_unlock() */
 	return quiesce_likely(!(word & QUIESCE_TABLE_LINK)) &&
 	       quiesce_likely((quiesce_load_acquire(BK1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_LOCKED);
 }
 
-/* Let @slot protect what is in @place, if it is an object; true: it was in the table when the protection was there.  @first and @last: of
- * its bucket; lines that the last word does not lead to any more, and buckets that have moved, keep their words. */
+/* Protect the object in @place by @slot, if it is one; true if it was in the table when the
+ * protection was visible.  @first and @last belong to its bucket; lines that the last word no
+ * longer links to, and buckets that have moved, keep their words. */
 QUIESCE_FAST bool quiesce__table_protect(const struct quiesce__bucket *first, uintptr_t last, const uint64_t *place, hazptr_t *slot,
 					 size_t offset, uintptr_t *ret_word)
 {
 	/* HT1: acquire, pairs with HT1 in publish() */
 	uintptr_t word = *ret_word = quiesce_load_consume(HT1, place);
 
-	if (word & QUIESCE_TABLE_LINK) /* what was in the last word is in another line */
+	if (word & QUIESCE_TABLE_LINK) /* the object of the last word is in another line */
 		return place != &first->word[QUIESCE_TABLE_LAST] || word == last;
 	quiesce__hazptr_set(slot, word + offset);
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
@@ -166,7 +175,8 @@ QUIESCE_FAST bool quiesce__table_protect(const struct quiesce__bucket *first, ui
 	return !(quiesce_load_acquire(BK1, &first->word[0]) & QUIESCE_BUCKET_MOVED);
 }
 
-/* Look for the key in the bucket that begins with @first; false: something has changed, begin again. */
+/* Search the bucket that begins with @first for the key; false: the bucket has changed, begin
+ * again. */
 static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *first, uint64_t header, uintptr_t last, uint64_t hash,
 						const struct hashtable_type *type, const void *key, hazptr_t *slot, size_t offset,
 						void **ret_object)
@@ -194,7 +204,8 @@ static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *fi
 	}
 }
 
-/* As quiesce__hashtable_search().  What it protects last is cleared if that was not the one. */
+/* As quiesce__hashtable_search(), with protection.  The slot is cleared if there is no object with
+ * the key. */
 static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
 										const struct hashtable_type *type,
 										const void *key, hazptr_t *slot, size_t offset)
@@ -214,7 +225,7 @@ static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(
 	return object;
 }
 
-/* As quiesce__hashtable_try(): true where @slot protects the object. */
+/* As quiesce__hashtable_try(); true if @slot protects the object. */
 QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 						hazptr_t *slot, size_t offset, void **ret_object)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/wfcqueue.h - private: the steps of a queue out of which one thread at a time takes.
+/* quiesce/detail/wfcqueue.h - private: the steps of a queue with several producers, and one
+ * consumer at a time.
  *
- * ds/wfcqueue.h is the manual, and says who may call what beside whom; src/ds/wfcqueue.c has the theory.
- */
+ * ds/wfcqueue.h is the manual, with the table of concurrent calls; src/ds/wfcqueue.c has the
+ * theory. */
 #ifndef QUIESCE_DETAIL_WFCQUEUE_H
 #define QUIESCE_DETAIL_WFCQUEUE_H
 
@@ -12,35 +13,35 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* In the caller's object. */
+/* A node in the caller's object. */
 struct wfcq_node {
-	struct wfcq_node *next; /* written by the enqueuer of what follows; read by who takes */
+	struct wfcq_node *next; /* written by the producer of the next node; read by consumers */
 };
 
-/* Written by who takes, and by the enqueuer of a first node. */
+/* Written by consumers, and by the producer of a first node. */
 struct wfcq_head {
-	struct wfcq_node node; /* leads to the first */
+	struct wfcq_node node; /* links to the first node */
 };
 
-/* Written by all enqueuers, and by who takes the last node. */
+/* Written by all producers, and by the consumer of the last node. */
 struct wfcq_tail {
-	struct wfcq_node *p; /* the last; the head's, if the queue is empty */
+	struct wfcq_node *p; /* the last node; the head's node if the queue is empty */
 };
 
-/** WFCQ_WOULDBLOCK - what nonblocking calls return where something is in the queue, and not yet to be reached. */
+/** WFCQ_WOULDBLOCK - returned by nonblocking calls if a node is not linked yet. */
 #define WFCQ_WOULDBLOCK QUIESCE_AS_POINTER(struct wfcq_node *, QUIESCE_CAST(intptr_t, -1))
 
-/* What a splice found. */
+/* Results of a splice. */
 enum wfcq_ret {
-	WFCQ_RET_WOULDBLOCK = -1,    /* as above, and nothing was moved */
-	WFCQ_RET_DEST_EMPTY = 0,     /* moved to a queue that was empty */
-	WFCQ_RET_DEST_NON_EMPTY = 1, /* moved behind what was there */
-	WFCQ_RET_SRC_EMPTY = 2,      /* nothing to move */
+	WFCQ_RET_WOULDBLOCK = -1,    /* a node is not linked yet, and nothing was moved */
+	WFCQ_RET_DEST_EMPTY = 0,     /* the nodes were moved to an empty queue */
+	WFCQ_RET_DEST_NON_EMPTY = 1, /* the nodes were moved behind other nodes */
+	WFCQ_RET_SRC_EMPTY = 2,      /* there was no node to move */
 };
 
-/* Of a dequeue: bits. */
+/* State bits of a dequeue. */
 enum wfcq_state {
-	WFCQ_STATE_LAST = 1, /* the queue was empty then */
+	WFCQ_STATE_LAST = 1, /* the dequeue has left the queue empty */
 };
 
 QUIESCE_API struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, const struct wfcq_node *node);
@@ -50,25 +51,26 @@ QUIESCE_API enum wfcq_ret quiesce_wfcq_splice_blocking(struct wfcq_head *dest_he
 
 QUIESCE_FAST void quiesce__wfcq_init(struct wfcq_head *head, struct wfcq_tail *tail)
 {
-	quiesce_store_relaxed(&head->node.next, (struct wfcq_node *)NULL); /* Relaxed: nobody else has it. */
-	quiesce_store_relaxed(&tail->p, &head->node); /* Relaxed: nobody else has it. */
+	quiesce_store_relaxed(&head->node.next, (struct wfcq_node *)NULL); /* Relaxed: no other thread has it. */
+	quiesce_store_relaxed(&tail->p, &head->node); /* Relaxed: no other thread has it. */
 }
 
-/* Is @node the last, or the queue empty if it is the head's?  Who asks about a node has come to it by WF1, that is after the
- * exchange that put it in: it does not read an older tail. */
+/* True if @node is the last, or, if it is the head's, if the queue is empty.  The caller has
+ * reached @node by WF1, that is after the exchange that enqueued it, so it does not load an older
+ * tail. */
 QUIESCE_FAST bool quiesce__wfcq_at_end(const struct wfcq_tail *tail, const struct wfcq_node *node)
 {
-	return quiesce_load_relaxed(&tail->p) == node; /* Relaxed: nothing is reached through it; see above. */
+	return quiesce_load_relaxed(&tail->p) == node; /* Relaxed: only compared; see above. */
 }
 
-/* What follows @node; NULL: nothing, or it is not linked yet. */
+/* The successor of @node; NULL: none, or it is not linked yet. */
 QUIESCE_FAST struct wfcq_node *quiesce__wfcq_follow(const struct wfcq_node *node)
 {
 	/* WF1: acquire, pairs with WF1 in quiesce__wfcq_append() */
 	return quiesce_load_acquire(WF1, &node->next);
 }
 
-/* Put @first to @last, which nothing follows, behind the others. */
+/* Append the nodes from @first to @last, which has no successor. */
 QUIESCE_FAST bool quiesce__wfcq_append(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *first, struct wfcq_node *last)
 {
 	/* WF2: full, pairs with WF2 in quiesce__wfcq_append(), quiesce__wfcq_dequeue() and quiesce__wfcq_splice() */
@@ -90,7 +92,7 @@ QUIESCE_FAST bool quiesce__wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail
 	return quiesce__wfcq_append(head, tail, node, node);
 }
 
-/* Without waiting. */
+/* Never waits. */
 QUIESCE_FAST struct wfcq_node *quiesce__wfcq_dequeue(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
 {
 	struct wfcq_node *node = quiesce__wfcq_follow(&head->node), *next, *last = node;
@@ -99,7 +101,7 @@ QUIESCE_FAST struct wfcq_node *quiesce__wfcq_dequeue(struct wfcq_head *head, str
 	if (!node)
 		return quiesce__wfcq_at_end(tail, &head->node) ? NULL : WFCQ_WOULDBLOCK;
 	next = quiesce__wfcq_follow(node);
-	quiesce_store_relaxed(&head->node.next, next); /* Relaxed: for the next who takes; before an enqueuer finds the head, WF2. */
+	quiesce_store_relaxed(&head->node.next, next); /* Relaxed: for the next consumer; WF2 follows. */
 	if (next)
 		return node;
 	/* WF2: full, pairs with WF2 in quiesce__wfcq_append() */
@@ -107,7 +109,7 @@ QUIESCE_FAST struct wfcq_node *quiesce__wfcq_dequeue(struct wfcq_head *head, str
 		*ret_state = WFCQ_STATE_LAST;
 		return node;
 	}
-	quiesce_store_relaxed(&head->node.next, node); /* Relaxed: as above. */
+	quiesce_store_relaxed(&head->node.next, node); /* Relaxed: for the next consumer. */
 	return WFCQ_WOULDBLOCK;
 }
 
@@ -118,7 +120,7 @@ QUIESCE_FAST struct wfcq_node *quiesce__wfcq_dequeue_blocking(struct wfcq_head *
 	return quiesce_likely(node != WFCQ_WOULDBLOCK) ? node : quiesce_wfcq_dequeue_with_state_blocking(head, tail, ret_state);
 }
 
-/* Without waiting. */
+/* Never waits. */
 QUIESCE_FAST enum wfcq_ret quiesce__wfcq_splice(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
 						struct wfcq_tail *src_tail)
 {
@@ -143,7 +145,7 @@ QUIESCE_FAST enum wfcq_ret quiesce__wfcq_splice_blocking(struct wfcq_head *dest_
 	return quiesce_likely(ret != WFCQ_RET_WOULDBLOCK) ? ret : quiesce_wfcq_splice_blocking(dest_head, dest_tail, src_head, src_tail);
 }
 
-/* Without waiting; of the head's node: the first. */
+/* Never waits; the successor of the head's node is the first. */
 QUIESCE_FAST struct wfcq_node *quiesce__wfcq_next(const struct wfcq_tail *tail, const struct wfcq_node *node)
 {
 	struct wfcq_node *next = quiesce__wfcq_follow(node);

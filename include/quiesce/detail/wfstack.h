@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/wfstack.h - private: the steps of a stack whose push is one exchange, and then a link.
+/* quiesce/detail/wfstack.h - private: the steps of a stack whose push is one exchange, and then a
+ * link.
  *
- * ds/wfstack.h is the manual, and says who may call what beside whom; src/ds/wfstack.c has the theory.
+ * ds/wfstack.h is the manual, with the table of concurrent calls; src/ds/wfstack.c has the theory.
  */
 #ifndef QUIESCE_DETAIL_WFSTACK_H
 #define QUIESCE_DETAIL_WFSTACK_H
@@ -12,25 +13,25 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* In an object of yours. */
+/* A node in the caller's object. */
 struct wfs_node {
-	struct wfs_node *next; /* written by the push; read by pops and iterations.  1: on top, not linked yet */
+	struct wfs_node *next; /* written by the push; 1: on top, not linked yet */
 };
 
-/* What wfs_pop_all() returns: the newest node, by which an iteration begins. */
+/* The result of wfs_pop_all(): the newest node, with which an iteration begins. */
 struct wfs_head {
 	struct wfs_node node;
 };
 
-/* Zeroed memory is an empty stack. */
+/* All-zero memory is an empty stack. */
 struct wfs_stack {
-	struct wfs_head *head; /* private; written and read by everybody */
+	struct wfs_head *head; /* private; written and read by all threads */
 };
 
-/** WFS_WOULDBLOCK - what _nonblocking forms return instead of waiting; no node. */
+/** WFS_WOULDBLOCK - returned by _nonblocking forms instead of waiting; not a node. */
 #define WFS_WOULDBLOCK QUIESCE_AS_POINTER(struct wfs_node *, UINTPTR_MAX)
 
-/** WFS_STATE_LAST - a bit: the pop has left the stack empty. */
+/** WFS_STATE_LAST - state bit: the pop has left the stack empty. */
 #define WFS_STATE_LAST 1
 
 #define QUIESCE_WFS_UNLINKED QUIESCE_AS_POINTER(struct wfs_node *, QUIESCE_CAST(uintptr_t, 1))
@@ -39,7 +40,8 @@ QUIESCE_API struct wfs_node *quiesce__wfs_wait_link(struct wfs_node *node);
 
 QUIESCE_FAST void quiesce__wfs_init(struct wfs_stack *s)
 {
-	quiesce_store_relaxed(&s->head, (struct wfs_head *)NULL); /* Relaxed: nobody else has it. */
+	/* Relaxed: no other thread has it. */
+	quiesce_store_relaxed(&s->head, (struct wfs_head *)NULL);
 }
 
 QUIESCE_FAST bool quiesce__wfs_empty(const struct wfs_stack *s)
@@ -51,7 +53,7 @@ QUIESCE_FAST bool quiesce__wfs_push(struct wfs_stack *s, struct wfs_node *node)
 {
 	struct wfs_head *old;
 
-	quiesce_store_relaxed(&node->next, QUIESCE_WFS_UNLINKED); /* Relaxed: the exchange shows it. */
+	quiesce_store_relaxed(&node->next, QUIESCE_WFS_UNLINKED); /* Relaxed: the exchange publishes it. */
 	/* WS1: full, pairs with WS1 in quiesce__wfs_pop_blocking(), quiesce__wfs_pop() and quiesce__wfs_pop_all() */
 	old = quiesce_xchg(WS1, &s->head, (struct wfs_head *)node);
 	/* WS2: release, pairs with WS2 in quiesce__wfs_next(), quiesce__wfs_next_blocking() and quiesce__wfs_wait_link() */
@@ -61,7 +63,7 @@ QUIESCE_FAST bool quiesce__wfs_push(struct wfs_stack *s, struct wfs_node *node)
 
 QUIESCE_FAST struct wfs_node *quiesce__wfs_first(struct wfs_head *head) { return (struct wfs_node *)head; }
 
-/* Without waiting. */
+/* Never waits. */
 QUIESCE_FAST struct wfs_node *quiesce__wfs_next(const struct wfs_node *node)
 {
 	/* WS2: acquire, pairs with WS2 in quiesce__wfs_push() */
@@ -95,7 +97,7 @@ QUIESCE_FAST struct wfs_node *quiesce__wfs_pop_blocking(struct wfs_stack *s, int
 	return &head->node;
 }
 
-/* One attempt, without waiting. */
+/* Make one attempt to pop; never waits. */
 QUIESCE_FAST struct wfs_node *quiesce__wfs_pop(struct wfs_stack *s, int *ret_state)
 {
 	/* WS1: acquire, pairs with WS1 in quiesce__wfs_push() */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/hashmap.h - a hash table from 64-bit keys to 64-bit values, one cache miss for a lookup.
+/* quiesce/ds/hashmap.h - a hash table from 64-bit keys to 64-bit values, one cache miss for a
+ * lookup.
  *
- * Use for numbers, handles and pointers that are found by a 64-bit key.  Key and value stand in the bucket itself, so a lookup
- * reads one cache line.  For longer keys, or several objects with one key, see quiesce/ds/hashtable.h.
+ * Use for numbers, handles and pointers that are found by a 64-bit key.  Key and value are in the
+ * bucket itself, so a lookup reads one cache line.  For longer keys, or several objects with one
+ * key, use quiesce/ds/hashtable.h.
  *
  *	struct hashmap ports;
  *	hashmap_init(&ports);
@@ -12,16 +14,17 @@
  *	port = hashmap_lookup(&ports, address);         // 0: there is none
  *	rcu_read_unlock();
  *
- * A value is never 0, which stands for none; a key is any number.  A value may be a pointer: then retire what it
- * points to when it was replaced or removed (kfree_rcu()), and stay in the section while you use it.
+ * A value is never 0, which means none; a key is any number.  A value may be a pointer: then
+ * retire its target when the value has been replaced or removed (kfree_rcu()), and stay in the
+ * section while you use it.
  *
- * Ordering.  What was written before a value was put in is visible to whoever finds the value.  Operations on one
- *   key are linearizable, also while the map is being resized; iterations are not.
- * Context, resizing, fork, flooding: as hashtable.h says.
- * Cost.  A lookup: one cache miss, no locked instruction; one more where the bucket is full (at most one lookup in 7; in 5 where
- *   much came and went) or has moved.  An update: as hashtable.h says.  Memory for each key: 41 to 100 bytes
- *   while the map grows, up to 400 before it shrinks, both arrays' while it is being resized; 384 bytes at least once something
- *   was put in, nothing before.
+ * Ordering.  Everything written before a value was stored is visible to a reader that finds the
+ * value.  Operations on one key are linearizable, also during a resize; iterations are not.
+ * Context, resizing, fork, flooding: as for hashtable.h.
+ * Cost.  A lookup: one cache miss, no locked instruction; one more miss if the bucket is full (at
+ * most one lookup in 7; in 5 after many removals) or has moved.  An update: as for hashtable.h.
+ * Memory for each key: 41 to 100 bytes while the map grows, up to 400 before it shrinks, that of
+ * both arrays during a resize; at least 384 bytes after the first insertion, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H
@@ -32,7 +35,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* The caller's; 64 bytes. */
+/* A map, allocated by the caller; 64 bytes. */
 struct hashmap {
 	struct quiesce__table table;
 };
@@ -45,22 +48,24 @@ struct hashmap_walk {
 	struct quiesce__table_walk walk;
 };
 
-/* A line: the header, whose upper 56 bits count keys that were written into it; three keys, each with its
- * value, 0 where there is none; the next line or 0. */
+/* A line: the header, whose upper 56 bits count the keys that were written into it; three keys,
+ * each with its value, which is 0 if there is none; a link to the next line, or 0. */
 #define QUIESCE_MAP_SLOTS 3
 #define QUIESCE_MAP_LINK 7
 
-/* Which of the keys of @line it may be: the index of its word.  No branch, as nobody could foresee it: word 5 if that is it, else
- * 3, else 1. */
+/* The index of the word of @line that may be the key: 5 if that word is equal, else 3, else 1.
+ * Without a branch, because none could be predicted. */
 QUIESCE_FAST uint64_t quiesce__map_place(const struct quiesce__bucket *line, uint64_t key)
 {
-	uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key; /* Relaxed: where to look. */
-	uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key; /* Relaxed: as above. */
+	/* Relaxed: a hint where to load. */
+	uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key;
+	/* Relaxed: a hint where to load. */
+	uint64_t is_5 = quiesce_load_relaxed(&line->word[5]) == key;
 
 	return 1 + 2 * (is_3 & ~is_5) + 4 * is_5;
 }
 
-/* The value of @key in @line, whose count was @header; 0: it has none here. */
+/* The value of @key in @line, whose count was @header; 0 if it has none here. */
 QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, uint64_t header, uint64_t key)
 {
 	uint64_t i, value, again;
@@ -79,8 +84,9 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 	}
 }
 
-/* Where the key is not in the first line, a key was written into it meanwhile, or the bucket has moved.  The link is read before what
- * is in the first line: what is behind it may come to its holes, and is then found there, or where the link led. */
+/* For a key that is not in the first line, if a key was written into that line meanwhile, or if the
+ * bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
+ * line may move to a hole of the first line, and is then found there, or in the lines of the link. */
 static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
 									  uint64_t key)
 {
@@ -106,10 +112,10 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 	return value;
 }
 
-/** hashmap_lookup - the value of @key, 0: there is none.
+/** hashmap_lookup - return the value of @key; 0 if there is none.
  *
- * Context: a read-side section (the debug build reports anything else); signal handlers.  Never waits; it looks
- * again if a key was written into the very line meanwhile. */
+ * Context: a read-side section (the debug build reports others); signal handlers.  Never waits; it
+ *   searches again if a key was written into the same line meanwhile. */
 QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 {
 	uint64_t hash = quiesce_hash_u64(key, quiesce__seed_of(&map->table)), header;
@@ -118,7 +124,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	uint64_t i;
 
 	QUIESCE_IN_SECTION("hashmap_lookup()");
-	/* What is rare is not in line: see quiesce/detail/tagged.h. */
+	/* Rare cases are out of line: see quiesce/detail/tagged.h. */
 	if (quiesce_unlikely(!array))
 		return quiesce__hashmap_search(array, hash, key);
 	line = quiesce__bucket_read(array, hash, &header);
@@ -137,7 +143,8 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 			return value;
 	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
 	} else if (quiesce_likely(!quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]))) {
-		/* Had a key come from behind the line to a place of it in between, it would have counted. */
+		/* If a key had moved from an overflow line to a place of this line in between, the
+		 * count would differ. */
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		if (quiesce_likely((quiesce_load_acquire(HM1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_LOCKED))
 			return 0;
@@ -162,35 +169,38 @@ QUIESCE_API bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *
 
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
 
-/* static struct hashmap map = HASHMAP_INIT: as hashmap_init().  The seed is drawn when something is put in for the first time.
- * In a map that is zero instead lookups find nothing, and updates report it and change nothing. */
+/* static struct hashmap map = HASHMAP_INIT: as hashmap_init(); the first insertion draws the seed.
+ * In an all-zero map lookups find nothing, and updates are reported and change nothing. */
 #define HASHMAP_INIT { QUIESCE__TABLE_INIT(quiesce__hashmap_kind, NULL) }
 
-/** hashmap_init - an empty map with a random seed.  Allocates nothing.  Return: 0. */
+/** hashmap_init - initialise an empty map with a random seed.
+ * Allocates nothing.
+ * Return: 0. */
 static inline int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
 
-/** hashmap_init_seeded - the same with a seed of the caller's, for what has to be repeatable. */
+/** hashmap_init_seeded - initialise an empty map with the caller's seed, for repeatable runs. */
 static inline int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
 
-/** hashmap_insert - give @key the @value if it has none.
- * @ret_existing: if not NULL, the value that is there, or 0.
+/** hashmap_insert - give @key the value @value if it has none.
+ * @ret_existing: if not NULL, set to the value that it has, or to 0.
  *
- * Return: 0; -EEXIST; -ENOMEM, and the map is as before; -EINVAL: @value is 0. */
+ * Return: 0; -EEXIST; -ENOMEM, and the map is unchanged; -EINVAL: @value is 0. */
 static inline int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
 {
 	return quiesce_hashmap_insert(map, key, value, ret_existing);
 }
 
-/** hashmap_set - give @key the @value.
- * @ret_old: if not NULL, the value that it had, or 0.
+/** hashmap_set - give @key the value @value.
+ * @ret_old: if not NULL, set to the value that it had, or to 0.
  *
- * A lookup finds the old or the new one, never none.  Return: 0; -ENOMEM; -EINVAL: @value is 0. */
+ * A lookup finds the old value or the new one, never none.
+ * Return: 0; -ENOMEM; -EINVAL: @value is 0. */
 static inline int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
 {
 	return quiesce_hashmap_set(map, key, value, ret_old);
 }
 
-/** hashmap_replace - give @key the @value if it has @old.
+/** hashmap_replace - give @key the value @value if it has the value @old.
  *
  * Return: 0; -ENOENT: it has another value or none; -EINVAL: a value is 0. */
 static inline int hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
@@ -198,68 +208,81 @@ static inline int hashmap_replace(struct hashmap *map, uint64_t key, uint64_t ol
 	return quiesce_hashmap_replace(map, key, old, value);
 }
 
-/** hashmap_remove - take @key out.  Return: the value that it had, 0: none. */
+/** hashmap_remove - remove @key.
+ * Return: the value that it had; 0: none. */
 static inline uint64_t hashmap_remove(struct hashmap *map, uint64_t key) { return quiesce_hashmap_remove(map, key); }
 
-/** hashmap_remove_value - take @key out if it has @value.  Return: 0; -ENOENT. */
+/** hashmap_remove_value - remove @key if it has the value @value.
+ * Return: 0; -ENOENT. */
 static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
 {
 	return quiesce_hashmap_remove_value(map, key, value);
 }
 
-/** hashmap_update - give a key a value that depends on the one that it has: a counter, insert or modify.
- * @fn: called with the value, 0 if there is none, and @arg, under the bucket's lock: no other update of the key is under way.
- *   Returns the value to be; 0: none.  It may be called again, where memory has to be fetched for a new key, and then only its last
- *   result counts.  It must not use the map, sleep, wait for readers, throw, jump out, or end the thread.
- * @ret_old: if not NULL, the value before, or 0.
+/** hashmap_update - set a value that depends on the present one: a counter, or insert or modify.
+ * @fn: called with the value, 0 if there is none, and @arg, under the bucket's lock: no other
+ *   update of the key is in progress.  Returns the new value; 0: none.  It may be called again
+ *   after an allocation for a new key, and then only its last result counts.  It must not use the
+ *   map, sleep, wait for readers, throw, jump out, or end the thread.
+ * @ret_old: if not NULL, set to the value before, or to 0.
  *
- * Return: 0; -ENOMEM, and nothing is changed: there was no value, and no memory for one, or for the map's first. */
+ * Return: 0; -ENOMEM, and nothing has changed: there was no value, and no memory for one, or for
+ *   the map's first. */
 static inline int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
 				 uint64_t *ret_old)
 {
 	return quiesce_hashmap_update(map, key, fn, arg, ret_old);
 }
 
-/** hashmap_clear - take all keys out.  As hashtable_clear(); what values stand for is the caller's. */
+/** hashmap_clear - remove all keys; otherwise as hashtable_clear().
+ * The targets of the values belong to the caller. */
 static inline void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
 
-/** hashmap_reserve - room for @nr keys, and never less.  As hashtable_reserve().  Return: 0; -ENOMEM. */
+/** hashmap_reserve - make room for @nr keys, and never less; otherwise as hashtable_reserve().
+ * Return: 0; -ENOMEM. */
 static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
-/** hashmap_count - how many keys have a value; exact while nobody updates the map. */
+/** hashmap_count - return the number of keys that have a value; exact while no thread updates the
+ * map. */
 static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
 
-/** hashmap_stats - what the map looks like.  Cost: goes over all of it. */
+/** hashmap_stats - return statistics of the map.
+ * Cost: reads all buckets. */
 static inline void hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret)
 {
 	quiesce__table_stats(&map->table, ret);
 }
 
-/** hashmap_destroy - the end of a map; what its values stand for is the caller's.
+/** hashmap_destroy - end the use of a map; the targets of its values belong to the caller.
  *
  * Context: as hashtable_destroy(): no updates any more, readers may be inside; does not sleep. */
 static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destroy(map); }
 
-/** hashmap_for_each - go over all keys, in no order.
- * @k, @v: uint64_t variables; @it: a struct hashmap_iter.
+/** hashmap_for_each - iterate over all keys, in no order.
+ * @k: a uint64_t variable, for the key.
+ * @v: a uint64_t variable, for the value.
+ * @it: a struct hashmap_iter.
  *
  * Context: a section from before to after the loop; the body may update the map.
- * A key that is there all the time is seen once, also if the map is resized; one that is put in or taken out meanwhile, by
- * the body too, may be missed or seen, and one that is put in again seen again. */
+ * A key that is in the map throughout is visited once, also during a resize; one that is inserted
+ * or removed meanwhile, by the body too, may be missed or visited, and again if it is inserted
+ * again. */
 #define hashmap_for_each(k, v, it, map) \
 	for (QUIESCE_IN_SECTION("hashmap_for_each()"), quiesce__iter_begin(&(it)->iter); \
 	     quiesce_hashmap_next((map), (it), &(k), &(v));)
 
-/** hashmap_walk_enter - begin to go over all keys in several sections.  As hashtable_walk_enter(). */
+/** hashmap_walk_enter - begin an iteration over all keys in several sections; see
+ * hashtable_walk_enter(). */
 static inline void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)
 {
 	quiesce__walk_enter(&walk->walk, &map->table);
 }
 
-/** hashmap_walk_start - enter a section.  False: there was nothing more, and no section is entered. */
+/** hashmap_walk_start - enter a section.  False: the iteration is over, and no section is entered. */
 static inline bool hashmap_walk_start(struct hashmap_walk *walk) { return quiesce__walk_start(&walk->walk); }
 
-/** hashmap_walk_next - the next key and its value; false: leave the section, and start again. */
+/** hashmap_walk_next - return the next key and its value.
+ * Return: false: leave the section, and start again. */
 static inline bool hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value)
 {
 	return quiesce_hashmap_walk_next(walk, ret_key, ret_value);

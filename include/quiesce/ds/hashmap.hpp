@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/hashmap.hpp - hashmap.h with the types of its keys and values, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/hashmap.hpp - hashmap.h with typed keys and values, in namespace quiesce; C++20 and
+ * later.
  *
  *	quiesce::rcu_hash_map<std::uint32_t, double> prices;
  *
@@ -9,18 +10,20 @@
  *	prices.insert_or_assign(42, 9.75);                      // updaters too
  *	prices.erase(42);
  *
- * Keys and values are trivially copyable and lie in the table, eight bytes each at most: numbers, enumerations, pointers,
- * small structures.  A key is what its bytes are, so it must have no padding and is no floating-point number; two
- * pointers are equal if they are the same.  A value is a copy.  What a pointer points to is the caller's: who
- * follows it holds a section from before find() until after the last use, and whoever erases it retires it.
+ * Keys and values are trivially copyable and stored in the table, at most eight bytes each:
+ * numbers, enumerations, pointers, small structures.  Keys are compared byte by byte, so a key has
+ * no padding and is no floating-point number; two pointers are equal if their addresses are.  A
+ * value is a copy.  The target of a pointer belongs to the caller: a reader that follows it is in
+ * a section from before find() until after the last use, and the thread that erases it retires it.
  *
- * Of the values that need all eight bytes one cannot be stored, that which rcu_hash_map_absent names: the null pointer; the
- * smallest number of a signed type; eight bytes of ones in any other type.
+ * Of the values that need all eight bytes one cannot be stored, the one that rcu_hash_map_absent
+ * names: the null pointer; the smallest number of a signed type; eight bytes of ones in any other
+ * type.
  *
- * Context, cost and order are those of hashmap.h; where that asks for a section, these functions open one, but for
- * those that take it as an argument, and for iterators.
- * Exceptions: std::bad_alloc, and nothing has changed; std::invalid_argument for the value that cannot be stored.  The try_
- * functions return an std::errc instead.
+ * Context, cost and order are those of hashmap.h; where that requires a section, these functions
+ * enter one, except for those that take it as an argument, and for iterators.
+ * Exceptions: std::bad_alloc, and nothing has changed; std::invalid_argument for the value that
+ *   cannot be stored.  The try_ functions return an std::errc instead.
  */
 #ifndef QUIESCE_DS_HASHMAP_HPP
 #define QUIESCE_DS_HASHMAP_HPP
@@ -48,8 +51,8 @@
 
 namespace quiesce {
 
-/** rcu_hash_map_absent - the bytes, as a number, of the value of type V that is never stored.  For a type of one's own whose
- * all-ones mean something it may be specialised. */
+/** rcu_hash_map_absent - the bytes, as a number, of the value of type V that is never stored.
+ * May be specialised for a class type whose all-ones value has a meaning. */
 template<class V>
 inline constexpr std::uint64_t rcu_hash_map_absent = std::is_pointer_v<V>                           ? 0
 						     : std::is_integral_v<V> && std::is_signed_v<V> ? std::uint64_t{ 1 } << 63
@@ -73,14 +76,14 @@ public:
 
 	/* Allocates nothing; the seed is random. */
 	rcu_hash_map() noexcept { ::hashmap_init(&map_); }
-	/* For tests: the same order each time. */
+	/* For tests: a fixed seed gives the same order each time. */
 	explicit rcu_hash_map(std::uint64_t seed) noexcept { ::hashmap_init_seeded(&map_, seed); }
 	rcu_hash_map(const rcu_hash_map &) = delete;
 	rcu_hash_map &operator=(const rcu_hash_map &) = delete;
-	/* Nobody is inside any more: a reader would look at the map itself. */
+	/* The map has no readers any more: they would access the map itself. */
 	~rcu_hash_map() { ::hashmap_destroy(&map_); }
 
-	/* The value, or none.  The second is for many of them in one section. */
+	/* The value, or none.  The second form is for several calls in one section. */
 	std::optional<V> find(const K &key) const noexcept
 	{
 		rcu_reader section;
@@ -93,11 +96,11 @@ public:
 	}
 	bool contains(const K &key) const noexcept { return find(key).has_value(); }
 
-	/* If there is none with this key.  Returns whether. */
+	/* Inserts if the key has no value; returns whether it did. */
 	bool insert(const K &key, const V &value) { return detail::raise(try_insert(key, value)) == std::errc{}; }
-	/* Returns whether there was none with this key. */
+	/* Returns true if the key had no value. */
 	bool insert_or_assign(const K &key, const V &value) { return !exchange(key, value).has_value(); }
-	/* The same, and returns the old value, or none. */
+	/* Stores the value; returns the old one, or none. */
 	std::optional<V> exchange(const K &key, const V &value)
 	{
 		std::uint64_t old = 0;
@@ -105,15 +108,16 @@ public:
 		detail::raise(error(::hashmap_set(&map_, word_of_key(key), word_of(value), &old)));
 		return value_of(old);
 	}
-	/* If there is this key and it has this value.  Returns whether. */
+	/* Stores @value if the key has the value @expected; returns whether it did. */
 	bool compare_exchange(const K &key, const V &expected, const V &value)
 		requires std::has_unique_object_representations_v<V>
 	{
 		return detail::raise(error(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
 	}
 
-	/* A value that depends on the one that is there: std::optional<V> fn(std::optional<V>) noexcept, under a lock; none: none.  As
-	 * hashmap_update(): it may be called again, and does not use the map.  Returns what was there. */
+	/* Stores a value that depends on the present one: std::optional<V> fn(std::optional<V>)
+	 * noexcept, called under a lock; none: no value.  As hashmap_update(): @fn may be called
+	 * again, and must not use the map.  Returns the value before. */
 	template<class F>
 		requires std::is_nothrow_invocable_r_v<std::optional<V>, F &, std::optional<V>>
 	std::optional<V> update(const K &key, F fn)
@@ -149,7 +153,8 @@ public:
 		return result;
 	}
 
-	/* errc{}: inserted; file_exists, and *@ret_existing is what is there; not_enough_memory; invalid_argument. */
+	/* errc{}: inserted; file_exists: *@ret_existing is the value; not_enough_memory;
+	 * invalid_argument. */
 	std::errc try_insert(const K &key, const V &value, V *ret_existing = nullptr) noexcept
 	{
 		std::uint64_t existing = 0;
@@ -167,20 +172,21 @@ public:
 	void reserve(size_type n) { detail::raise(try_reserve(n)); }
 
 	bool erase(const K &key) noexcept { return extract(key).has_value(); }
-	/* Returns the value, or none. */
+	/* Removes the key; returns its value, or none. */
 	std::optional<V> extract(const K &key) noexcept { return value_of(::hashmap_remove(&map_, word_of_key(key))); }
 
-	/* What was there when it was called; as hashtable_clear(). */
+	/* Removes the keys that were there at the call; as hashtable_clear(). */
 	void clear() noexcept { ::hashmap_clear(&map_); }
 
-	/* Exact when nobody updates. */
+	/* Exact while no thread updates the map. */
 	size_type size() const noexcept { return ::hashmap_count(&map_); }
 	bool empty() const noexcept { return size() == 0; }
 
-	/* Inside a section, which the iterators do not outlive.  What is there throughout comes once. */
+	/* In a section that lasts longer than the iterators.  A key that is there throughout is
+	 * visited once. */
 	iterator begin() const noexcept { return iterator(&map_); }
 	std::default_sentinel_t end() const noexcept { return {}; }
-	/* The same with a section around it: @fn(key, value). */
+	/* The same iteration, in a section of its own: @fn(key, value). */
 	template<std::invocable<const K &, const V &> F> void for_each(F fn) const
 	{
 		rcu_reader section;
@@ -189,7 +195,8 @@ public:
 			fn(key, value);
 	}
 
-	/* The same in several sections, so that no grace period waits for the whole; the caller is in none. */
+	/* The same iteration, in several sections, so that no grace period waits for the whole; not
+	 * to be called in a section. */
 	template<std::invocable<const K &, const V &> F> void for_each_in_steps(F fn) const
 	{
 		struct ::hashmap_walk walk;
@@ -205,7 +212,7 @@ public:
 
 	native_handle_type native_handle() noexcept { return &map_; }
 
-	/* How a key and a value lie in the table, for C code that shares it. */
+	/* The words that represent a key and a value in the table, for C code that shares it. */
 	static std::uint64_t word_of_key(const K &key) noexcept { return bytes(key); }
 	static std::uint64_t word_of(const V &value) noexcept
 	{
@@ -216,7 +223,7 @@ public:
 	}
 
 private:
-	/* A byte that smaller values leave. */
+	/* Set in a byte that smaller values do not use. */
 	static constexpr std::uint64_t PRESENT = std::endian::native == std::endian::little ? std::uint64_t{ 1 } << 63 : 1;
 
 	template<class T> static std::uint64_t bytes(const T &object) noexcept
@@ -247,7 +254,7 @@ private:
 	struct ::hashmap map_;
 };
 
-/* A forward pass, of one thread. */
+/* A single forward pass, for one thread. */
 template<rcu_hash_map_key K, rcu_hash_map_value V> class rcu_hash_map<K, V>::iterator {
 public:
 	using iterator_concept = std::input_iterator_tag;
@@ -271,7 +278,7 @@ private:
 	friend class rcu_hash_map;
 	explicit iterator(const struct ::hashmap *map) noexcept : map_(map) { ++*this; }
 
-	const struct ::hashmap *map_; /* null at the end */
+	const struct ::hashmap *map_; /* null: at the end */
 	struct ::hashmap_iter iter_{};
 	std::uint64_t key_ = 0, value_ = 0;
 };

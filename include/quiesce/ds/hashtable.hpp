@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/hashtable.hpp - hashtable.h with the types of its objects and keys, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/hashtable.hpp - hashtable.h with typed objects and keys, in namespace quiesce; for C++20.
  *
  *	struct user : quiesce::rcu_obj_base<user> {
  *		std::string name;
@@ -18,16 +18,15 @@
  *	users.insert_unique(std::make_unique<user>());          // updaters
  *	users.erase("ada");                                     // retires it
  *
- * The key is a member of the object and does not change while the object is in a table.  Lookups take what
- * can be compared with it: for keys that are strings of any kind, any kind of string.
- *
- * A rcu_hash_table holds what is somebody else's: extract() what is to be reclaimed, and retire it.  An object may be in several.  A
- * rcu_owning_hash_table retires objects that leave it by erase(), by insert_or_assign() of another, and by the
- * end of the table: their class has a rcu_obj_base.  Nothing else differs.
- *
- * Context, cost and order are those of hashtable.h: find(), iterators, and pointers from either belong into a section.
- * Exceptions: std::bad_alloc, and nothing has changed: the object is the caller's still.  The try_ functions return
- * an std::errc instead.  Hashes and comparisons do not throw.
+ * The key is a member of the object and does not change while the object is in a table.  Lookups
+ * take anything that can be compared with it: for a string key of any type, any type of string.
+ * A rcu_hash_table does not own its objects: extract() an object that is to be reclaimed, and
+ * retire it.  An object may be in several tables.  A rcu_owning_hash_table retires objects that
+ * leave it by erase(), by insert_or_assign() of another, and by the end of the table: their class
+ * has a rcu_obj_base.
+ * Context, cost and order: as for hashtable.h; iterators and pointers are used in a section.
+ * Exceptions: std::bad_alloc, and nothing has changed: the caller still owns the object.  The try_
+ *   functions return an std::errc instead.  Hashes and comparisons do not throw.
  */
 #ifndef QUIESCE_DS_HASHTABLE_HPP
 #define QUIESCE_DS_HASHTABLE_HPP
@@ -56,8 +55,9 @@ namespace quiesce {
 
 template<class T> concept rcu_hash_string = std::is_convertible_v<const T &, std::string_view>;
 
-/** rcu_hash - a seeded hash of strings, and of types that are what their bytes are: numbers, enumerations, pointers,
- * structures without padding.  For another type: a class of one's own, called with the key, or with the key and the seed. */
+/** rcu_hash - a seeded hash of strings, and of types without padding that are equal if their bytes
+ * are: numbers, enumerations, pointers, structures.  For another type, pass a class that is called
+ * with the key, or with the key and the seed. */
 struct rcu_hash {
 	std::uint64_t operator()(std::string_view key, std::uint64_t seed) const noexcept
 	{
@@ -71,12 +71,13 @@ struct rcu_hash {
 	}
 };
 
-/** rcu_hash_equal - compares with ==; strings come as views. */
+/** rcu_hash_equal - compares with ==; strings are passed as views. */
 struct rcu_hash_equal {
 	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
 };
 
-/* What becomes of an object that leaves a table.  Readers find it in a section of RCU, so a class of one's own waits for those. */
+/* Disposal of an object that leaves a table.  Readers find it in a section of RCU, so another class
+ * must wait for these. */
 struct rcu_hash_keep {
 	template<class T> void operator()(T *) const noexcept {}
 };
@@ -86,7 +87,7 @@ struct rcu_hash_retire {
 
 namespace detail {
 
-/* May objects of a T be dropped by Drop? */
+/* True if Drop can dispose of a T. */
 template<class Drop, class T> inline constexpr bool hash_droppable = true;
 template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
 
@@ -95,7 +96,7 @@ template<class T, class K, K T::*Member> struct hash_key_of<Member> {
 	using type = K;
 };
 
-/* What lookups compare with: a view for strings. */
+/* The type of key that lookups take: a view for strings. */
 template<class K> using hash_query = std::conditional_t<rcu_hash_string<K>, std::string_view, K>;
 
 template<class K> decltype(auto) hash_view(const K &key) noexcept
@@ -125,7 +126,7 @@ class rcu_hash_table {
 	using member = typename detail::hash_key_of<Key>::type;
 	using query = detail::hash_query<member>;
 
-	/* An object that comes in: with its ownership, if that is the table's. */
+	/* The argument of an insertion: an owning pointer if the table owns its objects. */
 	static constexpr bool owning = !std::is_same_v<Drop, rcu_hash_keep>;
 	static_assert(alignof(T) >= 2, "objects are at even addresses");
 	static_assert(detail::hash_droppable<Drop, T>,
@@ -141,17 +142,17 @@ public:
 
 	/* Allocates nothing; the seed is random. */
 	rcu_hash_table() noexcept { ::hashtable_init(&table_, &updates); }
-	/* For tests: the same order each time. */
+	/* For tests: a fixed seed gives the same order each time. */
 	explicit rcu_hash_table(std::uint64_t seed) noexcept { ::hashtable_init_seeded(&table_, &updates, seed); }
 	rcu_hash_table(const rcu_hash_table &) = delete;
 	rcu_hash_table &operator=(const rcu_hash_table &) = delete;
-	/* Nobody is inside any more: a reader would look at the table itself. */
+	/* The table has no readers any more: they would access the table itself. */
 	~rcu_hash_table()
 	{
 		::hashtable_destroy(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
 	}
 
-	/* The object, or null; inside a section.  Of several, any. */
+	/* An object with the key, any of several; null if there is none.  In a section. */
 	T *find(const query &key) const noexcept
 	{
 		::quiesce__hashtable_lookup_state lookup;
@@ -174,14 +175,14 @@ public:
 		return find(key) != nullptr;
 	}
 
-	/* Beside others with its key, if there are any. */
+	/* Inserts, whether or not another object has the key. */
 	std::errc try_insert(incoming object) noexcept
 	{
 		return settle(::hashtable_insert(&table_, address(object)), object);
 	}
 	void insert(incoming object) { detail::raise(try_insert(std::forward<incoming>(object))); }
 
-	/* If there is none with its key; else file_exists, and *@ret_existing is that, for who is in a section.  Returns whether. */
+	/* Inserts if no object has the key; else file_exists, and *@ret_existing is it, in a section. */
 	std::errc try_insert_unique(incoming object, T **ret_existing = nullptr) noexcept
 	{
 		void *existing = nullptr;
@@ -196,7 +197,7 @@ public:
 		return detail::raise(try_insert_unique(std::forward<incoming>(object), ret_existing)) == std::errc{};
 	}
 
-	/* In place of one with its key.  Returns that, or null; it is the caller's, who retires it. */
+	/* Inserts, or replaces an object that has the key: the caller retires that; null: none. */
 	std::errc try_exchange(incoming object, T **ret_old) noexcept
 	{
 		void *old = nullptr;
@@ -212,28 +213,29 @@ public:
 		detail::raise(try_exchange(std::forward<incoming>(object), &old));
 		return old;
 	}
-	/* The same; the old one is dropped.  Returns whether there was none. */
+	/* Inserts, or replaces and drops an object with the key; returns true if there was none. */
 	bool insert_or_assign(incoming object) { return !drop(exchange(std::forward<incoming>(object))); }
 
-	/* @object, which has the same key, in place of @old, which is dropped.  Returns whether @old was there.
-	 * Throws std::invalid_argument if the keys differ, or if both are the same one. */
+	/* Replaces @old by @object, of the same key, and drops @old; returns whether @old was there.
+	 * Throws std::invalid_argument if the keys differ, or if both are the same object. */
 	bool replace(T &old, incoming object)
 	{
 		return detail::raise(settle(::hashtable_replace(&table_, std::addressof(old), address(object)), object)) == std::errc{} &&
 		       drop(std::addressof(old));
 	}
 
-	/* The object leaves the table and is the caller's, who retires it; null: there was none. */
+	/* Removes an object, which the caller retires; null: there was none. */
 	T *extract(const query &key) noexcept { return static_cast<T *>(::hashtable_remove_key(&table_, &key)); }
-	/* Returns whether it was there. */
+	/* Removes @object; returns whether it was there. */
 	bool extract(T &object) noexcept { return ::hashtable_remove(&table_, std::addressof(object)) == 0; }
-	/* The same; and it is dropped. */
+	/* Removes and drops an object; returns whether it was there. */
 	bool erase(const query &key) noexcept { return drop(extract(key)); }
 	bool erase(T &object) noexcept { return extract(object) && drop(std::addressof(object)); }
 
-	/* What is to be there, by what is there: T *fn(T *) noexcept, under a lock, null is nothing; as hashtable_update().  It may be
-	 * called again, and does not use the table.  @ret_old: what is not there any more, the caller's, or null.  Unless errc{} is
-	 * returned what @fn returned is not in the table. */
+	/* Updates in one step, by T *fn(T *) noexcept, as hashtable_update(): called under a lock
+	 * with the object or null, it returns the object to be there or null; it may be called
+	 * again, and must not use the table.  @ret_old: the object that has left the table, the
+	 * caller's, or null.  After an error the object that @fn returned is not in the table. */
 	template<class F>
 		requires std::is_nothrow_invocable_r_v<T *, F &, T *>
 	std::errc try_update(const query &key, F fn, T **ret_old) noexcept
@@ -248,27 +250,27 @@ public:
 		return static_cast<std::errc>(-result);
 	}
 
-	/* What was there when it was called is dropped; as hashtable_clear(). */
+	/* Removes and drops the objects that were there at the call; as hashtable_clear(). */
 	void clear() noexcept
 	{
 		::hashtable_clear(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
 	}
 
-	/* Exact when nobody updates. */
+	/* Exact while no thread updates the table. */
 	size_type size() const noexcept { return ::hashtable_count(&table_); }
 	bool empty() const noexcept { return size() == 0; }
 	std::errc try_reserve(size_type n) noexcept { return static_cast<std::errc>(-::hashtable_reserve(&table_, n)); }
 	void reserve(size_type n) { detail::raise(try_reserve(n)); }
 
-	/* Inside a section, which the iterators do not outlive; the loop may update.  What is there throughout comes once. */
+	/* In a section that outlives them; the loop may update.  An object there throughout comes once. */
 	class iterator;
 	iterator begin() const noexcept { return iterator(&table_, nullptr); }
 	std::default_sentinel_t end() const noexcept { return {}; }
-	/* The same of the objects with a key, which lives as long as the range: for (T &object : table.equal_range(key)). */
+	/* Objects with @key, which outlives the range: for (T &object : table.equal_range(key)). */
 	class range;
 	range equal_range(const query &key) const noexcept { return range(&table_, key); }
 
-	/* All objects, in several sections, so that no grace period waits for the whole; the caller is in none. */
+	/* All objects, in several sections, each a short one; not to be called in a section. */
 	template<std::invocable<T &> F> void for_each_in_steps(F fn) const
 	{
 		struct ::hashtable_walk walk;
@@ -284,8 +286,9 @@ public:
 	native_handle_type native_handle() noexcept { return &table_; }
 
 private:
-	/* Lookups come with the address of a query, and so do updates; an object tells the table its key as the same if the member
-	 * is a query, else by its own address and 1, which no query has: objects are at even addresses, views too. */
+	/* Lookups and updates pass the address of a query.  An object passes the address of its
+	 * member as its key if that is a query, else its own address plus 1, which no query has:
+	 * objects and views are at even addresses. */
 	static constexpr bool plain = std::is_same_v<query, member>;
 
 	static query key_at(const void *key) noexcept
@@ -340,7 +343,7 @@ private:
 	struct ::hashtable table_;
 };
 
-/* A forward pass, of one thread. */
+/* A single forward pass, for one thread. */
 template<class T, auto Key, class Hash, class Equal, class Drop>
 	requires std::is_member_object_pointer_v<decltype(Key)>
 class rcu_hash_table<T, Key, Hash, Equal, Drop>::iterator {
@@ -388,7 +391,7 @@ private:
 	query key_;
 };
 
-/** rcu_owning_hash_table - the same, and it retires what leaves it. */
+/** rcu_owning_hash_table - a rcu_hash_table that retires the objects that leave it. */
 template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal>
 using rcu_owning_hash_table = rcu_hash_table<T, Key, Hash, Equal, rcu_hash_retire>;
 

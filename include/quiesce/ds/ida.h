@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/ida.h - small numbers are given out and given back; nothing is stored with them.
+/* quiesce/ds/ida.h - allocation of small numbers; nothing is stored with them.
  *
- * Use for names and slots that only have to differ: instances of a device, places in an array; use idr.h where an
- * object has to be found by its number.
+ * Use for names and slots that only have to differ: instances of a device, places in an array; use
+ * idr.h if an object has to be found by its number.
  *
  *	static DEFINE_IDA(instances);
  *
@@ -12,16 +12,20 @@
  *	...
  *	ida_free(&instances, id);
  *
- * A number costs a bit where its neighbours are in use too: 576 bytes for up to 4096 of them, as much again for each node
- * above (64 times 4096, and so on).  The numbers themselves are the whole content, so there are no readers, and memory
- * is freed at once; but ida_destroy() leaves that to a callback of call_rcu().
+ * A number costs one bit if its neighbours are in use, too: a node of 576 bytes holds up to 4096
+ * of them, and there is a node for each 64 nodes (64 times 4096 numbers), and so on.  There are no
+ * readers, so memory is freed at once, except that ida_destroy() leaves that to a callback of
+ * call_rcu().
  *
- * Ordering.  Who is given a number sees everything that precedes the ida_free() that gave it back.
+ * Ordering.  A caller that gets a number sees everything that precedes the ida_free() of that
+ * number.
  *
- * Callers of one ida take turns in a lock of its own, which is never held over an allocation, a wait or a call of yours: any
- * thread may call at any time outside signal handlers, also inside a section and under locks of yours.
+ * Callers of one ida exclude each other by a lock of its own, which is never held over an
+ * allocation, a wait or a call of the program: any thread may call at any time outside signal
+ * handlers, also inside a section and under the program's locks.
  *
- * fork(): the child has the numbers of the parent.  It must not use an ida that another thread was updating at the fork.
+ * fork(): the child has the numbers of the parent.  It must not use an ida that another thread was
+ * updating at the fork.
  *
  * Source: the kernel's ida.  Proof: docs/design/radix.md.
  */
@@ -33,13 +37,13 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* Private: 64 numbers a slot. */
+/* Private.  Each slot of the tree holds 64 numbers. */
 struct ida {
 	struct quiesce__radix tree;
 };
 
 #define IDA_INIT(name) { QUIESCE_RADIX_INIT }
-/** DEFINE_IDA - an ida variable that is ready, before any constructor too. */
+/** DEFINE_IDA - define an empty ida; usable before any constructor has run, too. */
 #define DEFINE_IDA(name) struct ida name = IDA_INIT(name)
 
 QUIESCE_API int quiesce_ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max);
@@ -47,9 +51,10 @@ QUIESCE_API void quiesce_ida_free(struct ida *ida, unsigned int id);
 QUIESCE_API int quiesce_ida_find_first_range(struct ida *ida, unsigned int min, unsigned int max);
 QUIESCE_API void quiesce_ida_destroy(struct ida *ida);
 
-/** ida_init - make @ida empty, as DEFINE_IDA() does.
+/** ida_init - initialise @ida as empty, as DEFINE_IDA() does.
  *
- * Context: nobody else has @ida.  Cost: allocates nothing, here or for an ida that stays empty. */
+ * Context: no other thread has @ida.
+ * Cost: allocates nothing, here or for an ida that stays empty. */
 static inline void ida_init(struct ida *ida)
 {
 	struct ida fresh = IDA_INIT(fresh);
@@ -57,26 +62,31 @@ static inline void ida_init(struct ida *ida)
 	*ida = fresh;
 }
 
-/** ida_alloc_range - take the lowest free number from @min to @max, both included.
- * @max: INT_MAX if it is more.
+/** ida_alloc_range - allocate the lowest free number from @min to @max, both included.
+ * @max: at most INT_MAX is used.
  *
  * Context: a thread.  Sleeps while another caller has the lock.
- * Cost: O(levels), two up to 262143; now and then a node of 576 bytes is allocated, while the lock is not held.
- * Return: the number; -ENOSPC: none free there; -ENOMEM, and nothing has changed; -EINVAL: @min is more than INT_MAX.
+ * Cost: O(levels), two up to 262143; sometimes a node of 576 bytes is allocated, while the lock is
+ *   not held.
+ * Return: the number; -ENOSPC: none free there; -ENOMEM, and nothing has changed; -EINVAL: @min is
+ *   more than INT_MAX.
  * Orders: acquire, after the ida_free() of that number. */
 static inline int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max) { return quiesce_ida_alloc_range(ida, min, max); }
 
-/** ida_alloc, ida_alloc_min, ida_alloc_max - the same of all numbers, of those from @min on, of those up to @max. */
+/** ida_alloc, ida_alloc_min, ida_alloc_max - ida_alloc_range() of all numbers, from @min on, up to
+ * @max. */
 static inline int ida_alloc(struct ida *ida) { return quiesce_ida_alloc_range(ida, 0, INT_MAX); }
 static inline int ida_alloc_min(struct ida *ida, unsigned int min) { return quiesce_ida_alloc_range(ida, min, INT_MAX); }
 static inline int ida_alloc_max(struct ida *ida, unsigned int max) { return quiesce_ida_alloc_range(ida, 0, max); }
 
-/** ida_free - give @id back.  One that is not taken is misuse, and is reported.
+/** ida_free - free @id.
  *
- * Context: as ida_alloc_range().  Allocates nothing.  Orders: release. */
+ * Context: as ida_alloc_range().  Allocates nothing.
+ * Misuse: a number that is not taken: reported.
+ * Orders: release. */
 static inline void ida_free(struct ida *ida, unsigned int id) { quiesce_ida_free(ida, id); }
 
-/** ida_find_first_range - the lowest number from @min to @max, both included, that is taken.
+/** ida_find_first_range - find the lowest number from @min to @max, both included, that is taken.
  *
  * Context: as ida_alloc_range().  Allocates nothing.
  * Return: the number; -ENOENT: none; -EINVAL: @min is more than INT_MAX. */
@@ -86,18 +96,23 @@ static inline int ida_find_first_range(struct ida *ida, unsigned int min, unsign
 }
 static inline int ida_find_first(struct ida *ida) { return quiesce_ida_find_first_range(ida, 0, INT_MAX); }
 
-/** ida_exists - is @id taken?  Context: as ida_alloc_range(). */
+/** ida_exists - test whether @id is taken.
+ * Context: as ida_alloc_range(). */
 static inline bool ida_exists(struct ida *ida, unsigned int id) { return quiesce_ida_find_first_range(ida, id, id) >= 0; }
 
-/** ida_is_empty - is no number taken?  Any context; no order. */
+/** ida_is_empty - test whether no number is taken.
+ * Context: any.
+ * Orders: nothing. */
 static inline bool ida_is_empty(const struct ida *ida)
 {
 	return quiesce_load_relaxed(&ida->tree.root) == 0; /* Relaxed: no order promised. */
 }
 
-/** ida_destroy - give all numbers back, and the memory of @ida, which is empty then and may be used again.
+/** ida_destroy - free all numbers, and the memory of @ida, which is empty afterwards and may be
+ * used again.
  *
- * Context: a thread; nobody else uses @ida.  Cost: O(1); what remains is done by a callback. */
+ * Context: a thread; no other thread uses @ida.
+ * Cost: O(1); a callback does the rest. */
 static inline void ida_destroy(struct ida *ida) { quiesce_ida_destroy(ida); }
 
 QUIESCE_END_DECLS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/ida.hpp - ida.h as a class, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/ida.hpp - ida.h as a class, in namespace quiesce; C++20 and later.
  *
  *	quiesce::ida instances;
  *
@@ -10,9 +10,9 @@
  *		use(5);
  *
  * Context, cost and order are those of ida.h.
- * Exceptions: std::bad_alloc from alloc(), and nothing has changed; std::invalid_argument for a least number above INT_MAX.
- * Without exceptions: aborts.
- */
+ * Exceptions: std::bad_alloc from alloc(), and nothing has changed; std::invalid_argument for a
+ *   lower limit above INT_MAX.
+ * Without exceptions: aborts. */
 #ifndef QUIESCE_DS_IDA_HPP
 #define QUIESCE_DS_IDA_HPP
 
@@ -30,12 +30,12 @@
 
 namespace quiesce {
 
-/** ida - numbers that are given out. */
+/** ida - allocation of small numbers. */
 class ida {
 public:
 	using native_handle_type = struct ::ida *;
 
-	/* Ready before any constructor runs, and it allocates nothing while it is empty. */
+	/* Usable before any constructor has run; allocates nothing while it is empty. */
 	constexpr ida() noexcept = default;
 	ida(const ida &) = delete;
 	ida &operator=(const ida &) = delete;
@@ -54,7 +54,7 @@ public:
 	}
 
 	bool empty() const noexcept { return ::ida_is_empty(&ida_); }
-	/* All numbers are given back; nobody else uses it. */
+	/* Frees all numbers; no other thread uses the object. */
 	void clear() noexcept { ::ida_destroy(&ida_); }
 
 	native_handle_type native_handle() noexcept { return &ida_; }

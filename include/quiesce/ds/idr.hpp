@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/idr.hpp - idr.h with the type of its objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/idr.hpp - idr.h with typed objects, in namespace quiesce; C++20 and later.
  *
  *	quiesce::idr<session> sessions;
  *
@@ -14,8 +14,9 @@
  *	}
  *	quiesce::rcu_retire(sessions.remove(*id));
  *
- * The objects are the caller's.  Context, cost and order are those of idr.h.
- * Exceptions: std::bad_alloc from what allocates, and nothing has changed; std::invalid_argument for a negative start.
+ * The objects belong to the caller.  Context, cost and order are those of idr.h.
+ * Exceptions: std::bad_alloc from functions that allocate, and nothing has changed;
+ *   std::invalid_argument for a negative start.
  */
 #ifndef QUIESCE_DS_IDR_HPP
 #define QUIESCE_DS_IDR_HPP
@@ -43,7 +44,7 @@ namespace quiesce {
 #define QUIESCE_IDR_THROW(what) __builtin_trap()
 #endif
 
-/** idr_nodes - the memory for one allocation, taken before: idr_preload() of idr.h. */
+/** idr_nodes - memory for one allocation, reserved in advance: idr_preload() of idr.h. */
 class idr_nodes {
 public:
 	idr_nodes() noexcept = default;
@@ -51,7 +52,7 @@ public:
 	idr_nodes &operator=(const idr_nodes &) = delete;
 	~idr_nodes() { ::idr_preload_end(&nodes_); }
 
-	/* Throws std::bad_alloc. */
+	/* Reserves the memory; throws std::bad_alloc. */
 	void preload()
 	{
 		if (::idr_preload(&nodes_))
@@ -107,17 +108,18 @@ public:
 		value_type at_{ 0, nullptr };
 	};
 
-	/* Ready before any constructor runs, and it allocates nothing while it is empty. */
+	/* Usable before any constructor has run; allocates nothing while it is empty. */
 	constexpr idr() noexcept = default;
 	idr(const idr &) = delete;
 	idr &operator=(const idr &) = delete;
-	/* Nobody is inside any more: a reader would look at the idr itself. */
+	/* The idr has no readers any more: they would access the idr itself. */
 	~idr() { ::idr_destroy(&idr_); }
 
-	/* The object, or null.  Inside a section. */
+	/* The object, or null.  In a section. */
 	T *find(unsigned long id) const noexcept { return pointer_of(::idr_find(&idr_, id)); }
 
-	/* The lowest free id in [start, end); end 0: up to INT_MAX.  None if all are taken.  A null object reserves. */
+	/* The lowest free id in [start, end); end 0: up to INT_MAX.  None if all are taken.  A null
+	 * object reserves the id. */
 	std::optional<int> alloc(T *object, int start = 0, int end = 0)
 	{
 		return checked(::idr_alloc(&idr_, address_of(object), start, end));
@@ -126,13 +128,13 @@ public:
 	{
 		return checked(::idr_alloc_preloaded(&idr_, nodes.native_handle(), address_of(object), start, end));
 	}
-	/* The same, from the last one on. */
+	/* alloc() that searches from the id after its last result on. */
 	std::optional<int> alloc_cyclic(T *object, int start = 0, int end = 0)
 	{
 		return checked(::idr_alloc_cyclic(&idr_, address_of(object), start, end));
 	}
 
-	/* The old object, which is null if the id was reserved only; none if the id is not taken. */
+	/* Returns the old object, null if the id was reserved only; none if the id is not taken. */
 	std::optional<T *> replace(T *object, unsigned long id) noexcept
 	{
 		void *old = nullptr;
@@ -142,18 +144,18 @@ public:
 		return pointer_of(old);
 	}
 
-	/* The object, or null. */
+	/* Returns the object, or null. */
 	T *remove(unsigned long id) noexcept { return pointer_of(::idr_remove(&idr_, id)); }
 
-	/* Inside a section; iterators are no longer good after it. */
+	/* In a section; iterators are invalid after it. */
 	iterator begin() const noexcept { return iterator(&idr_, 0); }
 	std::default_sentinel_t end() const noexcept { return {}; }
-	/* From an id on. */
+	/* The iteration from @id on. */
 	iterator lower_bound(int id) const noexcept { return iterator(&idr_, id); }
 
 	bool empty() const noexcept { return ::idr_is_empty(&idr_); }
 	std::size_t size() const noexcept { return ::idr_count(&idr_); }
-	/* All ids are given back, while readers may be inside; no other updater. */
+	/* Frees all ids; readers may be inside, but no other updater. */
 	void clear() noexcept { ::idr_destroy(&idr_); }
 
 	native_handle_type native_handle() noexcept { return &idr_; }
@@ -162,7 +164,8 @@ private:
 	static T *pointer_of(void *p) noexcept { return static_cast<T *>(p); }
 	static void *address_of(T *object) noexcept
 	{
-		return const_cast<void *>(static_cast<const volatile void *>(object)); /* raw: of the pointer's type only */
+		/* const_cast: only the pointer's type changes */
+		return const_cast<void *>(static_cast<const volatile void *>(object));
 	}
 	static std::optional<int> checked(int result)
 	{

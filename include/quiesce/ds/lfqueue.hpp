@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/lfqueue.hpp - lfqueue.h as a queue of objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/lfqueue.hpp - lfqueue.h as a queue of objects, in namespace quiesce; C++20 and later.
  *
  *	struct job : quiesce::rcu_obj_base<job> { int number; lfq_node node; };
  *	quiesce::lfqueue<&job::node> jobs;
@@ -14,10 +14,11 @@
  *	}
  *	if (j) {
  *		work_on(*j);
- *		j->retire();                            // others may still look at its node
+ *		j->retire();                            // other threads may still read its node
  *	}
  *
- * The objects are the caller's; of any class that has an lfq_node.  128 bytes.  Context, cost and order are those of lfqueue.h.
+ * The objects belong to the caller, and are of any class that has an lfq_node.  128 bytes.
+ * Context, cost and order are those of lfqueue.h.
  * Nothing throws, as nothing allocates.
  */
 #ifndef QUIESCE_DS_LFQUEUE_HPP
@@ -35,23 +36,24 @@
 namespace quiesce {
 
 /** lfqueue - a queue of objects whose nodes are the member @Member.
- * @T: what they are, if not the class that has the member: one that derives from it. */
+ * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::lfq_node>
 class lfqueue {
 public:
 	using native_handle_type = struct ::lfq_queue *;
 
-	/* Ready before any constructor runs. */
+	/* Usable before any constructor has run. */
 	constexpr lfqueue() noexcept = default;
 	lfqueue(const lfqueue &) = delete;
 	lfqueue &operator=(const lfqueue &) = delete;
-	/* Nobody is inside any more.  What is in it is forgotten. */
+	/* No thread uses the queue any more.  Objects that are still in it are not touched. */
 	~lfqueue() = default;
 
-	/* Inside a section. */
+	/* In a section. */
 	void enqueue(T &object) noexcept { ::lfq_enqueue(&queue_, &(object.*Member)); }
-	/* The oldest object, or null: empty.  Inside a section.  Its node is left alone for a grace period. */
+	/* The oldest object; null if the queue is empty.  In a section.  The node of the object is
+	 * not changed for a grace period. */
 	T *dequeue() noexcept
 	{
 		::lfq_node *node = ::lfq_dequeue(&queue_);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/lfstack.hpp - lfstack.h with the type of its objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/lfstack.hpp - lfstack.h with typed objects, in namespace quiesce; C++20 and later.
  *
  *	struct job : quiesce::rcu_obj_base<job> { lfs_node node; };
  *	static constinit quiesce::lfstack<&job::node> jobs;
  *
- *	jobs.push(*new job);                                    // anybody
+ *	jobs.push(*new job);                                    // any thread
  *	job *mine = nullptr;
  *	{
  *		std::scoped_lock section(quiesce::rcu_default_domain());
@@ -13,7 +13,8 @@
  *	if (mine)
  *		mine->retire();                                 // not delete: another pop may be reading its link
  *
- * The objects are the caller's.  Who may pop beside whom, context, cost and order are those of lfstack.h.  Nothing throws.
+ * The objects belong to the caller.  Concurrent calls, context, cost and order are those of
+ * lfstack.h.  Nothing throws.
  */
 #ifndef QUIESCE_DS_LFSTACK_HPP
 #define QUIESCE_DS_LFSTACK_HPP
@@ -38,7 +39,7 @@ template <auto Member, class T> struct lfstack_way {
 };
 
 /** lfstack - a stack of objects whose nodes are the member @Member.
- * @T: what they are, if not the class that has the member: one that derives from it. */
+ * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::lfs_node>
 class lfstack {
@@ -51,10 +52,10 @@ public:
 	lfstack(const lfstack &) = delete;
 	lfstack &operator=(const lfstack &) = delete;
 
-	/** push - lock-free; false: the stack was empty. */
+	/** push - push an object; lock-free.  False: the stack was empty. */
 	bool push(T &object) noexcept { return ::lfs_push(&stack_, &(object.*Member)); }
 
-	/** pop - the newest; nullptr: there is none.  Inside a section, or serialised. */
+	/** pop - pop the newest object; nullptr: there is none.  In a section, or serialised. */
 	T *pop() noexcept
 	{
 		::lfs_node *node = ::lfs_pop(&stack_);
@@ -62,7 +63,7 @@ public:
 		return node ? way::entry(node) : nullptr;
 	}
 
-	/** pop_all - what is there, newest first.  The body may give the object at hand away. */
+	/** pop_all - pop all objects, newest first.  The body may hand the current object over. */
 	range pop_all() noexcept { return range(quiesce__lfs_first(::lfs_pop_all(&stack_))); }
 
 	bool empty() const noexcept { return ::lfs_empty(&stack_); }

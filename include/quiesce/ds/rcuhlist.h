@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/rcuhlist.h - lists with a head of one word, as chains of a hash table want them, walked under RCU.
+/* quiesce/ds/rcuhlist.h - lists with a head of one word, for the chains of a hash table, walked
+ * under RCU.
  *
- * Use quiesce/ds/rculist.h where order or the tail matters; rculist_nulls.h where entries are used again at once.
+ * Use quiesce/ds/rculist.h if order or the tail matters; rculist_nulls.h if entries are reused
+ * immediately.
  *
  *	struct user { int id; struct hlist_node node; struct rcu_head rcu; };
  *	static struct hlist_head users[64];                 // zero is empty
@@ -13,12 +15,12 @@
  *	use(u);                                             // NULL: not found
  *	rcu_read_unlock();
  *
- *	hlist_add_head_rcu(&fresh->node, &users[fresh->id % 64]);  // updaters of a chain, who exclude each other
+ *	hlist_add_head_rcu(&fresh->node, &users[fresh->id % 64]);  // updaters exclude each other
  *	hlist_del_rcu(&old->node);
  *	kfree_rcu(old, rcu);
  *
- * Names, arguments and meaning are Linux's.  Ordering, context, cost and what must wait for a grace period: as
- * in rculist.h.
+ * Names, arguments and meaning are Linux's.  Ordering, context, cost, and which operations need a
+ * grace period: as in rculist.h.
  */
 #ifndef QUIESCE_DS_RCUHLIST_H
 #define QUIESCE_DS_RCUHLIST_H
@@ -31,7 +33,7 @@ QUIESCE_BEGIN_DECLS
 
 struct hlist_node {
 	struct hlist_node *next;   /* written by updaters; read by readers */
-	struct hlist_node **pprev; /* updaters: the link that leads here; NULL: in no list */
+	struct hlist_node **pprev; /* for updaters: the link that leads here; NULL: in no list */
 };
 
 struct hlist_head {
@@ -41,41 +43,44 @@ struct hlist_head {
 #define HLIST_HEAD_INIT { NULL }
 #define HLIST_HEAD(name) struct hlist_head name = HLIST_HEAD_INIT
 
-/** INIT_HLIST_HEAD - an empty list; as zeroed memory is. */
+/** INIT_HLIST_HEAD - initialise an empty list; all-zero memory is one, too. */
 QUIESCE_FAST void INIT_HLIST_HEAD(struct hlist_head *head) { quiesce__link_init(&head->first, (struct hlist_node *)NULL); }
 
-/* The back pointer: hlist_unhashed_lockless() may read it while an updater writes. */
+/* The back pointer: hlist_unhashed_lockless() may load it while an updater stores it. */
 #define quiesce__hlist_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
 #define quiesce__hlist_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
 
-/** INIT_HLIST_NODE - an entry that is in no list. */
+/** INIT_HLIST_NODE - initialise an entry that is in no list. */
 QUIESCE_FAST void INIT_HLIST_NODE(struct hlist_node *node)
 {
 	quiesce__link_init(&node->next, (struct hlist_node *)NULL);
 	quiesce__hlist_back(node, (struct hlist_node **)NULL);
 }
 
-/** hlist_empty - is nothing in the list?  Also for readers; no order. */
+/** hlist_empty - test whether a list has no entry.
+ * Also for readers.
+ * Orders: nothing. */
 QUIESCE_FAST bool hlist_empty(const struct hlist_head *head) { return !quiesce__link_peek(&head->first); }
 
-/** hlist_unhashed - is the entry in no list?  After INIT_HLIST_NODE() or hlist_del_init_rcu(), not after hlist_del_rcu(). */
+/** hlist_unhashed - test whether an entry is in no list.
+ * True after INIT_HLIST_NODE() or hlist_del_init_rcu(), not after hlist_del_rcu(). */
 QUIESCE_FAST bool hlist_unhashed(const struct hlist_node *node) { return !quiesce__hlist_pprev(node); }
 
-/** hlist_unhashed_lockless - the same beside an updater: so it is, or was just now. */
+/** hlist_unhashed_lockless - as hlist_unhashed(), beside an updater: the result may be out of date. */
 QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { return hlist_unhashed(node); }
 
 /* ---- entries ---- */
 
-/** hlist_entry - the entry of which @node is the @member. */
+/** hlist_entry - return the entry of which @node is the @member. */
 #define hlist_entry(node, type, member) quiesce__object(node, type, member, struct hlist_node)
 
-/** hlist_entry_safe - the same; NULL if @node is. */
+/** hlist_entry_safe - return the entry of which @node is the @member; NULL if @node is NULL. */
 #define hlist_entry_safe(node, type, member) \
 	quiesce__object_before(node, NULL, type, member, struct hlist_node)
 
 /* ---- updates ---- */
 
-/* Where @where leads to now, @fresh will lead to. */
+/* Insert @fresh between the link @where and the node to which it leads. */
 QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node **where)
 {
 	struct hlist_node *next = quiesce__link_peek(where);
@@ -87,7 +92,7 @@ QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node
 		quiesce__hlist_back(next, &fresh->next);
 }
 
-/* Lead to @next, which another link has led to. */
+/* Link @where to @next, to which another link has led. */
 QUIESCE_FAST void quiesce__hlist_pass(struct hlist_node **where, struct hlist_node *next)
 {
 	quiesce__link_pass(where, next);
@@ -101,10 +106,10 @@ QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
 }
 
 /** hlist_add_head_rcu - add an entry as the first.
- * @fresh: in no list, and no reader at it. */
+ * @fresh: in no list, and no reader is at it. */
 QUIESCE_FAST void hlist_add_head_rcu(struct hlist_node *fresh, struct hlist_head *head) { quiesce__hlist_add(fresh, &head->first); }
 
-/** hlist_add_before_rcu, hlist_add_behind_rcu - add an entry before or behind one that is in a list. */
+/** hlist_add_before_rcu, hlist_add_behind_rcu - add an entry before or after one that is in a list. */
 QUIESCE_FAST void hlist_add_before_rcu(struct hlist_node *fresh, struct hlist_node *next)
 {
 	quiesce__hlist_add(fresh, quiesce__hlist_pprev(next));
@@ -112,7 +117,8 @@ QUIESCE_FAST void hlist_add_before_rcu(struct hlist_node *fresh, struct hlist_no
 
 QUIESCE_FAST void hlist_add_behind_rcu(struct hlist_node *fresh, struct hlist_node *prev) { quiesce__hlist_add(fresh, &prev->next); }
 
-/** hlist_add_tail_rcu - add an entry as the last.  Cost: a walk to the end. */
+/** hlist_add_tail_rcu - add an entry as the last.
+ * Cost: a walk to the end. */
 QUIESCE_FAST void hlist_add_tail_rcu(struct hlist_node *fresh, struct hlist_head *head)
 {
 	struct hlist_node **where = &head->first, *node;
@@ -122,9 +128,10 @@ QUIESCE_FAST void hlist_add_tail_rcu(struct hlist_node *fresh, struct hlist_head
 	quiesce__hlist_add(fresh, where);
 }
 
-/** hlist_del_rcu - remove an entry, also the one at which a walk of the caller's stands.
+/** hlist_del_rcu - remove an entry, also the current one of the caller's walk.
  *
- * Who is at it goes on to what followed.  It may not be freed or added again before a grace period.
+ * A reader that is at it continues with its successor.  It may not be freed or added again before
+ * a grace period.
  * Misuse: a second removal faults. */
 QUIESCE_FAST void hlist_del_rcu(struct hlist_node *node)
 {
@@ -132,7 +139,8 @@ QUIESCE_FAST void hlist_del_rcu(struct hlist_node *node)
 	quiesce__hlist_back(node, (struct hlist_node **)QUIESCE_LIST_POISON);
 }
 
-/** hlist_del_init_rcu - the same if it is in a list, and hlist_unhashed() is true of it then. */
+/** hlist_del_init_rcu - as hlist_del_rcu() if the entry is in a list; afterwards hlist_unhashed()
+ * is true of it. */
 QUIESCE_FAST void hlist_del_init_rcu(struct hlist_node *node)
 {
 	if (hlist_unhashed(node))
@@ -141,7 +149,7 @@ QUIESCE_FAST void hlist_del_init_rcu(struct hlist_node *node)
 	quiesce__hlist_back(node, (struct hlist_node **)NULL);
 }
 
-/** hlist_replace_rcu - put @fresh where @old is.  No walk finds both, or neither.
+/** hlist_replace_rcu - replace @old by @fresh.  No walk finds both, or neither.
  * @old: as after hlist_del_rcu(). */
 QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *fresh)
 {
@@ -155,12 +163,13 @@ QUIESCE_FAST void hlist_replace_rcu(struct hlist_node *old, struct hlist_node *f
 	quiesce__hlist_back(old, (struct hlist_node **)QUIESCE_LIST_POISON);
 }
 
-/** hlists_swap_heads_rcu - let two lists have each other's entries.
+/** hlists_swap_heads_rcu - exchange the entries of two lists.
  *
- * A walk meets those of one list or of the other, never of both: it goes on in those that it began with.  So all of a list
- * can be replaced at once: build the new one aside, swap, and free the old entries after a grace period.  Who
- * walks both may meet the same entries in both, or miss some.
- * Context: nobody else updates either list. */
+ * A walk visits the entries of one list or of the other, never of both: it continues in those in
+ * which it began.  So all entries of a list can be replaced at once: build a new list aside, swap,
+ * and free the old entries after a grace period.  A reader that walks both lists may find the same
+ * entries in both, or miss some.
+ * Context: no other thread updates either list. */
 QUIESCE_FAST void hlists_swap_heads_rcu(struct hlist_head *left, struct hlist_head *right)
 {
 	struct hlist_node *first = quiesce__link_peek(&left->first);
@@ -169,15 +178,16 @@ QUIESCE_FAST void hlists_swap_heads_rcu(struct hlist_head *left, struct hlist_he
 	quiesce__hlist_pass(&right->first, first);
 }
 
-/** hlist_add_fake - let an entry that is in no list be as if it were: hlist_unhashed() is not true of it, and it can be removed.
- * @node: no reader at it. */
+/** hlist_add_fake - make an entry that is in no list look as if it were: hlist_unhashed() is false
+ * of it, and it can be removed.
+ * @node: no reader is at it. */
 QUIESCE_FAST void hlist_add_fake(struct hlist_node *node)
 {
 	quiesce__link_init(&node->next, (struct hlist_node *)NULL);
 	quiesce__hlist_back(node, &node->next);
 }
 
-/** hlist_fake - is it so? */
+/** hlist_fake - test whether hlist_add_fake() was called for an entry. */
 QUIESCE_FAST bool hlist_fake(const struct hlist_node *node)
 {
 	return (const void *)quiesce__hlist_pprev(node) == &node->next;
@@ -186,48 +196,52 @@ QUIESCE_FAST bool hlist_fake(const struct hlist_node *node)
 /* ---- walks ---- */
 
 /** hlist_for_each_entry_rcu - walk a list.
- * @pos: a pointer to the entry's type, NULL after the last one.  @head: evaluated once.
+ * @pos: a pointer to the entry's type, NULL after the last one.
+ * @head: evaluated once.
  * @member: the struct hlist_node in the entry; anything else is refused. */
 #define hlist_for_each_entry_rcu(pos, head, member)                                                                          \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(head)->first), NULL, member, struct hlist_node); (pos);     \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
 
-/** hlist_for_each_entry_continue_rcu - walk on, from the entry behind @pos, which was found in the same section. */
+/** hlist_for_each_entry_continue_rcu - walk on from the entry after @pos, which was found in the
+ * same section. */
 #define hlist_for_each_entry_continue_rcu(pos, member)                                                                       \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node); (pos); \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
 
-/** hlist_for_each_entry_from_rcu - the same, from @pos itself; nothing if that is NULL. */
+/** hlist_for_each_entry_from_rcu - walk on from @pos itself; no iteration if that is NULL. */
 #define hlist_for_each_entry_from_rcu(pos, member)                                                                           \
 	for (; (pos); (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), NULL, member, struct hlist_node))
 
 /* ---- for updaters, and for lists that no reader sees ---- */
 
-/** hlist_for_each_entry - walk a list, readers or not, while no other updater is there. */
+/** hlist_for_each_entry - walk a list, with or without readers, while no other thread updates it. */
 #define hlist_for_each_entry(pos, head, member)                                                                              \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node); (pos);     \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), NULL, member, struct hlist_node))
 
-/** hlist_for_each_entry_safe - the same; @pos may be freed in the loop.
+/** hlist_for_each_entry_safe - as hlist_for_each_entry(); @pos may be freed in the loop.
  * @n: a struct hlist_node *, for the loop itself. */
 #define hlist_for_each_entry_safe(pos, n, head, member)                                                                      \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->first), NULL, member, struct hlist_node);            \
 	     (pos) && ((n) = quiesce__link_peek(&(pos)->member.next), 1);                                                    \
 	     (pos) = quiesce__entry_of(pos, (n), NULL, member, struct hlist_node))
 
-/** hlist_add_head, hlist_add_before, hlist_add_behind - as those with _rcu, which do as well; for lists that are the caller's. */
+/** hlist_add_head, hlist_add_before, hlist_add_behind - as the _rcu forms, for lists without
+ * readers. */
 QUIESCE_FAST void hlist_add_head(struct hlist_node *fresh, struct hlist_head *head) { hlist_add_head_rcu(fresh, head); }
 QUIESCE_FAST void hlist_add_before(struct hlist_node *fresh, struct hlist_node *next) { hlist_add_before_rcu(fresh, next); }
 QUIESCE_FAST void hlist_add_behind(struct hlist_node *fresh, struct hlist_node *prev) { hlist_add_behind_rcu(fresh, prev); }
 
-/** hlist_del - remove an entry at which no reader is, nor can come. */
+/** hlist_del - remove an entry that no reader is at or can reach. */
 QUIESCE_FAST void hlist_del(struct hlist_node *node)
 {
 	hlist_del_rcu(node);
 	quiesce__link_init(&node->next, (struct hlist_node *)QUIESCE_LIST_POISON);
 }
 
-/** hlist_del_init - the same if it is in a list, and hlist_unhashed() is true of it then. */
+/** hlist_del_init - as hlist_del() if the entry is in a list; afterwards hlist_unhashed() is true
+ * of it. */
 QUIESCE_FAST void hlist_del_init(struct hlist_node *node)
 {
 	if (hlist_unhashed(node))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/rculist.h - circular lists in both directions, whose readers walk forward under RCU.
+/* quiesce/ds/rculist.h - doubly linked circular lists, whose readers walk forward under RCU.
  *
- * Use where order matters or the tail does; use quiesce/ds/rcuhlist.h, included here, for chains of a hash table of your
- * own (a head is one word), and quiesce/ds/hashtable.h if all you want is to find things.
+ * Use if order or the tail matters.  Use quiesce/ds/rcuhlist.h, included here, for the chains of a
+ * hash table of your own (a head is one word), and quiesce/ds/hashtable.h if you only need
+ * lookups.
  *
  *	struct route { int to; struct list_head node; struct rcu_head rcu; };
  *	static LIST_HEAD(routes);
@@ -12,26 +13,31 @@
  *		use(r->to);
  *	rcu_read_unlock();
  *
- *	list_add_rcu(&fresh->node, &routes);                // updaters, who exclude each other
+ *	list_add_rcu(&fresh->node, &routes);                // updaters, which exclude each other
  *	list_del_rcu(&old->node);
  *	kfree_rcu(old, rcu);
  *
- * Names, arguments and order of arguments are Linux's, where there are two differences: the cursor of a loop that ran to
- * its end is NULL, not an entry made of the head; and conditions for a lock checker are not taken.  C++ has ranges in
- * rculist.hpp; compilers let only types of standard layout be entries of the macros here.
+ * Names, arguments and their order are Linux's, with two differences: the cursor of a loop that
+ * ran to its end is NULL, not an entry computed from the head; and conditions for a lock checker
+ * are not taken.  C++ has ranges in rculist.hpp; compilers accept only types of standard layout as
+ * entries of the macros here.
  *
- * Ordering.  If a walk arrives at an entry, it sees everything that was written to it before it was added.
- * A walk sees each entry that was there from its beginning to its end, once; one that was added or removed meanwhile it
- * may see or not; a walk that stands on a removed entry goes on from there.  Entries replaced are seen as old or
- * new; after a splice the walk may have seen none of the moved ones, or all.
- * A removed entry may neither be freed nor added again before a grace period: synchronize_rcu(), call_rcu(), or those of
- * SRCU if the readers' sections are of a domain.  docs/design/rculist.md, tests/litmus/LI1*.litmus.
+ * Ordering.  If a walk reaches an entry, it sees everything that was written to it before it was
+ * added.
+ * A walk visits each entry that is there throughout, once; one that is added or removed meanwhile,
+ * once or not at all; a walk that is at a removed entry continues from there.  A replaced entry is
+ * seen as old or new; after a splice a walk may have seen none of the moved entries, or all.
+ * A removed entry may neither be freed nor added again before a grace period: synchronize_rcu(),
+ * call_rcu(), or those of SRCU if the readers' sections belong to a domain.
+ * docs/design/rculist.md, tests/litmus/LI1*.litmus.
  *
- * Throughout: context of walks: inside a section, or where updaters are excluded.  Context of updates: any, signal
- * handlers as well if the exclusion allows it; sections may be open.  Cost: a step is a load and a
- * comparison; an update is a few stores, without fence or atomic instruction (on x86).
+ * Context of walks: inside a section, or where updaters are excluded.  Context of updates: any,
+ * signal handlers as well if the exclusion allows it; sections may be open.  Cost: a step is a
+ * load and a comparison; an update is a few stores, without a fence or an atomic instruction (on
+ * x86).
  *
- * With <sys/queue.h>, which has another LIST_HEAD(): struct list_head routes = LIST_HEAD_INIT(routes).
+ * With <sys/queue.h>, which has another LIST_HEAD(): struct list_head routes =
+ * LIST_HEAD_INIT(routes).
  * Beside a list.h of the program: headers with a prefix, docs/kernel-names.md.
  */
 #ifndef QUIESCE_DS_RCULIST_H
@@ -44,10 +50,10 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* In the entry, or the list itself. */
+/* A node in an entry, or the head of a list. */
 struct list_head {
 	struct list_head *next; /* written by updaters; read by readers */
-	struct list_head *prev; /* updaters only */
+	struct list_head *prev; /* accessed by updaters only */
 };
 
 #define LIST_HEAD_INIT(name) { &(name), &(name) }
@@ -55,50 +61,53 @@ struct list_head {
 #define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
 #endif
 
-/** INIT_LIST_HEAD - an empty list, or an entry that is in none.  For what no reader can see. */
+/** INIT_LIST_HEAD - initialise an empty list, or an entry that is in no list; no reader can access
+ * it. */
 QUIESCE_FAST void INIT_LIST_HEAD(struct list_head *list)
 {
 	quiesce__link_init(&list->next, list);
 	list->prev = list;
 }
 
-/** list_empty - is nothing in the list?  Also for readers, who may not conclude that there is a first entry later. */
+/** list_empty - test whether a list has no entry.
+ * Also for readers, which may not conclude that there is a first entry later. */
 QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__link_peek(&head->next) == head; }
 
 /* ---- entries ---- */
 
-/** list_entry - the entry of which @node is the @member.  @node may not be the list's head. */
+/** list_entry - return the entry of which @node is the @member; @node is not the list's head. */
 #define list_entry(node, type, member) quiesce__object(node, type, member, struct list_head)
 
-/** list_entry_rcu - the entry to which a link leads.
- * @link: an lvalue: the next of a head or node, and that is not the head. */
+/** list_entry_rcu - return the entry to which a link leads.
+ * @link: an lvalue: the next of a head or node; it does not lead to the head. */
 #define list_entry_rcu(link, type, member) list_entry(quiesce__link_load(&(link)), type, member)
 
-/** list_first_entry - the first of a list that is not empty, for updaters. */
+/** list_first_entry - return the first entry of a list that is not empty, for updaters. */
 #define list_first_entry(head, type, member) list_entry(quiesce__link_peek(&(head)->next), type, member)
 
-/** list_last_entry - the last, the same. */
+/** list_last_entry - return the last entry of a list that is not empty, for updaters. */
 #define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
 
-/** list_first_entry_or_null - the first, or NULL if there is none, for updaters. */
+/** list_first_entry_or_null - return the first entry, or NULL if there is none, for updaters. */
 #define list_first_entry_or_null(head, type, member)                                                                    \
 	quiesce__object_before(quiesce__link_peek(&(head)->next), head, type, member, struct list_head)
 
-/** list_next_entry, list_prev_entry - the neighbours of @pos, for updaters.  Of the last and the first there is none: ask before. */
+/** list_next_entry, list_prev_entry - return the neighbours of @pos, for updaters.
+ * The last entry has no next one and the first no previous one: test for that before. */
 #define list_next_entry(pos, member) list_entry(quiesce__link_peek(&(pos)->member.next), __typeof__(*(pos)), member)
 #define list_prev_entry(pos, member) list_entry((pos)->member.prev, __typeof__(*(pos)), member)
 
-/** list_first_or_null_rcu - the first, or NULL if there is none. */
+/** list_first_or_null_rcu - return the first entry, or NULL if there is none. */
 #define list_first_or_null_rcu(head, type, member)                                                                      \
 	quiesce__object_before(quiesce__link_load(&(head)->next), head, type, member, struct list_head)
 
-/** list_next_or_null_rcu - the one after @node, or NULL if that is the last. */
+/** list_next_or_null_rcu - return the entry after @node, or NULL if that is the last. */
 #define list_next_or_null_rcu(head, node, type, member)                                                                 \
 	quiesce__object_before(quiesce__link_load(&(node)->next), head, type, member, struct list_head)
 
 /* ---- updates ---- */
 
-/* Between two neighbours, one of which may be the head. */
+/* Add @fresh between two neighbours, one of which may be the head. */
 QUIESCE_FAST void quiesce__list_add(struct list_head *fresh, struct list_head *prev, struct list_head *next)
 {
 	quiesce__link_init(&fresh->next, next);
@@ -107,29 +116,32 @@ QUIESCE_FAST void quiesce__list_add(struct list_head *fresh, struct list_head *p
 	next->prev = fresh;
 }
 
-/* Make the neighbours of what is removed neighbours. */
+/* Link the neighbours of a removed node to each other. */
 QUIESCE_FAST void quiesce__list_join(struct list_head *prev, struct list_head *next)
 {
 	next->prev = prev;
 	quiesce__link_pass(&prev->next, next);
 }
 
-/** list_add_rcu - add an entry behind @after.
- * @fresh: in no list, and no reader at it.  @after: an entry of the list; its head: the new one is the first. */
+/** list_add_rcu - add an entry after @after.
+ * @fresh: in no list, and no reader is at it.
+ * @after: an entry of the list, or its head: then the new entry is the first. */
 QUIESCE_FAST void list_add_rcu(struct list_head *fresh, struct list_head *after)
 {
 	quiesce__list_add(fresh, after, quiesce__link_peek(&after->next));
 }
 
-/** list_add_tail_rcu - add an entry before @before; the list's head: the new one is the last. */
+/** list_add_tail_rcu - add an entry before @before.
+ * @before: an entry of the list, or its head: then the new entry is the last. */
 QUIESCE_FAST void list_add_tail_rcu(struct list_head *fresh, struct list_head *before)
 {
 	quiesce__list_add(fresh, before->prev, before);
 }
 
-/** list_del_rcu - remove an entry, also the one at which a walk of the caller's stands.
+/** list_del_rcu - remove an entry, also the current one of the caller's walk.
  *
- * Who is at it goes on to what followed.  It may not be freed or added again before a grace period.
+ * A reader that is at it continues with its successor.  It may not be freed or added again before
+ * a grace period.
  * Misuse: a second removal faults. */
 QUIESCE_FAST void list_del_rcu(struct list_head *entry)
 {
@@ -137,7 +149,7 @@ QUIESCE_FAST void list_del_rcu(struct list_head *entry)
 	entry->prev = (struct list_head *)QUIESCE_LIST_POISON;
 }
 
-/** list_replace_rcu - put @fresh where @old is.  No walk finds both, or neither.
+/** list_replace_rcu - replace @old by @fresh.  No walk finds both, or neither.
  * @old: as after list_del_rcu(). */
 QUIESCE_FAST void list_replace_rcu(struct list_head *old, struct list_head *fresh)
 {
@@ -145,7 +157,8 @@ QUIESCE_FAST void list_replace_rcu(struct list_head *old, struct list_head *fres
 	old->prev = (struct list_head *)QUIESCE_LIST_POISON;
 }
 
-/* @list is taken from its readers, they are waited for, and then it is shown between @prev and @next. */
+/* Unlink the nodes from @list, wait for its readers, and then publish the nodes between @prev and
+ * @next. */
 QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head *prev, struct list_head *next, void (*sync)(void))
 {
 	struct list_head *first = quiesce__link_peek(&list->next), *last = list->prev;
@@ -161,18 +174,22 @@ QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head 
 	quiesce__link_store(&prev->next, first);
 }
 
-/** list_splice_init_rcu - move all of @list to the front of another; @list is empty then.
- * @sync: waits for the readers of @list: synchronize_rcu, or a function that waits for those of a domain.
+/** list_splice_init_rcu - move all entries of @list to the front of another list; @list is empty
+ * afterwards.
+ * @sync: waits for the readers of @list: synchronize_rcu, or a function that waits for those of a
+ *   domain.
  *
- * Walks of @list would not end if the entries already led to another head; so they are waited for in between, and
- * meanwhile the entries are in neither list.  Nobody else may update @list or @head meanwhile.
- * Context: that of @sync; not in a section.  Nothing to move, as of an empty list, or of a list to itself: @sync is not called. */
+ * Walks of @list would not end if its entries already led to another head, so @sync waits for them
+ * in between, and meanwhile the entries are in neither list.  No other thread may update @list or
+ * @head meanwhile.
+ * Context: that of @sync; not in a section.  If @list is empty, or is @head itself, @sync is not
+ *   called. */
 QUIESCE_FAST void list_splice_init_rcu(struct list_head *list, struct list_head *head, void (*sync)(void))
 {
 	quiesce__list_splice(list, head, quiesce__link_peek(&head->next), sync);
 }
 
-/** list_splice_tail_init_rcu - the same, to the end. */
+/** list_splice_tail_init_rcu - as list_splice_init_rcu(), to the end of the other list. */
 QUIESCE_FAST void list_splice_tail_init_rcu(struct list_head *list, struct list_head *head, void (*sync)(void))
 {
 	quiesce__list_splice(list, head->prev, head, sync);
@@ -181,18 +198,20 @@ QUIESCE_FAST void list_splice_tail_init_rcu(struct list_head *list, struct list_
 /* ---- walks ---- */
 
 /** list_for_each_entry_rcu - walk a list.
- * @pos: a pointer to the entry's type, NULL after the last one.  @head: evaluated at each step.
+ * @pos: a pointer to the entry's type, NULL after the last one.
+ * @head: evaluated at each step.
  * @member: the struct list_head in the entry; anything else is refused. */
 #define list_for_each_entry_rcu(pos, head, member)                                                                            \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(head)->next), (head), member, struct list_head); (pos);      \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
 
-/** list_for_each_entry_continue_rcu - walk on, from the entry behind @pos, which was found in the same section. */
+/** list_for_each_entry_continue_rcu - walk on from the entry after @pos, which was found in the
+ * same section. */
 #define list_for_each_entry_continue_rcu(pos, head, member)                                                                   \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head); (pos); \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
 
-/** list_for_each_entry_from_rcu - the same, from @pos itself; nothing if that is NULL. */
+/** list_for_each_entry_from_rcu - walk on from @pos itself; no iteration if that is NULL. */
 #define list_for_each_entry_from_rcu(pos, head, member)                                                                       \
 	for (; (pos); (pos) = quiesce__entry_of(pos, quiesce__link_load(&(pos)->member.next), (head), member, struct list_head))
 
@@ -202,41 +221,42 @@ QUIESCE_FAST void list_splice_tail_init_rcu(struct list_head *list, struct list_
 
 /* ---- for updaters, and for lists that no reader sees ---- */
 
-/** list_for_each_entry - walk a list, readers or not, while no other updater is there. */
+/** list_for_each_entry - walk a list, with or without readers, while no other thread updates it. */
 #define list_for_each_entry(pos, head, member)                                                                                \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->next), (head), member, struct list_head); (pos);      \
 	     (pos) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), (head), member, struct list_head))
 
-/** list_for_each_entry_reverse - the same, backwards. */
+/** list_for_each_entry_reverse - as list_for_each_entry(), backwards. */
 #define list_for_each_entry_reverse(pos, head, member)                                                                        \
 	for ((pos) = quiesce__entry_of(pos, (head)->prev, (head), member, struct list_head); (pos);                           \
 	     (pos) = quiesce__entry_of(pos, (pos)->member.prev, (head), member, struct list_head))
 
-/** list_for_each_entry_safe - the same as list_for_each_entry(); @pos may be freed in the loop.
+/** list_for_each_entry_safe - as list_for_each_entry(); @pos may be freed in the loop.
  * @n: a pointer of the same type, for the loop itself. */
 #define list_for_each_entry_safe(pos, n, head, member)                                                                        \
 	for ((pos) = quiesce__entry_of(pos, quiesce__link_peek(&(head)->next), (head), member, struct list_head);             \
 	     (pos) && ((n) = quiesce__entry_of(pos, quiesce__link_peek(&(pos)->member.next), (head), member, struct list_head), 1); \
 	     (pos) = (n))
 
-/** list_is_first, list_is_last - is @node that of the first entry, of the last?  Of an entry in the list. */
+/** list_is_first, list_is_last - test whether @node, which is in the list, is that of the first or
+ * last entry. */
 QUIESCE_FAST bool list_is_first(const struct list_head *node, const struct list_head *head) { return node->prev == head; }
 QUIESCE_FAST bool list_is_last(const struct list_head *node, const struct list_head *head)
 {
 	return quiesce__link_peek(&node->next) == head;
 }
 
-/** list_is_singular - is one entry in the list, and no more? */
+/** list_is_singular - test whether the list has exactly one entry. */
 QUIESCE_FAST bool list_is_singular(const struct list_head *head)
 {
 	return !list_empty(head) && quiesce__link_peek(&head->next) == head->prev;
 }
 
-/** list_add, list_add_tail - as those with _rcu, which do as well; for lists that are the caller's. */
+/** list_add, list_add_tail - as list_add_rcu() and list_add_tail_rcu(), for lists without readers. */
 QUIESCE_FAST void list_add(struct list_head *fresh, struct list_head *after) { list_add_rcu(fresh, after); }
 QUIESCE_FAST void list_add_tail(struct list_head *fresh, struct list_head *before) { list_add_tail_rcu(fresh, before); }
 
-/** list_del - remove an entry at which no reader is, nor can come. */
+/** list_del - remove an entry that no reader is at or can reach. */
 QUIESCE_FAST void list_del(struct list_head *entry)
 {
 	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));
@@ -244,7 +264,8 @@ QUIESCE_FAST void list_del(struct list_head *entry)
 	entry->prev = (struct list_head *)QUIESCE_LIST_POISON;
 }
 
-/** list_del_init - the same, and the entry may be removed again or asked with list_empty(). */
+/** list_del_init - as list_del(); afterwards list_empty() is true of the entry, which may be
+ * removed again. */
 QUIESCE_FAST void list_del_init(struct list_head *entry)
 {
 	quiesce__list_join(entry->prev, quiesce__link_peek(&entry->next));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/rculist.hpp - the lists of rculist.h and rcuhlist.h as ranges of their entries; for C++20 and newer.
+/* quiesce/ds/rculist.hpp - the lists of rculist.h and rcuhlist.h as ranges of their entries; C++20
+ * and later.
  *
  *	struct route { int to; list_head node; };
  *	list_head routes = LIST_HEAD_INIT(routes);
@@ -8,12 +9,14 @@
  *	for (route &r : quiesce::rcu_list_range<&route::node>(routes))
  *		use(r.to);
  *
- * Updates are the functions of the C headers.  The body may remove the entry at hand; not free it.
+ * Updates are the functions of the C headers.  The body may remove the current entry, but not free
+ * it.
  *
- * A range is two words, to be copied, and may be thrown away while its iterators are in use.  Iterators are forward
- * iterators, their end is std::default_sentinel: each walk is of the list as it is then, so two walks of one
- * range may differ.  They are valid as long as the section in which they were obtained.  Any class may hold
- * nodes, also one with virtual functions or private members to which the caller has access.
+ * A range is two words, may be copied, and need not outlive its iterators.  Iterators are forward
+ * iterators, their end is std::default_sentinel: each walk sees the list as it is then, so two
+ * walks of one range may differ.  They are valid until the end of the section in which they were
+ * obtained.  Any class may contain nodes, also one with virtual functions or with private members
+ * to which the caller has access.
  * Ordering, cost: as list_for_each_entry_rcu() and hlist_for_each_entry_rcu().  Nothing throws.
  */
 #ifndef QUIESCE_DS_RCULIST_HPP
@@ -34,7 +37,7 @@
 
 namespace quiesce {
 
-/** rcu_list_iterator - at an entry, or at the end. */
+/** rcu_list_iterator - an iterator at an entry, or at the end. */
 template <auto Member, class T> class rcu_list_iterator {
 	using node = typename list_member<decltype(Member)>::node;
 
@@ -91,8 +94,9 @@ private:
 	const node *end_ = nullptr;
 };
 
-/** rcu_list_range - the entries of a list whose nodes are the member @Member.
- * @T: what they are, if not the class that has the member: one that derives from it, or a const one. */
+/** rcu_list_range - return the entries of a list whose nodes are the member @Member.
+ * @T: the type of the entries, if not the class that has the member: one that derives from it, or
+ *   a const one. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::list_head>
 rcu_list_view<Member, T> rcu_list_range(const ::list_head &head) noexcept
@@ -100,7 +104,7 @@ rcu_list_view<Member, T> rcu_list_range(const ::list_head &head) noexcept
 	return { &head.next, &head };
 }
 
-/** rcu_hlist_range - the same of an hlist. */
+/** rcu_hlist_range - return the entries of an hlist; otherwise as rcu_list_range(). */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::hlist_node>
 rcu_list_view<Member, T> rcu_hlist_range(const ::hlist_head &head) noexcept

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/wfcqueue.hpp - wfcqueue.h as a queue of objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/wfcqueue.hpp - wfcqueue.h as a queue of objects, in namespace quiesce; C++20 and
+ * later.
  *
  *	struct message { int number; wfcq_node node; };
  *	quiesce::wfcqueue<&message::node> mailbox;
@@ -12,8 +13,9 @@
  *	while (message *m = mailbox.dequeue())
  *		use(*m);
  *
- * The objects are the caller's; of any class that has a wfcq_node.  Head and tail are in lines of their own: 128 bytes.
- * Who excludes whom, cost and order are those of wfcqueue.h.  Nothing throws.
+ * The objects belong to the caller, and are of any class that has a wfcq_node.  Head and tail are
+ * in cache lines of their own: 128 bytes.
+ * Exclusion, cost and order are those of wfcqueue.h.  Nothing throws.
  */
 #ifndef QUIESCE_DS_WFCQUEUE_HPP
 #define QUIESCE_DS_WFCQUEUE_HPP
@@ -33,12 +35,12 @@
 namespace quiesce {
 
 /** wfcqueue - a queue of objects whose nodes are the member @Member.
- * @T: what they are, if not the class that has the member: one that derives from it. */
+ * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::wfcq_node>
 class wfcqueue {
 public:
-	/* For range-for, where nobody takes meanwhile: the objects stay in.  Waits for links. */
+	/* For range-for, while no thread dequeues: the objects stay in the queue.  Waits for links. */
 	class iterator {
 	public:
 		using iterator_category = std::input_iterator_tag;
@@ -73,32 +75,32 @@ public:
 		::wfcq_node *at_ = nullptr;
 	};
 
-	/* What a dequeue has found: the object or null, and whether the queue was empty then. */
+	/* Result of a dequeue: the object or null, and whether the queue was empty afterwards. */
 	struct dequeued {
 		T *object;
 		bool last;
 	};
 
-	/* Ready before any constructor runs. */
+	/* Usable before any constructor has run. */
 	constexpr wfcqueue() noexcept : head_ WFCQ_HEAD_INIT, tail_ WFCQ_TAIL_INIT(head_) {}
 	wfcqueue(const wfcqueue &) = delete;
 	wfcqueue &operator=(const wfcqueue &) = delete;
-	/* What is in it is forgotten. */
+	/* Objects that are still in the queue are not touched. */
 	~wfcqueue() = default;
 
-	/* Was there something before? */
+	/* Returns true if the queue had an object before. */
 	bool enqueue(T &object) noexcept { return ::wfcq_enqueue(&head_, &tail_, &(object.*Member)); }
 
-	/* The first object, or null: empty.  May sleep. */
+	/* The first object; null if the queue is empty.  May sleep. */
 	T *dequeue() noexcept { return object_of(::wfcq_dequeue_blocking(&head_, &tail_)); }
-	/* The same, or nothing: it would have to wait. */
+	/* As dequeue(), but never waits; none: it would have to wait. */
 	std::optional<T *> try_dequeue() noexcept
 	{
 		::wfcq_node *node = ::wfcq_dequeue_nonblocking(&head_, &tail_);
 
 		return node == WFCQ_WOULDBLOCK ? std::nullopt : std::optional<T *>(object_of(node));
 	}
-	/* Both, with the state. */
+	/* The two forms with the state. */
 	dequeued dequeue_with_state() noexcept
 	{
 		int state;
@@ -116,7 +118,8 @@ public:
 		return dequeued{ object_of(node), state == ::WFCQ_STATE_LAST };
 	}
 
-	/* Move all of @from, another queue, to the end of this one.  May sleep.  Never WFCQ_RET_WOULDBLOCK. */
+	/* Moves all objects of @from, another queue, to the end of this one.  May sleep; never
+	 * returns WFCQ_RET_WOULDBLOCK. */
 	::wfcq_ret splice(wfcqueue &from) noexcept { return ::wfcq_splice_blocking(&head_, &tail_, &from.head_, &from.tail_); }
 	::wfcq_ret try_splice(wfcqueue &from) noexcept { return ::wfcq_splice_nonblocking(&head_, &tail_, &from.head_, &from.tail_); }
 

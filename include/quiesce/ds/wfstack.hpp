@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/wfstack.hpp - wfstack.h with the type of its objects, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/wfstack.hpp - wfstack.h with typed objects, in namespace quiesce; C++20 and later.
  *
  *	struct buffer { int number; wfs_node node; };
  *	static constinit quiesce::wfstack<&buffer::node> free_list;
  *
- *	if (!free_list.push(b))                 // anybody; was it empty?
+ *	if (!free_list.push(b))                 // any thread; was it empty?
  *		wake();
  *	for (buffer &each : free_list.pop_all())        // newest first
  *		recycle(each);                          // which may push or free it
  *
- * The objects are the caller's.  Who may pop beside whom, context, cost and order are those of wfstack.h.  Nothing throws.
- */
+ * The objects belong to the caller.  Concurrent calls, context, cost and order are those of
+ * wfstack.h.  Nothing throws. */
 #ifndef QUIESCE_DS_WFSTACK_HPP
 #define QUIESCE_DS_WFSTACK_HPP
 
@@ -34,7 +34,7 @@ template <auto Member, class T> struct wfstack_way {
 };
 
 /** wfstack - a stack of objects whose nodes are the member @Member.
- * @T: what they are, if not the class that has the member: one that derives from it. */
+ * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
 	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::wfs_node>
 class wfstack {
@@ -47,13 +47,15 @@ public:
 	wfstack(const wfstack &) = delete;
 	wfstack &operator=(const wfstack &) = delete;
 
-	/** push - wait-free; false: the stack was empty. */
+	/** push - push an object; wait-free.  False: the stack was empty. */
 	bool push(T &object) noexcept { return ::wfs_push(&stack_, &(object.*Member)); }
 
-	/** pop - the newest; nullptr: there is none.  Waits for a push that was interrupted. */
+	/** pop - pop the newest object; nullptr: there is none.  Waits for a push that was
+	 * interrupted. */
 	T *pop() noexcept { return entry(::wfs_pop_blocking(&stack_)); }
 
-	/** try_pop - one attempt; false: it would have to wait, or a push came between. */
+	/** try_pop - make one attempt to pop; false: it would have to wait, or a push came in
+	 * between. */
 	bool try_pop(T *&ret_object) noexcept
 	{
 		::wfs_node *node = ::wfs_pop_nonblocking(&stack_);
@@ -64,8 +66,9 @@ public:
 		return true;
 	}
 
-	/** pop_all - what is there, newest first.  The iteration waits for pushes that were interrupted, and the body may free
-	 * or push the object at hand. */
+	/** pop_all - pop all objects, newest first.
+	 * The iteration waits for pushes that were interrupted; its body may free or push the
+	 * current object. */
 	range pop_all() noexcept { return range(::wfs_first(::wfs_pop_all(&stack_))); }
 
 	bool empty() const noexcept { return ::wfs_empty(&stack_); }

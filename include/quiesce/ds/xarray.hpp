@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/xarray.hpp - xarray.h with the type of its entries, in namespace quiesce; for C++20 and newer.
+/* quiesce/ds/xarray.hpp - xarray.h with typed entries, in namespace quiesce; C++20 and later.
  *
  *	quiesce::xarray<page> pages;
  *
  *	page *old = pages.store(17, fresh);             // std::bad_alloc
- *	pages.set_mark(17, quiesce::xa_mark::mark_0);   // dirty, say
+ *	pages.set_mark(17, quiesce::xa_mark::mark_0);   // dirty, for example
  *
  *	{                                               // reader
  *		std::scoped_lock section(quiesce::rcu_default_domain());
@@ -19,8 +19,9 @@
  *	}
  *	quiesce::rcu_retire(pages.erase(17));
  *
- * The objects are the caller's.  Context, cost and order are those of xarray.h.
- * Exceptions: std::bad_alloc from what allocates, and nothing has changed.  Without exceptions: aborts.
+ * The objects belong to the caller.  Context, cost and order are those of xarray.h.
+ * Exceptions: std::bad_alloc from functions that allocate, and nothing has changed.  Without
+ *   exceptions: aborts.
  */
 #ifndef QUIESCE_DS_XARRAY_HPP
 #define QUIESCE_DS_XARRAY_HPP
@@ -105,7 +106,7 @@ public:
 	using iterator = basic_iterator<false>;
 	using reverse_iterator = basic_iterator<true>;
 
-	/* A part of it.  Iterators are made inside a section, and are no longer good after it. */
+	/* A range of indices.  Iterators are obtained inside a section, and are invalid after it. */
 	template<bool down> class basic_range {
 	public:
 		basic_iterator<down> begin() const noexcept { return basic_iterator<down>(xa_, from_, end_, filter_); }
@@ -123,19 +124,19 @@ public:
 		::xa_mark_t filter_;
 	};
 
-	/* Ready before any constructor runs, and it allocates nothing while it is empty. */
+	/* Usable before any constructor has run; allocates nothing while it is empty. */
 	constexpr xarray() noexcept = default;
 	xarray(const xarray &) = delete;
 	xarray &operator=(const xarray &) = delete;
-	/* Nobody is inside any more: a reader would look at the xarray itself. */
+	/* The xarray has no readers any more: they would access the xarray itself. */
 	~xarray() { ::xa_destroy(&xa_); }
 
-	/* The entry, or null.  Inside a section. */
+	/* The entry, or null.  In a section. */
 	T *load(index_type index) const noexcept { return pointer_of(::xa_load(&xa_, index)); }
 
 	/* ---- updates ---- */
 
-	/* The old entry, or null.  A null entry erases. */
+	/* Returns the old entry, or null.  A null @entry erases. */
 	T *store(index_type index, T *entry)
 	{
 		void *old = nullptr;
@@ -144,10 +145,10 @@ public:
 		return pointer_of(old);
 	}
 
-	/* False: the index is taken.  A null entry reserves it. */
+	/* Returns false if the index is taken.  A null @entry reserves it. */
 	bool insert(index_type index, T *entry) { return check(::xa_insert(&xa_, index, address_of(entry))); }
 
-	/* False: something else is there, and @expected becomes it.  Null is none. */
+	/* Returns false, and sets @expected, if the entry is another one.  Null means no entry. */
 	bool compare_exchange(index_type index, T *&expected, T *entry)
 	{
 		void *there = nullptr;
@@ -157,10 +158,10 @@ public:
 		return done;
 	}
 
-	/* The entry, or null. */
+	/* Returns the entry, or null. */
 	T *erase(index_type index) noexcept { return pointer_of(::xa_erase(&xa_, index)); }
 
-	/* A later store() there needs no memory. */
+	/* Makes sure that a later store() at @index needs no memory. */
 	void reserve(index_type index) { check(::xa_reserve(&xa_, index)); }
 	void release(index_type index) noexcept { ::xa_release(&xa_, index); }
 
@@ -171,7 +172,7 @@ public:
 
 		return check(::xa_alloc(&xa_, &id, address_of(entry), XA_LIMIT(min, max))) ? std::optional(id) : std::nullopt;
 	}
-	/* The same from @next on, which becomes where the next call begins. */
+	/* alloc() that searches from @next on first, and sets @next to where the next call begins. */
 	std::optional<std::uint32_t> alloc_cyclic(T *entry, std::uint32_t &next, std::uint32_t min = 0, std::uint32_t max = UINT32_MAX)
 	{
 		std::uint32_t id = 0;
@@ -188,7 +189,7 @@ public:
 	bool get_mark(index_type index, xa_mark mark) const noexcept { return ::xa_get_mark(&xa_, index, bare(mark)); }
 	bool any_marked(xa_mark mark) const noexcept { return ::xa_marked(&xa_, bare(mark)); }
 
-	/* The first entry from @index to @last, and the first one behind @index. */
+	/* The first entry from @index to @last; the first entry after @index. */
 	std::optional<value_type> find(index_type index, index_type last = ULONG_MAX, xa_mark filter = xa_mark::present) const noexcept
 	{
 		void *found = ::xa_find(&xa_, &index, last, bare(filter));
@@ -203,7 +204,7 @@ public:
 		return pair_of(index, found);
 	}
 
-	/* The last entry from @index down to @first, and the last one before @index. */
+	/* The last entry from @index down to @first; the last entry before @index. */
 	std::optional<value_type> find_reverse(index_type index, index_type first = 0, xa_mark filter = xa_mark::present) const noexcept
 	{
 		void *found = ::xa_find_reverse(&xa_, &index, first, bare(filter));
@@ -217,7 +218,8 @@ public:
 		return pair_of(index, found);
 	}
 
-	/* All, in order; those from @first to @last, both included; the same downwards; those with a mark. */
+	/* Ranges, in order: all entries; from @first to @last, both included; downwards; with a
+	 * mark. */
 	iterator begin() const noexcept { return range().begin(); }
 	std::default_sentinel_t end() const noexcept { return {}; }
 	basic_range<false> range(index_type first = 0, index_type last = ULONG_MAX) const noexcept
@@ -237,7 +239,7 @@ public:
 
 	bool empty() const noexcept { return ::xa_empty(&xa_); }
 	std::size_t size() const noexcept { return ::xa_count(&xa_); }
-	/* All indices are freed, while readers may be inside. */
+	/* Frees all indices; readers may be inside. */
 	void clear() noexcept { ::xa_destroy(&xa_); }
 
 	native_handle_type native_handle() noexcept { return &xa_; }
@@ -247,13 +249,14 @@ private:
 	static T *pointer_of(void *p) noexcept { return static_cast<T *>(p); }
 	static void *address_of(T *entry) noexcept
 	{
-		return const_cast<void *>(static_cast<const volatile void *>(entry)); /* raw: of the pointer's type only */
+		/* const_cast: only the pointer's type changes */
+		return const_cast<void *>(static_cast<const volatile void *>(entry));
 	}
 	static std::optional<value_type> pair_of(index_type index, void *found) noexcept
 	{
 		return found ? std::optional<value_type>(std::in_place, index, pointer_of(found)) : std::nullopt;
 	}
-	/* Was it done? */
+	/* True if the operation was done; throws if memory is short. */
 	static bool check(int result)
 	{
 		if (result == -ENOMEM) [[unlikely]]
