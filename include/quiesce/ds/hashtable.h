@@ -213,8 +213,8 @@ QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *obje
 #define QUIESCE__HASHTABLE_INSERT quiesce_hashtable_insert
 #endif
 
-/* static struct hashtable ht = HASHTABLE_INIT(&people_type): as hashtable_init(); the first
- * insertion draws the seed.  In an all-zero table lookups find nothing, and updates are reported
+/** HASHTABLE_INIT - initialise statically: struct hashtable ht = HASHTABLE_INIT(&people_type).
+ * As hashtable_init(); the first insertion draws the seed.  In an all-zero table lookups find nothing, and updates are reported
  * and change nothing. */
 #define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
 

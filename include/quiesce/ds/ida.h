@@ -42,8 +42,9 @@ struct ida {
 	struct quiesce__radix tree;
 };
 
+/** DEFINE_IDA, IDA_INIT - define an empty ida; the initialiser of one.
+ * It is usable before any constructor has run, too. */
 #define IDA_INIT(name) { QUIESCE_RADIX_INIT }
-/** DEFINE_IDA - define an empty ida; usable before any constructor has run, too. */
 #define DEFINE_IDA(name) struct ida name = IDA_INIT(name)
 
 QUIESCE_API int quiesce_ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max);

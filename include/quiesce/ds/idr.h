@@ -53,8 +53,9 @@ struct idr {
 	struct quiesce__radix tree;
 };
 
+/** DEFINE_IDR, IDR_INIT - define an empty idr; the initialiser of one.
+ * It is usable before any constructor has run, too. */
 #define IDR_INIT(name) { QUIESCE_RADIX_INIT }
-/** DEFINE_IDR - define an empty idr; usable before any constructor has run, too. */
 #define DEFINE_IDR(name) struct idr name = IDR_INIT(name)
 
 /* Number of nodes that one allocation can need. */

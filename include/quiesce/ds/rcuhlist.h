@@ -40,6 +40,7 @@ struct hlist_head {
 	struct hlist_node *first; /* written by updaters; read by readers */
 };
 
+/** HLIST_HEAD, HLIST_HEAD_INIT - define an empty list; the initialiser of one. */
 #define HLIST_HEAD_INIT { NULL }
 #define HLIST_HEAD(name) struct hlist_head name = HLIST_HEAD_INIT
 

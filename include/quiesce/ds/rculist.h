@@ -56,6 +56,7 @@ struct list_head {
 	struct list_head *prev; /* accessed by updaters only */
 };
 
+/** LIST_HEAD_INIT, LIST_HEAD - the initialiser of an empty list; define one. */
 #define LIST_HEAD_INIT(name) { &(name), &(name) }
 #ifndef LIST_HEAD
 #define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)

@@ -70,6 +70,7 @@ struct hlist_nulls_head {
 
 #define quiesce__nulls_end(value) QUIESCE_AS_POINTER(struct hlist_nulls_node *, NULLS_MARKER(value))
 
+/** HLIST_NULLS_HEAD_INIT - the initialiser of an empty list that ends with @value. */
 #define HLIST_NULLS_HEAD_INIT(value) { quiesce__nulls_end(value) }
 
 /** INIT_HLIST_NULLS_HEAD - initialise an empty chain.

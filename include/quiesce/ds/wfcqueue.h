@@ -60,9 +60,9 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* struct wfcq_head and wfcq_tail are small, so that a structure may have many queues.  If threads
- * on two CPUs use one all the time, keep head and tail in different cache lines, as in the
- * example. */
+/** WFCQ_HEAD_INIT, WFCQ_TAIL_INIT - the initialisers of the two parts of an empty queue.
+ * The structures are small, so that a structure may have many queues.  If threads on two CPUs use
+ * one all the time, keep head and tail in different cache lines, as in the example. */
 #define WFCQ_HEAD_INIT { { NULL } }
 #define WFCQ_TAIL_INIT(head) { &(head).node }
 

@@ -70,8 +70,9 @@ struct xarray {
 	struct quiesce__radix tree;
 };
 
+/** DEFINE_XARRAY, XARRAY_INIT - define an empty xarray; the initialiser of one.
+ * It is usable before any constructor has run, too. */
 #define XARRAY_INIT(name) { QUIESCE_RADIX_INIT }
-/** DEFINE_XARRAY - define an empty xarray; usable before any constructor has run, too. */
 #define DEFINE_XARRAY(name) struct xarray name = XARRAY_INIT(name)
 
 /** xa_mark_t - a mark; as the filter of a search also XA_PRESENT: any entry.
@@ -94,6 +95,7 @@ static inline struct xa_limit quiesce__xa_limit(uint32_t min, uint32_t max)
 
 	return limit;
 }
+/** XA_LIMIT - the struct xa_limit of @min to @max; xa_limit_32b, _31b and _16b begin at 0. */
 #define XA_LIMIT(min, max) quiesce__xa_limit((min), (max))
 #define xa_limit_32b XA_LIMIT(0, UINT32_MAX)
 #define xa_limit_31b XA_LIMIT(0, INT32_MAX)
