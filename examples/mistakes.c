@@ -3,7 +3,7 @@
  *
  *	cc -g -DQUIESCE_DEBUG mistakes.c $(pkg-config --cflags --libs quiesce)
  *	./a.out wait-inside
- *	QUIESCE_STALL_MS=100 ./a.out sleep-inside
+ *	QUIESCE_STALL_MS=500 ./a.out sleep-inside
  *
  * free-too-early is found by AddressSanitizer, not by the library: add -fsanitize=address.
  */
@@ -47,7 +47,7 @@ static void *read_slowly(void *arg)
 	c = rcu_dereference(config);
 	sem_post(&inside);
 	if (arg)
-		usleep(300000); /* sleep-inside: the section lasts as long */
+		usleep(800000); /* sleep-inside: the section lasts as long */
 	else
 		sem_wait(&freed);
 	printf("limit %d\n", c->limit);
