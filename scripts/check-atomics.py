@@ -3,7 +3,8 @@
 """Every shared access goes through include/quiesce/atomic.h.
 
 Nothing else spells an atomic builtin, volatile (of void: nobody can access that) or assembly, except
-src/platform/ and include/quiesce/arch/, and in C++ headers, tools/, tests/, cases/ and liburcu/ a line that says why with
+src/platform/ and include/quiesce/arch/, examples/, which are written as users write, and in C++ headers, tools/, tests/,
+cases/ and liburcu/ a line that says why with
 "raw: reason" in a comment on it or in the three lines above (or, for a whole
 file, "raw, whole file: reason" in its first 40 lines).
 """
@@ -16,7 +17,7 @@ import csource
 RAW = re.compile(
     r"\b__atomic_\w+|\b__sync_\w+|\b_Atomic\b|\bstdatomic\b|\batomic_\w+\s*\(|\bstd::atomic"
     r"|\bvolatile\b(?!\s+(?:sig_atomic_t|void\b))|\b__asm__\b|\basm\b|\b__builtin_ia32_[lms]fence\b|\b(?:READ|WRITE)_ONCE\b")
-EXEMPT = ("include/quiesce/atomic.h", "include/quiesce/arch/", "src/platform/", "kernel/",
+EXEMPT = ("include/quiesce/atomic.h", "include/quiesce/arch/", "src/platform/", "kernel/", "examples/",
           "liburcu/include/urcu/uatomic.h", "liburcu/include/urcu/compiler.h", "liburcu/include/urcu/arch/", "liburcu/include/quiesce-urcu/word.h",
           "liburcu/include/quiesce-urcu/cast.h")
 MAY_SAY_RAW = ("tools/", "tests/", "cases/", "liburcu/")

@@ -27,7 +27,7 @@ FLOORS = [  # the first prefix that fits
     ("ds", ("src/ds/", "include/quiesce/ds/", "include/quiesce/detail/")),
     ("library", ("src/", "include/quiesce/")),
     ("face", ("liburcu/",)),
-    ("programs", ("tools/", "cases/", "kernel/")),
+    ("programs", ("tools/", "cases/", "examples/", "kernel/")),
     ("tests", ("tests/",)),
 ]
 ORDER = [name for name, _ in FLOORS]

@@ -19,7 +19,7 @@ RETIRED = {  # a regular expression for the word: what to write
     r"crowd(?:ed)?": "contended", r"anonymous(?= guard)": "fallback guard", r"rungs?": "stage", r"twins?": "exported wrapper; negative control",
 }
 ALLOWED = ("call_rcu_hurry",)
-WHERE = ("src/", "include/", "kernel/", "docs/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 
 def problems(root):

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 strict_string_checks=1 abort_on_error=0"
 export UBSAN_OPTIONS="print_stacktrace=1"
-suites="unit linear cases liburcu"
+suites="unit linear cases liburcu examples"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
 	# gcc tests the flags of an addition of a thread-local offset for zero, but the linker may

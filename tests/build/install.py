@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Install into a staging directory, move the tree, and build against it as users do.
 
-pkg-config and CMake, shared and static, C and C++.  Prints TAP.
+pkg-config and CMake, shared and static, C and C++; examples/ by the commands in their comments.  Prints TAP.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ from tap import Tap, execute
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONSUMER = HERE / "consumer" / "consumer.c"
+EXAMPLES = HERE.parent.parent / "examples"
 
 
 def check_tree(tap, root, libdir, headers, series):
@@ -93,6 +95,26 @@ def check_pkg_config(tap, lib, tmp):
         if tap.run(f"pkg-config consumer builds: {title}",
                    [*command, "-Wall", "-Wextra", "-Werror", *flags, CONSUMER, "-x", "none", "-o", program, *link]):
             tap.run(f"pkg-config consumer runs: {title}", [program], text="sum 321, freed 1", env=env)
+
+
+def build_example(source, env, tmp):
+    """Its commands, as they are given, in a directory of its own: (their status and output, the directory)."""
+    where = tmp / f"example-{source.stem}"
+    shutil.copytree(EXAMPLES, where)
+    commands = re.findall(r"^ \*\t(c(?:c|\+\+) .*)$", source.read_text(), re.M)
+    return execute(["sh", "-e", "-c", "\n".join(commands) or "exit 1"], env, cwd=where), where
+
+
+def check_examples(tap, lib, tmp):
+    """Those with commands that compile them: the rest are their parts.  start.py makes the mistakes of mistakes.c."""
+    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    sources = [s for s in sorted(EXAMPLES.glob("*.c*")) if "pkg-config" in s.read_text()]
+    tap.result(len(sources) >= 9, "examples are found", sources)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        for source, (built, where) in zip(sources, pool.map(lambda s: build_example(s, env, tmp), sources)):
+            ok = tap.result(built.returncode == 0, f"example {source.name} builds by its command", built.stdout + built.stderr)
+            if ok and source.stem not in ("plugin", "mistakes"):  # which are run by theirs, and by start.py
+                tap.run(f"example {source.name} runs", [where / "a.out"], env=env)
 
 
 def check_liburcu(tap, lib, tmp):
@@ -183,6 +205,7 @@ def main():
         check_tree(tap, moved, opt.libdir, opt.headers, series)
         check_tool(tap, moved, opt.libexecdir, pathlib.Path(opt.build))
         check_pkg_config(tap, moved / opt.libdir, tmp)
+        check_examples(tap, moved / opt.libdir, tmp)
         check_liburcu(tap, moved / opt.libdir, tmp)
         check_cmake(tap, moved / opt.libdir, moved, tmp, series)
     return tap.finish()

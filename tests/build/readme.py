@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples in README.md and in the headers' opening comments compile without a warning.
+"""The examples in README.md and in the headers' opening comments compile without a warning; docs/start.md quotes examples/.
 
 In a header the example is the block of the opening comment that is indented by
 a tab; it is put into a block of a function.  Prints TAP.
@@ -90,6 +90,15 @@ def check_cpp(tap, name, include, text):
     tap.result(run.returncode == 0, f"{name}: the example compiles", run.stderr + text)
 
 
+def check_quotes(tap, root, page):
+    """Each block of code is a part of the program that is named above it."""
+    text = (root / page).read_text()
+    quotes = re.findall(r"^<!-- (examples/\S+) -->\n```c(?:\+\+)?\n(.*?)^```", text, re.S | re.M)
+    tap.result(quotes and len(quotes) == len(re.findall(r"^```c(?:\+\+)?$", text, re.M)), f"{page}: all code is quoted", quotes)
+    for number, (name, code) in enumerate(quotes, 1):
+        tap.result(code in (root / name).read_text(), f"{page}, quotation {number} of {name}", code)
+
+
 def opening_lines(name, header):
     opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
     return re.findall(r"^ \*\t(.*)$", opening, re.M)
@@ -109,9 +118,10 @@ def main():
     blocks = re.findall(r"^```c\n(.*?)^```", (root / "README.md").read_text(), re.S | re.M)
     tap.result(bool(blocks), "README.md has an example")
     for i, block in enumerate(blocks):
-        check(tap, f"README.md, example {i + 1}", root / "include", "#include <stdlib.h>\n" + block)
+        check(tap, f"README.md, example {i + 1}", root / "include", block)
     for i, block in enumerate(re.findall(r"^```c\+\+\n(.*?)^```", (root / "README.md").read_text(), re.S | re.M)):
-        check_cpp(tap, f"README.md, C++ example {i + 1}", root / "include", "#include <string>\n" + block)
+        check_cpp(tap, f"README.md, C++ example {i + 1}", root / "include", block)
+    check_quotes(tap, root, "docs/start.md")
     for name, head in (("rcu.h", ""), ("shazptr.h", ""), ("hazptr.h", "struct hazptr_head hazptr;")):
         header = (root / "include/quiesce" / name).read_text()
         lines = opening_lines(name, header)
