@@ -14,10 +14,10 @@ import sys
 # page: (the part's first line, the line before which it ends), where its figures are
 PARTS = [
     ("README.md", ("# quiesce", "## Two commands"), re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)(?=[^\d.\w]|\.(?:\s|$)| ?(?:ns|us|ms)\b)")),
-    ("docs/primitives.md", ("## All of them", "With full fences"), re.compile(r"(?<=[|/;] )(\d+(?:\.\d+)?)(?= [/|])")),
+    ("docs/primitives.md", ("## All of them", "## Readers counted"), re.compile(r"(?<=[|/;: ])(\d+\.\d+)(?=[ ;,.])")),
 ]
 # What is counted or named, not measured.
-NOT_MEASURED = re.compile(r"\b64 (?:busy )?readers|two CPUs|2 cores|C\+\+\d+|Debian \d+|with 1 and|\d+ seconds|\d+-CPU")
+NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\+\+\d+|Debian \d+|with 1 and|\d+ seconds|\d+-CPU")
 
 
 def part(text, bounds):
@@ -26,7 +26,7 @@ def part(text, bounds):
 
 
 def table_figures(text):
-    return [m for m in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", text)]
+    return re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\d.]*x)", text)  # ratios are not figures
 
 
 def is_rounded(figure, values):
