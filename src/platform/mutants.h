@@ -49,7 +49,7 @@
 	X(fork_registers_blind, "a thread registers in a child before it is repaired")  \
 	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_place_lost, "a scanner whose handler forks has lost its place when it goes on") \
-	X(qsbr_dead_kept, "threads that died online are not given up") \
+	X(readers_dead_kept, "entries of threads that died are not given back") \
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \
 	X(reap_unplaced, "who gives up the entry of a dead thread does not say that it reads it")  \

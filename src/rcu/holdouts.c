@@ -256,18 +256,10 @@ static void report_garbage(const struct wait *w, uint64_t now)
 	quiesce__report_end(&r);
 }
 
-/* The first in the way may have died inside; and the next ones. */
-static void reap(struct wait *w, uint64_t now)
-{
-	w->reap_at = now + QUIESCE_REAP_NS;
-	for (uint32_t n = 0; n < QUIESCE_REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
-		scan(w);
-}
-
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (now >= w->reap_at)
-		reap(w, now);
+	if (now >= w->reap_at && w->at < w->nr)
+		w->reap_at = quiesce__readers_reap(now, &w->at, scan, w);
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
 	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
