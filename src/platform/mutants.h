@@ -49,6 +49,10 @@
 	X(fork_registers_blind, "a thread registers in a child before it is repaired")  \
 	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_place_lost, "a scanner whose handler forks has lost its place when it goes on") \
+	X(holdout_unblocking_named, "the hook for holdouts is called with readers that are in nobody's way") \
+	X(holdout_named_again, "... with the same reader again at once")  \
+	X(holdout_dead_named, "... with threads that have died")  \
+	X(holdout_hook_unwaited, "who replaces the hook does not wait until it has returned")  \
 	X(readers_dead_kept, "entries of threads that died are not given back") \
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without giving back its entry")            \

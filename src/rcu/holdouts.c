@@ -33,6 +33,7 @@
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
 #define SPIN_EXPEDITED_NS 100000u
+#define NOTE_NS 1000000u     /* a wait is noted for the hook when it has lasted so long, and after so long again */
 #define VAIN 16u             /* stretches without effect: then the reader in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
@@ -51,7 +52,7 @@ struct wait {
 	uint32_t vain;        /* so many stretches it had been that already */
 	uint64_t yields;
 	struct quiesce__wait_policy policy;
-	uint64_t reap_at;
+	uint64_t reap_at, note_at;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
@@ -262,6 +263,10 @@ static void check_stall(struct wait *w, uint64_t now)
 {
 	if (now >= w->reap_at && w->at < w->nr)
 		w->reap_at = quiesce__readers_reap(now, &w->at, scan, w);
+	if (now >= w->note_at && w->at < w->nr) {
+		w->note_at = now + NOTE_NS;
+		quiesce__holdout_hook_note(w->number, w->policy.start);
+	}
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
 	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
@@ -320,6 +325,7 @@ static void start_clock(struct wait *w)
 	w->judged_at = w->at;
 	w->policy.start = platform_now_ns();
 	w->reap_at = w->policy.start + QUIESCE_REAP_NS;
+	w->note_at = w->policy.start + NOTE_NS;
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
@@ -431,8 +437,10 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
-		if (enough(than))
+		if (enough(than)) {
+			quiesce__holdout_hook_take_back(number);
 			return false;
+		}
 		quiesce__rcu_force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
 		quiesce__rcu_scan_by(now + ns);

@@ -29,4 +29,10 @@ void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency urge
 /* In the child: forget the waits of the parent. */
 void quiesce__holdouts_fork_child(void);
 
+/* holdout_hook.c: the wait for grace period @number, which began at @start, lasts: name those in its way to the program's hook, if there is
+ * one.  To be called again as long as it lasts.  The other one: it is given up. */
+void quiesce__holdout_hook_note(uint64_t number, uint64_t start);
+void quiesce__holdout_hook_take_back(uint64_t number);
+void quiesce__holdout_hook_fork_child(void);
+
 #endif

@@ -35,7 +35,7 @@ struct quiesce__cached_slot {
 };
 
 /* What the library keeps in each thread.  Written by its thread only, with one
- * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and qsbr_waiting. */
+ * exception: an updater may set QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, qsbr_waiting, and named_at. */
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
@@ -56,6 +56,7 @@ struct quiesce_tls_v1 {
 	uint64_t qsbr_word;             /* the number at its last quiescent state; 0: offline.  Read by updaters */
 	uint32_t qsbr_waiting;          /* 1: an updater sleeps until that changes; set by it */
 	uint32_t qsbr_registered;
+	uint64_t named_at;              /* private; when it was named to a hook as a reader in the way.  Written by the helper */
 };
 
 #if defined(QUIESCE_SIM)
