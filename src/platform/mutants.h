@@ -148,6 +148,7 @@
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
 	X(scan_fences_late, "a fence of the scan is for those too who came after it began")  \
 	X(scan_completed_leads, "who was chosen to lead, and then completed, leads")    \
+	X(scan_rank_kept, "the last follower checks as late as when there were others before it") \
 	X(scan_trusts_leader, "who waits never looks in place of who leads")           \
 	X(counted_revived, "a reference is taken of an object that has none left")     \
 	X(percpu_entered_first, "who entered is summed before who left")               \
