@@ -51,8 +51,8 @@ int platform_futex_wait_shared(uint32_t *word, uint32_t value, uint64_t timeout_
 /* Returns how many were woken. */
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
 /* Take the lock in @word, or give it back, with inheritance of priority: the word is 0, or the number of the thread that
- * holds it, and bit 31 if somebody sleeps.  0, or -ENOSYS where that cannot be had: always or never. */
-int platform_lock_pi(uint32_t *word);
+ * holds it, and bit 31 if somebody sleeps.  @tid: the caller's.  0, or -ENOSYS where that cannot be had: always or never. */
+int platform_lock_pi(uint32_t *word, uint32_t tid);
 int platform_unlock_pi(uint32_t *word);
 void platform_yield(void);
 /* Monotonic, and not slower than sleeps are, even where the clock stands still. */

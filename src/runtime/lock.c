@@ -53,7 +53,7 @@ static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
 
 void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
 {
-	if (platform_lock_pi(&lock->word))
+	if (platform_lock_pi(&lock->word, tid))
 		sleep_for(lock, tid);
 	else
 		/* The kernel has changed the word.  It is a fence, but tools that look for races see only our own accesses. */
