@@ -199,6 +199,30 @@ struct quiesce_report {
  * Any thread may call this at any time; a hook that was replaced may still be running. */
 QUIESCE_API void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report));
 
+/** quiesce_set_holdout_hook - call @hook for each reader that holds up a grace period of RCU.
+ * @hook: NULL: no more.  It gets @tid, the number of the reader's thread as gettid() returns it; for how long the grace period
+ *   has waited; and @arg.
+ *
+ * A wait that lasts for about a millisecond, of synchronize_rcu(), of call_rcu()'s thread, of anybody, has the readers in its way
+ * named, one after the other; one that stays, or has come back into the way, again after 10 ms or more.  So a program can make
+ * such a reader leave its section: an emulator sends a signal to the thread of a virtual CPU.  docs/realtime.md has an example.
+ * A reader is in the way when it is found, just before the call.  It may have left its section since, or have ended: so take
+ * @tid for a hint, and find it among the program's own threads, under a lock that each of them takes before it ends.
+ * Not named are sections without an entry of their own, in destructors of threads that end; sections of SRCU; readers of liburcu's
+ * flavours mb and qsbr, and of programs that were compiled with liburcu's own headers.
+ *
+ * It is called by the thread "quiesce-helper", without a lock of the library's, one call at a time.  It may take locks that are not
+ * held around waits for grace periods, signal threads, allocate, enter sections, queue callbacks, and call synchronize_srcu(),
+ * synchronize_shazptr() and quiesce_set_holdout_hook().  Until it returns nobody else is named: so it is short, and a wait for RCU
+ * in it ends when the readers in the way leave by themselves.  Barriers in it are a misuse, and fork() and the end of its thread are
+ * what they are in a callback of call_srcu().  A child has the hook, too.
+ *
+ * Context: any thread, but not signal handlers.  Sleeps until the hook that was set before has returned from its last call, unless the
+ *   caller is in that call; so the caller holds no lock that the hook takes.
+ * Cost: a load in each wait that lasts.  Readers pay nothing.
+ * Return: 0; -EAGAIN: it is set, but its thread cannot be started.  It is called from when that can be. */
+QUIESCE_API int quiesce_set_holdout_hook(void (*hook)(int tid, uint64_t waited_ns, void *arg), void *arg);
+
 /** quiesce_describe_settings - one line with version and all settings in force, as QUIESCE_VERBOSE=1 prints it.
  * @text: gets as much of it as @size allows, ended with a NUL.
  * Return: its length, as snprintf() does. */

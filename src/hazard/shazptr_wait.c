@@ -11,7 +11,8 @@
  *     found the object unlinked.  So each slot needs to be seen without an older guard once.
  * I5. One leads, looks again and again, and may ask readers to yield; leading passes on under the lock.
  * I8. Waiters are completed under the lock, and who is completed sleeps no longer than it takes to find a leader late: so nobody
- *     depends on one that does not run, whether it is about to look, to wake or to pass on.
+ *     depends on one that does not run, whether it is about to look, to wake or to pass on.  Followers check for that one after the
+ *     other, by rank, and the last one that is left is the first.
  * I2 to I4, I6 and I7, of the looks, are in shazptr_scan.c.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
@@ -24,7 +25,8 @@
 
 #define STOP_STEP_NS 1000000u
 #define LOOK_MAX_NS 8000000u
-#define FOLLOW_MAX_NS 64000000u /* a follower looks less and less often whether who leads is late */
+
+static uint32_t nr_following; /* callers that wait for their completion: I8 */
 
 /* ---- the self-scan ---- */
 
@@ -205,8 +207,16 @@ static bool scan_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quies
 	return lead_who_is_left();
 }
 
+/* So much later than the first follower one of @rank checks whether the leader is late.  Others may have gone since it came. */
+static uint64_t turn_of(uint32_t rank)
+{
+	uint32_t nr = quiesce_load_relaxed(&nr_following); /* Relaxed: a guess. */
+
+	return quiesce__overdue_turn(nr > rank || QUIESCE_MUTANT(scan_rank_kept) ? rank : nr ? nr - 1 : 0);
+}
+
 /* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */
-static uint32_t wait_for_completion(struct quiesce__waiter *me)
+static uint32_t wait_for_completion(struct quiesce__waiter *me, uint32_t rank)
 {
 	struct quiesce__wait_policy stalls = { .start = me->start };
 	struct quiesce__overdue late = { .since = 0 };
@@ -230,14 +240,22 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me)
 		at = quiesce__overdue_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
 				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
-			ns = ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;
 			if (scan_instead(late.progress, now, ns, &stalls))
 				return QUIESCE_LEADS;
+			ns = ns < LOOK_MAX_NS ? 2 * ns : ns;
 			continue;
 		}
-		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, at > now + ns ? at - now : ns);
-		ns = ns < FOLLOW_MAX_NS ? 2 * ns : ns;
+		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, (at > now ? at - now : QUIESCE_OVERDUE_NS) + turn_of(rank));
 	}
+}
+
+static uint32_t follow(struct quiesce__waiter *me)
+{
+	uint32_t rank = quiesce_fetch_add_relaxed(&nr_following, 1u); /* Relaxed: a guess. */
+	uint32_t state = wait_for_completion(me, rank);
+
+	quiesce_fetch_add_relaxed(&nr_following, (uint32_t)-1); /* Relaxed: a guess. */
+	return state;
 }
 
 /* Queue @me; true if the caller leads now. */
@@ -267,7 +285,7 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
 			stop_leading();
 	}
-	while (wait_for_completion(me) == QUIESCE_LEADS) {
+	while (follow(me) == QUIESCE_LEADS) {
 		quiesce__shazptr_lead(me);
 		stop_leading();
 	}
@@ -371,5 +389,6 @@ void quiesce__shazptr_fork_child(void)
 	uint64_t epoch = quiesce__shazptr_scan.epoch;
 
 	quiesce__lock_reset(&quiesce__shazptr_scan.lock, false);
+	nr_following = 0;
 	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .epoch = epoch };
 }

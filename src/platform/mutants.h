@@ -51,7 +51,11 @@
 	X(fork_registers_blind, "a thread registers in a child before it is repaired")  \
 	X(fork_nested_lost, "a nested section without an entry is not the child's")  \
 	X(fork_place_lost, "a scanner whose signal handler forks loses its place in the child") \
-	X(qsbr_dead_kept, "threads that died online are waited for")                   \
+	X(holdout_unblocking_named, "the hook for holdouts is called with readers that are in no waiter's way") \
+	X(holdout_named_again, "the hook for holdouts is called with the same reader again at once") \
+	X(holdout_dead_named, "the hook for holdouts is called with threads that have died") \
+	X(holdout_hook_unwaited, "a thread that replaces the hook for holdouts does not wait until it has returned") \
+	X(readers_dead_kept, "entries of threads that died are not given back")        \
 	X(fork_generation_early, "the generation is read before the repair is seen")  \
 	X(exit_keeps_entry, "a thread exits without releasing its entry")              \
 	X(reap_unplaced, "a thread that releases the entry of a dead one does not announce that it reads it") \
@@ -146,6 +150,7 @@
 	X(scan_wake_lost, "a clear of a slot with a tag does not wake the scan")       \
 	X(scan_fences_late, "a fence of the scan also serves waiters that came after it began") \
 	X(scan_completed_leads, "a waiter that was chosen to lead, and then completed, leads") \
+	X(scan_rank_kept, "the last follower checks as late as when there were others before it") \
 	X(scan_trusts_leader, "a follower never scans in place of the leader")         \
 	X(counted_revived, "a reference is taken to an object that has none left")     \
 	X(percpu_entered_first, "entries are summed before leaves")                    \

@@ -51,8 +51,8 @@ int platform_futex_wait_shared(uint32_t *word, uint32_t value, uint64_t timeout_
 /* Returns the number of threads woken. */
 uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads);
 /* Take or release the lock in @word, with priority inheritance: the word is 0, or the holder's thread id, and
- * bit 31 if a thread sleeps.  0, or -ENOSYS where the kernel has none: always or never. */
-int platform_lock_pi(uint32_t *word);
+ * bit 31 if a thread sleeps.  @tid: the caller's.  0, or -ENOSYS where the kernel has none: always or never. */
+int platform_lock_pi(uint32_t *word, uint32_t tid);
 int platform_unlock_pi(uint32_t *word);
 void platform_yield(void);
 /* Monotonic; advances at least as fast as sleeps do, even where the system's clock stands still. */

@@ -18,8 +18,8 @@
  *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
  *     each look asks again.  This is the price of a reader without a wake-up test.
  * I4. Nothing is polled without bound: SPINS looks, then sleep.
- * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending, raised and force_not_before are those of its
- *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change none of the three.
+ * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its
+ *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change neither.
  *
  * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
@@ -33,6 +33,7 @@
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
 #define SPIN_EXPEDITED_NS 100000u
+#define NOTE_NS 1000000u     /* a wait is noted for the hook when it has lasted so long, and after so long again */
 #define VAIN 16u             /* stretches without effect: then the reader in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
 #define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
@@ -40,6 +41,7 @@
 
 struct wait {
 	const char *call;
+	enum quiesce__urgency urgency; /* the caller's */
 	uint64_t number;      /* of the grace period */
 	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
 	uint32_t asked;       /* requests are in entries before this one */
@@ -50,11 +52,12 @@ struct wait {
 	uint32_t vain;        /* so many stretches it had been that already */
 	uint64_t yields;
 	struct quiesce__wait_policy policy;
-	uint64_t reap_at;
+	uint64_t reap_at, note_at;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-static uint32_t raised[QUIESCE_EXPEDITED + 1]; /* somebody wants the present wait to have that urgency */
+/* The urgency that others want of the present wait, by the parity of the grace period that they wait for: this one or the next. */
+static uint32_t raised[2];
 static uint64_t force_not_before; /* I5 */
 
 static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
@@ -256,29 +259,34 @@ static void report_garbage(const struct wait *w, uint64_t now)
 	quiesce__report_end(&r);
 }
 
-/* The first in the way may have died inside; and the next ones. */
-static void reap(struct wait *w, uint64_t now)
-{
-	w->reap_at = now + QUIESCE_REAP_NS;
-	for (uint32_t n = 0; n < QUIESCE_REAPS && w->at < w->nr && quiesce__reader_reap(w->at); n++)
-		scan(w);
-}
-
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (now >= w->reap_at)
-		reap(w, now);
+	if (now >= w->reap_at && w->at < w->nr)
+		w->reap_at = quiesce__readers_reap(now, &w->at, scan, w);
+	if (now >= w->note_at && w->at < w->nr) {
+		w->note_at = now + NOTE_NS;
+		quiesce__holdout_hook_note(w->number, w->policy.start);
+	}
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
 	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		report_garbage(w, now);
 }
 
+static enum quiesce__urgency urgency(const struct wait *w)
+{
+	/* Relaxed: hints. */
+	uint32_t a = quiesce_load_relaxed(&raised[0]), b = quiesce_load_relaxed(&raised[1]), others = a > b ? a : b;
+
+	return others > (uint32_t)w->urgency ? (enum quiesce__urgency)others : w->urgency;
+}
+
 static void apply_policy(struct wait *w, uint64_t now)
 {
-	/* Relaxed: hints, not a hand-over. */
-	w->policy.expedited |= quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) != 0;
-	w->policy.force_after_ns = quiesce_load_relaxed(&raised[QUIESCE_NORMAL]) ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
+	enum quiesce__urgency how = urgency(w);
+
+	w->policy.expedited |= how == QUIESCE_EXPEDITED;
+	w->policy.force_after_ns = how != QUIESCE_DEFERRED ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
 	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: a request that comes a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
@@ -317,6 +325,7 @@ static void start_clock(struct wait *w)
 	w->judged_at = w->at;
 	w->policy.start = platform_now_ns();
 	w->reap_at = w->policy.start + QUIESCE_REAP_NS;
+	w->note_at = w->policy.start + NOTE_NS;
 }
 
 /* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
@@ -358,8 +367,7 @@ static void wait_for_unregistered(struct wait *w)
  * the waiter's own CPU it stands still because of the waiter. */
 static bool scan_for_longer(struct wait *w)
 {
-	/* Relaxed: a hint, not a hand-over. */
-	if (!quiesce_load_relaxed(&raised[QUIESCE_EXPEDITED]) || (w->first_cpu & 1ull << platform_cpu() % 64))
+	if (urgency(w) != QUIESCE_EXPEDITED || (w->first_cpu & 1ull << platform_cpu() % 64))
 		return false;
 	while (platform_now_ns() < w->policy.start + SPIN_EXPEDITED_NS)
 		if (quiesce__wait_spin(scan, w))
@@ -381,16 +389,18 @@ static void wait_for_readers(struct wait *w)
 	cancel_requests(w);
 }
 
-void quiesce__holdouts_wait(uint64_t number, const char *call)
+void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, const char *call)
 {
 	struct wait w;
 
 	sim__alone(&pending, true); /* I5 */
 	wait_begin(&w, number, call);
+	w.urgency = urgency;
 	if (!quiesce__wait_spin(scan, &w))
 		wait_for_readers(&w);
 	quiesce__wait_policy_end(&w.policy);
 	wait_for_unregistered(&w);
+	quiesce_store_relaxed(&raised[number & 1], QUIESCE_DEFERRED); /* Relaxed: a hint; who raised it has what it wanted. */
 	sim__alone(&pending, false);
 }
 
@@ -427,8 +437,10 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 	while (!scan(&w) || !unregistered_ended(&empty)) {
 		uint64_t now = platform_now_ns();
 
-		if (enough(than))
+		if (enough(than)) {
+			quiesce__holdout_hook_take_back(number);
 			return false;
+		}
 		quiesce__rcu_force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
 		check_stall(&w, now);
 		quiesce__rcu_scan_by(now + ns);
@@ -439,30 +451,19 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 	return true;
 }
 
-void quiesce__holdouts_calm(void)
+void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency how)
 {
-	quiesce_store_relaxed(&raised[QUIESCE_NORMAL], 0);     /* Relaxed: the wait that they are for has not begun. */
-	quiesce_store_relaxed(&raised[QUIESCE_EXPEDITED], 0); /* Relaxed: as above. */
-}
+	uint32_t *theirs = &raised[number & 1];
 
-void quiesce__holdouts_set_urgency(enum quiesce__urgency how)
-{
-	if (how != QUIESCE_DEFERRED)
-		quiesce_store_relaxed(&raised[how], 1); /* Relaxed: the caller's own wait. */
-}
-
-void quiesce__holdouts_raise_urgency(enum quiesce__urgency how)
-{
-	/* Relaxed: a hint, which may get lost; the waiter's sleep is timed.  A word for each, so that none takes back another. */
-	if (how == QUIESCE_DEFERRED || quiesce_load_relaxed(&raised[how]))
+	/* Relaxed: a hint that may get lost; followers raise it again, and the waiter's sleep is timed. */
+	if (quiesce_load_relaxed(theirs) >= (uint32_t)how)
 		return;
-	quiesce_store_relaxed(&raised[how], 1); /* Relaxed: as above. */
+	quiesce_store_relaxed(theirs, (uint32_t)how); /* Relaxed: as above. */
 	platform_futex_wake(&pending, 1);
 }
 
 void quiesce__holdouts_fork_child(void)
 {
-	pending = 0;
-	quiesce__holdouts_calm();
+	pending = raised[0] = raised[1] = 0;
 	force_not_before = 0;
 }

@@ -194,21 +194,12 @@ static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
 	quiesce__report_end(&r);
 }
 
-/* The first in the way may have died online; and the next ones. */
-static void reap(struct wait *w)
-{
-	for (uint32_t n = 0; n < QUIESCE_REAPS && !QUIESCE_MUTANT(qsbr_dead_kept) && quiesce__reader_reap(w->at) && !all_passed(w); n++)
-		;
-}
-
 static void check_stall(struct wait *w, uint64_t now)
 {
 	if (quiesce__wait_policy_stalled(&w->stalls, now))
 		report_stall(w, now);
-	if (now < w->reap_at)
-		return;
-	w->reap_at = now + QUIESCE_REAP_NS;
-	reap(w);
+	if (now >= w->reap_at)
+		w->reap_at = quiesce__readers_reap(now, &w->at, all_passed, w);
 }
 
 /* Unless it is quiescent by then. */

@@ -20,6 +20,8 @@ bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number);
 void quiesce__rcu_scan_by(uint64_t when);
 /* Add what waits behind a grace period, to its report. */
 void quiesce__rcu_report_behind(struct quiesce__report *report);
+/* Somebody wants the grace period in progress to have at least this urgency. */
+void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency);
 /* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
 /* Would @call, made at @caller, wait for a section of its own thread?  Then it is reported. */

@@ -57,7 +57,6 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 struct side {
 	uint32_t waiting;
 	uint32_t word;  /* futex that changes when they are to look */
-	uint32_t urgency; /* of the most urgent */
 };
 
 static struct {
@@ -188,6 +187,13 @@ static void gp_complete(uint64_t number)
 	}
 }
 
+void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
+{
+	/* Relaxed: hints.  Where nobody leads the next wait would get it. */
+	if (quiesce_load_relaxed(&gp.led))
+		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&gp.started), urgency); /* Relaxed: as above. */
+}
+
 /* ---- leading ---- */
 
 static bool take_lead(void)
@@ -212,30 +218,15 @@ static void hand_over(uint64_t number)
 		wake(&gp.side[number & 1], INT32_MAX);
 }
 
-/* The urgency of those for whom @number is. */
-static void set_urgency(enum quiesce__urgency urgency, uint64_t number)
-{
-	struct side *side = &gp.side[number & 1];
-	uint32_t theirs = quiesce_load_relaxed(&side->urgency); /* Relaxed: a hint. */
-
-	if (theirs) {
-		quiesce_store_relaxed(&side->urgency, 0); /* Relaxed: as above. */
-		urgency = theirs > urgency ? theirs : urgency;
-	}
-	quiesce__holdouts_set_urgency(urgency);
-}
-
 static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t number;
 
-	quiesce__holdouts_calm();
 	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
 	number = gp_advance();
-	set_urgency(urgency, number);
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
-	quiesce__holdouts_wait(number, call);
+	quiesce__holdouts_wait(number, urgency, call);
 	/* Before the hand-over: who is quick to come back shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
@@ -303,9 +294,7 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *c
 
 		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1. */
 			break;
-		if (quiesce_load_relaxed(&side->urgency) < (uint32_t)urgency) /* Relaxed: a hint. */
-			quiesce_store_relaxed(&side->urgency, (uint32_t)urgency); /* Relaxed: as above. */
-		quiesce__holdouts_raise_urgency(urgency); /* who leads is in our way */
+		quiesce__holdouts_raise_urgency(cookie, urgency); /* who leads is in our way */
 		if (watch_or_sleep(&late, rank, side, word)) {
 			gp_alone(cookie, call);
 			break;

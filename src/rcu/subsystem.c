@@ -25,6 +25,7 @@ static void fork_child(void)
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
 
 	quiesce__holdouts_fork_child();
+	quiesce__holdout_hook_fork_child();
 	quiesce__rcu_fork_child();
 	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);

@@ -75,7 +75,7 @@ void quiesce__worker_wake(void)
 	if (quiesce_xchg(CB9, &quiesce__worker.sleep, QUIESCE_AWAKE) != QUIESCE_AWAKE)
 		platform_futex_wake(&quiesce__worker.sleep, 1);
 	else
-		quiesce__holdouts_raise_urgency(QUIESCE_NORMAL); /* it may be in a grace period */
+		quiesce__rcu_raise_urgency(QUIESCE_NORMAL); /* it may be in a grace period */
 }
 
 void quiesce__worker_wake_for_sure(void)

@@ -55,7 +55,7 @@ static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
 
 void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
 {
-	if (platform_lock_pi(&lock->word))
+	if (platform_lock_pi(&lock->word, tid))
 		sleep_for(lock, tid);
 	else
 		/* The kernel has taken the lock for this thread, with a full fence; race detectors see only

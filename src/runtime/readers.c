@@ -52,6 +52,7 @@ struct quiesce__readers quiesce__readers;
 #define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
 #endif
 #define FULL_NS 20000u /* between two attempts to find a place */
+#define REAPS 64u     /* entries of the dead that one wait gives back in a row */
 #define PROBES 64u    /* entries that one registration asks whether their owners live */
 
 /* What a scanner says of itself. */
@@ -287,7 +288,8 @@ static bool reap_if_dead(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, 
 	return true;
 }
 
-bool quiesce__reader_reap(uint32_t i)
+/* Give back entry @i if its owner has died without saying so. */
+static bool reap(uint32_t i)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	bool dead;
@@ -302,6 +304,13 @@ bool quiesce__reader_reap(uint32_t i)
 	return dead;
 }
 
+uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(void *wait), void *wait)
+{
+	for (uint32_t n = 0; n < REAPS && !QUIESCE_MUTANT(readers_dead_kept) && reap(*at) && !over(wait); n++)
+		;
+	return now + QUIESCE_REAP_NS;
+}
+
 /* The next ones of all entries, in turn; is there a dead one?  Relaxed throughout: it matters little who asks whom. */
 static bool reap_some(void)
 {
@@ -310,7 +319,7 @@ static bool reap_some(void)
 	uint32_t at = quiesce_fetch_add_relaxed(&rs->reap_at, probes);
 
 	for (uint32_t n = 0; n < probes; n++)
-		reaped += quiesce__reader_reap((at + n) % nr);
+		reaped += reap((at + n) % nr);
 	return reaped != 0;
 }
 

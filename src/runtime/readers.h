@@ -41,9 +41,9 @@ bool quiesce__reader_register(struct quiesce_tls_v1 *self);
 #else
 #define QUIESCE_REAP_NS 1000000000u
 #endif
-#define QUIESCE_REAPS 64u /* so many that are dead are given up in a row */
-/* Give back entry @i if its owner has died without saying so. */
-bool quiesce__reader_reap(uint32_t i);
+/* The owner of entry *@at, the first in the way of @wait, may have died; then its entry is given back, and @over, which moves *@at on,
+ * is asked whether nobody is in the way any more; if not, the next one is judged, of a bounded number.  Returns when to do so again. */
+uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(void *wait), void *wait);
 /* Visit the entries from @from up to, not including, @to that have owners, until @visit returns true: the number of that entry, else @to.
  * An owner does not end while it is visited; so @visit is short, waits for nobody, and takes no lock. */
 typedef bool (*quiesce__visit_fn)(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg);

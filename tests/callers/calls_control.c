@@ -26,6 +26,22 @@ static bool call_hooks(struct world *w)
 	return true;
 }
 
+static void take_note(int tid, uint64_t waited_ns, void *arg)
+{
+	(void)tid, (void)waited_ns;
+	must(!flag_get((int *)arg));
+}
+
+/* What the hook gets may go when it has been removed; in the hook itself it is still in use. */
+static bool call_holdout_hook(struct world *w)
+{
+	static int gone;
+	int err = quiesce_set_holdout_hook(take_note, &gone);
+
+	(void)w;
+	return (!err || err == -EAGAIN) && !quiesce_set_holdout_hook(NULL, NULL);
+}
+
 static bool call_questions(struct world *w)
 {
 	struct quiesce_stats stats;
@@ -62,6 +78,7 @@ const struct call calls_control[] = {
 	CALL(settings, "quiesce_set_skip_self_scan quiesce_set_yield quiesce_set_garbage_ceiling quiesce_set_throttle"
 	     " quiesce_set_garbage_warning quiesce_set_stall_timeout quiesce_set_fence", IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(hooks, "quiesce_set_report_hook quiesce_set_misuse_hook", IN_READER | IN_CALLBACK | AT_THREAD_END),
+	CALL(holdout_hook, "quiesce_set_holdout_hook", IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(questions, "quiesce_get_stats quiesce_describe_settings quiesce_version quiesce_fence quiesce_slots",
 	     IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(threads, "quiesce_set_thread_attr quiesce_set_worker_cpu", IN_CALLBACK | AT_THREAD_END),

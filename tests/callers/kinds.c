@@ -338,6 +338,44 @@ static void run_in_report(struct world *w, void (*fn)(void *arg), void *arg)
 	quiesce_set_stall_timeout(STALL_NS);
 }
 
+static struct task *named;
+static int hook_begun;
+
+/* For whom the reader makes way when the hook has begun, so that there may be waits in it. */
+static void holdout_hook(int tid, uint64_t waited_ns, void *arg)
+{
+	struct task *t = __atomic_exchange_n(&named, NULL, __ATOMIC_SEQ_CST); /* raw: whichever call is the first */
+
+	(void)tid, (void)waited_ns, (void)arg;
+	flag_set(&hook_begun);
+	if (t)
+		task_run(t);
+}
+
+static void *reader_in_the_way(void *inside)
+{
+	rcu_read_lock();
+	flag_set((int *)inside);
+	wait_until(flag_get(&hook_begun));
+	rcu_read_unlock();
+	return NULL;
+}
+
+static void run_in_holdout_hook(struct world *w, void (*fn)(void *arg), void *arg)
+{
+	pthread_t thread;
+	int inside = 0;
+
+	flag_clear(&hook_begun);
+	named = task_new(w, fn, arg);
+	quiesce_set_holdout_hook(holdout_hook, NULL);
+	thread_begin(&thread, reader_in_the_way, &inside);
+	wait_until(flag_get(&inside));
+	synchronize_rcu();
+	pthread_join(thread, NULL);
+	quiesce_set_holdout_hook(NULL, NULL); /* it has returned */
+}
+
 static const struct kind kinds[] = {
 	{ "call_rcu", run_in_call_rcu, ALLOWS_WAITS, true },
 	{ "call_srcu", run_in_call_srcu, ALLOWS_WAITS, true },
@@ -356,6 +394,7 @@ static const struct kind kinds[] = {
 	{ "the wait of a list's splice", run_in_splice, ALLOWS_ALL, false },
 	{ "idr_for_each", run_in_for_each, ALLOWS_READERS, false },
 	{ "a report hook", run_in_report, ALLOWS_REPORTS, false },
+	{ "a hook for readers in the way", run_in_holdout_hook, ALLOWS_WAITS, true },
 #ifdef HAVE_CXX
 	{ "a deleter of rcu_retire in C++", run_in_rcu_retire, ALLOWS_WAITS, false },
 	{ "a deleter of hazard_pointer_obj_base", run_in_hazard_retire, ALLOWS_RETIRES, false },

@@ -163,6 +163,48 @@ static void a_child_of_a_wait_is_woken(void **state)
 	succeeds(begin_in_wait);
 }
 
+/* ---- a hook that a thread is to call ---- */
+
+static sem_t start;
+
+static void *synchronizes(void *unused)
+{
+	wait_for(&start);
+	synchronize_rcu();
+	return unused;
+}
+
+static void count_name(int tid, uint64_t waited_ns, void *nr)
+{
+	(void)tid, (void)waited_ns;
+	count_up((int *)nr);
+}
+
+static void readers_are_named_once_the_helper_can_be_had(void **state)
+{
+	struct held reader;
+	pthread_t waiter;
+	int nr = 0;
+
+	(void)state;
+	shut_down();
+	sem_init(&start, 0, 0);
+	held_begin(&reader, NULL);
+	thread_must(pthread_create(&waiter, NULL, synchronizes, NULL));
+	flag_set(&no_threads);
+	assert_int_equal(quiesce_set_holdout_hook(count_name, &nr), -EAGAIN);
+	sem_post(&start);
+	rest_ms(30);
+	srcu_barrier(&domain); /* takes the helper's steps, where there is none */
+	assert_int_equal(flag_get(&nr), 0);
+	quiesce_store_relaxed(&no_threads, 0);
+	wait_until(flag_get(&nr));
+	held_end(&reader);
+	pthread_join(waiter, NULL);
+	assert_int_equal(quiesce_set_holdout_hook(NULL, NULL), 0);
+	shut_down();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -171,6 +213,7 @@ int main(int argc, char **argv)
 		TEST(the_sweeper_comes_after_one_failure),
 		TEST(attempts_are_few),
 		TEST(a_child_of_a_wait_is_woken),
+		TEST(readers_are_named_once_the_helper_can_be_had),
 	};
 
 	testing_choose(argc, argv);

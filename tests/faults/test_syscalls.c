@@ -219,16 +219,6 @@ static void sections(void)
 	}
 }
 
-static void rcu_expedited(void)
-{
-	synchronize_rcu_expedited();
-}
-
-static void rcu_plain(void)
-{
-	synchronize_rcu();
-}
-
 static void rcu_polled(void)
 {
 	struct rcu_gp_seq seq = start_poll_synchronize_rcu();
@@ -240,10 +230,21 @@ static void rcu_polled(void)
 
 static void rcu_waits(void)
 {
-	blocked(in_rcu, out_rcu, rcu_plain);
-	blocked(in_rcu, out_rcu, rcu_expedited);
+	blocked(in_rcu, out_rcu, quiesce_synchronize_rcu);
+	blocked(in_rcu, out_rcu, quiesce_synchronize_rcu_expedited);
 	blocked(in_rcu, out_rcu, rcu_polled);
-	rcu_plain();
+	synchronize_rcu();
+}
+
+static void be_told(int tid, uint64_t waited_ns, void *unused)
+{
+	(void)tid, (void)waited_ns, (void)unused;
+}
+
+static void rcu_hooked(void)
+{
+	quiesce_set_holdout_hook(be_told, NULL);
+	rcu_waits();
 }
 
 static void rcu_retires(void)
@@ -345,6 +346,8 @@ static const struct group groups[] = {
 	  { "", "register machine sleep fence probe", "probe", "" } },
 	{ "`synchronize_rcu()`, `synchronize_rcu_expedited()`, polls", rcu_waits,
 	  { "sleep fence yield", "register machine thread", "probe turns", "report" } },
+	{ "the same with `quiesce_set_holdout_hook()`", rcu_hooked,
+	  { "sleep fence yield probe", "register machine thread", "turns", "report" } },
 	{ "`call_rcu()`, `rcu_barrier()`", rcu_callbacks,
 	  { "sleep fence yield signals", "register machine thread", "probe turns", "report" } },
 	{ "`synchronize_srcu()`, `call_srcu()`, `srcu_barrier()`", srcu_all,
@@ -421,12 +424,11 @@ static int allow_only(const struct group *g, enum column column, unsigned int re
 #define SLOW_NS 1300000000u
 #define SETTLE_NS 200000000u /* threads of the library have begun, and are asleep */
 
-static void refuse(const char *rule)
+static bool refuse(const char *rule)
 {
 	struct filter f = { .length = 0 };
 
-	if (filter_add_rule(&f, rule) || filter_install(&f))
-		_exit(NO_FILTERS);
+	return !filter_add_rule(&f, rule) && !filter_install(&f);
 }
 
 static void work(uint64_t ns)
@@ -450,9 +452,7 @@ static void run(enum column column, enum column allowed, unsigned int result)
 	}
 	if (column == DEBUGGING)
 		quiesce_set_stall_timeout(20000000);
-	if (column == SLOW && quiesce_fence() == QUIESCE_FENCE_LIGHT)
-		refuse("membarrier=EPERM");
-	if (allow_only(group, allowed, result))
+	if ((column == SLOW && quiesce_fence() == QUIESCE_FENCE_LIGHT && !refuse("membarrier=EPERM")) || allow_only(group, allowed, result))
 		_exit(NO_FILTERS);
 	work(column == SLOW ? SLOW_NS : HOLD_NS);
 	_exit(0);

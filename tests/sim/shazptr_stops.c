@@ -141,6 +141,113 @@ static void setup_alone_leader_stops(void)
 	sim_config()->thread_start_failures = -1;
 }
 
+/* After a long wait: just before, or after, the guard is cleared. */
+#define GUARDED_NS 170000000u
+#define LEFT_NS 25000000u
+
+static uint32_t guarded;
+static uint64_t cleared_at;
+
+static void sleep_ns(uint64_t ns)
+{
+	uint64_t end = sim_now_ns() + ns;
+	uint32_t never = 0;
+
+	while (sim_now_ns() < end)
+		platform_futex_wait(&never, 0, end - sim_now_ns());
+}
+
+static void holds_for_long(void *unused)
+{
+	struct shazptr_guard guard = shazptr_acquire(world_place);
+
+	(void)unused;
+	world_set(&guarded, 1);
+	sleep_ns(GUARDED_NS);
+	quiesce_store_relaxed(&cleared_at, sim_now_ns());
+	shazptr_clear(guard);
+	quiesce_store_relaxed(&cleared_at, sim_now_ns()); /* it may have been preempted in between */
+}
+
+static void leads_for_long_and_stops(void *unused)
+{
+	(void)unused;
+	world_await(&guarded, 1);
+	sim_stop_within(1500);
+	synchronize_shazptr(world_place);
+	for (;;)
+		sim_point("is over");
+}
+
+static void follows_for_long(void *unused)
+{
+	(void)unused;
+	world_await(&guarded, 1);
+	sleep_ns(3000000);
+	synchronize_shazptr(world_place);
+	sim_assert(sim_now_ns() < quiesce_load_relaxed(&cleared_at) + LEFT_NS);
+	sim_saw();
+}
+
+static void setup_leader_stops_late(void)
+{
+	sim_config()->thread_start_failures = -1; /* a caller leads */
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	sim_spawn(holds_for_long, NULL, "holder");
+	sim_spawn(leads_for_long_and_stops, NULL, "leader");
+	sim_spawn(follows_for_long, NULL, "follower");
+	sim_spawn(follows_for_long, NULL, "follower");
+}
+
+/* Most followers are through long before the last one, which came last. */
+#define NR_EARLY 8
+#define EARLY_NS 30000000u
+#define LEFT_ALONE_NS 13000000u
+
+static uint32_t early_guarded;
+
+static void holds_for_others(void *unused)
+{
+	struct shazptr_guard guard = shazptr_acquire(world_place + 1);
+
+	(void)unused;
+	world_set(&early_guarded, 1);
+	sleep_ns(EARLY_NS);
+	shazptr_clear(guard);
+}
+
+static void follows_early(void *unused)
+{
+	(void)unused;
+	world_await(&early_guarded, 1);
+	sleep_ns(1000000);
+	synchronize_shazptr(world_place + 1);
+}
+
+static void is_the_last_follower(void *unused)
+{
+	(void)unused;
+	world_await(&guarded, 1);
+	sleep_ns(10000000);
+	synchronize_shazptr(world_place);
+	sim_assert(sim_now_ns() < quiesce_load_relaxed(&cleared_at) + LEFT_ALONE_NS);
+	sim_saw();
+}
+
+static void setup_followers_leave(void)
+{
+	sim_config()->thread_start_failures = -1;
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	sim_spawn(holds_for_long, NULL, "holder");
+	sim_spawn(holds_for_others, NULL, "holder");
+	sim_spawn(leads_for_long_and_stops, NULL, "leader");
+	for (int i = 0; i < NR_EARLY; i++)
+		sim_spawn(follows_early, NULL, "early follower");
+	sim_spawn(is_the_last_follower, NULL, "last follower");
+}
+
 const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fences", .what = "updaters of different pointers share heavy fences", .setup = setup_fences },
 	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
@@ -148,6 +255,9 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	  .finish = finish_fences_dear, .must_see = "callers that shared" },
 	{ .name = "leader_stops", .what = "who looks for everybody stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
+	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,
+	  .must_see = "a follower" },
 	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_alone_leader_stops },
 	{ .name = NULL },
 };

@@ -36,7 +36,7 @@ struct quiesce__cached_slot {
 };
 
 /* The library's per-thread state.  Written by its thread only, except that updaters set
- * QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and set qsbr_waiting. */
+ * QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and set qsbr_waiting, and the helper sets named_at. */
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
@@ -57,6 +57,7 @@ struct quiesce_tls_v1 {
 	uint64_t qsbr_word;             /* grace-period number at the last quiescent state; 0: offline.  Read by updaters */
 	uint32_t qsbr_waiting;          /* 1: an updater sleeps until qsbr_word changes; set by the updater */
 	uint32_t qsbr_registered;
+	uint64_t named_at;              /* private; time of the last report to the hook for holdouts.  Written by the helper */
 };
 
 #if defined(QUIESCE_SIM)

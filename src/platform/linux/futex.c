@@ -102,14 +102,15 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 	return woken > 0 ? (uint32_t)woken : 0;
 }
 
-/* True if priority inheritance works.  Emulators may implement the call with the wrong byte order. */
-static bool pi_works(void)
+/* True if priority inheritance works.  Emulators may implement the call with the wrong byte order.  @tid: the caller's.  The kernel is not
+ * asked for it here: a sandbox may forbid that call by the time a lock is contended for the first time. */
+static bool pi_works(uint32_t tid)
 {
 	static uint32_t answer; /* 1 no, 2 yes */
 	uint32_t known = quiesce_load_relaxed(&answer); /* Relaxed: every caller computes the same answer. */
 
 	if (quiesce_unlikely(!known)) {
-		uint32_t word = platform_tid();
+		uint32_t word = tid;
 
 		known = syscall(SYS_futex, &word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) == 0 && word == 0 ? 2 : 1;
 		quiesce_store_relaxed(&answer, known); /* Relaxed: every caller computes the same answer. */
@@ -117,12 +118,12 @@ static bool pi_works(void)
 	return known == 2;
 }
 
-int platform_lock_pi(uint32_t *word)
+int platform_lock_pi(uint32_t *word, uint32_t tid)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = 1000000 };
 	int saved = errno, err = ENOSYS;
 
-	if (pi_works())
+	if (pi_works(tid))
 		while ((err = syscall(SYS_futex, word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0) < 0 ? errno : 0))
 			if (err != EAGAIN && err != EINTR) /* the holder has ended: the wait never ends, as with any lock */
 				syscall(SYS_nanosleep, &pause, NULL);
@@ -134,7 +135,7 @@ int platform_unlock_pi(uint32_t *word)
 {
 	int saved = errno, err = ENOSYS;
 
-	if (pi_works())
+	if (pi_works(quiesce_load_relaxed(word) & FUTEX_TID_MASK)) /* Relaxed: the caller's own number is in it. */
 		err = syscall(SYS_futex, word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0) < 0 ? errno : 0;
 	errno = saved;
 	return -err;

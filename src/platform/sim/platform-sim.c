@@ -153,8 +153,9 @@ uint32_t platform_futex_wake(uint32_t *word, uint32_t nr_threads)
 	return nr_woken;
 }
 
-int platform_lock_pi(uint32_t *word)
+int platform_lock_pi(uint32_t *word, uint32_t tid)
 {
+	(void)tid;
 	(void)word;
 	return -ENOSYS;
 }

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* holdout_hook.c - the program's hook learns which readers are in the way of a grace period.
+ *
+ *   waiter:  sleeps for a while --> notes its number in the slot, starts the job
+ *   helper:  a step: from where the last one ended, find a reader that blocks the noted number --> call the hook --> the next step
+ *
+ * I1. The slot is a hint.  Waiters overwrite each other's notes, the newest wins, and each notes again as long as it waits.  The note of
+ *     a wait that is over names a number that is completed, and is ignored; a waiter that gives up takes its note back.  Nobody waits for
+ *     a note to be read.
+ * I2. A reader is named if its mark, read in the step that calls the hook, while its thread cannot end, blocks the noted grace
+ *     period.  Of a thread that died the mark stays, so the kernel is asked whether the thread is there.
+ * I3. A round visits each entry once, some in each step, and goes on where the one before ended: whoever is in the way is named in
+ *     time, whatever is noted meanwhile.
+ * I4. When a reader was named is in its block, where it ends with it.  Only steps access that, one at a time.
+ * I5. The hook and its argument change under the lock, with their version.  A step says which version it uses, and when it does no
+ *     longer; the caller that changes them waits while an older one is in use, unless it is in the hook itself.
+ */
+#include "holdouts.h"
+
+#include "rcu.h"
+#include "runtime/helper.h"
+#include "runtime/run.h"
+
+#include <errno.h>
+
+#define NAME_AGAIN_NS 10000000u
+#if defined(QUIESCE_SIM)
+#define VISITS 1u
+#else
+#define VISITS 1024u /* in a step, at the most */
+#endif
+
+static uint64_t step(struct quiesce__job *job);
+
+static struct {
+	struct quiesce__lock lock;
+	void (*fn)(int tid, uint64_t waited_ns, void *arg);
+	void *arg;
+	uint32_t version; /* of these two */
+	uint32_t used;    /* the version that a step uses; 0: none.  Futex of callers that wait for its end */
+	bool awaited;     /* there are some */
+	const struct quiesce_tls_v1 *user; /* the thread that takes that step */
+	struct quiesce__job job;
+	/* The slot. */
+	uint64_t number; /* 0: nobody waits */
+	uint64_t start;  /* when that wait began */
+	/* Of the steps. */
+	uint64_t visited_for; /* the number of the round */
+	uint32_t at, left;    /* the next entry, and how many are left of the round */
+} hook = { .version = 1, .job = { .step = step } };
+
+/* ---- waiters ---- */
+
+void quiesce__holdout_hook_note(uint64_t number, uint64_t start)
+{
+	if (!quiesce_load_relaxed(&hook.fn)) /* Relaxed: a hint. */
+		return;
+	quiesce_store_relaxed(&hook.start, start);   /* Relaxed: I1; that of another wait is as good. */
+	quiesce_store_relaxed(&hook.number, number); /* Relaxed: I1. */
+	quiesce__job_start(&hook.job);
+}
+
+void quiesce__holdout_hook_take_back(uint64_t number)
+{
+	if (quiesce_load_relaxed(&hook.number) == number) /* Relaxed: I1. */
+		quiesce_store_relaxed(&hook.number, 0);   /* Relaxed: I1. */
+}
+
+/* ---- the helper ---- */
+
+struct naming {
+	struct quiesce__run run;
+	void (*fn)(int tid, uint64_t waited_ns, void *arg);
+	void *arg;
+	uint64_t number, now;
+	uint32_t tid;
+};
+
+static bool is_to_be_named(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+{
+	struct naming *n = arg;
+	uint64_t named_at = quiesce_load_relaxed(&tls->named_at); /* Relaxed: I4. */
+
+	if (!quiesce__rcu_blocks(tls, n->number) && !QUIESCE_MUTANT(holdout_unblocking_named))
+		return false;
+	if (named_at && n->now - named_at < NAME_AGAIN_NS && !QUIESCE_MUTANT(holdout_named_again))
+		return false;
+	n->tid = quiesce__reader_tid(r);
+	quiesce_store_relaxed(&tls->named_at, n->now); /* Relaxed: I4. */
+	return n->tid != 0;
+}
+
+/* The next reader of this round that is to be named, as far as a step goes; false: none yet. */
+static bool find(struct naming *n)
+{
+	uint32_t nr = quiesce__readers_nr(), from, to;
+
+	if (!hook.left || n->number != hook.visited_for)
+		hook.left = nr;
+	hook.visited_for = n->number;
+	from = hook.at < nr ? hook.at : 0;
+	to = nr - from < VISITS ? nr : from + VISITS;
+	hook.at = quiesce__readers_walk(from, to, is_to_be_named, n);
+	if (hook.at < to)
+		hook.at++;
+	else
+		n->tid = 0;
+	hook.left -= hook.at - from < hook.left ? hook.at - from : hook.left;
+	return n->tid && (platform_thread_alive(n->tid) || QUIESCE_MUTANT(holdout_dead_named));
+}
+
+/* False: there is no hook, or nobody waits. */
+static bool begin_use(struct naming *n)
+{
+	n->number = quiesce_load_relaxed(&hook.number); /* Relaxed: I1. */
+	/* Without a helper the step is taken by a caller that waits for something else, where no hook is expected. */
+	if (!n->number || quiesce__rcu_cookie_done(n->number) || !quiesce__helper_running())
+		return false;
+	quiesce__lock(&hook.lock);
+	n->fn = hook.fn;
+	n->arg = hook.arg;
+	if (n->fn) {
+		quiesce_store_relaxed(&hook.used, hook.version); /* Relaxed: under the lock. */
+		hook.user = quiesce__self();
+	}
+	quiesce__unlock(&hook.lock);
+	return n->fn != NULL;
+}
+
+static void end_use(struct quiesce__run *run)
+{
+	bool wake;
+
+	(void)run;
+	quiesce__lock(&hook.lock);
+	quiesce_store_relaxed(&hook.used, 0); /* Relaxed: under the lock. */
+	hook.user = NULL;
+	wake = hook.awaited;
+	hook.awaited = false;
+	quiesce__unlock(&hook.lock);
+	if (wake)
+		platform_futex_wake(&hook.used, INT32_MAX);
+}
+
+static void call_hook(struct quiesce__run *run)
+{
+	struct naming *n = (struct naming *)run;
+
+	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: as in the note. */
+}
+
+static uint64_t step(struct quiesce__job *job)
+{
+	struct naming n = { .run.call = "quiesce_set_holdout_hook()", .now = platform_now_ns() };
+
+	(void)job;
+	if (!begin_use(&n)) {
+		hook.left = 0;
+		return PLATFORM_FOREVER;
+	}
+	if (find(&n)) {
+		n.run.func = (uintptr_t)n.fn;
+		quiesce__helper_runs_callbacks();
+		quiesce__run(&n.run, call_hook, end_use);
+	}
+	end_use(&n.run);
+	return hook.left ? QUIESCE_JOB_AT_ONCE : PLATFORM_FOREVER;
+}
+
+/* ---- callers ---- */
+
+/* With the lock, which it lets go of meanwhile. */
+static void await_older(uint32_t version)
+{
+	while (hook.used && (int32_t)(hook.used - version) < 0 && hook.user != quiesce__self()) {
+		uint32_t used = hook.used;
+
+		hook.awaited = true;
+		quiesce__unlock(&hook.lock);
+		platform_futex_wait(&hook.used, used, PLATFORM_FOREVER);
+		quiesce__lock(&hook.lock);
+	}
+}
+
+int quiesce_set_holdout_hook(void (*fn)(int tid, uint64_t waited_ns, void *arg), void *arg)
+{
+	quiesce__init();
+	quiesce__lock(&hook.lock);
+	/* In this order for the child of a fork that comes in between.  Relaxed: under the lock. */
+	quiesce_store_relaxed(&hook.fn, NULL);
+	quiesce_fence_compiler();
+	hook.arg = arg;
+	hook.version += hook.version == UINT32_MAX ? 2 : 1;
+	quiesce_fence_compiler();
+	quiesce_store_relaxed(&hook.fn, fn); /* Relaxed: as above. */
+	if (!QUIESCE_MUTANT(holdout_hook_unwaited))
+		await_older(hook.version);
+	quiesce__unlock(&hook.lock);
+	return !fn || quiesce__helper_ensure() ? 0 : -EAGAIN;
+}
+
+void quiesce__holdout_hook_fork_child(void)
+{
+	quiesce__lock_reset(&hook.lock, false);
+	hook.number = hook.left = 0; /* the waits were the parent's */
+	hook.awaited = false;
+	if (hook.user != quiesce__fork_survivor)
+		hook.user = NULL;
+	if (!hook.user)
+		hook.used = 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_holdouts.c - scenarios: the program's hook learns who is in the way of a grace period. */
+#include "rcu_world.h"
+
+#define NR_INSIDE 2
+#define SECTION_NS 45000000u
+#define AGAIN_NS 10000000u
+
+/* ---- who is named ---- */
+
+static struct inside {
+	uint32_t tid, times;
+	uint64_t first, last; /* calls */
+} insides[NR_INSIDE];
+static uint32_t nr_ready; /* readers that are where they are to be when the wait begins */
+static uint64_t over;     /* the wait is */
+static uint64_t gp_before;
+
+static void sleep_ns(uint64_t ns)
+{
+	uint64_t end = sim_now_ns() + ns;
+	uint32_t never = 0;
+
+	while (sim_now_ns() < end)
+		platform_futex_wait(&never, 0, end - sim_now_ns());
+}
+
+static void am_ready(void)
+{
+	quiesce_fetch_add_relaxed(&nr_ready, 1u);
+}
+
+static void await_ready(uint32_t nr)
+{
+	while (quiesce_load_relaxed(&nr_ready) != nr)
+		platform_yield();
+}
+
+static void await_over(void)
+{
+	while (!quiesce_load_relaxed(&over))
+		sleep_ns(1000000);
+}
+
+static void name_it(int tid, uint64_t waited_ns, void *arg)
+{
+	struct inside *in = arg;
+
+	sim_assert(waited_ns >= 1000000);
+	for (int i = 0; i < NR_INSIDE; i++, in++)
+		if (quiesce_load_relaxed(&in->tid) == (uint32_t)tid)
+			break;
+	sim_assert(in < insides + NR_INSIDE);
+	if (!quiesce_load_relaxed(&in->times))
+		quiesce_store_relaxed(&in->first, sim_now_ns());
+	quiesce_store_relaxed(&in->last, sim_now_ns());
+	quiesce_store_relaxed(&in->times, quiesce_load_relaxed(&in->times) + 1);
+}
+
+static void stays_inside(void *arg)
+{
+	struct inside *in = arg;
+
+	rcu_read_lock();
+	quiesce_store_relaxed(&in->tid, quiesce__tid());
+	am_ready();
+	sleep_ns(SECTION_NS);
+	rcu_read_unlock();
+}
+
+static void stays_outside(void *unused)
+{
+	(void)unused;
+	world_section(1);
+	am_ready();
+	await_over();
+}
+
+static void enters_late(void *unused)
+{
+	(void)unused;
+	world_section(1);
+	am_ready();
+	world_wait_change(&quiesce_rcu_v1.gp, gp_before);
+	rcu_read_lock();
+	await_over();
+	rcu_read_unlock();
+}
+
+static void waits_with_hook(void *nr)
+{
+	quiesce_set_holdout_hook(name_it, insides);
+	await_ready((uint32_t)(intptr_t)nr);
+	synchronize_rcu();
+	quiesce_store_relaxed(&over, 1);
+}
+
+static void setup_named(void)
+{
+	world_begin();
+	gp_before = quiesce_rcu_v1.gp;
+	for (int i = 0; i < NR_INSIDE; i++)
+		sim_spawn(stays_inside, &insides[i], "reader");
+	sim_spawn(stays_outside, NULL, "idle reader");
+	sim_spawn(enters_late, NULL, "late reader");
+	sim_spawn(waits_with_hook, (void *)(NR_INSIDE + 2), "updater");
+}
+
+/* A call may come late, the first one too; the next search comes after it. */
+static void finish_named(void)
+{
+	for (int i = 0; i < NR_INSIDE; i++) {
+		const struct inside *in = &insides[i];
+
+		if (in->times > 2)
+			sim_assert((uint64_t)(in->times - 2) * AGAIN_NS <= in->last - in->first);
+	}
+	sim_assert(insides[0].times && insides[1].times);
+	sim_saw();
+}
+
+/* ---- who has died is not ---- */
+
+static void dies_inside(void *arg)
+{
+	struct inside *in = arg;
+
+	rcu_read_lock();
+	quiesce_store_relaxed(&in->tid, quiesce__tid());
+	am_ready();
+	sim_die();
+}
+
+static void name_living(int tid, uint64_t waited_ns, void *arg)
+{
+	name_it(tid, waited_ns, arg);
+	sim_assert((uint32_t)tid == quiesce_load_relaxed(&insides[1].tid));
+}
+
+static void waits_for_the_dead(void *unused)
+{
+	(void)unused;
+	quiesce_set_holdout_hook(name_living, insides);
+	await_ready(2);
+	while (platform_thread_alive(quiesce_load_relaxed(&insides[0].tid)))
+		platform_yield();
+	synchronize_rcu();
+}
+
+static void setup_dead(void)
+{
+	world_begin();
+	sim_spawn(dies_inside, &insides[0], "mortal");
+	sim_spawn(stays_inside, &insides[1], "reader");
+	sim_spawn(waits_for_the_dead, NULL, "updater");
+}
+
+static void finish_dead(void)
+{
+	if (insides[1].times)
+		sim_saw();
+}
+
+/* ---- a hook that was replaced has returned ---- */
+
+static uint32_t removed, nr_calls;
+
+static void take_time(int tid, uint64_t waited_ns, void *arg)
+{
+	(void)tid, (void)waited_ns;
+	sim_assert(!quiesce_load_relaxed(&removed));
+	quiesce_fetch_add_relaxed((uint32_t *)arg, 1u);
+	sleep_ns(3000000);
+	sim_assert(!quiesce_load_relaxed(&removed));
+}
+
+static void removes(void *unused)
+{
+	(void)unused;
+	quiesce_set_holdout_hook(take_time, &nr_calls);
+	am_ready();
+	sleep_ns(1000000 * (1 + sim_random(8)));
+	quiesce_set_holdout_hook(NULL, NULL);
+	quiesce_store_relaxed(&removed, 1);
+}
+
+static void waits_beside(void *unused)
+{
+	(void)unused;
+	await_ready(2);
+	synchronize_rcu();
+}
+
+static void setup_removed(void)
+{
+	world_begin();
+	sim_spawn(stays_inside, &insides[0], "reader");
+	sim_spawn(removes, NULL, "remover");
+	sim_spawn(waits_beside, NULL, "updater");
+}
+
+static void finish_removed(void)
+{
+	if (nr_calls)
+		sim_saw();
+}
+
+/* ---- beside a leader that stops, who goes on alone has them named ---- */
+
+static void leads_and_stops(void *unused)
+{
+	(void)unused;
+	await_ready(2);
+	sim_stop_within(150);
+	for (;;)
+		synchronize_rcu();
+}
+
+static void follows_with_hook(void *unused)
+{
+	(void)unused;
+	quiesce_set_holdout_hook(name_it, insides);
+	await_ready(2);
+	synchronize_rcu();
+	synchronize_rcu();
+}
+
+static void setup_stopped(void)
+{
+	sim_config()->idle_limit_ns = 1000000000;
+	world_begin();
+	for (int i = 0; i < NR_INSIDE; i++)
+		sim_spawn(stays_inside, &insides[i], "reader");
+	sim_spawn(leads_and_stops, NULL, "leader");
+	sim_spawn(follows_with_hook, NULL, "follower");
+}
+
+const struct sim_scenario rcu_holdout_scenarios[] = {
+	{ .name = "named", .what = "all who are in the way are named to a hook, and nobody else", .setup = setup_named,
+	  .finish = finish_named, .must_see = "two readers that are named" },
+	{ .name = "named_dead", .what = "... but for one that has died", .setup = setup_dead, .finish = finish_dead,
+	  .must_see = "a reader that is named" },
+	{ .name = "named_removed", .what = "the hook is removed meanwhile", .setup = setup_removed, .finish = finish_removed,
+	  .must_see = "a call of the hook" },
+	{ .name = "named_alone", .what = "a leader stops for good, and a follower goes on", .setup = setup_stopped, .finish = finish_named,
+	  .must_see = "two readers that are named" },
+	{ .name = NULL },
+};
