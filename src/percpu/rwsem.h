@@ -21,6 +21,9 @@ static inline uint64_t quiesce__rwsem_inside(const struct percpu_rw_semaphore *s
 	return quiesce__percpu_inside(&sem->percpu, sem->shared, QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT);
 }
 
+/* percpu_up_write(), called at @caller. */
+void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller);
+
 /* percpu_rwsem_report.c: block is a writer's, which waits for readers inside since @p->start: tell of it. */
 void quiesce__rwsem_report_drain(struct percpu_rw_semaphore *sem, bool timeout, const struct quiesce__wait_policy *p);
 /* @w is in the queue since then; tell of it if it is the first. */
