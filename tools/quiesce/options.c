@@ -322,22 +322,60 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void type_help(char *text, size_t size, const struct subcommand *command)
-{
-	size_t n = (size_t)snprintf(text, size, "%s\v%s", command->what, command->doc);
+#define HELP_BYTES 16384
+#define HELP_INDENT 21 /* column of the descriptions of types and scenarios */
+#define HELP_MARGIN 78 /* argp leaves lines alone that are shorter than its own margin, 79 */
 
+struct help {
+	char text[HELP_BYTES];
+	size_t n;
+};
+
+static void __attribute__((format(printf, 2, 3))) help_add(struct help *help, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (help->n < sizeof(help->text))
+		help->n += (size_t)vsnprintf(help->text + help->n, sizeof(help->text) - help->n, format, args);
+	va_end(args);
+}
+
+/* argp would continue a long line in column 0: break it here, with the description in a column of its own. */
+static void help_row(struct help *help, const char *name, const char *what)
+{
+	int column = 2 + (int)strlen(name);
+
+	help_add(help, "  %s", name);
+	for (const char *word = what + strspn(what, " "); *word; word += strspn(word, " ")) {
+		int length = (int)strcspn(word, " "), gap = column < HELP_INDENT ? HELP_INDENT - column : 1;
+
+		if (column + gap + length > HELP_MARGIN) {
+			help_add(help, "\n");
+			column = 0;
+			gap = HELP_INDENT;
+		}
+		help_add(help, "%*s%.*s", gap, "", length, word);
+		column += gap + length;
+		word += length;
+	}
+	help_add(help, "\n");
+}
+
+static void type_help(struct help *help, const struct subcommand *command)
+{
+	help_add(help, "%s\v%s", command->what, command->doc);
 	if (!(command->accepts & OPT_TYPE))
 		return;
-	n += (size_t)snprintf(text + n, size - n, "\n\nTypes:\n");
-	for (const struct op *const *op = types_of(command); *op && n < size; op++)
+	help_add(help, "\n\nTypes:\n");
+	for (const struct op *const *op = types_of(command); *op; op++)
 		if (command->fits(*op))
-			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name,
-					      (*op)->what ? (*op)->what : (*op)->rwlock->what);
+			help_row(help, (*op)->name, (*op)->what ? (*op)->what : (*op)->rwlock->what);
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
-	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");
-	for (int i = command->first_scenario; i < command->end_scenario && n < size; i++)
-		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
+	help_add(help, "\nScenarios:\n");
+	for (int i = command->first_scenario; i < command->end_scenario; i++)
+		help_row(help, scenario_info[i].name, scenario_info[i].what);
 }
 
 /* argp says more than one line about a mistake, and not which; so look for the first one that it could mean. */
@@ -379,8 +417,9 @@ static void check_help(void)
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
 {
 	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
-	char doc[8192], name[64];
-	struct argp argp = { accepted, take, command->arguments, doc, NULL, NULL, NULL };
+	static struct help help;
+	struct argp argp = { accepted, take, command->arguments, help.text, NULL, NULL, NULL };
+	char name[64];
 	int n = 0;
 
 	current = command;
@@ -388,9 +427,8 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 	for (size_t i = 0; i < NR_OPTIONS; i++)
 		if (table[i].needs == ANY || (command->accepts & table[i].needs))
 			accepted[n++] = table[i].option;
-	doc[0] = '\0';
 	if (asks_for_help(argc, argv)) /* loads the peers */
-		type_help(doc, sizeof(doc), command);
+		type_help(&help, command);
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
 	if (asks_for_help(argc, argv))

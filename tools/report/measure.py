@@ -2,6 +2,7 @@
 """Run the subcommands that a report is made of, one after the other, and put their JSON together."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,7 +65,7 @@ class Progress:
 def types_here(tool, command):
     """Peers that this build or machine does not have are left out."""
     text = subprocess.run([tool, command, "--help"], capture_output=True, text=True, check=True).stdout
-    return {line.split()[0] for line in text.partition("\nTypes:\n")[2].split("\n\n")[0].splitlines() if line.strip()}
+    return set(re.findall(r"^  (\S+) ", text.partition("\nTypes:\n")[2].split("\n\n")[0], re.M))  # a deeper line continues a description
 
 
 def run_part(command, progress):
