@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* costs.c - what the basic operations of this machine cost, beside those of 2003.
+/* costs.c - the basic operations of this machine and their cost, beside those of 2003.
  *
- * The article of 2003 that measured hash tables under RCU explained its results by such a
- * table: a lookup is a handful of instructions, so what decides is which of these are in it.
+ * The article of 2003 that measured hash tables under RCU explained its results by such a table: a lookup is a
+ * handful of instructions, so its cost depends on which of these operations are among them.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,8 +12,8 @@
 #include "costs.h"
 #include "team.h"
 
-#define BATCH_NS 100000 /* long against the clock, short against a time slice */
-#define BATCHES 9       /* in each round */
+#define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
+#define BATCHES 9       /* batches in each round */
 #define RUNS 5
 #define WATCHDOG_S 60
 
@@ -85,7 +85,8 @@ static void *sleep_on(void *arg)
 	return arg;
 }
 
-/* A C library whose only thread this is takes its locks without atomic instructions, and membarrier returns at once. */
+/* A C library takes its locks without atomic instructions in a process of one thread, and membarrier returns at once
+ * there. */
 static void have_a_sibling(void)
 {
 	pthread_t thread;
@@ -98,11 +99,11 @@ static void have_a_sibling(void)
 
 int costs_child(const struct job *job)
 {
-	const struct cost *cost = (const struct cost *)job->op; /* its first member */
+	const struct cost *cost = (const struct cost *)job->op; /* struct op is the first member of struct cost */
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		CPU_ZERO(&allowed);
-	cpus_online(); /* before the first thread is bound */
+	cpus_online(); /* counts the CPUs before the first thread is bound */
 	have_a_sibling();
 	bind_cpu(0);
 	return cost->measure(cost, job);
@@ -115,7 +116,7 @@ static bool fits(const struct op *op)
 	return op != NULL;
 }
 
-/* The types asked for, and the units if they are not among them. */
+/* The units, and after them the other types that --type names. */
 static int choose_types(const struct options *options, const struct op *ret[MAX_TYPES])
 {
 	static const struct cost *const units[] = { &cost_cycle, &cost_instruction, &cost_l1 };

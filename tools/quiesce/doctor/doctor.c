@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - what this machine allows, and what the library makes of it. */
+/* doctor.c - the facilities of this machine, and the paths of the library that they select. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 struct findings {
 	json_t *list;
-	FILE *out; /* tables: printed at once */
+	FILE *out; /* stream of the tables, which are printed at once; NULL: JSON or CSV */
 };
 
 static void print(FILE *out, const char *topic, const char *value, const char *note)
@@ -26,7 +26,7 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	va_list args;
 	char *value;
 
-	if (interrupted()) /* what is tried then was not tried for long enough to say anything */
+	if (interrupted()) /* a trial that was cut short proves nothing */
 		return;
 	va_start(args, format);
 	if (vasprintf(&value, format, args) < 0)
@@ -77,7 +77,7 @@ static void print_json(FILE *out, json_t *list)
 	json_decref(root);
 }
 
-/* Last: what they bring along must not change what was found before. */
+/* The last part: the libraries that peers load must not change the findings before it. */
 static void find_peers(struct findings *f)
 {
 	for (struct peer *peer = peers; peer->name; peer++) {
