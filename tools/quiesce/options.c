@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - one table of options for all subcommands; one line for a mistake. */
+/* options.c - one table of options for all subcommands; a mistake is reported in one line. */
 #include <argp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static const struct option_row {
 };
 #define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
 
-static const struct subcommand *current; /* for the texts of mistakes */
+static const struct subcommand *current; /* for the messages about mistakes */
 
 void usage_error(const char *format, ...)
 {
@@ -98,7 +98,7 @@ static uint64_t whole(const char *option, const char *text, double min, double m
 	return (uint64_t)value;
 }
 
-/* Call @each on every item of a comma-separated list. */
+/* Calls @each on every item of a comma-separated list. */
 static void for_each_item(const char *option, const char *list, struct options *o,
 			  void (*each)(const char *item, struct options *o))
 {
@@ -119,7 +119,7 @@ static const struct op *const *rows_of(const struct subcommand *command)
 	return command->types ? command->types : op_table;
 }
 
-/* The same, and whatever peers have for it: a peer that cannot be loaded has nothing. */
+/* The types of @command, with those of every peer whose module can be loaded. */
 static const struct op *const *types_of(const struct subcommand *command)
 {
 	for (const struct op *const *op = rows_of(command); *op; op++)
@@ -139,7 +139,7 @@ const struct op *command_type(const struct subcommand *command, const char *name
 	return NULL;
 }
 
-/* " a b c", the names that are valid here. */
+/* The names of the valid types, such as " a b c". */
 static const char *valid_types(void)
 {
 	static char text[MAX_TYPES * 40];
@@ -176,7 +176,7 @@ static void add_type(const char *item, struct options *o)
 
 static void add_number(const char *option, const char *item, double max, struct options *o)
 {
-	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* a writer alone */
+	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* rwscale also measures a writer alone */
 
 	if (o->nr_readers == MAX_READERS)
 		usage_error("--%s: at most %d numbers", option, MAX_READERS);
@@ -188,7 +188,7 @@ static void add_readers(const char *item, struct options *o)
 	add_number("readers", item, MAX_THREADS, o);
 }
 
-/* "2", or "3:1": producers, and consumers in the upper half. */
+/* Reads "2", or "3:1": producers, with consumers in the upper half of the number. */
 static void add_shape(const char *item, struct options *o)
 {
 	const char *colon = strchr(item, ':');
@@ -378,7 +378,7 @@ static void type_help(struct help *help, const struct subcommand *command)
 		help_row(help, scenario_info[i].name, scenario_info[i].what);
 }
 
-/* argp says more than one line about a mistake, and not which; so look for the first one that it could mean. */
+/* argp prints several lines about a mistake and does not name it; so find the first argument that may be wrong. */
 static void argp_mistake(int argc, char **argv, const struct argp_option *accepted)
 {
 	for (int i = 1; i < argc; i++) {
@@ -407,7 +407,7 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-/* argp prints the help and exits without a look at whether it was written. */
+/* argp prints the help and exits without a check that it was written. */
 static void check_help(void)
 {
 	if (emit_close(stdout, &(struct options){ 0 }))

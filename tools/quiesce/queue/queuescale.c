@@ -10,7 +10,7 @@
 #include "queuescale.h"
 #include "team.h"
 
-#define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
+#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.05
 #define WATCHDOG_S 60
 
@@ -21,7 +21,7 @@ int queuescale_child(const struct job *job)
 	struct sleepers sleepers;
 	bool good = true;
 
-	cpus_online(); /* all that there are */
+	cpus_online(); /* counts all CPUs before a thread is bound */
 	if (job->alive)
 		sleepers_start(&sleepers, job->op, job->alive);
 	for (int i = 0; i < job->nr_readers; i++) {
@@ -33,7 +33,7 @@ int queuescale_child(const struct job *job)
 	return good ? 0 : EXIT_FAILED;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static bool is_row(const struct cell *c)
 {
@@ -59,7 +59,7 @@ static double metric(const struct results *results, const struct cell *c, enum q
 	return more ? cell_summary(more).p50 : NAN;
 }
 
-/* A CPU's time for a put and a get, or of a consumer for a get. */
+/* The time of one CPU for a put and a get, or of a consumer for a get. */
 static double ns_of(const struct cell *c)
 {
 	int threads = consumers_of(c) ? consumers_of(c) : c->threads;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - all that the tool measures as one page: report.py beside it runs this program's subcommands and draws. */
+/* report.c - one page about all measurements: runs report.py, which runs this program's subcommands and draws. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define MAX_ARGUMENTS 16
 
-/* In a list that ends with NULL. */
+/* Appends @word to a list that ends with NULL. */
 static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
 {
 	int n = 0;
