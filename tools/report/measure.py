@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run the subcommands that a report is made of, one after the other, and put their JSON together."""
+"""Run the subcommands that a report consists of, one after the other, and merge their JSON."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ TABLES = ["hashmap", "hashtable", "rcu", "hazptr", "spinlock", "refcnt", "rwlock
           "libcuckoo"]
 LOCKS = ["gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "std_shared_mutex", "tbb_rw_mutex"]
 
-# name, what it is, subcommand, types, further arguments; the same of a quick report; about how many seconds each takes
+# name, title, subcommand, types, further arguments, those of a quick report, approximate seconds, those of a quick report
 PARTS = [
     ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 60, 20),
     ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--runs=3", "--seconds=0.3"],

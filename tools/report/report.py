@@ -13,7 +13,7 @@ NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
 
 
 def find_libraries():
-    """The packages that are missing.  Distributions have the libraries for their own Python, which may not be the first in the path."""
+    """The packages that are missing.  Distributions install the libraries for their own Python, which may not be the first in the path."""
     missing = [package for module, package in NEEDED.items() if not importlib.util.find_spec(module)]
     system = "/usr/bin/python3"
     if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
@@ -27,7 +27,7 @@ def listen():
 
 
 def make_directory(name):
-    """The directory and what of it is new.  A mistake of the user's is reported before a missing package, and before anything is measured."""
+    """Makes the directory; returns it and the paths that are new.  A wrong path is reported before a missing package and before any measurement."""
     made = []
     try:
         path = pathlib.Path(name)
@@ -109,4 +109,4 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.stdout.flush()
-        os._exit(130)  # what was being imported does not survive more
+        os._exit(130)  # no normal exit: a module may be half imported

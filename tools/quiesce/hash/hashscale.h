@@ -26,7 +26,7 @@ static inline int hash_updates_of(enum scenario scenario)
 	return (scenario - SCENARIO_HASH) % HASH_MAX_UPDATES;
 }
 
-/* What is measured besides the rate: for each set of keys, with no threads; with --resize for each cell. */
+/* Metrics besides the rate: for each set of keys, with no threads; with --resize for each cell. */
 enum hash_metric {
 	HASH_KEYS,          /* number of keys */
 	HASH_ELEMENT_BYTES, /* memory of the full table, divided by the number of elements */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rcuscale.c - how long updaters wait, and what that costs everybody. */
+/* rcuscale.c - how long updaters wait, and the cost of their waits for others. */
 #include "alive.h"
 #include "rcuscale.h"
 #include "team.h"
 
 #define DEFAULT_CELL_S 0.3
 
-/* What is measured when --readers does not say otherwise; 0 ends a list. */
+/* Numbers of threads without --readers; 0 ends a list. */
 static const int default_threads[NR_SCENARIOS][4] = {
 	[SCENARIO_IDLE] = { 1, 64 },	     [SCENARIO_SAME] = { 1, 2, 8, 64 },	  [SCENARIO_OTHERS] = { 1, 2, 8, 64 },
 	[SCENARIO_DOCUMENT] = { 2 },	     [SCENARIO_LONG] = { 8 },		  [SCENARIO_HELD] = { 1 },
@@ -15,7 +15,7 @@ static const int default_threads[NR_SCENARIOS][4] = {
 	[SCENARIO_BESIDE] = { 1, 64 },	     [SCENARIO_BESIDE_LONG] = { 1 },
 };
 
-/* Scenarios whose number of threads is what --readers says. */
+/* Scenarios whose number of threads --readers sets. */
 #define FREE_READERS                                                                                        \
 	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_DOCUMENT |      \
 	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS | 1u << SCENARIO_BESIDE)
@@ -34,7 +34,7 @@ static void cell(const struct job *job, enum scenario scenario, int threads)
 	}
 }
 
-/* Scenarios that come with others. */
+/* Scenarios that are measured together with another one. */
 static const struct { enum scenario what, with; } companions[] = {
 	{ SCENARIO_HELD_CPU, SCENARIO_HELD },
 	{ SCENARIO_RATE, SCENARIO_CALLERS }, { SCENARIO_FAIRNESS, SCENARIO_CALLERS },

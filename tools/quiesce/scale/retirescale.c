@@ -20,7 +20,7 @@ static bool measure(const struct job *job, bool timed)
 	return good;
 }
 
-/* All rates first, in a process that has timed nothing yet. */
+/* All rates come first, before the process has timed single calls. */
 static bool measure_all(const struct job *job)
 {
 	bool good;
@@ -55,7 +55,7 @@ static bool takes_part(const struct op *op, bool scan)
 	return scan ? op->reclaim->give != NULL : op->reclaim->produce != NULL;
 }
 
-/* The types asked for, or all that take part. */
+/* The types that --type names, or all that take part. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
 	int nr = options_types(options, &retirescale_command, types), kept = 0;

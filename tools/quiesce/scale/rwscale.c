@@ -9,10 +9,10 @@
 #define BURST_BITS (1u << SCENARIO_RW_SPARSE | 1u << SCENARIO_RW_DENSE)
 #define LATENCY_BITS (1u << SCENARIO_RW_RARE | 1u << SCENARIO_RW_OFTEN)
 
-/* What is measured when --readers does not say otherwise; -1 ends a list. */
+/* Numbers of readers without --readers; -1 ends a list. */
 static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 64, -1 }, { 0, 1, 64, -1 }, { 0, 1, 64, -1 } };
 
-/* Told once for all cells. */
+/* Notes once for all cells that they are left out. */
 static bool left_out(const struct job *job, int readers)
 {
 	static bool told;

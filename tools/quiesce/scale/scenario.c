@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenario.c - names of what readers do while something is measured. */
+/* scenario.c - names and descriptions of scenarios: what readers do during a measurement. */
 #include "tool.h"
 
-/* Each set of keys has as many as there may be shares of updates. */
+/* Each set of keys has a scenario for each share of updates. */
 #define HASH_SET(set, name)                                                                                           \
 	[SCENARIO_HASH + (set) * HASH_MAX_UPDATES ... SCENARIO_HASH + ((set) + 1) * HASH_MAX_UPDATES - 1] = \
 		{ name, "operations/s", "lookups, and updates, of a table" }

@@ -6,7 +6,7 @@
 
 #include "hash/hashscale.h"
 
-/* In the order of the documents that they are from. */
+/* In the order of the documents that the cases come from. */
 const struct study *const study_table[] = {
 	&study_lockdep_keys, &study_label, &study_hash2003, &study_timers, &study_toggle, &study_reload, NULL,
 };
@@ -37,7 +37,7 @@ static const struct study *find(const char *name)
 	return NULL;
 }
 
-/* false: one is unknown. */
+/* Returns false if a case is unknown. */
 static bool choose(const struct options *options, const struct study *ret[STUDY_MAX + 1])
 {
 	int nr = 0;
@@ -62,7 +62,7 @@ static bool choose(const struct options *options, const struct study *ret[STUDY_
 	return true;
 }
 
-/* Variants take turns, so that what disturbs the machine disturbs them alike. */
+/* Variants take turns, so that disturbances of the machine affect them alike. */
 static void run_rounds(const struct study *study, const struct options *options, int rounds, struct study_results *results)
 {
 	bool refused[STUDY_MAX_VARIANTS] = { false };
@@ -79,7 +79,7 @@ static void run_rounds(const struct study *study, const struct options *options,
 			if (refused[i])
 				continue;
 			status = study_run_program(study, &study->variants[i], round, options, results);
-			refused[i] = status != 0; /* told once, not in each round */
+			refused[i] = status != 0; /* reported once, not in each round */
 			if (status && status != EXIT_UNAVAILABLE && !interrupted())
 				results->failures++;
 		}
@@ -109,7 +109,7 @@ static bool measured(const struct study_results *results, const struct study *st
 	return false;
 }
 
-/* Tables come as they are made, the rest at the end. */
+/* Tables are printed as they are complete, JSON and CSV at the end. */
 static int run_all(FILE *out, const struct options *options, const struct study *const *studies, struct study_results *results)
 {
 	bool tables = options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN, all = true;

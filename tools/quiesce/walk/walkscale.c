@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walkscale.c - structures whose readers protect what they walk through, under several schemes; measured as hash tables are. */
+/* walkscale.c - structures whose readers protect the nodes that they walk through, under several schemes; measured as
+ * hash tables are. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "emit.h"
 #include "hash/hashscale.h"
 
-#define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
+#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03
 #define WATCHDOG_S 60
 #define BASE "exchange"
@@ -39,15 +40,15 @@ static void default_threads(struct job *base)
 	base->readers[base->nr_readers++] = 2;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
-/* "_list" of "ck_hp_list". */
+/* The structure in the name of a type: "_list" of "ck_hp_list". */
 static const char *structure_of(const struct op *op)
 {
 	return strrchr(op->name, '_');
 }
 
-/* The same structure with an exchange for each protection. */
+/* The cell of the same structure with an exchange for each protection. */
 static const struct cell *base_cell(const struct results *results, const struct cell *c)
 {
 	char name[64];
