@@ -160,14 +160,15 @@ const struct subcommand costs_command = {
 	.name = "costs",
 	.what = "What the basic operations of this machine cost, beside those of 2003.",
 	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is "
-	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are estimates: "
-	       "a cycle is how long one of a row of additions takes that need each other's result, an instruction is one of many "
-	       "additions that do not. '2003' is what an article in Linux Journal gave for a Pentium III of 700 MHz with four CPUs, in "
-	       "nanoseconds and in its cycles of 1.4 ns. The first three rows are measured whatever --type says.\n"
-	       "Caches are walked in random order, each load waiting for the last, with pages of 4 kB and with huge ones where "
-	       "the kernel gives them. 'transfer' is half of a round trip of a line between two CPUs: of each pair of four that "
-	       "are far apart in number, or of all. Fences have a store before and a load of another word behind them, which is in "
-	       "the figure. Rows about two CPUs are left out where there is one.",
+	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are "
+	       "estimates: a cycle is the duration of one addition in a chain in which each needs the result of the one before, "
+	       "an instruction that of one of many independent additions. '2003' are the figures of an article in Linux Journal "
+	       "for a Pentium III of 700 MHz with four CPUs, in nanoseconds and in its cycles of 1.4 ns. The first three rows "
+	       "are measured whatever --type names.\n"
+	       "Caches are walked in random order, each load waiting for the one before, with pages of 4 kB and with huge ones "
+	       "where the kernel provides them. 'transfer' is half of a round trip of a line between two CPUs: for each pair of "
+	       "four CPUs that are far apart in number, or for all pairs. The figures of fences contain a store before and a "
+	       "load of another word after the fence. With one CPU the rows about two are left out.",
 	.accepts = OPT_TYPE | OPT_COSTS,
 	.fits = fits,
 	.types = types,

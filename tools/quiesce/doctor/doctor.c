@@ -122,11 +122,11 @@ static bool fits(const struct op *op)
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
-	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
-	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
-	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. "
-	       "Then threads take slots and contexts of hazard pointers and retire some objects; and others count as readers "
-	       "of a lock, which is then written to. Ctrl-C: what was found until then.",
+	.doc = "Reports which facilities the kernel announces, and tries them: the membarrier test runs two threads against each "
+	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
+	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "
+	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
+	       "which is then written to. After Ctrl-C it prints the findings so far.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -124,6 +124,6 @@ HASH_RUN(ck, ck_ht_t)
 static const struct hash_op ck_hash = { .create = create, .destroy = destroy, .run = ck_run, .barrier = barrier };
 const struct op hash_op_ck_ht = {
 	.name = "ck_ht",
-	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until nobody is inside",
+	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until no reader is inside",
 	.hash = &ck_hash,
 };

@@ -241,7 +241,7 @@ HASH_RUN(brlock, struct chain_table)
 static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
 const struct op hash_op_brlock = {
 	.name = "brlock",
-	.what = "chains, one big reader's lock: a line of each reader's own, a fence, a look at the writer",
+	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
 	.hash = &brlock_hash,
 	.thread_enter = br_enter,
 	.thread_exit = hash_thread_exit,

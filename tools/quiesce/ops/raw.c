@@ -63,7 +63,7 @@ OP_READ(raw_nest, nest_enter(), OP_LOAD, nest_leave());
 
 const struct op op_raw_nest = {
 	.name = "raw_nest",
-	.what = "floor: a nestable section in one thread-local word, nobody woken",
+	.what = "floor: a nestable section in one thread-local word, without wake-ups",
 	.read = &raw_nest_read,
 };
 
@@ -96,7 +96,7 @@ OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
 
 const struct op op_raw_hp = {
 	.name = "raw_hp",
-	.what = "floor: a hazard pointer in a thread-local slot, nobody woken",
+	.what = "floor: a hazard pointer in a thread-local slot, without wake-ups",
 	.read = &raw_hp_read,
 	.slot_kind = raw_slot_of_thread,
 };
@@ -264,7 +264,7 @@ static const struct op_wait raw_membarrier_ops = { .wait = raw_membarrier_wait }
 
 const struct op op_raw_membarrier = {
 	.name = "raw_membarrier",
-	.what = "floor: one expedited membarrier, waiting for nobody",
+	.what = "floor: one expedited membarrier, without a wait",
 	.wait_only = true,
 	.read = &raw_flag_read, /* the readers that the system call interrupts */
 	.wait = &raw_membarrier_ops,

@@ -90,7 +90,7 @@ static const struct op_reclaim hp_reclaim = {
 
 const struct op retire_op_ck_hp = {
 	.name = "ck_hp",
-	.what = "Concurrency Kit's hazard pointers, a look for each batch",
+	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
 	.reclaim = &hp_reclaim,
 	.init = hp_init,
 	.thread_enter = hp_enter,

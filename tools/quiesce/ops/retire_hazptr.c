@@ -215,7 +215,7 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 const struct op retire_op_hazptr_list = {
 	.name = "hazptr_list",
-	.what = "what waits in a cohort, all of it in one look; --scan only",
+	.what = "all objects of a cohort, in one scan; --scan only",
 	.reclaim = &hazptr_list_reclaim,
 	OP_COMMON,
 };

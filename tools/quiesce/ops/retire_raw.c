@@ -191,7 +191,7 @@ static const struct op_reclaim asym_reclaim = {
 
 const struct op retire_op_raw_asym_hp_batch = {
 	.name = "raw_asym_hp_batch",
-	.what = "floor: hazard pointers by hand, one membarrier and one look for each batch",
+	.what = "floor: hazard pointers by hand, one membarrier and one scan for each batch",
 	.reclaim = &asym_reclaim,
 	.init = asym_init,
 	.thread_enter = asym_enter,

@@ -61,7 +61,7 @@ const struct op torture_op_percpu_rwsem = {
 
 const struct op torture_op_busted_percpu_rwsem = {
 	.name = "busted_percpu_rwsem",
-	.what = "the same with readers that look and do not count: torture must notice",
+	.what = "the same with users that check and do not count: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,

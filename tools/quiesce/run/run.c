@@ -228,16 +228,16 @@ static bool fits(const struct op *op)
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "Six lines in plain words, then tables, in two minutes: ours beside liburcu, locks and raw floors.",
-	.doc = "Six lines within a minute say what a read, a wait, a retirement, a read lock, a reference and a lookup cost here, and what "
-	       "they cost elsewhere. Then come a short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one "
-	       "repeats the test that came with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows "
-	       "its figures beside those of this machine; the next ones are what that test left out: readers that are in the way. Ratios "
-	       "are to liburcu; those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of "
-	       "hash tables to a spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's "
-	       "rcu_sync. The subcommands themselves show more.\n"
-	       "On a terminal a table is no wider than it, elsewhere 80 columns: what does not fit stands below, with the names once "
-	       "more. The six lines have 3 rounds, the tables 2, if --runs does not say otherwise. With --seconds each cell has that "
-	       "budget, and nothing is left out for want of time.",
+	.doc = "Six lines within a minute show the cost of a read, a wait, a retirement, a read lock, a reference and a lookup "
+	       "on this machine, and that of their peers. Then come a short rcuscale, refscale, rwscale, retirescale and "
+	       "hashscale, as tables. The first one repeats the test that came with the kernel's proposal of simple hazard "
+	       "pointers (rcuscale's scenario 'document') and shows its figures beside those of this machine; the next ones are "
+	       "what that test left out: readers that block the wait. Ratios are to liburcu; for types that protect one object "
+	       "to a reference count, for locks to pthread_rwlock, for hash tables to a spinlock in each bucket. Bursts of "
+	       "writes stand beside the figures that came with the kernel's rcu_sync. The subcommands show more.\n"
+	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
+	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
+	       "that budget, and no cell is left out for lack of time.",
 	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS,
 	.fits = fits,
 	.run = run,

@@ -206,12 +206,11 @@ static int run(const struct options *options)
 const struct subcommand refscale_command = {
 	.name = "refscale",
 	.what = "What a read-side operation costs: a section, one pointer load, one field load.",
-	.doc = "Result: CPU nanoseconds per operation, the median over several placements of the same loop in memory, "
-	       "with the range over them. Each round measures every type in a process of its own, in turn. Threads are "
-	       "bound to CPUs as long as there are enough of them. 'slot' is what kinds of slots the readers of hazard "
-	       "pointers had, asked of each while it was measured. Types that differ only in how updaters wait, such as "
-	       "shazptr_skip_self_scan, are left out, and so are locks whose "
-	       "readers queue where there are more threads than CPUs. Default: 1, 2 and 64 readers.",
+	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory, with the "
+	       "range over them. Each round measures every type in a process of its own, in turn. Threads are bound to CPUs as "
+	       "long as there are enough. 'slot' shows the kinds of slots that the readers of hazard pointers had during the "
+	       "measurement. Left out are types that differ only in how updaters wait, such as shazptr_skip_self_scan, and, with "
+	       "more threads than CPUs, locks whose readers queue. Default: 1, 2 and 64 readers.",
 	.accepts = OPT_MEASURE | OPT_LOOPS,
 	.fits = fits,
 	.run = run,

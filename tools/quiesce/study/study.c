@@ -159,13 +159,13 @@ const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
 	.arguments = "[CASE...|all]",
-	.doc = "Without a case: their list. Each case is a small program below cases/ that does what the document's did, with the wait "
-	       "or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. Every variant of every round "
-	       "is a process of its own, in turn. Result: a table for each scenario, medians over rounds, and the spread of the first "
-	       "column, (most - least) / median; then what was published beside the same figure of this machine, made within each "
-	       "round, with the least and the most. A userspace wait is no kernel grace period, and a small machine does not show what "
-	       "a large one suffers: what is below the tables says which is which. "
-	       "--quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
+	.doc = "Without a case it prints a list of them. Each case is a small program below cases/ that does what the document's "
+	       "did, with the wait or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. "
+	       "Every variant of every round is a process of its own, in turn. Result: a table for each scenario, medians over "
+	       "rounds, and the spread of the first column, (most - least) / median; then the published figures beside the same "
+	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
+	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
+	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
 	.accepts = OPT_STUDY | OPT_MARKDOWN,
 	.fits = fits,
 	.run = run,

@@ -247,14 +247,14 @@ static int run(const struct options *options)
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Look for grace periods and waits that end too early or never.",
-	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal "
-	       "handlers that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and "
-	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
-	       "updates stop, or if it did not do enough to prove anything. Where single objects are protected, guards "
-	       "nest and overlap, are handed to other threads and outlive their own, and writers wait for keys that "
-	       "readers protect again and again, or retire elements. Locks are locked, tried, handed over and freed by their last "
-	       "user, domains are independent, counts are killed and revived while others get and put. The types whose names begin "
-	       "with 'busted' have to fail.",
+	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal handlers "
+	       "that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and with more "
+	       "threads than CPUs. It fails if a reader sees an element that a grace period should have kept, if updates stop, "
+	       "or if the run did too little to prove anything. For types that protect single objects, guards nest and overlap, "
+	       "are handed to other threads and outlive their own, and writers wait for keys that readers protect again and "
+	       "again, or retire elements. Locks are locked, tried, handed over and freed by their last user, domains are "
+	       "independent, counts are killed and revived during gets and puts. The types whose names begin with 'busted' have "
+	       "to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.types = torture_types,
