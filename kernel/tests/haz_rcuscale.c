@@ -269,7 +269,7 @@ static int writer_thread(void *arg)
 			break;
 		seen = READ_ONCE(turn);
 		wait_for_readers(writer, type_now, writer - writers);
-		/* What was timed, before the end: TK6: full, pairs with TK6 in one_turn() */
+		/* The times are stored before the end: TK6: full, pairs with TK6 in one_turn() */
 		if (atomic_dec_and_test(&at_work))
 			wake_up_all(&wait);
 	}

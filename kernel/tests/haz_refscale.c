@@ -232,7 +232,7 @@ static void run_once(struct reader *reader, const struct type *type)
 	timed_pass(reader, type);
 	arrive(&finished);
 	load_until(reader, type, &finished);
-	/* The time that was taken, before the end: TK4: release, pairs with TK4 in one_run() */
+	/* The time is stored before the end: TK4: release, pairs with TK4 in one_run() */
 	atomic_inc_return_release(&left);
 	wake_up_all(&wait);
 }

@@ -78,7 +78,7 @@ enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, LEVELS };
 struct level {
 	struct hazptr_context ctx;
 	hazptr_t *taken[HAZPTR_SLOT_PER_CTX];	/* kept, so that the last slots are used */
-	struct hrtimer timer;		/* of the interrupt levels */
+	struct hrtimer timer;		/* timer of the interrupt levels */
 	struct rnd_state random;
 	unsigned long reads, ages[AGES];
 };

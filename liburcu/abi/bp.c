@@ -138,8 +138,8 @@ void urcu_bp_read_lock(void)
 void urcu_bp_read_unlock(void) { (void)quiesce__urcu_unlock(&urcu_bp_reader->ctr, urcu_bp_has_sys_membarrier != 0); }
 int urcu_bp_read_ongoing(void) { return urcu_bp_reader && (urcu_bp_reader->ctr & QUIESCE_URCU_NESTING) != 0; }
 
-/* An updater holds locks that a registration needs: it registers first, so that a handler that reads finds its thread
- * registered. */
+/* An updater holds locks that a registration needs: it registers first, so that
+ * a handler that reads finds its thread registered. */
 #define F_BEFORE_UPDATE urcu_bp_register_thread
 
 void urcu_bp_synchronize_rcu(void)
@@ -154,8 +154,8 @@ void urcu_bp_synchronize_rcu(void)
 
 static sigset_t before_fork; /* guarded by the lock */
 
-/* Runs before the library's own handler, which was registered first: no signal handler registers while the locks are
- * held. */
+/* Runs before the library's own handler, which was registered first: no
+ * signal handler registers while the locks are held. */
 static void take_lock(void)
 {
 	sigset_t all, old;

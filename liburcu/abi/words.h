@@ -15,8 +15,8 @@ struct urcu_gp {
 	uint32_t futex;
 } __attribute__((aligned(URCU_LINE)));
 
-/* Of memb, mb and qsbr, one for each thread.  Programs write ctr and waiting; assertions of debug builds read
- * registered. */
+/* The word of a thread in memb, mb and qsbr.  Programs write ctr and
+ * waiting; assertions of debug builds read registered. */
 struct urcu_reader {
 	uint64_t ctr;
 	char need_mb;

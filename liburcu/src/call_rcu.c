@@ -92,8 +92,8 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	pthread_mutex_unlock(&c->caller);
 }
 
-/* Calls the callbacks of @c after a grace period.  The caller is registered, offline, and holds the mutex @caller of
- * @c, which is released. */
+/* Calls the callbacks of @c after a grace period.  The caller is registered, offline,
+ * and holds the mutex @caller of @c, which is released. */
 static void call_held(struct call_rcu_data *c)
 {
 	struct batch b = { .callbacks = { call_each, batch_ended, "call_rcu()", 0 }, .c = c };

@@ -36,8 +36,8 @@ enum { PAUSE_NONE, PAUSE_ASKED, PAUSE_ANSWERED };
 bool call_rcu_data_ensure_thread(struct call_rcu_data *c);
 /* Makes the thread of @c check its queue at once, whether it sleeps or keeps its pace. */
 void call_rcu_data_wake(struct call_rcu_data *c);
-/* Moves everything in @c to the default queue: all of it, so that the marker of a barrier stays behind the callbacks
- * before it. */
+/* Moves everything in @c to the default queue: all of it, so that the marker of
+ * a barrier stays behind the callbacks before it. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c);
 /* Unlists @c, under the flavour's lock; then frees it, without the lock.  @c has no thread. */
 void call_rcu_data_unlist(struct call_rcu_data *c);

@@ -34,8 +34,8 @@ struct flavor {
 	pthread_mutex_t forker;        /* held from there to call_rcu_after_fork_...(): one thread at a time forks */
 };
 
-/* The two stand around a wait for other threads, which may be waiting for readers: an online thread of qsbr is
- * offline meanwhile. */
+/* The two stand around a wait for other threads, which may be waiting for
+ * readers: an online thread of qsbr is offline meanwhile. */
 static inline bool flavor_leave(struct flavor *f)
 {
 	bool online = f->ongoing() != 0;

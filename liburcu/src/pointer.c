@@ -2,8 +2,8 @@
 /* pointer.c - urcu/pointer.h for callers that call functions. */
 #include <urcu/pointer.h>
 
-/* Orders the load of the caller here, because the caller's accesses cannot depend on it: the compiler may have loaded
- * @p long ago. */
+/* Orders the load of the caller here, because the caller's accesses cannot depend
+ * on it: the compiler may have loaded @p long ago. */
 void *rcu_dereference_sym(void *p)
 {
 	cmm_smp_rmb();

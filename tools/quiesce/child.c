@@ -149,7 +149,7 @@ int job_child(void)
 	sigaddset(&mask, SIGINT); /* spawn() has blocked it */
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
 	to_parent = fdopen(MESSAGE_FD, "w");
-	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* or a hog would keep it open, and the parent would wait for the end of messages */
+	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* otherwise a hog would keep it open, and the parent would wait for the end of messages */
 	if (!to_parent || !receive(&wire)) {
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
 		return EXIT_USAGE;

@@ -15,8 +15,8 @@ void emit_rows_csv(FILE *out, json_t *rows);
 json_t *emit_document(json_t *rows, const struct results *notes);
 void emit_document_print(FILE *out, json_t *document);
 
-/* Print the results in the chosen format; @table prints a table for each scenario and number of threads, from its
- * first row on. */
+/* Print the results in the chosen format; @table prints a table for each
+ * scenario and number of threads, from its first row on. */
 void emit_by_scenario(FILE *out, const struct options *options, const struct results *results,
 		      void (*table)(FILE *out, const struct results *results, const struct cell *first));
 

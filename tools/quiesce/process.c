@@ -71,8 +71,8 @@ int process_start(struct process *p, char *const argv[], char *const environment
 
 enum ending { ENDING_EOF, ENDING_HUNG, ENDING_INTERRUPTED };
 
-/* How long the program may stay silent.  The first Ctrl-C asks it to end; after the second the tool does not wait for
- * it. */
+/* How long the program may stay silent.  The first Ctrl-C asks it to end;
+ * after the second the tool does not wait for it. */
 static int limit_ms(const struct process *p, bool *asked)
 {
 	if (interrupted() && !*asked) {

@@ -17,8 +17,8 @@ struct process {
 
 /* A pipe with both ends above the descriptors that the program gets. */
 bool process_pipe(int fd[2]);
-/* Starts it with @in (-1: nothing to read) as descriptor 0; the pipe gets what it writes to descriptor @out.  Returns
- * 0 or -errno. */
+/* Starts it with @in (-1: nothing to read) as descriptor 0; the pipe gets what it
+ * writes to descriptor @out.  Returns 0 or -errno. */
 int process_start(struct process *p, char *const argv[], char *const environment[], int in, int out);
 /* Calls @take for its output until it closes its end, then reaps it; Ctrl-C asks it to end early.
  * Returns its exit status, or -1 after a note in @results. */

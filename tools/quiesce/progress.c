@@ -76,8 +76,8 @@ void progress_begin(size_t steps)
 	bar.began = bar.step_began = seconds();
 }
 
-/* The part of the current step that is over, if it takes as long as those before it; a longer step comes ever closer
- * to its end. */
+/* The part of the current step that is over, if it takes as long as those before
+ * it; a longer step comes ever closer to its end. */
 static double within_step(time_t now)
 {
 	double usual_s = bar.done > 1 ? (double)(bar.step_began - bar.began) / (double)(bar.done - 1) : STEP_S;

@@ -25,8 +25,8 @@ struct sheet {
 void sheet_title(struct sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the next cell of a row; @width: least width of the column, negative: aligned to the left. */
 void sheet_cell(struct sheet *s, int width, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* In a head: puts a bar before the next column.  A table that is too wide is split at its bars, or anywhere if it has
- * none. */
+/* In a head: puts a bar before the next column.  A table that is too wide is
+ * split at its bars, or anywhere if it has none. */
 void sheet_bar(struct sheet *s);
 void sheet_end_head(struct sheet *s);
 void sheet_end_row(struct sheet *s);
@@ -34,8 +34,8 @@ void sheet_end_row(struct sheet *s);
 void sheet_end_table(struct sheet *s);
 /* Prints a paragraph; its line feeds are for the terminal. */
 void sheet_note(struct sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints a paragraph of any length: on a terminal it is broken into lines, with @indent blanks before all but the
- * first. */
+/* Prints a paragraph of any length: on a terminal it is broken into lines,
+ * with @indent blanks before all but the first. */
 void sheet_text(struct sheet *s, int indent, const char *text);
 
 #endif

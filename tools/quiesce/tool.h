@@ -13,7 +13,7 @@
 /* Exit statuses. */
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
-#define EXIT_UNAVAILABLE 77 /* of a child: this machine does not have the type */
+#define EXIT_UNAVAILABLE 77 /* status of a child: this machine does not have the type */
 #define EXIT_INTERRUPTED 130
 
 /* ---- options (options.c) ---- */
@@ -171,8 +171,8 @@ enum scenario {
 	/* Scenarios of queuescale: pairs, and one for each number of consumers. */
 	SCENARIO_QUEUE,
 	SCENARIO_QUEUE_END = SCENARIO_QUEUE + QUEUE_MAX_CONSUMERS + 1,
-	/* Metrics of retirescale, rwscale and hashscale that are columns of their rows; each subcommand defines its
-	 * own in a header. */
+	/* Metrics of retirescale, rwscale and hashscale that are columns of their
+	 * rows; each subcommand defines its own in a header. */
 	SCENARIO_MORE = SCENARIO_QUEUE_END,
 	NR_SCENARIOS = SCENARIO_MORE + 400
 };
@@ -190,7 +190,7 @@ const char *fence_name(enum op_fence fence);
 struct costs {
 	double seconds;
 	double cpu_s;
-	double ipis;        /* of the whole machine; NAN: unknown */
+	double ipis;        /* interrupts of the whole machine; NAN: unknown */
 	double membarriers; /* NAN: unknown */
 	double wakeups;     /* NAN: unknown */
 	double waits;       /* number of waits that these figures belong to */
@@ -304,8 +304,8 @@ struct job {
 /* Runs @job in a child of its own and adds its measurements to @results.
  * Returns the child's exit status, or -1 after a crash or hang, which becomes a note. */
 int job_run(const struct job *job, struct results *results);
-/* Runs every type of @command in both fence modes, interleaved in @options->runs rounds, unless @results already have
- * it. */
+/* Runs every type of @command in both fence modes, interleaved in
+ * @options->runs rounds, unless @results already have it. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results);
 

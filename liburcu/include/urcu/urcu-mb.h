@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/urcu-mb.h - liburcu's flavour mb: RCU whose readers have full fences, so that updaters disturb nobody.
+/* urcu/urcu-mb.h - liburcu's flavour mb: RCU whose readers have full fences, so that updaters interrupt no CPU.
  *
  * For programs whose CPUs must not be interrupted, at the price of two fences in each section.  It is an RCU of its own: no other
  * flavour waits for its readers.

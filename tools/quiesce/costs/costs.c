@@ -85,8 +85,8 @@ static void *sleep_on(void *arg)
 	return arg;
 }
 
-/* A C library takes its locks without atomic instructions in a process of one thread, and membarrier returns at once
- * there. */
+/* A C library takes its locks without atomic instructions in a process of one
+ * thread, and membarrier returns at once there. */
 static void have_a_sibling(void)
 {
 	pthread_t thread;

@@ -17,8 +17,8 @@ struct cost {
 	struct op op; /* name and description */
 	/* Sends samples of job->round.  Returns 0, or EXIT_UNAVAILABLE after a note. */
 	int (*measure)(const struct cost *cost, const struct job *job);
-	/* For operations that need only a loop: executes @turns turns of @per_turn operations; @measure is
-	 * cost_simple() then. */
+	/* For operations that need only a loop: executes @turns turns of
+	 * @per_turn operations; @measure is cost_simple() then. */
 	void (*batch)(uint64_t turns);
 	double per_turn;
 	double article, article_max; /* ns in 2003, on a 700 MHz Pentium III; 0: no figure, or no range of figures */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_slots.c - the kinds of slots of hazard pointers here, the reasons for them, and a trial of restartable
- * sequences. */
+/* doctor_slots.c - the kinds of slots of hazard pointers here, the reasons
+ * for them, and a trial of restartable sequences. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,8 +32,8 @@ enum hash_metric {
 	HASH_ELEMENT_BYTES, /* memory of the full table, divided by the number of elements */
 	HASH_EMPTY_BYTES,   /* memory of a table made for one element, without the element */
 	HASH_FILL_NS,       /* time to insert an element, by one thread alone */
-	HASH_CONTROL_SMALL, /* of a cell: operations/s of the same threads while another table is resized; theirs has its smallest size */
-	HASH_CONTROL_LARGE, /* the same while theirs has its largest size */
+	HASH_CONTROL_SMALL, /* cell: operations/s of the same threads while another table is resized; theirs has its smallest size */
+	HASH_CONTROL_LARGE, /* cell: operations/s while another table is resized and theirs has its largest size */
 	HASH_CONTROL,       /* the mean of both */
 	HASH_RESIZED,       /* operations/s while the threads' own table is resized */
 	HASH_WORST,         /* us: the slowest HASH_CHUNK operations of a thread while no table is resized */
@@ -41,9 +41,9 @@ enum hash_metric {
 	HASH_RESIZED_WORST, /* us: the same while the threads' own table is resized */
 	HASH_RESIZES,       /* number of resizes in the window */
 	HASH_RESIZE_MS,     /* duration of one resize */
-	HASH_WARM,          /* of a cell: operations of all threads before the window */
+	HASH_WARM,          /* cell: operations of all threads before the window */
 	HASH_WINDOW_S,      /* planned length of the window */
-	HASH_WAITING,       /* of a cell of walkscale: largest number of removed elements that were not freed yet */
+	HASH_WAITING,       /* cell of walkscale: largest number of removed elements that were not freed yet */
 	NR_HASH_METRICS
 };
 _Static_assert(NR_HASH_METRICS * HASH_CONFIGS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
@@ -79,8 +79,8 @@ void hash_stream_make(uint64_t *word, uint64_t nr, const struct hash_work *work)
 /* The number of keys that are removed and not yet inserted again after the first @nr words. */
 uint64_t hash_stream_away(const uint64_t *word, uint64_t nr);
 
-/* A sequence that removes keys at random and inserts each again after others have gone, for a table that no other
- * thread uses. */
+/* A sequence that removes keys at random and inserts each again after others
+ * have gone, for a table that no other thread uses. */
 struct hash_turnover {
 	uint64_t *key; /* @nr keys; the last @room of them, a ring, are the removed ones */
 	uint64_t nr, room;

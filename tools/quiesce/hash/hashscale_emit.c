@@ -80,8 +80,8 @@ static double middle(const double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* The number of values at each end that lie outside an interval for the median, by the sign test; -1: @n is too
- * small. */
+/* The number of values at each end that lie outside an interval for the
+ * median, by the sign test; -1: @n is too small. */
 static int outside(size_t n)
 {
 	double chance = pow(0.5, (double)n), below = 0;

@@ -221,8 +221,8 @@ struct churn {
 	uint32_t first, nr;
 };
 
-/* The thread's own key that is nearest to @index: every second key churns, and the threads divide these among
- * themselves. */
+/* The thread's own key that is nearest to @index: every second key churns,
+ * and the threads divide these among themselves. */
 static uint64_t own_key(const struct hash_work *w, uint64_t index)
 {
 	uint64_t own = index / 2 / (uint64_t)w->threads * (uint64_t)w->threads + (uint64_t)w->thread;
@@ -240,8 +240,8 @@ static bool is_away(const struct churn *churn, uint64_t key)
 	return false;
 }
 
-/* Inserts the key that was removed first, so that the words after any point of the stream show which keys are missing
- * there. */
+/* Inserts the key that was removed first, so that the words after any point
+ * of the stream show which keys are missing there. */
 static uint64_t insert_oldest(struct churn *churn)
 {
 	uint64_t key = churn->key[churn->first];

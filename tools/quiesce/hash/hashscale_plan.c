@@ -31,8 +31,8 @@ enum hash_distribution hash_plan_distribution(const char *item)
 	usage_error("unknown distribution '%s'; valid: uniform zipf hot", item);
 }
 
-/* Each type reads the file again, in a process of its own, so it must be a regular file: not a pipe or an endless
- * device. */
+/* Each type reads the file again, in a process of its own, so it must be a
+ * regular file: not a pipe or an endless device. */
 static void set_file(struct hash_set *set, const char *path, const char *package)
 {
 	struct stat file;

@@ -29,8 +29,8 @@ static void run(const struct hash_cell *c, void *table, const uint64_t *word, ui
 		c->op->hash->between();
 }
 
-/* Inserts and removes keys that no thread looks up, other ones each @turn: with some tables only certain keys cause
- * the check. */
+/* Inserts and removes keys without lookups, other ones each @turn: with
+ * some tables only certain keys cause the check. */
 static void nudge(const struct hash_cell *c, void *table, int turn, struct hash_tally *tally)
 {
 	uint64_t word[NUDGE], first = c->keys.nr + NUDGE * (uint64_t)turn;

@@ -79,8 +79,8 @@ static uint64_t bytes_taken; /* one bit for each byte; written by all threads */
 static unsigned int nr_without; /* number of threads that found no free byte */
 static __thread unsigned int number INITIAL_EXEC;
 
-/* Numbers from 1 on; up to BYTES a thread has a byte.  No two threads have the same number: the lock identifies its
- * writer by it, too. */
+/* Numbers from 1 on; up to BYTES a thread has a byte.  No two threads have the same
+ * number: the lock identifies its writer by it, too. */
 static void bytelock_enter(void)
 {
 	uint64_t taken = quiesce_load_relaxed(&bytes_taken);

@@ -8,8 +8,8 @@
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* The tool's own item has no count.  This one has the layout that make_counted() of C++ makes: the count before the
- * object. */
+/* The tool's own item has no count.  This one has the layout that
+ * make_counted() of C++ makes: the count before the object. */
 struct counted_item {
 	struct counted counted;
 	uint64_t field;

@@ -73,8 +73,8 @@ static inline uint64_t hash_value(uint64_t key)
 	return ~key;
 }
 
-/* The hash of a key, for every type that takes one.  One multiplication is enough, because keys are scattered
- * already. */
+/* The hash of a key, for every type that takes one.  One multiplication
+ * is enough, because keys are scattered already. */
 static inline uint64_t hash_mix(uint64_t key)
 {
 #ifdef __SIZEOF_INT128__

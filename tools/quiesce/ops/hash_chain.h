@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_chain.h - tables of buckets with a lock each, and a chain of nodes from malloc(): the common part of these
- * types. */
+/* hash_chain.h - tables of buckets with a lock each, and a chain of nodes
+ * from malloc(): the common part of these types. */
 #ifndef QUIESCE_TOOL_HASH_CHAIN_H
 #define QUIESCE_TOOL_HASH_CHAIN_H
 

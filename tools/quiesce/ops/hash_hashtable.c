@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked up under RCU or protected by a hazard
- * pointer. */
+/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked
+ * up under RCU or protected by a hazard pointer. */
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>

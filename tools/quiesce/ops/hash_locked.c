@@ -116,8 +116,8 @@ const struct op hash_op_rwlock = {
 	.hash = &rwlock_hash,
 };
 
-/* ---- refcnt: the lock only protects the counting of a reference to the element, which is then read without the lock
- * ---- */
+/* ---- refcnt: the lock only protects the counting of a reference to the
+ * element, which is then read without the lock ---- */
 
 struct counted_node {
 	struct chain_node chain;
@@ -185,8 +185,8 @@ static void br_enter(void)
 	while (true) {
 		int nr = quiesce_load_relaxed(&nr_lines);
 
-		/* raw: full: a writer that does not see the new number entered before this thread's first section,
-		 * which sees the writer. */
+		/* raw: full: a writer that does not see the new number entered before this
+		 * thread's first section, which sees the writer. */
 		if (nr > hash_thread_number ||
 		    __atomic_compare_exchange_n(&nr_lines, &nr, hash_thread_number + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return;

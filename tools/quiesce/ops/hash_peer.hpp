@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_peer.hpp - what the types in C++ share: the hash as a function object, and macros for their tables of
- * operations. */
+/* hash_peer.hpp - what the types in C++ share: the hash as a function
+ * object, and macros for their tables of operations. */
 #ifndef QUIESCE_TOOL_HASH_PEER_HPP
 #define QUIESCE_TOOL_HASH_PEER_HPP
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_tbb.cpp - oneTBB's tables, with memory from malloc() so that it can be counted; both free a removed element at
- * once. */
+/* hash_tbb.cpp - oneTBB's tables, with memory from malloc() so that it can be
+ * counted; both free a removed element at once. */
 /* The list allocates its head as a node without a value, which some compilers take for an error. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-bounds"

@@ -12,8 +12,8 @@ int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 }
 
-/* The tool's own target is a C structure without the base class.  Not static: a compiler that sees all writers would
- * load it only once. */
+/* The tool's own target is a C structure without the base class.  Not static: a
+ * compiler that sees all writers would load it only once. */
 struct hazard_item : quiesce::hazard_pointer_obj_base<hazard_item> {
 	uint64_t field = 1;
 } hazard_item;

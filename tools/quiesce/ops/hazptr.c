@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.c - hazard pointers of quiesce: a slot kept, one taken for each section, one of a context; and the broken
- * type. */
+/* hazptr.c - hazard pointers of quiesce: a slot kept, one taken for each
+ * section, one of a context; and the broken type. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -113,8 +113,8 @@ static void context_enter(void)
 	quiesce_fence_light(HANDLER);
 }
 
-/* A slot of the context may still be on its way to the thread that frees it.  A call that gets all slots proves that
- * none is. */
+/* A slot of the context may still be on its way to the thread that frees it.
+ * A call that gets all slots proves that none is. */
 static void context_exit(void)
 {
 	hazptr_t *all[HAZPTR_SLOT_PER_CTX];
@@ -190,8 +190,8 @@ static hazptr_t *must(hazptr_t *slot)
 	return slot;
 }
 
-/* Takes slots from each source in turn.  A context without a free slot, or one that the thread has not made, is
- * passed over. */
+/* Takes slots from each source in turn.  A context without a free slot, or
+ * one that the thread has not made, is passed over. */
 static hazptr_t *any_slot(void)
 {
 	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));

@@ -49,8 +49,8 @@
 	loop(name, 3, "nop; nop; nop; nop; nop; nop; nop")
 #endif
 
-/* Defines the section and its loops.  LOAD is the expression that fetches t->ptr; LOCK may declare variables that
- * UNLOCK needs. */
+/* Defines the section and its loops.  LOAD is the expression that fetches
+ * t->ptr; LOCK may declare variables that UNLOCK needs. */
 #define OP_SECTION(name, LOCK, LOAD, UNLOCK)                                                            \
 	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t)       \
 	{                                                                                               \

@@ -27,7 +27,7 @@ extern struct op_target op_target;
 typedef uint64_t (*op_loop_fn)(struct op_target *target, uint64_t loops);
 
 struct op_read {
-	op_loop_fn loop[OP_LAYOUTS]; /* the same loop at four positions in the cache lines */
+	op_loop_fn loop[OP_LAYOUTS]; /* one loop at four positions in the cache lines */
 	void (*lock)(void);
 	void (*unlock)(void);
 };
@@ -48,8 +48,8 @@ struct op_object {
 	/* One guard per thread: any section is between its own lock() and unlock(). */
 	void (*lock)(void *object);
 	void (*unlock)(void);
-	/* Executes @loops sections in turn over @objects[0..mask]; @mask + 1 is a power of two.  The sum keeps the
-	 * loads alive. */
+	/* Executes @loops sections in turn over @objects[0..mask]; @mask + 1 is a
+	 * power of two.  The sum keeps the loads alive. */
 	uint64_t (*loop)(void *const *objects, uint64_t mask, uint64_t loops);
 	void (*wait)(void *object);
 	/* Each thread calls them around its use of the functions below, where torture can; NULL: not needed. */

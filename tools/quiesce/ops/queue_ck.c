@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_ck.c - Concurrency Kit's queue and stack: each pointer has a number that changes with it, so nodes may be
- * reused at once. */
+/* queue_ck.c - Concurrency Kit's queue and stack: each pointer has a number that
+ * changes with it, so nodes may be reused at once. */
 #include <ck_fifo.h>
 #include <ck_stack.h>
 

@@ -20,8 +20,8 @@ extern "C" {
 #endif
 
 struct op_reclaim {
-	/* Allocates @nr objects and retires each (@where NULL), or the object that it replaces at @where.  Returns
-	 * how many were retired. */
+	/* Allocates @nr objects and retires each (@where NULL), or the object that it
+	 * replaces at @where.  Returns how many were retired. */
 	uint64_t (*produce)(void **where, uint64_t nr);
 	/* As produce(); adds the duration of each retirement to @ret_ticks, in ticks of the stopwatch. */
 	uint64_t (*timed)(void **where, uint64_t nr, struct histogram *ret_ticks);
@@ -30,8 +30,8 @@ struct op_reclaim {
 	/* Protects the object at @where until release(). */
 	void (*hold)(void **where);
 	void (*release)(void);
-	/* Each thread calls it when no object is protected any more: reclaims the thread's own objects.  NULL: not
-	 * needed. */
+	/* Each thread calls it when no object is protected any more: reclaims
+	 * the thread's own objects.  NULL: not needed. */
 	void (*drain)(void);
 	/* Called once after all threads have drained.  NULL: not needed. */
 	void (*barrier)(void);
@@ -132,8 +132,8 @@ static inline void retire_use(const struct retire_object *o)
 /* raw: the tool's own publication of an object, the same for every type. */
 #define RETIRE_XCHG(where, object) ((struct retire_object *)__atomic_exchange_n((where), (void *)(object), __ATOMIC_ACQ_REL))
 
-/* Defines name_produce(), with RETIRE(object) for each object; and name_timed(), whose times contain neither ALLOC
- * nor the exchange. */
+/* Defines name_produce(), with RETIRE(object) for each object; and name_timed(),
+ * whose times contain neither ALLOC nor the exchange. */
 #define RETIRE_PRODUCE(name, ALLOC, RETIRE)                                  \
 	static uint64_t name##_produce(void **where, uint64_t nr)            \
 	{                                                                    \

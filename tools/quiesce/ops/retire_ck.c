@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_ck.c - Concurrency Kit's hazard pointers and epochs: each thread reclaims its own objects, once for each
- * batch. */
+/* retire_ck.c - Concurrency Kit's hazard pointers and epochs: each thread
+ * reclaims its own objects, once for each batch. */
 #include <ck_epoch.h>
 #include <ck_hp.h>
 

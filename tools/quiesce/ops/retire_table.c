@@ -20,8 +20,8 @@ struct retire_tally *retire_tally_take(void)
 		/* raw: full, with the store in retire_tally_leave(). */
 		if (!__atomic_compare_exchange_n(&tally[i].taken, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		/* raw: the maximum; a thread that reads an older number misses only threads that have counted nothing
-		 * yet. */
+		/* raw: the maximum; a thread that reads an older number misses
+		 * only threads that have counted nothing yet. */
 		while (nr < i + 1 && !__atomic_compare_exchange_n(&nr_tallies, &nr, i + 1, false, __ATOMIC_ACQ_REL,
 								  __ATOMIC_RELAXED)) /* raw: as above. */
 			;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* held_cell.c - a wait for one reader that stays long: the delay between its end and the return, and the cost
- * meanwhile. */
+/* held_cell.c - a wait for one reader that stays long: the delay between
+ * its end and the return, and the cost meanwhile. */
 #include <quiesce/atomic.h>
 
 #include "meter.h"

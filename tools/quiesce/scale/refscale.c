@@ -16,8 +16,8 @@
 
 #define TARGET_NS 2000000  /* CPU time of one thread in one run; less with a smaller budget */
 #define RUNS 3             /* runs of each layout, in each round */
-#define CELL_S 1.5         /* no run of a cell begins later, */
-#define LAYOUTS_LATE 4     /* and no layout after this multiple of it */
+#define CELL_S 1.5         /* no run of a cell begins later */
+#define LAYOUTS_LATE 4     /* no layout of a cell begins after this multiple of CELL_S */
 #define SHARE 0.95         /* a bound thread with a smaller share of its CPU was disturbed */
 
 struct timing {

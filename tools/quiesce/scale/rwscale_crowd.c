@@ -13,7 +13,7 @@
 
 #define GAP_NS 1000000   /* pause between the sections of a sparse reader */
 #define QUIET_NS 1000000 /* CPU time for which each reader measures its cost */
-#define QUIET_LATE_NS 200000000 /* the same by the clock, if it gets no CPU */
+#define QUIET_LATE_NS 200000000 /* limit of that measurement by the clock, for a reader without a CPU */
 #define BATCH 64
 #define LOOK_NS 1000000  /* pause between two checks of the watcher */
 #define POLL_NS 100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash2003.c - lookups in a hash table under the locks of 2003, and the costs that explain them: runs of hashscale
- * and costs. */
+/* hash2003.c - lookups in a hash table under the locks of 2003, and the costs
+ * that explain them: runs of hashscale and costs. */
 #include <math.h>
 #include <string.h>
 

@@ -105,8 +105,8 @@ void study_results_free(struct study_results *results);
 
 /* True if the case's program was built. */
 bool study_has_program(const struct study *study);
-/* Runs it once and adds its results and notes to @results.  Returns its exit status; -1: it crashed, hung or could
- * not start. */
+/* Runs it once and adds its results and notes to @results.  Returns its exit
+ * status; -1: it crashed, hung or could not start. */
 int study_run_program(const struct study *study, const struct study_variant *variant, int round, const struct options *options,
 		      struct study_results *results);
 

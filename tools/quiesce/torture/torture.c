@@ -22,7 +22,7 @@ struct torture torture;
 
 /* Defined only in builds for torture. */
 int quiesce_mutant_set(const char *name) __attribute__((weak));
-extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* of 65536 accesses */
+extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* number of accesses of 65536 that are delayed */
 
 const char *quiesce_mutant_name(int i) __attribute__((weak));
 

@@ -65,8 +65,8 @@ struct torture_role {
 	uint32_t index;
 };
 
-/* The parts of a type that needs a torture of its own.  A type without a section of its own is tortured by elements,
- * too. */
+/* The parts of a type that needs a torture of its own.  A type without a
+ * section of its own is tortured by elements, too. */
 struct torture_kind {
 	void (*set_up)(void); /* called before there are threads */
 	void (*section)(struct tally *t, uint64_t *random);

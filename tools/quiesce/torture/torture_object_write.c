@@ -146,8 +146,8 @@ static enum way random_way(uint64_t *random)
 
 	if (!torture.op->retire || r % 2)
 		return WAY_WAIT;
-	/* A barrier also reclaims the objects of other threads, so it is rare: otherwise the other ways would reclaim
-	 * few. */
+	/* A barrier also reclaims the objects of other threads, so it is rare:
+	 * otherwise the other ways would reclaim few. */
 	return r / 2 % 16 == 0 ? WAY_BARRIER : r / 2 % 4 == 1 ? WAY_TOGETHER : WAY_CALL;
 }
 

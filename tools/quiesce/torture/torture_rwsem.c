@@ -299,8 +299,8 @@ static void set_up_with(const struct torture_rwsem_ops *which)
 	ops = which;
 	torture_churn = &churn;
 	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* the counters are allocated at the first use */
-	/* Called before there are threads: the first use registers with the kernel, which is slow if many threads
-	 * run. */
+	/* Called before there are threads: the first use registers with the
+	 * kernel, which is slow if many threads run. */
 	for (int i = 1; i < LOCKS; i++)
 		percpu_init_rwsem(&shared[i].lock);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_srcu.c - properties that SRCU has beyond RCU: readers that sleep, sections that other threads end, several
- * domains. */
+/* torture_srcu.c - properties that SRCU has beyond RCU: readers that sleep,
+ * sections that other threads end, several domains. */
 #include "ops/torture_ops.h"
 
 #include "torture.h"
@@ -158,8 +158,8 @@ _Static_assert(sizeof(struct srcu_struct) <= CHURN_BYTES, "a domain has room");
 static void set_up(void)
 {
 	torture_churn = &churn;
-	/* Called before there are threads: the first use registers with the kernel, which is slow if many threads
-	 * run. */
+	/* Called before there are threads: the first use registers with the
+	 * kernel, which is slow if many threads run. */
 	srcu_read_unlock(&other_domain, srcu_read_lock(&other_domain));
 }
 

@@ -87,8 +87,8 @@ struct walk_table {
 	uint32_t lock __attribute__((aligned(128)));
 };
 
-/* raw: the structures' own words: published by release stores and exchanges, found by acquire loads; the same for
- * every scheme. */
+/* raw: the structures' own words: published by release stores and exchanges,
+ * found by acquire loads; the same for every scheme. */
 #define walk_load(word) __atomic_load_n((word), __ATOMIC_ACQUIRE)
 #define walk_store(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE) /* raw: as above. */
 

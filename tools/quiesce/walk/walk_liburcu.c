@@ -6,8 +6,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
 
-/* liburcu's macros and structures have the names of the kernel's, as those of quiesce do; this file uses none of
- * quiesce's. */
+/* liburcu's macros and structures have the names of the kernel's, as those of
+ * quiesce do; this file uses none of quiesce's. */
 #define WALK_FOREIGN_RCU
 #include "walk.h"
 #include "walk_section.h"

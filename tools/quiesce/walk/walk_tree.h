@@ -118,8 +118,8 @@ static bool tree_unlink(const struct walk_path *path, uint64_t key)
 	hash_spin_lock(&parent->lock);
 	good = tree_has(above, key, parent) && tree_has(parent, key, path->leaf);
 	if (good) {
-		/* The mark comes first: a reader that finds the other child through this node and sees no mark has
-		 * found it in the tree. */
+		/* The mark comes first: a reader that finds the other child through this
+		 * node and sees no mark has found it in the tree. */
 		walk_store(&parent->removed, 1u);
 		walk_store(&above->child[tree_side(above, key)], parent->child[!tree_side(parent, key)]);
 	}

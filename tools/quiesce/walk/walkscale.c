@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walkscale.c - structures whose readers protect the nodes that they walk through, under several schemes; measured as
- * hash tables are. */
+/* walkscale.c - structures whose readers protect the nodes that they walk through,
+ * under several schemes; measured as hash tables are. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
