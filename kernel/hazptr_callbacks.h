@@ -41,8 +41,8 @@ static inline struct callback_head *callbacks_take(struct callbacks *list)
 }
 
 struct group {
-	struct callbacks fresh;		/* not looked at */
-	struct callbacks kept;		/* protected when last looked at */
+	struct callbacks fresh;		/* not scanned yet */
+	struct callbacks kept;		/* protected in the last scan */
 };
 
 static inline bool group_empty(const struct group *group)

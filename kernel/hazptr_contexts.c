@@ -2,16 +2,16 @@
 /*
  * Hazard pointers: the contexts of readers, and the walk over their slots.
  *
- * Each CPU has a list of the contexts that were registered on it, so that those
- * who come and go do not meet at one lock.  A walk holds the lock, with
+ * Each CPU has a list of the contexts that were registered on it, so that
+ * registrations do not contend for one lock.  A walk holds the lock, with
  * interrupts off, for as long as it takes to read the slots of a few contexts, and
- * keeps its place by a cursor in the list; what they hold is looked up afterwards.
+ * keeps its place by a cursor in the list; the values are looked up afterwards.
  * There is one walk at a time: the worker's in hazptr_scan.c.
  *
- * A context that is registered while its list is walked may be missed: it comes
- * before the cursor.  It was registered under the list's lock after the walk
- * began, so its owner sees what had been unlinked before.  Contexts are never
- * moved between lists.
+ * A walk may miss a context that is registered meanwhile: it is inserted before
+ * the cursor.  It is registered under the lock of the list after the walk began,
+ * so its owner sees what had been unlinked before.  Contexts never move between
+ * lists.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,31 +31,31 @@
 
 #include "hazptr_scan.h"
 
-/* So many contexts are looked at with interrupts off. */
+/* Number of contexts that are scanned with interrupts off. */
 #define CONTEXTS_AT_ONCE 32
 
 /* The contexts that were registered on a CPU. */
 struct context_list {
-	raw_spinlock_t lock;		/* guards all here; nothing nests inside */
+	raw_spinlock_t lock;		/* guards all fields; nothing nests inside */
 	struct list_head contexts;
-	struct list_head cursor;	/* of the scan, while it walks */
+	struct list_head cursor;	/* place of the walk in the list, while there is one */
 	unsigned int nr;
 } ____cacheline_aligned_in_smp;
 
 static DEFINE_PER_CPU(struct context_list, context_lists);
 
-/* What was read under the lock; the walk's own. */
+/* Values that were read under the lock; only the walk uses them. */
 static struct {
 	struct {
 		unsigned long value;
-		const struct hazptr_context *ctx;	/* may be gone: not to be looked into */
+		const struct hazptr_context *ctx;	/* may be gone: must not be dereferenced */
 	} slots[CONTEXTS_AT_ONCE * HAZPTR_SLOT_PER_CTX];
 	unsigned int nr;
 } held;
 
 /**
- * init_hazptr_context() - make a context, all slots free
- * @ctx: the caller's memory, aligned as the type asks
+ * init_hazptr_context() - register a context with all slots free
+ * @ctx: memory of the caller, aligned as the type requires
  *
  * Context: Any but NMI.
  */
@@ -70,7 +70,7 @@ void init_hazptr_context(struct hazptr_context *ctx)
 #ifdef QUIESCE_MUTANTS
 	memset(ctx->seen, 0, sizeof(ctx->seen));
 #endif
-	/* Any CPU's list will do; this one's is in the cache. */
+	/* The list of any CPU will do; that of this CPU is in its cache. */
 	ctx->cpu = raw_smp_processor_id();
 	list = per_cpu_ptr(&context_lists, ctx->cpu);
 	raw_spin_lock_irqsave(&list->lock, flags);
@@ -81,8 +81,8 @@ void init_hazptr_context(struct hazptr_context *ctx)
 EXPORT_SYMBOL_GPL(init_hazptr_context);
 
 /**
- * cleanup_hazptr_context() - the opposite
- * @ctx: the context; its slots protect nothing any more
+ * cleanup_hazptr_context() - unregister a context
+ * @ctx: the context; all its slots are free
  *
  * Context: Any but NMI; on any CPU.
  */
@@ -131,7 +131,7 @@ static void look_at_context(struct hazptr_context *ctx)
 	}
 }
 
-/* The next few contexts after the cursor.  Returns whether there are more. */
+/* Scans the next few contexts after the cursor.  Returns true if there are more. */
 static bool look_at_some(struct context_list *list)
 {
 	struct list_head *last = &list->cursor;
@@ -170,9 +170,9 @@ static void look_at_list(struct context_list *list, int cpu)
 }
 
 /**
- * hazptr_walk() - call hazptr_found() for each slot that holds something
+ * hazptr_walk() - call hazptr_found() for each slot that protects an object
  *
- * Return: how many slots there are.
+ * Return: the number of slots.
  */
 u64 hazptr_walk(void)
 {
@@ -188,7 +188,7 @@ u64 hazptr_walk(void)
 	return contexts * HAZPTR_SLOT_PER_CTX;
 }
 
-/* How many contexts are registered. */
+/* Number of registered contexts. */
 u64 hazptr_nr_contexts(void)
 {
 	u64 nr = 0;

@@ -4,26 +4,27 @@
  *
  * call_hazptr() puts a callback into a queue of its CPU.  One worker takes all
  * queues, enters a batch of callbacks into a hash table by their addresses,
- * walks all slots of all contexts once, sets apart what a slot holds, and runs
- * the rest.
+ * walks all slots of all contexts once, keeps the callbacks whose objects a slot
+ * protects, and runs the others.
  *
  * H1  A slot holds the address of the callback head in its object, so the two
- *     are compared without a look into either; the table links callbacks by
- *     their own words.  Nothing is allocated after module load.
+ *     are compared without an access to the object; the table links callbacks
+ *     through their own words.  Nothing is allocated after module load.
  * H2  The scan begins with a full barrier after the queues were taken.  An
- *     object in the batch was unlinked before; who protects it later finds that.
- * H3  Callbacks that were there when hazptr_barrier() was called are in a group
- *     of their own until the last of them has run.
- * H4  What is protected is looked at again in pauses that grow to 100 ms.
+ *     object in the batch was unlinked before; a reader that protects it later
+ *     finds it unlinked.
+ * H3  Callbacks that were queued before hazptr_barrier() was called are in a
+ *     group of their own until the last of them has run.
+ * H4  Kept callbacks are scanned again in pauses that grow to 100 ms.
  *
- * The worker alone has the groups, the table and the waiters: no lock.  Its queue
- * is not frozen in suspend, because objects may be freed there as well; it
- * belongs to no CPU, and walks the lists of those that are offline too.
+ * Only the worker uses the groups, the table and the waiters: they need no lock.
+ * Its workqueue is not frozen in suspend, because objects may be freed there as
+ * well; it is bound to no CPU, and walks the lists of offline CPUs, too.
  *
  * Barriers (litmus tests: HK*.litmus)
- * HK1	set the slot, then read the pointer again	| unlink, queue, take, then look at slots
- * HK2	accesses, then clear, free or set again	| look at the slot, then run the callback
- * HK3	unlink, then queue			| take the queue, then look at the slots
+ * HK1	set the slot, then load the pointer again	| unlink, queue, take, then scan the slots
+ * HK2	accesses, then clear, free or set again	| read the slot, then run the callback
+ * HK3	unlink, then queue			| take the queue, then scan the slots
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -49,7 +50,7 @@
 #include "hazptr_scan.h"
 
 #define BUCKET_BITS 10
-/* So many callbacks share a walk over all slots, beside those that are kept. */
+/* Most callbacks that share a walk over all slots, beside those that are kept. */
 #define BATCH_MAX (4U << BUCKET_BITS)
 #define RETRY_MAX max(HZ / 10, 1)
 
@@ -64,24 +65,24 @@ struct call_queue {
 
 static DEFINE_PER_CPU(struct call_queue, call_queues);
 
-/* On the stack of hazptr_barrier(). */
+/* A caller of hazptr_barrier(), on its stack. */
 struct barrier {
 	struct list_head node;
 	struct completion done;
 };
 
-/* On the stack of synchronize_hazptr(). */
+/* A caller of synchronize_hazptr(), on its stack. */
 struct waiter {
 	struct list_head node;		/* in asked.waiters, then in scan.waiters */
 	struct hlist_node bucket;
 	unsigned long head;
-	bool held;			/* a slot has it, in the present scan */
+	bool held;			/* a slot protects the object, in the present scan */
 	struct task_struct *task;
 	struct completion done;
 	struct stall stall;
 };
 
-/* What others ask of the worker. */
+/* Requests to the worker. */
 static struct {
 	spinlock_t lock;		/* guards both lists; nothing nests inside */
 	struct list_head barriers;
@@ -92,26 +93,26 @@ static struct {
 	.waiters = LIST_HEAD_INIT(asked.waiters),
 };
 
-/* One of the callbacks that are kept: objects have no room for a time. */
+/* The kept callback that is checked for a stall: objects have no room for a time. */
 struct watch {
 	struct callback_head *head;
 	struct stall stall;
 	unsigned int turn;
 };
 
-/* The worker's own; counters are read by others. */
+/* Only the worker uses it; other threads read the counters. */
 static struct {
 	struct group groups[2];
-	struct group *new;		/* callbacks come here */
-	struct group *old;		/* those that a barrier waits for */
-	struct list_head barriers;	/* wait for the old group */
+	struct group *new;		/* group of new callbacks */
+	struct group *old;		/* group of the callbacks that a barrier waits for */
+	struct list_head barriers;	/* barriers that wait for the old group */
 	struct list_head waiters;
 	unsigned int nr_waiting;
 	struct hlist_head wait_buckets[1 << BUCKET_BITS];
 	struct callback_head *buckets[1 << BUCKET_BITS];
-	struct callbacks *protected;	/* where to put what a slot holds */
+	struct callbacks *protected;	/* list for callbacks that a slot protects */
 	struct watch watch;
-	unsigned long retry;		/* jiffies until kept callbacks are looked at again */
+	unsigned long retry;		/* jiffies until kept callbacks are scanned again */
 	u64 run, scans, slots, kept;
 } scan = {
 	.new = &scan.groups[0],
@@ -122,8 +123,8 @@ static struct {
 
 static struct workqueue_struct *queue;
 static void scan_work_fn(struct work_struct *work);
-static DECLARE_DELAYED_WORK(scan_work, scan_work_fn);	/* something new */
-static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* something kept */
+static DECLARE_DELAYED_WORK(scan_work, scan_work_fn);	/* for new callbacks and requests */
+static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* for callbacks that are kept */
 
 static struct callback_head **bucket_of(unsigned long head)
 {
@@ -146,7 +147,7 @@ static void protect_waited_for(unsigned long value, const struct hazptr_context 
 		}
 }
 
-/* A slot holds @value: set that callback apart. */
+/* A slot holds @value: moves that callback to the protected ones, and marks its waiters. */
 void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu)
 {
 	struct callback_head **link;
@@ -165,7 +166,7 @@ void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu
 	protect_waited_for(value, ctx, cpu);
 }
 
-/* One walk over all slots; what they hold goes from the table to @protected. */
+/* Walks once over all slots; moves the callbacks that they protect from the table to @protected. */
 static void hazptr_scan(struct callbacks *protected)
 {
 	scan.protected = protected;
@@ -183,7 +184,7 @@ static void hazptr_scan(struct callbacks *protected)
 	WRITE_ONCE(scan.scans, scan.scans + 1);
 }
 
-/* The kept callbacks and as many fresh ones as a batch may have go into the table. */
+/* Moves the kept callbacks and as many fresh ones as a batch may have into the table. */
 static void fill_table(struct group *group, bool with_kept)
 {
 	struct callback_head *head, **bucket;
@@ -210,7 +211,7 @@ static void run(struct callback_head *head)
 	WRITE_ONCE(scan.run, scan.run + 1);
 }
 
-/* What is left in the table is protected by nobody. */
+/* No slot protects the callbacks that are left in the table. */
 static void run_table(void)
 {
 	for (int i = 0; i < ARRAY_SIZE(scan.buckets); i++) {
@@ -239,7 +240,7 @@ static bool scan_group(struct group *group)
 	return true;
 }
 
-/* Every queue, oldest first. */
+/* Takes the callbacks of every queue, oldest first. */
 static bool take_queues(void)
 {
 	struct llist_node *node, *next;
@@ -249,7 +250,7 @@ static bool take_queues(void)
 	for_each_possible_cpu(cpu) {
 		struct call_queue *calls = per_cpu_ptr(&call_queues, cpu);
 
-		/* The next call that finds it empty starts the work again. */
+		/* The next call_hazptr() that finds this queue empty starts the work again. */
 		if (llist_empty(&calls->queued))
 			continue;
 		any = true;
@@ -281,7 +282,10 @@ static bool take_waiters(void)
 	return true;
 }
 
-/* Only when nobody waits for the old group any more, so that it becomes what these want. */
+/*
+ * New barriers are taken only when the old group is empty: then the new group
+ * becomes old for them.
+ */
 static bool take_barriers(void)
 {
 	if (!group_empty(scan.old))
@@ -300,7 +304,7 @@ static void end_barriers(void)
 		return;
 	list_for_each_entry_safe(barrier, next, &scan.barriers, node) {
 		list_del(&barrier->node);
-		/* It returns, and its stack is gone. */
+		/* The waiter may return, and its stack frame end. */
 		complete(&barrier->done);
 	}
 }
@@ -331,7 +335,7 @@ static void end_waiters(void)
 	}
 }
 
-/* Each in its turn, or those that are kept for a moment would hide one that stays. */
+/* The kept callbacks take turns, or those that are kept for a moment would hide one that stays. */
 static struct callback_head *choose_kept(void)
 {
 	unsigned long nr = scan.old->kept.nr + scan.new->kept.nr;
@@ -349,7 +353,7 @@ static struct callback_head *choose_kept(void)
 	return head;
 }
 
-/* One is watched until it goes. */
+/* Checks one callback for a stall until it is no longer kept. */
 static void watch_kept(void)
 {
 	struct watch *watch = &scan.watch;
@@ -376,7 +380,10 @@ static void look_again_later(bool fresh)
 
 static void scan_work_fn(struct work_struct *work)
 {
-	/* Who asks has queued its callbacks before: so first what is asked, then the queues. */
+	/*
+	 * A caller has queued its callbacks before its request: so take the
+	 * requests before the queues.
+	 */
 	bool barriers = take_barriers();
 	bool fresh = take_waiters();
 	bool scanned;
@@ -392,7 +399,7 @@ static void scan_work_fn(struct work_struct *work)
 	end_barriers();
 	watch_kept();
 	look_again_later(fresh);
-	/* Those that came while others waited. */
+	/* Barriers that were requested while others waited. */
 	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
 		mod_delayed_work(queue, &scan_work, 0);
 }
@@ -400,10 +407,10 @@ static void scan_work_fn(struct work_struct *work)
 /**
  * call_hazptr() - call a function when no slot protects an object
  * @head: the callback head in the object, which is unlinked
- * @func: what to call, in process context of a worker, where it may sleep; it may call
+ * @func: the callback, which runs in process context of a worker and may sleep; it may call
  *	call_hazptr() and call_rcu(), also with @head, but no function that waits for callbacks
  *
- * Objects wait for each other's callbacks, so these ought to be short.
+ * Callbacks run one after the other, so they ought to be short.
  *
  * Context: Any but NMI.
  * Cost: one atomic operation on a line of this CPU; the first call after a scan starts a timer.
@@ -415,14 +422,14 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	BUILD_BUG_ON(offsetof(struct callback_head, next));
 	head->func = func;
 	/*
-	 * Not preempted where the queue is no longer empty and the work not yet
-	 * started: nobody else who calls on this CPU would start it.
+	 * Not preempted between the two: while the queue is not empty no other
+	 * caller on this CPU would start the work.
 	 */
 	preempt_disable();
 	calls = this_cpu_ptr(&call_queues);
 	this_cpu_inc(call_queues.calls);
 	/*
-	 * A tick later, so that a walk over all contexts serves many.
+	 * Starts a tick later, so that one walk over all contexts serves many callbacks.
 	 *
 	 * HK3: release, pairs with HK3 in take_queues()
 	 */
@@ -448,8 +455,8 @@ static void ask(struct list_head *node, struct list_head *list)
 /**
  * hazptr_barrier() - wait until the callbacks of all earlier calls of call_hazptr() have run
  *
- * On any CPU, also of objects that are protected now.  A module calls it before
- * it goes, if callbacks are in its text.
+ * Includes calls on all CPUs, and objects that are protected now.  A module that
+ * contains callbacks calls it before it is unloaded.
  *
  * Context: Process; may sleep.  Not in a callback, which would wait for itself:
  * there it warns, and does not wait.
@@ -467,8 +474,8 @@ void hazptr_barrier(void)
 EXPORT_SYMBOL_GPL(hazptr_barrier);
 
 /*
- * A callback waits: the worker walks here and now.  What it finds of the batch
- * that it is about to run is set apart once more, which only delays it.
+ * A callback waits: the worker walks over the slots itself.  Callbacks of the
+ * current batch that it finds protected are kept once more, which only delays them.
  */
 static void wait_in_worker(struct waiter *waiter)
 {
@@ -487,11 +494,11 @@ static void wait_in_worker(struct waiter *waiter)
 
 /**
  * synchronize_hazptr() - wait until no slot protects an object
- * @head: the callback head in the object, which is unlinked; nothing is done with it
+ * @head: the callback head in the object, which is unlinked; it is not accessed
  *
  * Context: Process; may sleep.  Not while the caller protects the object.  In a
- * callback it holds up all other callbacks and waiters.
- * Cost: a walk over all contexts, which all who wait at the same time share.
+ * callback it delays all other callbacks and waiters.
+ * Cost: a walk over all contexts, which all callers that wait at the same time share.
  */
 void synchronize_hazptr(struct callback_head *head)
 {
@@ -514,7 +521,7 @@ EXPORT_SYMBOL_GPL(synchronize_hazptr);
 
 /**
  * hazptr_get_stats() - fill in the counters
- * @stats: what to fill; counters that change meanwhile may not fit each other
+ * @stats: receives the counters, which are not one snapshot
  *
  * Context: Any.
  */
@@ -567,7 +574,7 @@ static int __init hazptr_init(void)
 	return 0;
 }
 
-/* Nobody calls any more: who calls us holds the module.  What was called has to run. */
+/* No caller is left: callers hold a reference to the module.  Queued callbacks have to run. */
 static void __exit hazptr_exit(void)
 {
 	struct hazptr_stats stats;
@@ -575,7 +582,7 @@ static void __exit hazptr_exit(void)
 	hazptr_get_stats(&stats);
 	WARN_ONCE(stats.contexts, "hazptr: %llu contexts are left\n", stats.contexts);
 	debugfs_remove(debugfs);
-	/* Callbacks may have called again. */
+	/* A callback may have called call_hazptr() again. */
 	do {
 		hazptr_barrier();
 		hazptr_get_stats(&stats);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Private to hazptr.ko: what the scan, the walk over slots and the reports of stalls share. */
+/*
+ * Private to hazptr.ko: interface between the scan, the walk over slots and the
+ * reports of stalls.
+ */
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
 
@@ -11,19 +14,19 @@ u64 hazptr_walk(void);
 u64 hazptr_nr_contexts(void);
 void hazptr_contexts_init(void);
 
-/* A slot of @ctx, in the list of @cpu, held @value; by now @ctx may be gone. */
+/* A slot of @ctx, in the list of @cpu, held @value; @ctx may be gone by now. */
 void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu);
 
-/* When to report what takes long, in jiffies; and who was seen to hold it. */
+/* Time of the next report of a stall, in jiffies, and the context that was seen to cause it. */
 struct stall {
 	unsigned long start;
-	unsigned long after;			/* 0: never */
-	const struct hazptr_context *ctx;	/* not to be looked into */
+	unsigned long after;			/* 0: never report */
+	const struct hazptr_context *ctx;	/* must not be dereferenced */
 	int cpu;
 };
 
 void stall_start(struct stall *stall);
-/* Whether to report, after the timeout and after twice as long each time. */
+/* True after the timeout, and after twice as long each time. */
 bool stall_report_due(struct stall *stall);
 void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Hazard pointers: when to report what takes long. */
+/* Hazard pointers: the times of stall reports. */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
 

@@ -16,21 +16,21 @@
 #define SHAZPTR_MUTANTS(X)								\
 	X(no_reader_fence)	/* the guard has no barrier */				\
 	X(no_updater_fence)	/* synchronize_shazptr() has no barrier */		\
-	X(no_wait)		/* ... and does not wait */				\
-	X(lost_ptr)		/* the scan does not know what is waited for */		\
-	X(no_wildcard)		/* nobody waits for the wildcard */			\
+	X(no_wait)		/* synchronize_shazptr() returns at once */		\
+	X(lost_ptr)		/* the scan looks up address 0, not the waiter's */	\
+	X(no_wildcard)		/* no wait is for the wildcard */			\
 	X(inner_clear)		/* a nested guard empties the slot */			\
-	X(lost_group)		/* the scan looks at half of the CPUs */		\
-	X(lost_upgrade)		/* ... takes a nested guard's wildcard for a new guard */ \
-	X(lost_mark)		/* ... takes a marked slot for a new guard */
+	X(lost_group)		/* the scan skips half of the CPUs */			\
+	X(lost_upgrade)		/* the scan takes a nested guard's wildcard for a new guard */	\
+	X(lost_mark)		/* the scan takes a marked slot for a new guard */
 
 #define HAZPTR_MUTANTS(X)								\
 	X(no_reader_fence)	/* protecting has no barrier */				\
 	X(no_scan_fence)	/* the scan has no barrier */				\
-	X(no_recheck)		/* the pointer is not read again */			\
+	X(no_recheck)		/* the pointer is not loaded again */			\
 	X(no_scan)		/* callbacks run at once */				\
-	X(skip_slot)		/* the last slot of each context is not looked at */	\
-	X(stale)		/* a slot is seen as it was in the scan before */	\
+	X(skip_slot)		/* the last slot of each context is not scanned */	\
+	X(stale)		/* a slot is seen with the value of the scan before */	\
 	X(early_barrier)	/* hazptr_barrier() does not wait for the last callback */
 
 #define __MUTANT_SHAZPTR(name) SHAZPTR_MUTANT_##name,
@@ -43,7 +43,10 @@ extern unsigned long shazptr_planted, hazptr_planted;
 #define SHAZPTR_MUTANT(name) (READ_ONCE(shazptr_planted) & BIT(SHAZPTR_MUTANT_##name))
 #define HAZPTR_MUTANT(name) (READ_ONCE(hazptr_planted) & BIT(HAZPTR_MUTANT_##name))
 
-/* The parameter mutant= of a module whose bugs are LIST and whose variable is PLANTED. */
+/*
+ * Defines the parameter mutant= of a module whose mutants are LIST and whose
+ * variable is PLANTED.
+ */
 #define __MUTANT_NAME(name) #name,
 #define DEFINE_MUTANTS(LIST, PLANTED)							\
 unsigned long PLANTED;									\

@@ -2,22 +2,23 @@
 /*
  * Simple hazard pointers: the updater's side.
  *
- * synchronize_shazptr() looks once through the slots of all CPUs: as a rule
- * none holds its address, and it returns.  Otherwise it sleeps, and a thread
- * looks for it, and for all who wait, in pauses that grow with the wait.
+ * synchronize_shazptr() scans the slots of all CPUs once: as a rule none holds
+ * its address, and it returns.  Otherwise it sleeps, and a thread scans the
+ * slots for all waiters, in pauses that grow with the wait.
  *
  * S1  A waiter must outlast the guards that were there when it called, and no
  *     other.  Readers may protect an address that is never unlinked (a list
  *     head) again and again, so the scan must tell one guard from the next.
- * S2  Therefore it marks the slots that somebody waits for: it flips one bit of
- *     the value, by compare-and-exchange.  Readers store over it without a
- *     look.  A slot that has lost its mark holds another guard.
- * S3  Except for one case: a nested guard stores the wildcard over a marked
- *     address, and the outer guard goes on.  A wildcard that follows an address
- *     is taken for the same guard, and marked in its turn.  Nested guards leave
- *     a wildcard as it is, so what loses that mark is another guard.
+ * S2  Therefore it marks the slots that a waiter waits for: it flips one bit of
+ *     the value, by compare-and-exchange.  Readers overwrite the mark without a
+ *     test.  A slot that has lost its mark holds another guard.
+ * S3  There is one exception: a nested guard stores the wildcard over a marked
+ *     address, and the outer guard goes on.  So a wildcard that follows an
+ *     address is taken for the same guard, and marked in its turn.  Nested
+ *     guards do not change a wildcard, so if its mark is lost the slot holds
+ *     another guard.
  * S4  So a waiter outlasts at most two guards of each CPU, whatever readers do,
- *     and a CPU needs two words here however many wait.
+ *     and a CPU needs two words here for any number of waiters.
  *
  *	slot		scan n		reader		scan n+1	reader		n+2
  *	p		p -> p'		p' -> *		* -> *'		*' -> 0 -> p	p
@@ -26,9 +27,9 @@
  * Nothing is allocated after module load, because callers free memory.
  *
  * Barriers (litmus tests: SK*.litmus)
- * SK1	store to the slot, then access	| unlink, then look at the slots
- * SK2	accesses, then clear or next guard	| look at the slot, then return
- * SK3	unlink and SK1, then queue	| take the queue, then look at the slots
+ * SK1	store to the slot, then access	| unlink, then scan the slots
+ * SK2	accesses, then clear or next guard	| read the slot, then return
+ * SK3	unlink and SK1, then queue	| take the queue, then scan the slots
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -55,7 +56,7 @@
 
 #define PAUSE_MIN_NS (20 * NSEC_PER_USEC)
 #define PAUSE_MAX_NS (10 * NSEC_PER_MSEC)
-/* Who waits for longer than this looks whether anybody scans. */
+/* A waiter helps if there was no scan for this long. */
 #define HELP_JIFFIES max(HZ / 10, 1)
 
 static int skip_synchronize_self_scan;
@@ -82,44 +83,44 @@ struct call_counts {
 
 static DEFINE_PER_CPU(struct call_counts, call_counts);
 
-/* On the stack of synchronize_shazptr(). */
+/* A caller of synchronize_shazptr(), on its stack. */
 struct waiter {
 	struct llist_node queued;
 	struct list_head node;		/* in scan.waiting */
 	unsigned long ptr;
-	u64 since;			/* the first scan that it takes part in */
+	u64 since;			/* number of the first scan that it takes part in */
 	u64 start_ns;
 	unsigned long report;		/* jiffies of the next report */
-	unsigned long report_after;	/* ... which is so many jiffies after the last */
+	unsigned long report_after;	/* jiffies between the last report and the next one */
 	struct task_struct *task;
 	struct completion done;
 };
 
-/* What the scan knows of a CPU. */
+/* State of a slot in the scans so far. */
 struct view {
-	unsigned long value;		/* what the slot held; 0: what comes is new */
+	unsigned long value;		/* value of the slot; 0: any later value is a new guard */
 	bool marked;
-	u64 since;			/* the scan that saw its guard first */
+	u64 since;			/* number of the scan that saw its guard first */
 };
 
-/* A slot that holds something, in the present scan. */
+/* A slot that is not empty, in the present scan. */
 struct blocker {
-	unsigned long ptr;		/* without the mark */
+	unsigned long ptr;		/* address, in comparable() form */
 	u64 since;
 	unsigned int cpu;
-	bool wanted;			/* somebody waits for it */
+	bool wanted;			/* a waiter waits for it */
 };
 
 static struct {
 	struct llist_head queued;	/* any CPU adds; the scan takes all */
 	struct task_struct *thread;
 
-	struct mutex lock;		/* guards all below; rarely taken by a waiter */
+	struct mutex lock;		/* guards all fields below; waiters rarely take it */
 	struct list_head waiting;
 	unsigned int nr_waiting;	/* on that list; read without the lock */
 	u64 nr;				/* number of the present or last scan; never 0 */
-	unsigned long last;		/* jiffies of it, or of a wait; read without the lock */
-	struct view *views;		/* by CPU */
+	unsigned long last;		/* jiffies of the last scan or wake-up; read locklessly */
+	struct view *views;		/* indexed by CPU */
 	struct blocker *blockers;	/* room for one per CPU */
 	unsigned int nr_blockers;
 	struct shazptr_stats stats;
@@ -129,7 +130,7 @@ static struct {
 	.waiting = LIST_HEAD_INIT(scan.waiting),
 };
 
-/* Addresses as they are compared: all marked, so that marks do not count. */
+/* The mark does not count in comparisons: sets it in every value. */
 static unsigned long comparable(unsigned long value)
 {
 	return value | SHAZPTR_MARK;
@@ -162,7 +163,7 @@ static bool anybody_blocks(unsigned long ptr)
 	return false;
 }
 
-/* Whether a slot that holds @value may still be under the guard that was seen before: S2, S3. */
+/* True if a slot with @value may still be under the guard that was seen before: S2, S3. */
 static bool same_guard(const struct view *view, unsigned long value)
 {
 	if (view->value == value)
@@ -196,7 +197,7 @@ static int compare_blockers(const void *left, const void *right)
 
 	if (a->ptr != b->ptr)
 		return a->ptr < b->ptr ? -1 : 1;
-	/* The oldest guard of an address first: it decides. */
+	/* The oldest guard of an address comes first, because it decides. */
 	if (a->since != b->since)
 		return a->since < b->since ? -1 : 1;
 	return 0;
@@ -228,7 +229,7 @@ static struct blocker *find_blocker(unsigned long ptr)
 	return low < scan.nr_blockers && scan.blockers[low].ptr == ptr ? &scan.blockers[low] : NULL;
 }
 
-/* Whether a guard of @ptr blocks the waiter: one that was there in its first scan. */
+/* True if a guard of @ptr that was there in the waiter's first scan blocks the waiter. */
 static bool blocked_by(const struct waiter *waiter, unsigned long ptr)
 {
 	struct blocker *blocker = find_blocker(comparable(ptr));
@@ -241,7 +242,7 @@ static bool blocked_by(const struct waiter *waiter, unsigned long ptr)
 
 static bool still_blocked(const struct waiter *waiter)
 {
-	/* Both, so that both are marked. */
+	/* Checks both addresses, so that the guards of both are marked. */
 	bool by_ptr = blocked_by(waiter, SHAZPTR_MUTANT(lost_ptr) ? 0 : waiter->ptr);
 	bool by_wildcard = !SHAZPTR_MUTANT(no_wildcard) &&
 			   blocked_by(waiter, (unsigned long)SHAZPTR_WILDCARD);
@@ -250,15 +251,15 @@ static bool still_blocked(const struct waiter *waiter)
 }
 
 /*
- * Flip the mark of a slot.  Where it holds something else by now, the guard that
- * was there has ended, or is under a wildcard: S3.
+ * Flips the mark of a slot.  If the slot has another value by now, its guard
+ * has ended, or is under a wildcard: S3.
  */
 static void mark(int cpu)
 {
 	struct view *view = &scan.views[cpu];
 	unsigned long seen = view->value, marked = seen ^ SHAZPTR_MARK, now;
 
-	/* A mark may not make a slot look empty. */
+	/* A mark must not make a slot look empty. */
 	if (!marked)
 		return;
 	/* Orders nothing: the next scan reads again. */
@@ -278,7 +279,7 @@ static void mark_wanted(void)
 	bool wanted = false;
 
 	for (; blocker < end; blocker++) {
-		/* The first of each address stands for all. */
+		/* The first blocker of each address decides for all of them. */
 		if (blocker == scan.blockers || blocker->ptr != blocker[-1].ptr)
 			wanted = blocker->wanted;
 		if (wanted && !scan.views[blocker->cpu].marked)
@@ -291,8 +292,8 @@ static void adopt_waiters(void)
 	struct waiter *waiter, *next;
 
 	/*
-	 * The barrier of each waiter came before its place in the queue, and
-	 * that place before this exchange, which is a full barrier.
+	 * Each waiter executed its barrier before it was queued, and was queued
+	 * before this exchange, which is a full barrier.
 	 *
 	 * SK3: full, pairs with SK3 in shazptr_wait()
 	 */
@@ -310,7 +311,7 @@ static void release(struct waiter *waiter)
 	scan.stats.longest_ns = max(scan.stats.longest_ns, waited);
 	WRITE_ONCE(scan.nr_waiting, scan.nr_waiting - 1);
 	list_del(&waiter->node);
-	/* It returns, and its stack is gone. */
+	/* The waiter may return, and its stack frame end. */
 	complete(&waiter->done);
 }
 
@@ -341,8 +342,8 @@ static void report_if_late(struct waiter *waiter)
 }
 
 /*
- * One look at all slots for all who wait.
- * Returns when the last of those that go on waiting began, in ns; 0: none does.
+ * Scans all slots once for all waiters.  Returns the time, in ns, at which the
+ * youngest of those that go on waiting began; 0: no waiter is left.
  */
 static u64 shazptr_scan(void)
 {
@@ -367,7 +368,7 @@ static u64 shazptr_scan(void)
 	return youngest;
 }
 
-/* Pause for a quarter of the youngest wait so far; who comes meanwhile ends the pause. */
+/* Pauses for a quarter of the youngest wait so far; a new waiter ends the pause. */
 static void pause_scan(u64 youngest)
 {
 	u64 waited = ktime_get_mono_fast_ns() - youngest;
@@ -393,13 +394,13 @@ static void serve(void)
 	}
 }
 
-/* Also for those whom a waiter took from the queue when it scanned for itself. */
+/* Also true for waiters that another waiter took from the queue when it scanned. */
 static bool somebody_waits(void)
 {
 	return !llist_empty(&scan.queued) || READ_ONCE(scan.nr_waiting);
 }
 
-/* Nobody waits: the only time when the thread may be frozen. */
+/* No caller waits: the only time when the thread may be frozen. */
 static void idle(void)
 {
 	set_current_state(TASK_IDLE | TASK_FREEZABLE);
@@ -421,8 +422,8 @@ static int shazptr_scan_thread(void *unused)
 }
 
 /*
- * The scan thread is frozen, as in late suspend, or has to make way for
- * real-time threads: who waits scans for itself and all others.
+ * The scan thread is frozen, as in late suspend, or is preempted by real-time
+ * threads: the waiter scans for itself and all others.
  */
 static void help(void)
 {
@@ -462,11 +463,11 @@ static bool may_sleep(void)
 }
 
 /**
- * synchronize_shazptr() - wait until no guard of an address is left that was there before
+ * synchronize_shazptr() - wait until all guards of an address that existed at the call have ended
  * @ptr: the address, unlinked before the call; NULL returns at once
  *
  * Waits for guards of @ptr and for nested ones (the wildcard) on any CPU.
- * Guards that begin later are not waited for, be there ever so many.
+ * It does not wait for guards that begin later, however many there are.
  *
  * Context: Process; may sleep.  Not under a guard.  Works while tasks are frozen.
  * Cost: a barrier and one load for each possible CPU; if a guard is in the way,
@@ -479,13 +480,13 @@ void synchronize_shazptr(const void *ptr)
 	this_cpu_inc(call_counts.calls);
 	if (!ptr || SHAZPTR_MUTANT(no_wait))
 		return;
-	/* Either the guard is seen below, or its holder sees what was unlinked. */
+	/* Either the guard is seen below, or its owner sees what was unlinked. */
 	if (!SHAZPTR_MUTANT(no_updater_fence)) {
 		/* SK1: full, pairs with SK1 in shazptr_acquire() */
 		smp_mb();
 	}
 	if (WARN_ONCE(!may_sleep(), "shazptr: a wait where sleeping is forbidden\n")) {
-		/* Late is better than early. */
+		/* A late return is better than an early one. */
 		while (anybody_blocks((unsigned long)ptr))
 			cpu_relax();
 	} else if (READ_ONCE(skip_synchronize_self_scan) || anybody_blocks((unsigned long)ptr)) {
@@ -496,7 +497,7 @@ EXPORT_SYMBOL_GPL(synchronize_shazptr);
 
 /**
  * shazptr_get_stats() - fill in the counters
- * @stats: what to fill
+ * @stats: receives the counters
  *
  * Context: Process; may sleep.
  */
@@ -553,7 +554,7 @@ static int __init shazptr_init(void)
 	return 0;
 }
 
-/* Nobody waits any more: who calls us holds the module. */
+/* No caller is left, because callers hold a reference to the module. */
 static void __exit shazptr_exit(void)
 {
 	debugfs_remove(debugfs);

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a make target needs, and only what is missing.
+# Install the missing packages that a make target needs.
 #
 #	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|rust|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
-# packages are named and the exit status is 1.  Optional ones (peers to compare
-# with, further compilers) cost a row or a stage, not the build.
+# packages are listed and the exit status is 1.  Without an optional one (a peer to
+# compare with, a further compiler) a row or a stage is missing, not the build.
 set -u
 
 level=${1:-run}
@@ -120,7 +120,7 @@ wanted() {
 	return 1
 }
 
-missing() { # $1: ! or -, which are those that are not needed, too; each once
+missing() { # $1: ! for needed packages, - for the optional ones, too; prints each once
 	while read -r lvl need probe package; do
 		[ -n "$lvl" ] && wanted "$lvl" && ! have "$probe" && echo "$need $package"
 	done <<<"$table" | awk -v need="$1" '$1 == "!" { must[$2] } !(($1, $2) in line) { line[$1, $2]; row[n++] = $0 }
@@ -149,7 +149,7 @@ if command -v apt-get >/dev/null && as_root; then
 	echo "bootstrap: installing $must$may"
 	"${root[@]}" apt-get update -q >"$log" 2>&1 ||
 		echo "bootstrap: apt-get update failed; going on with the lists there are"
-	# All in one go, which saves a second or two for each; one that cannot be had spoils it for the others.
+	# All in one call, which saves a second or two for each; a package that does not exist makes the whole call fail.
 	# shellcheck disable=SC2086 # words are wanted
 	if ! install_packages $must $may; then
 		[ -z "$must" ] || install_packages $must || tail -5 "$log" >&2
@@ -157,7 +157,7 @@ if command -v apt-get >/dev/null && as_root; then
 			install_packages "$package" || echo "bootstrap: $package cannot be had; going on without"
 		done
 	fi
-	# Meson remembers what it did not find: the Makefile starts over when it sees this.
+	# Meson remembers missing packages: the Makefile configures again when it finds this file.
 	[ ! -f "${BUILD:-build}/build.ninja" ] || touch "${BUILD:-build}/packages-changed"
 else
 	[ -z "$may" ] || [ -n "$must" ] || echo "bootstrap: not installed, going on without: $may"

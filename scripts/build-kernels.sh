@@ -11,7 +11,7 @@
 #
 # Each takes about four minutes on two CPUs, and a minute when only lockdep has changed; needs flex, bison, bc, libelf-dev.
 # Afterwards DIR/FLAVOUR has what kernel-packages.sh makes: release, vmlinuz, and kmake.
-# Exit status: 0; 1 a build failed; 77 (with a message) when the sources cannot be had; 2 wrong usage.
+# Exit status: 0; 1 a build failed; 77 (with a message) the sources are not available; 2 wrong usage.
 set -u
 
 all="lockdep lockdep-kasan lockdep-kcsan slice"
@@ -28,7 +28,7 @@ for program in gcc make flex bison bc perl; do
 	command -v $program >/dev/null || { echo "build-kernels: skipped: not installed: $program" >&2; exit 77; }
 done
 
-# counted LOG OBJECTS COMMAND...: run it; on a terminal the number of objects so far.
+# counted LOG OBJECTS COMMAND...: run it; a terminal shows the number of objects so far.
 counted()
 {
 	local log=$1 objects=$2 pid status
@@ -45,7 +45,7 @@ counted()
 	return $status
 }
 
-# configure TREE OBJECTS FRAGMENT...: the tree's least configuration, and what the fragments ask for.
+# configure TREE OBJECTS FRAGMENT...: the tree's smallest configuration, with the options of the fragments.
 configure()
 {
 	local tree=$1 objects=$2 fragment wanted line
@@ -99,7 +99,7 @@ get()
 
 mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
 exec 8>"$dir/build-lock"
-flock 8 # another run may be at it
+flock 8 # another run may be building
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 for flavour in "${flavours[@]}"; do
 	get && continue

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Every shared access goes through include/quiesce/atomic.h.
 
-Nothing else spells an atomic builtin, volatile (of void: nobody can access that) or assembly, except
+No other file uses an atomic builtin, volatile (except of void, which cannot be accessed) or assembly, except
 src/platform/ and include/quiesce/arch/, examples/, which are written as users write, and in C++ headers, tools/, tests/,
 cases/ and liburcu/ a line that says why with
 "raw: reason" in a comment on it or in the three lines above (or, for a whole

@@ -54,7 +54,7 @@ def comment_text(lines):
 
 def site_of(lines, i, function, match, where, bad):
     kinds, label = KINDS[match.group(1)], match.group(2)
-    if label == "label":  # a wrapper that passes its own argument on
+    if label == "label":  # a wrapper that passes on its own argument
         return None
     pairs = [p for p in PAIR.finditer(comment_text(lines[max(0, i - 3):i + 1])) if p.group(1) == label]
     if not pairs:

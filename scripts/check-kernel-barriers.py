@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every ordering of kernel/ names its partner, and is missed by a litmus file or a test when it is gone.
+"""Every ordering of kernel/ names its partner, and a litmus file or a test notices its removal.
 
  1. smp_mb() and its like, acquires and releases have on their line or in the three above a comment
         LABEL: [acquire, |release, |full, ]pairs with LABEL in f() [and g()]
         LABEL: [...]pairs with the caller
-    So have, in the modules themselves, atomic operations that order by the way (xchg(), llist_add()), or
-    there "No order: reason"; relaxed ones say "Relaxed: reason" or "Orders nothing: reason" in the five above.
+    In the modules themselves this also holds for atomic operations with an implied order (xchg(), llist_add()), or they
+    have "No order: reason"; relaxed ones have "Relaxed: reason" or "Orders nothing: reason" in the five lines above.
  2. Each f() exists and has an operation with that label; a label whose partner is not the caller has two ends.
  3. Labels: SK (shazptr), HK (hazptr), TK (kernel/tests).  Each SK and HK label has kernel/litmus/LABEL*.litmus.
- 4. Each operation of those is claimed by the Source line of a litmus file that turns from Never to Sometimes when
-    it is weakened; or a MUTANT() stands in the three lines above it.  tests/kernel/litmus.py runs herd7.
+ 4. The Source line of a litmus file claims each such operation, and the verdict turns from Never to Sometimes when it
+    is weakened; or a MUTANT() stands in the three lines above it.  tests/kernel/litmus.py runs herd7.
 """
 import pathlib
 import re
@@ -21,7 +21,7 @@ import kernel_orders
 
 WEAK = re.compile(r"(?:Relaxed|[Oo]rders nothing|No order): \S")
 MUTANT = re.compile(r"\bS?HAZPTR_MUTANT\(\w+\)")
-REASON = 5  # lines above an operation in which it may stand
+REASON = 5  # lines above an operation in which a reason may stand
 FAMILY = (("kernel/tests/", "TK"), ("kernel/shazptr", "SK"), ("kernel/include/linux/shazptr", "SK"),
           ("kernel/hazptr", "HK"), ("kernel/include/linux/hazptr", "HK"))
 

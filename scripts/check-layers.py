@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Arrows between rooms point down only: #includes, and with objects to look at, calls and variables too.
+"""Dependencies between rooms point down only: #includes, and, if objects are given, calls and variables, too.
 
     check-layers.py [ROOT [OBJECT...]]
 
-A room includes, calls and knows rooms of its own floor or below.  The one thing that points up is the list of subsystems,
-by which the runtime reaches what it does not know: quiesce__subsystems, of src/subsystems.c.
+A room includes and calls rooms of its own floor or below.  The only exception is the list of subsystems through which the
+runtime calls rooms above it: quiesce__subsystems, of src/subsystems.c.
 The kernel's modules and everything else share no header.
-Only include/quiesce/arch/, src/platform/ and liburcu/include/urcu/arch* ask which CPU or which system it is.
+Only include/quiesce/arch/, src/platform/ and liburcu/include/urcu/arch* contain conditions on the CPU or the system.
 """
 import pathlib
 import re
@@ -45,7 +45,7 @@ def above(a, b):
 
 
 def resolve(root, name, target):
-    """The project's file that an #include means, or None."""
+    """The project's file that an #include names, or None."""
     for base in (pathlib.PurePath(name).parent, "include", "src", "liburcu/include"):
         path = (root / base / target).resolve()
         if path.is_file() and path.is_relative_to(root):
@@ -74,7 +74,7 @@ def include_problems(root):
 
 
 def symbols(path):
-    """What an object defines, and what it asks others for."""
+    """The symbols that an object defines, and those that it needs from others."""
     defined, asked = set(), set()
     for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
         kind, name = line.split()[-2:]
@@ -97,7 +97,7 @@ def call_problems(objects):
 
 
 def source_of(root, path):
-    """src/rcu/pass.c of .../rcu_pass.c.o, as Meson names it."""
+    """The source of an object, src/rcu/pass.c for .../rcu_pass.c.o, by Meson's naming."""
     stem = pathlib.Path(path).name.removesuffix(".o")
     return next((n for n in csource.c_files(str(root), "src/") if n.removeprefix("src/").replace("/", "_") == stem), None)
 

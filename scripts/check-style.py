@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The budgets of CONTRIBUTING.md: function and file lengths, SPDX lines, nothing left to do."""
+"""The limits of CONTRIBUTING.md: lengths of functions and files, SPDX lines, no notes about work to do."""
 import pathlib
 import re
 import statistics
@@ -10,11 +10,11 @@ import csource
 
 MEDIAN, P90, LONGEST = 10, 40, 100
 FILE, HEADER = 600, 400
-WIDTH = 140  # most lines end before column 100; past this one nobody sees the end
+WIDTH = 140  # most lines end before column 100; longer ones than this do not fit on a screen
 KERNEL_WIDTH = 100
 TEXT = (".c", ".h", ".hpp", ".cpp", ".S", ".py", ".sh", ".build", ".map", ".in", ".litmus", ".pml", ".txt", ".list",
         ".args", ".ini", "Makefile", ".ci/run", ".gitignore")
-QUOTED = re.compile(r'"[^"]{20,}"')  # kernel style does not break what users see
+QUOTED = re.compile(r'"[^"]{20,}"')  # kernel style does not break messages
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Words that the library does not use any more do not come back.
 
-The list says what to write instead.  A word counts also as a part of an identifier (go_near, quiesce__helper_poke),
-in code, comments and documentation.  A line that has to name one, because somebody else does, says so with a word of ALLOWED.
+The list has a replacement for each.  A word also counts as a part of an identifier (go_near, quiesce__helper_poke),
+in code, comments and documentation.  A line that needs one, because another project uses it, contains a word of ALLOWED.
 """
 import pathlib
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sum what gcov knows of src/: percentages by file, and the lines that never ran.
+"""Sum gcov's counts for src/: percentages by file, and the lines that never ran.
 
 usage: coverage.py BUILD [GCOV]
 """

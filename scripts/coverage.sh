@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Lines and branches of src/ that the unit and fault tests reach: scripts/coverage.sh [BUILD]
 #
-# Reported, not gated.  What a process counted is lost when it ends by _exit(), abort()
+# A report without a limit.  The counts of a process are lost when it ends by _exit(), abort()
 # or a signal, as most forked children here do: the figures are lower bounds.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""csource.py - just enough C for the style checks: code without comments, and where functions are.
+"""csource.py - just enough C for the style checks: code without comments, and the positions of functions.
 
 It relies on kernel style: a function's name starts a line that is not indented
 and ends in ')', its body starts with '{' in column 0 (or the whole function is
@@ -16,7 +16,7 @@ _MACRO = re.compile(r"^#\s*define\s+(\w+)\(")
 
 
 def tracked(root, *prefixes):
-    """The project's files: what git tracks, or every file of an unpacked archive."""
+    """The project's files: those that git tracks, or every file of an unpacked archive."""
     run = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True)
     if run.returncode == 0 and run.stdout:
         names = run.stdout.decode().split("\0")
@@ -75,7 +75,7 @@ def functions(code):
 
 
 def _head(code, brace):
-    """The lines above a brace in column 0, as far as they belong to a function's head."""
+    """The lines above a brace in column 0 that belong to the head of a function."""
     start = brace
     while start > 0 and code[start - 1].strip() and not code[start - 1].startswith(("}", "#")):
         if code[start - 1].rstrip().endswith(";"):

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Debian packages of what is committed: built, checked by lintian, then installed and used in a fresh root, which is removed again.
+# Debian packages of the commit: built, checked by lintian, then installed and used in a fresh root, which is removed again.
 #
 #	deb.sh BUILD [--no-root]	a configured build directory; the packages come into BUILD/deb
 #
-# The root needs root's rights and a mirror of Debian; without them, or with --no-root, it is left out, and said so.
+# The root needs root's rights and a mirror of Debian; without them, or with --no-root, it is left out, with a message.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/fresh-root.sh
@@ -13,7 +13,7 @@ meson=${MESON:-meson}
 version=$("$meson" introspect --projectinfo "$build" | sed 's/.*"version": "\([^"]*\)".*/\1/')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Programs of another user look into the fresh root.
+# Programs of another user have to read the fresh root.
 chmod 755 "$work"
 seconds() {
 	echo "deb: $* (${SECONDS} s)"

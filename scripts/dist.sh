@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Make the tarball of a release from what is committed, then build and test what it contains where there is no git.
+# Make the tarball of a release from the commit, then build and test its contents in a directory without git.
 #
 #	dist.sh BUILD		a configured build directory; the tarball and its checksum come into BUILD/meson-dist
 set -eu
@@ -13,7 +13,7 @@ tarball=$build/meson-dist/quiesce-$version.tar.xz
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python3 -m tarfile -e "$tarball" "$work" # which needs no xz
+python3 -m tarfile -e "$tarball" "$work" # needs no xz
 mkdir "$work/bin"
 printf '#!/bin/sh\necho "git is not for released sources: git $*" >&2\nexit 127\n' >"$work/bin/git"
 chmod +x "$work/bin/git"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# fresh-root.sh - a bare Debian beside this one, as a new user has it.  Source it.
+# fresh-root.sh - a bare Debian in a directory, as a new user has it.  Source it.
 #
-#	fresh_root DIR [VARIANT]	make it: of this machine's release, from this machine's mirror.  0, or 1 and a line that says why not
-#	in_root DIR COMMAND...		run there, in mounts and process ids of its own, which are gone when the command has ended
+#	fresh_root DIR [VARIANT]	make one of this machine's release, from its mirror.  Returns 0, or 1 after a line with the reason
+#	in_root DIR COMMAND...		run a command in it, with mounts and process ids of its own, which end with the command
 
 # Root's rights, and a maker of roots; it says what is missing.
 fresh_root() {
@@ -22,7 +22,7 @@ fresh_root() {
 	rm -f "$log"
 }
 
-# The root is a mount of its own, as that of a machine is, so that another can be made in it.
+# The root is a mount of its own, as that of a machine, so that another root can be made in it.
 in_root() {
 	local root=$1
 	shift

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 # kernel-packages.sh [DIR [FLAVOUR...]] - unpack Debian's packaged kernels into DIR, beside the system.
 #
-# Nothing is installed and nobody has to be root: the machine's own apt downloads, dpkg-deb unpacks.
+# It installs nothing and needs no root's rights: apt of this machine downloads, dpkg-deb unpacks.
 # DIR is ~/.cache/quiesce-kernels if not given.  Flavours (default: standard cloud rt source):
 #
 #	standard cloud rt  the newest 6.12 of the machine's suites
 #	old                the newest 6.1
 #	newest             trixie-backports' kernel, with trixie's compiler in a directory of its own, run by chroot
-#	source             of 6.12's source only checkpatch.pl and tools/memory-model
+#	source             checkpatch.pl and tools/memory-model of 6.12's source
 #	tree newest-tree   whole sources, of 6.12 and of trixie-backports' kernel, for build-kernels.sh: 1.7 GB each
 #
 # Afterwards DIR/FLAVOUR has: release (the kernel's name), vmlinuz, and kmake, which is make in the kernel's
 # build directory: DIR/standard/kmake MODULES ARGUMENTS...  source has scripts/checkpatch.pl and tools/memory-model;
 # the trees are in DIR/tree/linux and DIR/newest-tree/linux.
-# What is there stays as it is; remove DIR/FLAVOUR to look for a newer one.
-# Exit status: 0; 77 (with a message) when a flavour cannot be had; 2 wrong usage.
+# An existing flavour is kept; remove DIR/FLAVOUR to get a newer one.
+# Exit status: 0; 77 (with a message) a flavour is not available; 2 wrong usage.
 set -u
 
 all="standard cloud rt old newest source tree newest-tree"
@@ -48,7 +48,7 @@ missing()
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || skip "not a Debian system"
 [ "$(dpkg --print-architecture)" = amd64 ] || skip "only amd64 kernels are known here"
 exec 9>"$dir/lock"
-flock 9 # another run may be at it
+flock 9 # another run may be unpacking
 work=$dir/work.$$
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -62,10 +62,10 @@ source_line()
 	echo "deb $signed$1 $2 main"
 }
 
-# own_lists: package lists of our own, for when the machine's are missing or older than the mirror.
+# own_lists: package lists of our own, if the machine's are missing or older than the mirror.
 own_lists()
 {
-	[ -z "${APT_CONFIG:-}" ] || return 1 # they are the ones that did not do
+	[ -z "${APT_CONFIG:-}" ] || return 1 # these lists have failed already
 	mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial"
 	cat >"$dir/apt/apt.conf" <<-END
 		Dir::State::lists "$dir/apt/lists";
@@ -79,7 +79,7 @@ own_lists()
 	return 0
 }
 
-# backports_lists: those, and the release's backports: they have 6.12 where the sources of a Debian 12 leave its security updates out.
+# backports_lists: also the release's backports, which have 6.12 if the sources of a Debian 12 lack its security updates.
 backports_lists()
 {
 	local uri suite
@@ -100,7 +100,7 @@ newest()
 	apt-cache pkgnames linux- 2>/dev/null | grep -xE "$1" | sort -V | tail -n 1
 }
 
-# download PACKAGE...: into $work/debs, what is there counts.
+# download PACKAGE...: into $work/debs, unless it is there.
 download()
 {
 	local package
@@ -112,7 +112,7 @@ download()
 	done
 }
 
-# unpack DESTINATION PACKAGE...; of an image nothing but /boot.
+# unpack DESTINATION PACKAGE...; from an image only /boot.
 unpack()
 {
 	local to=$1 package deb
@@ -128,7 +128,7 @@ unpack()
 	done
 }
 
-# ready FLAVOUR RELEASE VMLINUZ: the last step; readers look for the file of this name.
+# ready FLAVOUR RELEASE VMLINUZ: the last step; this file marks a complete flavour.
 ready()
 {
 	chmod +x "$dir/$1/kmake"
@@ -138,7 +138,7 @@ ready()
 	echo "kernel-packages: $1: $2" >&2
 }
 
-# packaged FLAVOUR SERIES SUFFIX COMMON: a kernel that the machine's own compiler suits.
+# packaged FLAVOUR SERIES SUFFIX COMMON: a kernel whose modules the machine's own compiler can build.
 packaged()
 {
 	local image release root=$dir/$1/root build
@@ -150,7 +150,7 @@ packaged()
 	packages=("linux-image-$release" "linux-headers-$release" "linux-headers-$base-common$4")
 	if [ -n "$(newest "linux-kbuild-$base")" ]; then
 		packages+=("linux-kbuild-$base")
-	else # before 6.12 one for the whole series
+	else # before 6.12 there is one for the whole series
 		packages+=("linux-kbuild-${base%%.0-*}")
 	fi
 	download "${packages[@]}" && unpack "$root" "${packages[@]}" || return 1
@@ -162,7 +162,7 @@ packaged()
 	ready "$1" "$release" "root/boot/vmlinuz-$release"
 }
 
-# extract PACKAGE TO MEMBER...: of the source that a package has; without a member all.
+# extract PACKAGE TO MEMBER...: members of the source in a package; without a member all of it.
 extract()
 {
 	local package=$1 to=$2 deb members

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""kernel_orders.py - the orderings of kernel/: where they are, and which label their comment gives them.
+"""kernel_orders.py - the orderings of kernel/: their positions, and the labels in their comments.
 
     smp_mb(); /* SK1: full, pairs with SK1 in synchronize_shazptr() */
 
@@ -7,7 +7,7 @@ The comment stands on the operation's line or in the three above it.
 """
 import re
 
-KINDS = {  # operation: how a litmus file weakens it
+KINDS = {  # operation: its weakened form in a litmus file
     "mb": r"smp_mb|smp_rmb|smp_wmb|smp_mb__\w+|smp_acquire__after_ctrl_dep|smp_store_mb",
     "acquire": r"smp_load_acquire|smp_cond_load_acquire|(?:atomic\w*_|try_)?\w+_acquire",
     "release": r"smp_store_release|rcu_assign_pointer|(?:atomic\w*_|try_)?\w+_release",
@@ -15,7 +15,7 @@ KINDS = {  # operation: how a litmus file weakens it
            r"|atomic\w*_\w+_and_test|atomic\w*_add_unless|atomic\w*_inc_not_zero"
            r"|llist_add|llist_add_batch|llist_del_all|llist_del_first|test_and_\w+_bit(?:_lock)?",
 }
-# Orderings by their names; the rest of what ends in _acquire or _release are functions.
+# Orderings by their names; other names that end in _acquire or _release are functions.
 NOT_ORDERS = re.compile(r"^(?:hazptr|shazptr|kobject|rwsem|mutex|lock|rwlock|spin|seqcount|rcu_lock|lock_map|srcu_lock)_"
                         r"|^fops?_release$|^single_release$|^seq_release")
 OPERATION = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join("(?P<%s>%s)" % pair for pair in KINDS.items()))
@@ -40,7 +40,7 @@ def comment_near(lines, i, above=3):
 
 
 def pair_at(lines, i):
-    """The last "LABEL: pairs with ..." that is near, as a match, or None."""
+    """A match of the last "LABEL: pairs with ..." near the line, or None."""
     found = list(PAIR.finditer(comment_near(lines, i)))
     return found[-1] if found else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""line_tests.py - which tests run which lines of the library: a build in which each basic block leaves a trace (tests/traced.c)."""
+"""line_tests.py - find the tests that run a line of the library: in a special build each basic block leaves a trace (tests/traced.c)."""
 import bisect
 import concurrent.futures
 import functools
@@ -18,7 +18,7 @@ _CODE = re.compile(r"^ +([0-9a-f]+):\t(\S+)(.*)")
 
 
 def options(directory, cc):
-    """Meson's, for a traced build; makes the object that it is linked with."""
+    """Options of Meson for a traced build; makes the object that the build is linked with."""
     directory.mkdir(parents=True, exist_ok=True)
     traced = directory / "traced.o"
     source = pathlib.Path(__file__).resolve().parent.parent / "tests/traced.c"
@@ -27,7 +27,7 @@ def options(directory, cc):
 
 
 class _Object:
-    """Of an executable or shared object: the lines of each basic block, by the offset that it leaves in the trace."""
+    """The lines of each basic block of an executable or shared object, by the offset that the block leaves in the trace."""
 
     def __init__(self, path, src):
         self.lines = {}
@@ -50,14 +50,14 @@ class _Object:
 
 
 class LineTests:
-    """Names of tests by file and line; and what lines have code at all."""
+    """Names of tests by file and line; and the lines that have code."""
 
     def __init__(self, known, by_test):
         self.known = {name: sorted(lines) for name, lines in known.items()}
         self.by_test = by_test
 
     def of(self, name, first, last):
-        """Those that run a line of @first to @last, counted from 1, or what is nearest before."""
+        """The tests that run a line from @first to @last, counted from 1, or else the nearest line before."""
         lines = self.known.get(name, [])
         wanted = {n for n in range(first, last + 1) if n in set(lines)}
         if not wanted:
@@ -81,7 +81,7 @@ class LineTests:
 
 
 def _executed(directory, objects):
-    """{file: lines} of the traces in there."""
+    """{file: lines} of the traces in the directory."""
     found = {}
     for trace in directory.iterdir():
         for hit in re.finditer(b"\x01", trace.read_bytes()) if trace.name in objects else ():
@@ -91,7 +91,7 @@ def _executed(directory, objects):
 
 
 def _objects(tree):
-    """By name, each read when it is needed: executables, shared objects, and the names by which those are loaded."""
+    """Executables, shared objects and the names by which these are loaded; each is read when it is needed."""
     read = functools.lru_cache(None)(lambda path: _Object(path, tree.src))
     found = {}
     for path in tree.build.rglob("*"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""man-page.py TOOL TEMPLATE OUTPUT: the tool's manual page, of a template and what the tool says of its subcommands.
+"""man-page.py TOOL TEMPLATE OUTPUT: make the tool's manual page from a template and the tool's --help.
 
-@VERSION@ and @SUBCOMMANDS@ stand alone on their lines or in them.  Lists of types are left out: they depend on what is
-installed, and --help shows them.
+@VERSION@ and @SUBCOMMANDS@ are replaced.  Lists of types are left out: they depend on the installed packages, and --help
+shows them.
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ def ask(tool, *args):
 
 
 def roff(text):
-    """Plain text as the formatter wants it."""
+    """Plain text, escaped for roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\\&" + text if text.startswith((".", "\\(aq")) else text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mutant_build.py - copies of the sources that may be changed, each with a build directory; and the tests that are built there."""
+"""mutant_build.py - copies of the sources for mutants, each with a build directory; and the tests that are built there."""
 import contextlib
 import dataclasses
 import hashlib
@@ -21,16 +21,16 @@ OPTIONS = ("-Dtool=disabled", "-Dpeers=disabled", "-Dtests_library=shared", "-Dc
 SUITES = {"unit", "faults", "sim", "liburcu", "conformance", "linear"}
 BUILD_TIMEOUT = 600
 _FAULT = re.compile(r"^FAIL|^not ok|^ +seed|did not finish|[Ee]rror|hangs|not so:")
-# A mutant may write for ever, or allocate: then it is what the kernel ends.
+# A mutant may write or allocate for ever: then the kernel ends it, not another process.
 LIMITS = 'ulimit -c 0; ulimit -f 2000000; echo 1000 >/proc/self/oom_score_adj; exec "$@"'
 
 
 class Stopped(Exception):
-    """Ctrl-C."""
+    """The user has interrupted the run."""
 
 
 class Processes:
-    """Those that run, so that all of them can be ended with their children."""
+    """The running processes, so that all of them can be ended with their children."""
 
     def __init__(self):
         self.lock, self.running, self.stopped = threading.Lock(), set(), False
@@ -54,7 +54,7 @@ class Processes:
         return status, time.monotonic() - start
 
     def _end(self, child):
-        """What it has started, too."""
+        """Ends a process and its children."""
         try:
             os.killpg(child.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -79,11 +79,11 @@ class Test:
     argv: tuple
     env: tuple
     targets: tuple
-    program: str  # without directory
+    program: str  # file name without its directory
     tap: bool
     is_sim: bool
-    alone: bool   # not beside others that say so
-    lines_of: str # the test that runs the same lines, or itself
+    alone: bool   # does not run beside other tests of this kind
+    lines_of: str # name of the test that runs the same lines; its own name if there is none
 
     def fewer_seeds(self):
         """The same in an eighth of the time; None if it has no seeds."""
@@ -95,14 +95,14 @@ class Test:
 
 
 def _names(root):
-    """What is in the project, or will be: files that git does not know yet, too."""
+    """The files of the project, including new ones that git does not track yet."""
     new = subprocess.run(["git", "-C", root, "ls-files", "-z", "--others", "--exclude-standard"], capture_output=True, check=False)
     names = new.stdout.decode().split("\0") if new.returncode == 0 and (root / ".git").exists() else []
     return {n for n in (*csource.tracked(str(root)), *names) if n and (root / n).is_file()}
 
 
 def copy_sources(root, to):
-    """Make @to what the sources are; files that are the same keep their times, and what was built of them stays."""
+    """Make @to a copy of the sources; unchanged files keep their times, so that their objects are not rebuilt."""
     names = _names(root)
     for old in csource.tracked(str(to)) if to.exists() else ():
         if old not in names:
@@ -126,7 +126,7 @@ class Tree:
         self.options = OPTIONS + tuple(options)
         self.mutation = None
 
-    # ---- the copy ----
+    # ---- copies ----
 
     def sync(self):
         copy_sources(self.origin, self.src)
@@ -165,7 +165,7 @@ class Tree:
         stamp.write_text(repr(self.options))
 
     def make(self, targets):
-        """"" or what the compiler says."""
+        """The compiler's errors, or ""."""
         log = self.tmp / "build.log"
         status, _ = self._run(["ninja", "-C", self.build, f"-j{self.jobs}", *targets], BUILD_TIMEOUT, log)
         return "" if status == 0 else self._text(log) or "timeout"
@@ -202,13 +202,13 @@ class Tree:
         return found
 
     def check(self, name):
-        """What a style check says of the copy, or ""."""
+        """The report of a style check on the copy, or ""."""
         log = self.tmp / "check.log"
         status, _ = self._run(["python3", self.src / f"scripts/check-{name}.py", self.src], BUILD_TIMEOUT, log)
         return self._text(log) if status else ""
 
     def run(self, test, limit, env=(), log="test.log"):
-        """(has it passed?, seconds, what it said).  A test that skips itself passes."""
+        """(True if it passed, seconds, output).  A test that skips itself passes."""
         with self.alone if test.alone else contextlib.nullcontext():
             return self._run_test(test, limit, env, self.tmp / log)
 

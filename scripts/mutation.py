@@ -16,7 +16,7 @@ import re
 
 import csource
 
-# The other platform, what only switches mutants, and code of CPUs that are not this machine's.
+# Left out: the other platform, code that only switches mutants, and code for other CPUs than that of this machine.
 LEFT_OUT = ("src/platform/sim/", "src/platform/mutants.", "src/platform/perturb.", "src/platform/owned.h", "include/quiesce/arch/arm64.h",
             "include/quiesce/arch/generic.h")
 SUFFIXES = (".c", ".h", ".hpp")
@@ -38,8 +38,8 @@ class Mutation:
         self.file, self.function, self.kind, self.first = name, function, kind, first
         self.before, self.after = before, after
         self.code = " ".join(" ".join(before).replace("\\", " ").split())
-        self.mark = mark  # tells several of one kind in one line apart
-        self.in_macro = False # then compilers know no line of it
+        self.mark = mark  # distinguishes mutations of one kind in one line
+        self.in_macro = False # compilers report no line inside of it
 
     def __str__(self):
         return f"{self.file}:{self.first + 1} in {self.function}(): {self.kind}"
@@ -49,7 +49,7 @@ class Mutation:
         return "\n".join([f"-{a}" for a, _ in changed] + [f"+{b}" for _, b in changed])
 
     def rank(self, seed):
-        """Its place in the draw of @seed, which does not depend on the rest of the sources."""
+        """Its place in the random order of @seed, which does not depend on the rest of the sources."""
         text = "\t".join((str(seed), self.file, self.function, self.kind, self.code, self.mark))
         return hashlib.sha256(text.encode()).digest()
 
@@ -69,7 +69,7 @@ class _File:
         self.text, self.code = csource.read(root, name)
 
     def end_of(self, line, column, opening="(", closing=")"):
-        """Where the bracket at that place is closed: (line, column), or None."""
+        """The position (line, column) of the closing bracket, or None."""
         depth = 0
         for i in range(line, min(line + 12, len(self.code))):
             for j in range(column if i == line else 0, len(self.code[i])):
@@ -108,7 +108,7 @@ def _begins_statement(file, line):
 
 
 def _guarded(file, line):
-    """Is what begins in @line done only when a named mutant is asked for?"""
+    """True if the statement that begins in @line is executed only with a planted bug."""
     before = line - 1
     while before >= 0 and not file.code[before].strip():
         before -= 1
@@ -117,7 +117,7 @@ def _guarded(file, line):
 
 
 def _may_go(file, line):
-    """Does a statement begin here that is not needed for the program to be one?"""
+    """True if a statement begins here that the program compiles without."""
     code = file.code[line].strip("\\ \t")
     label = _LABEL.match(code)
     return _begins_statement(file, line) and file.code[line][:1].isspace() and not (label and not code[label.end():].strip()) \
@@ -190,17 +190,17 @@ def mutations(root, only=""):
 
 
 def draw(root, seed, only=""):
-    """All of them in the order of that seed.  A change of the sources leaves the others where they are."""
+    """All mutations in the order of that seed.  A change of the sources does not move the mutations of other code."""
     return sorted(mutations(root, only), key=lambda m: m.rank(seed))
 
 
-# ---- those that are known to survive ----
+# ---- known survivors ----
 
 REASONS = ("equivalent", "policy", "text", "sanitizer")
 
 
 class Known:
-    """A line of tests/survivors.list: patterns of file, function, kind and code; what it is, and why."""
+    """A line of tests/survivors.list: patterns of file, function, kind and code; the verdict, and its reason."""
 
     def __init__(self, number, fields):
         self.number = number
@@ -224,7 +224,7 @@ def read_known(path):
 
 
 def again(root, path):
-    """Those that a file names, in that form or without the last two fields."""
+    """The survivors that a file lists, in that form or without the last two fields."""
     lines = [line.split("\t")[:4] for line in pathlib.Path(path).read_text(encoding="utf-8").split("\n")]
     wanted = [Known(i, [*fields, "", ""]) for i, fields in enumerate(lines) if len(fields) == 4 and not fields[0].startswith("#")]
     return [m for m in mutations(root) if any(k.matches(m) for k in wanted)]

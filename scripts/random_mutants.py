@@ -3,8 +3,8 @@
 
 Each worker has a copy of the sources below BUILD/mutants and a build of its own; nothing else is written.  A mutant is judged by the
 tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, and then by
-the killers of tests/mutants.list without their mutants, which see more seeds of a scenario; until one fails.  Of a fence alone it is
-enough that scripts/check-barriers.py misses it: the litmus file of its label shows why it is there.
+the killers of tests/mutants.list without their mutants, which run more seeds of a scenario; until one fails.  For a removed fence a
+failure of scripts/check-barriers.py is enough: the litmus file of its label shows its purpose.
 """
 import concurrent.futures
 import dataclasses
@@ -25,9 +25,9 @@ import mutants
 import mutation
 from mutant_build import Processes, Stopped, Tree, copy_sources
 
-LEAST_LIMIT, TIMES = 3.0, 5  # a test has so many seconds, and so many times what it takes without a mutation
-ROOM_SECONDS = 4.0           # slower tests do not belong to the first
-KILLER_SECONDS = 10.0        # and slower killers to none
+LEAST_LIMIT, TIMES = 3.0, 5  # limits of a test: seconds, and a multiple of its time without a mutation
+ROOM_SECONDS = 4.0           # slower tests are not among the first
+KILLER_SECONDS = 10.0        # slower killers are not run
 
 # Files, and the programs that test them; the first row that fits.
 ROOMS = (
@@ -55,11 +55,11 @@ ROOMS = (
 
 
 class Skipped(Exception):
-    """It does not compile, or makes no difference to the code."""
+    """The mutation does not compile, or does not change the object code."""
 
 
 class Judge:
-    """What all workers share."""
+    """State that all workers share."""
 
     def __init__(self, opt, root):
         self.directory = opt.build.resolve() / "mutants"
@@ -68,7 +68,7 @@ class Judge:
         self.lock, self.lines_lock = threading.Lock(), threading.Lock()
         self.seconds, self.lines, self.all_tests, self.killers = {}, None, [], []
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.guard = open(self.directory / "lock", "w", encoding="ascii") # held until the end
+        self.guard = open(self.directory / "lock", "w", encoding="ascii") # locked until the process ends
         try:
             fcntl.flock(self.guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -87,14 +87,14 @@ class Judge:
         return tree
 
     def key(self):
-        """What the lines that tests run depend on."""
+        """A key of the inputs that the map of lines to tests depends on."""
         digest = hashlib.sha256()
         for name in csource.tracked(str(self.root), "src/", "include/", "tests/", "liburcu/", "meson"):
             digest.update(name.encode() + b"\0" + (self.root / name).read_bytes() + b"\0")
         return digest.hexdigest()
 
     def lines_of_tests(self):
-        """Which tests run which lines; found out once, and kept in the build directory."""
+        """The map of lines to tests; made once, and kept in the build directory."""
         with self.lines_lock:
             path, key = self.directory / "lines.json", self.key()
             if not self.lines:
@@ -107,7 +107,7 @@ class Judge:
                 self.lines.save(path, key)
             return self.lines
 
-    # ---- what tests take without a mutation ----
+    # ---- times of tests without a mutation ----
 
     def measure(self, tree, tests):
         """Each is measured once; those that fail are left out."""
@@ -138,7 +138,7 @@ class Judge:
     def limit(self, test):
         return max(LEAST_LIMIT, TIMES * self.takes(test))
 
-    # ---- which tests ----
+    # ---- the choice of tests ----
 
     def run_the_line(self, m, tests):
         if not self.lines or m.in_macro:
@@ -155,7 +155,7 @@ class Judge:
 
 
 def killers(root, tests):
-    """What passes without the mutant that it kills must pass with any change."""
+    """The killers that pass without their mutants; a mutation that fails one is found."""
     sims = {t.program: t for t in tests if t.is_sim}
     found = {}
     for _, stage, command in mutants.read_list(root / "tests/mutants.list"):
@@ -176,7 +176,7 @@ class Worker:
             judge.killers = killers(judge.root, judge.all_tests)
 
     def judge_one(self, m):
-        """(killer or None, what it said, how many tests were run); Skipped."""
+        """Returns (killer or None, its output, number of tests run); may raise Skipped."""
         judge, done = self.judge, set()
         for number, stage in enumerate((self._few_seeds, self._room, self._rest, self._killers)):
             tests = [t for t in judge.measure(self.tree, stage(m)) if t.name not in done]
@@ -240,7 +240,7 @@ class Worker:
         return not fault
 
     def _made(self, tests):
-        """Yield those that can be built; more and more are built at a time, the longer no test fails."""
+        """Yield the tests that can be built; the more of them have passed, the more are built at a time."""
         at, nr = 0, 1
         while at < len(tests):
             some = tests[at:at + nr]
@@ -251,7 +251,7 @@ class Worker:
             at, nr = at + nr, min(2 * nr, 32)
 
     def _fails(self, test):
-        """What it says, or "".  A busy machine makes tests late, so what fails, or does not end in time, does so twice."""
+        """The output of a failed test, or "".  A busy machine makes tests late, so a test has to fail or time out twice."""
         limit = self.judge.limit(test)
         passed, seconds, said = self.tree.run(test, limit)
         if not passed and (not test.is_sim or seconds >= limit):
@@ -262,7 +262,7 @@ class Worker:
 # ---- the run ----
 
 def verdicts(judge, drawn, nr, known, deadline):
-    """Yield (mutation, verdict, killer, said, number of tests) until there are @nr, or it is late."""
+    """Yield (mutation, verdict, killer, output, number of tests) until there are @nr, or the time is up."""
     workers, idle = [], queue.SimpleQueue()
 
     def work(m):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run `meson test` with these arguments; what passes is one line that changes, the summary one line at the end.
+"""Run `meson test` with these arguments; tests that pass share one line that changes, and the summary is one line at the end.
 
-Before it comes a line with the packages that more tests would use: those say "PACKAGE is not installed" when they are skipped, in part or whole.
+The line before the summary lists packages that more tests would use: such tests print "PACKAGE is not installed" when they skip.
 
     run-tests.py BUILD [meson test's arguments]
 """
@@ -29,7 +29,7 @@ def show(line, passing):
 
 
 def absent(build):
-    """The packages that tests of the last run would have used."""
+    """The packages that skipped tests of the last run need."""
     log = os.path.join(build, "meson-logs", "testlog.json")
     with open(log, encoding="utf-8") if os.path.exists(log) else open(os.devnull, encoding="utf-8") as lines:
         said = [json.loads(line).get("stdout") or "" for line in lines]
@@ -42,7 +42,7 @@ def main():
         return 2
     counts = dict.fromkeys(("Ok", "Expected Fail", "Fail", "Unexpected Pass", "Skipped", "Timeout"), 0)
     command = [os.environ.get("MESON", "meson"), "test", "-C", *sys.argv[1:]]
-    os.environ.setdefault("MESON_TESTTHREADS", str(2 * len(os.sched_getaffinity(0))))  # half of the time they sleep
+    os.environ.setdefault("MESON_TESTTHREADS", str(2 * len(os.sched_getaffinity(0))))  # tests sleep half of the time
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as run:
         for line in map(str.rstrip, run.stdout):
             total = SUMMARY.match(line)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The runs that take hours, before a release.
-# Every stage of .ci/run with CI_LONG=1, which multiplies seeds and seconds.
+# All stages of .ci/run with CI_LONG=1, which multiplies seeds and seconds.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CI_LONG=1 CI_BUILD=${CI_BUILD:-$PWD/build-release}

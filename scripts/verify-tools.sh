@@ -4,9 +4,9 @@
 #
 # Nothing is installed.  The package source is this machine's own Debian source
 # with its suite changed to sid; the tools run with sid's libc, also in DIR, so
-# they do not care which release the machine runs.  Afterwards: DIR/bin/herd7,
+# they work on any release.  Afterwards: DIR/bin/herd7,
 # models in DIR/root/usr/share/herdtools7/herd.
-# Exit status: 0; 77 (with a message) when sid is out of reach; 2 wrong usage.
+# Exit status: 0; 77 (with a message) sid cannot be reached; 2 wrong usage.
 set -u
 
 if [ $# -ne 1 ]; then

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Lockdep keys of one bucket that come and go while others walk the bucket.
+ * Lockdep keys of one bucket that come and go while other tasks walk the bucket.
  *
- * lockdep_unregister_key() promises that nobody touches the key when it
+ * lockdep_unregister_key() promises that no walker uses the key when it
  * returns.  So the owner here overwrites the link in the key at once, with an
- * address that faults: a walker that is still at the key dies of it.
+ * address that faults: a walker that is still at the key crashes.
  *
  * Usage in a guest, whose kernel has CONFIG_LOCKDEP:
  *	insmod haz_key_churn.ko; sleep 10; rmmod haz_key_churn
@@ -28,9 +28,9 @@
 #include "haz_stats.h"
 #include "ktap.h"
 
-/* As in lockdep.c. */
+/* The value of lockdep.c. */
 #define BUCKET_BITS (MAX_LOCKDEP_KEYS_BITS - 1)
-/* The first stays and is last in the bucket, so that who looks for it passes all others. */
+/* The first key stays and is the last in its bucket, so that a search for it passes all others. */
 #define NR_KEYS 8
 
 static struct lock_class_key *memory, *keys[NR_KEYS];

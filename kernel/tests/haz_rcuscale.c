@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * How long an updater waits, in the manner of rcuscale: writers wait again and
- * again, while readers enter and leave sections on all CPUs.
+ * The duration of updaters' waits, in the manner of rcuscale: writers wait again
+ * and again, while readers enter and leave sections on all CPUs.
  *
- * The types take turns, a few waits each, so that they meet the same machine.
- * With conflict=0 readers protect addresses that nobody waits for, as in the row
- * "shazptr" of the posting: what is timed is the look at the slots.  With
- * conflict=1 they protect what the writers wait for; not so for hazptr, whose
- * objects have to be unlinked before.  The wildcard is in the way of everybody.
+ * The types take turns, a few waits each, so that all run under the same
+ * conditions.  With conflict=0 readers protect addresses that no writer waits
+ * for, as in the row "shazptr" of the posting: the time is that of a scan.  With
+ * conflict=1 they protect the objects that the writers wait for, except for
+ * hazptr, whose objects have to be unlinked before.  The wildcard blocks all waits.
  *
  * Usage in a guest:
  *	insmod haz_rcuscale.ko scale_type=rcu,shazptr,shazptr_wildcard
- *	dmesg; rmmod haz_rcuscale	it has run when insmod returns
+ *	dmesg; rmmod haz_rcuscale	the run has ended when insmod returns
  *	echo 1 > /sys/module/shazptr/parameters/skip_synchronize_self_scan
  *	insmod haz_rcuscale.ko scale_type=shazptr,shazptr_wildcard label=_skip_self_scan
  */
@@ -66,7 +66,7 @@ static int verbose;
 module_param(verbose, int, 0444);
 MODULE_PARM_DESC(verbose, "2: print each wait");
 
-/* So many waits of a type until it is the next one's turn. */
+/* Waits of a type before the turn of the next one. */
 #define TURN 10
 
 struct object {
@@ -75,7 +75,7 @@ struct object {
 	struct completion done;
 };
 
-/* What readers protect, one for each CPU, and what writers wait for. */
+/* The objects that readers protect, one for each CPU, and that writers wait for. */
 static struct object *keys;
 static struct object common;
 DEFINE_STATIC_SRCU(srcu);
@@ -86,7 +86,7 @@ struct reader {
 	struct object *key;
 	struct object *gp;
 	struct task_struct *task;
-	unsigned int done;		/* the last round it had sections of; the reader writes */
+	unsigned int done;		/* last round with a section; written by the reader */
 };
 
 static void section_shazptr(struct reader *reader)
@@ -163,7 +163,7 @@ static void object_done(struct callback_head *head)
 	complete(&container_of(head, struct object, head)->done);
 }
 
-/* From the call until the callback has run. */
+/* Time from the call until the callback has run. */
 static void wait_call_hazptr(struct object *object)
 {
 	init_completion(&object->done);
@@ -175,9 +175,9 @@ struct type {
 	const char *name;
 	void (*section)(struct reader *reader);
 	void (*wait)(struct object *object);
-	bool keyed;		/* writers may wait for one address, all at a time */
+	bool keyed;		/* all writers may wait for one address at a time */
 	u64 *waits;		/* ns; nwriters times minmeas */
-	u64 met;		/* of the waits of shazptr, those that met a reader */
+	u64 met;		/* waits of shazptr that met a reader */
 };
 
 static struct type types[] = {
@@ -198,7 +198,7 @@ static struct reader *readers;
 static struct writer *writers;
 static struct type *type_now;
 static atomic_t at_work;
-static unsigned int round_now;		/* of readers, while writers wait; or 0 */
+static unsigned int round_now;		/* round of the readers, while writers wait; or 0 */
 static unsigned int last_round;
 static unsigned int turn;
 static DECLARE_WAIT_QUEUE_HEAD(wait);
@@ -223,11 +223,14 @@ static int reader_thread(void *arg)
 		type = READ_ONCE(type_now);
 		for (i = 0; seen && i < 100; i++)
 			type->section(reader);
-		/* The number, so that sections of the type before do not count for this one. */
+		/*
+		 * Stores the number of the round, so that sections for the type
+		 * before do not count for this one.
+		 */
 		if (seen)
 			WRITE_ONCE(reader->done, seen);
 		cond_resched();
-		/* A writer wants its CPU as well; elsewhere a guard is almost always in the way. */
+		/* A writer needs this CPU, too; on the others a guard is almost always held. */
 		if (reader < readers + nwriters)
 			usleep_range(20, 50);
 	}
@@ -236,7 +239,7 @@ static int reader_thread(void *arg)
 
 static void wait_for_readers(struct writer *writer, struct type *type, int number)
 {
-	/* A callback head is queued by one writer at a time. */
+	/* Only one writer at a time queues a callback head. */
 	struct object *object = conflict && type->keyed ? &common : &writer->own;
 	u64 start;
 	int i;
@@ -266,14 +269,17 @@ static int writer_thread(void *arg)
 			break;
 		seen = READ_ONCE(turn);
 		wait_for_readers(writer, type_now, writer - writers);
-		/* What was timed, before the end: TK6: full, pairs with TK6 in one_turn() */
+		/* The times are stored before the end: TK6: full, pairs with TK6 in one_turn() */
 		if (atomic_dec_and_test(&at_work))
 			wake_up_all(&wait);
 	}
 	return 0;
 }
 
-/* A turn may be over before a reader has woken up: so waits begin when all are at it. */
+/*
+ * A turn may be over before a reader has woken up: so the waits begin when all
+ * readers have sections.
+ */
 static void start_sections(struct type *type)
 {
 	int i;
@@ -289,7 +295,7 @@ static void start_sections(struct type *type)
 			usleep_range(20, 50);
 }
 
-/* Of all callers in the system: there should be no others. */
+/* Counts the waits of all callers in the system: there should be no others. */
 static u64 waits_so_far(void)
 {
 	struct shazptr_stats stats;
@@ -367,7 +373,10 @@ static void report(struct type *type)
 		 type->met);
 }
 
-/* Readers should be in the way and no wait met one: the contended wait has not been measured. */
+/*
+ * True if no wait met a reader although readers should block it: the contended
+ * wait has not been measured.
+ */
 static bool missed(const struct type *type)
 {
 	bool contended = type->keyed && (conflict || type->section == section_wildcard);
@@ -395,7 +404,7 @@ static int run_all(void)
 		if (!types[i].waits)
 			continue;
 		report(&types[i]);
-		/* Sorted: every wait has been timed. */
+		/* The waits are sorted: if the first is not 0, all have been timed. */
 		if (types[i].waits[0] && missed(&types[i]))
 			ktap_skip(types[i].name, "no wait met a reader");
 		else
@@ -459,7 +468,7 @@ static void stop_all(void)
 		if (readers[i].slot)
 			cleanup_hazptr_context(&readers[i].ctx);
 	}
-	/* Callbacks are in our text. */
+	/* The code of the callbacks is in this module. */
 	hazptr_barrier();
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What a reader pays, in the manner of refscale: threads on CPUs of their own
- * enter and leave read-side sections in a loop, all at the same time.
+ * The cost of read-side sections, in the manner of refscale: threads on CPUs of
+ * their own enter and leave sections in a loop, all at the same time.
  *
- * The types take turns, run by run, so that they meet the same machine.  The
- * timed pass has interrupts off, where the type allows it, and begins and ends
- * while all others run as well.
+ * The types take turns, run by run, so that all run under the same conditions.
+ * The timed pass has interrupts off, where the type allows it, and begins and
+ * ends while all other threads run as well.
  *
  * Usage in a guest:
  *	insmod haz_refscale.ko scale_type=noop,preempt,rcu,shazptr loops=10000 nruns=9
- *	dmesg; rmmod haz_refscale	it has run when insmod returns
+ *	dmesg; rmmod haz_refscale	the run has ended when insmod returns
  * With QEMU's -icount shift=0 and one CPU a nanosecond is an instruction.
  */
 #define pr_fmt(fmt) "haz-ref-scale: " fmt
@@ -77,7 +77,7 @@ static DEFINE_SPINLOCK(lock);
 DEFINE_STATIC_SRCU(srcu);
 static struct percpu_ref percpu_ref;
 
-/* Two loops for each type: without a delay the section is as bare as its primitive. */
+/* Two loops for each type: without a delay the section contains the primitive alone. */
 #define DEFINE_TYPE(name, declare, enter, leave)					\
 static void read_##name(struct reader *reader, int nr)					\
 {											\
@@ -131,20 +131,20 @@ DEFINE_TYPE(rwlock, NOTHING, read_lock(&rwlock), read_unlock(&rwlock))
 DEFINE_TYPE(rwsem, NOTHING, down_read(&rwsem), up_read(&rwsem))
 DEFINE_TYPE(lock_type, NOTHING, spin_lock(&lock), spin_unlock(&lock))
 
-#define IRQS_ON 1	/* the section may sleep, or wakes somebody */
+#define IRQS_ON 1	/* the section may sleep or wake a task */
 #define PINNED 2	/* the caller has to disable preemption */
 
-/* Sections without a delay that are timed at a stretch. */
+/* Sections without a delay that are timed in one piece. */
 #define PIECE_SECTIONS 10000
 
 struct type {
 	const char *name;
 	void (*read)(struct reader *reader, int nr);
 	unsigned int flags;
-	u64 *runs;	/* picoseconds for a section, a run each */
+	u64 *runs;	/* picoseconds per section, one value for each run */
 };
 
-/* The real-time kernel's locks sleep. */
+/* The locks of the real-time kernel sleep. */
 #define LOCK_FLAGS (IS_ENABLED(CONFIG_PREEMPT_RT) ? IRQS_ON : 0)
 
 static struct type types[] = {
@@ -175,7 +175,7 @@ static bool all_are(const atomic_t *here)
 	return atomic_read(here) >= nreaders;
 }
 
-/* One stretch without interrupts. */
+/* Times one piece with interrupts off. */
 static u64 timed_piece(struct reader *reader, const struct type *type, int nr)
 {
 	bool irqs_on = type->flags & IRQS_ON;
@@ -196,7 +196,7 @@ static u64 timed_piece(struct reader *reader, const struct type *type, int nr)
 	return ns;
 }
 
-/* Interrupts stay off for some milliseconds only, however many sections there are. */
+/* Interrupts are off for a few milliseconds only, however many sections there are. */
 static void timed_pass(struct reader *reader, const struct type *type)
 {
 	int piece = max(1, PIECE_SECTIONS / (1 + readdelay / 100)), done, nr;
@@ -232,7 +232,7 @@ static void run_once(struct reader *reader, const struct type *type)
 	timed_pass(reader, type);
 	arrive(&finished);
 	load_until(reader, type, &finished);
-	/* The time that was taken, before the end: TK4: release, pairs with TK4 in one_run() */
+	/* The time is stored before the end: TK4: release, pairs with TK4 in one_run() */
 	atomic_inc_return_release(&left);
 	wake_up_all(&wait);
 }
@@ -299,7 +299,7 @@ static void list_types(const char *wrong)
 		pr_alert("  %s\n", types[i].name);
 }
 
-/* The types that were asked for get room for their results. */
+/* Allocates room for the results of the chosen types. */
 static int choose_types(void)
 {
 	char *names = kstrdup(scale_type, GFP_KERNEL), *rest = names, *name;

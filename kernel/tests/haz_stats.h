@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What haz_refscale.ko and haz_rcuscale.ko share: percentiles, lists of names, threads on CPUs. */
+/* Shared by haz_refscale.ko and haz_rcuscale.ko: percentiles, lists of names, threads on CPUs. */
 #ifndef QUIESCE_HAZ_STATS_H
 #define QUIESCE_HAZ_STATS_H
 
@@ -20,7 +20,7 @@ static inline void haz_sort(u64 *values, size_t nr)
 	sort(values, nr, sizeof(*values), haz_compare, NULL);
 }
 
-/* Of sorted values, which are not none; the rank is that of upstream's scripts. */
+/* @nr sorted values, at least one; the rank is that of upstream's scripts. */
 static inline u64 haz_percentile(const u64 *values, size_t nr, unsigned int percent)
 {
 	size_t rank = nr * percent / 100;
@@ -33,7 +33,7 @@ static inline u64 haz_median(const u64 *values, size_t nr)
 	return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
 }
 
-/* A thread on a CPU, or an error. */
+/* Starts a thread on a CPU; returns it or an error. */
 static inline struct task_struct *haz_thread(int (*fn)(void *), void *arg, unsigned int cpu,
 					     const char *name)
 {

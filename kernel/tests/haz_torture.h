@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The torture test: what its two halves share. */
+/* The torture test: interface between its two halves. */
 #ifndef QUIESCE_HAZ_TORTURE_H
 #define QUIESCE_HAZ_TORTURE_H
 
@@ -13,14 +13,14 @@
 #include <linux/shazptr.h>
 
 /*
- * An element is 0 while it is published, 1 from when it is unlinked until its
- * wait ends, and 2 then.  A reader that meets 2, or a canary that does not sing,
- * or another use than when it came, was not waited for.
+ * The age of an element is 0 while it is published, 1 from its unlinking until
+ * its wait ends, and 2 then.  If a reader meets age 2, a canary that does not
+ * sing, or another use than at its protection, the wait has missed the reader.
  */
 struct element {
 	struct callback_head head;
 	int age;
-	unsigned long use;		/* counts how often it was taken from the pool */
+	unsigned long use;		/* number of times that it was taken from the pool */
 	unsigned long canary;
 	struct list_head node;
 };
@@ -40,13 +40,13 @@ struct hold {
 
 struct torture_ops {
 	const char *name;
-	unsigned int held;	/* so many protections at once, at most MAX_HELD */
+	unsigned int held;	/* protections held at once, at most MAX_HELD */
 	bool sleeps;		/* holders may sleep */
 	bool contexts;		/* readers have a hazptr context */
-	/* Protect what *gp points to; true if it worked. */
+	/* Protects the object that *gp points to; true if it worked. */
 	bool (*lock)(struct hazptr_context *ctx, struct element **gp, struct hold *hold);
 	void (*unlock)(struct hazptr_context *ctx, struct hold *hold);
-	/* One of the two; drain() waits for callbacks. */
+	/* A type has one of the two; drain() waits for callbacks. */
 	void (*sync)(struct element *element);
 	void (*call)(struct callback_head *head, rcu_callback_t func);
 	void (*drain)(void);
@@ -55,47 +55,47 @@ struct torture_ops {
 const struct torture_ops *torture_ops_find(const char *name);
 void torture_ops_list(void);
 
-#define POINTERS 4		/* of each writer */
+#define POINTERS 4		/* published pointers of each writer */
 #define POOL 128		/* elements of each writer */
 #define AGES 4
 
 struct writer {
-	struct element *published[POINTERS];	/* this writer alone stores */
+	struct element *published[POINTERS];	/* only this writer stores to it */
 	spinlock_t lock;			/* guards the list */
 	struct list_head free;			/* first in, first out */
 	unsigned int nr_free;
 	struct element *pool;
 	unsigned long replaced;
-	unsigned long empty;			/* no element was free */
+	unsigned long empty;			/* number of times that no element was free */
 	struct task_struct *task;
 	struct rnd_state random;
 	bool paused;
 };
 
-/* Each interrupts those before it, so that guards nest in three levels. */
+/* Each level interrupts those before it, so that guards nest in three levels. */
 enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, LEVELS };
 
 struct level {
 	struct hazptr_context ctx;
-	hazptr_t *taken[HAZPTR_SLOT_PER_CTX];	/* so that the last ones are used */
-	struct hrtimer timer;		/* of interrupts */
+	hazptr_t *taken[HAZPTR_SLOT_PER_CTX];	/* kept, so that the last slots are used */
+	struct hrtimer timer;		/* timer of the interrupt levels */
 	struct rnd_state random;
 	unsigned long reads, ages[AGES];
 };
 
-/* More of them than are looked at under one hold of a list's lock. */
+/* More contexts than are scanned under one hold of a list's lock. */
 #define COMERS 40
 
 /* A context that comes and goes, and may keep an element for that time. */
 struct comer {
 	struct hazptr_context *ctx;
-	struct hold hold;		/* without an element: keeps none */
+	struct hold hold;		/* without an element: the context keeps none */
 };
 
 struct reader {
 	struct level levels[LEVELS];
 	struct comer comers[COMERS];
-	unsigned long came;		/* contexts that were made during the run */
+	unsigned long came;		/* number of contexts made during the run */
 	struct task_struct *task;
 	bool paused;
 };
@@ -106,7 +106,7 @@ extern struct reader *readers;
 extern int nwriters, irqreader, stuff, tight, shuffle_interval;
 extern bool pausing, stopping;
 
-/* Errors, counted. */
+/* Counts of errors. */
 extern unsigned long early, dead, astray, stalls;
 
 void note_error(unsigned long *count, const char *what, int age);

@@ -2,19 +2,19 @@
 /*
  * Torture of hazard pointers, in the manner of rcutorture: writers replace
  * elements in several published pointers and wait; readers in tasks, softirqs
- * and hard interrupts hold some of them at once, for a moment or for long, and
- * look whether what they hold ages.  Contexts of hazptr come and go meanwhile.
+ * and hard interrupts protect some of them at once, for a moment or for long, and
+ * check their ages.  Contexts of hazptr come and go meanwhile.
  *
  * A missing fence shows only while the store before it waits in the store
  * buffer of its CPU.  So with stuff=1 readers store to a few lines of 64 MB right
  * before the slot is written: these miss every cache, and the slot's store waits
- * behind them.  With two CPUs that shows the reader's fence missing in seconds.
+ * behind them.  With two CPUs a missing fence of the reader is found in seconds.
  *
  * Usage in a guest:
  *	insmod haz_torture.ko torture_type=shazptr seconds=10; sleep 11
- *	rmmod haz_torture		KTAP after `seconds`, or here if they are not over
- * A type that is busted by parameter mutant= of shazptr.ko or hazptr.ko, or
- * torture_type=busted, has "not ok" in it.
+ *	rmmod haz_torture		prints KTAP, unless `seconds` are over
+ * With a mutant (parameter mutant= of shazptr.ko or hazptr.ko), or
+ * torture_type=busted, the KTAP has "not ok".
  */
 #define pr_fmt(fmt) "haz-torture: " fmt
 
@@ -86,7 +86,7 @@ static bool all_paused(void)
 	return true;
 }
 
-/* Published or free: nothing else when nobody is at work. */
+/* Each element is published or free when all threads have ended. */
 static void count_elements(void)
 {
 	int i, j;
@@ -166,7 +166,7 @@ static void print_stats(void)
 		 ages[2] + ages[3] ? " !!! " : " ", ages[0], ages[1], ages[2], ages[3]);
 }
 
-/* A writer that stands still, unless its elements are all in the hands of readers. */
+/* Counts an error if no element was replaced since the last call. */
 static void check_stall(unsigned long *last)
 {
 	unsigned long now = sum_replaced();
@@ -281,7 +281,10 @@ static void free_all(void)
 	kfree(readers);
 }
 
-/* The scan looks at the reader's CPU first: little comes between the pointer and the slot. */
+/*
+ * The scan reads the reader's CPU first, so little time passes between the
+ * unlinking and the read of the slot.
+ */
 static void place(struct task_struct *task, unsigned int cpu)
 {
 	if (tight)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The torture test's types: how each protects, and how it waits. */
+/* The torture test's types: how each protects, and how its updaters wait. */
 #include <linux/kernel.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
@@ -27,7 +27,7 @@ static void torture_rcu_sync(struct element *element)
 	synchronize_rcu_expedited();
 }
 
-/* The address is known by other means, and the pointer is looked at once more. */
+/* The address is known by other means, and the pointer is loaded once more. */
 static bool torture_shazptr_lock(struct hazptr_context *ctx, struct element **gp, struct hold *hold)
 {
 	preempt_disable();
@@ -113,7 +113,7 @@ static const struct torture_ops all[] = {
 		.lock = torture_hazptr_lock, .unlock = torture_hazptr_unlock,
 		.sync = torture_hazptr_sync,
 	}, {
-		.name = "busted", .held = 1,	/* nobody waits: the test must notice */
+		.name = "busted", .held = 1,	/* does not wait: the test must notice */
 		.lock = torture_shazptr_lock, .unlock = torture_shazptr_unlock,
 		.sync = torture_busted_sync,
 	},

@@ -20,8 +20,9 @@
 unsigned long early, dead, astray, stalls;
 
 /*
- * Few stores, so that the buffer has room for the slot's and for those that an
- * emulator adds; to more memory than caches hold, so that each waits.
+ * Few stores, so that the buffer has room for the store to the slot and for
+ * those that an emulator adds; to more memory than the caches have, so that
+ * each store waits.
  */
 #define COLD_STORES 8
 #define COLD_LINES BIT(20)
@@ -35,7 +36,7 @@ static u32 below(struct rnd_state *random, u32 bound)
 	return prandom_u32_state(random) % bound;
 }
 
-/* What is stored after these waits until memory has answered; loads do not wait. */
+/* Stores after this wait until memory has answered; loads do not wait. */
 static __always_inline void fill_store_buffer(struct rnd_state *random)
 {
 	u32 at;
@@ -64,7 +65,7 @@ void free_stuffing(void)
 
 void note_error(unsigned long *count, const char *what, int age)
 {
-	/* Approximate: it is the first that counts. */
+	/* Approximate: only the first count matters. */
 	WRITE_ONCE(*count, *count + 1);
 	if (*count == 1)
 		pr_alert("!!! %s, age %d, CPU %d, %s/%d%s\n", what, age, raw_smp_processor_id(),
@@ -73,7 +74,7 @@ void note_error(unsigned long *count, const char *what, int age)
 			 in_serving_softirq() ? " in a softirq" : "");
 }
 
-/* Whether the element is as it has to be while somebody holds it. */
+/* Checks that the element is as it has to be while it is protected. */
 static void look_at(const struct hold *hold, unsigned long *ages)
 {
 	const struct element *element = hold->element;
@@ -96,14 +97,14 @@ static bool take_hold(struct hazptr_context *ctx, struct element **gp, struct ho
 	return true;
 }
 
-/* Without cpu_relax(), for which an emulator leaves its loop. */
+/* No cpu_relax(), for which an emulator leaves its loop. */
 static void spin(unsigned int rounds)
 {
 	while (rounds--)
 		barrier();
 }
 
-/* For long now and then: a guard for some ms, a slot for a third of a second. */
+/* Now and then stays for long: a guard for some ms, a slot for a third of a second. */
 static void stay_long(struct rnd_state *random, int level)
 {
 	bool longest = !below(random, 16);
@@ -126,7 +127,10 @@ static void stay(struct rnd_state *random, int level)
 		spin(2000);
 }
 
-/* Hold some elements of a writer, look at them, stay, look again, let go in the opposite order. */
+/*
+ * Protects some elements of a writer, checks them, stays, checks again, and
+ * releases them in the opposite order.
+ */
 static void read_once(struct level *at, int level, struct hazptr_context *ctx)
 {
 	struct rnd_state *random = &at->random;
@@ -136,7 +140,7 @@ static void read_once(struct level *at, int level, struct hazptr_context *ctx)
 	u32 first = tight ? 0 : below(random, POINTERS);
 
 	for (i = 0; i < wanted; i++) {
-		/* Now and then one element twice. */
+		/* Now and then the same element twice. */
 		u32 which = (first + (i && below(random, 4) ? i : 0)) % POINTERS;
 
 		if (take_hold(ctx, &writer->published[which], &holds[held], random))
@@ -221,7 +225,10 @@ static void comers_go(struct reader *reader)
 		comer_goes(reader, &reader->comers[i]);
 }
 
-/* Another in the place of an old one; few keep an element, fewest where writers wait for it. */
+/*
+ * A new context in the place of an old one; few keep an element, fewest where
+ * writers wait for it.
+ */
 static void comer_comes(struct reader *reader)
 {
 	struct rnd_state *random = &reader->levels[IN_TASK].random;
@@ -311,7 +318,7 @@ static struct writer *writer_of(struct element *element)
 	return NULL;
 }
 
-/* The wait for it is over: nobody may look at it any more. */
+/* The wait for the element is over: no reader may use it any more. */
 static void retire(struct element *element)
 {
 	struct writer *writer = writer_of(element);
@@ -321,7 +328,10 @@ static void retire(struct element *element)
 		note_error(&astray, "an element came back twice", READ_ONCE(element->age));
 		return;
 	}
-	/* Readers use marked accesses, which race with nothing: KCSAN has to be told. */
+	/*
+	 * Readers use marked accesses, which KCSAN does not count as races:
+	 * assert that they have ended.
+	 */
 	ASSERT_EXCLUSIVE_ACCESS(element->age);
 	ASSERT_EXCLUSIVE_ACCESS(element->canary);
 	WRITE_ONCE(element->age, 2);
@@ -365,7 +375,10 @@ static bool replace(struct writer *writer)
 		WRITE_ONCE(writer->empty, writer->empty + 1);
 		return false;
 	}
-	/* Written before the pointer, so that no store comes between it and the wait's barrier. */
+	/*
+	 * Written before the pointer, so that no store comes between the pointer
+	 * and the barrier of the wait.
+	 */
 	if (old)
 		WRITE_ONCE(old->age, 1);
 	/* TK2: release, pairs with the caller: the readers' dependent loads */
@@ -456,7 +469,7 @@ void init_reader(struct reader *reader)
 		init_level(&reader->levels[i], i);
 }
 
-/* Its thread has ended. */
+/* The reader's thread has ended. */
 void cleanup_reader(struct reader *reader)
 {
 	int i, j;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Who waits how often and for how long: calls of the functions that `functions`
- * names, counted and timed by kretprobes.  Calls inside of one another count twice.
+ * Number and duration of waits: calls of the functions that `functions` names,
+ * counted and timed by kretprobes.  A call inside another one counts as well.
  *
  *	insmod haz_waits.ko functions=synchronize_rcu,synchronize_net
  *	cat /sys/module/haz_waits/parameters/counts
@@ -67,7 +67,7 @@ static void remove(unsigned int nr)
 {
 	while (nr--) {
 		unregister_kretprobe(&counters[nr].probe);
-		/* Calls that nobody could keep count of. */
+		/* Calls that the probe could not count. */
 		if (counters[nr].probe.nmissed)
 			pr_warn("%s: missed %d\n", functions[nr], counters[nr].probe.nmissed);
 	}

@@ -6,7 +6,7 @@
  *	insmod hazptr.ko; insmod hazptr_test.ko; dmesg
  *	insmod hazptr_test.ko stall=1
  *	insmod hazptr_test.ko misuse=1
- *		What the log has then is said in hazptr_reports.c.
+ *		hazptr_reports.c describes the lines in the log.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -33,7 +33,7 @@ static void note_run(struct callback_head *head)
 	WRITE_ONCE(container_of(head, struct object, head)->done, true);
 }
 
-/* Long enough for several scans. */
+/* Waits long enough for several scans. */
 static bool stays(struct object *object)
 {
 	msleep(SHORT_MS);
@@ -112,7 +112,7 @@ static bool test_scope(void)
 }
 #endif
 
-/* Two pointers take turns: sooner or later one attempt sees the one and then the other. */
+/* Two pointers take turns: sooner or later one attempt sees the first and then the second one. */
 static bool test_changes(void)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
@@ -159,7 +159,7 @@ static bool test_shared(void)
 	} while (time_before(jiffies, end));
 	WRITE_ONCE(thread.stop, true);
 	wait_for_completion(&thread.done);
-	/* The last one without waiting may be under way still. */
+	/* The last call without waiting may still be under way. */
 	smp_call_function_single(cpumask_last(cpu_online_mask), share, &handler, true);
 	cleanup_hazptr_context(&ctx);
 	return thread.rounds && handler.rounds && task.rounds &&
@@ -174,7 +174,7 @@ static bool test_nobody(void)
 	return goes(&object);
 }
 
-/* Whether @object, of which the caller has a protection, outlasts it; others do not wait for it. */
+/* True if @object lasts as long as the caller's protection, and other objects end before. */
 static bool lasts_until_clear(struct object *object, hazptr_t *slot)
 {
 	struct object other = {};
@@ -197,7 +197,7 @@ static bool test_each_slot(void)
 	init_hazptr_context(&ctx);
 	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++)
 		slots[i] = hazptr_alloc(&ctx);
-	/* Each in its turn, in a context that stays: a scan may not remember what a slot held. */
+	/* Each slot in turn, in one context: a scan must not use an old value of a slot. */
 	for (i = 0; i < HAZPTR_SLOT_PER_CTX; i++) {
 		struct object object = {}, *gp = &object;
 
@@ -264,7 +264,7 @@ static bool test_synchronize(void)
 	synchronize_hazptr(&other.head);
 	good = good && waits(&wait) && waits(&second);
 	hazptr_free(&ctx, slot);
-	/* Both, since they are on our stack. */
+	/* Waits for both, because they are on this stack. */
 	good &= ends(&wait) & ends(&second);
 	cleanup_hazptr_context(&ctx);
 	return good;
@@ -284,7 +284,7 @@ static bool test_barriers(void)
 	call_hazptr(&object.head, note_run);
 	good &= start_wait(&first);
 	good = good && waits(&first);
-	/* What comes later does not wait for the barrier, and the barrier not for it. */
+	/* A later callback does not wait for the barrier, and the barrier does not wait for it. */
 	call_hazptr(&later.head, note_run);
 	good &= goes(&later) & start_wait(&second);
 	good = good && waits(&second) && waits(&first);
@@ -324,7 +324,7 @@ static void protect_in_interrupt(void *arg)
 		hazptr_protect(in->slot, in->gp, head);
 }
 
-/* The slot of an interrupt stays when it returns, and is given back by the task. */
+/* A slot that an interrupt took stays taken when the interrupt returns, and the task frees it. */
 static bool test_interrupt_slot(void)
 {
 	struct object object = {}, *gp = &object;
@@ -372,7 +372,7 @@ static void wait_and_note(struct callback_head *head)
 	note_run(head);
 }
 
-/* A callback that waits for an object holds up the others, and ends with it. */
+/* A callback that waits for an object delays the other callbacks, and ends with the wait. */
 static bool test_wait_in_callback(void)
 {
 	struct object held = {}, object = {}, other = {}, *gp = &held;
@@ -407,7 +407,7 @@ static bool test_kfree(void)
 }
 
 #define NR_OBJECTS 10000
-#define NR_CONTEXTS 50 /* more than are looked at under one lock */
+#define NR_CONTEXTS 50 /* more than are scanned under one hold of the lock */
 #define NR_PROTECTED (NR_CONTEXTS * HAZPTR_SLOT_PER_CTX)
 
 static void protect_some(struct hazptr_context *ctxs, struct object *objects)
@@ -441,7 +441,7 @@ static void wait_done(struct object *objects, int nr)
 		usleep_range(500, 1000);
 }
 
-/* Several batches, and four hundred of them protected. */
+/* Several batches, with four hundred protected objects. */
 static bool test_many(void)
 {
 	struct hazptr_context *ctxs = kcalloc(NR_CONTEXTS, sizeof(*ctxs), GFP_KERNEL);
@@ -484,7 +484,7 @@ static bool test_churn(void)
 
 		call_hazptr(&object.head, note_run);
 		good = goes(&object);
-		if (!good) /* its memory must stay */
+		if (!good) /* if a wait failed, its memory must stay */
 			hazptr_barrier();
 	}
 	WRITE_ONCE(churn.stop, true);
@@ -492,7 +492,7 @@ static bool test_churn(void)
 	return good && churn.rounds;
 }
 
-/* Registered on one CPU, cleaned up on another, in use on both. */
+/* A context that is registered on one CPU, cleaned up on another, and used on both. */
 static bool test_migrate(void)
 {
 	struct object object = {}, *gp = &object;
@@ -589,7 +589,7 @@ static int __init hazptr_test_init(void)
 
 static void __exit hazptr_test_exit(void)
 {
-	/* Callbacks are in our text. */
+	/* The code of the callbacks is in this module. */
 	hazptr_barrier();
 }
 

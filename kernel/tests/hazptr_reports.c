@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What hazptr.ko has to report: holders that stay, and misuse.
+ * The reports of hazptr.ko: protections that last, and misuse.
  *
  * insmod hazptr_test.ko stall=1
  *	An object is protected for 4 s, while others are protected for a moment
@@ -33,8 +33,8 @@ static void note_brief(struct callback_head *head)
 }
 
 /*
- * Two slots take turns, so that whenever somebody looks one object is protected
- * for a moment, and found before @late, which comes when they are there.
+ * Two slots take turns, so that every scan finds an object that is protected for
+ * a moment, and finds it before @late, which is retired after them.
  */
 static void hold_briefly(unsigned int ms, struct object *late)
 {
@@ -84,7 +84,7 @@ void hazptr_hold_long(void)
 	struct hazptr_context ctx;
 	hazptr_t *slot;
 
-	/* All contexts in one list, the newest first. */
+	/* All contexts are in one list, the newest first. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	init_hazptr_context(&ctx);
 	slot = hazptr_alloc(&ctx);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Objects, and threads that wait for them and that take and give back slots, for hazptr_cases.c. */
+/* Objects, and threads that wait for them and that take and free slots, for hazptr_cases.c. */
 #ifndef QUIESCE_HAZPTR_THREADS_H
 #define QUIESCE_HAZPTR_THREADS_H
 
 #include <linux/completion.h>
 #include <linux/types.h>
 
-/* How long something must not have happened, and how long it may take. */
+/* Time in which something must not happen, and time that it may take. */
 #define SHORT_MS 30
 #define LONG_MS 20000
 
@@ -23,7 +23,7 @@ struct wait {
 };
 
 bool start_wait(struct wait *wait);
-/* Whether it goes on waiting for a while; whether it ends. */
+/* waits(): true if it goes on waiting for a while; ends(): true if it ends. */
 bool waits(struct wait *wait);
 bool ends(struct wait *wait);
 
@@ -37,7 +37,7 @@ struct churn {
 
 bool start_churn(struct churn *churn);
 
-/* A thread that makes @gp and @other change places, and leaves them in some order. */
+/* A thread that exchanges @gp and @other, and ends with them in some order. */
 struct flip {
 	struct object *gp, *other;
 	bool stop;
@@ -46,7 +46,10 @@ struct flip {
 
 bool start_flip(struct flip *flip);
 
-/* Who shares @ctx: each has an object of its own, so that a slot of two owners shows. */
+/*
+ * A user of the shared @ctx: each has an object of its own, so that a slot with
+ * two owners is noticed.
+ */
 struct sharer {
 	struct hazptr_context *ctx;
 	struct object *gp;
@@ -55,9 +58,9 @@ struct sharer {
 	struct completion done;
 };
 
-/* Take a slot, protect, look, give back; the argument is a struct sharer. */
+/* Takes a slot, protects, checks, frees it; the argument is a struct sharer. */
 void share(void *arg);
-/* A thread on the last CPU that does so until it is stopped. */
+/* A thread on the last CPU that calls share() until it is stopped. */
 bool start_sharer(struct sharer *sharer);
 
 /* hazptr_reports.c */

@@ -12,7 +12,7 @@
  *		and, in any build, "a wait where sleeping is forbidden".
  *	echo freezer > /sys/power/pm_test; insmod shazptr_test.ko frozen=1
  *	echo mem > /sys/power/state; rmmod shazptr_test
- *		Somebody waits all the time, also while the scan thread is frozen; KTAP at removal.
+ *		A thread waits all the time, also while the scan thread is frozen; KTAP at removal.
  *		Boot with preempt=full, since the debug suspend keeps a CPU busy for 5 s.
  */
 #include <linux/cpumask.h>
@@ -37,7 +37,7 @@ module_param(frozen, bool, 0444);
 
 static char object, third;
 
-/* Whether a wait for @ptr lasts as long as the guards of @holder, and ends then. */
+/* True if a wait for @ptr lasts as long as the guards of @holder, and ends then. */
 static bool blocks_until_cleared(struct holder *holder, const void *ptr)
 {
 	struct wait wait;
@@ -63,7 +63,10 @@ static bool test_guard_blocks(void)
 	return blocks_until_cleared(&holder, &object);
 }
 
-/* The one that the posted version released early: blocked by an address, in the thread's scan. */
+/*
+ * The case that the posted version released early: blocked by an address, in the
+ * scan of the thread.
+ */
 static bool test_scan_knows_address(void)
 {
 	struct shazptr_stats before, after;
@@ -97,7 +100,7 @@ static bool test_wildcard_blocks_all(void)
 	return blocks_until_cleared(&whole, &third) && blocks_until_cleared(&nested, &third);
 }
 
-/* Both the outer address and the wildcard that stays behind block. */
+/* Both the outer address and the wildcard that stays behind block a wait. */
 static bool test_inner_clear(void)
 {
 	struct holder first = { .outer = &object, .inner = &other, .drop_inner = true };
@@ -184,7 +187,7 @@ static bool test_scopes(void)
 }
 #endif
 
-/* A section in a hard interrupt: of the thread's holder, and of an idle CPU. */
+/* A section in a hard interrupt: on the CPU of the holder, and on an idle CPU. */
 static void section_in_interrupt(void *seen)
 {
 	struct shazptr_guard guard = shazptr_acquire(&other);
@@ -203,7 +206,7 @@ static bool test_interrupt_in_section(void)
 	if (!start_holder(&holder))
 		return false;
 	smp_call_function_single(second_cpu(), section_in_interrupt, &seen, true);
-	/* The wildcard stays, and blocks what nobody protects. */
+	/* The wildcard stays, and blocks a wait for an address that no guard protects. */
 	if (!start_wait(&wait, &third)) {
 		stop_holder(&holder);
 		return false;
@@ -321,7 +324,7 @@ static bool test_many_wait(void)
 	return good;
 }
 
-/* Few scans during a long guard: the scan thread sleeps, and sleeps longer and longer. */
+/* Few scans during a long guard: the pauses of the scan thread grow. */
 static bool test_scan_thread_sleeps(void)
 {
 	struct holder holder = { .outer = &object };
@@ -338,7 +341,7 @@ static bool test_scan_thread_sleeps(void)
 	msleep(400);
 	shazptr_get_stats(&after);
 	stop_holder(&holder);
-	/* log(10 ms / 20 us) / log(1.25) until pauses are 10 ms, then 100 each second. */
+	/* log(10 ms / 20 us) / log(1.25) scans until pauses are 10 ms, then 100 in each second. */
 	return ends(&wait) && after.scans > before.scans && after.scans - before.scans < 100;
 }
 
@@ -351,7 +354,7 @@ static bool test_marks(void)
 	if (!blocks_until_cleared(&holder, &object))
 		return false;
 	shazptr_get_stats(&after);
-	/* Once for the guard, however many scans, and nothing else was written. */
+	/* One mark for the guard, however many scans there were, and no other write. */
 	return after.marks == before.marks + 1 && after.waiting == 0;
 }
 
@@ -401,7 +404,7 @@ static void run_tests(void)
 	bool alone = num_online_cpus() < 2;
 	int i;
 
-	/* Not on the CPU that holders keep. */
+	/* Not on the CPU that holders occupy. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	ktap_start(ARRAY_SIZE(tests));
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {

@@ -103,7 +103,7 @@ bool waits(struct wait *wait)
 	return !wait_for_completion_timeout(&wait->done, msecs_to_jiffies(SHORT_MS));
 }
 
-/* Ends the wait for good, since it is on the caller's stack. */
+/* Ends the wait even if the test has failed, because it is on the caller's stack. */
 bool ends(struct wait *wait)
 {
 	bool in_time = wait_for_completion_timeout(&wait->done, msecs_to_jiffies(LONG_MS));

@@ -6,26 +6,26 @@
 #include <linux/completion.h>
 #include <linux/types.h>
 
-/* How long something must not have happened, and how long it may take. */
+/* Time in which something must not happen, and time that it may take. */
 #define SHORT_MS 30
 #define LONG_MS 20000
 
 /*
- * A guard keeps its CPU, and somebody may stop all CPUs meanwhile, such as a
- * change of the clock source: so it ends by itself as well, and then the test
- * is made once more.
+ * A guard occupies its CPU, and the kernel may stop all CPUs meanwhile, for a
+ * change of the clock source for example: so the guard ends by itself after this
+ * time as well, and the test is repeated.
  */
 extern uint hold_ms;
 extern bool expired;
 
-/* Nested guards protect this one. */
+/* The address that nested guards protect. */
 extern char other;
 
-/* A thread that holds a guard, or two, on the second CPU until it is told to let go. */
+/* A thread that holds a guard, or two, on the second CPU until it is asked to clear them. */
 struct holder {
 	const void *outer;
-	const void *inner;	/* NULL: none */
-	bool drop_inner;	/* the inner guard ends at once */
+	const void *inner;	/* NULL: no nested guard */
+	bool drop_inner;	/* the nested guard ends at once */
 	bool holding;
 	bool let_go;
 	struct completion done;
@@ -41,7 +41,7 @@ struct wait {
 };
 
 bool start_wait(struct wait *wait, const void *ptr);
-/* Whether it goes on waiting for a while; whether it ends. */
+/* waits(): true if it goes on waiting for a while; ends(): true if it ends. */
 bool waits(struct wait *wait);
 bool ends(struct wait *wait);
 

@@ -15,7 +15,7 @@ QUIESCE_URCU_CALLS(bp)
 #define FLAVOR_NAME "bp"
 #define CHUNK_BYTES 65536u
 
-/* Programs know ctr only. */
+/* Programs access only ctr. */
 struct urcu_bp_reader {
 	uint64_t ctr;
 	struct urcu_bp_reader *next_free;
@@ -30,10 +30,10 @@ QUIESCE_DATA __thread struct urcu_bp_reader *urcu_bp_reader;
 static struct quiesce_urcu_domain domain = {
 	.call = "urcu_bp_synchronize_rcu",
 	.kind = QUIESCE_URCU_LIGHT,
-	.gp = &urcu_bp_gp.ctr, /* its inlined unlock wakes nobody */
+	.gp = &urcu_bp_gp.ctr, /* the unlock that programs have inlined wakes no waiter */
 };
 
-/* Taken with all signals blocked: a handler may register, too. */
+/* Taken with all signals blocked: a handler may register its thread, too. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct urcu_bp_reader *unused;
 static pthread_key_t key;
@@ -41,7 +41,7 @@ static bool added;
 
 /* ---- threads ---- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void get_chunk(void)
 {
 	struct urcu_bp_reader *chunk = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,10 +93,10 @@ void urcu_bp_register(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (urcu_bp_reader) /* a handler was first */
+	if (urcu_bp_reader) /* a signal handler has registered the thread meanwhile */
 		goto out;
 	pthread_mutex_lock(&lock);
-	begin(); /* programs' constructors may come first */
+	begin(); /* constructors of the program may come before this library's */
 	if (!unused)
 		get_chunk();
 	self = unused;
@@ -138,7 +138,8 @@ void urcu_bp_read_lock(void)
 void urcu_bp_read_unlock(void) { (void)quiesce__urcu_unlock(&urcu_bp_reader->ctr, urcu_bp_has_sys_membarrier != 0); }
 int urcu_bp_read_ongoing(void) { return urcu_bp_reader && (urcu_bp_reader->ctr & QUIESCE_URCU_NESTING) != 0; }
 
-/* An updater holds locks over which a handler that reads must not register. */
+/* An updater holds locks that a registration needs: it registers first, so that
+ * a handler that reads finds its thread registered. */
 #define F_BEFORE_UPDATE urcu_bp_register_thread
 
 void urcu_bp_synchronize_rcu(void)
@@ -149,11 +150,12 @@ void urcu_bp_synchronize_rcu(void)
 	quiesce_urcu_wait(&domain);
 }
 
-/* ---- fork: the library watches it; only the lock here is to be free in a child ---- */
+/* ---- fork: the library handles it; only the lock of this file has to be free in a child ---- */
 
-static sigset_t before_fork; /* under the lock */
+static sigset_t before_fork; /* guarded by the lock */
 
-/* Comes before the library's, which was asked first: no handler registers while the locks are held. */
+/* Runs before the library's own handler, which was registered first: no
+ * signal handler registers while the locks are held. */
 static void take_lock(void)
 {
 	sigset_t all, old;
@@ -192,7 +194,7 @@ static void nothing(void) {}
 #define F_THREAD_ONLINE nothing
 #include "domain.h"
 
-/* ---- pointers, under this flavour's own names ---- */
+/* ---- pointers, under the names of this flavour ---- */
 
 extern QUIESCE_DATA void *urcu_bp_dereference_sym(void *p);
 extern QUIESCE_DATA void *urcu_bp_set_pointer_sym(void **p, void *v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* domain.h - what every flavour here has that is an RCU of its own; included at the end of each.  No guard. */
+/* domain.h - the common part of the flavours here that are RCUs of their own; included at the end of each.  No guard. */
 
 #include "../src/polls.h"
 
@@ -7,9 +7,9 @@ static struct flavor flavor;
 #define FLAVOR (&flavor)
 #include "../src/calls.h"
 
-/* The table, and its symbol, which has the size that it has in liburcu 0.13: a program that was built for that has room for a copy of no
- * more, and the loader warns of a larger one.  Those that were built for 0.14 or later, and have no copy, find the two members that are
- * new there. */
+/* The table, and its symbol, which has the size that it has in liburcu 0.13: a program that was built for 0.13 has
+ * room for a copy of that size only, and the loader warns of a larger one.  Programs that were built for 0.14 or
+ * later have no copy, and find the two new members there. */
 extern void *const urcu_flavor_table[16];
 void *const urcu_flavor_table[16] __attribute__((used)) = {
 	F(read_lock), F(read_unlock), F(read_ongoing), F_QUIESCENT_STATE, F(call_rcu), F(synchronize_rcu), F(defer_rcu), F_THREAD_OFFLINE,

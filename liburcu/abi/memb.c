@@ -6,7 +6,7 @@
 
 QUIESCE_URCU_CALLS(memb)
 
-/* Programs look here whether they may leave their fences out. */
+/* Programs read it to decide whether they may leave their fences out. */
 extern QUIESCE_DATA int urcu_memb_has_sys_membarrier;
 int urcu_memb_has_sys_membarrier;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* nesting.h - a flavour whose readers nest and are registered, memb and mb; with what
- * ../src/nesting.h asks for, but for GP, READER and REGISTERED, and LIGHT: leave readers their fences out?  No guard. */
+/* nesting.h - a flavour whose readers nest and are registered, memb and mb.  Included with the macros that
+ * ../src/nesting.h needs, except GP, READER and REGISTERED, and with LIGHT: true if readers may leave their fences
+ * out.  No guard. */
 
 QUIESCE_DATA struct urcu_gp F(gp) = { .ctr = 1 };
 QUIESCE_DATA __thread struct urcu_reader F(reader);
@@ -19,7 +20,7 @@ void F(read_unlock)(void)
 
 int F(read_ongoing)(void) { return (F(reader).ctr & QUIESCE_URCU_NESTING) != 0; }
 
-/* Nothing is left to be done. */
+/* There is nothing left to do. */
 QUIESCE_DATA void F(exit)(void);
 void F(exit)(void) {}
 

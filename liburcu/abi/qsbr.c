@@ -76,7 +76,7 @@ void urcu_qsbr_register_thread(void)
 {
 	struct urcu_reader *self = &urcu_qsbr_reader;
 
-	begin(); /* programs' constructors may come first */
+	begin(); /* constructors of the program may come before this library's */
 	if (!self->at.qsbr.registered) {
 		self->at.qsbr.tid = pthread_self();
 		self->at.qsbr.registered = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* words.h - what programs that were built for liburcu have inlined: where it keeps its words. */
+/* words.h - the words of liburcu that programs built for it access by inlined code. */
 #ifndef QUIESCE_URCU_ABI_WORDS_H
 #define QUIESCE_URCU_ABI_WORDS_H
 
@@ -15,11 +15,12 @@ struct urcu_gp {
 	uint32_t futex;
 } __attribute__((aligned(URCU_LINE)));
 
-/* Of memb, mb and qsbr, in each thread.  Programs write ctr and waiting; assertions of debug builds read registered. */
+/* The word of a thread in memb, mb and qsbr.  Programs write ctr and
+ * waiting; assertions of debug builds read registered. */
 struct urcu_reader {
 	uint64_t ctr;
 	char need_mb;
-	void *node[2] __attribute__((aligned(URCU_LINE))); /* of liburcu's list, which is not kept */
+	void *node[2] __attribute__((aligned(URCU_LINE))); /* links of liburcu's list, which is not used here */
 	union {
 		struct {
 			pthread_t tid;

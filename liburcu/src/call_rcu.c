@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* call_rcu.c - queues of callbacks with threads of their own: liburcu's call_rcu_data.
  *
- * Who queues exchanges the tail of a wait-free queue, and posts a semaphore if the queue was empty: neither waits, and neither
- * allocates.  Its thread takes all that is there, waits for readers once, and calls them.
+ * call_rcu() exchanges the tail of a wait-free queue, and posts a semaphore if the queue was empty: neither waits, and neither
+ * allocates.  The queue's thread takes all callbacks, waits for readers once, and calls them.
  *
- * I1. Who finds a queue empty posts; the thread looks after each post.  So nothing stays in a queue that has a thread.
- * I2. A queue may be without a thread: none could be had, or the process is a forked child.  Then calls try again to start it, each
- *     RETRY_NS one of them, and rcu_barrier() calls what is there itself.
- * I3. One at a time takes from a queue: who holds @caller.
- * I4. Callbacks are called in the order in which they were queued: the barrier is one of them.  So what is left by one that ends
- *     its thread goes to the front.  If that thread was the queue's another one takes its place, unless it is asked to stop: then it
- *     is joined as it is, and the queue never has a thread again.
- * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held, and it is empty.  Barriers put their markers
- *     into listed queues under that lock, so none is freed with its queue: it is moved to the default, behind what was before it.
- * I6. Between the first callback and their calls liburcu's thread pauses for 10 ms, and programs rely on that, knowingly or not: they use
- *     an object that they have just given to call_rcu().  So the thread here keeps that pace, unless somebody waits for callbacks.
- * I7. The flavour's lock is not held while memory is allocated, as the program's allocator may call call_rcu(): but for the
- *     start of a thread, beside which call_rcu() starts none.
- * I8. A thread whose id get_call_rcu_thread() has given out is the program's to join, as with liburcu up to 0.13, also once its queue was
- *     freed: that waits for the thread's last access to the queue, and not for its end.  Any other thread is joined or detached here.
+ * I1. A caller that finds the queue empty posts; the thread checks it after each post.  So no callback stays in a queue with a thread.
+ * I2. A queue may lack a thread: none could be started, or the process is a forked child.  Then calls of call_rcu() try again to
+ *     start it, one of them in each RETRY_NS, and rcu_barrier() calls the callbacks itself.
+ * I3. One thread at a time takes callbacks from a queue: the holder of the mutex @caller.
+ * I4. Callbacks are called in the order in which they were queued: the marker of a barrier is one of them.  So if a callback ends
+ *     its thread, the rest of the batch goes to the front.  If that thread was the queue's, another one takes its place, unless
+ *     the queue is to stop: then the thread is joined as it is, and the queue never has a thread again.
+ * I5. A queue leaves the flavour's list while its @caller and the flavour's lock are held and it is empty.  Barriers put markers into
+ *     listed queues under that lock, so no marker is freed with its queue: it is moved to the default, behind the callbacks before it.
+ * I6. Between the first callback and the calls liburcu's thread pauses for 10 ms, and programs rely on that, knowingly or not: they
+ *     use an object that they have just given to call_rcu().  So the thread here keeps that pace, unless a caller waits for callbacks.
+ * I7. The flavour's lock is not held while memory is allocated, because the program's allocator may call call_rcu().  The
+ *     exception is the start of a thread, during which call_rcu() starts none.
+ * I8. The program joins a thread whose id get_call_rcu_thread() has returned, as with liburcu up to 0.13, also after its queue was
+ *     freed: the free waits for the thread's last access to the queue, not for its end.  Other threads are joined or detached here.
  */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
@@ -33,13 +33,13 @@
 #include <string.h>
 
 #define POLL_NS 10000000u
-#define RETRY_NS 10000000u /* between two attempts to start a thread: system calls, under the lock */
+#define RETRY_NS 10000000u /* pause between two attempts to start a thread, which are system calls under the lock */
 
 /* ---- calling ---- */
 
 static struct rcu_head *head_of(struct wfcq_node *node)
 {
-	return (struct rcu_head *)(void *)node; /* the link is its first word */
+	return (struct rcu_head *)(void *)node; /* the link is the first word of the head */
 }
 
 static struct wfcq_node *node_of(struct rcu_head *head)
@@ -47,7 +47,7 @@ static struct wfcq_node *node_of(struct rcu_head *head)
 	return (struct wfcq_node *)(void *)head;
 }
 
-/* What the holder of @caller has taken from its queue. */
+/* The callbacks that the holder of @caller has taken from its queue. */
 struct batch {
 	struct quiesce__callbacks callbacks;
 	struct call_rcu_data *c;
@@ -60,7 +60,7 @@ static struct batch *batch_of(struct quiesce__callbacks *callbacks)
 	return (struct batch *)(void *)callbacks;
 }
 
-static __thread struct call_rcu_data *served[NR_FLAVORS]; /* by this thread, in whose callbacks it is */
+static __thread struct call_rcu_data *served[NR_FLAVORS]; /* the queue whose callbacks this thread is calling */
 
 /* Callbacks run online, as in liburcu, and in no section. */
 static void call_each(struct quiesce__callbacks *callbacks)
@@ -88,11 +88,12 @@ static void batch_ended(struct quiesce__callbacks *callbacks)
 	c->flavor->offline();
 	served[c->flavor->index] = NULL;
 	(void)wfcq_splice_blocking(&c->rest_head, &c->rest_tail, &b->head, &b->tail);
-	call_rcu_data_wake(c); /* first: a queue may be freed as soon as nobody calls its callbacks */
+	call_rcu_data_wake(c); /* before the unlock: the queue may be freed as soon as @caller is released */
 	pthread_mutex_unlock(&c->caller);
 }
 
-/* Call what is in @c after a grace period.  The caller is registered, offline, and holds @c's @caller, which is released. */
+/* Calls the callbacks of @c after a grace period.  The caller is registered, offline,
+ * and holds the mutex @caller of @c, which is released. */
 static void call_held(struct call_rcu_data *c)
 {
 	struct batch b = { .callbacks = { call_each, batch_ended, "call_rcu()", 0 }, .c = c };
@@ -116,13 +117,13 @@ static void call_batch(struct call_rcu_data *c)
 
 /* ---- the thread ---- */
 
-/* At most POLL_NS.  True: it was posted. */
+/* Waits for at most POLL_NS.  Returns true if the semaphore was posted. */
 static bool await_for_a_while(sem_t *sem)
 {
 	return urcu_await_until(sem, urcu_now_ns() + POLL_NS);
 }
 
-/* I6.  What is posted meanwhile is done with: the caller looks next. */
+/* I6.  Posts during the pause are consumed: the caller checks the queue next. */
 static void keep_pace(struct call_rcu_data *c)
 {
 	uint64_t until = urcu_now_ns() + urcu_pace_ns;
@@ -137,7 +138,7 @@ static void keep_pace(struct call_rcu_data *c)
 
 static void await_work(struct call_rcu_data *c)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* whatever callbacks have left */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* a callback may have changed it */
 	if (c->polls) {
 		(void)await_for_a_while(&c->work);
 		return;
@@ -157,7 +158,7 @@ static void pause_for_fork(struct call_rcu_data *c)
 		;
 }
 
-/* The life of a queue's thread. */
+/* The main function of a queue's thread, guarded against callbacks that end it. */
 struct life {
 	struct quiesce__callbacks callbacks;
 	struct call_rcu_data *c;
@@ -172,13 +173,13 @@ static void live(struct quiesce__callbacks *callbacks)
 		await_work(c);
 		pause_for_fork(c);
 		stop = quiesce_load_relaxed(&c->stop); /* Relaxed: the semaphore orders it. */
-		call_batch(c); /* the last time what is queued meanwhile is left: flavor_free() moves it */
+		call_batch(c); /* in the last turn, flavor_free() moves callbacks that are queued meanwhile */
 	} while (!stop);
 }
 
 static int start_thread(struct call_rcu_data *c);
 
-/* I4.  Once it has no thread it is not asked to pause any more. */
+/* I4.  A queue without a thread is not asked to pause. */
 static void leave(struct call_rcu_data *c)
 {
 	c->flavor->online();
@@ -191,7 +192,7 @@ static void leave(struct call_rcu_data *c)
 	}
 	quiesce_store_relaxed(&c->has_thread, 0); /* Relaxed: under the lock. */
 	if (quiesce_load_relaxed(&c->stop)) {     /* Relaxed: under the lock. */
-		sem_post(&c->gone); /* I8: it is unlisted under the lock, and freed after that */
+		sem_post(&c->gone); /* I8: the queue is unlisted under the lock, and freed after that */
 	} else {
 		if (!c->asked_for)
 			pthread_detach(pthread_self());
@@ -228,11 +229,11 @@ static void pin(const struct call_rcu_data *c)
 		return;
 	CPU_ZERO_S(size, set);
 	CPU_SET_S((size_t)c->cpu, size, set);
-	(void)pthread_setaffinity_np(c->thread, size, set); /* a CPU that is not there, or not ours: it runs anywhere */
+	(void)pthread_setaffinity_np(c->thread, size, set); /* on failure (no such CPU, or not allowed) it may run anywhere */
 	CPU_FREE(set);
 }
 
-/* Under the flavour's lock.  Returns an errno. */
+/* The caller holds the flavour's lock.  Returns an errno. */
 static int start_thread(struct call_rcu_data *c)
 {
 	int err;
@@ -260,7 +261,7 @@ static bool may_retry(const struct call_rcu_data *c)
 	return urcu_now_ns() >= quiesce_load_relaxed(&c->retry_at); /* Relaxed: a rate limit. */
 }
 
-/* @at_once: although an attempt has just failed. */
+/* @at_once: try even if an attempt has just failed. */
 static QUIESCE_COLD bool start_if_none(struct call_rcu_data *c, bool at_once)
 {
 	if (at_once)
@@ -284,7 +285,7 @@ void call_rcu_data_wake(struct call_rcu_data *c)
 	sem_post(&c->work);
 }
 
-/* ---- making and ending ---- */
+/* ---- creation and destruction ---- */
 
 static void init(struct call_rcu_data *c, struct flavor *f, unsigned long flags, int cpu)
 {
@@ -301,7 +302,7 @@ static void init(struct call_rcu_data *c, struct flavor *f, unsigned long flags,
 	pthread_mutex_init(&c->caller, NULL);
 }
 
-/* Under the flavour's lock. */
+/* The caller holds the flavour's lock. */
 static void list(struct call_rcu_data *c)
 {
 	struct flavor *f = c->flavor;
@@ -352,7 +353,7 @@ struct call_rcu_data *flavor_create(struct flavor *f, unsigned long flags, int c
 	return NULL;
 }
 
-/* I7: not from the heap, as the program's allocator may be the first to queue. */
+/* I7: static, because the program's allocator may be the first to queue a callback. */
 static struct call_rcu_data defaults[NR_FLAVORS];
 
 struct call_rcu_data *flavor_default(struct flavor *f)
@@ -384,7 +385,7 @@ static void enqueue(struct call_rcu_data *c, struct rcu_head *head, void (*func)
 		start_if_none(c, false);
 }
 
-/* The default is made, and its thread started, only for what is there to be moved. */
+/* Makes the default queue, and starts its thread, only if there are callbacks to move. */
 void call_rcu_data_move_to_default(struct call_rcu_data *c)
 {
 	struct wfcq_node *node;
@@ -393,7 +394,7 @@ void call_rcu_data_move_to_default(struct call_rcu_data *c)
 		enqueue(flavor_default(c->flavor), head_of(node), head_of(node)->func);
 }
 
-/* Have its thread end.  None is started from then on, but for one that ends what is queued. */
+/* Ends the thread of @c, or one that is started here for the queued callbacks.  No thread is started for @c later. */
 static void stop_thread(struct call_rcu_data *c)
 {
 	struct flavor *f = c->flavor;
@@ -409,7 +410,7 @@ static void stop_thread(struct call_rcu_data *c)
 	while (any && sem_wait(&c->gone))
 		;
 	pthread_mutex_lock(&f->lock);
-	asked_for = c->asked_for; /* a callback may have asked till now */
+	asked_for = c->asked_for; /* a callback may have asked for the id until now */
 	pthread_mutex_unlock(&f->lock);
 	if (any && !asked_for) /* I8 */
 		pthread_join(thread, NULL);
@@ -420,7 +421,7 @@ static bool anything_in(struct call_rcu_data *c)
 	return !wfcq_empty(&c->head, &c->tail) || !wfcq_empty(&c->rest_head, &c->rest_tail);
 }
 
-/* I5.  It has no thread any more. */
+/* I5.  @c has no thread any more. */
 static void empty_and_unlist(struct call_rcu_data *c)
 {
 	struct flavor *f = c->flavor;
@@ -443,9 +444,9 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 	bool online;
 	int cancelable;
 
-	if (!c || c == f->dflt) /* which others may be queueing to */
+	if (!c || c == f->dflt) /* callers may be queueing to the default */
 		return;
-	if (served[f->index] == c) /* a callback of it: it would wait for itself */
+	if (served[f->index] == c) /* a callback of @c: it would wait for itself */
 		urcu_die("call_rcu_data_free", EDEADLK);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	online = flavor_leave(f);
@@ -462,7 +463,7 @@ void flavor_free(struct flavor *f, struct call_rcu_data *c)
 
 void flavor_call_rcu(struct flavor *f, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
-	f->read_lock(); /* a CPU's queue is freed after a grace period */
+	f->read_lock(); /* the queue of a CPU is freed after a grace period */
 	enqueue(flavor_chosen(f), head, func);
 	f->read_unlock();
 }
@@ -474,7 +475,7 @@ struct marker {
 	sem_t *reached;
 };
 
-/* From the heap: if callbacks run in the wait, and one ends its thread, markers are left in other queues. */
+/* On the heap: if a callback runs during the wait and ends its thread, markers are left in other queues. */
 struct barrier {
 	sem_t reached;
 	uint32_t room;
@@ -486,7 +487,7 @@ static void marker_reached(struct rcu_head *head)
 	sem_post(((struct marker *)(void *)head)->reached);
 }
 
-/* Under the flavour's lock. */
+/* The caller holds the flavour's lock. */
 static uint32_t nr_queues(const struct flavor *f)
 {
 	uint32_t nr = 0;
@@ -512,7 +513,7 @@ static struct barrier *barrier_new(struct flavor *f)
 	return b;
 }
 
-/* Returns how many.  False: more queues have come than there is room for. */
+/* Returns the number of marked queues.  False: there are more queues than there is room for. */
 static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
 {
 	bool all;
@@ -532,14 +533,15 @@ static bool mark_all(struct flavor *f, struct barrier *b, uint32_t *ret_nr)
 	return all;
 }
 
-/* One that has no thread, can have none, is not empty, and whose callbacks nobody else calls: its @caller is held. */
+/* Finds a queue that is not empty, has no thread and can have none, and whose callbacks no other thread is calling.
+ * Its @caller is held on return. */
 static struct call_rcu_data *take_alone(struct flavor *f)
 {
 	struct call_rcu_data *alone = NULL;
 
 	pthread_mutex_lock(&f->lock);
 	for (struct call_rcu_data *c = f->list; c && !alone; c = c->next)
-		/* Relaxed: under the lock.  What one holds that is to stop is moved to the default. */
+		/* Relaxed: under the lock.  The callbacks of a queue that is to stop are moved to the default. */
 		if (!quiesce_load_relaxed(&c->has_thread) && !quiesce_load_relaxed(&c->stop) && anything_in(c) && start_thread(c) &&
 		    !pthread_mutex_trylock(&c->caller))
 			alone = c;
@@ -547,7 +549,7 @@ static struct call_rcu_data *take_alone(struct flavor *f)
 	return alone;
 }
 
-/* Waits for everything that was in queues of @f.  The caller is not cancelled, and offline. */
+/* Waits for all callbacks that were in the queues of @f.  The caller cannot be cancelled, and is offline. */
 static void wait_for_queues(struct flavor *f)
 {
 	struct call_rcu_data *alone;
@@ -557,7 +559,7 @@ static void wait_for_queues(struct flavor *f)
 	for (b = barrier_new(f); !mark_all(f, b, &nr); b = barrier_new(f))
 		free(b);
 	while (nr) {
-		alone = take_alone(f); /* a thread may end meanwhile, and leave its queue alone */
+		alone = take_alone(f); /* a thread may end meanwhile, so that its queue has none */
 		if (alone)
 			call_held(alone);
 		nr -= alone ? !sem_trywait(&b->reached) : await_for_a_while(&b->reached);
@@ -566,12 +568,12 @@ static void wait_for_queues(struct flavor *f)
 	free(b);
 }
 
-/* As liburcu does: programs may call it so where nothing is queued that they wait for. */
+/* Reports and returns, as liburcu does: a program may make this call where no callback that it waits for is queued. */
 static void report_section(void)
 {
 	static uint32_t told;
 
-	if (quiesce_load_relaxed(&told)) /* Relaxed: at worst it is said again. */
+	if (quiesce_load_relaxed(&told)) /* Relaxed: at worst it is reported again. */
 		return;
 	quiesce_store_relaxed(&told, 1u); /* Relaxed: as above. */
 	fputs("quiesce: rcu_barrier() in a section, for whose end it would wait: it returns, and has waited for nothing\n", stderr);
@@ -582,9 +584,9 @@ void flavor_barrier(struct flavor *f)
 	int cancelable;
 	bool online;
 
-	if (served[f->index]) /* a callback: it would wait for itself */
+	if (served[f->index]) /* in a callback: it would wait for itself */
 		urcu_die("rcu_barrier", EDEADLK);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are under way */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable); /* markers are in the queues */
 	online = flavor_leave(f);
 	if (f->ongoing()) {
 		report_section();

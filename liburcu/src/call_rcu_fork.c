@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* call_rcu_fork.c - queues of callbacks around fork(): their threads pause with nothing in their hands, and a child has none of
- * these threads.
+/* call_rcu_fork.c - queues of callbacks around fork(): their threads pause while they hold no callbacks, and a child
+ * has none of these threads.
  *
- * A thread that was asked to pause answers, at the latest before it ends, and then waits: so its queue is not freed while the forker
- * waits for the answer.  A thread that is started meanwhile is asked before it runs (start_thread()). */
+ * A thread that is asked to pause answers, at the latest before it ends, and then waits: so its queue is not freed
+ * while the forking thread waits for the answer.  A thread that is started meanwhile is asked before it runs
+ * (start_thread()).
+ */
 #include "call_rcu_data.h"
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void pause_all(struct flavor *f)
 {
 	f->paused = true;
@@ -18,7 +20,7 @@ static void pause_all(struct flavor *f)
 	}
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static struct call_rcu_data *unanswered(const struct flavor *f)
 {
 	struct call_rcu_data *c = f->list;
@@ -28,7 +30,7 @@ static struct call_rcu_data *unanswered(const struct flavor *f)
 	return c;
 }
 
-/* Until every thread has answered.  Returns with the lock held. */
+/* Waits until every thread has answered.  Returns with the lock held. */
 static void lock_with_all_paused(struct flavor *f)
 {
 	struct call_rcu_data *c;
@@ -83,7 +85,7 @@ void flavor_after_fork_parent(struct flavor *f)
 	pthread_setcancelstate(cancelable, NULL);
 }
 
-/* Its thread is the parent's. */
+/* Its thread exists in the parent only. */
 static void without_thread(struct call_rcu_data *c)
 {
 	quiesce_store_relaxed(&c->has_thread, 0);     /* Relaxed: the child has one thread. */
@@ -113,7 +115,7 @@ void flavor_after_fork_child(struct flavor *f)
 		call_rcu_data_ensure_thread(f->dflt);
 }
 
-/* ---- of hash tables ---- */
+/* ---- fork handlers of hash tables ---- */
 
 void flavor_register_atfork(struct flavor *f, struct urcu_atfork *atfork)
 {
@@ -131,7 +133,7 @@ void flavor_unregister_atfork(struct flavor *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* ---- programs that fork without saying so ---- */
+/* ---- programs that fork without call_rcu_before_fork() ---- */
 
 static void lock_all(void)
 {
@@ -149,7 +151,7 @@ static void in_child(void)
 {
 	for (int i = 0; i < NR_FLAVORS; i++) {
 		flavors[i]->paused = false;
-		pthread_mutex_init(&flavors[i]->forker, NULL); /* its holder is this thread, or one of the parent */
+		pthread_mutex_init(&flavors[i]->forker, NULL); /* its holder is this thread, or a thread of the parent */
 		for (struct call_rcu_data *c = flavors[i]->list; c; c = c->next)
 			without_thread(c);
 	}

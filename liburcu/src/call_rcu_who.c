@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* call_rcu_who.c - which queue of callbacks a thread's call_rcu() uses: the thread's, its CPU's, or the default;
- * and which thread calls them. */
+/* call_rcu_who.c - the queue that a thread's call_rcu() uses: the thread's, its CPU's, or the default; and the thread
+ * that calls its callbacks. */
 #define _GNU_SOURCE
 #include "call_rcu_data.h"
 
@@ -22,12 +22,12 @@ static __thread struct call_rcu_data *of_thread[NR_FLAVORS];
 static int nr_cpus(void)
 {
 	static int nr;
-	int n = quiesce_load_relaxed(&nr); /* Relaxed: it is the same for all. */
+	int n = quiesce_load_relaxed(&nr); /* Relaxed: the value is the same for all threads. */
 
 	if (!n) {
 		n = (int)sysconf(_SC_NPROCESSORS_CONF);
 		n = n > 0 ? n : 1;
-		quiesce_store_relaxed(&nr, n); /* Relaxed: as above. */
+		quiesce_store_relaxed(&nr, n); /* Relaxed: all threads store the same value. */
 	}
 	return n;
 }
@@ -62,7 +62,7 @@ struct call_rcu_data *flavor_chosen(struct flavor *f)
 	return c ? c : flavor_default(f);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool make_table(struct flavor *f)
 {
 	struct call_rcu_data **of_cpu;
@@ -113,7 +113,7 @@ int flavor_create_all(struct flavor *f, unsigned long flags)
 			return -1;
 		if (flavor_set_of_cpu(f, cpu, c)) {
 			flavor_free(f, c);
-			if (errno != EEXIST) /* else somebody else has set one */
+			if (errno != EEXIST) /* otherwise another thread has set one */
 				return -1;
 		}
 	}
@@ -125,13 +125,13 @@ void flavor_free_all(struct flavor *f)
 	struct call_rcu_data **gone = calloc((size_t)nr_cpus(), sizeof *gone);
 
 	if (!gone)
-		return; /* as they are, they may stay */
+		return; /* the queues that are set already may stay */
 	for (int cpu = 0; cpu < nr_cpus(); cpu++) {
 		gone[cpu] = flavor_of_cpu(f, cpu);
 		if (gone[cpu])
 			(void)flavor_set_of_cpu(f, cpu, NULL);
 	}
-	f->synchronize(); /* for those who are about to queue */
+	f->synchronize(); /* waits for callers that are about to queue */
 	for (int cpu = 0; cpu < nr_cpus(); cpu++)
 		flavor_free(f, gone[cpu]);
 	free(gone);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.h - the functions of one flavour; included with F(name) its name for each, and FLAVOR the flavour itself.  No guard. */
+/* calls.h - the functions of one flavour; included with F(name), the name of each function, and FLAVOR, the flavour.
+ * No guard. */
 
 void F(call_rcu)(struct rcu_head *head, void (*func)(struct rcu_head *head)) { flavor_call_rcu(FLAVOR, head, func); }
 struct call_rcu_data *F(create_call_rcu_data)(unsigned long flags, int cpu) { return flavor_create(FLAVOR, flags, cpu); }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* defer.c - functions to be called after a grace period: liburcu's defer_rcu().
  *
- * Each thread has a ring of its own, so to defer is two stores.  One thread of the flavour calls what has waited for 0.1 s; whoever
- * finds his ring full calls what is in it.
+ * Each thread has a ring of its own, so to defer a call takes two stores.  One thread of the flavour calls items that have waited
+ * for 0.1 s; a thread that finds its ring full calls the items in it.
  *
- * I1. A ring's owner writes @in, whoever calls writes @out, under the lock of all rings of the flavour.  That lock is held
- *     while somebody waits for readers and calls functions: so who takes it is offline, and in no section.
- * I2. The thread is there from the first ring on.  Who puts something into his ring and finds that nobody has asked for it asks.
- * I3. A forked child has the rings of its one thread only.  What others had deferred is not called there.
- * I4. A function that ends its thread counts as called.  The next thread that calls finds what is left in the rings; if the thread was
- *     the flavour's another one takes its place, and what a thread was about to defer it has deferred.
+ * I1. A ring's owner writes @in; the thread that calls writes @out, under the lock of all rings of the flavour.  The lock is held
+ *     during the wait for readers and the calls: so its holder is offline, and in no section.
+ * I2. The flavour's thread exists from the first ring on.  An owner that puts an item into its ring and finds no request pending
+ *     makes one.
+ * I3. A forked child has the rings of its one thread only.  Items of other threads are not called there.
+ * I4. A function that ends its thread counts as called.  The next thread that calls finds the rest in the rings; if the thread was
+ *     the flavour's, another one takes its place, and an item that the thread was about to defer has been deferred.
  *
  * RU3  item filled in, then @in | @in read, then the item
- * DF1  @in, then asked read     | asked taken back, then @in read
+ * DF1  @in, then request read   | request taken back, then @in read
  */
 #include "flavor.h"
 
@@ -32,9 +33,9 @@ struct item {
 };
 
 struct ring {
-	uint64_t in;   /* items ever put in */
-	uint64_t out;  /* items ever called */
-	uint64_t until; /* of who calls: what was in when the grace period began */
+	uint64_t in;   /* number of items ever put in */
+	uint64_t out;  /* number of items ever called */
+	uint64_t until; /* value of @in when the grace period began; used by the thread that calls */
 	struct ring *next, **at;
 	struct item item[RING_SIZE];
 };
@@ -42,7 +43,7 @@ struct ring {
 static struct deferred {
 	pthread_mutex_t lock;
 	struct ring *rings;
-	uint32_t has_thread; /* it is never ended: it sleeps */
+	uint32_t has_thread; /* the thread never ends: it sleeps */
 	uint32_t asked;
 	sem_t work;
 } all[NR_FLAVORS] = { [0 ... NR_FLAVORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
@@ -51,7 +52,7 @@ static __thread struct ring *mine[NR_FLAVORS];
 
 /* ---- calling ---- */
 
-/* What is in @r now; true: something. */
+/* Notes the items in @r now.  Returns true if there are any. */
 static bool look(struct ring *r)
 {
 	/* RU3: acquire, pairs with RU3 in put() */
@@ -59,13 +60,13 @@ static bool look(struct ring *r)
 	return r->until != r->out;
 }
 
-/* One thread that holds the lock. */
+/* The state of one thread that holds the lock and calls items. */
 struct calling {
 	struct quiesce__callbacks callbacks;
 	struct flavor *f;
-	struct ring *only; /* NULL: all */
-	struct item next;  /* to be put into that when there is room; its function may be NULL */
-	bool online;       /* the thread, before */
+	struct ring *only; /* the only ring to call; NULL: all rings */
+	struct item next;  /* an item to put into @only when there is room; its function may be NULL */
+	bool online;       /* true: the thread was online before */
 };
 
 static void call_ring(struct ring *r, struct quiesce__callbacks *callbacks)
@@ -80,7 +81,7 @@ static void call_ring(struct ring *r, struct quiesce__callbacks *callbacks)
 	}
 }
 
-/* One grace period for all. */
+/* One grace period for all rings. */
 static void call_rings(struct quiesce__callbacks *callbacks)
 {
 	const struct calling *c = (const struct calling *)(const void *)callbacks;
@@ -107,7 +108,7 @@ static void put(struct deferred *d, struct ring *r, const struct item *item)
 	/* DF1: full, pairs with DF1 in serve() */
 	quiesce_fence_full(DF1);
 	if (!quiesce_load_relaxed(&d->asked)) {       /* Relaxed: DF1. */
-		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: to ask twice does no harm. */
+		quiesce_store_relaxed(&d->asked, 1u); /* Relaxed: a second request does no harm. */
 		sem_post(&d->work);
 	}
 }
@@ -148,7 +149,7 @@ void flavor_defer_barrier(struct flavor *f, bool mine_only)
 
 /* ---- the thread ---- */
 
-/* The life of the flavour's thread. */
+/* The main function of the flavour's thread, guarded against functions that end it. */
 struct life {
 	struct quiesce__callbacks callbacks;
 	struct flavor *f;
@@ -191,7 +192,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock.  0 or -errno. */
+/* The caller holds the lock.  Returns 0 or -errno. */
 static int start_thread(struct flavor *f, struct deferred *d)
 {
 	pthread_t thread;
@@ -203,11 +204,11 @@ static int start_thread(struct flavor *f, struct deferred *d)
 	return err;
 }
 
-/* The first, under the lock. */
+/* Called for the first ring, under the lock. */
 static int start(struct flavor *f, struct deferred *d)
 {
 	sem_init(&d->work, 0, 0);
-	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: nobody has a ring. */
+	quiesce_store_relaxed(&d->asked, 0); /* Relaxed: no thread has a ring. */
 	return start_thread(f, d);
 }
 
@@ -258,7 +259,7 @@ void flavor_defer_unregister(struct flavor *f)
 
 	if (!r)
 		return;
-	call_offline(f, r, NULL); /* nobody else puts anything in */
+	call_offline(f, r, NULL); /* no other thread puts items into this ring */
 	online = flavor_leave(f);
 	pthread_mutex_lock(&d->lock);
 	mine[f->index] = NULL;
@@ -277,7 +278,7 @@ void flavor_defer(struct flavor *f, void (*func)(void *arg), void *arg)
 	struct ring *r = mine[f->index];
 
 	if (!r && flavor_defer_register(f)) {
-		f->synchronize(); /* no memory: at once, then */
+		f->synchronize(); /* no memory for a ring: wait and call now */
 		func(arg);
 		return;
 	}

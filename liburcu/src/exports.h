@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exports.h - the functions of one flavour and the table of them; included with F(name) and FLAVOR as calls.h.  No guard. */
+/* exports.h - the functions of one flavour and their table; included with F(name) and FLAVOR as calls.h.  No guard. */
 #include "calls.h"
 
 static void read_lock(void) { F(read_lock)(); }

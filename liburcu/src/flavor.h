@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flavor.h - what the sources of liburcu's face share: what a flavour does, and what it keeps. */
+/* flavor.h - interface between the sources of liburcu's face: the functions of a flavour, and its data. */
 #ifndef QUIESCE_URCU_SRC_FLAVOR_H
 #define QUIESCE_URCU_SRC_FLAVOR_H
 
@@ -8,7 +8,7 @@
 #include <quiesce/atomic.h>
 #include <stdbool.h>
 
-/* Those of an object: where it stands for one of liburcu's own, the one. */
+/* The flavours of an object; an object that replaces one of liburcu's own has only one. */
 #ifdef QUIESCE_URCU_ABI
 enum flavor_index { FLAVOR_ONLY, NR_FLAVORS };
 #else
@@ -22,19 +22,20 @@ struct flavor {
 	void (*offline)(void), (*online)(void);
 	int (*ongoing)(void);
 	void (*synchronize)(void);
-	void (*native_barrier)(void); /* for what was queued by quiesce/rcu.h's names; NULL: that is another RCU */
+	void (*native_barrier)(void); /* waits for callbacks queued by the names of quiesce/rcu.h; NULL: those belong to another RCU */
 
-	pthread_mutex_t lock; /* of what follows; held for short times, not while callbacks run or somebody waits for readers */
+	pthread_mutex_t lock; /* guards the following members; held for short times, not while callbacks run or during a wait for readers */
 	struct call_rcu_data *list;
-	struct call_rcu_data *dflt;    /* NULL: nothing was ever queued there */
-	struct call_rcu_data **of_cpu; /* NULL: none was set; never freed, as call_rcu() may look */
-	struct urcu_atfork *atfork;    /* of hash tables, which are the same for all of them */
+	struct call_rcu_data *dflt;    /* NULL: no callback was ever queued there */
+	struct call_rcu_data **of_cpu; /* NULL: none was set; never freed, because call_rcu() reads it without the lock */
+	struct urcu_atfork *atfork;    /* fork handlers of hash tables, which are the same for all tables */
 	int nr_atfork;
-	bool paused;                   /* by call_rcu_before_fork() */
+	bool paused;                   /* set by call_rcu_before_fork() */
 	pthread_mutex_t forker;        /* held from there to call_rcu_after_fork_...(): one thread at a time forks */
 };
 
-/* Around a wait for other threads, which may be waiting for readers: a thread that is online in qsbr is none meanwhile. */
+/* The two stand around a wait for other threads, which may be waiting for
+ * readers: an online thread of qsbr is offline meanwhile. */
 static inline bool flavor_leave(struct flavor *f)
 {
 	bool online = f->ongoing() != 0;
@@ -61,7 +62,7 @@ struct call_rcu_data *flavor_default(struct flavor *f);
 pthread_t flavor_thread_of(struct call_rcu_data *c);
 void flavor_barrier(struct flavor *f);
 
-/* call_rcu_who.c: who queues where */
+/* call_rcu_who.c: the choice of the queue */
 struct call_rcu_data *flavor_of_cpu(struct flavor *f, int cpu);
 struct call_rcu_data *flavor_of_thread(struct flavor *f);
 struct call_rcu_data *flavor_chosen(struct flavor *f);
@@ -69,7 +70,7 @@ void flavor_set_of_thread(struct flavor *f, struct call_rcu_data *c);
 int flavor_set_of_cpu(struct flavor *f, int cpu, struct call_rcu_data *c);
 int flavor_create_all(struct flavor *f, unsigned long flags);
 void flavor_free_all(struct flavor *f);
-void flavor_forget_all(struct flavor *f); /* in a forked child */
+void flavor_forget_all(struct flavor *f); /* called in a forked child */
 
 /* call_rcu_fork.c */
 void flavor_before_fork(struct flavor *f);
@@ -84,7 +85,7 @@ int flavor_defer_register(struct flavor *f);
 void flavor_defer_unregister(struct flavor *f);
 void flavor_defer_barrier(struct flavor *f, bool mine_only);
 
-/* What the program cannot go on without, and liburcu's calls cannot report. */
+/* Reports an error that ends the program, because liburcu's calls cannot return it. */
 void urcu_die(const char *call, int err) __attribute__((noreturn, cold));
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* futex.c - urcu/futex.h where the system has no futex: waiters look now and then, so that nobody has to wake them. */
+/* futex.c - urcu/futex.h where the system has no futex: waiters poll the word, so no wake-up is needed. */
 #include <urcu/futex.h>
 #include <urcu/uatomic.h>
 
@@ -17,10 +17,10 @@ int compat_futex_async(int32_t *uaddr, int op, int32_t val, const struct timespe
 {
 	if (timeout || uaddr2 || val3 || (op != FUTEX_WAIT && op != FUTEX_WAKE))
 		return refuse();
-	cmm_smp_mb(); /* as the system call is one */
+	cmm_smp_mb(); /* full barrier, as in the system call */
 	while (op == FUTEX_WAIT && uatomic_load(uaddr, CMM_ACQUIRE) == val) {
 		if (poll(NULL, 0, LOOK_EVERY_MS) < 0)
-			return -1; /* EINTR */
+			return -1; /* errno is EINTR */
 	}
 	return 0;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - the flavours under liburcu's own linker names, for callers without the headers: other languages, configure's probes.
+/* names.c - the flavours under liburcu's own linker names, for callers without the headers: other languages, probes
+ * of configure scripts.
  *
- * A library of its own, which only programs load that refer to such a name.  In the face's library these names would also answer calls of
- * libraries that were built for liburcu and not rebuilt, whose inlined readers write liburcu's words: quiesce-urcu/name.h.
+ * A library of its own, loaded only by programs that refer to such a name.  If the main library had these names, it
+ * would also answer calls of libraries that were built for liburcu and not rebuilt, whose inlined readers write
+ * liburcu's words: quiesce-urcu/name.h.
  */
-/* What the headers inline has another name here: clang takes two functions of one linker name for one, which then calls itself. */
+/* The inline functions of the headers get other names here: clang takes two functions of one linker name for one,
+ * which then calls itself. */
 #define urcu_memb_read_lock inlined_urcu_memb_read_lock
 #define urcu_memb_read_unlock inlined_urcu_memb_read_unlock
 #define urcu_memb_read_ongoing inlined_urcu_memb_read_ongoing
@@ -42,7 +45,7 @@
 #include <urcu/urcu-memb.h>
 #include <urcu/urcu-qsbr.h>
 
-/* Function @name, under that name for the linker; the C name is the headers'. */
+/* Function @name with this linker name; the C name is that of the headers. */
 #define EXPORT(type, name, params, args)                                                                                \
 	extern type exported_##name params __asm__(#name) QUIESCE_DATA; /* raw: a name, no code */                     \
 	type exported_##name params { return name args; }
@@ -90,7 +93,7 @@
 	EXPORT(int, urcu_##f##_create_all_cpu_call_rcu_data, (unsigned long flags), (flags))                            \
 	EXPORT(void, urcu_##f##_free_all_cpu_call_rcu_data, (void), ())
 
-/* With the addresses of the functions above. */
+/* A table with the addresses of the functions above. */
 #define TABLE(f)                                                                                                        \
 	extern const struct rcu_flavor_struct exported_urcu_##f##_flavor /* raw: as above */                            \
 		__asm__("urcu_" #f "_flavor") QUIESCE_DATA;                                                             \

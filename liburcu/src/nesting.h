@@ -5,8 +5,8 @@
  *   FLAVOR_NAME     as in reports
  *   KIND            quiesce_urcu_kind
  *   GP, READER      words of the flavour, and of the thread: ctr, futex; ctr, record
- *   REGISTERED      the member of READER that says so
- *   BEGUN(light)    what is done with it: may readers leave their fences out?
+ *   REGISTERED      the member of READER that is set while the thread is registered
+ *   BEGUN(light)    called once; @light: readers may leave their fences out
  */
 
 static struct quiesce_urcu_domain domain = {
@@ -22,11 +22,11 @@ __attribute__((constructor)) static void begin(void)
 {
 	if (added)
 		return;
-	added = true; /* by a constructor, before there are threads */
+	added = true; /* called by a constructor, before there are threads */
 	BEGUN(quiesce_urcu_domain_add(&domain));
 }
 
-/* Programs' constructors may come first. */
+/* Constructors of the program may come before this library's. */
 void F(init)(void) { begin(); }
 
 void F(register_thread)(void)

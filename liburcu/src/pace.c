@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pace.c - how long callbacks wait before they are called, and the clock for that. */
+/* pace.c - the pause of callbacks before they are called, and its clock. */
 #define _GNU_SOURCE
 #include "pace.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pace.h - how long callbacks wait before they are called, and the clock for that. */
+/* pace.h - the pause of callbacks before they are called, and its clock. */
 #ifndef QUIESCE_URCU_SRC_PACE_H
 #define QUIESCE_URCU_SRC_PACE_H
 
@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern uint64_t urcu_pace_ns; /* liburcu's, or what QUIESCE_URCU_PACE_MS says */
+extern uint64_t urcu_pace_ns; /* liburcu's pause, or that of QUIESCE_URCU_PACE_MS */
 
-/* Nobody sets that clock, where the C library can wait by one. */
+/* A clock that is never set, where the C library can wait by one. */
 uint64_t urcu_now_ns(void);
-/* Until that time at most.  True: it was posted. */
+/* Waits for a post until @ns at most.  Returns true if the semaphore was posted. */
 bool urcu_await_until(sem_t *sem, uint64_t ns);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* pointer.c - urcu/pointer.h for callers who call functions. */
+/* pointer.c - urcu/pointer.h for callers that call functions. */
 #include <urcu/pointer.h>
 
-/* The caller's load is ordered here, as nothing that it can do depends on it: the compiler may have loaded @p long ago. */
+/* Orders the load of the caller here, because the caller's accesses cannot depend
+ * on it: the compiler may have loaded @p long ago. */
 void *rcu_dereference_sym(void *p)
 {
 	cmm_smp_rmb();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wake.c - what inlined code does to wake who waits for readers. */
+/* wake.c - the wake-up of a waiter for readers, for inlined code. */
 #define _GNU_SOURCE
 #include "wake.h"
 
@@ -10,14 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The reader has a fence between its word and this. */
+/* The reader has a fence between the store to its word and this call. */
 void urcu_wake(uint32_t *futex)
 {
 	int saved = errno;
 
 	if (quiesce_likely(quiesce_load_relaxed(futex) != UINT32_MAX)) /* Relaxed: UW4. */
 		return;
-	quiesce_store_relaxed(futex, 0); /* Relaxed: who waits looks again before it sleeps again. */
+	quiesce_store_relaxed(futex, 0); /* Relaxed: the waiter checks again before it sleeps again. */
 	syscall(SYS_futex, futex, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # AddressSanitizer with leaks, and UndefinedBehaviorSanitizer, both compilers.
-# The quarantine is what makes a use after free visible: keep it large.
+# The quarantine makes a use after free visible: keep it large.
 . "$(dirname "$0")/lib.sh"
 export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 strict_string_checks=1 abort_on_error=0"
 export UBSAN_OPTIONS="print_stacktrace=1"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The same, built with clang at -O3; and the libraries with link-time optimisation.
+# The tests, built with clang at -O3; and the libraries with link-time optimisation.
 . "$(dirname "$0")/lib.sh"
 with clang-19 || { skip "clang-19 is not installed"; finish; }
 step "build with clang" setup "$CI_BUILD/clang" "build unit" --werror -Doptimization=3 || finish
-# Those of `sources` choose their compilers themselves; those that are slow judge tables, which are the same.
+# Left out: tests of `sources`, which choose their compilers themselves, and slow tests, which check tables that do not change.
 count_suites "$CI_BUILD/clang" "build unit" --no-suite slow --no-suite sources
 libraries()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The C++ faces: every compiler, standard library and level of optimisation, and the sanitizers.
+# The C++ interfaces: every compiler, standard library and level of optimisation, and the sanitizers.
 . "$(dirname "$0")/lib.sh"
 
 # count_tap COMMAND...: run it and add what its TAP says.
@@ -43,7 +43,7 @@ export ASAN_OPTIONS="quarantine_size_mb=256 detect_stack_use_after_return=1"
 export UBSAN_OPTIONS="print_stacktrace=1"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
-	# Each compiler with one of them; both before a release.
+	# Each compiler with one of the two; with both before a release.
 	sanitizers=thread
 	[ "$compiler" = gcc ] || sanitizers=address,undefined
 	[ -z "${CI_LONG:-}" ] || sanitizers="thread address,undefined"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Other CPUs under qemu-user, and another libc: the library and the tests that need nothing else.
+# Other CPUs under qemu-user, and another libc: the library and the tests that need no other library.
 . "$(dirname "$0")/lib.sh"
 for ini in cross/*.ini; do
 	name=$(basename "$ini" .ini)

@@ -6,7 +6,7 @@ short=--short
 [ -n "${CI_LONG:-}" ] && short=
 packages()
 {
-	# Out of reach is a reason to skip, anything else is not.
+	# Kernels that cannot be downloaded skip the stage; other errors fail it.
 	scripts/kernel-packages.sh "" standard rt source
 }
 step "packages" packages || finish
@@ -18,7 +18,7 @@ litmus()
 }
 step "litmus tests in the kernel's form" litmus
 step "DKMS" tests/kernel/dkms.sh
-# run.py counts for itself.
+# run.py prints its own counts.
 out=$CI_BUILD/kernel-run.log
 python3 tests/kernel/run.py $short --build "$CI_BUILD/kernel" --logs "$CI_BUILD/kernel/logs" 2>&1 | tee "$out"
 status=${PIPESTATUS[0]}

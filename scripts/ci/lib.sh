@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 CI_BUILD=${CI_BUILD:-$PWD/build-ci}
 mkdir -p "$CI_BUILD"
-export MESON_TESTTHREADS=$((2 * $(nproc))) # half of the time tests sleep
+export MESON_TESTTHREADS=$((2 * $(nproc))) # tests sleep half of the time
 stage=$(basename "$0" .sh)
 passed=0 failed=0 skipped=0
 
@@ -27,7 +27,7 @@ skip() {
 	echo "$stage: skipped: $*"
 }
 
-# count_meson DIR ARGS...: run meson test and add its counts to ours.
+# count_meson DIR ARGS...: run meson test and add its counts to the totals.
 count_meson() {
 	local dir=$1 out n rc
 	shift
@@ -55,7 +55,7 @@ meson_count() {
 	sed -nE "s/^($1): +([0-9]+) *$/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# setup DIR "SUITES" ARGS...: a fresh Meson build directory, with what the tests of these suites need; all of it if none is named.
+# setup DIR "SUITES" ARGS...: make a Meson build directory and build the tests of these suites; without suites everything.
 setup() {
 	local dir=$1 suites=$2 targets=()
 	shift 2
@@ -69,7 +69,7 @@ setup() {
 	return 1
 }
 
-# count_suites DIR "SUITES" ARGS...: their tests, in what setup() has built for them.
+# count_suites DIR "SUITES" ARGS...: run the tests of these suites, which setup() has built.
 count_suites() {
 	local dir=$1 suites=$2 named=()
 	shift 2

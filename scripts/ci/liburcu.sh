@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# liburcu's own tests and benchmarks, rebuilt with the face and with our objects; those of grace periods have to notice ones that do not wait.
-# Then processes whose host and plug-in are built for different flavours and libraries.
+# liburcu's own tests and benchmarks, rebuilt with our headers and with our objects; tests of grace periods have to fail with a library
+# that does not wait.  Then processes whose host and plug-in are built for different flavours and libraries.
 . "$(dirname "$0")/lib.sh"
 with gcc
 step "build" plain_build || finish
@@ -9,7 +9,7 @@ length=--short
 [ -n "${CI_LONG:-}" ] && length=--long
 out=$CI_BUILD/liburcu.out
 
-# counted NAME SCRIPT ARGUMENTS...: run it and add its counts to ours.
+# counted NAME SCRIPT ARGUMENTS...: run it and add its counts to the totals.
 counted() {
 	local name=$1 script=$2 rc line
 	shift 2

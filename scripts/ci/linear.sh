@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Histories of containers, recorded while they are resized, judged by porcupine.
+# Histories of containers, recorded while they are resized, checked by porcupine.
 . "$(dirname "$0")/lib.sh"
 operations=${1:-50000}
 [ -n "${CI_LONG:-}" ] && operations=1000000

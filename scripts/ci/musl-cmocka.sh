@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# musl-cmocka.sh DIR - the test framework for the other libc, which no package has: from Debian's source package.
+# musl-cmocka.sh DIR - build the test framework for musl, which no package has, from Debian's source package.
 #
-# Afterwards DIR/musl.ini, given after cross/musl.ini, makes the unit tests part of the build.  Exit 77: not to be had.
+# Afterwards DIR/musl.ini, given after cross/musl.ini, makes the unit tests part of the build.  Exit status 77: not available.
 set -u
 dir=$(realpath -m "$1")
 ini=$dir/musl.ini
@@ -10,7 +10,7 @@ ini=$dir/musl.ini
 command -v cmake >/dev/null && command -v apt-get >/dev/null || exit 77
 mkdir -p "$dir/lists/partial" && cd "$dir" || exit 1
 
-# This machine's own sources, asked for source packages, with lists of our own: nothing of the system's changes.
+# This machine's own sources, for source packages, with lists of our own: the system is not changed.
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
 	[ -e "$file" ] || continue
 	out=$dir/$(basename "$file")
@@ -24,7 +24,7 @@ mkdir -p source && tar -xf "$archive" -C source --strip-components 1 &&
 	cmake -S source -B build -DCMAKE_C_COMPILER=musl-gcc -DCMAKE_INSTALL_PREFIX="$dir/root" -DCMAKE_INSTALL_LIBDIR=lib \
 		-DWITH_STATIC_LIB=ON -DWITH_EXAMPLES=OFF >>log 2>&1 &&
 	cmake --build build >>log 2>&1 && cmake --install build >>log 2>&1 || { tail -n 20 log; exit 1; }
-# Only the static one, so that programs run where they are.
+# Only the static library, so that programs run in the build directory.
 find root -name 'libcmocka.so*' -delete
 mv "$(find build -name 'libcmocka*.a')" root/lib/libcmocka.a || exit 1
 cat >"$ini" <<END

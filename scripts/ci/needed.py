@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""needed.py BUILD SUITE...: what ninja has to build for the tests of these suites; `build` installs, so that wants the product."""
+"""needed.py BUILD SUITE...: the targets that the tests of these suites need; tests of `build` install, so they need all products."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The page of `quiesce report`, of a quick run, in a browser.
+# The page of a quick `quiesce report`, checked in a browser.
 . "$(dirname "$0")/lib.sh"
 with gcc
 plain_build || { failed=1; finish; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The simulator for longer than the suite.  A change is judged by the same seeds as the last
-# one; the long run takes other seeds for every commit.
+# The simulator for longer than the suite.  All changes are judged by the same seeds; the long
+# run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
 seconds=0.05 short=0.035 # for sim_srcu and the containers
 [ -n "${CI_LONG:-}" ] && seconds=76 short=25

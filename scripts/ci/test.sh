@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# README's first commands, as a new user types them, in a bare root of Debian; then here what these leave out.
+# README's first commands, as a new user types them, in a bare root of Debian; then the other tests on this machine.
 #
-# Where no root can be made, all of it runs here.  What is tested in the root is what is committed.
+# Where no root can be made, everything runs on this machine.  The root gets the commit, not the work tree.
 . "$(dirname "$0")/lib.sh"
 . scripts/fresh-root.sh
 with gcc
 
-# What README promises of `make WHAT`, in seconds.
+# The seconds that README promises for `make WHAT`.
 promised() {
 	python3 - "$1" <<-'END'
 	import re, sys
@@ -17,7 +17,7 @@ promised() {
 	END
 }
 
-# in_time WHAT SECONDS: a machine may be slower than the one of the promise, not by more than half.
+# in_time WHAT SECONDS: this machine may take half as long again as README promises.
 in_time() {
 	local promise
 	promise=$(promised "$1") || return 1
@@ -25,7 +25,7 @@ in_time() {
 	[ "$2" -le $((promise * 3 / 2)) ]
 }
 
-# typed NAME COMMAND: as a user of the root, in the clone; what it prints is kept in $CI_BUILD/NAME.out, its seconds in $took.
+# typed NAME COMMAND: run it as a user of the root, in the clone; its output goes to $CI_BUILD/NAME.out, its seconds to $took.
 typed() {
 	local start=$SECONDS rc
 	in_root "$root" sh -c "cd quiesce && $2" >"$CI_BUILD/$1.out" 2>&1

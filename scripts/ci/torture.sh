@@ -3,7 +3,7 @@
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
 seconds=1.2
-hazptr_seconds=6 # held up, few elements come to be used twice
+hazptr_seconds=6 # with delays few elements are reused
 per_cpu_seconds=2.4
 short=1
 [ -n "${CI_LONG:-}" ] && seconds=3600 hazptr_seconds=3600 per_cpu_seconds=3600 short=1200
@@ -37,7 +37,7 @@ unprotected()
 	[ $status -eq 77 ] && return 77
 	[ $status -eq 1 ]
 }
-# A mutant, the type that has to fail with it, and more.
+# A mutant, the type that has to fail with it, and further arguments.
 notices()
 {
 	"$plain/tools/quiesce-torture" torture --mutant="$1" --type="$2" --seconds=5 --perturb=200 "${@:3}"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# gcc at other levels of optimisation, whole-program, and without anything optional.
+# gcc at other levels of optimisation, with link-time optimisation, and without optional packages.
 . "$(dirname "$0")/lib.sh"
 variant() {
 	local name=$1

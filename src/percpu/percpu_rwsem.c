@@ -495,15 +495,28 @@ bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t
 	return down_write_until(sem, timeout_ns ? deadline_in(timeout_ns) : 0);
 }
 
-void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
+static QUIESCE_COLD void report_up_write(const struct percpu_rw_semaphore *sem, const void *caller)
+{
+	struct platform_place here;
+
+	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at %s of %p, which no writer holds",
+			platform_place(caller, &here), (const void *)sem);
+}
+
+void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller)
 {
 	/* Relaxed: it does not change while the caller holds the lock. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->block))) {
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() of a lock that no writer holds");
+		report_up_write(sem, caller);
 		return;
 	}
 	quiesce_store_relaxed(&sem->owner, NULL); /* Relaxed: for percpu_is_write_locked_by_me(). */
 	end_write(sem);
+}
+
+void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
+{
+	quiesce__rwsem_up_write(sem, __builtin_return_address(0));
 }
 
 /* ---- queries ---- */

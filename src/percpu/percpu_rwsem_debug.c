@@ -2,6 +2,7 @@
 /* percpu_rwsem_debug.c - checked calls, for programs that are built with QUIESCE_DEBUG. */
 #include <quiesce/percpu_rwsem.h>
 
+#include "rwsem.h"
 #include "runtime/core.h"
 #include "runtime/held.h"
 
@@ -88,7 +89,7 @@ bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uin
 void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
 {
 	quiesce__held_remove(sem, QUIESCE_HELD_WRITE);
-	quiesce_percpu_up_write(sem);
+	quiesce__rwsem_up_write(sem, __builtin_return_address(0));
 }
 
 bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write)

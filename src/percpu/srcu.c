@@ -546,7 +546,7 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	driven = u->driven;
 	quiesce__unlock(&u->lock);
 	*ret_nr = driven;
-	return driven ? "wait in progress" : NULL;
+	return driven ? "waits in progress" : NULL;
 }
 
 void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
@@ -561,8 +561,8 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 	quiesce_fence_heavy_shared(SR1);
 	why = why_in_use(ssp, u, &nr);
 	if (why) {
-		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %llu %s", quiesce__srcu_name(ssp),
-				(unsigned long long)nr, why);
+		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "cleanup_srcu_struct(%s): %s: %llu", quiesce__srcu_name(ssp), why,
+				(unsigned long long)nr);
 		return;
 	}
 	quiesce__percpu_close(&ssp->percpu);

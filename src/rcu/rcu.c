@@ -169,14 +169,17 @@ static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 		quiesce__rcu_force_yield(false); /* who asked does not run */
 }
 
-/* Not in a section, or not in one that the mark knows of. */
-static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self)
+/* Ends the section of an unregistered reader; outside of any section, reports the unlock that @caller made. */
+static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self, const void *caller)
 {
+	struct platform_place here;
+
 	quiesce__init();
 	if (self->unregistered)
 		unregistered_unlock(self);
 	else
-		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() without rcu_read_lock()");
+		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at %s without rcu_read_lock()",
+				platform_place(caller, &here));
 }
 
 void quiesce__rcu_unlock_slow(void)
@@ -186,7 +189,7 @@ void quiesce__rcu_unlock_slow(void)
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
 	if (quiesce_unlikely((word & QUIESCE_RCU_DEPTH) == 0)) {
-		rare_unlock(self);
+		rare_unlock(self, __builtin_return_address(0));
 		return;
 	}
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
@@ -214,6 +217,10 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 
 void quiesce__rcu_unlock_debug(void)
 {
+	if (quiesce_unlikely(!rcu_read_lock_held())) {
+		rare_unlock(quiesce__self(), __builtin_return_address(0));
+		return;
+	}
 	quiesce__rcu_read_unlock();
 	if (!rcu_read_lock_held())
 		begin_note(quiesce__self(), NULL);

@@ -98,6 +98,9 @@ def check_help(tap, tool, version):
         found = set(re.findall(r"--([a-z-]+)", text.split("\n\n")[1]))
         tap.result(found - {"usage"} == {*options, *COMMON}, f"{command} --help has its options and no others",
                    f"it has {sorted(found)}")
+        lists = re.split(r"^(?:Types|Scenarios):$", text, flags=re.M)[1:]
+        stray = [line for part in lists for line in part.splitlines() if line and not re.match(r"  \w+ +\S| {21}\S", line) or len(line) > 79]
+        tap.result(not stray, f"{command} --help: descriptions of types and scenarios keep their column", stray)
 
 
 # ---- mistakes ----

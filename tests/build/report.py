@@ -107,6 +107,59 @@ def check_interrupt(tap, tool, tmp):
                "Ctrl-C: the page has what was measured", f"{process.returncode} {out} {first}{err}")
 
 
+FAKE = """#!/bin/sh
+# A tool that has measured something as soon as it is asked to end, and takes a second SIGINT for a wish to end at once.
+case "$1 $2" in
+--version*) echo quiesce 0 ;;
+*--help) printf 'x\\n\\nTypes:\\n  rcu                deep\\n                     description\\n' ;;
+doctor*) echo '{"doctor": []}' ;;
+"study --json") echo '{"host": {}, "cases": [{"name": "timers", "built": true}, {"name": "label", "built": false}]}' ;;
+*)
+	echo "$@" >>"$LOG"
+	case "$1" in study|rcuscale) echo '{"rows": []}'; exit 0 ;; esac
+	trap 'trap "exit 1" INT; sleep 0.5; echo {\\"rows\\": [1]}; exit 130' INT
+	touch "$LOG.ready"
+	while :; do sleep 0.1; done ;;
+esac
+"""
+
+
+def fake_report(script, tmp, *parts):
+    """measure.py with a tool that is a shell script; the process prints what it has at the end, and writes tmp/saved after each part."""
+    tool, log = tmp / "fake", tmp / "log"
+    tool.write_text(FAKE)
+    tool.chmod(0o755)
+    code = ("import json, pathlib, sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); import measure; "
+            "saved = lambda document: pathlib.Path(sys.argv[3]).write_text(json.dumps(document)); "
+            "print(json.dumps(measure.measure(sys.argv[2], measure.Signals(), True, sys.argv[4:], saved)))")
+    return subprocess.Popen([sys.executable, "-c", code, pathlib.Path(script).parent, tool, tmp / "saved", *parts], env={**os.environ, "LOG": str(log)},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True), log
+
+
+def check_early_end(tap, script, tmp):
+    """Without its packages, too: they are for the page alone."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process, log = fake_report(script, tmp, "reads", "waits")
+        ready = pathlib.Path(f"{log}.ready")
+        while not ready.exists() and process.poll() is None:
+            time.sleep(0.02)
+        os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=60)
+        ready.unlink(missing_ok=True)
+        document, failed, stopped = json.loads(out or "[{}, 1, 0]")
+        tap.result(process.returncode == 0 and stopped and not failed and document["parts"]["reads"]["rows"] == [1] and
+                   json.loads((tmp / "saved").read_text()) == document and any("interrupted" in n for n in document["notes"]),
+                   f"{signal.Signals(number).name}: the part that runs gives what it has", f"{process.returncode} {out} {err}")
+
+
+def check_not_built(tap, script, tmp):
+    process, log = fake_report(script, tmp, "study")
+    out, err = process.communicate(timeout=60)
+    document, failed, _ = json.loads(out or "[{}, 1, 0]")
+    tap.result(not failed and document.get("notes") == ["study: label: its program was not built"] and "study timers --quick --json" in log.read_text(),
+               "a case study that was not built is a note, no failure", f"{out} {err} {log.read_text()}")
+
+
 def main():
     args = argparse.ArgumentParser()
     for name in ("tool", "script"):
@@ -120,6 +173,8 @@ def main():
         check_compare(tap, tool, tmp)
         check_page(tap, opt.script, tmp)
         check_interrupt(tap, tool, tmp)
+        check_early_end(tap, opt.script, tmp)
+        check_not_built(tap, opt.script, tmp)
     return tap.finish()
 
 

@@ -82,6 +82,20 @@ static void a_pointer_is_fetched_in_a_section(void **state)
 	accepted(fetch_in_section);
 }
 
+static void unlock_section(void)
+{
+	rcu_read_unlock();
+	assert_false(rcu_read_lock_held()); /* and the call above is no tail call, which would have another place */
+}
+
+static void an_unlock_too_many_has_its_place(void **state)
+{
+	(void)state;
+	reported(unlock_section, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at ");
+	last_is_in(unlock_section);
+	fatal(unlock_section, "without rcu_read_lock()");
+}
+
 static void look_up(void)
 {
 	assert_ptr_equal(hashtable_lookup(&table, &object_type, &one.key), &one);
@@ -490,6 +504,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_pointer_is_fetched_in_a_section),
+		TEST(an_unlock_too_many_has_its_place),
 		TEST(tables_are_looked_up_in_a_section),
 		TEST(a_free_slot_is_not_used),
 		TEST(no_slot_is_not_used),

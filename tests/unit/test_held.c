@@ -173,6 +173,7 @@ static void a_hook_may_go_on(void **state)
 	assert_false(percpu_rwsem_is_held(&sem));
 	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at test_held+0x", percpu_up_read(&sem));
 	assert_false(percpu_is_read_locked(&sem));
+	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_held+0x", percpu_up_write(&sem));
 	idx = srcu_read_lock(&domain);
 	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "began at test_held+0x", synchronize_srcu(&domain));
 	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu_expedited(", synchronize_srcu_expedited(&domain));

@@ -244,13 +244,15 @@ static void a_reader_holds_the_lock_while_a_writer_waits(void **state)
 static void a_release_without_writer_is_told(void **state)
 {
 	struct percpu_rw_semaphore *sem;
+	char text[64];
 
 	(void)state;
 	FOR_EACH_LOCK(sem) {
-		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
+		snprintf(text, sizeof text, " of %p, which no writer holds", (void *)sem);
+		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, text, percpu_up_write(sem));
 		percpu_down_write(sem);
 		percpu_up_write(sem);
-		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write()", percpu_up_write(sem));
+		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_percpu_rwsem+0x", percpu_up_write(sem));
 		lock_works(sem);
 	}
 }

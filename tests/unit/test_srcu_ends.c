@@ -41,7 +41,7 @@ static void what_goes_on_is_told_and_goes_on(void **state)
 	fresh();
 	nr_run = 0;
 	idx = srcu_read_lock(&domain);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "1 readers inside", cleanup_srcu_struct(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "readers inside: 1", cleanup_srcu_struct(&domain));
 	call_srcu(&domain, &head, run);
 	thread_must(pthread_create(&updater, NULL, synchronize_main, &done));
 	wait_until(stats_now().sleeps > sleeps);
@@ -77,7 +77,7 @@ static void pending_callbacks_are_told(void **state)
 	for (int i = 0; i < 3; i++)
 		call_srcu(&domain, &head[i], i ? run : run_slowly);
 	wait_for(&reached);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "3 callbacks pending", cleanup_srcu_struct(&domain));
+	COMPLETED(QUIESCE_MISUSE_IN_USE, "callbacks pending: 3", cleanup_srcu_struct(&domain));
 	sem_post(&go_on);
 	srcu_barrier(&domain);
 	assert_int_equal(flag_get(&nr_run), 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* module.c - what the tool finds in a peer's module.  Compiled for each of them, PEER is its name in the lists of types. */
+/* module.c - the types of a peer's module, for the tool that loads it.  Compiled once
+ * for each peer; PEER is its name in the lists of types. */
 #include "ops/hash_table.h"
 #include "ops/peer.h"
 #include "ops/queue.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print the stamp by which the tool knows modules that were compiled with the headers that it was compiled with.
+"""Print the stamp of a set of headers: the tool loads only modules that were compiled with the same headers.
 
     stamp.py HEADER...
 """

@@ -11,11 +11,11 @@ struct sleepers {
 	struct team team;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	int ready; /* under lock, as is stop */
+	int ready; /* number of threads asleep; @lock guards it and @stop */
 	bool stop;
 };
 
-/* Start @nr threads that have used @op once; return when all of them sleep. */
+/* Start @nr threads, each of which uses @op once and then sleeps; returns when all of them sleep. */
 void sleepers_start(struct sleepers *sleepers, const struct op *op, int nr);
 void sleepers_stop(struct sleepers *sleepers);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* child.c - the child's side of a job: take it from descriptor 0, send messages to descriptor 3. */
+/* child.c - the child's side of a job: it reads the job from descriptor 0 and writes messages to descriptor 3. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static FILE *to_parent;
 static void send_message(const struct message *m)
 {
 	if (fwrite(m, sizeof(*m), 1, to_parent) != 1)
-		_exit(EXIT_FAILED); /* nobody listens any more */
+		_exit(EXIT_FAILED); /* the parent has closed its end */
 }
 
 void job_send(enum scenario scenario, int threads, uint32_t group, double value)
@@ -42,7 +42,7 @@ void job_send_costs(enum scenario scenario, int threads, const struct costs *cos
 					.costs = *costs });
 }
 
-/* Outside of a job there is no parent to send it to. */
+/* Without a job there is no parent to send the note to. */
 void job_send_note(const char *format, ...)
 {
 	struct message m = { .kind = MESSAGE_NOTE };
@@ -122,7 +122,7 @@ static int dispatch(struct wire *wire)
 		job->op = command_type(job->command, wire->type);
 		if (!job->op)
 			break;
-		if (job->op->absent) { /* by now */
+		if (job->op->absent) { /* the peer's module has been tried by now */
 			job_send_note("left out: %s", peer_load(peer_of(job->op)));
 			return EXIT_UNAVAILABLE;
 		}
@@ -144,12 +144,12 @@ int job_child(void)
 	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_IGN); /* the parent decides what Ctrl-C means */
+	signal(SIGINT, SIG_IGN); /* the parent decides what Ctrl-C does */
 	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT); /* spawn() blocked it */
+	sigaddset(&mask, SIGINT); /* spawn() has blocked it */
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
 	to_parent = fdopen(MESSAGE_FD, "w");
-	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* the parent takes its end for ours, which no hog shall put off */
+	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* otherwise a hog would keep it open, and the parent would wait for the end of messages */
 	if (!to_parent || !receive(&wire)) {
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
 		return EXIT_USAGE;

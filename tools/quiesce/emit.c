@@ -159,7 +159,7 @@ static void csv_value(FILE *out, const json_t *v)
 		fprintf(out, "%.6g", json_real_value(v));
 }
 
-/* For rows with columns of their own. */
+/* For rows that have columns of their own. */
 void emit_rows_csv(FILE *out, json_t *rows)
 {
 	struct host host;
@@ -192,7 +192,7 @@ void emit_head(FILE *out)
 		   host_build_type());
 }
 
-/* Three to four figures, whatever the size. */
+/* Prints three or four significant figures. */
 static void table_number(FILE *out, int width, double v)
 {
 	if (!isfinite(v))
@@ -239,7 +239,7 @@ static void table_wait(FILE *out, const struct row *r)
 	fputc('\n', out);
 }
 
-/* Cells of few values, which have no percentiles and no costs worth a column. */
+/* True for cells of few values, for which percentiles and costs get no columns. */
 static bool is_short(const struct cell *c)
 {
 	return strcmp(unit_of(c), "us") != 0;
@@ -266,7 +266,7 @@ static bool same_table(const struct cell *a, const struct cell *b)
 	return a->command == b->command && a->scenario == b->scenario && a->threads == b->threads;
 }
 
-/* The longest name in the table that begins with @first. */
+/* The length of the longest name in the table that begins with @first. */
 static int name_width(const struct results *results, const struct cell *first)
 {
 	size_t width = 18;
@@ -338,7 +338,7 @@ int emit_close(FILE *out, const struct options *options)
 {
 	bool bad;
 
-	errno = 0; /* what a write that failed earlier left there is gone */
+	errno = 0; /* the errno of an earlier failed write is lost by now */
 	bad = fflush(out) || ferror(out);
 	if (out != stdout)
 		bad = fclose(out) || bad;

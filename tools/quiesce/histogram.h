@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram.h - how often each value was seen: 32 buckets for each power of two, so a value is known to 1.6 %.
+/* histogram.h - counts of values: 32 buckets for each power of two, so a value is known to 1.6 %.
  *
- * Its size is fixed, and adding to it takes a few instructions: a thread may do that between two things that it times.
+ * Its size is fixed, and adding a value takes a few instructions: a thread may do that between two calls that it
+ * times.
  */
 #ifndef QUIESCE_TOOL_HISTOGRAM_H
 #define QUIESCE_TOOL_HISTOGRAM_H
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 #define HISTOGRAM_BITS 5
-#define HISTOGRAM_STEPS (1u << HISTOGRAM_BITS) /* buckets of a power of two */
+#define HISTOGRAM_STEPS (1u << HISTOGRAM_BITS) /* buckets for each power of two */
 #define HISTOGRAM_BUCKETS ((64 - HISTOGRAM_BITS + 1) * HISTOGRAM_STEPS)
 
 struct histogram {
@@ -20,7 +21,7 @@ struct histogram {
 	uint64_t count[HISTOGRAM_BUCKETS];
 } __attribute__((aligned(128)));
 
-/* Values below twice HISTOGRAM_STEPS have a bucket each. */
+/* The bucket of a value; values below twice HISTOGRAM_STEPS have a bucket each. */
 static inline unsigned int histogram_bucket(uint64_t value)
 {
 	unsigned int shift = value < HISTOGRAM_STEPS ? 0 : 63 - HISTOGRAM_BITS - (unsigned int)__builtin_clzll(value);
@@ -28,7 +29,7 @@ static inline unsigned int histogram_bucket(uint64_t value)
 	return shift * HISTOGRAM_STEPS + (unsigned int)(value >> shift);
 }
 
-/* The middle of the bucket. */
+/* The value in the middle of a bucket. */
 static inline uint64_t histogram_value(unsigned int bucket)
 {
 	unsigned int shift = bucket < 2 * HISTOGRAM_STEPS ? 0 : bucket / HISTOGRAM_STEPS - 1;
@@ -56,7 +57,7 @@ static inline void histogram_merge(struct histogram *h, const struct histogram *
 		h->count[i] += other->count[i];
 }
 
-/* The least value that a share of @p in 0..1 of all do not exceed; 0: there are no values. */
+/* The least value that a share of @p, 0..1, of all values do not exceed; 0: there are no values. */
 static inline uint64_t histogram_quantile(const struct histogram *h, double p)
 {
 	uint64_t rank = (uint64_t)ceil(p * (double)h->nr), seen = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hogs.c - other processes that do nothing but use a CPU. */
+/* hogs.c - processes that only use a CPU. */
 #include "hogs.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* posix_spawn(), not fork(): the libraries under test have handlers for fork(). */
+/* Uses posix_spawn(), not fork(): the libraries under test have handlers for fork(). */
 void hogs_start(struct hogs *hogs, int nr)
 {
 	char parent[16];
@@ -42,7 +42,7 @@ void hogs_stop(struct hogs *hogs)
 	hogs->nr = 0;
 }
 
-/* Its parent may have died before the call; then its parent is process 1, or a subreaper. */
+/* The parent may have died before the call of prctl(); then process 1 or a subreaper is the parent. */
 int hog_main(const char *parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

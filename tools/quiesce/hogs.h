@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hogs.h - other processes that do nothing but use a CPU. */
+/* hogs.h - processes that only use a CPU. */
 #ifndef QUIESCE_TOOL_HOGS_H
 #define QUIESCE_TOOL_HOGS_H
 
@@ -13,7 +13,7 @@ struct hogs {
 };
 void hogs_start(struct hogs *hogs, int nr);
 void hogs_stop(struct hogs *hogs);
-/* What such a process runs. */
+/* The main function of such a process. */
 int hog_main(const char *parent);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* job.c - one child process per measurement.
  *
- * Fence modes belong to a process, and a crash or a hang of one type must not
- * take the others' results along: every (type, fence mode) is measured by this
- * program started once more, which reads its job from descriptor 0 and writes
- * messages to descriptor 3.  Silence is watched over.
+ * Fence modes belong to a process, and a crash or a hang of one type must not lose the results of others: every
+ * (type, fence mode) is measured by this program started once more, which reads its job from descriptor 0 and writes
+ * messages to descriptor 3.  A child that is silent for too long is killed.
  */
 #include <errno.h>
 #include <string.h>
@@ -87,7 +86,7 @@ static void take(const struct job *job, const struct message *m, struct results 
 		add_costs(&c->costs, &m->costs);
 }
 
-/* Messages that come in pieces. */
+/* A message may arrive in pieces. */
 struct inbox {
 	const struct job *job;
 	struct results *results;
@@ -129,7 +128,7 @@ int job_run(const struct job *job, struct results *results)
 	return process_finish(&child, take_bytes, &in, results);
 }
 
-/* What this machine does not have is a failure only for those who asked for it. */
+/* A type that this machine does not have is a failure only if --type named it. */
 static void account(struct results *results, const struct options *options, int status)
 {
 	bool asked = options->fences || options->nr_types;
@@ -142,7 +141,7 @@ static void account(struct results *results, const struct options *options, int 
 	results->worst = status > results->worst ? status : results->worst;
 }
 
-/* Has an earlier call with these @results measured it? */
+/* True if an earlier call with these @results has measured it. */
 static bool is_there(const struct results *results, const struct subcommand *command, const struct job *base, const struct op *op,
 		     enum op_fence fence)
 {
@@ -156,7 +155,7 @@ static bool is_there(const struct results *results, const struct subcommand *com
 	return false;
 }
 
-/* Peers and ours take turns, so that what disturbs the machine disturbs them alike. */
+/* Peers and the library's types take turns, so that disturbances of the machine affect them alike. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results)
 {
@@ -186,7 +185,7 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 				job.fence = fence;
 				job.round = (uint32_t)round;
 				status = job_run(&job, results);
-				left_out[i][fence] = status != 0; /* told once, not in each round */
+				left_out[i][fence] = status != 0; /* reported once, not in each round */
 				if (interrupted()) {
 					results_note(results, "interrupted: %s stopped at %s in round %d of %d", command->name,
 						     types[i]->name, round + 1, options->runs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - reader threads that go on until they are told to stop. */
+/* load.c - reader threads that run until they are stopped. */
 #include <stdlib.h>
 
 #include <quiesce/atomic.h>
@@ -9,12 +9,12 @@
 #include "scale/rcuscale.h"
 #include "team.h"
 
-#define OTHERS 1024u /* objects that nobody waits for; a power of two */
+#define OTHERS 1024u /* objects that no updater waits for; a power of two */
 #define LONG_NS 1000000
 
 struct load {
 	const struct op *op;
-	bool sleeping; /* the readers are all asleep outside sections */
+	bool sleeping; /* true: the readers are all asleep outside sections */
 	uint32_t stop;
 	uint32_t running;
 	uint64_t sum;
@@ -23,7 +23,7 @@ struct load {
 	struct team team;
 };
 
-/* Other objects than op_target's, for types that fetch a pointer, and as addresses for those that are told one. */
+/* Objects other than that of op_target: for types that fetch a pointer, and as addresses for types that get one. */
 static struct op_item item[OTHERS];
 static struct op_target other[OTHERS];
 static void *address[OTHERS];
@@ -34,7 +34,7 @@ static void make_others(void)
 		address[i] = other[i].ptr = &item[i];
 }
 
-/* Relaxed: the readers share nothing with whoever starts and stops them. */
+/* Relaxed: the readers share nothing with the thread that starts and stops them. */
 static void announce(struct load *l)
 {
 	(void)quiesce_fetch_add_relaxed(&l->running, (uint32_t)1);
@@ -58,7 +58,7 @@ static void back_to_back(struct member *m)
 	op_thread_exit(l->op);
 }
 
-/* Readers begin at different objects. */
+/* Each reader begins at a different object. */
 static void over_others(struct member *m)
 {
 	struct load *l = m->team->arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - quiesce <subcommand>. */
+/* main.c - the command quiesce: finds the subcommand. */
 #include <string.h>
 
 #include <quiesce/control.h>

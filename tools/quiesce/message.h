@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* message.h - what goes through the pipes between the tool and its children; the same program at both ends. */
+/* message.h - the messages in the pipes between the tool and its children, which run the same program. */
 #ifndef QUIESCE_TOOL_MESSAGE_H
 #define QUIESCE_TOOL_MESSAGE_H
 
@@ -7,7 +7,7 @@
 
 #define MESSAGE_FD 3
 
-/* The job; pointers in it are replaced by names, because the child is loaded elsewhere. */
+/* A job; names stand for its pointers, because the child is loaded at another address. */
 struct wire {
 	char command[16];
 	char type[64];

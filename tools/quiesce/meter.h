@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* meter.h - what a stretch of time cost beside itself. */
+/* meter.h - the costs of a stretch of time: processor time, interrupts, membarriers, wake-ups. */
 #ifndef QUIESCE_TOOL_METER_H
 #define QUIESCE_TOOL_METER_H
 
 #include "tool.h"
 
-/* Readings at one moment; subtract two of them. */
+/* Readings at one moment; the difference of two is the cost. */
 struct meter {
 	uint64_t at_ns;
 	uint64_t cpu_ns;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Is all of @text a number from @min to @max?  Then it is *@ret. */
+/* True if all of @text is a number from @min to @max, which is stored to *@ret. */
 static inline bool number_read(const char *text, double min, double max, double *ret)
 {
 	char *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - one table of options for all subcommands; one line for a mistake. */
+/* options.c - one table of options for all subcommands; a mistake is reported in one line. */
 #include <argp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -32,41 +32,41 @@ static const struct option_row {
 	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
 	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
 	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads (default 1,2)", 1 }, OPT_RETIRE | OPT_HASH },
-	{ { "threads", KEY_THREADS, "N,P:C", 0, "threads that put and get; or producers:consumers (default 1,2,1:1)", 1 }, OPT_QUEUE },
+	{ { "threads", KEY_THREADS, "N,P:C", 0, "numbers of threads, or producers:consumers (default 1,2,1:1)", 1 }, OPT_QUEUE },
 	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 },
 	  OPT_RETIRE | OPT_WALK },
 	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
-	{ { "scan", KEY_SCAN, NULL, 0, "what a look costs: slots in use against objects", 1 }, OPT_RETIRE },
+	{ { "scan", KEY_SCAN, NULL, 0, "cost of a scan, by slots in use and objects", 1 }, OPT_RETIRE },
 	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
-	{ { "latency", KEY_LATENCY, NULL, 0, "how long writers wait: scenarios rare and often", 1 }, OPT_RWLOCK },
-	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "threads more that read under RCU, not under the lock", 1 }, OPT_RWLOCK },
+	{ { "latency", KEY_LATENCY, NULL, 0, "waits of writers: scenarios rare and often", 1 }, OPT_RWLOCK },
+	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "more threads that read under RCU, without the lock", 1 }, OPT_RWLOCK },
 	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY | OPT_REPORT },
 	{ { "compare", KEY_COMPARE, NULL, 0, "two reports side by side", 1 }, OPT_REPORT },
-	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between each two CPUs, not only of a few", 1 }, OPT_COSTS },
+	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between all pairs of CPUs, not only a few", 1 }, OPT_COSTS },
 	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines", 1 },
 	  OPT_HASH },
-	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "of the keys looked up: uniform (default), zipf or hot", 1 }, OPT_HASH },
+	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "distribution of lookups: uniform (default), zipf or hot", 1 }, OPT_HASH },
 	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
 	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_RESIZE },
 	{ { "turnovers", KEY_TURNOVERS, "N", 0, "remove and insert each key again N times before measuring (default 0)", 1 },
 	  OPT_RESIZE },
-	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is made larger and smaller", 1 }, OPT_RESIZE },
-	{ { "stall", KEY_STALL, NULL, 0, "a reader more, which stays in the middle", 1 }, OPT_WALK },
+	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is resized", 1 }, OPT_RESIZE },
+	{ { "stall", KEY_STALL, NULL, 0, "one more reader, which stays inside a lookup", 1 }, OPT_WALK },
 	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH | OPT_STUDY },
 	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS | OPT_STUDY },
 	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 },
 	  MEASURE | OPT_COSTS | OPT_STUDY | OPT_RUNS },
-	{ { "mutant", KEY_MUTANT, "NAME", 0, "weaken the library so (quiesce-torture only)", 1 }, OPT_TORTURE },
-	{ { "perturb", KEY_PERTURB, "RATE", 0, "hold up RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
+	{ { "mutant", KEY_MUTANT, "NAME", 0, "plant this bug in the library (quiesce-torture only)", 1 }, OPT_TORTURE },
+	{ { "perturb", KEY_PERTURB, "RATE", 0, "delay RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
 	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
 	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
 	{ { "markdown", KEY_MARKDOWN, NULL, 0, "tables in Markdown, for a page", 2 }, OPT_MARKDOWN },
-	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results there instead of to the standard output", 2 }, ANY },
+	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results to FILE, not to the standard output", 2 }, ANY },
 };
 #define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
 
-static const struct subcommand *current; /* for the texts of mistakes */
+static const struct subcommand *current; /* for the messages about mistakes */
 
 void usage_error(const char *format, ...)
 {
@@ -98,7 +98,7 @@ static uint64_t whole(const char *option, const char *text, double min, double m
 	return (uint64_t)value;
 }
 
-/* Call @each on every item of a comma-separated list. */
+/* Calls @each on every item of a comma-separated list. */
 static void for_each_item(const char *option, const char *list, struct options *o,
 			  void (*each)(const char *item, struct options *o))
 {
@@ -119,7 +119,7 @@ static const struct op *const *rows_of(const struct subcommand *command)
 	return command->types ? command->types : op_table;
 }
 
-/* The same, and whatever peers have for it: a peer that cannot be loaded has nothing. */
+/* The types of @command, with those of every peer whose module can be loaded. */
 static const struct op *const *types_of(const struct subcommand *command)
 {
 	for (const struct op *const *op = rows_of(command); *op; op++)
@@ -139,7 +139,7 @@ const struct op *command_type(const struct subcommand *command, const char *name
 	return NULL;
 }
 
-/* " a b c", the names that are valid here. */
+/* The names of the valid types, such as " a b c". */
 static const char *valid_types(void)
 {
 	static char text[MAX_TYPES * 40];
@@ -176,7 +176,7 @@ static void add_type(const char *item, struct options *o)
 
 static void add_number(const char *option, const char *item, double max, struct options *o)
 {
-	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* a writer alone */
+	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* rwscale also measures a writer alone */
 
 	if (o->nr_readers == MAX_READERS)
 		usage_error("--%s: at most %d numbers", option, MAX_READERS);
@@ -188,7 +188,7 @@ static void add_readers(const char *item, struct options *o)
 	add_number("readers", item, MAX_THREADS, o);
 }
 
-/* "2", or "3:1": producers, and consumers in the upper half. */
+/* Reads "2", or "3:1": producers, with consumers in the upper half of the number. */
 static void add_shape(const char *item, struct options *o)
 {
 	const char *colon = strchr(item, ':');
@@ -322,25 +322,63 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void type_help(char *text, size_t size, const struct subcommand *command)
-{
-	size_t n = (size_t)snprintf(text, size, "%s\v%s", command->what, command->doc);
+#define HELP_BYTES 16384
+#define HELP_INDENT 21 /* column of the descriptions of types and scenarios */
+#define HELP_MARGIN 78 /* argp leaves lines alone that are shorter than its own margin, 79 */
 
-	if (!(command->accepts & OPT_TYPE))
-		return;
-	n += (size_t)snprintf(text + n, size - n, "\n\nTypes:\n");
-	for (const struct op *const *op = types_of(command); *op && n < size; op++)
-		if (command->fits(*op))
-			n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", (*op)->name,
-					      (*op)->what ? (*op)->what : (*op)->rwlock->what);
-	if (!(command->accepts & OPT_SCENARIO))
-		return;
-	n += (size_t)snprintf(text + n, size - n, "\nScenarios:\n");
-	for (int i = command->first_scenario; i < command->end_scenario && n < size; i++)
-		n += (size_t)snprintf(text + n, size - n, "  %-18s %s\n", scenario_info[i].name, scenario_info[i].what);
+struct help {
+	char text[HELP_BYTES];
+	size_t n;
+};
+
+static void __attribute__((format(printf, 2, 3))) help_add(struct help *help, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (help->n < sizeof(help->text))
+		help->n += (size_t)vsnprintf(help->text + help->n, sizeof(help->text) - help->n, format, args);
+	va_end(args);
 }
 
-/* argp says more than one line about a mistake, and not which; so look for the first one that it could mean. */
+/* argp would continue a long line in column 0: break it here, with the description in a column of its own. */
+static void help_row(struct help *help, const char *name, const char *what)
+{
+	int column = 2 + (int)strlen(name);
+
+	help_add(help, "  %s", name);
+	for (const char *word = what + strspn(what, " "); *word; word += strspn(word, " ")) {
+		int length = (int)strcspn(word, " "), gap = column < HELP_INDENT ? HELP_INDENT - column : 1;
+
+		if (column + gap + length > HELP_MARGIN) {
+			help_add(help, "\n");
+			column = 0;
+			gap = HELP_INDENT;
+		}
+		help_add(help, "%*s%.*s", gap, "", length, word);
+		column += gap + length;
+		word += length;
+	}
+	help_add(help, "\n");
+}
+
+static void type_help(struct help *help, const struct subcommand *command)
+{
+	help_add(help, "%s\v%s", command->what, command->doc);
+	if (!(command->accepts & OPT_TYPE))
+		return;
+	help_add(help, "\n\nTypes:\n");
+	for (const struct op *const *op = types_of(command); *op; op++)
+		if (command->fits(*op))
+			help_row(help, (*op)->name, (*op)->what ? (*op)->what : (*op)->rwlock->what);
+	if (!(command->accepts & OPT_SCENARIO))
+		return;
+	help_add(help, "\nScenarios:\n");
+	for (int i = command->first_scenario; i < command->end_scenario; i++)
+		help_row(help, scenario_info[i].name, scenario_info[i].what);
+}
+
+/* argp prints several lines about a mistake and does not name it; so find the first argument that may be wrong. */
 static void argp_mistake(int argc, char **argv, const struct argp_option *accepted)
 {
 	for (int i = 1; i < argc; i++) {
@@ -369,7 +407,7 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-/* argp prints the help and exits without a look at whether it was written. */
+/* argp prints the help and exits without a check that it was written. */
 static void check_help(void)
 {
 	if (emit_close(stdout, &(struct options){ 0 }))
@@ -379,8 +417,9 @@ static void check_help(void)
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
 {
 	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
-	char doc[8192], name[64];
-	struct argp argp = { accepted, take, command->arguments, doc, NULL, NULL, NULL };
+	static struct help help;
+	struct argp argp = { accepted, take, command->arguments, help.text, NULL, NULL, NULL };
+	char name[64];
 	int n = 0;
 
 	current = command;
@@ -388,9 +427,8 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 	for (size_t i = 0; i < NR_OPTIONS; i++)
 		if (table[i].needs == ANY || (command->accepts & table[i].needs))
 			accepted[n++] = table[i].option;
-	doc[0] = '\0';
 	if (asks_for_help(argc, argv)) /* loads the peers */
-		type_help(doc, sizeof(doc), command);
+		type_help(&help, command);
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
 	if (asks_for_help(argc, argv))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* peers.c - load the module of a peer when a type of it is asked for.
+/* peers.c - load the module of a peer when a type of it is needed.
  *
- * The tool starts where the peers' libraries are not installed, and a child loads those only that it measures: loading
- * one changes the process.  In the tables absent types hold the places of what is in modules, so that their order is
- * fixed; they have no facets, so that no subcommand takes them.
+ * The tool starts where the peers' libraries are not installed, and a child loads only those that it measures:
+ * loading a library changes the process.  Absent types stand in the tables for the types of modules, so that their
+ * order is fixed; they have no facets, so that no subcommand takes them.
  */
 #include "peers.h"
 
@@ -56,7 +56,7 @@ static const char *text(const char *format, ...)
 	return ret ? ret : "out of memory";
 }
 
-/* Instead of what held their places. */
+/* Replaces the absent types by those of the module. */
 static void fill(const struct op **table, const struct op *const *types)
 {
 	for (; *types; types++)
@@ -65,7 +65,7 @@ static void fill(const struct op **table, const struct op *const *types)
 				*row = *types;
 }
 
-/* NULL, or why not. */
+/* Returns NULL, or the reason of a failure. */
 static const char *load(const struct peer *peer)
 {
 	const struct peer_module *module;

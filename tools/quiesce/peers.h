@@ -6,16 +6,16 @@
 #include "ops/op.h"
 
 struct peer {
-	const char *name;    /* of the module, and how names of its types begin */
-	const char *library; /* what it is called, and its package in Debian */
+	const char *name;    /* name of the module, with which the names of its types begin */
+	const char *library; /* name of the library, and its package in Debian */
 	bool tried;
-	const char *failure; /* NULL: there was none */
+	const char *failure; /* reason why the module cannot be loaded; NULL: none */
 };
-extern struct peer peers[]; /* no name at the end */
+extern struct peer peers[]; /* ends with a NULL name */
 
-/* Load its module and put its types into the tables, once.  NULL, or why that cannot be. */
+/* Loads the module and puts its types into the tables, once.  Returns NULL, or the reason of a failure. */
 const char *peer_load(struct peer *peer);
-/* Whose is @op, which is absent? */
+/* The peer that the absent type @op belongs to. */
 struct peer *peer_of(const struct op *op);
 
 #endif

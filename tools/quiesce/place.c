@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - what belongs to the tool and is not in it. */
+/* place.c - paths of files that belong to the tool. */
 #include "place.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #ifndef TOOL_LIBEXEC
-#define TOOL_LIBEXEC "../libexec/quiesce" /* from the tool's directory */
+#define TOOL_LIBEXEC "../libexec/quiesce" /* relative to the tool's directory */
 #endif
 
 static const char *program = "/proc/self/exe";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.h - what belongs to the tool and is not in it: beside it in the build, or where both are installed. */
+/* place.h - paths of files that belong to the tool: beside it in the build, or where both are installed. */
 #ifndef QUIESCE_TOOL_PLACE_H
 #define QUIESCE_TOOL_PLACE_H
 
@@ -8,12 +8,12 @@
 
 #define PLACE_MAX 8192
 
-/* The tool's own path. */
+/* The path of the tool itself. */
 bool place_self(char *path, size_t size);
-/* Look beside @program instead. */
+/* Search beside @program from now on. */
 void place_beside(const char *program);
-/* @in_build: from the tool's directory; @installed: below libexec/quiesce of its prefix.  False: it is at neither
- * place, and @path is the second one. */
+/* @in_build: relative to the tool's directory; @installed: below libexec/quiesce of its prefix.  Returns false if the
+ * file is at neither place; @path is the second one then. */
 bool place_find(char *path, size_t size, const char *in_build, const char *installed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process.c - a program that the tool starts, listens to and watches over: silence is a hang. */
+/* process.c - start a program, read its output, and kill it if it is silent for too long. */
 #include "process.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "message.h"
 
 #define TICK_MS 100
-#define FAREWELL_MS 5000 /* after Ctrl-C */
+#define FAREWELL_MS 5000 /* time that a program has after Ctrl-C */
 
-/* Above the descriptors that it gets, so that dup2() also clears close-on-exec. */
+/* Both ends are above the descriptors that the program gets, so that dup2() also clears close-on-exec. */
 bool process_pipe(int fd[2])
 {
 	int raw[2];
@@ -43,7 +43,7 @@ static int spawn(struct process *p, char *const argv[], char *const environment[
 	else
 		posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, out_fd);
-	/* A Ctrl-C now must not kill it before it can say that it ignores it, if it does. */
+	/* A Ctrl-C must not kill the program before it can ignore the signal, if it wants to. */
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	sigaddset(&mask, SIGINT);
 	posix_spawnattr_init(&attr);
@@ -71,7 +71,8 @@ int process_start(struct process *p, char *const argv[], char *const environment
 
 enum ending { ENDING_EOF, ENDING_HUNG, ENDING_INTERRUPTED };
 
-/* How much longer it may keep silent; Ctrl-C first asks it to come to an end, and the next time does not wait for that. */
+/* How long the program may stay silent.  The first Ctrl-C asks it to end;
+ * after the second the tool does not wait for it. */
 static int limit_ms(const struct process *p, bool *asked)
 {
 	if (interrupted() && !*asked) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process.h - a program that the tool starts, listens to and watches over. */
+/* process.h - a program that the tool starts, reads from, and kills if it hangs. */
 #ifndef QUIESCE_TOOL_PROCESS_H
 #define QUIESCE_TOOL_PROCESS_H
 
@@ -8,19 +8,20 @@
 #include "tool.h"
 
 struct process {
-	const char *path; /* the executable */
-	const char *name; /* for notes */
-	int watchdog_s;   /* silent for that long: hung */
+	const char *path; /* path of the executable */
+	const char *name; /* name in notes */
+	int watchdog_s;   /* silence that counts as a hang */
 	pid_t pid;
-	int from; /* read end of what it writes */
+	int from; /* read end of the pipe that it writes to */
 };
 
 /* A pipe with both ends above the descriptors that the program gets. */
 bool process_pipe(int fd[2]);
-/* Start it with @in (-1: nothing to read) as descriptor 0; what it writes to descriptor @out comes back.  0 or -errno. */
+/* Starts it with @in (-1: nothing to read) as descriptor 0; the pipe gets what it
+ * writes to descriptor @out.  Returns 0 or -errno. */
 int process_start(struct process *p, char *const argv[], char *const environment[], int in, int out);
-/* Call @take for what it writes until it closes its end, then reap it; Ctrl-C first asks it to come to an end.
- * Returns its exit status; what goes wrong becomes a note in @results and -1. */
+/* Calls @take for its output until it closes its end, then reaps it; Ctrl-C asks it to end early.
+ * Returns its exit status, or -1 after a note in @results. */
 int process_finish(struct process *p, void (*take)(void *arg, const char *data, size_t size), void *arg, struct results *results);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c - a bar on a terminal for what takes long, and Ctrl-C. */
+/* progress.c - a bar on a terminal for long runs, and Ctrl-C. */
 #include <signal.h>
 #include <stdarg.h>
 #include <time.h>
@@ -9,14 +9,14 @@
 
 #define BAR 24
 #define SHORT_S 2 /* a run shorter than this shows no bar */
-#define STEP_S 10  /* of a step, when none has ended yet */
+#define STEP_S 10  /* assumed duration of a step before the first one has ended */
 
 static volatile sig_atomic_t stopped;
 
 static struct {
 	size_t steps, done;
 	time_t began, step_began, drawn;
-	double expected_s; /* 0: the steps are all that is known */
+	double expected_s; /* 0: only the number of steps is known */
 	bool shown;
 	char label[64];
 } bar;
@@ -76,7 +76,8 @@ void progress_begin(size_t steps)
 	bar.began = bar.step_began = seconds();
 }
 
-/* How far the step is that was begun last, if it is as long as those before it; longer, it comes ever closer to its end. */
+/* The part of the current step that is over, if it takes as long as those before
+ * it; a longer step comes ever closer to its end. */
 static double within_step(time_t now)
 {
 	double usual_s = bar.done > 1 ? (double)(bar.step_began - bar.began) / (double)(bar.done - 1) : STEP_S;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* results.c - samples by cell, and what they come to. */
+/* results.c - samples by cell, and their statistics. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* @p in 0..1 of sorted @v, interpolated. */
+/* The quantile @p, 0..1, of the sorted values @v, interpolated. */
 static double percentile(const double *v, size_t n, double p)
 {
 	double at = p * (double)(n - 1);
@@ -107,7 +107,7 @@ static double percentile(const double *v, size_t n, double p)
 
 #define MAX_GROUPS 64
 
-/* The medians of the groups, sorted; returns how many. */
+/* Stores the medians of the groups, sorted; returns their number. */
 static size_t group_medians(const struct cell *cell, double median[MAX_GROUPS])
 {
 	double *v = grow(NULL, cell->nr, sizeof(*v));
@@ -138,8 +138,8 @@ static double mean(const double *v, size_t n)
 	return sum / (double)n;
 }
 
-/* A group is a code layout in refscale: what counts are the layouts' medians.
- * It is a round in rcuscale: what counts are all waits; rounds tell the spread. */
+/* A group is a code layout in refscale, where the medians of the layouts are compared.  It is a round in rcuscale,
+ * where all waits count and rounds give the spread. */
 struct summary cell_summary(const struct cell *cell)
 {
 	struct summary s = { 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* samples.h - a bounded number of samples, evenly over however many there are. */
+/* samples.h - a bounded number of samples, evenly spaced over any number of values. */
 #ifndef QUIESCE_TOOL_SAMPLES_H
 #define QUIESCE_TOOL_SAMPLES_H
 
 #include <stdint.h>
 
-/* Each @stride-th sample is kept; when there is no more room, every second one is dropped. */
+/* Keeps each @stride-th sample; when there is no more room, drops every second one. */
 struct samples {
 	double *value;
 	uint64_t room;
 	uint64_t nr;
-	uint64_t stride; /* 0: not begun */
+	uint64_t stride; /* 0: no sample yet */
 	uint64_t seen;
 };
 

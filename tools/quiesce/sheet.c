@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sheet.c - tables and paragraphs for people.
  *
- * A table is kept until it is over: then it is known how wide its columns are.  One that does not fit into a line is
- * printed in parts of about the same width, each with all rows that have something in it.
+ * A table is kept until it is complete: only then the widths of its columns are known.  A table that does not fit
+ * into a line is printed in parts of about the same width, each with all rows that have a value in it.
  */
 #include "sheet.h"
 
@@ -13,7 +13,7 @@
 
 #define PLAIN 80 /* columns, where there is no terminal */
 #define LEAST 40
-#define TEXT 100 /* a longer line is no pleasure to read */
+#define TEXT 100 /* longest line of a paragraph, for the reader's sake */
 
 static int line_width(struct sheet *s)
 {
@@ -26,7 +26,7 @@ static int line_width(struct sheet *s)
 
 /* ---- paragraphs ---- */
 
-/* One line of the text, which ends at @end. */
+/* Prints one line of the text, which ends at @end, broken into lines of @width. */
 static void flow(FILE *out, int width, int indent, const char *text, const char *end)
 {
 	int column = 0;
@@ -44,7 +44,7 @@ static void flow(FILE *out, int width, int indent, const char *text, const char 
 	fputc('\n', out);
 }
 
-/* Markdown has a paragraph in one line. */
+/* In Markdown a paragraph is one line. */
 static void paragraph(struct sheet *s, int indent, const char *text)
 {
 	int width = line_width(s) < TEXT ? line_width(s) : TEXT;
@@ -98,7 +98,7 @@ void sheet_text(struct sheet *s, int indent, const char *text)
 	paragraph(s, indent, text);
 }
 
-/* ---- a table comes ---- */
+/* ---- building a table ---- */
 
 static void keep(struct sheet *s, char *text)
 {
@@ -145,7 +145,7 @@ void sheet_end_row(struct sheet *s)
 		keep(s, strdup(""));
 }
 
-/* ---- and is printed ---- */
+/* ---- printing a table ---- */
 
 static bool has_bar(const struct sheet *s, int column)
 {
@@ -161,7 +161,7 @@ static int column_width(const struct sheet *s, int column)
 	return (int)width;
 }
 
-/* Of the columns from @first to before @end, with what is in front of each. */
+/* Width of the columns from @first to before @end, with their separators. */
 static int width_of(const struct sheet *s, int first, int end)
 {
 	int width = 0;
@@ -171,7 +171,7 @@ static int width_of(const struct sheet *s, int first, int end)
 	return width;
 }
 
-/* Columns between two bars stay together. */
+/* The end of a group: columns between two bars stay together. */
 static int group_end(const struct sheet *s, int column)
 {
 	do
@@ -180,7 +180,7 @@ static int group_end(const struct sheet *s, int column)
 	return column;
 }
 
-/* The end of the groups from @first on that fit into @width; one does, say what you will. */
+/* The end of the groups from @first on that fit into @width; at least one group, even if it is too wide. */
 static int part_end(const struct sheet *s, int first, int width)
 {
 	int end = group_end(s, first), next;

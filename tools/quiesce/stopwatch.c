@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stopwatch.c - how long a tick is, and what it costs to look. */
+/* stopwatch.c - the length of a tick, and the cost of a measurement. */
 #include "stopwatch.h"
 
 #if defined(__x86_64__)
@@ -9,11 +9,11 @@
 #include "histogram.h"
 
 #define TRIES 20
-#define EMPTY 2000 /* measurements */
+#define EMPTY 2000 /* empty measurements */
 
 bool stopwatch_counter;
 
-/* Does the counter tick at one rate, whatever the CPU's own is? */
+/* True if the counter ticks at a constant rate, whatever the CPU's frequency is. */
 static bool ticks_evenly(void)
 {
 #if defined(__x86_64__)
@@ -25,7 +25,7 @@ static bool ticks_evenly(void)
 #endif
 }
 
-/* The best of some tries: whoever is interrupted between the two clocks takes longer. */
+/* The best of some tries: an interruption between the two clocks makes a try longer. */
 static void read_both(struct stopwatch *ret)
 {
 	uint64_t best = UINT64_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stopwatch.h - a clock for single calls: the CPU's time stamp counter if it ticks evenly, else CLOCK_MONOTONIC.
  *
- * Fences keep what comes before out of the time and what is timed in it.  What they and the counter cost is part of
- * each figure; stopwatch_cost() says how much.
+ * Fences keep what comes before out of the time and what is timed in it.  The cost of fences and counter is part of
+ * each figure; stopwatch_cost() returns it.
  */
 #ifndef QUIESCE_TOOL_STOPWATCH_H
 #define QUIESCE_TOOL_STOPWATCH_H
@@ -23,9 +23,9 @@ struct stopwatch {
 	uint64_t ns;
 };
 void stopwatch_start(struct stopwatch *ret);
-/* Nanoseconds in a tick, from the time since stopwatch_start(). */
+/* Nanoseconds in a tick, computed from the time since stopwatch_start(). */
 double stopwatch_tick_ns(const struct stopwatch *start);
-/* Ticks of an empty measurement, median. */
+/* The median duration of an empty measurement, in ticks. */
 uint64_t stopwatch_cost(void);
 
 static inline uint64_t stopwatch_clock(void)
@@ -64,7 +64,7 @@ static inline uint64_t stopwatch_begin(void)
 	return begin;
 }
 
-/* Counters of two CPUs may differ a little. */
+/* The counters of two CPUs may differ a little: a negative difference counts as 0. */
 static inline uint64_t stopwatch_since(uint64_t begin)
 {
 	uint64_t end = stopwatch_read();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* syscount.c - count the peers' system calls without help from the peers.
  *
- * Shared libraries call syscall() through the dynamic linker, which finds the
- * program's definition first.  Only rare calls come this way: no C library's
- * fast path goes through syscall().
+ * Shared libraries call syscall() through the dynamic linker, which finds the program's definition first.  Only rare
+ * calls come this way: no fast path of a C library uses syscall().
  */
 #include "syscount.h"
 
@@ -30,7 +29,7 @@ static syscall_fn real_syscall(void)
 		found = (syscall_fn)dlsym(RTLD_NEXT, "syscall");
 		if (!found)
 			abort();
-		quiesce_store_relaxed(&real, found); /* Relaxed: a function of a library loaded long ago */
+		quiesce_store_relaxed(&real, found); /* Relaxed: a function of a library that was loaded long ago */
 	}
 	return found;
 }
@@ -43,7 +42,7 @@ static void count_call(long nr, long first, long second)
 		(void)quiesce_fetch_add_relaxed(&count.futex_wakes, (uint64_t)1);
 }
 
-/* The C library's own function, with the counting in between. */
+/* Replaces the C library's function, counts, and calls it. */
 long syscall(long nr, ...)
 {
 	long a[6];

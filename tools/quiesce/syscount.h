@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* syscount.h - how often this process called membarrier and woke a futex through syscall(). */
+/* syscount.h - the number of membarriers and futex wake-ups that this process made through syscall(). */
 #ifndef QUIESCE_TOOL_SYSCOUNT_H
 #define QUIESCE_TOOL_SYSCOUNT_H
 

@@ -40,7 +40,7 @@ static void allowed_cpus(cpu_set_t *set)
 	static cpu_set_t first;
 	static bool known;
 
-	if (!known) { /* the first caller is alone */
+	if (!known) { /* the first caller is the only thread */
 		if (sched_getaffinity(0, sizeof(first), &first))
 			CPU_ZERO(&first);
 		known = true;
@@ -100,7 +100,7 @@ bool team_start(struct team *team)
 {
 	int err = 0;
 
-	cpus_online(); /* before a thread is bound */
+	cpus_online(); /* counts all CPUs before a thread is bound */
 	team->thread = calloc((size_t)team->nr + 1, sizeof(*team->thread));
 	team->member = calloc((size_t)team->nr + 1, sizeof(*team->member));
 	if (!team->thread || !team->member)
@@ -112,7 +112,7 @@ bool team_start(struct team *team)
 	if (!err)
 		return true;
 	job_send_note("cannot start %d threads: %s", team->nr, strerror(err));
-	exit(EXIT_FAILED); /* threads already started wait for the missing ones */
+	exit(EXIT_FAILED); /* the threads that were started wait for the missing ones */
 }
 
 void team_join(struct team *team)
@@ -179,7 +179,7 @@ void sleep_ns(uint64_t ns)
 		;
 }
 
-/* The best of some tries: what disturbs one makes it longer. */
+/* The best of some tries: a disturbance makes a try longer. */
 uint32_t turns_for(uint64_t ns)
 {
 	const uint32_t turns = 5000;

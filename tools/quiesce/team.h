@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/* A barrier that nobody has to be woken from: threads spin a little, then yield. */
+/* A barrier without wake-ups: threads spin a little, then yield. */
 struct gate {
 	uint32_t parties;
-	uint32_t arrived __attribute__((aligned(64))); /* total; a pass is complete at each multiple of parties */
+	uint32_t arrived __attribute__((aligned(64))); /* total of arrivals; a pass is complete at each multiple of @parties */
 };
 void gate_init(struct gate *gate, uint32_t parties);
 void gate_pass(struct gate *gate);
@@ -25,7 +25,7 @@ struct member {
 	int index;
 };
 
-/* @body runs in each of @nr threads; bound to CPU first_cpu + index if @pinned. */
+/* @body runs in each of @nr threads; thread i is bound to CPU first_cpu + i if @pinned. */
 struct team {
 	int nr;
 	bool pinned;
@@ -36,24 +36,24 @@ struct team {
 	struct member *member;
 };
 
-/* Start the threads; false, with a note to the parent, if that many cannot be had. */
+/* Starts the threads.  False, after a note to the parent: so many threads cannot be started. */
 bool team_start(struct team *team);
 void team_join(struct team *team);
-/* Can @nr threads be had at one time?  0, or an errno; none is left. */
+/* Tries to start @nr threads at one time; none is left.  Returns 0 or an errno. */
 int team_try(int nr);
 
 int cpus_online(void);
-/* Bind the calling thread to the @index-th CPU that this process may use, or to all with -1. */
+/* Binds the calling thread to the @index-th CPU that this process may use; -1: to all of them. */
 void bind_cpu(int index);
 
 uint64_t now_ns(void);
 uint64_t thread_cpu_ns(void);
 uint64_t process_cpu_ns(void);
 void sleep_ns(uint64_t ns);
-/* How many turns of quiesce_cpu_relax() make @ns. */
+/* The number of turns of quiesce_cpu_relax() that take @ns. */
 uint32_t turns_for(uint64_t ns);
 
-/* A small generator of random numbers, one state per thread. */
+/* A small random number generator with one state per thread. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;

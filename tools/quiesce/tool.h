@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tool.h - what the subcommands share: options, results, children, threads. */
+/* tool.h - the common parts of the subcommands: options, results, children, threads. */
 #ifndef QUIESCE_TOOL_H
 #define QUIESCE_TOOL_H
 
@@ -13,7 +13,7 @@
 /* Exit statuses. */
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
-#define EXIT_UNAVAILABLE 77 /* of a child: this machine does not have it */
+#define EXIT_UNAVAILABLE 77 /* status of a child: this machine does not have the type */
 #define EXIT_INTERRUPTED 130
 
 /* ---- options (options.c) ---- */
@@ -21,50 +21,50 @@
 #define MAX_TYPES 128
 #define MAX_READERS 16
 #define MAX_THREADS 4096
-#define MAX_RETIRING 64 /* threads of retirescale */
+#define MAX_RETIRING 64 /* most threads of retirescale */
 #define MAX_BATCH (1 << 20)
-#define MIN_BYTES 64 /* of an object of retirescale, */
+#define MIN_BYTES 64 /* least and most bytes of an object of retirescale */
 #define MAX_BYTES 4096
 
 #define QUEUE_MAX_CONSUMERS 4
 
-#define MAX_WORDS 16 /* that are no options */
+#define MAX_WORDS 16 /* most arguments that are not options */
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
 struct options {
-	const struct op *types[MAX_TYPES]; /* as asked for; nr_types 0: all that fit */
+	const struct op *types[MAX_TYPES]; /* types that --type names; nr_types 0: all that fit */
 	int nr_types;
 	int readers[MAX_READERS];
 	int nr_readers;
 	uint32_t scenarios; /* bits of enum scenario; 0: all */
-	uint64_t batch, bytes; /* of retirescale; 0: not given */
+	uint64_t batch, bytes; /* for retirescale; 0: not given */
 	bool scan;
-	struct hash_plan hash; /* of hashscale */
-	const struct op *base; /* the same: ratios are to this type */
+	struct hash_plan hash; /* for hashscale, walkscale */
+	const struct op *base; /* for hashscale: the type that ratios are to */
 	const char *figure;
-	bool latency;      /* of rwscale */
-	bool all_pairs;    /* of costs */
-	uint64_t sections; /* the same; 0: not given */
+	bool latency;      /* for rwscale */
+	bool all_pairs;    /* for costs */
+	uint64_t sections; /* for rwscale; 0: not given */
 	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
 	int alive;
 	uint64_t loops;
-	double seconds; /* 0: the subcommand's default */
+	double seconds; /* 0: the default of the subcommand */
 	int runs;
 	bool runs_given;
 	enum format format;
 	const char *output;
 	const char *mutant;
-	double perturb; /* negative: not asked for */
+	double perturb; /* negative: not given */
 	bool keep_going;
-	int bystanders; /* of rwscale */
-	bool quick;     /* of study and report */
-	bool compare;   /* of report */
-	const char *words[MAX_WORDS]; /* the cases, or files, asked for */
+	int bystanders; /* for rwscale */
+	bool quick;     /* for study and report */
+	bool compare;   /* for report */
+	const char *words[MAX_WORDS]; /* the cases or files that arguments name */
 	int nr_words;
 };
 
-/* Which of the optional options a subcommand understands. */
+/* Bits of the optional options that a subcommand accepts. */
 #define OPT_TYPE 1u
 #define OPT_READERS 2u
 #define OPT_SCENARIO 4u
@@ -82,7 +82,7 @@ struct options {
 #define OPT_WALK 32768u
 #define OPT_RESIZE 65536u
 #define OPT_QUEUE 131072u
-#define OPT_ROUNDS 64u /* runs, alive, fence */
+#define OPT_ROUNDS 64u /* --runs, --alive, --fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 
 struct cell;
@@ -92,28 +92,29 @@ struct json_t;
 struct subcommand {
 	const char *name;
 	const char *what; /* one line */
-	const char *arguments; /* what --help says of words that are no options; NULL: there are none */
+	const char *arguments; /* the arguments that are not options, for --help; NULL: there are none */
 	const char *doc;  /* the text of --help below the options */
 	unsigned int accepts;
-	bool (*fits)(const struct op *op); /* is it one of our types? */
-	const struct op *const *types;     /* where they are, if their peer is loaded; NULL: op_table */
-	int first_scenario, end_scenario;  /* what --scenario may say */
-	/* Is @cell a row, not a column of another?  NULL: it is. */
+	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand */
+	const struct op *const *types;     /* the table of its types; NULL: op_table */
+	int first_scenario, end_scenario;  /* the range of --scenario */
+	/* True if @cell is a row, not a column of another one.  NULL: all cells are rows. */
 	bool (*is_row)(const struct cell *cell);
-	/* Add the columns that its rows have beyond the others'.  NULL: none. */
+	/* Adds the columns that only rows of this subcommand have.  NULL: none. */
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
 };
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command,
 	walkscale_command, queuescale_command, torture_command, costs_command, doctor_command, run_command, study_command, report_command;
 
-/* Fill @ret; on a mistake print one line and exit with EXIT_USAGE. */
+/* Fills in @ret; reports a mistake in one line and exits with EXIT_USAGE. */
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
-/* The types asked for, or all that fit and are not broken.  Returns how many. */
+/* The types that --type names, or all that fit and are not broken.  Returns their number. */
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
-/* The type @name of @command, for which its peer is loaded; NULL: there is none.  It is absent where the peer is. */
+/* The type @name of @command, after the module of its peer was loaded; NULL: there is none.  It stays absent if the
+ * module cannot be loaded. */
 const struct op *command_type(const struct subcommand *command, const char *name);
-/* Is @fence to be measured for @op? */
+/* True if @fence is to be measured for @op. */
 bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);
 void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
 
@@ -131,7 +132,7 @@ enum scenario {
 	SCENARIO_CALLERS,
 	SCENARIO_CALLERS0,
 	SCENARIO_CALLERS2,
-	SCENARIO_RATE, /* and the next five: of CALLERS, CALLERS0, CALLERS2 */
+	SCENARIO_RATE, /* this and the next five: for CALLERS, CALLERS0, CALLERS2 */
 	SCENARIO_RATE0,
 	SCENARIO_RATE2,
 	SCENARIO_FAIRNESS,
@@ -144,33 +145,34 @@ enum scenario {
 	SCENARIO_RETIRE,
 	SCENARIO_GARBAGE,
 	NR_WAIT_SCENARIOS,
-	/* Of retirescale, with names of their own. */
+	/* Scenarios of retirescale, with names of their own. */
 	SCENARIO_RETIRE_IDLE = NR_WAIT_SCENARIOS,
 	SCENARIO_RETIRE_PUBLISHED,
 	SCENARIO_RETIRE_BUSY,
 	SCENARIO_RETIRE_GAP,
 	SCENARIO_RETIRE_STALLED,
 	SCENARIO_RETIRE_END,
-	/* Of rwscale. */
+	/* Scenarios of rwscale. */
 	SCENARIO_RW_SPARSE = SCENARIO_RETIRE_END,
 	SCENARIO_RW_DENSE,
 	SCENARIO_RW_RARE,
 	SCENARIO_RW_OFTEN,
 	SCENARIO_RW_END,
-	/* Of hashscale, one for each configuration; not to be asked for. */
+	/* Scenarios of hashscale, one for each configuration; --scenario does not take them. */
 	SCENARIO_HASH = SCENARIO_RW_END,
 	SCENARIO_HASH_END = SCENARIO_HASH + HASH_MAX_SETS * HASH_MAX_UPDATES,
-	/* What torture counts; the same. */
+	/* Counts of torture; --scenario does not take them. */
 	SCENARIO_READS = SCENARIO_HASH_END,
 	SCENARIO_UPDATES,
 	SCENARIO_REUSED,
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
-	SCENARIO_COST, /* of costs */
-	/* Of queuescale: pairs, and one for each number of consumers. */
+	SCENARIO_COST, /* the scenario of costs */
+	/* Scenarios of queuescale: pairs, and one for each number of consumers. */
 	SCENARIO_QUEUE,
 	SCENARIO_QUEUE_END = SCENARIO_QUEUE + QUEUE_MAX_CONSUMERS + 1,
-	/* What else retirescale, rwscale and hashscale measure, each for itself, in columns of its rows; in their headers. */
+	/* Metrics of retirescale, rwscale and hashscale that are columns of their
+	 * rows; each subcommand defines its own in a header. */
 	SCENARIO_MORE = SCENARIO_QUEUE_END,
 	NR_SCENARIOS = SCENARIO_MORE + 400
 };
@@ -184,17 +186,17 @@ const char *fence_name(enum op_fence fence);
 
 /* ---- results (results.c) ---- */
 
-/* What a measurement cost beside its time; totals over the cell. */
+/* The cost of a measurement beside its time; totals over the cell. */
 struct costs {
 	double seconds;
 	double cpu_s;
-	double ipis;        /* of the whole machine; NAN: unknown */
+	double ipis;        /* interrupts of the whole machine; NAN: unknown */
 	double membarriers; /* NAN: unknown */
 	double wakeups;     /* NAN: unknown */
-	double waits;       /* waits that the above belong to */
+	double waits;       /* number of waits that these figures belong to */
 };
 
-/* All samples of one combination, over rounds. */
+/* All samples of one combination, over all rounds. */
 struct cell {
 	const struct subcommand *command;
 	const struct op *op;
@@ -203,21 +205,21 @@ struct cell {
 	int threads;
 	size_t nr, capacity;
 	double *sample;
-	uint32_t *group; /* samples of one group are summed up before groups are compared; see cell_summary() */
+	uint32_t *group; /* group of each sample: groups are summarised before they are compared; see cell_summary() */
 	unsigned int slots; /* kinds of slots that readers had; see cell_slots() */
-	size_t disturbed; /* samples taken while other processes used the CPUs */
+	size_t disturbed; /* number of samples taken while other processes used the CPUs */
 	struct costs costs;
 };
-#define GROUP_DISTURBED 0x80000000u /* added to a sample's group */
+#define GROUP_DISTURBED 0x80000000u /* flag in a sample's group */
 
 struct results {
 	struct cell *cell;
 	size_t nr, capacity;
-	char **note; /* crashes, hangs and what was left out */
+	char **note; /* crashes, hangs, and types that were left out */
 	size_t nr_notes;
-	int failures; /* jobs that did not end well */
-	int worst;    /* the gravest exit status of a job */
-	FILE *live;   /* where what a child prints goes at once; NULL: nowhere */
+	int failures; /* number of jobs that failed */
+	int worst;    /* highest exit status of a job */
+	FILE *live;   /* stream for what a child prints, at once; NULL: none */
 };
 
 struct summary {
@@ -233,7 +235,7 @@ const struct cell *results_find(const struct results *results, const struct subc
 void cell_add(struct cell *cell, double value, uint32_t group);
 struct summary cell_summary(const struct cell *cell);
 void cell_add_slot(struct cell *cell, const char *kind);
-/* "thread+mm_cid" in a static buffer; NULL: the type has no slots, or nobody asked. */
+/* "thread+mm_cid" in a static buffer; NULL: the type has no slots, or the kinds were not sampled. */
 const char *cell_slots(const struct cell *cell);
 void results_note(struct results *results, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void results_free(struct results *results);
@@ -248,32 +250,32 @@ struct host {
 void host_read(struct host *ret);
 const char *host_build_type(void);
 
-/* Open what --output names, early, so that a measurement is not lost. */
+/* Opens the file of --output before the measurement, so that a wrong path does not lose it. */
 FILE *emit_open(const struct options *options);
 void emit_results(FILE *out, const struct options *options, const struct results *results);
 void emit_notes(const struct results *results);
 void emit_head(FILE *out); /* the machine, for tables */
-/* Close; EXIT_FAILED and a line on stderr if anything was not written. */
+/* Closes @out; EXIT_FAILED, and a line on stderr, if anything was not written. */
 int emit_close(FILE *out, const struct options *options);
-/* The same for a subcommand that has measured: EXIT_FAILED, too, if a type failed or nothing was measured, which is told on stderr. */
+/* Closes @out after a measurement: EXIT_FAILED, and a line on stderr, also if a type failed or nothing was measured. */
 int emit_end(FILE *out, const struct options *options, const struct subcommand *command, const struct results *results);
 
 /* ---- progress and interruption (progress.c) ---- */
 
 void interrupt_catch(void);
 bool interrupted(void);
-bool interrupted_again(void); /* a second Ctrl-C: do not wait for what is measured */
-void interrupt_hand_over(void); /* to a program that takes this process's place, and unblocks SIGINT when it can be interrupted */
+bool interrupted_again(void); /* true after a second Ctrl-C: do not wait for running measurements */
+void interrupt_hand_over(void); /* before a program replaces this process; it unblocks SIGINT when it can be interrupted */
 void progress_begin(size_t steps);
-void progress_expect(double total_s); /* if that is known */
-/* A step begins. */
+void progress_expect(double total_s); /* if the duration is known */
+/* Begins a step. */
 void progress_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void progress_tick(void); /* time passes */
+void progress_tick(void); /* redraws the bar now and then */
 void progress_end(void);
 
 /* ---- children (job.c) ---- */
 
-/* What a child is asked to measure; the same program reads it from a pipe. */
+/* A measurement that a child is asked for; the same program reads it from a pipe. */
 struct job {
 	const struct subcommand *command;
 	const struct op *op;
@@ -286,7 +288,7 @@ struct job {
 	uint64_t loops;
 	uint64_t batch, bytes;
 	bool scan;
-	bool calls; /* of retirescale: time single calls, too */
+	bool calls; /* for retirescale: time single calls, too */
 	bool all_pairs;
 	uint64_t sections;
 	int bystanders;
@@ -295,27 +297,28 @@ struct job {
 	double perturb;
 	char mutant[64];
 	bool keep_going;
-	uint64_t deadline_ns; /* no job begins after it; 0: none */
-	int watchdog_s; /* silent for that long: hung */
+	uint64_t deadline_ns; /* no job begins after it; 0: no limit */
+	int watchdog_s; /* silence that counts as a hang */
 };
 
-/* Run @job in a child of its own and add what it measures to @results.
- * Returns the child's exit status; crashes and hangs become notes and -1. */
+/* Runs @job in a child of its own and adds its measurements to @results.
+ * Returns the child's exit status, or -1 after a crash or hang, which becomes a note. */
 int job_run(const struct job *job, struct results *results);
-/* Every type of @command in both fence modes, interleaved in @options->runs rounds; but not what @results have already. */
+/* Runs every type of @command in both fence modes, interleaved in
+ * @options->runs rounds, unless @results already have it. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results);
 
 /* The child's side. */
-int job_child(void); /* never returns to the caller's normal work: its exit status */
+int job_child(void); /* runs the job; returns the exit status of the process */
 void job_send(enum scenario scenario, int threads, uint32_t group, double value);
-/* A reader of this cell had a slot of @kind. */
+/* Reports that a reader of this cell had a slot of @kind. */
 void job_send_slot(enum scenario scenario, int threads, const char *kind);
 void job_send_costs(enum scenario scenario, int threads, const struct costs *costs);
 void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define MESSAGE_TEXT_MAX 240
-void job_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line for the table's readers */
-void job_flush(void); /* also: I am alive */
+void job_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* prints a line with the table */
+void job_flush(void); /* sends what is pending; also a sign of life */
 
 int refscale_child(const struct job *job);
 int rcuscale_child(const struct job *job);

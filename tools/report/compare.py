@@ -3,9 +3,9 @@
 import json
 import sys
 
-MOST = 64 << 20  # bytes of a report.json; one has some 100000
-SMALL = 0.05  # without a spread, what single runs differ by
-# Of these more is better; of all others less.
+MOST = 64 << 20  # most bytes of a report.json; usual ones have some 100000
+SMALL = 0.05  # difference of single runs, where no spread is known
+# In these parts and metrics more is better; in all others less.
 MORE = ("retires", "tables")
 MORE_METRICS = ("Mops", "checks_M", "requests_s", "lookups_M", "Mlookups", "efficiency")
 
@@ -42,7 +42,7 @@ def figures(document):
 
 
 def judge(old, new):
-    """What became of it, in a word, and by how much."""
+    """The verdict on a figure, in a word, and its relative change."""
     (a, spread_a, more), (b, spread_b, _) = old, new
     if not a or not b:
         return "none" if a == b else "?", None

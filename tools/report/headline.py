@@ -10,7 +10,7 @@ def cell(rows, scenario, fence=("light", "full", None), **what):
 
 
 def ratio(peer, ours):
-    """How it compares, in words; 5 % are within what single runs differ by."""
+    """The ratio of a peer's figure to ours, in words; single runs differ by up to 5 %."""
     if peer > 1.05 * ours:
         return f"{plain(peer / ours) if peer > 100 * ours else format(peer / ours, '.2g')} times as much"
     return "as much" if peer > ours / 1.05 else f"less: {peer / ours:.2g} of it"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Run the subcommands that a report is made of, one after the other, and put their JSON together."""
+"""Run the subcommands that a report consists of, one after the other, and merge their JSON."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ TABLES = ["hashmap", "hashtable", "rcu", "hazptr", "spinlock", "refcnt", "rwlock
           "libcuckoo"]
 LOCKS = ["gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "std_shared_mutex", "tbb_rw_mutex"]
 
-# name, what it is, subcommand, types, further arguments; the same of a quick report; about how many seconds each takes
+# name, title, subcommand, types, further arguments, those of a quick report, approximate seconds, those of a quick report
 PARTS = [
     ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 60, 20),
     ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--runs=3", "--seconds=0.3"],
@@ -32,8 +33,22 @@ PARTS = [
 ]
 
 
-class Interrupted(Exception):
-    pass
+class Stopped(Exception):
+    """A signal has asked the report to end before it had asked the tool for anything."""
+
+
+class Signals:
+    """The first SIGINT or SIGTERM ends the measurement, and the page has what was measured; the second ends the process."""
+
+    def __init__(self):
+        self.stop = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.arrived)
+
+    def arrived(self, _number, _frame):
+        if self.stop:
+            raise KeyboardInterrupt
+        self.stop = True
 
 
 class Progress:
@@ -61,79 +76,107 @@ class Progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def types_here(tool, command):
-    """Peers that this build or machine does not have are left out."""
-    text = subprocess.run([tool, command, "--help"], capture_output=True, text=True, check=True).stdout
-    return {line.split()[0] for line in text.partition("\nTypes:\n")[2].split("\n\n")[0].splitlines() if line.strip()}
+class Tool:
+    """The program that measures, and the signals that end it."""
 
+    def __init__(self, path, signals):
+        self.path, self.signals = path, signals
 
-def run_part(command, progress):
-    """The JSON of one run; Ctrl-C ends it, and it says what it has."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err)
-        stopped = False
-        while process.poll() is None:
+    def text(self, *args):
+        """What a short run prints."""
+        run = subprocess.run([self.path, *args], capture_output=True, text=True)
+        if self.signals.stop:
+            raise Stopped
+        run.check_returncode()
+        return run.stdout
+
+    def ask(self, command):
+        return json.loads(self.text(command, "--json"))
+
+    def types(self, command):
+        """The types of this build and machine: peers that they do not have are left out."""
+        text = self.text(command, "--help").partition("\nTypes:\n")[2].split("\n\n")[0]
+        return set(re.findall(r"^  (\S+) ", text, re.M))  # a line with a deeper indent continues a description
+
+    def has_light_fences(self):
+        return any(d["name"] == "fence mode in force" and d["value"].startswith("light") for d in self.ask("doctor")["doctor"])
+
+    def run_part(self, args, progress):
+        """The JSON of one run, and its status.  A run that is ended early prints what it has.
+
+        The tool has a session of its own: a Ctrl-C at the terminal would reach it beside the signal that is sent here, and a second
+        signal does not let it finish.
+        """
+        command, sent = [self.path, *args], False
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(command, stdout=out, stderr=err, start_new_session=True)
             try:
-                progress.tick()
-                time.sleep(0.1)
-            except KeyboardInterrupt:
-                stopped = True
-                process.send_signal(signal.SIGINT)
-        out.seek(0)
-        err.seek(0)
-        try:
-            document = json.loads(out.read())
-        except ValueError:
-            lines = err.read().decode(errors="replace").strip().splitlines()
-            document = {"rows": [], "notes": [f"{os.path.basename(command[0])} {command[1]}: {(lines or ['no result'])[-1]}"]}
-        return document, process.returncode, stopped
+                while process.poll() is None:
+                    progress.tick()
+                    time.sleep(0.1)
+                    if self.signals.stop and not sent:
+                        process.send_signal(signal.SIGINT)
+                        sent = True
+            finally:
+                process.kill()  # it runs only if a second signal has come
+            out.seek(0)
+            err.seek(0)
+            try:
+                document = json.loads(out.read())
+            except ValueError:
+                lines = err.read().decode(errors="replace").strip().splitlines()
+                document = {"rows": [], "notes": [f"{os.path.basename(self.path)} {args[0]}: {(lines or ['no result'])[-1]}"]}
+            return document, process.returncode
 
 
-def arguments(tool, part, quick):
+def arguments(tool, part, quick, built):
+    """@built: names of the case studies that this build has."""
     _, _, command, types, full, short, *_ = part
-    args = [tool, command, *(short if quick else full), "--json"]
+    args = [command]
+    for arg in short if quick else full:
+        args += built if arg == "all" else [arg]
+    args.append("--json")
     if types:
-        here = types_here(tool, command)
+        here = tool.types(command)
         args.append("--type=" + ",".join(t for t in types if t in here))
     if command in ("refscale", "rcuscale", "retirescale", "rwscale"):
-        args.append("--fence=light" if has_light_fences(tool) else "--fence=full")
+        args.append("--fence=light" if tool.has_light_fences() else "--fence=full")
     return args
 
 
-def ask(tool, command):
-    return json.loads(subprocess.run([tool, command, "--json"], capture_output=True, text=True, check=True).stdout)
+def measure(path, signals, quick, only, save):
+    """Everything; returns the document, whether something failed, and whether a signal has ended it.
 
-
-def has_light_fences(tool):
-    return any(d["name"] == "fence mode in force" and d["value"].startswith("light") for d in ask(tool, "doctor")["doctor"])
-
-
-def measure(tool, quick, only=None):
-    """Everything; returns the document and whether something failed or was interrupted."""
+    @save: called with the document after each part.  Raises Stopped if there is nothing yet.
+    """
+    tool = Tool(path, signals)
     parts = [p for p in PARTS if not only or p[0] in only]
     progress = Progress(sum(p[7] if quick else p[6] for p in parts))
-    version = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
-    cases = ask(tool, "study")
+    version = tool.text("--version").split()[-1]
+    cases = tool.ask("study")
+    built = [case["name"] for case in cases["cases"] if case["built"]]
     result = {"schema": 1, "report": 1, "quick": quick, "date": time.strftime("%Y-%m-%d"), "version": version, "host": cases["host"], "parts": {},
-              "notes": [], "cases": cases["cases"]}
-    failed = interrupted = False
+              "notes": [f"study: {case['name']}: its program was not built" for case in cases["cases"] if not case["built"]],
+              "cases": cases["cases"]}
+    failed = False
     for number, part in enumerate(parts, 1):
+        progress.part(number, len(parts), part[1])
+        began = time.monotonic()
         try:
-            progress.part(number, len(parts), part[1])
-            began = time.monotonic()
-            command = arguments(tool, part, quick)
-            document, status, interrupted = run_part(command, progress)
-        except KeyboardInterrupt:  # between the runs
+            args = arguments(tool, part, quick, built)
+        except Stopped:
             result["notes"].append(f"interrupted: '{part[1]}' and what comes after it is missing")
-            interrupted = True
             break
+        document, status = tool.run_part(args, progress)
         result["host"] = document.get("host", result["host"])
         result["notes"] += [f"{part[0]}: {note}" for note in document.get("notes", [])]
-        result["parts"][part[0]] = {"command": "quiesce " + " ".join(command[1:]), "seconds": round(time.monotonic() - began, 1),
+        result["parts"][part[0]] = {"command": "quiesce " + " ".join(args), "seconds": round(time.monotonic() - began, 1),
                                     "rows": document["rows"], **({"shapes": document["shapes"]} if "shapes" in document else {})}
         failed = failed or status not in (0, 130)
-        if interrupted:
+        if signals.stop:
             result["notes"].append(f"interrupted: what comes after '{part[1]}' is missing")
             break
+        save(result)
     progress.end()
-    return result, failed, interrupted
+    save(result)
+    return result, failed, signals.stop

@@ -35,7 +35,7 @@ def slug(text):
 
 
 def draw(document, directory):
-    """Files of all pictures; by section [(title, caption, svg for the page)]."""
+    """Writes the files of all pictures; returns [(title, caption, svg for the page)] by section."""
     sections, number = {}, 0
     for section, title, caption, figure in plots.all_plots(document):
         number += 1
@@ -49,7 +49,7 @@ def draw(document, directory):
 
 
 def columns_of(part):
-    """Of the table of figures behind the pictures."""
+    """The columns of the table of figures that follows the pictures."""
     if part == "study":
         return ["case", "scenario", "variant", "fence", "metric", "median", "min", "max", "n"]
     extra = {"retires": ["garbage"], "tables": ["keys"], "bursts": ["section_us", "grace_periods", "wait_us"]}.get(part, [])
@@ -63,7 +63,7 @@ def shown(value):
 
 
 def write(document, directory):
-    """Returns how many pictures there are."""
+    """Writes the page and its pictures; returns the number of pictures."""
     directory = pathlib.Path(directory)
     pictures = draw(document, directory)
     texts = {**SECTIONS, **dict(study_sections(document))}

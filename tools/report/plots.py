@@ -31,7 +31,7 @@ def colour(name):
 
 
 def short(value):
-    """Three figures."""
+    """A number with three significant figures."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "-"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -52,7 +52,7 @@ def logarithmic(axis, values):
 
 
 def bars(rows, unit, title, spread=None, marks=None):
-    """One bar a row: [(name, value)], the value at its end; @marks: a dot on some of them, by name."""
+    """A bar for each of @rows, [(name, value)], with the value at its end; @marks: {name: value of a dot on the bar}."""
     rows = [(n, v) for n, v in rows if v is not None and math.isfinite(v)]
     if not rows:
         return None
@@ -141,7 +141,7 @@ def waits(rows):
 
 
 def retires(rows):
-    """Objects a second over garbage."""
+    """Objects per second over garbage."""
     for scenario, title in (("published", "Deferred frees, no readers"), ("stalled", "Deferred frees while one reader stays")):
         here = [r for r in rows if r["scenario"] == scenario and r.get("garbage") is not None]
         if not here:
@@ -160,7 +160,7 @@ def retires(rows):
 
 
 def tables(rows):
-    """Rates over threads; then what was lost, beside 2003."""
+    """Rates for each set of keys; then the rate relative to the ideal, beside the figures of 2003."""
     for keys in dict.fromkeys(r["keys"] for r in rows):
         here = [r for r in rows if r["keys"] == keys and not r["updates"]]
         most = max(r["threads"] for r in here)
@@ -197,7 +197,7 @@ def bursts(rows):
 
 # ---- case studies ----
 
-# the metric, its unit, which scenarios (a regular expression; at most three), better
+# case: the metric, its unit, a regular expression for its scenarios (at most three are drawn), which values are better
 CASES = {
     "lockdep-keys": ("ms", "ms to replace a device's 64 keys", r"(others|held|same), Q=64", "lower"),
     "label": ("requests_s", "requests a second", r"^http$", "higher"),
@@ -216,7 +216,7 @@ def case_plots(name, rows):
         for scenario in scenarios:
             here = [r for r in mine if r["scenario"] == scenario]
             if len(here) < 2:
-                continue  # a machine may change in the midst, and put one variant alone under a scenario: nothing is compared
+                continue  # a change of the machine may put one variant alone under a scenario: there is nothing to compare
             full = {r["variant"] for r in here if r["fence"] == "light"} & {r["variant"] for r in here if r["fence"] == "full"}
             labels = [(r["variant"] + (" (full fences)" if r["variant"] in full and r["fence"] == "full" else ""), r) for r in here]
             figure = bars([(label, r["median"]) for label, r in labels], unit, "", [(r["min"], r["max"]) for _, r in labels])
@@ -226,7 +226,7 @@ def case_plots(name, rows):
 
 
 def svg_of(figure):
-    """Scalable, without a fixed size, its ink and grid as colours of the page."""
+    """The picture as SVG text without a background."""
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
@@ -234,7 +234,7 @@ def svg_of(figure):
 
 
 def themed(svg, prefix):
-    """For inside a page: the page's colours, and names of its own."""
+    """The SVG text for use inside a page: scalable, in the colours of the page, with unique ids."""
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", re.sub(r'height="[^"]*pt"', "", svg, count=1), count=1)
     for ink, name in ((INK, "--ink"), (GRID, "--grid"), (OURS, "--ours"), (PEER, "--peer"), (RAW, "--raw")):
         svg = svg.replace(ink, f"var({name})")

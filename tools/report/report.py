@@ -13,7 +13,7 @@ NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
 
 
 def find_libraries():
-    """The packages that are missing.  Distributions have the libraries for their own Python, which may not be the first in the path."""
+    """The packages that are missing.  Distributions install the libraries for their own Python, which may not be the first in the path."""
     missing = [package for module, package in NEEDED.items() if not importlib.util.find_spec(module)]
     system = "/usr/bin/python3"
     if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
@@ -22,12 +22,12 @@ def find_libraries():
 
 
 def listen():
-    """The tool has blocked it: in the middle of its own beginning, or of an import, Python would not end well."""
+    """The tool has blocked SIGINT: it would end Python badly while Python starts, or imports a module."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def make_directory(name):
-    """The directory and what of it is new.  A mistake of the user's is reported before a missing package, and before anything is measured."""
+    """Makes the directory; returns it and the paths that are new.  A wrong path is reported before a missing package and before any measurement."""
     made = []
     try:
         path = pathlib.Path(name)
@@ -48,11 +48,23 @@ def unmake(made):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
-def make(tool, directory, quick, only):
-    import measure  # here, so that --compare needs no libraries
-    document, failed, interrupted = measure.measure(tool, quick, only)
-    text = json.dumps(document, indent=1)
-    (directory / "report.json").write_text(text + "\n", encoding="utf-8")
+def make(tool, directory, made, quick, only):
+    """The document and the exit status; no document if a signal came before there was anything to write."""
+    import measure
+
+    def save(document):
+        """A report that is ended later, in any way, leaves this behind."""
+        part = directory / "report.json.part"
+        part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        part.replace(directory / "report.json")
+
+    signals = measure.Signals()
+    listen()
+    try:
+        document, failed, interrupted = measure.measure(tool, signals, quick, only, save)
+    except measure.Stopped:
+        unmake(made)
+        return None, 130
     return document, 130 if interrupted else 1 if failed else 0
 
 
@@ -77,11 +89,14 @@ def main():
         unmake(made)
         sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
     import page
-    listen()
     if opt.given:
+        listen()
         document, status = json.loads(pathlib.Path(opt.given).read_text(encoding="utf-8")), 0
     else:
-        document, status = make(opt.tool, directory, opt.quick, opt.only)
+        document, status = make(opt.tool, directory, made, opt.quick, opt.only)
+    if not document:
+        print("quiesce report: interrupted before anything was measured", file=sys.stderr)
+        return status
     pictures = page.write(document, directory)
     for note in document["notes"]:
         print(f"quiesce report: {note}", file=sys.stderr)
@@ -94,4 +109,4 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.stdout.flush()
-        os._exit(130)  # what was being imported does not survive more
+        os._exit(130)  # no normal exit: a module may be half imported

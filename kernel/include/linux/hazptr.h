@@ -2,10 +2,10 @@
 /*
  * Hazard pointers: readers that may sleep, updaters that defer their frees.
  *
- * A reader owns a context of some slots.  It fetches a pointer, puts it into a
- * slot and looks whether the pointer is still the same: from then on the object
- * stays, until the slot is cleared or reused.  An updater unlinks the object and
- * hands it to call_hazptr(), which runs a callback when no slot holds it.
+ * A reader owns a context of some slots.  It loads a pointer, stores it to a
+ * slot and checks that the pointer is still the same: from then on the object
+ * is kept, until the slot is cleared or reused.  An updater unlinks the object
+ * and passes it to call_hazptr(), which runs a callback when no slot holds it.
  *
  *	init_hazptr_context(&ctx);				// reader
  *	slot = hazptr_alloc(&ctx);
@@ -18,11 +18,12 @@
  *	old = xchg(&config, fresh);				// updater
  *	call_hazptr(&old->head, free_config);
  *
- * A slot protects its object only, not what the object points to.  A second slot
- * for the same object is set by hazptr_protect() as well: to copy the first, and
- * then clear it, may hide both from a scan.  Use hazard pointers where
- * readers sleep or stay long with one object, or where many objects wait for
- * readers of few; use shazptr.h in short sections, RCU to traverse many objects.
+ * A slot protects its object only, not the objects that it points to.  Set a
+ * second slot for the same object by hazptr_protect(), too: a scan may miss both
+ * slots if the first is copied and then cleared.  Use hazard pointers where
+ * readers sleep or keep one object for long, or where many objects are retired
+ * and readers protect few; use shazptr.h in short sections, RCU to traverse many
+ * objects.
  *
  * Ordering: if hazptr_protect() returned an object that was unlinked before
  * call_hazptr(), then everything up to the clear happens before the callback.
@@ -57,20 +58,20 @@
 
 #define HAZPTR_SLOT_PER_CTX 8
 
-/* Private: what a slot holds that nobody has taken; 0: taken, and protects nothing. */
+/* Private: value of a slot that is free; 0: taken, and protects nothing. */
 #define HAZPTR_UNUSED 1UL
 
 /**
- * typedef hazptr_t - a slot; whoever took it owns it
+ * typedef hazptr_t - a slot; the caller of hazptr_alloc() owns it
  */
 typedef struct hazptr_slot {
 	unsigned long value;	/* private: written by the owner, read by the scan */
 } hazptr_t;
 
 /**
- * struct hazptr_context - a group of slots in memory of the caller: of a task, a CPU, a stack frame
+ * struct hazptr_context - slots in memory of the caller, for a task, a CPU or a stack frame
  *
- * It must not move, and stays until cleanup_hazptr_context().
+ * It must not move, nor be freed before cleanup_hazptr_context().
  */
 struct hazptr_context {
 	/* private: */
@@ -87,7 +88,7 @@ void cleanup_hazptr_context(struct hazptr_context *ctx);
 
 /**
  * hazptr_alloc() - take a slot
- * @ctx: the context; may be shared by the task and the interrupts that use it, and by tasks
+ * @ctx: the context; tasks and interrupts may share it
  *
  * Context: Any, also NMI.
  * Return: the slot, which protects nothing; NULL if all are taken.
@@ -101,7 +102,7 @@ static inline hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 
 		/*
 		 * Relaxed: it continues the release sequence of hazptr_free(),
-		 * so a scan that reads 0 has the accesses of the owner before.
+		 * so a scan that reads 0 is ordered after the accesses of the last owner.
 		 */
 		if (READ_ONCE(slot->value) == HAZPTR_UNUSED &&
 		    cmpxchg_relaxed(&slot->value, HAZPTR_UNUSED, 0UL) == HAZPTR_UNUSED)
@@ -111,11 +112,11 @@ static inline hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 }
 
 /**
- * hazptr_free() - give a slot back; what it protected is protected no more
- * @ctx: the context that it is from
- * @slot: the slot; NULL is left alone
+ * hazptr_free() - end the protection of a slot and give the slot back
+ * @ctx: the context of the slot
+ * @slot: the slot; NULL is ignored
  *
- * Context: Any, also NMI; not necessarily the task or the CPU that took it.
+ * Context: Any, also NMI; any task or CPU, not only that of hazptr_alloc().
  */
 static inline void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 {
@@ -131,7 +132,7 @@ static inline void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 }
 
 /**
- * hazptr_clear() - end a protection; the slot stays the caller's
+ * hazptr_clear() - end a protection; the caller keeps the slot
  * @slot: the slot
  *
  * Context: Any, also NMI.
@@ -145,34 +146,35 @@ static inline void hazptr_clear(hazptr_t *slot)
 	smp_store_release(&slot->value, 0UL);
 }
 
-/* From now on @slot protects the object with the callback head @head. */
+/* Makes @slot protect the object with the callback head @head. */
 static __always_inline void __hazptr_set(hazptr_t *slot, unsigned long head)
 {
 #ifdef QUIESCE_DEBUG
 	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot used that nobody has\n");
 #endif
 #ifdef QUIESCE_MUTANTS
-	/* Long enough for a scan, which the second look at the pointer is for. */
+	/*
+	 * The delay is long enough for a scan, which the second load of the
+	 * pointer has to notice.
+	 */
 	if (HAZPTR_MUTANT(no_recheck))
 		udelay(200);
 #endif
 	/*
-	 * A scan that sees this value, and not the one before, concludes that
-	 * the protection before has ended.
+	 * A scan that reads this value concludes that the protection by the value
+	 * before has ended.
 	 *
 	 * HK2: release, pairs with HK2 in hazptr_slot_read()
 	 */
 	smp_store_release(&slot->value, head);
-	/*
-	 * Either the scan sees the slot, or the next load sees what was unlinked.
-	 */
+	/* Either the scan sees the slot, or the next load sees what was unlinked. */
 	if (!HAZPTR_MUTANT(no_reader_fence)) {
 		/* HK1: full, pairs with HK1 in hazptr_scan() */
 		smp_mb();
 	}
 }
 
-/* Equality that tells the compiler nothing about the two pointers. */
+/* Compares without telling the compiler that the two pointers are equal. */
 static __always_inline bool __hazptr_same(unsigned long a, unsigned long b)
 {
 	if (HAZPTR_MUTANT(no_recheck))
@@ -183,15 +185,15 @@ static __always_inline bool __hazptr_same(unsigned long a, unsigned long b)
 }
 
 /**
- * hazptr_tryprotect() - fetch a pointer and protect what it points to, one attempt
- * @slot: a slot that the caller took; what it protected before is protected no more
+ * hazptr_tryprotect() - load a pointer and protect its object, one attempt
+ * @slot: a slot of the caller; its earlier protection ends
  * @gp: address of the pointer
  * @field: name of the struct callback_head (or rcu_head) in the object
  *
- * The pointer is read twice and the second value returned, because only the
- * second is ordered after what was written into an object that was freed,
- * allocated and published again in between.  The comparison is hidden from the
- * compiler, which could otherwise use the first value in its place.
+ * The pointer is loaded twice and the second value returned: the object may have
+ * been freed, allocated and published again in between, and only the second load
+ * is ordered after the stores that initialised it.  The comparison is hidden from
+ * the compiler, which could otherwise use the first value instead.
  *
  * Context: Any, also NMI.  The protection lasts while the caller sleeps or migrates.
  * Cost: two loads, a store and a full barrier.
@@ -218,8 +220,8 @@ static __always_inline bool __hazptr_same(unsigned long a, unsigned long b)
 })
 
 /**
- * hazptr_protect() - fetch a pointer and protect what it points to
- * @slot: a slot that the caller took
+ * hazptr_protect() - load a pointer and protect its object
+ * @slot: a slot of the caller
  * @gp: address of the pointer
  * @field: name of the struct callback_head (or rcu_head) in the object
  *
@@ -247,7 +249,7 @@ void synchronize_hazptr(struct callback_head *head);
 /**
  * kfree_hazptr() - kvfree() an object when no slot protects it
  * @ptr: the object
- * @field: name of its callback head, which is less than 4096 bytes from its beginning
+ * @field: name of its callback head, whose offset is less than 4096 bytes
  *
  * Context: as call_hazptr().
  */
@@ -260,17 +262,17 @@ do {											\
 		    (rcu_callback_t)(unsigned long)offsetof(typeof(*__object), field));	\
 } while (0)
 
-/* Private: no function is at such a small address. */
+/* Private: no function has such a small address. */
 #define HAZPTR_KFREE_OFFSETS 4096
 
 /**
- * struct hazptr_stats - what debugfs shows, for tests and monitors
+ * struct hazptr_stats - counters, as debugfs shows them, for tests and monitors
  * @calls: calls of call_hazptr() and kfree_hazptr()
  * @run: callbacks that have run
  * @scans: walks over all contexts
- * @slots: slots looked at in the last of them
+ * @slots: slots read in the last of these walks
  * @kept: callbacks whose objects were protected in the last scan
- * @waiting: how many synchronize_hazptr() wait now
+ * @waiting: callers that wait in synchronize_hazptr() now
  * @contexts: registered contexts
  */
 struct hazptr_stats {
@@ -286,7 +288,7 @@ struct hazptr_stats {
 void hazptr_get_stats(struct hazptr_stats *stats);
 
 #ifdef DEFINE_CLASS
-/* CLASS(hazptr, slot)(&ctx): a slot that is given back at the end of the scope. */
+/* CLASS(hazptr, slot)(&ctx): a slot that is freed at the end of the scope. */
 struct hazptr_scope {
 	struct hazptr_context *ctx;
 	hazptr_t *slot;

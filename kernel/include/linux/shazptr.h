@@ -4,7 +4,7 @@
  *
  * A reader that knows the address of an object protects it with a store and a
  * full barrier into the slot of its CPU; an updater waits until no slot holds
- * the address.  Nobody else is waited for, and no interrupt is sent.
+ * the address.  It waits for no other reader, and sends no interrupt.
  *
  *	preempt_disable();				// reader
  *	scoped_guard(shazptr, bucket)
@@ -19,14 +19,14 @@
  * and one object is protected at a time; use hazptr.h where readers sleep, and
  * RCU where they traverse several objects.
  *
- * There is one slot for each CPU.  A guard in a guard turns it into the
- * wildcard, which every updater waits for, until the outermost guard ends: so
- * sections may be interrupted by sections, in hard interrupts and NMIs as well.
+ * There is one slot for each CPU.  A nested guard stores the wildcard, which
+ * every updater waits for, until the outermost guard ends: so sections may
+ * interrupt sections, in hard interrupts and NMIs as well.
  *
  * Ordering: if an access under a guard found the object that an updater
  * unlinked before synchronize_shazptr(), then everything under the guard
- * happens before the return of that call.  A guard that the call does not wait
- * for finds the object unlinked.  Litmus tests: SK*.litmus.
+ * happens before the return of that call.  Under a guard that the call does not
+ * wait for, readers find the object unlinked.  Litmus tests: SK*.litmus.
  *
  * Source: B. Feng, "Introduce simple hazard pointers for lockdep", June 2025,
  * for the interface, the slot and the wildcard; marks and waits are ours.
@@ -59,12 +59,12 @@
 #define SHAZPTR_WILDCARD ((void *)~0UL)
 
 /*
- * The bit that the scan flips in a slot which somebody waits for.  Two
- * addresses that differ in it only are taken for the same.
+ * The bit that the scan flips in a slot that a waiter waits for.  Two addresses
+ * that differ only in this bit are treated as equal.
  */
 #define SHAZPTR_MARK BIT(BITS_PER_LONG - 2)
 
-/* Written by its CPU; the scan flips the mark of a value that is there. */
+/* Written by its CPU; the scan flips the mark of a value in it. */
 struct shazptr_slot {
 	unsigned long value;
 } ____cacheline_aligned_in_smp;
@@ -73,7 +73,7 @@ DECLARE_PER_CPU(struct shazptr_slot, shazptr_slots);
 
 /**
  * struct shazptr_guard - a protection that lasts until shazptr_clear()
- * @slot: private: address of the slot; the lowest bit says that the guard leaves it alone
+ * @slot: private: address of the slot; lowest bit set: shazptr_clear() leaves the slot as it is
  */
 struct shazptr_guard {
 	unsigned long slot;
@@ -81,7 +81,7 @@ struct shazptr_guard {
 
 #define SHAZPTR_GUARD_NESTED 1UL
 
-/* Whether @value is the wildcard, with or without a mark. */
+/* True if @value is the wildcard, with or without a mark. */
 static __always_inline bool __shazptr_is_wildcard(unsigned long value)
 {
 	return (value | SHAZPTR_MARK) == ~0UL;
@@ -100,10 +100,10 @@ static __always_inline void __shazptr_assert_pinned(void)
  * shazptr_acquire() - protect an address that the caller knows by other means
  * @ptr: the address, or SHAZPTR_WILDCARD to block every updater; NULL protects nothing
  *
- * The caller finds the object again after the call, because an updater may have
- * unlinked it just before: it looks the key up again, reads the pointer again,
- * or protects a list head that is never freed itself.  Where a pointer says
- * where the object is, use shazptr_protect().
+ * The caller has to find the object again after the call, because an updater may
+ * have unlinked it just before: it looks up the key again, loads the pointer
+ * again, or protects a list head that is never freed.  Use shazptr_protect() if a
+ * pointer leads to the object.
  *
  * Context: Any, also NMI.  Preemption stays disabled until shazptr_clear().
  * Guards nest like brackets: an interrupt handler clears its own before it returns.
@@ -118,14 +118,14 @@ static __always_inline struct shazptr_guard shazptr_acquire(const void *ptr)
 
 	__shazptr_assert_pinned();
 	/*
-	 * No atomic operation for the outermost guard: whoever interrupts
-	 * between the test and the store leaves the slot empty.
+	 * No atomic operation for the outermost guard: an interrupt between the
+	 * test and the store leaves the slot empty again.
 	 */
 	held = READ_ONCE(*slot);
 	if (likely(!held)) {
 		/*
-		 * A scan that sees this value, and not the empty slot before
-		 * it, concludes that the guard before this one has ended.
+		 * A scan that reads this value, even if it missed the empty slot
+		 * before it, concludes that the guard before this one has ended.
 		 *
 		 * SK2: release, pairs with SK2 in shazptr_slot_read()
 		 */
@@ -133,9 +133,9 @@ static __always_inline struct shazptr_guard shazptr_acquire(const void *ptr)
 	} else {
 		guard.slot |= SHAZPTR_GUARD_NESTED;
 		/*
-		 * What is the wildcard keeps its mark: the scan relies on it.
-		 * Whoever interrupts may have stored the wildcard, and the
-		 * scan have marked it, since the test: hence an exchange.
+		 * A wildcard keeps its mark, on which the scan relies.  Since the
+		 * test an interrupt may have stored the wildcard, and the scan may
+		 * have marked it: hence the compare-and-exchange.
 		 *
 		 * SK2: full, pairs with SK2 in shazptr_slot_read()
 		 */
@@ -158,7 +158,7 @@ static __always_inline struct shazptr_guard shazptr_acquire(const void *ptr)
  * shazptr_clear() - end a protection
  * @guard: from shazptr_acquire() or shazptr_protect(), on this CPU, the innermost one
  *
- * A nested guard leaves the wildcard to the outermost one.  An empty guard is left alone.
+ * A nested guard leaves the wildcard to the outermost one.  An empty guard is ignored.
  *
  * Context: Any; preemption has been disabled since @guard was acquired.
  */
@@ -177,7 +177,10 @@ static __always_inline void shazptr_clear(struct shazptr_guard guard)
 	}
 }
 
-/* Equality that tells the compiler nothing about the two pointers: see shazptr_tryprotect(). */
+/*
+ * Compares without telling the compiler that the two pointers are equal: see
+ * shazptr_tryprotect().
+ */
 static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)
 {
 	OPTIMIZER_HIDE_VAR(a);
@@ -186,14 +189,14 @@ static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)
 }
 
 /**
- * shazptr_tryprotect() - fetch a pointer and protect what it points to, one attempt
- * @guard: address of the guard; empty if nothing is protected, and then clearing it does nothing
+ * shazptr_tryprotect() - load a pointer and protect its object, one attempt
+ * @guard: address of the guard; empty if nothing is protected: to clear it has no effect
  * @gp: address of the pointer
  *
- * The pointer is read twice and the second value returned, because only the
- * second is ordered after what was written into an object that was freed,
- * allocated and published again in between.  The comparison is hidden from the
- * compiler, which could otherwise use the first value in its place.
+ * The pointer is loaded twice and the second value returned: the object may have
+ * been freed, allocated and published again in between, and only the second load
+ * is ordered after the stores that initialised it.  The comparison is hidden from
+ * the compiler, which could otherwise use the first value instead.
  *
  * Context: as shazptr_acquire().
  * Return: the pointer; NULL if it was NULL or changed meanwhile.
@@ -219,7 +222,7 @@ static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)
 })
 
 /**
- * shazptr_protect() - fetch a pointer and protect what it points to
+ * shazptr_protect() - load a pointer and protect its object
  * @guard: address of the guard
  * @gp: address of the pointer
  *
@@ -243,14 +246,14 @@ static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)
 void synchronize_shazptr(const void *ptr);
 
 /**
- * struct shazptr_stats - what debugfs shows, for tests and monitors
+ * struct shazptr_stats - counters, as debugfs shows them, for tests and monitors
  * @calls: calls of synchronize_shazptr()
- * @waits: those of them that had to wait for a reader
- * @scans: scans made for those that wait
+ * @waits: calls that had to wait for a reader
+ * @scans: scans for waiters
  * @marks: slots marked
  * @helped: scans by a waiter, because the scan thread was frozen or did not run
  * @longest_ns: the longest wait that has ended
- * @waiting: how many wait now
+ * @waiting: callers that wait now
  */
 struct shazptr_stats {
 	u64 calls;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/also.h - what programs get from liburcu's headers without asking for it, and use; private.
+/* quiesce-urcu/also.h - headers that programs get through liburcu's without including them; private.
  *
- * What 0.13 or 0.15 include: programs that say nothing of their own compile with those.
+ * Those that 0.13 or 0.15 include: programs that rely on them compile.
  */
 #ifndef QUIESCE_URCU_ALSO_H
 #define QUIESCE_URCU_ALSO_H

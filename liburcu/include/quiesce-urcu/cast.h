@@ -11,7 +11,7 @@
 #include <quiesce/base.h>
 
 #ifdef __cplusplus
-extern "C++" { /* a program may include this inside of extern "C" */
+extern "C++" { /* a program may include this header inside of extern "C" */
 template <typename T> struct quiesce_urcu__plain { typedef T type; };
 template <typename T> struct quiesce_urcu__plain<const T> { typedef T type; };
 template <typename T> struct quiesce_urcu__plain<volatile T> { typedef T type; };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/flavor.h - what each flavour has, declared once; private. */
+/* quiesce-urcu/flavor.h - the calls that each flavour has, declared once; private. */
 #ifndef QUIESCE_URCU_FLAVOR_H
 #define QUIESCE_URCU_FLAVOR_H
 
@@ -12,7 +12,7 @@
 
 #define QUIESCE_URCU_CALL(type, name, args) type name args QUIESCE_URCU_NAME(name)
 
-/* The calls of flavour @f; what they do is said in urcu/urcu-memb.h, urcu/call-rcu.h, urcu/defer.h. */
+/* The calls of flavour @f; urcu/urcu-memb.h, urcu/call-rcu.h and urcu/defer.h describe them. */
 #define QUIESCE_URCU_CALLS(f)                                                                                           \
 	QUIESCE_URCU_CALL(void, urcu_##f##_register_thread, (void));                                                    \
 	QUIESCE_URCU_CALL(void, urcu_##f##_unregister_thread, (void));                                                  \

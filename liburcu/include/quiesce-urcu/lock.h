@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/lock.h - the mutex that queues and stacks of liburcu carry for those who take; private.
+/* quiesce-urcu/lock.h - the mutex of liburcu's queues and stacks, for the threads that take nodes out; private.
  *
- * A default mutex fails only where it is no mutex: it was not initialised, was destroyed, or is used again while it is held.
+ * A lock of a default mutex fails only by misuse: it was not initialised, was destroyed, or the thread holds it
+ * already.
  */
 #ifndef QUIESCE_URCU_LOCK_H
 #define QUIESCE_URCU_LOCK_H

@@ -14,8 +14,9 @@ struct quiesce_urcu_mb_gp {
 	uint32_t futex;
 } __attribute__((aligned(2 * QUIESCE_CACHELINE)));
 
-/* Small, as a plug-in may load the library late, when little is left for thread-local words that are found without a call.  On one line:
- * other threads write the record when they come and go, and a scanner that reads the word takes the line anyway. */
+/* Small, because a plug-in may load the library late, when little of the static thread-local space is left.  On one
+ * line: other threads write the record only when threads register and unregister, and a scan of the word takes the
+ * line anyway. */
 struct quiesce_urcu_mb_reader {
 	uint64_t ctr;
 	struct quiesce_urcu_record record;
@@ -29,7 +30,7 @@ struct quiesce_urcu_mb_reader *quiesce_urcu_mb_own_call(void) QUIESCE_DATA;
 
 QUIESCE_URCU_END
 
-/* The word of the calling thread, at this very moment: detail/tls.h.  Its price is nothing beside a full fence. */
+/* The word of the calling thread at this moment: detail/tls.h.  Its cost is small beside a full fence. */
 #define QUIESCE_URCU_MB_WORD() \
 	(&QUIESCE__OWN_ADDRESS(struct quiesce_urcu_mb_reader, quiesce_urcu_mb_reader, quiesce_urcu_mb_own_call)->ctr)
 

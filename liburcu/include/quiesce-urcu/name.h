@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/name.h - under which names the library exports what these headers declare; private.
+/* quiesce-urcu/name.h - the linker names of the functions that these headers declare; private.
  *
- * A process may hold liburcu itself too, loaded by a library that was not rebuilt.  If both exported the same names, that
- * library's calls would arrive here while its inlined readers write liburcu's words: objects would be freed under them.
+ * A process may also hold liburcu itself, loaded by a library that was not rebuilt.  If both exported the same names,
+ * that library's calls would reach this library while its inlined readers write liburcu's words: objects would be
+ * freed while it reads them.
  */
 #ifndef QUIESCE_URCU_NAME_H
 #define QUIESCE_URCU_NAME_H
 
 #include <quiesce/base.h>
 
-/* After a declaration: the linker calls it quiesce_@name; in the objects that stand for liburcu's own (liburcu/abi), by its name. */
+/* Put after a declaration: the linker name becomes quiesce_@name; in the objects that replace liburcu's own
+ * (liburcu/abi) it is @name. */
 #ifdef QUIESCE_URCU_ABI
 #define QUIESCE_URCU_NAME(name) QUIESCE_DATA
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/rcu.h - readers of the flavours memb and bp, which are one and the same RCU here: that of quiesce/rcu.h; private.
+/* quiesce-urcu/rcu.h - readers of the flavours memb and bp, which are both the RCU of quiesce/rcu.h; private.
  *
  * They are inlined whether the program defines _LGPL_SOURCE or not.
  */
@@ -33,7 +33,7 @@ QUIESCE_FAST int quiesce__urcu_read_ongoing(void)
 	return (quiesce_own_load_relaxed(self, rcu_word) & QUIESCE_RCU_DEPTH) != 0 || quiesce_own_load_u32(self, unregistered) != 0;
 }
 
-/* What flavour @f has inline. */
+/* The inline functions of flavour @f. */
 #define QUIESCE_URCU_READERS(f)                                                               \
 	QUIESCE_FAST void urcu_##f##_read_lock(void) { quiesce__urcu_read_lock(); }           \
 	QUIESCE_FAST void urcu_##f##_read_unlock(void) { quiesce__urcu_read_unlock(); }       \

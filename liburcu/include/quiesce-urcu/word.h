@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce-urcu/word.h - the object that a read-modify-write changes, as a number of its size; private, for urcu/uatomic.h.
  *
- * So that the operations take pointers as well as numbers, and each number for each, as liburcu's assembly does.
+ * With it the operations take pointers as well as numbers, and any number for an object of any size, as liburcu's assembly does.
  *
  *   quiesce_urcu__at(addr)               @addr as a pointer to that number; of 1, 2, 4 or 8 bytes
- *   quiesce_urcu__number(addr, value)    @value as such a number, what does not fit cut off
+ *   quiesce_urcu__number(addr, value)    @value as such a number, truncated if it does not fit
  *   quiesce_urcu__sized(addr)            @addr, if it has one of these sizes
  *   quiesce_urcu__object(addr, number)   @number as what @addr points to
  *   quiesce_urcu__type(addr)             its type, without qualifiers
@@ -14,7 +14,7 @@
 
 #include <quiesce-urcu/cast.h>
 
-/* Other accesses to the object are of its own type. */
+/* May alias: other accesses to the object have its own type. */
 typedef uint8_t __attribute__((__may_alias__)) quiesce_urcu__number_1;
 typedef uint16_t __attribute__((__may_alias__)) quiesce_urcu__number_2;
 typedef uint32_t __attribute__((__may_alias__)) quiesce_urcu__number_4;
@@ -36,7 +36,8 @@ template <typename T> QUIESCE_FAST volatile typename quiesce_urcu__size<sizeof(T
 	return static_cast<volatile typename quiesce_urcu__size<sizeof(T)>::type *>(writable);
 }
 
-/* What becomes the value of a pointer is converted to its type first, if it can be: an object's base may be at another address. */
+/* Converts the new value of a pointer to the pointer's type first, if it can be converted: a base of an object may
+ * have another address. */
 template <typename T> struct quiesce_urcu__value {
 	template <typename V> QUIESCE_FAST V of(V value, int) { return value; }
 };
@@ -53,11 +54,11 @@ template <typename T, typename V> QUIESCE_FAST typename quiesce_urcu__size<sizeo
 }
 #undef quiesce_urcu__size
 }
-/* Of @addr only its type: it is evaluated elsewhere. */
+/* Uses only the type of @addr, which is evaluated elsewhere. */
 #define quiesce_urcu__number(addr, value) quiesce_urcu__number_for(QUIESCE_NULL(__typeof__(*(addr))), value)
 #define quiesce_urcu__size_of(addr) sizeof(quiesce_urcu__number(addr, 0))
 #else
-/* The compiler complains here of a constant. */
+/* The compiler rejects a constant here. */
 QUIESCE_FAST volatile void *quiesce_urcu__writable(volatile void *addr) { return addr; }
 
 #define quiesce_urcu__if_size(addr, size, otherwise)                                                                   \

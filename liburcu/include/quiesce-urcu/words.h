@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce-urcu/words.h - readers that nest, over a word of the thread and one of the flavour; private.
+/* quiesce-urcu/words.h - readers that nest, by a word of the thread and one of the flavour; private.
  *
- * What liburcu has inlined into programs that were built for it does the same: src/rcu/urcu_words.c waits for both.
+ * The code that liburcu has inlined into programs built for it does the same: src/rcu/urcu_words.c waits for both.
  */
 #ifndef QUIESCE_URCU_WORDS_H
 #define QUIESCE_URCU_WORDS_H
@@ -11,7 +11,7 @@
 
 #define QUIESCE_URCU_NESTING 0xffffffffull
 
-/* @light: the other side has the fence. */
+/* @light: the updater executes the fence for both. */
 QUIESCE_FAST void quiesce__urcu_fence(bool light)
 {
 	if (light)
@@ -22,7 +22,7 @@ QUIESCE_FAST void quiesce__urcu_fence(bool light)
 		quiesce_fence_full(UW1);
 }
 
-/* Between the word and the question who sleeps. */
+/* The fence between the store to the word and the check for a sleeping waiter. */
 QUIESCE_FAST void quiesce__urcu_fence_before_wake(bool light)
 {
 	if (light)
@@ -44,7 +44,7 @@ QUIESCE_FAST void quiesce__urcu_lock(uint64_t *ctr, const uint64_t *gp, bool lig
 		quiesce_store_relaxed(ctr, word + 1); /* Relaxed: nested. */
 }
 
-/* Returns whether it was the outermost one: then who waits may want to be woken. */
+/* Returns true if it was the outermost unlock: then a waiter may need a wake-up. */
 QUIESCE_FAST bool quiesce__urcu_unlock(uint64_t *ctr, bool light)
 {
 	uint64_t word = quiesce_load_relaxed(ctr); /* Relaxed: the thread's own word. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/annotate.h - tell ThreadSanitizer, which does not know fences, what a fence and relaxed accesses order together.
+/* urcu/annotate.h - annotations for ThreadSanitizer, which does not understand fences: the order that a fence and
+ * relaxed accesses make together.
  *
- * A group is a fence and the accesses beside it: loads before a fence that makes them acquire, stores behind one that makes
- * them release.  An annotation that does not fit its place in the group ends the program, with a message.
- * Nothing at all without ThreadSanitizer.
+ * A group is a fence and the accesses beside it: loads before a fence that makes them acquire, stores after one that
+ * makes them release.  An annotation at a wrong place in its group ends the program, with a message.
+ * Without ThreadSanitizer the macros expand to nothing.
  */
 #ifndef QUIESCE_URCU_ANNOTATE_H
 #define QUIESCE_URCU_ANNOTATE_H
@@ -17,7 +18,7 @@ enum cmm_annotate { CMM_ANNOTATE_VOID, CMM_ANNOTATE_LOAD, CMM_ANNOTATE_STORE, CM
 
 typedef enum cmm_annotate cmm_annotate_t __attribute__((__unused__));
 
-/* A new group. */
+/* Begins a group. */
 #define cmm_annotate_define(name) cmm_annotate_t name = CMM_ANNOTATE_VOID
 
 #ifdef CMM_SANITIZE_THREAD
@@ -44,14 +45,14 @@ QUIESCE_END_DECLS
 #define cmm_annotate_mem_acquire(mem) __tsan_acquire(quiesce_urcu__annotate_mem(mem))
 #define cmm_annotate_mem_release(mem) __tsan_release(quiesce_urcu__annotate_mem(mem))
 
-/* The fence of the group, behind its loads or before its stores. */
+/* The fence of the group, after its loads or before its stores. */
 #define cmm_annotate_group_mb_acquire(group)                                                                           \
 	quiesce_urcu__annotate((group), *(group) == CMM_ANNOTATE_VOID || *(group) == CMM_ANNOTATE_LOAD, CMM_ANNOTATE_MB, \
 			       "the barrier behind loads", __func__)
 #define cmm_annotate_group_mb_release(group)                                                                           \
 	quiesce_urcu__annotate((group), *(group) == CMM_ANNOTATE_VOID, CMM_ANNOTATE_MB, "the barrier before stores", __func__)
 
-/* A load before the fence, a store behind it. */
+/* A load before the fence, or a store after it. */
 #define cmm_annotate_group_mem_acquire(group, mem)                                                                     \
 	(cmm_annotate_mem_acquire(mem),                                                                                \
 	 quiesce_urcu__annotate((group), *(group) != CMM_ANNOTATE_MB,                                                  \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/arch.h - barriers, clock and cache line of the CPU, and which it is: URCU_ARCH_*.
+/* urcu/arch.h - barriers, clock and cache line of the CPU, and its name: URCU_ARCH_*.
  *
- * A CPU that is named here but has no file in urcu/arch/ has what urcu/arch/generic.h makes of the compiler's builtins; so has
- * one that is not named.
+ * A CPU without a file in urcu/arch/ gets the definitions of urcu/arch/generic.h, which use the compiler's builtins,
+ * whether it is named here or not.
  */
 #ifndef QUIESCE_URCU_ARCH_H
 #define QUIESCE_URCU_ARCH_H
@@ -29,7 +29,7 @@
 #endif
 #include <urcu/arch/generic.h>
 
-/* The full barriers which operations of containers had in their documents before they took memory orders. */
+/* The full barriers that the documentation of container operations promised before they took memory orders. */
 #ifdef CONFIG_RCU_EMIT_LEGACY_MB
 #define cmm_emit_legacy_smp_mb() cmm_smp_mb()
 #else

@@ -6,10 +6,10 @@
 #include <quiesce/base.h>
 #include <urcu/config.h>
 
-/* Looked at by the compiler, and by nothing else. */
+/* Checked by the compiler, never evaluated. */
 #define _urcu_use_expression(expr) QUIESCE_CAST(void, sizeof(QUIESCE_CAST(void, (expr)), 0))
 
-/* assert(), whose variables are in use with NDEBUG too. */
+/* As assert(), but its variables count as used with NDEBUG, too. */
 #ifdef NDEBUG
 #define urcu_posix_assert(cond) _urcu_use_expression(cond)
 #else
@@ -17,7 +17,7 @@
 #define urcu_posix_assert(cond) assert(cond)
 #endif
 
-/* The same for what costs, where DEBUG_RCU is defined. */
+/* For expensive assertions: active only where DEBUG_RCU is defined. */
 #if defined(DEBUG_RCU) || defined(CONFIG_RCU_DEBUG)
 #define urcu_assert_debug(cond) urcu_posix_assert(cond)
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/compiler.h - what the other headers ask of the compiler.
+/* urcu/compiler.h - the interface of the other headers to the compiler.
  *
  * In C++ no macro here has a cast of C's, and none needs a header of the standard library.
  */
@@ -32,14 +32,14 @@
 /* The compiler moves no access across it. */
 #define cmm_barrier() __asm__ __volatile__("" : : : "memory")
 
-/* The lvalue @x, each access to which is one access of the program. */
+/* The lvalue @x; each access to it is one access of the program. */
 #ifdef __cplusplus
 #define CMM_ACCESS_ONCE(x) (*const_cast<volatile __typeof__(x) *>(&(x)))
 #else
 #define CMM_ACCESS_ONCE(x) (*QUIESCE_CONVERT(volatile __typeof__(x) *, &(x)))
 #endif
 
-/* The pointer @ptr, as a volatile one for the moment. */
+/* The pointer @ptr, accessed as a volatile one. */
 #ifdef __cplusplus
 extern "C++" {
 template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
@@ -48,10 +48,10 @@ template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
 #define cmm_cast_volatile(ptr) ((volatile __typeof__(ptr))(ptr))
 #endif
 
-/* The compiler forgets what it knows of the value of @var. */
+/* Makes the compiler forget what it knows about the value of @var. */
 #define _CMM_OPTIMIZER_HIDE_VAR(var) __asm__("" : "+r"(var))
 
-#define __rcu /* marks pointers for readers of the source */
+#define __rcu /* marks pointers for human readers */
 
 /* ---- numbers and types ---- */
 
@@ -64,7 +64,7 @@ template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
 
 #define CAA_BITS_PER_LONG (__SIZEOF_LONG__ * 8)
 #define CAA_ARRAY_SIZE(x) (sizeof(x) / sizeof(*(x)))
-#define caa_is_signed_type(type) (QUIESCE_CAST(type, -1) < QUIESCE_CAST(type, 1)) /* 0 would be found pointless */
+#define caa_is_signed_type(type) (QUIESCE_CAST(type, -1) < QUIESCE_CAST(type, 1)) /* a comparison with 0 would cause a warning */
 #define caa_cast_long_keep_sign(v) quiesce_urcu__long(v)
 #define URCU_FORCE_CAST(type, arg) quiesce_urcu__cast(type, arg)
 
@@ -73,11 +73,12 @@ template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
 
 /* ---- from a field to its object ---- */
 
-/* @ptr, which has to be what points to @member of @type. */
+/* @ptr, which must be a pointer to @member of @type. */
 #define quiesce_urcu__field(ptr, type, member) QUIESCE_CONVERT(const __typeof__(QUIESCE_NULL(type)->member) *, ptr)
 
 QUIESCE_BEGIN_DECLS
-/* By pointer, unlike quiesce__entry_at(): what is made of a pointer is never NULL, which saves loops a comparison. */
+/* Computes with pointers, unlike quiesce__entry_at(): the compiler knows that the result is not NULL, which saves
+ * loops a comparison. */
 QUIESCE_FAST void *quiesce_urcu__entry(const void *field, size_t offset)
 {
 	return (char *)(uintptr_t)field - offset;
@@ -93,13 +94,13 @@ QUIESCE_END_DECLS
 #define caa_container_of(ptr, type, member)                                                                            \
 	QUIESCE_CAST(type *, quiesce_urcu__entry(quiesce_urcu__field(ptr, type, member), offsetof(type, member)))
 
-/* The same; NULL if @ptr is. */
+/* The object of @type whose @member is at @ptr; NULL if @ptr is NULL. */
 #define caa_container_of_check_null(ptr, type, member)                                                                 \
 	QUIESCE_CAST(type *, quiesce_urcu__entry_or_null(quiesce_urcu__field(ptr, type, member), offsetof(type, member)))
 
 /* ---- refusals ---- */
 
-/* An expression, 0; it does not compile where @cond is true. */
+/* An expression of value 0 that does not compile where @cond is true. */
 #ifdef __cplusplus
 #define CAA_BUILD_BUG_ON_ZERO(cond) (0 * sizeof(char[(cond) ? -1 : 1]))
 #else
@@ -107,7 +108,8 @@ QUIESCE_END_DECLS
 #endif
 #define CAA_BUILD_BUG_ON(cond) QUIESCE_CAST(void, CAA_BUILD_BUG_ON_ZERO(cond))
 
-/* A declaration.  @identifier is not used: every compiler that this library is for shows @msg. */
+/* A declaration that does not compile where @cond is false.  @identifier is not used, because every supported
+ * compiler shows @msg. */
 #ifdef __cplusplus
 #define urcu_static_assert(predicate, msg, identifier) static_assert(predicate, msg)
 #else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/config.h - the settings of liburcu's configure script that its headers show, as they are here.
+/* urcu/config.h - the settings of liburcu's configure script that its headers show, with the values of this library.
  *
- * What is not here is not set; CONFIG_RCU_DEBUG a program may set itself, as DEBUG_RCU: it turns on urcu_assert_debug().
+ * Other settings are not set.  A program may define CONFIG_RCU_DEBUG itself, as DEBUG_RCU: it turns on
+ * urcu_assert_debug().
  */
 #ifndef QUIESCE_URCU_CONFIG_H
 #define QUIESCE_URCU_CONFIG_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/flavor.h - a flavour as a table of functions, by which code that was built for none of them reaches one: urcu/rculfhash.h. */
+/* urcu/flavor.h - a flavour as a table of functions, through which code that was built for no flavour uses one:
+ * urcu/rculfhash.h. */
 #ifndef URCU_FLAVOR_H
 #define URCU_FLAVOR_H
 
@@ -8,7 +9,7 @@
 
 struct rcu_head;
 
-/* What a hash table, which has a thread, wants to be called around fork(). */
+/* Functions that a hash table with a thread needs called around fork(). */
 struct urcu_atfork {
 	void (*before_fork)(void *priv);
 	void (*after_fork_parent)(void *priv);
@@ -16,7 +17,7 @@ struct urcu_atfork {
 	void *priv;
 };
 
-/* As in liburcu: liburcu-cds was built for this. */
+/* The layout is that of liburcu, for which liburcu-cds was built. */
 struct rcu_flavor_struct {
 	void (*read_lock)(void);
 	void (*read_unlock)(void);
@@ -36,7 +37,7 @@ struct rcu_flavor_struct {
 	bool (*update_poll_state_synchronize_rcu)(struct urcu_gp_poll_state state);
 };
 
-/* A table of the flavour that the short names mean. */
+/* The table of the flavour that the short names mean. */
 #define DEFINE_RCU_FLAVOR(x)                                                    \
 	const struct rcu_flavor_struct x = {                                    \
 		rcu_read_lock,                                                  \

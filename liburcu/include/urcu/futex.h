@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/futex.h - wait for a word to change, and wake who waits.
+/* urcu/futex.h - wait for a word to change, and wake the waiters.
  *
- * futex_async() and futex_noasync() are the system's futex: operations, arguments, return value and errno are its own, and the
- * word may be shared between processes.  Where there is none, FUTEX_WAIT looks at the word every few milliseconds: then timeouts are
- * refused (EINVAL), and a wait ends only when the word has changed.
- * Context: both may be called by signal handlers, and for the same word.
+ * futex_async() and futex_noasync() are the system call futex: operations, arguments, return value and errno are
+ * those of the call, and processes may share the word.  On a system without it FUTEX_WAIT polls the word every few
+ * milliseconds: then timeouts are refused (EINVAL), and a wait ends only when the word has changed.
+ * Context: signal handlers may call both, also for the same word.
  */
 #ifndef QUIESCE_URCU_FUTEX_H
 #define QUIESCE_URCU_FUTEX_H
@@ -26,13 +26,13 @@
 
 QUIESCE_URCU_BEGIN
 
-/* The C library does not show these to programs in strict ISO C. */
+/* The C library hides it from programs in strict ISO C. */
 struct timespec;
 #ifndef __cplusplus
 long syscall(long number, ...);
 #endif
 
-/* What the two are where the system has no futex. */
+/* Both are these functions where the system has no futex. */
 int compat_futex_noasync(int32_t *uaddr, int op, int32_t val, const struct timespec *timeout, int32_t *uaddr2, int32_t val3)
 	QUIESCE_URCU_NAME(urcu_compat_futex_noasync);
 int compat_futex_async(int32_t *uaddr, int op, int32_t val, const struct timespec *timeout, int32_t *uaddr2, int32_t val3)

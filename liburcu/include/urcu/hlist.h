@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/hlist.h - lists whose head is one pointer, for tables.  urcu/rcuhlist.h has what readers may walk meanwhile.
+/* urcu/hlist.h - lists whose head is one pointer, for tables.  For lists with concurrent readers see urcu/rcuhlist.h.
  *
- * Loops whose names end in _2 have an entry as their only cursor, as Linux has it; it is NULL behind the last.
- * Context: who may change the list is up to the caller.
+ * Loops whose names end in _2 have an entry as their only cursor, as in Linux; it is NULL after the last entry.
+ * Context: the caller serialises changes of a list.
  */
 #ifndef QUIESCE_URCU_HLIST_H
 #define QUIESCE_URCU_HLIST_H
@@ -16,7 +16,7 @@ struct cds_hlist_head {
 };
 
 struct cds_hlist_node {
-	struct cds_hlist_node *next, *prev; /* of the first, prev is the head, of which only next is touched */
+	struct cds_hlist_node *next, *prev; /* @prev of the first node is the head, of which only @next is accessed */
 };
 
 /* An empty list: as a variable, as an initialiser, at run time. */
@@ -27,7 +27,7 @@ QUIESCE_BEGIN_DECLS
 
 static inline void CDS_INIT_HLIST_HEAD(struct cds_hlist_head *ptr) { ptr->next = NULL; }
 
-/* What a first node has for a previous one. */
+/* The value of @prev in the first node. */
 static inline struct cds_hlist_node *quiesce_urcu__hlist_front(struct cds_hlist_head *head)
 {
 	return caa_container_of(&head->next, struct cds_hlist_node, next);
@@ -51,11 +51,11 @@ static inline void cds_hlist_del(struct cds_hlist_node *elem)
 
 QUIESCE_END_DECLS
 
-/* The entry whose @member is at @ptr; NULL if @ptr is. */
+/* The entry whose @member is at @ptr; NULL if @ptr is NULL. */
 #define cds_hlist_entry(ptr, type, member) caa_container_of(ptr, type, member)
 #define cds_hlist_entry_safe(ptr, type, member) caa_container_of_check_null(ptr, type, member)
 
-/* ---- loops; in those with "safe" the cursor may be removed, and @p is the next ---- */
+/* ---- loops; those with "safe" in their names allow the body to remove the cursor: @p is the next node ---- */
 
 #define cds_hlist_for_each(pos, head) for (pos = (head)->next; (pos) != NULL; pos = (pos)->next)
 #define cds_hlist_for_each_safe(pos, p, head)                                                                          \
@@ -75,7 +75,7 @@ QUIESCE_END_DECLS
 	for (entry = quiesce_urcu__hlist_at(entry, (head)->next, member);                                              \
 	     (entry) != NULL && (e = quiesce_urcu__hlist_at(entry, (entry)->member.next, member), 1); entry = (e))
 
-/* The entry at @pos; something, at the end, where it is not used. */
+/* The entry at @pos; at the end of the list a value that is not used. */
 #define quiesce_urcu__hlist_behind(entry, pos, member)                                                                 \
 	QUIESCE_CAST(__typeof__(*(entry)) *, quiesce__entry_at((pos), quiesce__offset(__typeof__(*(entry)), member, struct cds_hlist_node)))
 #define quiesce_urcu__hlist_at(entry, ptr, member) cds_hlist_entry_safe(ptr, __typeof__(*(entry)), member)

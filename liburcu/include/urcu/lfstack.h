@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/lfstack.h - liburcu's lock-free stack.
  *
- * This is quiesce/ds/lfstack.h under liburcu's names; who may run beside whom, order, signals and fork() are described there.
- * __cds_lfs_pop() is called inside a section of RCU, and what was popped is freed or pushed again after a grace period; or whoever
- * pops holds cds_lfs_pop_lock(); or one thread alone pops.  cds_lfs_pop_blocking() and cds_lfs_pop_all_blocking() lock the mutex.
+ * This is quiesce/ds/lfstack.h under liburcu's names; that header describes concurrency, order, signals and fork().
+ * __cds_lfs_pop() needs one of these: it is called inside a section of RCU, and popped nodes are freed or pushed
+ * again after a grace period; the caller holds cds_lfs_pop_lock(); only one thread pops.  cds_lfs_pop_blocking() and
+ * cds_lfs_pop_all_blocking() lock the mutex.
  *
  * A struct __cds_lfs_stack has no mutex.  Where a call takes cds_lfs_stack_ptr_t, pass a pointer to either stack.
  */
@@ -42,7 +43,7 @@ struct cds_lfs_stack {
 };
 
 #ifdef __cplusplus
-extern "C++" { /* overloads, wherever this is included */
+extern "C++" { /* overloads have C++ linkage, wherever this header is included */
 
 union cds_lfs_stack_ptr_t {
 	struct __cds_lfs_stack *_s;
@@ -98,16 +99,16 @@ static inline void cds_lfs_init(struct cds_lfs_stack *s)
 
 static inline void cds_lfs_destroy(struct cds_lfs_stack *s) { quiesce_urcu__lock_destroy(&s->lock); }
 
-/* No order. */
+/* Orders nothing. */
 static inline bool cds_lfs_empty(cds_lfs_stack_const_ptr_t s) { return quiesce__lfs_empty(&s._s->quiesce); }
 
-/* Any thread, no section.  A full fence.  Was there something before? */
+/* Any thread may call it, outside of sections, too.  A full fence.  Returns true if the stack was not empty. */
 static inline bool cds_lfs_push(cds_lfs_stack_ptr_t s, struct cds_lfs_node *node)
 {
 	return quiesce__lfs_push(&s._s->quiesce, &node->quiesce);
 }
 
-/* ---- inside sections, holders of the mutex, or one at a time ---- */
+/* ---- for callers inside sections, holders of the mutex, or one thread at a time ---- */
 
 static inline void cds_lfs_pop_lock(struct cds_lfs_stack *s) { quiesce_urcu__lock(&s->lock); }
 static inline void cds_lfs_pop_unlock(struct cds_lfs_stack *s) { quiesce_urcu__unlock(&s->lock); }
@@ -117,13 +118,14 @@ static inline struct cds_lfs_node *__cds_lfs_pop(cds_lfs_stack_ptr_t s)
 	return (struct cds_lfs_node *)quiesce__lfs_pop(&s._s->quiesce);
 }
 
-/* Everything, newest first, for the loops below; NULL if there is nothing.  Beside other __cds_lfs_pop_all() it needs nothing. */
+/* Pops all nodes, newest first, for the loops below; NULL: the stack is empty.  Concurrent __cds_lfs_pop_all() need
+ * no protection. */
 static inline struct cds_lfs_head *__cds_lfs_pop_all(cds_lfs_stack_ptr_t s)
 {
 	return (struct cds_lfs_head *)quiesce__lfs_pop_all(&s._s->quiesce);
 }
 
-/* ---- the mutex is taken inside ---- */
+/* ---- calls that take the mutex themselves ---- */
 
 static inline struct cds_lfs_node *cds_lfs_pop_blocking(struct cds_lfs_stack *s)
 {
@@ -145,7 +147,7 @@ static inline struct cds_lfs_head *cds_lfs_pop_all_blocking(struct cds_lfs_stack
 	return (struct cds_lfs_head *)head;
 }
 
-/* Private: for the loops. */
+/* Private, for the loops. */
 QUIESCE_FAST struct cds_lfs_node *quiesce_urcu__lfs_first(struct cds_lfs_head *head) { return (struct cds_lfs_node *)head; }
 QUIESCE_FAST struct cds_lfs_node *quiesce_urcu__lfs_below(const struct cds_lfs_node *node)
 {
@@ -154,7 +156,7 @@ QUIESCE_FAST struct cds_lfs_node *quiesce_urcu__lfs_below(const struct cds_lfs_n
 
 QUIESCE_END_DECLS
 
-/* @node is NULL at the end.  _safe: the body may give @node away; @n is a second variable. */
+/* @node is NULL at the end.  _safe: the body may free or reuse @node; @n is a second variable. */
 #define cds_lfs_for_each(head, node) for ((node) = quiesce_urcu__lfs_first(head); (node); (node) = quiesce_urcu__lfs_below(node))
 
 #define cds_lfs_for_each_safe(head, node, n) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/list.h - circular lists in both directions.  urcu/rculist.h has what readers may walk meanwhile.
+/* urcu/list.h - circular lists in both directions.  For lists with concurrent readers see urcu/rculist.h.
  *
  *	struct route { int to; struct cds_list_head node; };
  *	static CDS_LIST_HEAD(routes);
@@ -8,7 +8,7 @@
  *	cds_list_for_each_entry(route, &routes, node)
  *		use(route->to);
  *
- * A head and the node in an entry are of one type.  Context: who may change the list is up to the caller.
+ * A head and the node in an entry are of one type.  Context: the caller serialises changes of a list.
  */
 #ifndef QUIESCE_URCU_LIST_H
 #define QUIESCE_URCU_LIST_H
@@ -42,19 +42,19 @@ static inline void quiesce_urcu__list_add(struct cds_list_head *fresh, struct cd
 
 static inline int cds_list_empty(const struct cds_list_head *head) { return head->next == head; }
 
-/* As the first. */
+/* Adds it as the first entry. */
 static inline void cds_list_add(struct cds_list_head *newp, struct cds_list_head *head)
 {
 	quiesce_urcu__list_add(newp, head, head->next);
 }
 
-/* As the last. */
+/* Adds it as the last entry. */
 static inline void cds_list_add_tail(struct cds_list_head *newp, struct cds_list_head *head)
 {
 	quiesce_urcu__list_add(newp, head->prev, head);
 }
 
-/* Whatever is between these two. */
+/* Removes everything between these two. */
 static inline void __cds_list_del(struct cds_list_head *prev, struct cds_list_head *next)
 {
 	prev->next = next;
@@ -63,27 +63,27 @@ static inline void __cds_list_del(struct cds_list_head *prev, struct cds_list_he
 
 static inline void cds_list_del(struct cds_list_head *elem) { __cds_list_del(elem->prev, elem->next); }
 
-/* And make an empty list of it. */
+/* Removes it and makes it an empty list. */
 static inline void cds_list_del_init(struct cds_list_head *elem)
 {
 	cds_list_del(elem);
 	quiesce_urcu__list_init(elem);
 }
 
-/* Out of its list, to the front of another. */
+/* Moves it from its list to the front of another one. */
 static inline void cds_list_move(struct cds_list_head *elem, struct cds_list_head *head)
 {
 	cds_list_del(elem);
 	cds_list_add(elem, head);
 }
 
-/* @_new is where @old was; @old still points into the list. */
+/* Puts @_new into the place of @old; @old still points into the list. */
 static inline void cds_list_replace(const struct cds_list_head *old, struct cds_list_head *_new)
 {
 	quiesce_urcu__list_add(_new, old->prev, old->next);
 }
 
-/* And make an empty list of @old.  An empty head is replaced by an empty one. */
+/* As cds_list_replace(), and makes @old an empty list.  An empty head is replaced by an empty one. */
 static inline void cds_list_replace_init(struct cds_list_head *old, struct cds_list_head *_new)
 {
 	if (cds_list_empty(old)) {
@@ -94,7 +94,7 @@ static inline void cds_list_replace_init(struct cds_list_head *old, struct cds_l
 	quiesce_urcu__list_init(old);
 }
 
-/* All entries of @add to the front of @head; the head @add is left as it is. */
+/* Moves all entries of @add to the front of @head; the head @add keeps its old values. */
 static inline void cds_list_splice(struct cds_list_head *add, struct cds_list_head *head)
 {
 	struct cds_list_head *first = add->next, *last = add->prev, *behind = head->next;
@@ -109,11 +109,11 @@ QUIESCE_END_DECLS
 
 /* ---- entries ---- */
 
-/* The entry whose @member is at @ptr; the first of a list that is not empty. */
+/* The entry whose @member is at @ptr; the first entry of a list, which must not be empty. */
 #define cds_list_entry(ptr, type, member) caa_container_of(ptr, type, member)
 #define cds_list_first_entry(ptr, type, member) cds_list_entry((ptr)->next, type, member)
 
-/* ---- loops; in those with "safe" the cursor may be removed, and @p is the next ---- */
+/* ---- loops; those with "safe" in their names allow the body to remove the cursor: @p is the next node ---- */
 
 #define cds_list_for_each(pos, head) for (pos = (head)->next; (pos) != (head); pos = (pos)->next)
 #define cds_list_for_each_prev(pos, head) for (pos = (head)->prev; (pos) != (head); pos = (pos)->prev)
@@ -132,7 +132,7 @@ QUIESCE_END_DECLS
 	for (pos = quiesce_urcu__list_at(pos, (head)->next, member), p = quiesce_urcu__list_at(pos, (pos)->member.next, member); \
 	     &(pos)->member != (head); pos = (p), p = quiesce_urcu__list_at(pos, (pos)->member.next, member))
 
-/* From @pos on, an entry of the list. */
+/* Begins at @pos, an entry of the list. */
 #define cds_list_for_each_entry_safe_from(pos, p, head, member)                                                        \
 	for (p = quiesce_urcu__list_at(pos, (pos)->member.next, member); &(pos)->member != (head);                     \
 	     pos = (p), p = quiesce_urcu__list_at(pos, (pos)->member.next, member))

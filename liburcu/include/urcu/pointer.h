@@ -4,8 +4,8 @@
  *	rcu_assign_pointer(current_config, fresh);      // updater: after it is complete
  *	config = rcu_dereference(current_config);       // reader, inside a section
  *
- * All of it is inline, whatever _LGPL_SOURCE and URCU_INLINE_SMALL_FUNCTIONS are.  The functions ...._sym() are there for who
- * calls them by name.
+ * All of it is inline, whatever _LGPL_SOURCE and URCU_INLINE_SMALL_FUNCTIONS are.  The functions ..._sym() are for programs that
+ * call them by name.
  */
 #ifndef QUIESCE_URCU_POINTER_H
 #define QUIESCE_URCU_POINTER_H
@@ -13,14 +13,14 @@
 #include <quiesce-urcu/name.h>
 #include <urcu/static/pointer.h>
 
-/* The pointer @p, an lvalue: what it points to is seen as it was when it was assigned, or newer. */
+/* Loads the pointer @p, an lvalue; its object is seen as it was at the assignment, or newer. */
 #define rcu_dereference(p) _rcu_dereference(p)
 
-/* To the pointer @p, an lvalue, or at @p: @v, which readers may follow from now on. */
+/* Stores @v to the pointer @p, an lvalue, or to the pointer at @p; readers may follow @v from now on. */
 #define rcu_assign_pointer(p, v) _rcu_assign_pointer(p, v)
 #define rcu_set_pointer(p, v) _rcu_set_pointer(p, v)
 
-/* The same, and return what was there; of these cmpxchg does it only if that is @old. */
+/* Exchange the pointer and return the old one; cmpxchg exchanges it only if the old one is @old. */
 #define rcu_xchg_pointer(p, v) _rcu_xchg_pointer(p, v)
 #define rcu_cmpxchg_pointer(p, old, fresh) _rcu_cmpxchg_pointer(p, old, fresh)
 

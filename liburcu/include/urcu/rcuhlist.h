@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/rcuhlist.h - urcu/hlist.h for readers who walk it inside sections while one updater changes it; see urcu/rculist.h. */
+/* urcu/rcuhlist.h - urcu/hlist.h for readers that walk inside sections while one updater changes the list; see
+ * urcu/rculist.h. */
 #ifndef QUIESCE_URCU_RCUHLIST_H
 #define QUIESCE_URCU_RCUHLIST_H
 

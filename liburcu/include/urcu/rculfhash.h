@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/rculfhash.h - liburcu's resizable hash table.
  *
- * This one is liburcu's itself: programs are linked with -lurcu-cds of the distribution, 0.13 or newer (SONAME liburcu-cds.so.8).
- * That library reaches RCU only through the struct rcu_flavor_struct that a table is made with, so its readers and grace periods are
- * those of quiesce.  What is declared here is its binary interface; that of quiesce's own table is quiesce/ds/hashtable.h.
+ * The table is that of liburcu itself: programs are linked with -lurcu-cds of the distribution, 0.13 or newer (SONAME
+ * liburcu-cds.so.8).  That library uses RCU only through the struct rcu_flavor_struct of a table, so its readers and grace periods are
+ * those of quiesce.  This header declares its binary interface; quiesce's own table is in quiesce/ds/hashtable.h.
  *
- * Calls that take a table, but for new, destroy, resize and count, are made inside a section of its flavour; what del, replace or
- * add_replace took out is freed after a grace period.  new, destroy and resize are called outside, by registered threads.
+ * All calls that take a table, except new, destroy, resize and count, are made inside a section of its flavour; nodes removed by del,
+ * replace or add_replace are freed after a grace period.  new, destroy and resize are called outside of sections, by registered threads.
  */
 #ifndef URCU_RCULFHASH_H
 #define URCU_RCULFHASH_H
@@ -25,7 +25,7 @@ QUIESCE_BEGIN_DECLS
 struct rcu_flavor_struct;
 struct cds_lfht;
 
-/* In the program's object. */
+/* A member of the program's object. */
 struct cds_lfht_node {
 	struct cds_lfht_node *next;
 	unsigned long reverse_hash;
@@ -37,15 +37,16 @@ struct cds_lfht_iter {
 
 /* Flags of cds_lfht_new(). */
 enum {
-	CDS_LFHT_AUTO_RESIZE = 1U << 0, /* by a worker thread of liburcu-cds */
-	CDS_LFHT_ACCOUNTING = 1U << 1,  /* nodes are counted, for that */
+	CDS_LFHT_AUTO_RESIZE = 1U << 0, /* a worker thread of liburcu-cds resizes the table */
+	CDS_LFHT_ACCOUNTING = 1U << 1,  /* the table counts its nodes, for the resizes */
 };
 
-/* Does @node have @key?  Not zero: yes. */
+/* Returns not 0 if @node has @key. */
 typedef int (*cds_lfht_match_fct)(struct cds_lfht_node *node, const void *key);
 
-/* How a table keeps its buckets; NULL in place of a pointer to one: the library chooses.  Its members are unknown here on purpose: liburcu
- * 0.13 and 0.15 call them with different arguments, so a program cannot have one of its own that fits both. */
+/* How a table stores its buckets; NULL instead of a pointer to one: the library chooses.  The type is incomplete on
+ * purpose: liburcu 0.13 and 0.15 call its members with different arguments, so a program cannot define one that fits
+ * both. */
 struct cds_lfht_mm_type;
 extern const struct cds_lfht_mm_type cds_lfht_mm_order;
 extern const struct cds_lfht_mm_type cds_lfht_mm_chunk;
@@ -53,7 +54,8 @@ extern const struct cds_lfht_mm_type cds_lfht_mm_mmap;
 
 /* ---- a table ---- */
 
-/* NULL: no memory, or sizes that are no powers of two.  @max_nr_buckets 0: no limit.  @attr: of the worker thread, or NULL. */
+/* NULL: no memory, or sizes that are no powers of two.  @max_nr_buckets 0: no limit.  @attr: attributes of the worker
+ * thread, or NULL. */
 extern struct cds_lfht *_cds_lfht_new(unsigned long init_size, unsigned long min_nr_alloc_buckets, unsigned long max_nr_buckets, int flags,
 				      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor, pthread_attr_t *attr);
 
@@ -65,7 +67,7 @@ static inline struct cds_lfht *cds_lfht_new_flavor(unsigned long init_size, unsi
 }
 
 #ifdef URCU_API_MAP
-/* With the flavour of the header that was included before: urcu.h, urcu-bp.h ... */
+/* Uses the flavour of the header that was included before: urcu.h, urcu-bp.h ... */
 static inline struct cds_lfht *cds_lfht_new(unsigned long init_size, unsigned long min_nr_alloc_buckets, unsigned long max_nr_buckets,
 					    int flags, pthread_attr_t *attr)
 {
@@ -73,7 +75,7 @@ static inline struct cds_lfht *cds_lfht_new(unsigned long init_size, unsigned lo
 }
 #endif
 
-/* 0; -EPERM: it is not empty.  *@attr: what the table was made with, unless @attr is NULL. */
+/* Returns 0; -EPERM: the table is not empty.  *@attr: the attributes that it was made with, unless @attr is NULL. */
 extern int cds_lfht_destroy(struct cds_lfht *ht, pthread_attr_t **attr);
 extern void cds_lfht_resize(struct cds_lfht *ht, unsigned long new_size);
 extern void cds_lfht_count_nodes(struct cds_lfht *ht, long *split_count_before, unsigned long *count, long *split_count_after);
@@ -82,7 +84,8 @@ extern void cds_lfht_count_nodes(struct cds_lfht *ht, long *split_count_before, 
 
 static inline void cds_lfht_node_init(struct cds_lfht_node *node) { (void)node; }
 
-/* A node that cds_lfht_is_node_deleted() says is deleted, though it never was in a table: the lowest bit of a link says so. */
+/* Makes a node for which cds_lfht_is_node_deleted() returns true, though it never was in a table: the mark is the
+ * lowest bit of a link. */
 static inline void cds_lfht_node_init_deleted(struct cds_lfht_node *node)
 {
 	node->next = QUIESCE_AS_POINTER(struct cds_lfht_node *, QUIESCE_CAST(uintptr_t, 1));
@@ -90,23 +93,23 @@ static inline void cds_lfht_node_init_deleted(struct cds_lfht_node *node)
 
 extern void cds_lfht_add(struct cds_lfht *ht, unsigned long hash, struct cds_lfht_node *node);
 
-/* @node, or the one with the same key that was there. */
+/* Returns @node, or the node with the same key that was in the table. */
 extern struct cds_lfht_node *cds_lfht_add_unique(struct cds_lfht *ht, unsigned long hash, cds_lfht_match_fct match, const void *key,
 						 struct cds_lfht_node *node);
 
-/* NULL, or the one with the same key that @node has replaced. */
+/* Returns NULL, or the node with the same key that @node has replaced. */
 extern struct cds_lfht_node *cds_lfht_add_replace(struct cds_lfht *ht, unsigned long hash, cds_lfht_match_fct match, const void *key,
 						  struct cds_lfht_node *node);
 
-/* 0; -ENOENT: what @old_iter found is not in the table any more; -EINVAL: @new_node has another key. */
+/* Returns 0; -ENOENT: the node of @old_iter is not in the table any more; -EINVAL: @new_node has another key. */
 extern int cds_lfht_replace(struct cds_lfht *ht, struct cds_lfht_iter *old_iter, unsigned long hash, cds_lfht_match_fct match,
 			    const void *key, struct cds_lfht_node *new_node);
 
-/* 0: the caller has taken it out; else another thread had. */
+/* Returns 0 if the caller has removed the node; else another thread has. */
 extern int cds_lfht_del(struct cds_lfht *ht, struct cds_lfht_node *node);
 extern int cds_lfht_is_node_deleted(const struct cds_lfht_node *node);
 
-/* ---- looks; the node is cds_lfht_iter_get_node(), NULL if there is none ---- */
+/* ---- lookups; cds_lfht_iter_get_node() returns the node, NULL if there is none ---- */
 
 static inline struct cds_lfht_node *cds_lfht_iter_get_node(const struct cds_lfht_iter *iter) { return iter->node; }
 
@@ -115,7 +118,7 @@ extern void cds_lfht_next_duplicate(struct cds_lfht *ht, cds_lfht_match_fct matc
 extern void cds_lfht_first(struct cds_lfht *ht, struct cds_lfht_iter *iter);
 extern void cds_lfht_next(struct cds_lfht *ht, struct cds_lfht_iter *iter);
 
-/* ---- what liburcu-cds has from 0.15 on only ---- */
+/* ---- functions that liburcu-cds has since 0.15 only ---- */
 
 struct cds_lfht_alloc {
 	void *(*malloc)(void *state, size_t size);
@@ -133,7 +136,7 @@ struct cds_lfht_alloc {
 #endif
 #endif
 #ifndef QUIESCE_URCU_ABSENT
-#define QUIESCE_URCU_ABSENT /* the linker says it */
+#define QUIESCE_URCU_ABSENT /* the linker reports them */
 #endif
 
 extern struct cds_lfht *_cds_lfht_new_with_alloc(unsigned long init_size, unsigned long min_nr_alloc_buckets, unsigned long max_nr_buckets,
@@ -148,7 +151,7 @@ QUIESCE_END_DECLS
 
 /* ---- loops; @iter: a struct cds_lfht_iter *, @node or @pos: a variable, NULL at the end ---- */
 
-/* The object of a node; NULL if that is. */
+/* The object of a node; NULL if the node is NULL. */
 #define cds_lfht_entry(ptr, type, member) caa_container_of_check_null(ptr, type, member)
 
 #define cds_lfht_for_each(ht, iter, node) \

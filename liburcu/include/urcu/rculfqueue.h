@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/rculfqueue.h - liburcu's lock-free queue, used inside sections of RCU.
  *
- * This is quiesce/ds/lfqueue.h under liburcu's names; order, signals and fork() are described there.
- * Enqueue and dequeue are called inside a section, of one flavour, and a node is freed or put in again after a grace period of that.
+ * This is quiesce/ds/lfqueue.h under liburcu's names; that header describes order, signals and fork().
+ * Enqueue and dequeue are called inside sections of one flavour, and a node is freed or enqueued again after a grace
+ * period of that flavour.
  *
- * Other than liburcu's: nothing allocates memory, so nothing fails or aborts for want of it, and the call_rcu function that
- * cds_lfq_init_rcu() is given is kept and never called: liburcu frees by it the dummy nodes that it allocates, ours are words of the queue.
+ * Differences from liburcu: no call allocates memory, so none fails or aborts for want of it; and the call_rcu
+ * function that cds_lfq_init_rcu() takes is stored and never called: liburcu frees with it the dummy nodes that it
+ * allocates, here they are words of the queue.
  */
 #ifndef URCU_RCULFQUEUE_H
 #define URCU_RCULFQUEUE_H
 
-#include <assert.h> /* which programs take for granted */
+#include <assert.h> /* programs rely on this header to include it */
 #include <quiesce/detail/lfqueue.h>
 
 QUIESCE_BEGIN_DECLS
@@ -35,16 +37,16 @@ static inline void cds_lfq_init_rcu(struct cds_lfq_queue_rcu *q,
 	q->queue_call_rcu = queue_call_rcu;
 }
 
-/* Nobody else has it.  0; -EPERM: it is not empty, and may be used on. */
+/* No other thread may use the queue.  Returns 0; -EPERM: it is not empty, and stays usable. */
 static inline int cds_lfq_destroy_rcu(struct cds_lfq_queue_rcu *q) { return quiesce_lfq_destroy(&q->quiesce); }
 
-/* Inside a section.  A full fence. */
+/* Called inside a section.  A full fence. */
 static inline void cds_lfq_enqueue_rcu(struct cds_lfq_queue_rcu *q, struct cds_lfq_node_rcu *node)
 {
 	quiesce__lfq_enqueue(&q->quiesce, &node->quiesce);
 }
 
-/* Inside a section.  NULL: it was empty. */
+/* Called inside a section.  NULL: the queue was empty. */
 static inline struct cds_lfq_node_rcu *cds_lfq_dequeue_rcu(struct cds_lfq_queue_rcu *q)
 {
 	return (struct cds_lfq_node_rcu *)quiesce_lfq_dequeue(&q->quiesce);

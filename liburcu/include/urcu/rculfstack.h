@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/rculfstack.h - what liburcu had before urcu/lfstack.h; deprecated there, and so here.
+/* urcu/rculfstack.h - the predecessor of urcu/lfstack.h; deprecated in liburcu, and so here.
  *
- * Any thread pushes.  A pop is called inside a section of RCU, and what was popped is freed or pushed again after a grace period.
- * To have no warnings define CDS_LFS_RCU_DEPRECATED, as nothing, before.
+ * Any thread may push.  A pop is called inside a section of RCU, and a popped node is freed or pushed again after a
+ * grace period.
+ * A program that defines CDS_LFS_RCU_DEPRECATED, as nothing, before it includes this header gets no warnings.
  */
 #ifndef URCU_RCULFSTACK_H
 #define URCU_RCULFSTACK_H
@@ -34,7 +35,7 @@ static inline CDS_LFS_RCU_DEPRECATED void cds_lfs_node_init_rcu(struct cds_lfs_n
 
 static inline CDS_LFS_RCU_DEPRECATED void cds_lfs_init_rcu(struct cds_lfs_stack_rcu *s) { quiesce__lfs_init(&s->quiesce); }
 
-/* A full fence.  Was there something before? */
+/* A full fence.  Returns true if the stack was not empty. */
 static inline CDS_LFS_RCU_DEPRECATED int cds_lfs_push_rcu(struct cds_lfs_stack_rcu *s, struct cds_lfs_node_rcu *node)
 {
 	return quiesce__lfs_push(&s->quiesce, &node->quiesce);

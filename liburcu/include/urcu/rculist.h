@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/rculist.h - urcu/list.h for readers who walk forward inside sections while one updater changes the list.
+/* urcu/rculist.h - urcu/list.h for readers that walk forward inside sections while one updater changes the list.
  *
- * A walk sees an entry that was there all the time, and what was written to it before it was added.  A removed entry leads
- * on until a grace period has passed; only then is it freed or added again.
- * Where ours differs: each store that readers follow is a release, that of a removal too.
+ * A walk sees each entry that is in the list all the time, with the stores made to it before it was added.  A removed
+ * entry still leads to the rest of the list until a grace period has passed; only then it may be freed or added
+ * again.
+ * Difference from liburcu: each store that readers follow is a release, also that of a removal.
  */
 #ifndef QUIESCE_URCU_RCULIST_H
 #define QUIESCE_URCU_RCULIST_H
@@ -23,19 +24,19 @@ static inline void quiesce_urcu__list_add_rcu(struct cds_list_head *fresh, struc
 	next->prev = fresh;
 }
 
-/* As the first. */
+/* Adds it as the first entry. */
 static inline void cds_list_add_rcu(struct cds_list_head *newp, struct cds_list_head *head)
 {
 	quiesce_urcu__list_add_rcu(newp, head, head->next);
 }
 
-/* As the last. */
+/* Adds it as the last entry. */
 static inline void cds_list_add_tail_rcu(struct cds_list_head *newp, struct cds_list_head *head)
 {
 	quiesce_urcu__list_add_rcu(newp, head->prev, head);
 }
 
-/* A walk sees the old one or the new one. */
+/* A walk sees the old entry or the new one. */
 static inline void cds_list_replace_rcu(struct cds_list_head *old, struct cds_list_head *_new)
 {
 	quiesce_urcu__list_add_rcu(_new, old->prev, old->next);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/ref.h - a count of references, whose last put calls a function.
  *
- * At LONG_MAX there are no more: urcu_ref_get() aborts then, the two that return something fail.  Where there is a full barrier:
- * each that succeeds, and urcu_ref_put().
+ * The count does not exceed LONG_MAX: at that value urcu_ref_get() aborts, and the two functions that return a value
+ * fail.  Full barriers: each get that succeeds, and urcu_ref_put().
  */
 #ifndef QUIESCE_URCU_REF_H
 #define QUIESCE_URCU_REF_H
@@ -24,7 +24,7 @@ static inline void urcu_ref_set(struct urcu_ref *ref, long val) { uatomic_store(
 
 static inline void urcu_ref_init(struct urcu_ref *ref) { urcu_ref_set(ref, 1); }
 
-/* One more, unless there are LONG_MAX or @none. */
+/* Adds a reference, unless there are LONG_MAX or @none. */
 static inline bool quiesce_urcu__ref_get_unless(struct urcu_ref *ref, long none)
 {
 	long found = uatomic_load(&ref->refcount), expected;
@@ -50,10 +50,11 @@ static inline void urcu_ref_get(struct urcu_ref *ref)
 		abort();
 }
 
-/* Returns false if there are none any more, or too many.  Something else, a section say, keeps the count itself in existence. */
+/* Returns false if there are no references, or too many.  The caller keeps the count itself in existence by other
+ * means, a section for example. */
 static inline bool urcu_ref_get_unless_zero(struct urcu_ref *ref) { return quiesce_urcu__ref_get_unless(ref, 0); }
 
-/* One less; @release() is called if that was the last. */
+/* Drops a reference; calls @release() if it was the last. */
 static inline void urcu_ref_put(struct urcu_ref *ref, void (*release)(struct urcu_ref *))
 {
 	long left = uatomic_sub_return(&ref->refcount, 1);

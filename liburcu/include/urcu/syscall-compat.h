@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/syscall-compat.h - the numbers of system calls, where there are some. */
+/* urcu/syscall-compat.h - the numbers of system calls, where the system has some. */
 #ifndef QUIESCE_URCU_SYSCALL_COMPAT_H
 #define QUIESCE_URCU_SYSCALL_COMPAT_H
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/system.h - accesses to what other threads access, of any type; urcu/uatomic.h has those with an order. */
+/* urcu/system.h - accesses to shared objects of any type; urcu/uatomic.h has accesses with an order. */
 #ifndef QUIESCE_URCU_SYSTEM_H
 #define QUIESCE_URCU_SYSTEM_H
 
 #include <urcu/arch.h>
 #include <urcu/compiler.h>
 
-/* The lvalue @p, loaded once. */
+/* Loads the lvalue @p once. */
 #define _CMM_LOAD_SHARED(p) CMM_ACCESS_ONCE(p)
 
-/* The same, and the compiler moves nothing from before it behind it. */
+/* As _CMM_LOAD_SHARED(), and the compiler moves no earlier access after it. */
 #define CMM_LOAD_SHARED(p)                                                                                             \
 	__extension__({                                                                                                \
 		cmm_smp_rmc();                                                                                         \
 		_CMM_LOAD_SHARED(p);                                                                                   \
 	})
 
-/* @v to the lvalue @x, stored once.  Returns it. */
+/* Stores @v to the lvalue @x once and returns it. */
 #define _CMM_STORE_SHARED(x, v) quiesce_urcu__store_shared(x, v, QUIESCE_CAST(void, 0))
 
-/* The same, and the compiler moves nothing from behind it before it. */
+/* As _CMM_STORE_SHARED(), and the compiler moves no later access before it. */
 #define CMM_STORE_SHARED(x, v) quiesce_urcu__store_shared(x, v, cmm_smp_wmc())
 
-/* Its last statement is one that compilers do not find unused. */
+/* Its last statement is one that causes no warning about an unused value. */
 #define quiesce_urcu__store_shared(x, v, then)                                                                         \
 	__extension__({                                                                                                \
 		quiesce_urcu__typeof(x) quiesce_urcu__shared = (v);                                                              \

@@ -15,7 +15,7 @@
 #include <urcu/compiler.h>
 #include <urcu/config.h>
 
-#include <stdlib.h> /* which programs take for granted */
+#include <stdlib.h> /* programs rely on this header to include it */
 
 #define URCU_TLS_STORAGE_CLASS __thread
 

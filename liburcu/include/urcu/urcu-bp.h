@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/urcu-bp.h - liburcu's flavour bp, which is memb here: see urcu/urcu-memb.h.
  *
- * In liburcu it is the one that needs no registration, at a price for readers; here none does.  Fork needs no calls either.
+ * In liburcu bp is the flavour that needs no registration, at a cost for readers; here no flavour of this RCU needs
+ * one.  Fork needs no calls either.
  */
 #ifndef URCU_URCU_BP_H
 #define URCU_URCU_BP_H
@@ -33,7 +34,7 @@ QUIESCE_FAST void urcu_bp_after_fork_child(void) {}
 
 QUIESCE_URCU_END
 
-/* Their layout is not liburcu's; a use names the reason. */
+/* Their layout is not that of liburcu; an error message about a use contains the reason. */
 #define urcu_bp_gp quiesce_has_no_urcu_gp_its_counters_are_private
 #define urcu_bp_reader quiesce_has_no_urcu_reader_its_readers_are_private
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/urcu-mb.h - liburcu's flavour mb: RCU whose readers have full fences, so that updaters disturb nobody.
+/* urcu/urcu-mb.h - liburcu's flavour mb: RCU whose readers have full fences, so that updaters interrupt no CPU.
  *
- * For programs whose CPUs are not to be interrupted, at the price of two fences in each section.  An RCU of its own: no other flavour
- * waits for its readers.
+ * For programs whose CPUs must not be interrupted, at the price of two fences in each section.  It is an RCU of its own: no other
+ * flavour waits for its readers.
  *
- * rcu_register_thread()       is needed before a thread's first section, as in liburcu; a section of a thread that is not
- *                             registered is waited for by nobody.
+ * rcu_register_thread()       is needed before a thread's first section, as in liburcu; no updater waits for a section of a thread
+ *                             that is not registered.
  * synchronize_rcu()           in a section aborts: it would wait for its own thread.
  * For the rest see urcu/urcu-memb.h.
  */
@@ -35,7 +35,7 @@ QUIESCE_URCU_MB_READERS(mb)
 
 QUIESCE_URCU_END
 
-/* Their layout is not liburcu's; a use names the reason. */
+/* Their layout is not that of liburcu; an error message about a use contains the reason. */
 #define urcu_mb_gp quiesce_has_no_urcu_gp_its_counters_are_private
 #define urcu_mb_reader quiesce_has_no_urcu_reader_its_readers_are_private
 

@@ -8,10 +8,10 @@
  *                                     reported, and aborts: it would wait for its own thread.
  * rcu_register_thread(), ...          are accepted, and not needed: a thread is known from its first section on.
  * synchronize_rcu()                   waits for the sections that are open.  Ordering as in quiesce/rcu.h.
- * start_poll_synchronize_rcu()        begins a grace period without waiting; poll_state_synchronize_rcu() asks whether it is over.
+ * start_poll_synchronize_rcu()        begins a grace period without waiting; poll_state_synchronize_rcu() checks whether it has ended.
  *
- * memb, bp and quiesce/rcu.h are one RCU: what one of them waits for is waited for by all.  So a section of one of them must not
- * call synchronize_rcu() of another, which in liburcu it may.
+ * memb, bp and quiesce/rcu.h are one RCU: each waits for the readers of all three.  So a section of one of them must not call
+ * synchronize_rcu() of another, which in liburcu it may.
  */
 #ifndef URCU_URCU_MEMB_H
 #define URCU_URCU_MEMB_H
@@ -39,7 +39,7 @@ QUIESCE_URCU_READERS(memb)
 
 QUIESCE_URCU_END
 
-/* Their layout is not liburcu's; a use names the reason. */
+/* Their layout is not that of liburcu; an error message about a use contains the reason. */
 #define urcu_memb_gp quiesce_has_no_urcu_gp_its_counters_are_private
 #define urcu_memb_reader quiesce_has_no_urcu_reader_its_readers_are_private
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/urcu-poll.h - what start_poll_synchronize_rcu() returns: which grace period to ask poll_state_synchronize_rcu() for. */
+/* urcu/urcu-poll.h - the cookie of start_poll_synchronize_rcu(): the grace period that poll_state_synchronize_rcu()
+ * checks. */
 #ifndef URCU_URCU_POLL_H
 #define URCU_URCU_POLL_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/urcu-qsbr.h - liburcu's flavour qsbr: RCU whose threads say when they read nothing.
+/* urcu/urcu-qsbr.h - liburcu's flavour qsbr: RCU whose threads announce when they read nothing.
  *
  * rcu_register_thread()       is needed, and makes the thread online.  Without memory for it the program aborts.
- * rcu_quiescent_state()       the thread reads nothing at this instant; to be called now and then while it is online.
- * rcu_thread_offline()        it reads nothing until rcu_thread_online(); to be called before it blocks.
- * synchronize_rcu()           waits until every thread that is online has been quiescent.  The caller is offline meanwhile.
+ * rcu_quiescent_state()       announces that the thread reads nothing at this moment; an online thread calls it now and then.
+ * rcu_thread_offline()        announces that the thread reads nothing until rcu_thread_online(); a thread calls it before it blocks.
+ * synchronize_rcu()           waits until every online thread has been quiescent.  The caller is offline meanwhile.
  * rcu_read_lock()             does nothing; with DEBUG_RCU it asserts that the thread is online.
  *
- * An RCU of its own: no other flavour waits for its readers, and it for none of theirs.
+ * It is an RCU of its own: no other flavour waits for its readers, and it waits for no readers of other flavours.
  */
 #ifndef URCU_URCU_QSBR_H
 #define URCU_URCU_QSBR_H
@@ -35,7 +35,7 @@ QUIESCE_URCU_QSBR_READERS(qsbr)
 
 QUIESCE_URCU_END
 
-/* Their layout is not liburcu's; a use names the reason. */
+/* Their layout is not that of liburcu; an error message about a use contains the reason. */
 #define urcu_qsbr_gp quiesce_has_no_urcu_gp_its_counters_are_private
 #define urcu_qsbr_reader quiesce_has_no_urcu_reader_its_readers_are_private
 

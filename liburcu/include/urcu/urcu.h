@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/urcu.h - the flavour that the program has chosen: memb, or mb where it defines RCU_MB.
  *
- * Others that it may choose are memb: RCU_SIGNAL means that in liburcu 0.15, too.
+ * Other choices are memb, too: RCU_SIGNAL means memb in liburcu 0.15 as well.
  */
 #ifndef URCU_URCU_H
 #define URCU_URCU_H

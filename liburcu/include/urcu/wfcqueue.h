@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/wfcqueue.h - liburcu's queue into which any thread puts without waiting, and out of which one at a time takes.
+/* urcu/wfcqueue.h - liburcu's queue: any thread enqueues without waiting, one thread at a time dequeues.
  *
- * This is quiesce/ds/wfcqueue.h under liburcu's names; all that is said there of order, signals and fork() holds here.
- * Calls that begin with __ ask the caller to serialise what takes (dequeue, splice from, first and next against the first two);
- * cds_wfcq_dequeue_blocking(), _with_state_blocking() and cds_wfcq_splice_blocking() lock the mutex of the queue from which they take.
+ * This is quiesce/ds/wfcqueue.h under liburcu's names; what that header documents of order, signals and fork() holds
+ * here.
+ * For calls that begin with __ the caller serialises the calls that take nodes (dequeue, splice from, first and next
+ * against the first two); cds_wfcq_dequeue_blocking(), _with_state_blocking() and cds_wfcq_splice_blocking() lock the
+ * mutex of the queue from which they take.
  *
- * A struct __cds_wfcq_head has no mutex.  Where a call takes cds_wfcq_head_ptr_t, pass a pointer to either head; C programs need no
- * cast, C++ programs neither, cds_wfcq_head_cast() is there for both.
+ * A struct __cds_wfcq_head has no mutex.  Where a call takes cds_wfcq_head_ptr_t, pass a pointer to either head;
+ * neither C nor C++ programs need a cast, but cds_wfcq_head_cast() is there for both.
  *
- * Other than liburcu's: a node needs no initialisation, and who waits for an enqueuer that has lost the CPU sleeps after microseconds,
- * in pauses from 20 us to 1.3 ms instead of 10 ms, unless the program defines CDS_WFCQ_WAIT_SLEEP(ms) before it includes this.
+ * Differences from liburcu: a node needs no initialisation; and a caller that waits for an enqueuer that has lost its
+ * CPU sleeps after microseconds, in pauses from 20 us to 1.3 ms instead of 10 ms, unless the program defines
+ * CDS_WFCQ_WAIT_SLEEP(ms) before it includes this header.
  */
 #ifndef URCU_WFCQUEUE_H
 #define URCU_WFCQUEUE_H
 
-#include <assert.h> /* which programs take for granted */
+#include <assert.h> /* programs rely on this header to include it */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfcqueue.h>
@@ -22,7 +25,7 @@
 #include <urcu/arch.h>
 #include <urcu/compiler.h>
 
-/* What nonblocking calls return where an enqueue is not through. */
+/* Returned by nonblocking calls that meet an unfinished enqueue. */
 #define CDS_WFCQ_WOULDBLOCK QUIESCE_AS_POINTER(struct cds_wfcq_node *, QUIESCE_CAST(intptr_t, -1))
 
 enum cds_wfcq_ret {
@@ -33,7 +36,7 @@ enum cds_wfcq_ret {
 };
 
 enum cds_wfcq_state {
-	CDS_WFCQ_STATE_LAST = WFCQ_STATE_LAST, /* the queue was empty then */
+	CDS_WFCQ_STATE_LAST = WFCQ_STATE_LAST, /* the queue became empty */
 };
 
 struct cds_wfcq_node {
@@ -66,7 +69,7 @@ struct cds_wfcq_tail {
 };
 
 #ifdef __cplusplus
-extern "C++" { /* overloads, wherever this is included */
+extern "C++" { /* overloads have C++ linkage, wherever this header is included */
 
 union cds_wfcq_head_ptr_t {
 	struct __cds_wfcq_head *_h;
@@ -119,7 +122,7 @@ static inline const struct cds_wfcq_head *cds_wfcq_head_const_cast(const struct 
 
 QUIESCE_BEGIN_DECLS
 
-/* ---- waiting: the library's way, or the program's ---- */
+/* ---- waiting: by the library's function, or the program's ---- */
 
 #ifdef CDS_WFCQ_WAIT_SLEEP
 
@@ -188,21 +191,21 @@ static inline void __cds_wfcq_init(struct __cds_wfcq_head *head, struct cds_wfcq
 	quiesce__wfcq_init(&head->quiesce, &tail->quiesce);
 }
 
-/* ---- any thread, beside everything ---- */
+/* ---- any thread may call these at any time ---- */
 
-/* No order. */
+/* Orders nothing. */
 static inline bool cds_wfcq_empty(cds_wfcq_head_const_ptr_t head, const struct cds_wfcq_tail *tail)
 {
 	return quiesce__wfcq_empty(&head._h->quiesce, &tail->quiesce);
 }
 
-/* A full fence.  Was there something before? */
+/* A full fence.  Returns true if the queue was not empty. */
 static inline bool cds_wfcq_enqueue(cds_wfcq_head_ptr_t head, struct cds_wfcq_tail *tail, struct cds_wfcq_node *node)
 {
 	return quiesce__wfcq_enqueue(&head._h->quiesce, &tail->quiesce, &node->quiesce);
 }
 
-/* ---- one thread at a time, or holders of the mutex.  @state may be NULL ---- */
+/* ---- for one thread at a time, or holders of the mutex.  @state may be NULL ---- */
 
 static inline void cds_wfcq_dequeue_lock(struct cds_wfcq_head *head, struct cds_wfcq_tail *tail)
 {
@@ -279,7 +282,7 @@ static inline struct cds_wfcq_node *__cds_wfcq_first_nonblocking(cds_wfcq_head_p
 	return __cds_wfcq_next_nonblocking(head, tail, &head._h->node);
 }
 
-/* ---- the mutex is taken inside ---- */
+/* ---- calls that take the mutex themselves ---- */
 
 static inline struct cds_wfcq_node *cds_wfcq_dequeue_with_state_blocking(struct cds_wfcq_head *head, struct cds_wfcq_tail *tail, int *state)
 {
@@ -309,8 +312,8 @@ static inline enum cds_wfcq_ret cds_wfcq_splice_blocking(struct cds_wfcq_head *d
 
 QUIESCE_END_DECLS
 
-/* All nodes, which stay in; @node is NULL at the end.  _safe: the body may free @node, of a queue that nobody else has; @n is a
- * second variable. */
+/* Visits all nodes, which stay in the queue; @node is NULL at the end.  _safe: the body may free @node, of a queue
+ * that no other thread uses; @n is a second variable. */
 #define __cds_wfcq_for_each_blocking(head, tail, node) \
 	for ((node) = __cds_wfcq_first_blocking(head, tail); (node); (node) = __cds_wfcq_next_blocking(head, tail, node))
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/wfqueue.h - what liburcu had before urcu/wfcqueue.h; deprecated there, and so here.
+/* urcu/wfqueue.h - the predecessor of urcu/wfcqueue.h; deprecated in liburcu, and so here.
  *
- * Any thread enqueues.  __cds_wfq_dequeue_blocking() is called by one thread at a time, cds_wfq_dequeue_blocking() locks the queue's
- * mutex.  It is the queue of urcu/wfcqueue.h: a node that was taken is the caller's at once, and needs no initialisation.
- * To have no warnings define CDS_WFQ_DEPRECATED, as nothing, before.
+ * Any thread enqueues.  One thread at a time calls __cds_wfq_dequeue_blocking(); cds_wfq_dequeue_blocking() locks the
+ * queue's mutex.  It is the queue of urcu/wfcqueue.h: the caller may reuse or free a dequeued node at once, and nodes
+ * need no initialisation.
+ * A program that defines CDS_WFQ_DEPRECATED, as nothing, before it includes this header gets no warnings.
  */
 #ifndef URCU_WFQUEUE_H
 #define URCU_WFQUEUE_H
 
-#include <assert.h> /* which programs take for granted */
+#include <assert.h> /* programs rely on this header to include it */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfcqueue.h>

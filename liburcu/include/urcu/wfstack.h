@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu/wfstack.h - liburcu's stack onto which any thread pushes without waiting.
  *
- * This is quiesce/ds/wfstack.h under liburcu's names; who may run beside whom, order, signals and fork() are described there.
- * Calls that begin with __ ask the caller to serialise pops, or to be in a section of RCU and to free or push again a node only after a
- * grace period; cds_wfs_pop_blocking(), _with_state_blocking() and cds_wfs_pop_all_blocking() lock the stack's mutex.
+ * This is quiesce/ds/wfstack.h under liburcu's names; that header describes concurrency, order, signals and fork().
+ * For calls that begin with __ the caller serialises pops, or is in a section of RCU and frees or pushes again a node
+ * only after a grace period; cds_wfs_pop_blocking(), _with_state_blocking() and cds_wfs_pop_all_blocking() lock the
+ * stack's mutex.
  *
  * A struct __cds_wfs_stack has no mutex.  Where a call takes cds_wfs_stack_ptr_t, pass a pointer to either stack.
  *
- * Other than liburcu's: a node needs no initialisation, zeroed memory is an empty stack (CDS_WFS_END is NULL), and who waits for a
- * push that has lost the CPU sleeps after microseconds, in pauses from 20 us to 1.3 ms instead of 10 ms.
+ * Differences from liburcu: a node needs no initialisation; zeroed memory is an empty stack (CDS_WFS_END is NULL);
+ * and a caller that waits for a push that has lost its CPU sleeps after microseconds, in pauses from 20 us to 1.3 ms
+ * instead of 10 ms.
  */
 #ifndef URCU_WFSTACK_H
 #define URCU_WFSTACK_H
 
-#include <assert.h> /* which programs take for granted */
+#include <assert.h> /* programs rely on this header to include it */
 #include <pthread.h>
 #include <quiesce-urcu/lock.h>
 #include <quiesce/detail/wfstack.h>
 #include <stdbool.h>
 #include <urcu/compiler.h>
 
-/* What nonblocking calls return where a push is not through, or another pop was faster. */
+/* Returned by nonblocking calls that meet an unfinished push, or lose against another pop. */
 #define CDS_WFS_WOULDBLOCK QUIESCE_AS_POINTER(struct cds_wfs_node *, UINTPTR_MAX)
 
 enum cds_wfs_state {
-	CDS_WFS_STATE_LAST = WFS_STATE_LAST, /* the stack was empty then */
+	CDS_WFS_STATE_LAST = WFS_STATE_LAST, /* the stack became empty */
 };
 
 struct cds_wfs_node {
@@ -54,7 +56,7 @@ struct cds_wfs_stack {
 };
 
 #ifdef __cplusplus
-extern "C++" { /* overloads, wherever this is included */
+extern "C++" { /* overloads have C++ linkage, wherever this header is included */
 
 union cds_wfs_stack_ptr_t {
 	struct __cds_wfs_stack *_s;
@@ -110,18 +112,18 @@ static inline void cds_wfs_init(struct cds_wfs_stack *s)
 
 static inline void cds_wfs_destroy(struct cds_wfs_stack *s) { quiesce_urcu__lock_destroy(&s->lock); }
 
-/* ---- any thread, beside everything ---- */
+/* ---- any thread may call these at any time ---- */
 
-/* No order. */
+/* Orders nothing. */
 static inline bool cds_wfs_empty(cds_wfs_stack_const_ptr_t u_stack) { return quiesce__wfs_empty(&u_stack._s->quiesce); }
 
-/* A full fence.  Was there something before? */
+/* A full fence.  Returns true if the stack was not empty. */
 static inline int cds_wfs_push(cds_wfs_stack_ptr_t u_stack, struct cds_wfs_node *node)
 {
 	return quiesce__wfs_push(&u_stack._s->quiesce, &node->quiesce);
 }
 
-/* ---- one at a time, holders of the mutex, or inside sections.  @state may be NULL ---- */
+/* ---- for one thread at a time, holders of the mutex, or callers inside sections.  @state may be NULL ---- */
 
 static inline void cds_wfs_pop_lock(struct cds_wfs_stack *s) { quiesce_urcu__lock(&s->lock); }
 static inline void cds_wfs_pop_unlock(struct cds_wfs_stack *s) { quiesce_urcu__unlock(&s->lock); }
@@ -150,13 +152,14 @@ static inline struct cds_wfs_node *__cds_wfs_pop_nonblocking(cds_wfs_stack_ptr_t
 	return __cds_wfs_pop_with_state_nonblocking(u_stack, NULL);
 }
 
-/* Everything, newest first, for the loops below; NULL if there is nothing.  Beside other __cds_wfs_pop_all() it needs nothing. */
+/* Pops all nodes, newest first, for the loops below; NULL: the stack is empty.  Concurrent __cds_wfs_pop_all() need
+ * no protection. */
 static inline struct cds_wfs_head *__cds_wfs_pop_all(cds_wfs_stack_ptr_t u_stack)
 {
 	return (struct cds_wfs_head *)quiesce__wfs_pop_all(&u_stack._s->quiesce);
 }
 
-/* ---- the mutex is taken inside ---- */
+/* ---- calls that take the mutex themselves ---- */
 
 static inline struct cds_wfs_node *cds_wfs_pop_with_state_blocking(struct cds_wfs_stack *s, int *state)
 {
@@ -181,7 +184,7 @@ static inline struct cds_wfs_head *cds_wfs_pop_all_blocking(struct cds_wfs_stack
 	return (struct cds_wfs_head *)head;
 }
 
-/* ---- of what was popped ---- */
+/* ---- the nodes of a pop_all ---- */
 
 static inline struct cds_wfs_node *cds_wfs_first(struct cds_wfs_head *head) { return (struct cds_wfs_node *)head; }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* costs.c - what the basic operations of this machine cost, beside those of 2003.
+/* costs.c - the basic operations of this machine and their cost, beside those of 2003.
  *
- * The article of 2003 that measured hash tables under RCU explained its results by such a
- * table: a lookup is a handful of instructions, so what decides is which of these are in it.
+ * The article of 2003 that measured hash tables under RCU explained its results by such a table: a lookup is a
+ * handful of instructions, so its cost depends on which of these operations are among them.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,8 +12,8 @@
 #include "costs.h"
 #include "team.h"
 
-#define BATCH_NS 100000 /* long against the clock, short against a time slice */
-#define BATCHES 9       /* in each round */
+#define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
+#define BATCHES 9       /* batches in each round */
 #define RUNS 5
 #define WATCHDOG_S 60
 
@@ -85,7 +85,8 @@ static void *sleep_on(void *arg)
 	return arg;
 }
 
-/* A C library whose only thread this is takes its locks without atomic instructions, and membarrier returns at once. */
+/* A C library takes its locks without atomic instructions in a process of one
+ * thread, and membarrier returns at once there. */
 static void have_a_sibling(void)
 {
 	pthread_t thread;
@@ -98,11 +99,11 @@ static void have_a_sibling(void)
 
 int costs_child(const struct job *job)
 {
-	const struct cost *cost = (const struct cost *)job->op; /* its first member */
+	const struct cost *cost = (const struct cost *)job->op; /* struct op is the first member of struct cost */
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		CPU_ZERO(&allowed);
-	cpus_online(); /* before the first thread is bound */
+	cpus_online(); /* counts the CPUs before the first thread is bound */
 	have_a_sibling();
 	bind_cpu(0);
 	return cost->measure(cost, job);
@@ -115,7 +116,7 @@ static bool fits(const struct op *op)
 	return op != NULL;
 }
 
-/* The types asked for, and the units if they are not among them. */
+/* The units, and after them the other types that --type names. */
 static int choose_types(const struct options *options, const struct op *ret[MAX_TYPES])
 {
 	static const struct cost *const units[] = { &cost_cycle, &cost_instruction, &cost_l1 };
@@ -159,14 +160,15 @@ const struct subcommand costs_command = {
 	.name = "costs",
 	.what = "What the basic operations of this machine cost, beside those of 2003.",
 	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is "
-	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are estimates: "
-	       "a cycle is how long one of a row of additions takes that need each other's result, an instruction is one of many "
-	       "additions that do not. '2003' is what an article in Linux Journal gave for a Pentium III of 700 MHz with four CPUs, in "
-	       "nanoseconds and in its cycles of 1.4 ns. The first three rows are measured whatever --type says.\n"
-	       "Caches are walked in random order, each load waiting for the last, with pages of 4 kB and with huge ones where "
-	       "the kernel gives them. 'transfer' is half of a round trip of a line between two CPUs: of each pair of four that "
-	       "are far apart in number, or of all. Fences have a store before and a load of another word behind them, which is in "
-	       "the figure. Rows about two CPUs are left out where there is one.",
+	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are "
+	       "estimates: a cycle is the duration of one addition in a chain in which each needs the result of the one before, "
+	       "an instruction that of one of many independent additions. '2003' are the figures of an article in Linux Journal "
+	       "for a Pentium III of 700 MHz with four CPUs, in nanoseconds and in its cycles of 1.4 ns. The first three rows "
+	       "are measured whatever --type names.\n"
+	       "Caches are walked in random order, each load waiting for the one before, with pages of 4 kB and with huge ones "
+	       "where the kernel provides them. 'transfer' is half of a round trip of a line between two CPUs: for each pair of "
+	       "four CPUs that are far apart in number, or for all pairs. The figures of fences contain a store before and a "
+	       "load of another word after the fence. With one CPU the rows about two are left out.",
 	.accepts = OPT_TYPE | OPT_COSTS,
 	.fits = fits,
 	.types = types,

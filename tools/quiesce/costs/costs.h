@@ -5,31 +5,32 @@
 
 #include "tool.h"
 
-/* Beside the time of one operation: the bytes that it walked over. */
+/* A metric of a cell beside its time: the number of bytes walked over. */
 #define SCENARIO_COST_BYTES SCENARIO_MORE
-/* In the place of the number of threads, of a row about two CPUs: which. */
+/* For a row about two CPUs this number, which names both, stands in the place of the number of threads. */
 #define COST_CPUS 4096
 #define COST_PAIR(a, b) (((int)(a) + 1) * COST_CPUS + (int)(b))
 #define COST_PAIR_A(pair) ((pair) / COST_CPUS - 1)
 #define COST_PAIR_B(pair) ((pair) % COST_CPUS)
 
 struct cost {
-	struct op op; /* name and what it is */
-	/* Send samples of job->round; 0, or EXIT_UNAVAILABLE with a note. */
+	struct op op; /* name and description */
+	/* Sends samples of job->round.  Returns 0, or EXIT_UNAVAILABLE after a note. */
 	int (*measure)(const struct cost *cost, const struct job *job);
-	/* Those that need nothing but a loop: do it @turns times, with @per_turn operations in each; measure is cost_simple(). */
+	/* For operations that need only a loop: executes @turns turns of
+	 * @per_turn operations; @measure is cost_simple() then. */
 	void (*batch)(uint64_t turns);
 	double per_turn;
-	double article, article_max; /* ns in 2003, of a 700 MHz Pentium III; 0: not given, or no range */
+	double article, article_max; /* ns in 2003, on a 700 MHz Pentium III; 0: no figure, or no range of figures */
 };
 
 int cost_simple(const struct cost *cost, const struct job *job);
-/* How many turns of @batch take about @ns. */
+/* The number of turns of @batch that take about @ns. */
 uint64_t cost_calibrate(void (*batch)(uint64_t turns), uint64_t ns);
 /* The number of the @index-th CPU that this process may use. */
 int cost_cpu_number(int index);
 
-/* What it is measured in; they are measured whatever is asked for. */
+/* The units of all rows; they are measured whatever --type names. */
 extern const struct cost cost_cycle, cost_instruction, cost_l1;
 extern const struct cost cost_l2, cost_l2_huge, cost_l3, cost_l3_huge, cost_memory, cost_memory_huge;
 extern const struct cost cost_atomic_inc, cost_cmpxchg_inc, cost_spin_lock, cost_mutex;

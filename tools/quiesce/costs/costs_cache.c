@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* costs_cache.c - how long a load takes whose address is the result of the last one.
+/* costs_cache.c - the latency of a load whose address is the result of the load before it.
  *
- * A ring through every line of an area, in an order that no prefetcher guesses.  Sizes come from
- * what the kernel says of the caches: half of a level lies in it for sure, four times the last
- * level mostly outside.
+ * A ring of pointers passes through every line of an area, in an order that no prefetcher predicts.  The sizes of the
+ * areas come from the kernel's description of the caches: half of a level fits into it with certainty, four times the
+ * last level is mostly outside of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 #define LINE 64
 #define HUGE_BYTES (2u << 20)
 #define MOST_BYTES (1ull << 30)
-#define STEPS 16 /* in a turn */
+#define STEPS 16 /* loads in one turn */
 
 enum level { LEVEL_1 = 1, LEVEL_2, LEVEL_3, LEVEL_MEMORY };
 
 /* ---- sizes ---- */
 
-/* "48K" or "max" in a small file; 0: no number. */
+/* The number of bytes in a small file, such as "48K"; 0: it has no number ("max"). */
 static uint64_t read_bytes(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -38,7 +38,7 @@ static uint64_t read_bytes(const char *path)
 	return value << (unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0);
 }
 
-/* Of the data cache of @level, as the kernel tells it, or else the C library; 0: unknown, or there is none. */
+/* The size of the data cache of @level, from the kernel or else from the C library; 0: unknown, or no such cache. */
 static uint64_t cache_bytes(enum level level)
 {
 	static const int name[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
@@ -70,7 +70,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What may be taken without harm to others. */
+/* Bytes of memory that may be used without harm to other processes. */
 static uint64_t spare_bytes(void)
 {
 	uint64_t limit = read_bytes("/sys/fs/cgroup/memory.max");
@@ -84,7 +84,7 @@ static uint64_t power_of_two(uint64_t n)
 	return n ? 1ull << (63 - __builtin_clzll(n)) : 0;
 }
 
-/* How much to walk over to measure @level; 0: there is no such level, or nothing is known. */
+/* The size of the area that measures @level; 0: there is no such level, or its size is unknown. */
 static uint64_t bytes_for(enum level level)
 {
 	uint64_t l2 = cache_bytes(LEVEL_2), l3 = cache_bytes(LEVEL_3), last = l3 ? l3 : l2;
@@ -102,12 +102,12 @@ struct area {
 	char *map;
 	uint64_t map_bytes;
 	char *start;
-	uint64_t bytes; /* a power of two */
+	uint64_t bytes; /* size of the area, a power of two */
 };
 
-static void **ring; /* where the walk is */
+static void **ring; /* current position of the walk */
 
-/* Any order that looks like none: each number below @nr, a power of two, once. */
+/* A pseudo-random permutation: maps each number below @nr, a power of two, to another one. */
 static uint64_t shuffled(uint64_t i, uint64_t nr)
 {
 	int half = (63 - __builtin_clzll(nr)) / 2 + 1;
@@ -165,12 +165,12 @@ static bool take_area(struct area *a, uint64_t bytes, bool huge)
 	a->start = a->map + (-(uintptr_t)a->map & (HUGE_BYTES - 1));
 	madvise(a->start, whole, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
-	madvise(a->start, bytes, MADV_POPULATE_WRITE); /* faster than page by page, and no matter if it fails */
+	madvise(a->start, bytes, MADV_POPULATE_WRITE); /* faster than page by page; a failure does no harm */
 #endif
 	return true;
 }
 
-/* How much of what lies at @start is in huge pages. */
+/* Number of bytes at @start that are in huge pages. */
 static uint64_t huge_bytes(const void *start)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
@@ -191,7 +191,7 @@ static uint64_t huge_bytes(const void *start)
 
 /* ---- */
 
-/* Into the cache; and a whole turn has to end where it began. */
+/* Walk once through the area, to fill the cache; the walk has to end where it began. */
 static bool warm_up(const struct area *a)
 {
 	void **begin = ring;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* costs_cpu.c - what one CPU does by itself: instructions, atomics, locks, fences, clocks.
+/* costs_cpu.c - operations within one CPU: instructions, atomics, locks, fences, clocks.
  *
- * raw, whole file: what the compiler and the CPU make of single operations is what is measured.
+ * raw, whole file: the code that compiler and CPU make of single operations is the subject of the measurement.
  */
 #include <pthread.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 
 #include "costs.h"
 
-/* Two words in lines of their own, which nobody else looks at. */
+/* Two words in cache lines of their own, which no other thread accesses. */
 static struct {
 	uint64_t word __attribute__((aligned(128)));
 	uint64_t other __attribute__((aligned(128)));
@@ -22,7 +22,7 @@ static struct {
 
 /* ---- additions ---- */
 
-/* Both operands are registers: some CPUs do away with the addition of a constant while they decode it. */
+/* Both operands are registers: some CPUs eliminate the addition of a constant when they decode it. */
 #if defined(__x86_64__)
 #define ADD(to, from) "add " from ", " to "\n\t"
 #elif defined(__aarch64__)
@@ -51,7 +51,7 @@ static void instruction_batch(uint64_t turns)
 				     : "r"(y) : "cc");
 }
 #else
-/* The compiler must not see through the sum. */
+/* Hides the sum from the compiler, which would combine the additions. */
 #define PLUS(x, y) ({ (x) += (y); __asm__ __volatile__("" : "+r"(x)); })
 #define EIGHT(...) __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__; __VA_ARGS__
 
@@ -99,7 +99,7 @@ static void cmpxchg_inc_batch(uint64_t turns)
 }
 COST(cmpxchg_inc, "cmpxchg_inc", "the same by load and compare-and-exchange", 1, .article = 107.3);
 
-static pthread_spinlock_t spin; /* 0 is free in every C library; costs_child() is alone */
+static pthread_spinlock_t spin; /* 0 is the free state in every C library; costs_child() is the only user */
 
 static void spin_lock_batch(uint64_t turns)
 {

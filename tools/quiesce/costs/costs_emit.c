@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* costs_emit.c - what costs prints. */
+/* costs_emit.c - the output of costs: rows, tables, and the matrix of pairs of CPUs. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ bool costs_is_row(const struct cell *c)
 
 static const struct cost *cost_of(const struct cell *c)
 {
-	return (const struct cost *)c->op; /* its first member */
+	return (const struct cost *)c->op; /* struct op is the first member of struct cost */
 }
 
 static bool is_pair(const struct cell *c)
@@ -114,7 +114,7 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 	fputc('\n', out);
 }
 
-/* Of all pairs there is a matrix. */
+/* With --pairs=all a matrix of the pairs follows the table. */
 static void print_table(FILE *out, const struct options *options, const struct results *results)
 {
 	fprintf(out, "\n%-16s %8s %8s %8s %7s %8s %8s %9s %8s\n", "operation", "ns", "min", "max", "spread", "cycles", "instr.",
@@ -134,7 +134,7 @@ static double transfer_ns(const struct results *results, int a, int b)
 	return c ? cell_summary(c).p50 : NAN;
 }
 
-/* The CPUs that any pair names, in their order. */
+/* All CPUs that the pairs contain, in ascending order. */
 static int cpus_of_pairs(const struct results *results, int ret[COST_CPUS])
 {
 	static bool seen[COST_CPUS];

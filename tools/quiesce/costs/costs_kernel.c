@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* costs_kernel.c - what the kernel takes: system calls, membarriers, wake-ups. */
+/* costs_kernel.c - operations of the kernel: system calls, membarriers, wake-ups. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -13,8 +13,8 @@
 #include "costs.h"
 #include "team.h"
 
-#define WAKES 100       /* in each round */
-#define ASLEEP_NS 50000 /* enough to fall asleep */
+#define WAKES 100       /* wake-ups in each round */
+#define ASLEEP_NS 50000 /* a pause long enough for the other thread to fall asleep */
 
 #define CALL(symbol, label, text, call)                                                                       \
 	static void symbol##_batch(uint64_t turns)                                                            \
@@ -68,7 +68,7 @@ struct siblings {
 	const struct cost *cost;
 	const struct job *job;
 	struct gate gate;
-	uint32_t stop; /* thread 0 writes */
+	uint32_t stop; /* written by thread 0 */
 };
 
 static void beside_a_sibling(struct member *m)
@@ -118,9 +118,9 @@ const struct cost cost_membarrier_busy = {
 struct wakes {
 	const struct job *job;
 	bool latency;
-	uint32_t word;   /* thread 0 counts wakes */
-	uint32_t ready;  /* thread 1: it is about to sleep for that many */
-	uint64_t awake_at; /* thread 1's clock, published by the next value of ready */
+	uint32_t word;   /* futex word: thread 0 counts wake-ups in it */
+	uint32_t ready;  /* written by thread 1: the number of the wake-up for which it is about to sleep */
+	uint64_t awake_at; /* written by thread 1: its clock, published by the next value of @ready */
 };
 
 static void sleeper(struct wakes *w)
@@ -132,7 +132,7 @@ static void sleeper(struct wakes *w)
 			syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, i, NULL, NULL, 0);
 		w->awake_at = now_ns();
 	}
-	/* raw: as above. */
+	/* raw: the release publishes awake_at; the tool has no labels. */
 	__atomic_store_n(&w->ready, WAKES + 1, __ATOMIC_RELEASE);
 }
 
@@ -157,7 +157,7 @@ static void waker(struct wakes *w)
 		woken = syscall(SYS_futex, &w->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 		end = now_ns();
 		await_sleeper(w, i + 2);
-		if (woken == 1) /* it slept */
+		if (woken == 1) /* thread 1 was asleep */
 			job_send(SCENARIO_COST, 2, w->job->round, (double)((w->latency ? w->awake_at : end) - begin));
 	}
 }

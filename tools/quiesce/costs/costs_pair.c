@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* costs_pair.c - what two CPUs cost each other. */
+/* costs_pair.c - the cost of communication between two CPUs. */
 #include <quiesce/atomic.h>
 
 #include "costs.h"
 #include "team.h"
 
-#define TRIPS 1000   /* in a batch */
-#define BATCHES 7    /* in each round */
-#define SOME_CPUS 4  /* whose pairs are measured by default */
+#define TRIPS 1000   /* round trips in a batch */
+#define BATCHES 7    /* batches in each round */
+#define SOME_CPUS 4  /* number of CPUs whose pairs are measured by default */
 #define INCREMENTS 20000
 
 struct pair {
-	int cpu[2]; /* indices */
+	int cpu[2]; /* indices of the CPUs of the two threads */
 	const struct job *job;
 	void (*batch)(struct pair *pair, int index);
 	double per_batch;
 	struct gate gate;
 	uint64_t word __attribute__((aligned(128)));
-	double ns[BATCHES] __attribute__((aligned(128))); /* thread 0's */
+	double ns[BATCHES] __attribute__((aligned(128))); /* written by thread 0 */
 };
 
 /* Thread 0 writes odd numbers and waits for the even ones of thread 1. */
@@ -83,7 +83,7 @@ static bool two_cpus(void)
 	return false;
 }
 
-/* Is this one of a few that are near and far in number?  Systems count siblings of a core, cores and sockets in such steps. */
+/* True for a few CPUs, near and far in number: systems number siblings of a core, cores and sockets in such steps. */
 static bool is_some(int cpu)
 {
 	int nr = cpus_online();

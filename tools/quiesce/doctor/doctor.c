@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - what this machine allows, and what the library makes of it. */
+/* doctor.c - the facilities of this machine, and the paths of the library that they select. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 struct findings {
 	json_t *list;
-	FILE *out; /* tables: printed at once */
+	FILE *out; /* stream of the tables, which are printed at once; NULL: JSON or CSV */
 };
 
 static void print(FILE *out, const char *topic, const char *value, const char *note)
@@ -26,7 +26,7 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	va_list args;
 	char *value;
 
-	if (interrupted()) /* what is tried then was not tried for long enough to say anything */
+	if (interrupted()) /* a trial that was cut short proves nothing */
 		return;
 	va_start(args, format);
 	if (vasprintf(&value, format, args) < 0)
@@ -77,7 +77,7 @@ static void print_json(FILE *out, json_t *list)
 	json_decref(root);
 }
 
-/* Last: what they bring along must not change what was found before. */
+/* The last part: the libraries that peers load must not change the findings before it. */
 static void find_peers(struct findings *f)
 {
 	for (struct peer *peer = peers; peer->name; peer++) {
@@ -122,11 +122,11 @@ static bool fits(const struct op *op)
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
-	.doc = "Asks the kernel what it offers, and tries it: the membarrier test runs two threads against each other for "
-	       "0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test lets two "
-	       "threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. "
-	       "Then threads take slots and contexts of hazard pointers and retire some objects; and others count as readers "
-	       "of a lock, which is then written to. Ctrl-C: what was found until then.",
+	.doc = "Reports which facilities the kernel announces, and tries them: the membarrier test runs two threads against each "
+	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
+	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "
+	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
+	       "which is then written to. After Ctrl-C it prints the findings so far.",
 	.accepts = 0,
 	.fits = fits,
 	.run = run,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.h - one finding after the other. */
+/* doctor.h - the findings of the doctor, one after the other. */
 #ifndef QUIESCE_TOOL_DOCTOR_H
 #define QUIESCE_TOOL_DOCTOR_H
 
 #include "tool.h"
 
 struct findings;
-/* @note may be NULL: what the value means for the user. */
+/* Add a finding.  @note: the consequence for the user, or NULL. */
 void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Can @nr threads be had for what @topic is about?  If not, that is the finding. */
+/* True if @nr threads can be started for the trial of @topic; if not, that is the finding. */
 bool find_threads(struct findings *f, const char *topic, int nr);
 
 void doctor_fences(struct findings *f);
@@ -18,17 +18,17 @@ void doctor_machine(struct findings *f);
 void doctor_percpu(struct findings *f);
 void doctor_slots(struct findings *f);
 
-/* doctor_rseq.c: two threads on one CPU claim one slot under rseq, or, if @bare, in the same
- * sequence unprotected.  False: cannot be tried here. */
+/* doctor_rseq.c: two threads on one CPU claim one slot under rseq or, if @bare, by the same sequence unprotected.
+ * Returns false if that cannot be tried here. */
 struct rseq_result {
 	uint64_t claims;
-	uint64_t lost;    /* of them, overwritten by the other thread */
-	uint64_t aborted; /* sequences that the kernel restarted */
+	uint64_t lost;    /* number of these claims that the other thread has overwritten */
+	uint64_t aborted; /* number of sequences that the kernel has restarted */
 };
 bool rseq_race(bool bare, struct rseq_result *ret);
 
-/* litmus.c: store one word, load the other, in two threads, for @seconds; how often
- * both loads missed the other's store.  @heavy: between the updater's store and load. */
+/* litmus.c: two threads each store to one word and load the other one, for @seconds; counts how often both loads
+ * missed the store of the other thread.  @fence: the fences between store and load. */
 enum litmus_fence { LITMUS_NONE, LITMUS_LIGHT_HEAVY, LITMUS_FULL };
 struct litmus_result {
 	uint64_t rounds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_fence.c - membarrier: what it says, what it does, and what the library therefore uses. */
+/* doctor_fence.c - membarrier: its announced commands, its effect, and the fences that the library therefore uses. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "doctor.h"
 #include "team.h"
 
-#define LITMUS_S 0.1 /* of each of three runs */
+#define LITMUS_S 0.1 /* seconds of each of three runs */
 
 static long membarrier(int command)
 {
@@ -77,7 +77,7 @@ static struct litmus_result one_litmus(struct findings *f, const char *name, enu
 	return r;
 }
 
-/* A clean result says something only if the same test without fences is not clean. */
+/* A clean result is evidence only if the same test without fences is not clean. */
 static void try_membarrier(struct findings *f)
 {
 	struct litmus_result none, heavy;

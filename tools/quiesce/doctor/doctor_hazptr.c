@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_hazptr.c - slots that readers own, and what becomes of retired objects, tried here. */
+/* doctor_hazptr.c - trials of slots that readers own, and of the reclamation of retired objects. */
 #include <stdlib.h>
 
 #include <quiesce/control.h>
@@ -10,7 +10,7 @@
 
 #define THREADS 16
 #define OBJECTS 10000
-#define LEFT 100 /* too few for a batch */
+#define LEFT 100 /* fewer objects than a batch has */
 #define PATIENCE_MS 5000
 
 struct object {
@@ -42,7 +42,7 @@ static void surveyed(struct member *m)
 	if (m->index == 0)
 		s->lines_of_threads = stats().slots_lines;
 	gate_pass(&s->gate);
-	(void)init_hazptr_context(&ctx); /* without memory for it there are fewer lines */
+	(void)init_hazptr_context(&ctx); /* without memory for the context there are fewer lines, which the finding shows */
 	gate_pass(&s->gate);
 	if (m->index == 0)
 		s->lines_of_contexts = stats().slots_lines - s->lines_of_threads;
@@ -100,7 +100,7 @@ static uint64_t garbage(void)
 	return now.hazptr_retired - now.hazptr_reclaimed;
 }
 
-/* Leave a few behind: nobody but the worker comes for them. */
+/* A thread that ends leaves a few objects behind, which only the worker can reclaim. */
 static void try_worker(struct findings *f)
 {
 	struct team team = { .nr = 1, .body = retires };
@@ -116,7 +116,7 @@ static void try_worker(struct findings *f)
 	if (!slot || !held)
 		return;
 	hazptr_protect(slot, &where, hazptr);
-	kfree_hazptr(held, hazptr); /* stays as long as it is protected */
+	kfree_hazptr(held, hazptr); /* not reclaimed while it is protected */
 	team_start(&team);
 	team_join(&team);
 	while (garbage() > 1 && ms++ < PATIENCE_MS && !interrupted())

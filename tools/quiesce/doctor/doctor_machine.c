@@ -25,8 +25,8 @@
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
-#define RSEQ_MM_CID_END 28 /* of the field in the rseq area */
-/* Of linux/prctl.h since 7.0. */
+#define RSEQ_MM_CID_END 28 /* end of the field mm_cid in the rseq area */
+/* The prctl() option of linux/prctl.h since 7.0. */
 #define RSEQ_SLICE_EXTENSION 79
 #define RSEQ_SLICE_EXTENSION_GET 1
 
@@ -39,7 +39,7 @@ static void find_versions(struct findings *f)
 	version = strtod(host.kernel, NULL);
 	finding(f, "quiesce", NULL, "%s (headers %s)", quiesce_version(), QUIESCE_VERSION);
 	finding(f, "C library", NULL, "glibc %s", gnu_get_libc_version());
-	/* "6.12" is not 6.2: compare the parts. */
+	/* Compares the parts of the version as numbers: "6.12" is later than 6.2. */
 	if ((int)version < 6 || ((int)version == 6 && atoi(strchr(host.kernel, '.') + 1) <= 12))
 		finding(f, "kernel", "up to 6.12 one system-wide mutex serialises the membarriers of all processes",
 			"%s", host.kernel);
@@ -113,7 +113,7 @@ static void find_rseq(struct findings *f)
 		finding(f, "rseq features", NULL, "not told by the kernel (before 6.3)");
 }
 
-/* Kernels from 7.0 on may let a thread ask for some more time before it is preempted. */
+/* Kernels from 7.0 on may extend a thread's time slice on request. */
 static void find_time_slices(struct findings *f)
 {
 	int state = prctl(RSEQ_SLICE_EXTENSION, RSEQ_SLICE_EXTENSION_GET, 0, 0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_percpu.c - readers counted per CPU: how they count here, and the helper thread. */
+/* doctor_percpu.c - trials of the counters that count readers per CPU, and of the helper thread. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 #include "team.h"
 
 #define THREADS 4
-#define SECTIONS 50000 /* of each thread */
+#define SECTIONS 50000 /* read sections of each thread */
 #define BACK_LATE_NS 2000000000u
 #define POLL_NS 200000
 
 DEFINE_STATIC_PERCPU_RWSEM(rwsem);
 DEFINE_STATIC_SRCU(domain);
 
-/* A heavy fence that also restarts the sequences that it interrupts: kernel 5.10. */
+/* True if the kernel has a heavy fence that also restarts interrupted sequences (5.10). */
 static bool find_restart(struct findings *f)
 {
 	const char *topic = "membarrier restarts sequences", *otherwise = "counters per CPU go by locked instructions";
@@ -70,7 +70,7 @@ static void count(struct member *m)
 	}
 }
 
-/* Unbound threads, so that some are preempted and moved. */
+/* Threads are not bound, so that the scheduler preempts and migrates some of them. */
 static void try_counters(struct findings *f)
 {
 	struct team team = { .nr = THREADS, .body = count };
@@ -109,7 +109,7 @@ static void find_helper(struct findings *f)
 		finding(f, topic, NULL, "runs callbacks of call_srcu()");
 }
 
-/* The end of a burst of two writes. */
+/* Measures how long readers stay slow after a burst of two writes. */
 static void find_back(struct findings *f)
 {
 	const char *topic = "after a burst of writes";

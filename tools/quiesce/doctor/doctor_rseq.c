@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_rseq.c - does the kernel really restart a sequence that was interrupted?
+/* doctor_rseq.c - tries whether the kernel really restarts an interrupted sequence.
  *
- * Two threads on one CPU claim one slot: find it empty, stay a while, fill it; then hold
- * it for as long and see whether the claim is still theirs.  Most of the time they are inside
- * the sequence or hold the slot, so that most preemptions between them cost somebody
- * the claim, unless the sequence is restarted.
+ * Two threads on one CPU claim one slot: each finds it empty, waits a while and fills it; then it holds the slot for
+ * as long and checks that the claim is still its own.  Most of the time a thread is inside the sequence or holds the
+ * slot, so most preemptions cost one of them its claim, unless the kernel restarts the sequence.
  *
- * raw, whole file: the sequence has to be assembly, it is the thing tried.
+ * raw, whole file: the sequence has to be assembly, it is the subject of the trial.
  */
 #include "doctor.h"
 
@@ -19,20 +18,20 @@
 #include "team.h"
 
 #define RACE_NS 150000000u
-#define LATE_NS 1000000000u /* on a busy machine, so long at most */
-#define ENOUGH 4            /* claims lost, or sequences restarted */
-#define STAY 2000 /* turns of an empty loop */
+#define LATE_NS 1000000000u /* limit of the trial on a busy machine */
+#define ENOUGH 4            /* claims lost, or sequences restarted, that are evidence */
+#define STAY 2000 /* turns of an empty loop inside the sequence */
 #define CLAIMS_PER_LOOK 64
 
 struct race {
 	uint64_t slot __attribute__((aligned(128)));
-	uint32_t bare; /* leave the sequence unprotected */
-	uint64_t end_ns, late_ns; /* if enough happened, or not */
+	uint32_t bare; /* 1: the sequence is unprotected */
+	uint64_t end_ns, late_ns; /* end of the trial with enough events, and without */
 	uint32_t events;
-	struct rseq_result result; /* totals of the threads that are done */
+	struct rseq_result result; /* sums over the threads that have ended */
 };
 
-/* True if the slot was empty and is ours now. */
+/* Returns true if the slot was empty and is now the caller's. */
 static __attribute__((noinline)) bool claim(struct race *race, uint64_t value, struct rseq_result *r)
 {
 again:
@@ -78,7 +77,7 @@ taken:
 static void hold(void)
 {
 	for (int i = 0; i < STAY; i++)
-		quiesce_fence_light(RAW); /* or the loop would vanish */
+		quiesce_fence_light(RAW); /* keeps the compiler from removing the loop */
 }
 
 static bool goes_on(const struct race *race)

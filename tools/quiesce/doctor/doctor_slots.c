@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_slots.c - where hazard pointers have their slots here, why, and whether restartable sequences restart. */
+/* doctor_slots.c - the kinds of slots of hazard pointers here, the reasons
+ * for them, and a trial of restartable sequences. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #endif
 
 #define THREADS 16
-#define GUARDS 200 /* of each thread */
+#define GUARDS 200 /* guards of each thread */
 
 static bool rseq_registered(void)
 {
@@ -78,12 +79,12 @@ static void find_claims(struct findings *f)
 			"load and store in own lines; compare-and-exchange in blocks");
 }
 
-/* ---- which kinds threads get ---- */
+/* ---- the kinds of slots that threads get ---- */
 
 struct survey {
 	const struct op *op;
 	struct gate gate;
-	const char *kind[THREADS]; /* of the thread's last guard */
+	const char *kind[THREADS]; /* the kind of the slot of each thread's last guard */
 };
 
 static void surveyed(struct member *m)
@@ -128,7 +129,7 @@ static void survey_slots(struct findings *f)
 
 /* ---- restarts ---- */
 
-/* A clean result says something only if claims are lost where nothing is restarted. */
+/* A clean result is evidence only if claims are lost where no sequence is restarted. */
 static void try_rseq(struct findings *f)
 {
 	struct rseq_result bare, guarded;

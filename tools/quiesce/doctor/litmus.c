@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* litmus.c - does membarrier really order a sibling that has only a compiler fence?
+/* litmus.c - tries whether membarrier orders a sibling thread that has only a compiler fence.
  *
- * Both threads store to their word and then load the other's.  If both loads
- * miss the other's store, both were executed before the stores were visible.
+ * Both threads store to their word and then load the other's.  If both loads miss the other's store, both were
+ * executed before the stores were visible.
  */
 #include <linux/membarrier.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static struct {
 	struct lane lane[2];
 	struct gate gate;
 	enum litmus_fence fence;
-	uint64_t end_ns, late_ns; /* enough rounds or not */
+	uint64_t end_ns, late_ns; /* end of the trial with enough rounds, and without */
 	uint32_t stop; /* set by lane 1 between two gates, read by lane 0 after the second */
 	struct litmus_result result;
 } litmus;
@@ -49,7 +49,7 @@ static void fence_between(int index)
 		quiesce_fence_light(LITMUS);
 }
 
-/* The words hold the round's number, so that nothing has to be reset between rounds. */
+/* The words hold the number of the round, so they need no reset between rounds. */
 static void play(int index, uint64_t round)
 {
 	struct lane *mine = &litmus.lane[index], *other = &litmus.lane[!index];
@@ -68,7 +68,7 @@ static void judge(uint64_t round)
 		quiesce_store_relaxed(&litmus.stop, 1);
 }
 
-/* Stores that miss the cache, so that the store under test stays in its buffer for a while. */
+/* Stores that miss the cache keep the store under test in the store buffer for a while. */
 static void fill_store_buffer(int index, uint64_t *random)
 {
 	static uint64_t region[2][FILL_WORDS];

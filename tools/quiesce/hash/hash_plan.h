@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_plan.h - what a run of hashscale is about: keys, their distribution, updates. */
+/* hash_plan.h - the configuration of hashscale: keys, their distribution, updates. */
 #ifndef QUIESCE_TOOL_HASH_PLAN_H
 #define QUIESCE_TOOL_HASH_PLAN_H
 
@@ -10,33 +10,33 @@
 #define HASH_MAX_UPDATES 6
 #define HASH_MIN_KEYS 64
 #define HASH_MAX_KEYS (1 << 28)
-#define HASH_MAX_LINE 4096 /* characters of a key in a file */
+#define HASH_MAX_LINE 4096 /* longest line of a file of keys */
 #define HASH_CELL_THREADS 1024
 #define HASH_MAX_TURNOVERS 1000000
 
 enum hash_distribution { HASH_UNIFORM, HASH_ZIPF, HASH_HOT, HASH_NR_DISTRIBUTIONS };
 
-/* Keys from a generator (@nr of them), or from the lines of a file. */
+/* A set of keys: @nr of them from a generator, or the lines of a file. */
 struct hash_set {
-	char name[48]; /* as asked for */
-	char path[208]; /* empty: generated */
+	char name[48]; /* as the user wrote it */
+	char path[208]; /* empty: the keys are generated */
 	uint64_t nr;
-	bool dense; /* the numbers from 1 on, not scattered */
+	bool dense; /* true: the keys are the numbers from 1 on, not scattered */
 };
 
 struct hash_plan {
 	struct hash_set set[HASH_MAX_SETS];
 	int nr_sets;
-	double updates[HASH_MAX_UPDATES]; /* percent */
+	double updates[HASH_MAX_UPDATES]; /* percent of updates */
 	int nr_updates;
 	enum hash_distribution distribution;
-	uint64_t turnovers; /* how often each element was removed and inserted again, in the mean, before a cell is measured */
+	uint64_t turnovers; /* times that each element is removed and inserted again, on average, before a cell is measured */
 	bool resize;
-	bool stall; /* of walkscale: one reader more stays inside */
+	bool stall; /* walkscale: one more reader stays inside a lookup */
 };
 
 const char *hash_distribution_name(enum hash_distribution distribution);
-/* What --keys, --distribution say; a mistake is told of, and ends the program. */
+/* Take the values of --keys and --distribution; a mistake is reported, and ends the program. */
 void hash_plan_add_set(struct hash_plan *plan, const char *item);
 enum hash_distribution hash_plan_distribution(const char *item);
 

@@ -11,23 +11,23 @@
 #include "hashscale.h"
 #include "ops/hash_array.h"
 
-#define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
-#define DEFAULT_CELL_S 0.03 /* and for each key */
+#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
+#define DEFAULT_CELL_S 0.03 /* seconds of a cell, and the addition for each key */
 #define DEFAULT_KEY_S 1e-7
 #define WATCHDOG_S 60
 #define DEFAULT_BASE "raw_open_addressing"
-#define STREAM_WORDS ((uint64_t)1 << 20)      /* of each thread; more for more keys: */
-#define STREAM_OF_KEY 2                       /* of all threads for each, so that seven eighths of them are met; */
-#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* at most; */
-#define STREAM_RATE 35e6                      /* less for a second of a short window */
-#define FILL_CHUNK 16 /* tables that grow in the background hear of a quiescent state so often */
-#define SETTLE_NS 100000000 /* what they have at most, once they are full */
-#define ALIVE_CHUNKS 4096 /* between two signs of life while a table is filled, or turned over, */
-#define BARRIER_CHUNKS (8 * ALIVE_CHUNKS) /* and between two waits until what was removed is freed */
+#define STREAM_WORDS ((uint64_t)1 << 20)      /* words of each thread's stream, unless it needs more for many keys */
+#define STREAM_OF_KEY 2                       /* words of all streams for each key, so that seven eighths of the keys are met */
+#define ALL_STREAM_WORDS ((uint64_t)32 << 20) /* most words of all streams together */
+#define STREAM_RATE 35e6                      /* words for each second of a short window, which needs fewer */
+#define FILL_CHUNK 16 /* operations between two quiescent states while a table grows in the background */
+#define SETTLE_NS 100000000 /* longest pause for growth after a table has been filled */
+#define ALIVE_CHUNKS 4096 /* chunks between two messages to the parent while a table is filled or turned over */
+#define BARRIER_CHUNKS (8 * ALIVE_CHUNKS) /* chunks between two waits for the removed elements to be freed */
 
 /* ---- the child: a table and its memory ---- */
 
-/* What malloc() has given out; NAN: the C library does not tell. */
+/* Bytes that malloc() has handed out; NAN: the C library does not count them. */
 static double allocated(void)
 {
 #ifdef HAVE_MALLINFO2
@@ -39,7 +39,8 @@ static double allocated(void)
 #endif
 }
 
-/* Chunks that malloc() keeps for its next callers count as given out.  So they are, while memory is measured. */
+/* malloc() counts the chunks in its thread cache as handed out.  They are taken from it while memory is measured, so
+ * that they always count. */
 #define CACHED_SIZES 64
 #define CACHED_CHUNKS 16
 static void *cached[CACHED_SIZES][CACHED_CHUNKS];
@@ -91,7 +92,7 @@ static void run_words(const struct hash_cell *c, const uint64_t *word, uint64_t 
 		c->op->hash->between();
 }
 
-/* In an order that is not that of any later stream. */
+/* In an order that no later stream has. */
 static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally *tally)
 {
 	uint64_t word[HASH_CHUNK];
@@ -110,7 +111,7 @@ static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally 
 
 static void send_metric(const struct hash_cell *c, enum hash_metric metric, double value)
 {
-	if (value > 0) /* else nobody counts: a sanitizer's malloc() */
+	if (value > 0) /* a malloc() that counts nothing, a sanitizer's for example, is left out */
 		job_send(hash_more(metric, c->scenario), 0, c->job->round, value);
 }
 
@@ -139,7 +140,7 @@ static void let_grow(const struct hash_cell *c, uint64_t ns)
 	op_sleep_end(c->op);
 }
 
-/* Growth in the background has as long again as filling took. */
+/* Growth in the background gets as much time again as the filling took. */
 static void settle(const struct hash_cell *c, uint64_t ns)
 {
 	if (c->op->hash->settle)
@@ -175,7 +176,7 @@ static void run_turnover(const struct hash_cell *c, struct hash_turnover *turnov
 	}
 }
 
-/* By the thread that filled it, alone: so types can do it that do not update beside lookups. */
+/* The thread that filled the table does this alone, so it works for types that cannot be updated beside lookups. */
 static bool turn_over(struct hash_cell *c)
 {
 	struct hash_tally tally = { 0 };
@@ -189,7 +190,7 @@ static bool turn_over(struct hash_cell *c)
 	}
 	run_turnover(c, &turnover, &tally);
 	hash_turnover_end(&turnover);
-	let_grow(c, SETTLE_NS); /* no size given by hand again: it could be another one than a young table's */
+	let_grow(c, SETTLE_NS); /* the size is not set by hand again: it might differ from that of a new table */
 	barrier(c->op);
 	return hash_tally_good(&tally, "removing and inserting again");
 }
@@ -236,7 +237,7 @@ static void destroy_all(struct hash_cell *c)
 		destroy(c);
 }
 
-/* Everything is where it belongs when all threads are gone. */
+/* Checks that all keys are in the table after all threads have ended. */
 static bool verify(struct hash_cell *c)
 {
 	struct hash_tally tally = { 0 };
@@ -326,7 +327,7 @@ static int most_threads(const struct job *job)
 	return most;
 }
 
-/* Of the largest generated set; those of files are smaller. */
+/* The number of keys in the largest generated set; sets from files are smaller. */
 static double most_keys(const struct hash_plan *plan)
 {
 	uint64_t most = 0;
@@ -336,7 +337,7 @@ static double most_keys(const struct hash_plan *plan)
 	return (double)most;
 }
 
-/* As long as it takes not to come back to the same keys within a window, unless they are few. */
+/* Enough words for a window without repetition, at most STREAM_WORDS; or two for each key, if that is more. */
 static double words_wanted(const struct job *job, int threads)
 {
 	double of_keys = STREAM_OF_KEY * most_keys(&job->hash) / threads;
@@ -366,7 +367,7 @@ int hashscale_child(const struct job *job)
 	struct sleepers sleepers;
 	bool good;
 
-	cpus_online(); /* all that there are */
+	cpus_online(); /* counts all CPUs before a thread is bound */
 	if (job->hash.resize)
 		hash_resize_bind();
 	if (!make_streams(&cell, threads)) {
@@ -404,7 +405,7 @@ static void default_plan(struct hash_plan *plan)
 		plan->updates[plan->nr_updates++] = 0;
 }
 
-/* 1, 2, and all CPUs; but one is for the thread that resizes. */
+/* By default 1, 2 and as many threads as CPUs; with --resize one CPU is for the resizing thread. */
 static void default_threads(struct job *base)
 {
 	int most = base->hash.resize ? cpus_online() - 1 : cpus_online() < 2 ? 2 : cpus_online();
@@ -416,7 +417,7 @@ static void default_threads(struct job *base)
 		base->readers[base->nr_readers++] = most < HASH_CELL_THREADS ? most : HASH_CELL_THREADS;
 }
 
-/* Variants, for who asks: so the whole is over in a minute. */
+/* Variants are measured only on request, so that a default run takes a minute. */
 static bool is_variant(const char *name)
 {
 	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashmap_update", "hashtable_update",
@@ -438,7 +439,7 @@ static bool contains(const struct op *const *types, int nr, const struct op *op)
 	return false;
 }
 
-/* With --resize those that can; and what was asked to compare with. */
+/* With --resize only the types that can be resized; otherwise also the type that ratios are to. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
 	int nr = options_types(options, &hashscale_command, types), kept = 0;
@@ -456,7 +457,7 @@ static int choose_types(const struct options *options, const struct op *types[MA
 	return kept;
 }
 
-/* One fence mode is enough, when nobody asks: lookups are made of other things. */
+/* Without --fence one mode is enough: the fence has little part in a lookup. */
 void hashscale_default_fence(struct options *options)
 {
 	if (!options->fences)
@@ -499,42 +500,13 @@ const struct subcommand hashscale_command = {
 	.name = "hashscale",
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
-	       "process of its own, in turn, with the same keys in the same order. Elements are a key and a value of 8 bytes each; "
-	       "what is found is read and checked: a lost key or a wrong value is an error, BROKEN. A file's lines are hashed to 64 "
-	       "bits first, which is not measured. 'of ideal' is the rate of n threads over n times that of one (n not above the "
-	       "CPUs); 'slower' is its inverse, what a thread's operation costs more with n threads. The article is 'Using RCU in the "
-	       "Linux 2.5 Kernel' (Linux Journal, 2003), figures for four CPUs. An update is a remove or an insert of a key of the "
-	       "thread's own, in turns, so that the size stays; limits (raw) update in place. Time that other processes take from the "
-	       "threads is not counted, as long as there are enough CPUs. 'bytes' is the memory of a full table for each element, "
-	       "'empty' that of a table made for one element, without it.\n"
-	       "--seconds is the time that is measured of a cell (default 0.03, and 0.1 more for each million keys). Before it the threads "
-	       "work for half as long at least, and until they have done as many operations as there are keys (for 10 s at most): a "
-	       "window that begins earlier measures what filling a large table left in the caches. Each thread has a stream of keys, "
-	       "which it begins again at its end: of 1048576 words, or so many that all threads have two for each key (33554432 words "
-	       "in all at most).\n"
-	       "Ratios to the --base type are made within each round; the interval contains the true median of them with at least 95 "
-	       "%, for which six rounds are needed.\n"
-	       "With --turnovers=N, when a table has been filled one thread alone removes keys at random, N times as many as there are, "
-	       "and inserts each again when an eighth of all keys have gone after it; then all are there, and cells are measured. 'bytes' "
-	       "and 'fill ns' are those before that.\n"
-	       "With --resize one thread more resizes a table all the time: from room for twice its elements to four times, eight "
-	       "times, and back to twice; the elements stay the same. Each cell has four windows: 'alone', without that; 'small' and "
-	       "'large', where it does so to another table of as many elements, which nobody looks up, and the threads' own has the "
-	       "least and the largest of these sizes; and 'resized', where it is their own. 'cost' is the part of the rate that is "
-	       "missing in 'resized' to the mean of 'small' and 'large', as half of the lookups meet the larger table: what being "
-	       "resized costs those who look up. 'in all' is what is missing to 'alone': a busy CPU more, its memory traffic, "
-	       "interrupts for membarriers and pages given back, and the larger table too. These are made within each round. A window "
-	       "has whole cycles of three resizes, so it may be longer than --seconds; 'ms each' is their time, that of one CPU: the "
-	       "last one has the thread that resizes and the table's own worker (a worker has the CPU of the thread that began it), "
-	       "the first ones those who look up. Give them less than all CPUs, as is the default; otherwise all but the workers go "
-	       "where the scheduler sends them. With updates, those who look up move some of the table too. "
-	       "Only types that can be made larger and smaller are measured, each table once.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 "
-	       "generated keys, looked up with equal probability; no updates; with --resize 1000000 keys, and a CPU less. zipf has "
-	       "exponent 0.99; in hot all look up the same key. Types that are variants of others (hashmap_update and "
-	       "hashtable_update, which insert and remove by a function under the bucket's lock, hashtable_hazptr, brlock_atomic, "
-	       "liburcu_lfht_fixed, liburcu_lfht_qsbr_fixed, libcds_split_rcu, tbb_unordered_map, std_mutex) are measured when --type "
-	       "says so.",
+	       "process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key or a wrong "
+	       "value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that the size stays.\n"
+	       "--resize compares lookups while one more thread resizes the table with lookups in tables of the smallest and of the "
+	       "largest size.\n"
+	       "Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 generated keys, looked up with equal probability; no "
+	       "updates; with --resize 1000000 keys, and one CPU less.\n"
+	       "quiesce(1) explains the columns, the windows of time, and which types are measured only when --type names them.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,
 	.fits = fits,
 	.types = hash_types,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* hashscale_cell.c - one window of lookups and updates.
  *
- * The rate is operations over the time that the threads had, all of them together.  As long as each has a CPU, the
- * time for which other processes took it away is not counted (the scheduler tells for how long a thread wanted to run
- * and could not), but what the process's own workers took is.
+ * The rate is the number of operations divided by the time that all threads had.  As long as each thread has a CPU,
+ * the time for which other processes took the CPU away is not counted (the scheduler reports for how long a thread
+ * was runnable and did not run), but the time for which the process's own workers took it is.
  *
- * Before that the threads warm up until they have done as many operations as there are keys: what is measured is not the way from what
- * filling the table has left in caches and buffers of translations to what lookups leave there.
+ * Before the window the threads warm up until they have done as many operations as there are keys: the window must
+ * not measure the way from what the filling of the table left in caches and TLBs to what lookups leave there.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -16,24 +16,24 @@
 
 #include "hashscale.h"
 
-#define WARM_UP 0.5    /* of a window, before it, at least: clocks; */
-#define WARM_MOST_S 10 /* and at most */
+#define WARM_UP 0.5    /* share of a window that the warm-up takes at least, for the clocks of the CPUs */
+#define WARM_MOST_S 10 /* longest warm-up */
 #define DISTURBED 0.05
 
 struct lap {
 	uint64_t ns, cpu_ns;
-	double delay_ns; /* NAN: the kernel does not tell */
-	uint64_t warm;       /* operations so far, of the warm-up; read by the main thread */
-	uint64_t operations; /* or how often a table was resized */
+	double delay_ns; /* time as a runnable thread without a CPU; NAN: the kernel does not report it */
+	uint64_t warm;       /* operations of the warm-up so far; read by the main thread */
+	uint64_t operations; /* operations in the window, or the number of resizes */
 	uint64_t worst_ns;
 	struct hash_tally tally;
 } __attribute__((aligned(128)));
 
 enum { WARM, MEASURED, OVER };
 
-/* What is sent of a window of each kind. */
+/* The metrics that are sent for each kind of window. */
 static const struct {
-	enum hash_metric rate, worst; /* of the first its row's */
+	enum hash_metric rate, worst; /* for the first window the rate is that of the row */
 	const char *what;
 } windows[HASH_NR_WINDOWS] = {
 	{ NR_HASH_METRICS, HASH_WORST, "" },
@@ -45,9 +45,9 @@ static const struct {
 struct window {
 	const struct hash_cell *cell;
 	uint32_t phase;
-	uint32_t ready; /* threads that stand at the gate, or nearly */
+	uint32_t ready; /* threads that have reached the gate, or will within some instructions */
 	struct gate begin, end;
-	struct lap *lap; /* of each thread */
+	struct lap *lap; /* one lap for each thread */
 };
 
 #define LOOK_NS 500000
@@ -101,7 +101,7 @@ static double run_delay_ns(int fd)
 	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
 }
 
-/* The time is read first and last, so that no delay is longer than it. */
+/* The time is read first here and last in lap_end(), so that no delay is longer than the window. */
 static void lap_begin(struct lap *lap, int fd)
 {
 	lap->ns = now_ns();
@@ -116,7 +116,7 @@ static void lap_end(struct lap *lap, int fd)
 	lap->ns = now_ns() - lap->ns;
 }
 
-/* ---- threads that look up ---- */
+/* ---- threads of the lookups ---- */
 
 struct position {
 	const uint64_t *word;
@@ -152,7 +152,7 @@ static void work_timed(struct window *w, struct position *p, struct lap *lap)
 	} while (!is_over(w));
 }
 
-/* What the thread has removed comes back: those are the next inserts of its stream. */
+/* Inserts again what the thread has removed: the next inserts of its stream. */
 static void come_back(struct window *w, const struct position *p, struct lap *lap)
 {
 	for (uint64_t away = hash_stream_away(p->word, p->at), at = p->at; away; at++)
@@ -170,7 +170,7 @@ static void work(struct window *w, int index)
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	struct position p = { c->stream[index], 0 };
 
-	if (!has_resizer(c)) /* else there is that of the cell's first window */
+	if (!has_resizer(c)) /* with a resizer the stream of the cell's first window is used again */
 		hash_stream_make(c->stream[index], c->stream_words, &work);
 	pass_first_gate(w);
 	while (quiesce_load_relaxed(&w->phase) == WARM) {
@@ -188,7 +188,7 @@ static void work(struct window *w, int index)
 
 /* ---- the thread that resizes a table ---- */
 
-/* The window begins and ends with it, so that it has whole cycles. */
+/* This thread begins and ends the window, so that it contains whole cycles. */
 static void resize(struct window *w, int index)
 {
 	const struct hash_cell *c = w->cell;
@@ -241,7 +241,7 @@ static void body(struct member *m)
 	op_thread_exit(w->cell->op);
 }
 
-/* ---- all together ---- */
+/* ---- the window ---- */
 
 bool hash_tally_good(const struct hash_tally *t, const char *where)
 {
@@ -252,7 +252,7 @@ bool hash_tally_good(const struct hash_tally *t, const char *where)
 	return false;
 }
 
-/* Operations in a second of each thread's own time, times the threads. */
+/* Operations in a second of each thread's own time, multiplied by the number of threads. */
 static double rate(const struct window *w, double workers_ns, bool *ret_disturbed)
 {
 	const struct hash_cell *c = w->cell;
@@ -328,7 +328,7 @@ static struct hash_tally tally_of(const struct window *w, int nr)
 	return sum;
 }
 
-/* Returns how many removed elements waited, at most. */
+/* Returns the largest number of removed elements that were not freed yet. */
 static uint64_t watch(struct window *w)
 {
 	uint64_t end = now_ns() + (uint64_t)(w->cell->seconds * 1e9), most = 0;
@@ -360,7 +360,7 @@ static void wait_for_end(struct window *w)
 		sleep_ns(LOOK_NS);
 }
 
-/* Of one key all is in the caches at once. */
+/* With one key all is in the caches at once. */
 static bool is_warm(const struct window *w)
 {
 	return operations_before(w) >= w->cell->keys.nr || w->cell->job->hash.distribution == HASH_HOT;
@@ -394,7 +394,7 @@ bool hash_cell_measure(struct hash_cell *c)
 	op_sleep_begin(c->op);
 	team_start(&team);
 	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
-		sleep_ns(LOOK_NS); /* not at the gate: who makes a stream needs the CPU */
+		sleep_ns(LOOK_NS); /* sleeps instead of waiting at the gate: the threads that make their streams need the CPU */
 	gate_pass(&w.begin);
 	warm_up(&w);
 	cpu = process_cpu_ns();

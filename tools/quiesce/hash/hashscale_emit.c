@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_emit.c - what hashscale prints. */
+/* hashscale_emit.c - the output of hashscale. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ bool hashscale_is_row(const struct cell *c)
 	return c->scenario >= SCENARIO_HASH && c->scenario < SCENARIO_HASH_END && c->threads;
 }
 
-/* ---- what is computed of cells ---- */
+/* ---- figures computed from cells ---- */
 
 const struct cell *hashscale_more_of(const struct results *results, const struct cell *c, enum hash_metric metric)
 {
 	return results_find(results, c->command, c->op->name, hash_more(metric, c->scenario), c->fence, c->threads);
 }
 
-/* Of the table that @c was measured on. */
+/* A metric of the table that cell @c was measured on. */
 static double of_table(const struct results *results, const struct cell *c, enum hash_metric metric)
 {
 	enum scenario first = hash_scenario(hash_set_of(c->scenario), 0);
@@ -80,7 +80,8 @@ static double middle(const double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* How many values from each end are outside an interval for the median, by the sign test; -1: @n are too few. */
+/* The number of values at each end that lie outside an interval for the
+ * median, by the sign test; -1: @n is too small. */
 static int outside(size_t n)
 {
 	double chance = pow(0.5, (double)n), below = 0;
@@ -108,7 +109,7 @@ static const struct cell *base_cell(const struct results *results, const struct 
 	return NULL;
 }
 
-/* Of each round's values to each other; NULL: there are none. */
+/* The ratio of the values of two cells within each round; NANs: there are none. */
 struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other)
 {
 	struct hash_ratio r = { NAN, NAN, NAN };
@@ -138,7 +139,7 @@ static struct hash_ratio ratio_to_base(const struct results *results, const stru
 	return hashscale_ratio(c, base_cell(results, c));
 }
 
-/* What part of the rate of @other is missing in that of @c. */
+/* The part of the rate of @other that is missing in the rate of @c. */
 static struct hash_ratio cost_of(const struct cell *c, const struct cell *other)
 {
 	struct hash_ratio r = hashscale_ratio(c, other);
@@ -251,7 +252,7 @@ static void title(FILE *out, const struct cell *c)
 		c->threads, c->threads > 1 ? "s" : "");
 }
 
-/* In most rounds. */
+/* True if other processes disturbed most rounds of the cell. */
 static bool is_disturbed(const struct cell *c)
 {
 	return c && c->disturbed * 2 > c->nr;

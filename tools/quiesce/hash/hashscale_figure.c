@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_figure.c - the figure, drawn by gnuplot in a process of its own that is told by a pipe what to draw.
+/* hashscale_figure.c - the figure, drawn by a gnuplot process that gets its commands through a pipe.
  *
- * Above, one panel for each configuration: rates over threads.  Below, the same over what would be ideal, beside the
- * article's figures at four CPUs.
+ * Above there is one panel for each configuration: rates over threads.  Below it the same is shown relative to the
+ * ideal, beside the article's figures at four CPUs.
  */
 #include <errno.h>
 #include <math.h>
@@ -53,21 +53,21 @@ void hashscale_figure_check(const char *path)
 		fprintf(stderr, "quiesce hashscale: --figure needs gnuplot, which is not installed (Debian: gnuplot-nox)\n");
 		exit(EXIT_FAILED);
 	}
-	f = fopen(path, "ae"); /* early, so that a measurement is not lost */
+	f = fopen(path, "ae"); /* opened before the measurement, so that a wrong path does not lose it */
 	if (!f)
 		usage_error("cannot write '%s': %s", path, strerror(errno));
 	fclose(f);
 }
 
-/* ---- what gnuplot is told ---- */
+/* ---- commands for gnuplot ---- */
 
 struct panel {
 	const struct results *results;
 	enum scenario scenario;
-	int most; /* threads */
+	int most; /* most threads of any cell */
 };
 
-/* The first cell of a type's line. */
+/* True for the first cell of a type's line. */
 static bool begins_line(const struct panel *p, const struct cell *c)
 {
 	if (!hashscale_is_row(c) || c->scenario != p->scenario)
@@ -122,7 +122,7 @@ static void send_lines(FILE *to, const struct panel *p, bool efficiency)
 			print_points(to, p, &p->results->cell[k], efficiency);
 }
 
-/* From the best type's rate of one thread on. */
+/* The rate of one thread of the type that is fastest alone. */
 static double best_alone(const struct panel *p)
 {
 	double best = NAN;
@@ -173,7 +173,7 @@ static void efficiency_panel(FILE *to, const struct panel *p)
 	send_lines(to, p, true);
 }
 
-/* A panel's scenario is that of the @index-th configuration that was measured. */
+/* Fills in the panel of the @index-th configuration that was measured. */
 static bool panel_of(const struct results *results, int index, struct panel *ret)
 {
 	for (int s = SCENARIO_HASH; s < SCENARIO_HASH_END; s++) {
@@ -220,7 +220,7 @@ int hashscale_figure(const char *path, const struct results *results)
 		fprintf(stderr, "quiesce hashscale: cannot start gnuplot: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}
-	sigaction(SIGPIPE, &ignore, &before); /* gnuplot says itself what it does not like */
+	sigaction(SIGPIPE, &ignore, &before); /* a gnuplot that ends early reports its error itself */
 	draw(to, path, results);
 	status = pclose(to);
 	sigaction(SIGPIPE, &before, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_keys.c - sets of keys, and streams of what each thread does with them.
+/* hashscale_keys.c - sets of keys, and the stream of operations of each thread.
  *
- * A key is a number of 61 bits, of which there are no two alike, and HASH_CHURNED in every second one.  Lines of a
- * file are hashed to such numbers; those of the generator are the numbers from 1 on, scattered by a bijection or as they are.
+ * A key is a number of 61 bits, unique in its set; every second one has HASH_CHURNED.  Lines of a file are hashed to
+ * such numbers; the generator makes them from the numbers from 1 on, scattered by a bijection or as they are.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- sets ---- */
 
-/* Bijective on 61 bits: odd factors, and shifts to the right. */
+/* A bijection on 61 bits: multiplications by odd factors, and shifts to the right. */
 uint64_t hash_key_number(uint64_t i)
 {
 	uint64_t x = (i + 1) & BASE;
@@ -51,7 +51,7 @@ static void shuffle(uint64_t *key, uint64_t nr, uint64_t *state)
 	}
 }
 
-/* Sorted by their hash they are in no order of the file's. */
+/* Sorts the keys by their hash, to find equal ones; the order of the file is lost. */
 static void keep_different(struct hash_keys *keys)
 {
 	uint64_t kept = 0, state = 88172645463325252u;
@@ -61,7 +61,7 @@ static void keep_different(struct hash_keys *keys)
 		if (!kept || keys->key[i] != keys->key[kept - 1])
 			keys->key[kept++] = keys->key[i];
 	keys->nr = kept;
-	/* Then in no order of the hash's either, which no table shall have the use of. */
+	/* Shuffles them, because no table shall profit from the order of the hash either. */
 	shuffle(keys->key, kept, &state);
 }
 
@@ -75,7 +75,7 @@ static uint64_t hash_line(const char *line, size_t length)
 	return h ? h : 1;
 }
 
-/* Its length, without the newline; -1 at the end, or if it is none of a list of keys. */
+/* The length of a line without its newline; -1: the end of the file, or a line that no list of keys has. */
 static ssize_t read_line(char line[HASH_MAX_LINE + 1], FILE *f)
 {
 	ssize_t n = 0;
@@ -152,7 +152,7 @@ void hash_keys_free(struct hash_keys *keys)
 
 /* Ranks by rejection from the area under x^-ZIPF, whose integral can be inverted. */
 struct zipf {
-	double first, range; /* of the integral */
+	double first, range; /* first value and range of the integral */
 };
 
 static double integral(double x)
@@ -172,7 +172,7 @@ static double fraction(uint64_t *state)
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
-/* From 1 on. */
+/* A rank from 1 on. */
 static uint64_t zipf_rank(const struct zipf *z, uint64_t *state)
 {
 	for (;;) {
@@ -197,7 +197,7 @@ static uint64_t below(uint64_t nr, uint64_t *state)
 	return ((random_next(state) >> 32) * nr) >> 32;
 }
 
-/* Neighbours in rank are no neighbours in the order in which they were inserted: a prime scatters them. */
+/* A prime scatters the ranks, so that neighbours in rank were not inserted one after the other. */
 static uint64_t choose(struct chooser *c)
 {
 	uint64_t nr = c->work->keys->nr;
@@ -214,14 +214,15 @@ static uint64_t choose(struct chooser *c)
 
 /* ---- streams ---- */
 
-#define AWAY 16 /* at most so many keys of a thread are removed at a time */
+#define AWAY 16 /* most keys of a thread that are removed at one time */
 
 struct churn {
-	uint64_t key[AWAY]; /* removed, oldest first, from @first on */
+	uint64_t key[AWAY]; /* removed keys, the oldest at @first */
 	uint32_t first, nr;
 };
 
-/* The thread's own key that is next to @index: every second one churns, and the threads share those. */
+/* The thread's own key that is nearest to @index: every second key churns,
+ * and the threads divide these among themselves. */
 static uint64_t own_key(const struct hash_work *w, uint64_t index)
 {
 	uint64_t own = index / 2 / (uint64_t)w->threads * (uint64_t)w->threads + (uint64_t)w->thread;
@@ -239,7 +240,8 @@ static bool is_away(const struct churn *churn, uint64_t key)
 	return false;
 }
 
-/* Back comes what has been away longest: who stops somewhere knows from what follows what is missing. */
+/* Inserts the key that was removed first, so that the words after any point
+ * of the stream show which keys are missing there. */
 static uint64_t insert_oldest(struct churn *churn)
 {
 	uint64_t key = churn->key[churn->first];
@@ -267,7 +269,7 @@ void hash_stream_make(uint64_t *word, uint64_t nr, const struct hash_work *work)
 
 	for (uint64_t i = 0; i < nr; i++)
 		if (churn.nr && nr - i <= churn.nr)
-			word[i] = insert_oldest(&churn); /* at its end everything is there, so that it can begin again */
+			word[i] = insert_oldest(&churn); /* all keys are in the table at the end, so that the stream can begin again */
 		else if (threshold && random_next(&c.state) >> 32 < threshold && nr - i > churn.nr + 1)
 			word[i] = next_update(&churn, &c);
 		else
@@ -285,21 +287,22 @@ uint64_t hash_stream_away(const uint64_t *word, uint64_t nr)
 
 /* ---- turnovers ---- */
 
-#define ROOM 8 /* one of so many keys is out: what comes back does not find the place that it has just left */
+#define ROOM 8 /* one of so many keys is out: a key that comes back does not find the place that it has just left */
 
 bool hash_turnover_begin(struct hash_turnover *ret, const struct hash_keys *keys, uint64_t times, uint64_t seed)
 {
 	*ret = (struct hash_turnover){ .nr = keys->nr, .room = keys->nr / ROOM, .removes = times * keys->nr,
 				       .state = hash_mix(seed + 1) | 1 };
-	ret->key = hash_array_alloc(ret->nr * sizeof(*ret->key)); /* malloc() maps less, once it has freed as much */
+	ret->key = hash_array_alloc(ret->nr * sizeof(*ret->key)); /* malloc() would raise its threshold for mappings when this is freed */
 	if (!ret->key)
 		return false;
 	memcpy(ret->key, keys->key, ret->nr * sizeof(*ret->key));
-	shuffle(ret->key, ret->nr, &ret->state); /* the first that go are at its end */
+	shuffle(ret->key, ret->nr, &ret->state); /* the last @room keys are the first that go */
 	return true;
 }
 
-/* First the ring's keys go; then one goes each time, into the place of the oldest there, which comes back; last all of them do. */
+/* First the keys of the ring are removed.  Then each step removes a random key, which takes the place of the oldest
+ * key in the ring, and inserts that one.  At the end all keys of the ring are inserted. */
 static uint64_t turnover_step(struct hash_turnover *t, uint64_t word[2])
 {
 	uint64_t *oldest = &t->key[t->nr - t->room + t->step % t->room], *going, key = *oldest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_plan.c - which keys. */
+/* hashscale_plan.c - the sets of keys and the distribution that options name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ enum hash_distribution hash_plan_distribution(const char *item)
 	usage_error("unknown distribution '%s'; valid: uniform zipf hot", item);
 }
 
-/* Each type reads it again, in a process of its own: what can be read once, or has no end, is none. */
+/* Each type reads the file again, in a process of its own, so it must be a
+ * regular file: not a pipe or an endless device. */
 static void set_file(struct hash_set *set, const char *path, const char *package)
 {
 	struct stat file;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_resize.c - lookups in a table that is being resized, and what to compare them with.
+/* hashscale_resize.c - lookups in a table that is being resized, and the windows to compare them with.
  *
- * One thread more resizes a table all the time: from a size for twice as many elements to one for four times,
- * eight times, and back.  The elements stay the same: otherwise it would be the cost of more elements.  The library's
+ * One more thread resizes a table all the time: from a size for twice as many elements to one for four times, eight
+ * times, and back.  The elements stay the same: otherwise the cost would be that of more elements.  The library's
  * tables shrink by themselves only, when an eighth of their room is in use, to a quarter of it: hence the sizes.
  *
- * A resize costs lookups something in another table too: caches, interrupts, pages that come and go.  So the same is done
- * to a table that nobody looks up, and what is slower still when it is their own is its being resized.  A larger table is
- * slower by itself.  While it is resized half of the lookups meet it large in the mean, so they are compared with
- * the mean of both sizes.
+ * A resize costs lookups in another table something, too: caches, interrupts, pages that come and go.  So the control
+ * windows resize a table without lookups, and the further loss in the threads' own table is the cost of its resizing.
+ * A larger table is slower by itself.  While it is resized half of the lookups meet it large on average, so they are
+ * compared with the mean of both sizes.
  */
 #include "hashscale.h"
 
@@ -19,7 +19,7 @@
 #define MIDDLE 4
 #define LARGE 8
 _Static_assert(HASH_RESIZES_OF_CYCLE == 3, "from SMALL to MIDDLE to LARGE to SMALL");
-#define NUDGE 64 /* elements that come and go, so that a table looks at its size */
+#define NUDGE 64 /* elements that are inserted and removed, so that the table checks its size */
 #define MOST_NUDGES 10000
 
 static void run(const struct hash_cell *c, void *table, const uint64_t *word, uint64_t nr, struct hash_tally *tally)
@@ -29,7 +29,8 @@ static void run(const struct hash_cell *c, void *table, const uint64_t *word, ui
 		c->op->hash->between();
 }
 
-/* They are no keys of anybody else; and others each time (@turn), which may be the only ones that help. */
+/* Inserts and removes keys without lookups, other ones each @turn: with
+ * some tables only certain keys cause the check. */
 static void nudge(const struct hash_cell *c, void *table, int turn, struct hash_tally *tally)
 {
 	uint64_t word[NUDGE], first = c->keys.nr + NUDGE * (uint64_t)turn;
@@ -104,7 +105,7 @@ bool hash_resize_apart(const struct hash_cell *c)
 	return c->job->hash.resize && c->threads < cpus_online();
 }
 
-/* The library's threads, which do the rest of a resize, go there, too. */
+/* Binds the calling thread to the last CPU, and with it the library's threads, which do the rest of a resize. */
 void hash_resize_bind(void)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;

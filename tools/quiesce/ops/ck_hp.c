@@ -7,7 +7,7 @@
 #include "table.h"
 
 #define SLOTS 1
-#define THRESHOLD 1024 /* never reached: nothing is retired here */
+#define THRESHOLD 1024 /* never reached, because nothing is retired here */
 
 static ck_hp_t domain;
 static __thread ck_hp_record_t *record __attribute__((tls_model("initial-exec")));

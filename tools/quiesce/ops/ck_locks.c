@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ck_locks.c - Concurrency Kit's reader-writer locks, one shared lock each.  They spin.
  *
- * brlock: each reader has a line of its own, a writer looks at all of them.
- * bytelock: each of 56 readers has a byte of its own in the lock's line; the
- * others share a counter.  The rest have one counter for all readers.
+ * brlock: each reader has a line of its own, and a writer scans all of them.
+ * bytelock: each of 56 readers has a byte of its own in the line of the lock; the others share a counter.
+ * All other locks have one counter for all readers.
  */
 #include <ck_brlock.h>
 #include <ck_bytelock.h>
@@ -30,7 +30,7 @@ OP_READ(ck_swlock, ck_swlock_read_lock(&swlock), OP_LOAD, ck_swlock_read_unlock(
 
 /* ---- brlock ---- */
 
-/* Lines of its own: a writer reads it while its thread writes. */
+/* In a line of its own: a writer reads it while its thread writes it. */
 static __thread struct {
 	ck_brlock_reader_t reader;
 } mine ALIGNED INITIAL_EXEC;
@@ -75,11 +75,12 @@ OP_READ_OPS(ck_brlock, brlock_read_lock, brlock_read_unlock);
 
 #define BYTES sizeof(((ck_bytelock_t *)NULL)->readers)
 
-static uint64_t bytes_taken; /* a bit for each byte; written by all threads */
-static unsigned int nr_without; /* threads that found no byte so far */
+static uint64_t bytes_taken; /* one bit for each byte; written by all threads */
+static unsigned int nr_without; /* number of threads that found no free byte */
 static __thread unsigned int number INITIAL_EXEC;
 
-/* From 1; up to BYTES a thread has a byte.  No two threads have the same: it is also how the lock knows its writer. */
+/* Numbers from 1 on; up to BYTES a thread has a byte.  No two threads have the same
+ * number: the lock identifies its writer by it, too. */
 static void bytelock_enter(void)
 {
 	uint64_t taken = quiesce_load_relaxed(&bytes_taken);
@@ -90,7 +91,7 @@ static void bytelock_enter(void)
 			number = (unsigned int)BYTES + 1 + quiesce_fetch_add_relaxed(&nr_without, 1u);
 			return;
 		}
-		/* raw: a byte belongs to one thread, which is all that counts; its last user had unlocked, in whatever order. */
+		/* raw: a byte belongs to one thread, and its last user had unlocked before, so no order is needed. */
 	} while (!__atomic_compare_exchange_n(&bytes_taken, &taken, taken | (1ull << (number - 1)), false, __ATOMIC_ACQUIRE,
 					      __ATOMIC_RELAXED));
 }
@@ -135,7 +136,7 @@ OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 		.thread_enter = enter, .thread_exit = exit,                                                     \
 	}
 
-/* The same with its write side, for rwscale. */
+/* A type with its write side, for rwscale. */
 #define BOTH(lock, enter, exit, rd_lock, rd_unlock, wr_lock, text)                                              \
 	static void lock##_writer_lock(void)                                                                    \
 	{                                                                                                       \
@@ -160,5 +161,5 @@ BOTH(pflock, NULL, NULL, ck_pflock_section_lock, ck_pflock_section_unlock, ck_pf
      "Concurrency Kit's phase-fair lock");
 BOTH(rwlock, NULL, NULL, ck_rwlock_section_lock, ck_rwlock_section_unlock, ck_rwlock_write_lock(&rwlock),
      "Concurrency Kit's reader-writer lock");
-/* Only the read side: its writers need a lock of their own. */
+/* Only the read side: writers of these need another lock among themselves. */
 TYPE(swlock, NULL, NULL, "Concurrency Kit's reader-writer lock for a single writer");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counted_ptr.c - quiesce's counted pointer, read for a moment: a slot for each section, no reference. */
+/* counted_ptr.c - the counted pointer of quiesce, borrowed for a section: a slot for each section, no reference. */
 #include <quiesce/counted_ptr.h>
 
 #include "loop.h"
@@ -8,7 +8,8 @@
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* The tool's own item has no count.  It lies as make_counted() of C++ puts it: the count before the object. */
+/* The tool's own item has no count.  This one has the layout that
+ * make_counted() of C++ makes: the count before the object. */
 struct counted_item {
 	struct counted counted;
 	uint64_t field;
@@ -16,7 +17,7 @@ struct counted_item {
 
 static void never(struct counted *counted)
 {
-	(void)counted; /* static, and its first reference stays */
+	(void)counted; /* the item is static, and keeps its first reference */
 }
 
 static struct counted_item item = { { .release = never, .refs = 1 }, 1 };
@@ -43,7 +44,7 @@ static void section_unlock(void)
 
 OP_READ_OPS(counted_ptr, section_lock, section_unlock);
 
-/* A thread gets its line with its first slot. */
+/* The first slot gives the thread its line. */
 static void first_section(void)
 {
 	hazptr_free(NULL, hazptr_alloc(NULL));

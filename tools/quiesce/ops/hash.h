@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.h - the types of hashscale: tables of 16-byte pairs, a key and a value, looked up and updated.
+/* hash.h - the types of hashscale: tables of 16-byte pairs, a key and a value, with lookups and updates.
  *
- * A thread works through a stream of words made beforehand, each of which is a key and what to do with it.  The
- * loop is a template (HASH_RUN), instantiated in hash_X.c with the lookup inlined; it runs over some hundreds of
- * words, so that a call through a pointer does not count.
+ * A thread works through a stream of words made beforehand; each is a key and the operation on it.  The loop is a
+ * template (HASH_RUN), instantiated in hash_X.c with the lookup inlined; it runs over some hundreds of words, so that
+ * the call through a pointer does not count.
  *
- * What each type has to keep: the value of a key is hash_value(key), never anything else; a key is updated by one
- * thread only, so that a remove finds it and an insert does not; half of the keys are never updated (no
- * HASH_CHURNED in them), and a lookup of such a key finds it.  All of it is checked.
+ * Each type has to keep these rules, all of which are checked: the value of a key is hash_value(key), never anything
+ * else; only one thread updates a key, so that its removes find the key and its inserts do not; half of the keys are
+ * never updated (they lack HASH_CHURNED), and each lookup of such a key finds it.
  */
 #ifndef QUIESCE_TOOL_HASH_H
 #define QUIESCE_TOOL_HASH_H
@@ -20,50 +20,52 @@
 extern "C" {
 #endif
 
-/* A word: 62 bits of a key, and above them what to do; neither bit: look it up. */
+/* A word: 62 bits of a key, and above them the operation; neither bit: a lookup. */
 #define HASH_INSERT ((uint64_t)1 << 62)
 #define HASH_REMOVE ((uint64_t)1 << 63)
 #define HASH_KEY (HASH_INSERT - 1)
-/* In a key: it comes and goes.  No key is 0 or HASH_KEY. */
+/* Bit of keys that are removed and inserted again.  No key is 0 or HASH_KEY. */
 #define HASH_CHURNED ((uint64_t)1 << 61)
 
-/* Of one thread, or of the whole cell. */
+/* Results of one thread, or of the whole cell. */
 struct hash_tally {
-	uint64_t sum;    /* of the values found, which keeps the loads alive */
-	uint64_t absent; /* lookups of a key that comes and goes, and was not there */
-	uint64_t lost;   /* lookups of one that is always there, but was not found; each of the following is an error too */
-	uint64_t wrong;  /* values of another key, or of none */
-	uint64_t failed; /* updates that were refused, or found another state than their thread had left */
+	uint64_t sum;    /* sum of the values found, which keeps the loads alive */
+	uint64_t absent; /* lookups that did not find a key with HASH_CHURNED */
+	uint64_t lost;   /* errors: lookups that did not find a key that is always in the table */
+	uint64_t wrong;  /* errors: values of another key, or of none */
+	uint64_t failed; /* errors: updates that were refused, or found another state than their thread had left */
 };
 
 struct hash_op {
-	/* An empty table; @nr_keys elements are to come, which only tables of fixed size may use.  NULL: out of memory.
-	 * Called in the main thread, between thread_enter() and thread_exit() of struct op; so is destroy(), alone. */
+	/* Returns an empty table; only tables of fixed size may use @nr_keys, the number of elements to come.  NULL:
+	 * out of memory.
+	 * The main thread calls it, and destroy(), between thread_enter() and thread_exit() of struct op. */
 	void *(*create)(uint64_t nr_keys);
 	void (*destroy)(void *table);
-	/* Do what the words say: HASH_RUN. */
+	/* Executes the operations of the words: HASH_RUN. */
 	void (*run)(void *table, const uint64_t *word, uint64_t nr, struct hash_tally *tally);
-	/* In each thread after each run(), outside sections, for what must be told of a quiescent state.  NULL: nothing to do. */
+	/* Each thread calls it after each run(), outside sections, to announce a quiescent state.  NULL: not needed. */
 	void (*between)(void);
-	/* In the main thread, when no other is inside: end what is deferred.  NULL: nothing is. */
+	/* The main thread calls it while no other thread is inside: completes deferred work.  NULL: there is none. */
 	void (*barrier)(void);
-	/* In the main thread, when the table has its @nr_keys elements and nobody else is inside: whatever its users do so
-	 * that it has the size for them, if it does not see to that reliably.  NULL: nothing. */
+	/* The main thread calls it when the table has its @nr_keys elements and no other thread is inside: sets the
+	 * size by hand, for tables that do not reliably reach it by themselves.  NULL: not needed. */
 	void (*settle)(void *table, uint64_t nr_keys);
-	/* Memory of @table that did not come from malloc(), in bytes.  NULL: there is none. */
+	/* Bytes of @table that did not come from malloc().  NULL: none. */
 	uint64_t (*mapped)(const void *table);
-	/* In one thread at a time, beside any that look up and update, outside sections: let @table have the size for @nr_keys
-	 * elements, more or less than it has, and return when it has.  False: not yet, and it needs some updates; then call it
-	 * again.  NULL: it cannot be resized both ways, or another type is the same table; it is not measured with --resize. */
+	/* Resizes @table for @nr_keys elements, more or less than now, and returns when it has that size.  One thread
+	 * at a time calls it, outside sections, beside lookups and updates.  False: not yet, the table needs some
+	 * updates first; then the caller repeats the call.  NULL: the table cannot be resized both ways, or another
+	 * type is the same table; --resize does not measure it. */
 	bool (*resize)(void *table, uint64_t nr_keys);
-	bool read_only; /* no insert or remove beside lookups, only before them */
-	bool grows;     /* goes on growing in the background when its elements are there */
-	/* Of walkscale.  How many removed elements wait until nobody can have them any more, now, by any thread. */
+	bool read_only; /* true: no insert or remove beside lookups, only before them */
+	bool grows;     /* true: the table goes on growing in the background when it has its elements */
+	/* For walkscale: the current number of removed elements of all threads that are not freed yet. */
 	uint64_t (*waiting)(void);
-	/* Begin an operation of a reader, call @stay, end it. */
+	/* For walkscale: begins an operation of a reader, calls @stay, and ends the operation. */
 	void (*stall)(void *table, void (*stay)(void *arg), void *stay_arg);
-	uint64_t most_keys; /* with more it is not measured; 0: there is no limit */
-	uint64_t most_scattered; /* the same, of keys that have no neighbours */
+	uint64_t most_keys; /* most keys that are measured; 0: no limit */
+	uint64_t most_scattered; /* most keys without neighbours that are measured; 0: no limit */
 };
 
 static inline uint64_t hash_value(uint64_t key)
@@ -71,7 +73,8 @@ static inline uint64_t hash_value(uint64_t key)
 	return ~key;
 }
 
-/* The hash of a key, for every type that takes one.  One multiplication is enough for keys that are spread already. */
+/* The hash of a key, for every type that takes one.  One multiplication
+ * is enough, because keys are scattered already. */
 static inline uint64_t hash_mix(uint64_t key)
 {
 #ifdef __SIZEOF_INT128__
@@ -85,7 +88,7 @@ static inline uint64_t hash_mix(uint64_t key)
 #endif
 }
 
-/* What a lookup found that it should not have: rare, out of the way of the loop. */
+/* Counts a lookup that failed or found a wrong value: rare, and kept out of the loop. */
 static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t value)
 {
 	if (value)

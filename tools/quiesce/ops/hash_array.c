@@ -17,7 +17,7 @@ uint64_t hash_power(uint64_t nr)
 	return power;
 }
 
-/* Smaller ones come from malloc(). */
+/* Smaller arrays come from malloc(). */
 static bool is_mapped(uint64_t bytes)
 {
 	return bytes >= HUGE_PAGE;
@@ -30,7 +30,7 @@ static uint64_t room(uint64_t bytes)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* At a huge page's edge: what is mapped around it is given back. */
+/* Maps the array at the boundary of a huge page, and unmaps the rest around it. */
 static void *map(uint64_t size)
 {
 	char *p = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -43,7 +43,7 @@ static void *map(uint64_t size)
 		munmap(p, before);
 	munmap(p + before + size, HUGE_PAGE - before);
 #ifdef MADV_HUGEPAGE
-	(void)madvise(p + before, size, MADV_HUGEPAGE); /* only faster */
+	(void)madvise(p + before, size, MADV_HUGEPAGE); /* a failure only makes it slower */
 #endif
 	return p + before;
 }

@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The least power of two that is not below @nr. */
+/* The smallest power of two that is not less than @nr. */
 uint64_t hash_power(uint64_t nr);
 
-/* @bytes of zeroes, each cache line whole, in huge pages where the kernel has some.  NULL: out of memory. */
+/* Returns @bytes of zeroes in whole cache lines, in huge pages where the kernel has some.  NULL: out of memory. */
 void *hash_array_alloc(uint64_t bytes);
-void hash_array_free(void *array, uint64_t bytes); /* the same @bytes */
-/* What of it is not from malloc(). */
+void hash_array_free(void *array, uint64_t bytes); /* @bytes as at the allocation */
+/* How many of @bytes do not come from malloc(). */
 uint64_t hash_array_mapped(uint64_t bytes);
 
 #endif

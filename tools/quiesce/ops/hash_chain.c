@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_chain.c - what the tables of chains share, and numbers of threads. */
+/* hash_chain.c - functions that the tables of chains share, and the numbers of threads. */
 #include "hash_chain.h"
 
 void *chain_create(uint64_t nr_keys)
@@ -44,7 +44,7 @@ void hash_thread_enter(void)
 	for (int i = 0; i < HASH_MAX_THREADS; i++) {
 		uint32_t none = 0;
 
-		/* raw: who had the number is gone, and what it left was ordered by that; full. */
+		/* raw: full; it also orders what the last thread with this number has written. */
 		if (!__atomic_compare_exchange_n(&taken[i], &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			continue;
 		hash_thread_number = i;
@@ -55,7 +55,7 @@ void hash_thread_enter(void)
 
 void hash_thread_exit(void)
 {
-	/* raw: with the exchange above. */
+	/* raw: release, with the exchange in hash_thread_enter(). */
 	__atomic_store_n(&taken[hash_thread_number], 0, __ATOMIC_RELEASE);
 	hash_thread_number = -1;
 }

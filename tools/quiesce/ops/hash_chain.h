@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_chain.h - tables of buckets with a lock each, and a chain of nodes from malloc(): what these types share. */
+/* hash_chain.h - tables of buckets with a lock each, and a chain of nodes
+ * from malloc(): the common part of these types. */
 #ifndef QUIESCE_TOOL_HASH_CHAIN_H
 #define QUIESCE_TOOL_HASH_CHAIN_H
 
@@ -9,13 +10,13 @@
 #include "hash_lock.h"
 #include "hash_table.h"
 
-/* First in the nodes of all of them; a type may have more behind it. */
+/* The first member of the nodes of all these types. */
 struct chain_node {
 	struct chain_node *next;
 	uint64_t key, value;
 };
 
-/* Four to a cache line. */
+/* Four buckets fill a cache line. */
 struct chain_bucket {
 	struct chain_node *head;
 	union {
@@ -32,9 +33,9 @@ struct chain_table {
 	uint64_t mask;
 };
 
-/* As many buckets as elements are to come, at least. */
+/* Makes at least as many buckets as there will be elements. */
 void *chain_create(uint64_t nr_keys);
-/* Every node that is still linked is freed with free(). */
+/* Frees every node that is still linked with free(). */
 void chain_destroy(void *table);
 uint64_t chain_mapped(const void *table);
 
@@ -43,7 +44,7 @@ static inline struct chain_bucket *chain_bucket(const struct chain_table *t, uin
 	return &t->bucket[hash_mix(key) & t->mask];
 }
 
-/* The key's node, under the lock. */
+/* The node of @key; the caller holds the lock. */
 static inline struct chain_node *chain_find(const struct chain_bucket *b, uint64_t key)
 {
 	struct chain_node *n = b->head;
@@ -53,7 +54,7 @@ static inline struct chain_node *chain_find(const struct chain_bucket *b, uint64
 	return n;
 }
 
-/* Where the pointer to the key's node is; if there is none, where NULL is. */
+/* The pointer to the node of @key; if there is none, the pointer that is NULL. */
 static inline struct chain_node **chain_place(struct chain_bucket *b, uint64_t key)
 {
 	struct chain_node **at = &b->head;

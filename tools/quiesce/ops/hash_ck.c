@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_ck.c - Concurrency Kit's table, which has one writer: updates take a mutex.
  *
- * Pairs lie in the table's array, so that nothing but arrays that were replaced has to be kept from readers.  They are
- * kept until nobody is inside, and the lookups of this type do without any protection.
+ * Pairs lie in the table's array, so only arrays that were replaced have to be kept from readers.  They are kept
+ * until no reader is inside, so the lookups of this type need no protection.
  */
 #include <ck_ht.h>
 #include <pthread.h>
@@ -12,13 +12,13 @@
 
 #define FIRST_ENTRIES 8
 
-/* An array that was replaced while others could be reading it. */
+/* An array that was replaced while readers could use it. */
 struct old {
 	struct old *next;
 	void *array;
 };
 
-static struct old *olds; /* under the mutex */
+static struct old *olds; /* guarded by the mutex */
 static pthread_mutex_t writer = PTHREAD_MUTEX_INITIALIZER;
 
 static void *take(size_t size)
@@ -43,7 +43,7 @@ static void give(void *array, size_t size, bool later)
 	} else if (old) {
 		*old = (struct old){ olds, array };
 		olds = old;
-	} /* or else it is lost, which is better than found by a reader */
+	} /* without memory for the note the array leaks: readers may still use it */
 }
 
 static struct ck_malloc memory = { .malloc = take, .realloc = retake, .free = give };
@@ -124,6 +124,6 @@ HASH_RUN(ck, ck_ht_t)
 static const struct hash_op ck_hash = { .create = create, .destroy = destroy, .run = ck_run, .barrier = barrier };
 const struct op hash_op_ck_ht = {
 	.name = "ck_ht",
-	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until nobody is inside",
+	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until no reader is inside",
 	.hash = &ck_hash,
 };

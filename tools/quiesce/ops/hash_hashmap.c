@@ -13,7 +13,7 @@ static void *create(uint64_t nr_keys)
 {
 	struct hashmap *map = malloc(sizeof(*map));
 
-	(void)nr_keys; /* it grows */
+	(void)nr_keys; /* the table grows by itself */
 	if (map)
 		hashmap_init(map);
 	return map;
@@ -22,7 +22,7 @@ static void *create(uint64_t nr_keys)
 static void destroy(void *table)
 {
 	hashmap_destroy(table);
-	rcu_barrier(); /* its callbacks know where it was */
+	rcu_barrier(); /* callbacks of the resize use the table's memory */
 	free(table);
 }
 
@@ -80,7 +80,7 @@ const struct op hash_op_hashmap = {
 	OP,
 };
 
-/* ---- the same, updated by functions ---- */
+/* ---- hashmap updated by functions ---- */
 
 static uint64_t put(uint64_t there, void *value)
 {

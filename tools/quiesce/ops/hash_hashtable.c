@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), found under RCU or protected by a hazard pointer. */
+/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked
+ * up under RCU or protected by a hazard pointer. */
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
@@ -19,14 +20,14 @@ struct protected_object {
 	struct hazptr_head hazptr;
 };
 
-/* The same hash as the other types'. */
+/* The hash function of all types of hashscale. */
 HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static void *create(uint64_t nr_keys)
 {
 	struct hashtable *t = malloc(sizeof(*t));
 
-	(void)nr_keys; /* it grows */
+	(void)nr_keys; /* the table grows by itself */
 	if (t)
 		hashtable_init(t, &object_type);
 	return t;
@@ -35,13 +36,13 @@ static void *create(uint64_t nr_keys)
 static void drop(void *object, void *arg)
 {
 	(void)arg;
-	free(object); /* nobody else is there */
+	free(object); /* no other thread uses the table */
 }
 
 static void destroy(void *table)
 {
 	hashtable_destroy(table, drop, NULL);
-	rcu_barrier(); /* its callbacks know where it was */
+	rcu_barrier(); /* callbacks of the resize use the table's memory */
 	free(table);
 }
 
@@ -84,7 +85,7 @@ static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t val
 	return insert(t, malloc(sizeof(struct object)), key, value);
 }
 
-/* No update is in a section of its caller's, so an object need not have an rcu_head. */
+/* The caller of an update is not in a section, so an object needs no rcu_head: the remove may sleep. */
 static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
 {
 	struct object *o = hashtable_remove_key(t, &key);
@@ -119,7 +120,7 @@ const struct op hash_op_hashtable = {
 	.stats = op_rcu_stats,
 };
 
-/* ---- the same, updated by functions ---- */
+/* ---- hashtable updated by functions ---- */
 
 struct offer {
 	struct object *object;
@@ -184,7 +185,7 @@ const struct op hash_op_hashtable_update = {
 	.stats = op_rcu_stats,
 };
 
-/* ---- the same with a hazard pointer for the object ---- */
+/* ---- hashtable with a hazard pointer for the object ---- */
 
 static __thread hazptr_t *slot;
 

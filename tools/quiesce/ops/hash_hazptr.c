@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_hazptr.c - chains whose readers protect each node that they look at with hazard pointers of quiesce.
+/* hash_hazptr.c - chains whose readers protect each node that they visit with hazard pointers of quiesce.
  *
- * hazptr_protect() sees whether the pointer that led to a node is still what it was.  That is enough only as long as
- * the node that contains the pointer is in the chain: so who removes a node makes it point to itself, under the lock
- * and before it is retired, and a reader that finds that begins again.
+ * hazptr_protect() checks that the pointer that led to a node has not changed.  That is sufficient only as long as
+ * the node that contains the pointer is in the chain.  So a remove makes the node point to itself, under the lock and
+ * before the node is retired, and a reader that finds such a node starts again.
  */
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
@@ -14,18 +14,18 @@ int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
 struct hazptr_node {
-	struct hazptr_head head; /* first: protections are of this address */
+	struct hazptr_head head; /* the first member, because protections are of the node's address */
 	struct hazptr_node *next;
 	uint64_t key, value;
 };
 
-/* The chain's pointers are to these nodes. */
+/* The chains of this table consist of struct hazptr_node. */
 static struct hazptr_node **head_of(const struct chain_table *t, uint64_t key)
 {
 	return (struct hazptr_node **)(void *)&chain_bucket(t, key)->head;
 }
 
-/* In turn: of the node where the reader is, and of the one before. */
+/* They take turns: one protects the current node, the other one the node before it. */
 static __thread hazptr_t *slot[2];
 
 static void thread_enter(void)
@@ -43,7 +43,7 @@ static void thread_exit(void)
 		hazptr_free(NULL, slot[i]);
 }
 
-/* Beyond the first node, which is not the key's; the protection is left in slot[0] or slot[1]. */
+/* Walks beyond the first node, whose key is another one; the protection is left in slot[0] or slot[1]. */
 static __attribute__((noinline)) struct hazptr_node *walk(struct hazptr_node **head, uint64_t key)
 {
 	struct hazptr_node *n, *next;
@@ -79,7 +79,7 @@ static inline uint64_t hazptr_lookup(struct chain_table *t, uint64_t key)
 	return value;
 }
 
-/* Under the lock: where the pointer to the key's node is. */
+/* The pointer to the node of @key; the caller holds the lock. */
 static struct hazptr_node **place(struct hazptr_node **at, uint64_t key)
 {
 	while (*at && (*at)->key != key)

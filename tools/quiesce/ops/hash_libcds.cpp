@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_libcds.cpp - tables of libcds, told beforehand how many elements are to come. */
+/* hash_libcds.cpp - tables of libcds, which get the number of elements at the beginning. */
 #include <cds/init.h>
 
 #include <cds/container/michael_kvlist_hp.h>
@@ -31,7 +31,7 @@ template <class Map> struct sized : Map {
 	explicit sized(uint64_t nr_keys) : Map(nr_keys, 1) {}
 };
 
-/* What a lookup finds is read while the library protects it. */
+/* Reads the value while the library protects the element. */
 template <class Map> inline uint64_t any_lookup(Map *t, uint64_t key)
 {
 	uint64_t value = 0;
@@ -64,7 +64,7 @@ using michael = sized<cds::container::MichaelHashMap<
 #define michael_remove any_remove
 HASH_RUN(michael, michael)
 
-/* The collectors live as long as the process: no thread is left to use them when it ends. */
+/* The collectors are never destroyed: when the process ends, no thread uses them any more. */
 int init_hp(op_fence)
 {
 	cds::Initialize();

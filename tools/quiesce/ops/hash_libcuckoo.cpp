@@ -30,7 +30,7 @@ HASH_RUN(cuckoo, map)
 
 bool cuckoo_resize(void *table, uint64_t nr_keys)
 {
-	static_cast<map *>(table)->reserve(nr_keys); /* says whether it was another size */
+	static_cast<map *>(table)->reserve(nr_keys); /* its result reports only whether the size changed */
 	return true;
 }
 

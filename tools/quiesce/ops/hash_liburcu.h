@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_liburcu.h - liburcu's lock-free table; include it once, with FLAVOUR(x) the name of the flavour's x.
  *
- * Its defaults with automatic resizing; of a fixed size, which is given beforehand, it has a bucket for each element and
- * finds it with one addition.
+ * The table resizes itself, by its defaults.  The variant of fixed size gets it at the beginning; it has a bucket for
+ * each element and finds it with one addition.
  *
- * Automatic resizing may come to an end: a thread that asks the worker for it notes that it has asked, but after the
- * worker may have done it and have taken the note away (0.13).  Then the note stays and nobody asks
- * again, until somebody resizes by hand.  So that happens here while the table is filled and there is no other thread.
+ * Automatic resizing may stop for ever: a thread that wakes the worker for a resize sets a flag only afterwards, and
+ * in between the worker may have finished and cleared it (0.13).  Then the flag stays set and no thread wakes the
+ * worker again, until a resize by hand.  So this file resizes by hand while the table is filled, when there is no
+ * other thread.
  */
 #include <urcu/rculfhash.h>
 
@@ -30,11 +31,11 @@ static void lfht_free(struct rcu_head *head)
 	free(caa_container_of(head, struct lfht_node, rcu));
 }
 
-#define LFHT_BY_HAND 1024 /* elements, and each doubling of them */
+#define LFHT_BY_HAND 1024 /* number of elements of the first resize by hand, which each doubling repeats */
 
-static __thread uint64_t lfht_filled; /* elements so far, and one; 0: not filling, or done */
+static __thread uint64_t lfht_filled; /* number of elements so far, plus one; 0: the table is not being filled */
 
-/* Its worker may be waiting for readers, and we for it: not as one of them. */
+/* The worker that the call waits for may be waiting for readers: the caller must not be one of them. */
 static void lfht_resize(struct cds_lfht *t, uint64_t nr)
 {
 	FLAVOUR(thread_offline)();
@@ -89,9 +90,9 @@ static void lfht_destroy(void *table)
 			FLAVOUR(call_rcu)(&n->rcu, lfht_free);
 	FLAVOUR(read_unlock)();
 	FLAVOUR(barrier)();
-	FLAVOUR(thread_offline)(); /* as in lfht_resize() */
+	FLAVOUR(thread_offline)(); /* as in lfht_resize(): the worker may be waiting for readers */
 	if (cds_lfht_destroy(t, NULL))
-		abort(); /* it would not be empty */
+		abort(); /* the table is not empty */
 	FLAVOUR(thread_online)();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_liburcu_qsbr.c - liburcu's table under its quiescent-state flavour: a state after each run of lookups. */
+/* hash_liburcu_qsbr.c - liburcu's table under its quiescent-state flavour:
+ * a quiescent state after each run of lookups. */
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-qsbr.h>

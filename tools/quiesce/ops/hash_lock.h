@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_lock.h - small locks, for one in each bucket of a table.
- * raw, whole file: the tool's own locks, whose acquire and release pair with each other.
- */
+/* hash_lock.h - small locks, one for each bucket of a table.
+ * raw, whole file: the tool's own locks, whose acquire and release pair with each other. */
 #ifndef QUIESCE_TOOL_HASH_LOCK_H
 #define QUIESCE_TOOL_HASH_LOCK_H
 
@@ -10,7 +9,7 @@
 
 #include <quiesce/atomic.h>
 
-#define HASH_LOCK_SPINS 1000 /* then the owner may need this CPU */
+#define HASH_LOCK_SPINS 1000 /* after so many the waiter yields: the owner may need its CPU */
 
 static inline void hash_lock_pause(uint32_t *spins)
 {
@@ -43,12 +42,12 @@ static inline void hash_spin_unlock(uint32_t *lock)
 	__atomic_store_n(lock, 0u, __ATOMIC_RELEASE);
 }
 
-/* ---- a fair reader-writer lock: in the order of tickets, readers that follow each other together ---- */
+/* ---- a fair reader-writer lock: in the order of tickets; consecutive readers hold it together ---- */
 
 struct hash_rwlock {
-	uint16_t next;  /* the ticket of who comes next */
-	uint16_t read;  /* whose turn it is, if that is a reader, */
-	uint16_t write; /* or a writer */
+	uint16_t next;  /* the next ticket to be taken */
+	uint16_t read;  /* the ticket that may enter, if its holder is a reader */
+	uint16_t write; /* the ticket that may enter, if its holder is a writer */
 	uint16_t unused;
 };
 
@@ -66,7 +65,7 @@ static inline void hash_read_lock(struct hash_rwlock *lock)
 
 	if (quiesce_unlikely(__atomic_load_n(&lock->read, __ATOMIC_ACQUIRE) != ticket))
 		hash_rwlock_wait(&lock->read, ticket);
-	/* Who comes after may read too; nobody else writes here now. */
+	/* A reader with the next ticket may enter, too.  No other thread writes this word now. */
 	__atomic_store_n(&lock->read, (uint16_t)(ticket + 1), __ATOMIC_RELEASE);
 }
 
@@ -83,7 +82,7 @@ static inline void hash_write_lock(struct hash_rwlock *lock)
 		hash_rwlock_wait(&lock->write, ticket);
 }
 
-/* The turn of reading goes on first: as long as that of writing has not, no other writer is inside. */
+/* @read advances first: no other writer can be inside as long as @write has not advanced. */
 static inline void hash_write_unlock(struct hash_rwlock *lock)
 {
 	uint16_t turn = (uint16_t)(__atomic_load_n(&lock->write, __ATOMIC_RELAXED) + 1);
@@ -92,11 +91,11 @@ static inline void hash_write_unlock(struct hash_rwlock *lock)
 	(void)__atomic_fetch_add(&lock->write, (uint16_t)1, __ATOMIC_RELEASE);
 }
 
-/* ---- the calling thread's number, for what each thread has its own line of ---- */
+/* ---- numbers of threads, for types with a line for each thread ---- */
 
-#define HASH_MAX_THREADS 1100 /* of a cell, and some */
+#define HASH_MAX_THREADS 1100 /* more than the threads of any cell */
 
-extern __thread int hash_thread_number __attribute__((tls_model("initial-exec"))); /* -1: none yet */
+extern __thread int hash_thread_number __attribute__((tls_model("initial-exec"))); /* -1: no number yet */
 void hash_thread_enter(void);
 void hash_thread_exit(void);
 

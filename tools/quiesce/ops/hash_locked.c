@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_locked.c - the document's tables, whose readers lock: in each bucket a lock, or one big reader's lock.
+/* hash_locked.c - the article's tables, whose readers lock: one lock in each bucket, or one big reader's lock.
  *
  * McKenney, "Using RCU in the Linux 2.5 kernel", Linux Journal, 2003, measured these with chains of one element.
  */
@@ -36,7 +36,7 @@ static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
 	return n;
 }
 
-/* Memory is had before the lock is taken, and given back when it is not held any more. */
+/* Allocates before the lock is taken, and frees after it was released. */
 #define UPDATES(name, NODE, WRITE_LOCK, WRITE_UNLOCK, FREE)                                      \
 	static bool name##_insert(struct chain_table *t, uint64_t key, uint64_t value)           \
 	{                                                                                        \
@@ -66,7 +66,7 @@ static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
 		return n != NULL;                                                                \
 	}
 
-/* Look up under the lock. */
+/* Looks up under the lock. */
 #define LOOKUP(name, READ_LOCK, READ_UNLOCK)                                                     \
 	static inline uint64_t name##_lookup(struct chain_table *t, uint64_t key)                \
 	{                                                                                        \
@@ -116,11 +116,12 @@ const struct op hash_op_rwlock = {
 	.hash = &rwlock_hash,
 };
 
-/* ---- refcnt: the lock only to count a reference to the element, which is then read without it ---- */
+/* ---- refcnt: the lock only protects the counting of a reference to the
+ * element, which is then read without the lock ---- */
 
 struct counted_node {
 	struct chain_node chain;
-	uint64_t references; /* the table's is one of them */
+	uint64_t references; /* the table holds one of them */
 };
 
 static struct chain_node *new_counted(uint64_t key, uint64_t value)
@@ -134,7 +135,7 @@ static struct chain_node *new_counted(uint64_t key, uint64_t value)
 
 static inline void put(struct chain_node *n)
 {
-	/* raw: full, as everybody else's before it: the last one frees. */
+	/* raw: full, like all decrements of the count: the last one frees the node. */
 	if (__atomic_sub_fetch(&((struct counted_node *)n)->references, 1, __ATOMIC_ACQ_REL) == 0)
 		free(n);
 }
@@ -170,13 +171,13 @@ const struct op hash_op_refcnt = {
 /* ---- brlock: one lock for the table; readers use a line of their own thread's, a writer all of them ---- */
 
 struct br_line {
-	uint64_t inside; /* brlock: the thread's sections, 0 or 1 */
-	struct hash_rwlock lock; /* brlock_atomic */
+	uint64_t inside; /* brlock: sections of the thread, 0 or 1 */
+	struct hash_rwlock lock; /* brlock_atomic: the thread's own lock */
 } __attribute__((aligned(128)));
 
 static struct br_line line[HASH_MAX_THREADS];
 static uint32_t writer __attribute__((aligned(128)));
-static int nr_lines __attribute__((aligned(128))); /* that have ever been in use */
+static int nr_lines __attribute__((aligned(128))); /* number of lines that have ever been in use */
 
 static void br_enter(void)
 {
@@ -184,7 +185,8 @@ static void br_enter(void)
 	while (true) {
 		int nr = quiesce_load_relaxed(&nr_lines);
 
-		/* raw: full: a writer that does not see it has entered before this thread's first section looks for writers. */
+		/* raw: full: a writer that does not see the new number entered before this
+		 * thread's first section, which sees the writer. */
 		if (nr > hash_thread_number ||
 		    __atomic_compare_exchange_n(&nr_lines, &nr, hash_thread_number + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return;
@@ -197,8 +199,8 @@ static inline void br_read_lock(void)
 
 	while (true) {
 		quiesce_store_relaxed(&mine->inside, (uint64_t)1);
-		quiesce_fence_full(RAW); /* either the writer sees this reader, or it is seen */
-		/* raw: acquire, with the unlock of the writer that was here. */
+		quiesce_fence_full(RAW); /* either the writer sees this reader, or this reader sees the writer */
+		/* raw: acquire, with the release of the last writer's unlock. */
 		if (quiesce_likely(!__atomic_load_n(&writer, __ATOMIC_ACQUIRE)))
 			return;
 		quiesce_store_relaxed(&mine->inside, (uint64_t)0);
@@ -239,17 +241,17 @@ HASH_RUN(brlock, struct chain_table)
 static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
 const struct op hash_op_brlock = {
 	.name = "brlock",
-	.what = "chains, one big reader's lock: a line of each reader's own, a fence, a look at the writer",
+	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
 	.hash = &brlock_hash,
 	.thread_enter = br_enter,
 	.thread_exit = hash_thread_exit,
 };
 
-/* ---- brlock_atomic: the older kind: a reader-writer lock for each reader, all of them for a writer ---- */
+/* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
 
 static void br_write_lock_all(void)
 {
-	hash_spin_lock(&writer); /* and nobody enters meanwhile, see each_enter() */
+	hash_spin_lock(&writer); /* also keeps new threads from entering: each_enter() */
 	for (int i = 0; i < nr_lines; i++)
 		hash_write_lock(&line[i].lock);
 }

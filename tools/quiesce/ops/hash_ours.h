@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_ours.h - what the types of the library's own tables share. */
+/* hash_ours.h - functions that the types of the library's own tables share. */
 #ifndef QUIESCE_TOOL_HASH_OURS_H
 #define QUIESCE_TOOL_HASH_OURS_H
 
@@ -8,9 +8,9 @@
 #include <quiesce/detail/buckets.h>
 #include <quiesce/rcu.h>
 
-#define HASH_OURS_PAGES (128u << 10) /* arrays from here on are pages, smaller ones from malloc() */
+#define HASH_OURS_PAGES (128u << 10) /* arrays of at least this size are mapped, smaller ones come from malloc() */
 
-/* Nobody else is there. */
+/* No other thread uses @table. */
 static inline uint64_t hash_ours_mapped(const struct quiesce__table *table)
 {
 	uint64_t bytes = 0;
@@ -28,18 +28,18 @@ static inline uint64_t hash_ours_lines(const struct quiesce__table *table)
 	uint64_t lines;
 
 	rcu_read_lock();
-	/* raw: acquire, of an array that the library has published. */
+	/* raw: acquire, for an array that the library has published. */
 	lines = __atomic_load_n(&table->array, __ATOMIC_ACQUIRE)->mask / sizeof(struct quiesce__bucket) + 1;
 	rcu_read_unlock();
 	return lines;
 }
 
-/* It grows when it is told to.  It shrinks when an update finds that an eighth of its room is in use, to a quarter, but not below
- * what it was told; and what is under way is over when it has been told again. */
+/* The table grows on request.  It shrinks when an update finds that an eighth of its room is in use, to a quarter,
+ * but not below what was last reserved.  A second reservation waits for a resize that is under way. */
 static inline bool hash_ours_resize(struct quiesce__table *table, uint64_t nr_keys)
 {
 	return quiesce__table_reserve(table, nr_keys) == 0 &&
-	       hash_ours_lines(table) == quiesce_load_relaxed(&table->min_lines); /* Relaxed: the caller's own. */
+	       hash_ours_lines(table) == quiesce_load_relaxed(&table->min_lines); /* Relaxed: the calling thread wrote it. */
 }
 
 #endif

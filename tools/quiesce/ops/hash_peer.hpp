@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_peer.hpp - what the types in C++ share: the hash as a function object, and their rows of the tables of operations. */
+/* hash_peer.hpp - what the types in C++ share: the hash as a function
+ * object, and macros for their tables of operations. */
 #ifndef QUIESCE_TOOL_HASH_PEER_HPP
 #define QUIESCE_TOOL_HASH_PEER_HPP
 
@@ -16,7 +17,7 @@ struct hash {
 	std::size_t operator()(uint64_t key) const noexcept { return hash_mix(key); }
 };
 
-/* Of a table that is made without a size. */
+/* For tables that are made without a size. */
 template <class Table> void *create(uint64_t)
 {
 	return new (std::nothrow) Table;

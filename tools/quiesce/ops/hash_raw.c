@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_raw.c - limits: tables without any synchronisation, where only the memory counts.
  *
- * Updates are done in place, a value is taken away and given back, and nothing is freed: less than any table for
+ * Updates are made in place: a value is cleared and set again, and nothing is freed.  That is less than any table for
  * several threads can do.
  */
 #include <quiesce/atomic.h>
@@ -14,8 +14,8 @@
 #define LINE_SLOTS 4
 
 struct open_slot {
-	uint64_t key;   /* 0: empty, and so are those after it in the line */
-	uint64_t value; /* 0: taken away */
+	uint64_t key;   /* 0: this entry and those after it in the line are empty */
+	uint64_t value; /* 0: removed */
 };
 
 struct open_line {
@@ -56,7 +56,7 @@ static uint64_t open_mapped(const void *table)
 	return hash_array_mapped((t->mask + 1) * sizeof(*t->line));
 }
 
-/* Which of the keys it is decides no branch: nobody could foresee it.  NULL: none. */
+/* Selects among the keys of a line without a branch, which no CPU could predict.  NULL: the key is not there. */
 static inline struct open_slot *open_find(const struct open_table *t, uint64_t key)
 {
 	for (uint64_t i = hash_mix(key);; i++) {
@@ -96,7 +96,7 @@ static bool open_insert(struct open_table *t, uint64_t key, uint64_t value)
 	if (s && s->value)
 		return false;
 	if (!s) {
-		s = open_empty(t, key); /* nobody else is there yet */
+		s = open_empty(t, key); /* the table is filled by one thread, before others use it */
 		s->key = key;
 	}
 	quiesce_store_relaxed(&s->value, value);
@@ -198,7 +198,7 @@ static bool chained_insert(struct chained_table *t, uint64_t key, uint64_t value
 		if (!n)
 			return false;
 		*n = (struct node){ *head, key, value };
-		*head = n; /* nobody else is there yet */
+		*head = n; /* the table is filled by one thread, before others use it */
 	}
 	quiesce_store_relaxed(&n->value, value);
 	return true;
@@ -226,7 +226,7 @@ const struct op hash_op_raw_chained = {
 	.hash = &chained_hash,
 };
 
-/* ---- a table that does not find everything ---- */
+/* ---- a table that misses some keys ---- */
 
 static inline uint64_t busted_lookup(struct open_table *t, uint64_t key)
 {

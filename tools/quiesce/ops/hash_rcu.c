@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_rcu.c - chains whose readers are RCU's of quiesce; updates lock the bucket. */
+/* hash_rcu.c - chains whose readers are in sections of RCU of quiesce; updates lock the bucket. */
 #include <quiesce/rcu.h>
 
 #include "hash_chain.h"
@@ -96,20 +96,20 @@ const struct op hash_op_rcu = {
 	.stats = op_rcu_stats,
 };
 
-/* ---- the same without a grace period ---- */
+/* ---- chains without a grace period ---- */
 
 #define DEAD ((uint64_t)0xdeadbeef)
 
 #define busted_rcu_lookup rcu_lookup
 #define busted_rcu_insert rcu_insert
 
-/* The memory stays, so that who comes too late finds that out and goes on. */
+/* The memory is kept, so a reader that comes too late finds the dead value, reports it and goes on. */
 static bool busted_rcu_remove(struct chain_table *t, uint64_t key)
 {
 	struct rcu_node *n = unlink_node(t, key);
 
 	if (n)
-		quiesce_store_relaxed(&n->chain.value, DEAD); /* Relaxed: it is wrong in any order. */
+		quiesce_store_relaxed(&n->chain.value, DEAD); /* Relaxed: the store is wrong in any order. */
 	return n != NULL;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_seqlock.c - chains with a sequence lock in each bucket: readers write nothing, and may have to repeat.
  *
- * It does not protect memory.  So a node that was removed is used again by this table only, and freed with it: a reader
- * that is led astray finds nodes everywhere, and from the bucket's number at each step that it was.
- * raw, whole file: the sequence lock's own order, as said where it is.
+ * The lock does not protect memory.  So a removed node is reused by this table only, and freed with it: a reader on a
+ * wrong path still finds nodes, and notices by the bucket's number at each step.
+ * raw, whole file: the sequence lock's own order, explained at each access.
  */
 #include "hash_chain.h"
 
@@ -11,7 +11,7 @@
 
 static struct {
 	uint32_t lock;
-	struct chain_node *head; /* removed; under the lock */
+	struct chain_node *head; /* removed nodes; guarded by the lock */
 } pool[NR_POOLS] __attribute__((aligned(128)));
 
 static uint32_t my_pool(void)
@@ -54,7 +54,7 @@ static inline uint32_t read_begin(const struct chain_bucket *b)
 {
 	uint32_t sequence;
 
-	/* With the release in write_end(). */
+	/* Pairs with the release in write_end(). */
 	for (uint32_t spins = 0; quiesce_unlikely((sequence = __atomic_load_n(&b->sequence, __ATOMIC_ACQUIRE)) & 1);)
 		hash_lock_pause(&spins);
 	return sequence;
@@ -62,7 +62,7 @@ static inline uint32_t read_begin(const struct chain_bucket *b)
 
 static inline bool read_again(const struct chain_bucket *b, uint32_t sequence)
 {
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* with that in write_begin(): what was read is older than this look */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* pairs with the fence in write_begin() */
 	return quiesce_unlikely(quiesce_load_relaxed(&b->sequence) != sequence);
 }
 
@@ -70,7 +70,7 @@ static void write_begin(struct chain_bucket *b)
 {
 	hash_spin_lock(&b->lock);
 	quiesce_store_relaxed(&b->sequence, b->sequence + 1);
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* with that in read_again() */
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* pairs with the fence in read_again() */
 }
 
 static void write_end(struct chain_bucket *b)

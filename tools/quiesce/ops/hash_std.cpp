@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_std.cpp - the standard library's tables under one lock: what most programs begin with. */
+/* hash_std.cpp - the standard library's tables under one lock: the usual first solution. */
 #include <map>
 #include <mutex>
 #include <shared_mutex>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_tbb.cpp - oneTBB's tables, with memory from malloc() so that it can be counted; both free at once. */
-/* The list's head is allocated as a node without its value. */
+/* hash_tbb.cpp - oneTBB's tables, with memory from malloc() so that it can be
+ * counted; both free a removed element at once. */
+/* The list allocates its head as a node without a value, which some compilers take for an error. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
@@ -44,7 +45,7 @@ bool locked_remove(locked *t, uint64_t key)
 
 HASH_RUN(locked, locked)
 
-/* ---- concurrent_unordered_map: nothing can be removed beside others ---- */
+/* ---- concurrent_unordered_map: elements cannot be removed beside other operations ---- */
 
 using unordered = tbb::concurrent_unordered_map<uint64_t, uint64_t, peer::hash, std::equal_to<uint64_t>, std::allocator<pair>>;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_xarray.c - xarray of quiesce: values at their keys' numbers, in order. */
+/* hash_xarray.c - xarray of quiesce: values in the order of their keys. */
 #include <quiesce/ds/xarray.h>
 #include <quiesce/rcu.h>
 
@@ -10,13 +10,13 @@
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-#define MOST_SCATTERED 20000 /* of several nodes each */
+#define MOST_SCATTERED 20000 /* each of which needs several nodes */
 
 static void *create(uint64_t nr_keys)
 {
 	struct xarray *xa = aligned_alloc(_Alignof(struct xarray), sizeof(*xa));
 
-	(void)nr_keys; /* it grows */
+	(void)nr_keys; /* the xarray grows by itself */
 	if (xa)
 		xa_init(xa);
 	return xa;
@@ -29,7 +29,7 @@ static void destroy(void *table)
 	free(table);
 }
 
-/* Marks of keys would make every second one a far one. */
+/* Removes the mark of churned keys, which would put every second key far away. */
 static inline unsigned long index_of(uint64_t key)
 {
 	return key & (HASH_CHURNED - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazard_pointer.cpp - the C++ face of quiesce's hazard pointers: one made for each section, and one in hand. */
+/* hazard_pointer.cpp - the C++ interface of quiesce's hazard pointers: one made for each section, and one reused. */
 #include <atomic>
 
 #include <quiesce/hazptr.hpp>
@@ -12,13 +12,14 @@ int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 }
 
-/* The tool's own target is C's, and has no base.  Not static: a compiler that sees all who write it loads it once. */
+/* The tool's own target is a C structure without the base class.  Not static: a
+ * compiler that sees all writers would load it only once. */
 struct hazard_item : quiesce::hazard_pointer_obj_base<hazard_item> {
 	uint64_t field = 1;
 } hazard_item;
 
 struct alignas(128) hazard_target {
-	/* raw: the standard's interface is made for it. */
+	/* raw: the interface of the standard takes a std::atomic. */
 	std::atomic<struct hazard_item *> ptr = &hazard_item;
 } hazard_target;
 
@@ -26,7 +27,7 @@ namespace {
 
 OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(hazard_target.ptr), (void)0)
 
-/* In the loop's frame, as in a function that reads many times. */
+/* A variable in the frame of the loop, as in a function that reads many times. */
 typedef quiesce::hazard_pointer hazard_pointer_reused_kept;
 
 inline __attribute__((always_inline)) quiesce::hazard_pointer hazard_pointer_reused_begin()
@@ -63,7 +64,7 @@ void section_unlock()
 OP_READ_OPS(hazard_pointer, section_lock, section_unlock);
 OP_READ_OPS(hazard_pointer_reused, section_lock, section_unlock);
 
-/* A thread gets its line with its first slot. */
+/* The first slot gives the thread its line. */
 void first_section()
 {
 	(void)quiesce::make_hazard_pointer();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.c - hazard pointers of quiesce: a slot in hand, one taken for each section, one of a context; and the broken one. */
+/* hazptr.c - hazard pointers of quiesce: a slot kept, one taken for each
+ * section, one of a context; and the broken type. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -14,10 +15,10 @@ _Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* The thread's, from thread_enter() to thread_exit(). */
+/* The thread's slot, from thread_enter() to thread_exit(). */
 static __thread hazptr_t *mine __attribute__((tls_model("initial-exec")));
 static __thread struct hazptr_context context __attribute__((tls_model("initial-exec")));
-/* Signal handlers may take slots of it, too. */
+/* true while the context is initialised: signal handlers may take slots of it, too */
 static __thread bool context_open __attribute__((tls_model("initial-exec")));
 
 /* ---- sections ---- */
@@ -51,7 +52,7 @@ OP_SECTION_KEPT(hazptr, hazptr_protect(kept, &t->ptr), hazptr_clear(kept))
 OP_SECTION_KEPT(hazptr_tryprotect, tryprotect(kept, &t->ptr), hazptr_clear(kept))
 OP_SECTION(hazptr_alloc, hazptr_t *slot = hazptr_alloc(NULL), hazptr_protect(slot, &t->ptr), hazptr_free(NULL, slot))
 
-/* What a program has that keeps a context for each thread: its address is known, and that there is one. */
+/* As in a program that keeps a context for each thread: the loop knows its address, and that it is there. */
 typedef struct hazptr_context *hazptr_context_kept;
 
 static struct hazptr_context *hazptr_context_begin(void)
@@ -108,16 +109,17 @@ static void context_enter(void)
 {
 	if (init_hazptr_context(&context))
 		abort();
-	quiesce_store_relaxed(&context_open, true); /* Relaxed: the thread's own, and its handlers'. */
+	quiesce_store_relaxed(&context_open, true); /* Relaxed: read by this thread and its signal handlers only. */
 	quiesce_fence_light(HANDLER);
 }
 
-/* A slot of a context may still be on its way to somebody who frees it.  Who gets all of them knows that none is. */
+/* A slot of the context may still be on its way to the thread that frees it.
+ * A call that gets all slots proves that none is. */
 static void context_exit(void)
 {
 	hazptr_t *all[HAZPTR_SLOT_PER_CTX];
 
-	quiesce_store_relaxed(&context_open, false); /* Relaxed: as above. */
+	quiesce_store_relaxed(&context_open, false); /* Relaxed: as in context_enter(). */
 	quiesce_fence_light(HANDLER);
 	while (!hazptr_alloc_batch(&context, all, HAZPTR_SLOT_PER_CTX))
 		sched_yield();
@@ -125,7 +127,7 @@ static void context_exit(void)
 	cleanup_hazptr_context(&context);
 }
 
-/* For sections alone: the thread's first slot stays free. */
+/* For sections alone: gives the thread its line, and leaves its first slot free. */
 static void only_line(void)
 {
 	hazptr_free(NULL, hazptr_alloc(NULL));
@@ -175,7 +177,7 @@ static void wait_object(void *object)
 	synchronize_hazptr(object);
 }
 
-/* A guard is a slot; or, its second word set, one of shazptr.h, which is looked at by the same who wait. */
+/* A guard is a slot; or, if its second word is set, a guard of shazptr.h, which the same waits scan. */
 static hazptr_t *slot_of(const struct op_guard *guard)
 {
 	return (hazptr_t *)guard->space[0];
@@ -188,7 +190,8 @@ static hazptr_t *must(hazptr_t *slot)
 	return slot;
 }
 
-/* Each source of slots in turn.  A context that has none left, or that a thread has not made, is passed over. */
+/* Takes slots from each source in turn.  A context without a free slot, or
+ * one that the thread has not made, is passed over. */
 static hazptr_t *any_slot(void)
 {
 	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));
@@ -210,7 +213,7 @@ static bool take_simple(void)
 
 static void keep_simple(struct op_guard *ret_guard, struct shazptr_guard guard)
 {
-	*ret_guard = (struct op_guard){ { guard.ptr ? guard.slot : NULL, guard.ptr } }; /* an empty one has no slot */
+	*ret_guard = (struct op_guard){ { guard.ptr ? guard.slot : NULL, guard.ptr } }; /* an empty guard has no slot */
 }
 
 static void *protect(void **where, struct op_guard *ret_guard)
@@ -234,7 +237,7 @@ static void *attempt(void **where, struct op_guard *ret_guard)
 	return hazptr_tryprotect(slot, where);
 }
 
-/* An address that is known by other means is the value of a variable of our own. */
+/* An address known by other means is protected as the value of a local variable. */
 static void acquire(void *object, struct op_guard *ret_guard)
 {
 	hazptr_t *slot = any_slot();
@@ -276,7 +279,7 @@ static void run_callback(struct hazptr_head *head)
 	op_head->fn(op_head);
 }
 
-/* Of each kind some; most are run by who retires them, so that there are elements again before the helper comes. */
+/* Uses both kinds.  Most callbacks run in the retiring thread, so that elements come back before the helper has run. */
 static void retire(struct op_head *head)
 {
 	static __thread uint32_t n;

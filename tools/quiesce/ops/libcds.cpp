@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libcds.cpp - hazard pointers of libcds, its fixed and its dynamic kind: a guard for each section, and one in hand. */
+/* libcds.cpp - hazard pointers of libcds, its fixed and its dynamic kind: a guard for each section, and one reused. */
 #include <atomic>
 #include <cstdlib>
 
@@ -14,11 +14,11 @@ extern "C" {
 
 namespace {
 
-/* raw: libcds's interface is made for it. */
+/* raw: the interface of libcds takes a std::atomic. */
 using pointer = std::atomic<op_item *>;
 static_assert(sizeof(pointer) == sizeof(op_item *));
 
-/* The target is the tool's, which is C. */
+/* The target is a C structure of the tool. */
 inline __attribute__((always_inline)) const pointer &at(op_item **where)
 {
 	return *reinterpret_cast<const pointer *>(where);
@@ -26,7 +26,7 @@ inline __attribute__((always_inline)) const pointer &at(op_item **where)
 
 enum { SLOTS = 8, MAX_THREADS_OF_HP = 4200, RETIRED = 0 };
 
-/* Kept until the process ends. */
+/* The collectors are kept until the process ends. */
 int libcds_init(op_fence)
 {
 	cds::Initialize();
@@ -62,7 +62,7 @@ template <typename GC> struct guards {
 OP_SECTION(libcds_hp, cds::gc::HP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 OP_SECTION(libcds_dhp, cds::gc::DHP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 
-/* In the loop's frame, as in a function that reads many times. */
+/* A variable in the frame of the loop, as in a function that reads many times. */
 typedef cds::gc::HP::Guard libcds_hp_reused_kept;
 typedef cds::gc::DHP::Guard libcds_dhp_reused_kept;
 

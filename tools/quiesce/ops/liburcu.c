@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* liburcu.c - variables of liburcu that its inline functions use: liburcu.h says why they are here. */
+/* liburcu.c - variables of liburcu that its inline functions use; liburcu.h explains why they are here. */
 #include "liburcu.h"
 
 #define _LGPL_SOURCE
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* As the library has it, under the library's name; and under ours. */
+/* Each variable has the library's type and two names: the library's and ours. */
 /* raw: a name for the linker, no instruction. */
 #define OWN(type, name, ...)                                                                          \
 	__attribute__((visibility("default"))) type shown_##name __asm__(#name) = __VA_ARGS__;        \
@@ -16,12 +16,12 @@
 
 OWN(struct urcu_gp, urcu_memb_gp, { .ctr = URCU_GP_COUNT })
 OWN(struct urcu_bp_gp, urcu_bp_gp, { .ctr = URCU_BP_GP_COUNT })
-#ifndef CONFIG_RCU_FORCE_SYS_MEMBARRIER /* else they are constants */
+#ifndef CONFIG_RCU_FORCE_SYS_MEMBARRIER /* otherwise they are constants */
 OWN(int, urcu_memb_has_sys_membarrier, 0)
 OWN(int, urcu_bp_has_sys_membarrier, 0)
 #endif
 
-/* A grace period changes the counter if there is a reader. */
+/* Checks that the library uses this module's variables: a grace period with a registered reader changes the counter. */
 int liburcu_memb_init(enum op_fence fence)
 {
 	unsigned long before = urcu_memb_gp.ctr;

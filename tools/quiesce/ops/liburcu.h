@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* liburcu.h - to be included before liburcu's headers: its variables are where a program has them that is linked with it.
+/* liburcu.h - include it before liburcu's headers: it puts liburcu's variables where a program linked with liburcu
+ * has them.
  *
- * Such a program has the library's variables in itself, put there by the linker, and the library's inline functions reach
- * them directly.  A module has to fetch each address from a table every time, which would add a third to a section.  So
- * the module has the variables itself (liburcu.c), under a name that nobody outside sees, and under the library's; the
- * library looks them up in the module before it looks into itself, and uses those.
+ * The linker copies the library's variables into such a program, and the library's inline functions access them
+ * directly.  A module would load each address from a table every time, which would add a third to a section.  So the
+ * module defines the variables itself (liburcu.c), under a hidden name and under the library's; the dynamic linker
+ * finds the module's definitions before the library's own, and the library uses those.
  */
 #ifndef QUIESCE_TOOL_LIBURCU_H
 #define QUIESCE_TOOL_LIBURCU_H
@@ -19,7 +20,7 @@ extern struct urcu_bp_gp urcu_bp_gp LIBURCU_OWN(urcu_bp_gp);
 extern int urcu_memb_has_sys_membarrier LIBURCU_OWN(urcu_memb_has_sys_membarrier);
 extern int urcu_bp_has_sys_membarrier LIBURCU_OWN(urcu_bp_has_sys_membarrier);
 
-/* Of types that use them: 0, or -errno where the library has others, as when it was in the process before. */
+/* For types that use them.  Returns 0, or -errno if the library uses other variables, as when it was loaded before. */
 int liburcu_memb_init(enum op_fence fence);
 int liburcu_bp_init(enum op_fence fence);
 

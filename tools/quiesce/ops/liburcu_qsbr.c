@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* liburcu_qsbr.c - liburcu's quiescent-state flavour: readers announce when they hold nothing.
  *
- * A section of a back-to-back reader costs nothing here; one quiescent state is
- * announced per 512 of them, as a program's main loop would.
+ * A section of a back-to-back reader costs nothing here; one quiescent state is announced for every 512 of them, as
+ * the main loop of a program would.
  */
 #define _LGPL_SOURCE
 #define URCU_INLINE_SMALL_FUNCTIONS

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* loop.h - the one loop that refscale times, instantiated with each primitive inlined.
  *
- * An indirect call costs more than the fast path, so the loop is a template.
- * Below two nanoseconds the place of the loop in the cache lines moves results
- * by up to a factor of two: each primitive gets the same loop at OP_LAYOUTS
- * places, and a result is the median over them with its range.
+ * An indirect call costs more than the fast path, so the loop is a template.  Below two nanoseconds the position of
+ * the loop in the cache lines changes results by up to a factor of two: each primitive has the same loop at
+ * OP_LAYOUTS positions, and a result is the median over them with its range.
  */
 #ifndef QUIESCE_TOOL_LOOP_H
 #define QUIESCE_TOOL_LOOP_H
@@ -37,7 +36,7 @@
 	}
 
 #define OP_LOOP(name, layout, pad) OP_LOOP_OF(name, layout, pad, (void)0, name##_section(t), (void)0)
-/* With something that is kept for the whole loop. */
+/* A loop with a variable that is kept for the whole loop. */
 #define OP_LOOP_KEPT(name, layout, pad)                                                                 \
 	OP_LOOP_OF(name, layout, pad, name##_kept kept = name##_begin(), name##_section(t, kept), name##_end(kept))
 
@@ -50,7 +49,8 @@
 	loop(name, 3, "nop; nop; nop; nop; nop; nop; nop")
 #endif
 
-/* The section and its loops.  LOAD is the expression that fetches t->ptr; LOCK may declare what UNLOCK needs. */
+/* Defines the section and its loops.  LOAD is the expression that fetches
+ * t->ptr; LOCK may declare variables that UNLOCK needs. */
 #define OP_SECTION(name, LOCK, LOAD, UNLOCK)                                                            \
 	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t)       \
 	{                                                                                               \
@@ -62,7 +62,7 @@
 	}                                                                                               \
 	OP_PADS(OP_LOOP, name)
 
-/* The same with a variable @kept of type name_kept, from name_begin() before the loop to name_end() after it. */
+/* As OP_SECTION, with a variable @kept of type name_kept, from name_begin() before the loop to name_end() after it. */
 #define OP_SECTION_KEPT(name, LOAD, UNLOCK)                                                             \
 	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t, name##_kept kept) \
 	{                                                                                               \
@@ -73,7 +73,7 @@
 	}                                                                                               \
 	OP_PADS(OP_LOOP_KEPT, name)
 
-/* Defines name_read from the loops and the functions that open and close a section. */
+/* Defines name_read from the loops and the functions that enter and leave a section. */
 #define OP_READ_OPS(name, LOCK_FN, UNLOCK_FN)                                                           \
 	static const struct op_read name##_read = {                                                     \
 		.loop = { name##_loop0, name##_loop1, name##_loop2, name##_loop3 },                     \
@@ -81,7 +81,7 @@
 		.unlock = UNLOCK_FN,                                                                    \
 	}
 
-/* The same where LOCK and UNLOCK share nothing. */
+/* Both in one, for types whose LOCK and UNLOCK share no variable. */
 #define OP_READ(name, LOCK, LOAD, UNLOCK)                                                               \
 	OP_SECTION(name, LOCK, LOAD, UNLOCK)                                                            \
 	static void name##_section_lock(void)                                                           \
@@ -94,7 +94,7 @@
 	}                                                                                               \
 	OP_READ_OPS(name, name##_section_lock, name##_section_unlock)
 
-/* Where the primitive asks for no special load. */
+/* For primitives that need no special load. */
 #define OP_LOAD quiesce_load_relaxed(&t->ptr)
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* noop.c - nothing at all: the control row, what the loop and the clock cost. */
+/* noop.c - the empty operation: the control row, which shows the cost of loop and clock. */
 #include "loop.h"
 #include "table.h"
 
 static inline __attribute__((always_inline)) uint64_t noop_section(struct op_target *t)
 {
 	(void)t;
-	quiesce_fence_light(NOOP); /* or the loop would vanish */
+	quiesce_fence_light(NOOP); /* keeps the compiler from removing the loop */
 	return 0;
 }
 

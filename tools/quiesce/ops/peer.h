@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* peer.h - what a peer's module and the tool know of each other. */
+/* peer.h - the interface between a peer's module and the tool. */
 #ifndef QUIESCE_TOOL_PEER_H
 #define QUIESCE_TOOL_PEER_H
 
 #include "op.h"
 
-/* Types that a module has, by the table in which they belong. */
+/* The tables that the types of a module belong to. */
 enum peer_table { PEER_OP_TABLE, PEER_RETIRE_TABLE, PEER_RWLOCK_TYPES, PEER_HASH_TYPES, PEER_WALK_TYPES, PEER_QUEUE_TYPES, NR_PEER_TABLES };
 
 /* The only symbol of a module, quiesce_peer. */
 struct peer_module {
-	char stamp[32]; /* PEER_STAMP: of the headers that both sides were compiled with */
-	const struct op *const *types[NR_PEER_TABLES]; /* NULL at the end of each */
+	char stamp[32]; /* PEER_STAMP: a hash of the headers that both sides were compiled with */
+	const struct op *const *types[NR_PEER_TABLES]; /* each list ends with NULL */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_ref.c - quiesce's reference count per CPU: a get and a put around each look. */
+/* percpu_ref.c - quiesce's reference count per CPU: a get and a put for each section. */
 #include <quiesce/percpu_ref.h>
 
 #include "loop.h"
@@ -14,7 +14,7 @@ OP_READ(percpu_ref, percpu_ref_get(&ref), OP_LOAD, percpu_ref_put(&ref));
 
 static void never(struct percpu_ref *unused)
 {
-	(void)unused; /* its first reference stays */
+	(void)unused; /* the first reference is never put */
 }
 
 static int init(enum op_fence fence)

@@ -40,7 +40,7 @@ static void write_unlock(void)
 	percpu_up_write(&rwsem);
 }
 
-/* What the lock's own readers ask. */
+/* The test that readers of the lock make. */
 static bool readers_are_fast(void)
 {
 	return rcu_sync_is_idle(&rwsem.rss);

@@ -7,9 +7,9 @@
 #include "table.h"
 
 static pthread_mutex_t mutex __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
-/* Its default: a writer waits until there is no reader, however long more of them come. */
+/* The default kind: a writer waits until there is no reader, even if new readers keep coming. */
 static pthread_rwlock_t rwlock __attribute__((aligned(128))) = PTHREAD_RWLOCK_INITIALIZER;
-/* Readers wait behind a writer that waits. */
+/* The kind in which readers wait behind a waiting writer. */
 static pthread_rwlock_t writer_rwlock __attribute__((aligned(128))) = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static pthread_spinlock_t spinlock __attribute__((aligned(128)));
 

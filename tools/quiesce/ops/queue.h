@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* queue.h - queues and stacks: the types of queuescale.
  *
- * A type is two inline functions, put and get, of which QUEUE_LOOPS() makes the loops that are timed.  A get returns a node that the
- * caller may use again, which with some types is not the one whose value it got.
+ * A type is two inline functions, put and get, from which QUEUE_LOOPS() makes the loops that are timed.  A get
+ * returns a node that the caller may use again; with some types this is not the node that was put with the value.
  */
 #ifndef QUIESCE_TOOL_QUEUE_H
 #define QUIESCE_TOOL_QUEUE_H
@@ -11,35 +11,35 @@
 
 #include "op.h"
 
-#define QUEUE_BATCH 1024 /* nodes of a hand; so often may one wait for readers */
+#define QUEUE_BATCH 1024 /* nodes of a thread; it waits for readers at most once for so many */
 
-/* One line of the cache. */
+/* A node fills one cache line. */
 struct queue_node {
-	void *space[4]; /* the type's, and at least 16 bytes aligned */
+	void *space[4]; /* used by the type; aligned to at least 16 bytes */
 	uint64_t value;
 } __attribute__((aligned(64)));
 
-/* What one thread has. */
+/* The nodes and counts of one thread. */
 struct queue_hand {
 	struct queue_node *fresh[QUEUE_BATCH], *used[QUEUE_BATCH];
 	uint32_t nr_fresh, nr_used;
-	uint64_t next; /* the value of the next node */
-	uint64_t nr_put, sum_put, nr_got, sum_got, nr_empty; /* nr_empty: gets that found nothing */
+	uint64_t next; /* value of the next node */
+	uint64_t nr_put, sum_put, nr_got, sum_got, nr_empty; /* nr_empty: number of gets that found nothing */
 };
 
 struct queue_op {
-	/* Of the only queue.  create: 0 or -errno; where it keeps a node of its own, that is @stub. */
+	/* Makes the only queue.  Returns 0 or -errno; @stub is for types that keep a node of their own. */
 	int (*create)(struct queue_node *stub);
-	/* All of @hand->fresh are put, each followed by a get; then the same nodes, or as many, are in @used. */
+	/* Puts all of @hand->fresh, with a get after each; afterwards these nodes, or as many others, are in @used. */
 	void (*pairs)(struct queue_hand *hand);
-	/* All of @hand->fresh are put. */
+	/* Puts all of @hand->fresh. */
 	void (*produce)(struct queue_hand *hand);
-	/* Gets until there is nothing, or @used is full. */
+	/* Gets nodes until the queue is empty or @used is full. */
 	void (*consume)(struct queue_hand *hand);
-	/* A node that was got is used again only after this; NULL: at once. */
+	/* A node from a get may be put again only after this wait; NULL: at once. */
 	void (*wait)(void);
-	bool may_miss;    /* a get may find nothing although there is something */
-	const char *peer; /* what it is compared with; NULL: nothing */
+	bool may_miss;    /* true: a get may miss a node that is there */
+	const char *peer; /* name of the type that it is compared with; NULL: none */
 };
 
 #define QUEUE_PUT(hand, i, put)                                   \
@@ -50,7 +50,7 @@ struct queue_op {
 		put(node_);                                       \
 	} while (0)
 
-/* @get(&value): a node, or NULL. */
+/* @get(&value) returns a node, or NULL. */
 #define QUEUE_GET(hand, get)                                      \
 	({                                                        \
 		uint64_t value_ = 0;                              \
@@ -88,10 +88,10 @@ struct queue_op {
 			;                                                              \
 	}
 
-/* The members of a queue_op. */
+/* The members of a queue_op that QUEUE_LOOPS() defines. */
 #define QUEUE_LOOPS_OF(name) .pairs = name##_pairs, .produce = name##_produce, .consume = name##_consume
 
-/* Lines of their own for what all threads write. */
+/* Puts words that all threads write into cache lines of their own. */
 #define QUEUE_ALONE __attribute__((aligned(128)))
 
 /* ---- the types ---- */
@@ -102,13 +102,13 @@ struct queue_op {
 #define QUEUE_STD(X)
 #endif
 
-/* Of peers, as in table.h. */
+/* Types of peers, as in table.h. */
 #define QUEUE_LIBURCU(P) P(liburcu_wfcq) P(liburcu_lfq) P(liburcu_wfs) P(liburcu_lfs)
 #define QUEUE_CK(P) P(ck_fifo) P(ck_stack)
 #define QUEUE_LIBCDS(P)
 #define QUEUE_TBB(P)
 
-/* In the order in which results are shown; row X is queue_op_X. */
+/* The types in the order in which results are shown; row X is queue_op_X. */
 #define QUEUE_TYPES(X, P) X(wfcqueue) X(lfqueue) X(wfstack) X(lfstack) QUEUE_STD(X) QUEUE_LIBURCU(P) QUEUE_CK(P) X(busted)
 
 #define QUEUE_HERE(name) &queue_op_##name,

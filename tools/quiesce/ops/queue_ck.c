@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_ck.c - Concurrency Kit's queue and stack: a number in each pointer changes with it, so nodes may be used again at once. */
+/* queue_ck.c - Concurrency Kit's queue and stack: each pointer has a number that
+ * changes with it, so nodes may be reused at once. */
 #include <ck_fifo.h>
 #include <ck_stack.h>
 
@@ -16,7 +17,7 @@ static int fifo_create(struct queue_node *stub)
 	return 0;
 }
 
-/* An entry that comes out is not the one that went in with the value. */
+/* The entry that a get returns is not the one that was put with the value. */
 static inline void fifo_put(struct queue_node *node)
 {
 	ck_fifo_mpmc_enqueue(&fifo, (struct ck_fifo_mpmc_entry *)(void *)node, (void *)(uintptr_t)(node->value + 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_lfqueue.c - lfqueue, in sections of RCU. */
+/* queue_lfqueue.c - lfqueue of quiesce, with its gets in sections of RCU. */
 #include <quiesce/ds/lfqueue.h>
 
 #include "queue.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_liburcu.c - liburcu's queues and stacks, inlined: wait-free ones are emptied under a mutex, lock-free ones inside sections of
- * its membarrier flavour. */
+/* queue_liburcu.c - liburcu's queues and stacks, inlined: gets of the wait-free ones take a mutex, gets of the
+ * lock-free ones are in sections of its membarrier flavour. */
 #include "liburcu.h"
 
 #define _LGPL_SOURCE
@@ -90,7 +90,7 @@ QUEUE_LOOPS(wfs, wfs_put, wfs_get)
 static const struct queue_op wfs_queue = { .create = wfs_create, QUEUE_LOOPS_OF(wfs) };
 const struct op queue_op_liburcu_wfs = { .name = "liburcu_wfs", .what = "liburcu's wfstack, popped under a mutex", .queues = &wfs_queue };
 
-/* ---- in sections ---- */
+/* ---- gets in sections ---- */
 
 static void thread_enter(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_stack.c - wfstack, popped under a mutex, and lfstack, popped inside sections of RCU. */
+/* queue_stack.c - wfstack and lfstack of quiesce: popped under a mutex, and in sections of RCU. */
 #include <quiesce/ds/lfstack.h>
 #include <quiesce/ds/wfstack.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_std.cpp - the standard library's containers under a mutex: what most programs begin with. */
+/* queue_std.cpp - the standard library's containers under a mutex: the usual first solution. */
 #include <deque>
 #include <mutex>
 #include <new>

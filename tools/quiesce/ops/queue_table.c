@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_table.c - the types of queuescale; and one that loses what it is given. */
+/* queue_table.c - the types of queuescale, and a broken one that loses values. */
 #include "queue.h"
 
 static struct queue_node *only;
@@ -12,7 +12,7 @@ static int busted_create(struct queue_node *stub)
 	return 0;
 }
 
-/* One thread uses it; of a thousand it loses one, and finds another twice instead. */
+/* For one thread: of a thousand values it loses one, and returns another one twice instead. */
 static inline void busted_put(struct queue_node *node)
 {
 	only = node;

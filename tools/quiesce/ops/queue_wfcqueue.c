@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_wfcqueue.c - wfcqueue, dequeued under a mutex; head and tail on lines of their own. */
+/* queue_wfcqueue.c - wfcqueue of quiesce, dequeued under a mutex; head and tail on lines of their own. */
 #include <quiesce/ds/wfcqueue.h>
 
 #include <pthread.h>

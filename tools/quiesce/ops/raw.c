@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* raw.c - floors written by hand: what the least sufficient instructions cost.
+/* raw.c - floors written by hand: the cost of the fewest instructions that can work.
  *
- * None of these is a usable primitive; each is the bare shape of one.
+ * None of these is a usable primitive; each is the bare form of one.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -12,7 +12,7 @@
 #include "loop.h"
 #include "table.h"
 
-/* ---- a load and a field: readers that nobody protects ---- */
+/* ---- a load and a field: readers without protection ---- */
 
 OP_READ(raw_load, (void)0, OP_LOAD, (void)0);
 
@@ -27,7 +27,7 @@ const struct op op_raw_load = {
 static __thread uint64_t flag __attribute__((tls_model("initial-exec"), aligned(64)));
 
 #define FLAG_SET() ({ quiesce_store_relaxed(&flag, 1); quiesce_fence_light(RAW); })
-/* raw: the bare release store, as in the code that it is the floor of. */
+/* raw: the bare release store, as in the primitive that it is the floor of. */
 #define FLAG_CLEAR() __atomic_store_n(&flag, 0, __ATOMIC_RELEASE)
 
 OP_READ(raw_flag, FLAG_SET(), OP_LOAD, FLAG_CLEAR());
@@ -38,7 +38,7 @@ const struct op op_raw_flag = {
 	.read = &raw_flag_read,
 };
 
-/* ---- one nestable word, without the test for a waiter ---- */
+/* ---- one word that nests, without the test for a waiter ---- */
 
 static __thread uint64_t word __attribute__((tls_model("initial-exec"), aligned(64)));
 static uint64_t number = 0x10001;
@@ -63,7 +63,7 @@ OP_READ(raw_nest, nest_enter(), OP_LOAD, nest_leave());
 
 const struct op op_raw_nest = {
 	.name = "raw_nest",
-	.what = "floor: a nestable section in one thread-local word, nobody woken",
+	.what = "floor: a nestable section in one thread-local word, without wake-ups",
 	.read = &raw_nest_read,
 };
 
@@ -96,12 +96,12 @@ OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
 
 const struct op op_raw_hp = {
 	.name = "raw_hp",
-	.what = "floor: a hazard pointer in a thread-local slot, nobody woken",
+	.what = "floor: a hazard pointer in a thread-local slot, without wake-ups",
 	.read = &raw_hp_read,
 	.slot_kind = raw_slot_of_thread,
 };
 
-/* ---- the same, one of eight slots: the lowest that is free in a mask ---- */
+/* ---- a hazard slot, one of eight: the lowest that is free in a mask ---- */
 
 static __thread struct {
 	struct op_item *slot[8];
@@ -162,7 +162,7 @@ const struct op op_raw_hp_bitmask = {
 	.slot_kind = raw_slot_of_thread,
 };
 
-/* ---- one slot, with a word to look at before the clear, and claimed by a locked instruction ---- */
+/* ---- one slot, with a test for a waiter before the clear; then the same, claimed by a locked instruction ---- */
 
 static uint64_t wake __attribute__((aligned(64)));
 static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
@@ -181,7 +181,7 @@ static inline __attribute__((always_inline)) void clear_and_wake(void)
 		HAZARD_CLEAR();
 }
 
-/* The slot must outlive its thread, which may be gone when the scan looks: so there is a pointer to it. */
+/* Another thread scans the slot, which may outlive its owner: so the owner has a pointer to it. */
 static __thread struct op_item **slot_at __attribute__((tls_model("initial-exec"), aligned(64)));
 
 static void fence_slot_enter(void)
@@ -247,7 +247,7 @@ const struct op op_raw_fence = {
 	.read = &raw_fence_read,
 };
 
-/* ---- the bare system call that asymmetric fences wait for ---- */
+/* ---- the bare system call of asymmetric fences ---- */
 
 static int raw_membarrier_init(enum op_fence fence)
 {
@@ -264,9 +264,9 @@ static const struct op_wait raw_membarrier_ops = { .wait = raw_membarrier_wait }
 
 const struct op op_raw_membarrier = {
 	.name = "raw_membarrier",
-	.what = "floor: one expedited membarrier, waiting for nobody",
+	.what = "floor: one expedited membarrier, without a wait",
 	.wait_only = true,
-	.read = &raw_flag_read, /* the readers that it interrupts */
+	.read = &raw_flag_read, /* the readers that the system call interrupts */
 	.wait = &raw_membarrier_ops,
 	.init = raw_membarrier_init,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* raw_rseq.c - floors under restartable sequences, x86-64: a pair of per-CPU counters, a hazard slot.
  *
- * raw, whole file: the restartable section has to be assembly, it is the thing measured.
+ * raw, whole file: the restartable section has to be assembly, it is the subject of the measurement.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
-#define MM_CID 24 /* in the rseq area, since kernel 6.3 */
+#define MM_CID 24 /* offset of mm_cid in the rseq area, since kernel 6.3 */
 #define MAX_IDS 4096
-#define PER_ID 16 /* words: two lines, against the prefetcher of pairs */
+#define PER_ID 16 /* words: two cache lines, because prefetchers load pairs of lines */
 
 static int init(enum op_fence fence)
 {
@@ -30,7 +30,7 @@ static int init(enum op_fence fence)
 /* ---- a pair of counters of the concurrency id ---- */
 
 static uint64_t counters[MAX_IDS][PER_ID] __attribute__((aligned(128)));
-/* They, or 0 while nobody may count here. */
+/* Address of the counters; 0 forbids counting in them. */
 static uint64_t open __attribute__((aligned(64)));
 
 static int counter_init(enum op_fence fence)
@@ -55,7 +55,7 @@ static int counter_init(enum op_fence fence)
 	"4: jmp 5b\n"                                    \
 	".popsection"
 
-/* Add one to word @which of this id, unless nobody may. */
+/* Adds one to word @which of this id, unless counting is forbidden. */
 #define COUNT(which)                                                                                       \
 	({                                                                                                 \
 		__label__ closed;                                                                          \
@@ -84,7 +84,7 @@ const struct op op_raw_rseq_counter = {
 	.init = counter_init,
 };
 
-/* The same where nobody ever can forbid it. */
+/* Adds one without the test whether counting is forbidden. */
 #define BARE(which)                                                                              \
 	__asm__ __volatile__(SEQUENCE("movl %%fs:24(%[area]), %%eax\n"                          \
 				      "shlq $7, %%rax\n"                                        \
@@ -97,19 +97,19 @@ OP_READ(raw_rseq_bare, BARE("0"), OP_LOAD, BARE("8"));
 
 const struct op op_raw_rseq_bare = {
 	.name = "raw_rseq_bare",
-	.what = "floor: the same, which nobody can forbid",
+	.what = "floor: the same, without the test for a writer",
 	.read = &raw_rseq_bare_read,
 	.init = init,
 };
 
-/* ---- a hazard slot of the concurrency id, one for each; of the thread where that is taken ---- */
+/* ---- a hazard slot for each concurrency id; the thread's own slot while that is taken ---- */
 
 static uintptr_t slots[MAX_IDS][PER_ID] __attribute__((aligned(128)));
 static uint64_t wake __attribute__((aligned(64)));
 static __thread uintptr_t own __attribute__((tls_model("initial-exec"), aligned(64)));
 static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
 
-/* Find the slot of this id empty and fill it, in one step; NULL: taken. */
+/* Finds the slot of this id empty and fills it, in one sequence.  NULL: it is taken. */
 static inline __attribute__((always_inline)) uintptr_t *claim(uintptr_t value)
 {
 	uintptr_t *slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu.c - quiesce RCU: inlined, expedited, and the deliberately broken one. */
+/* rcu.c - RCU of quiesce: inlined, expedited, and the deliberately broken type. */
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
@@ -33,7 +33,7 @@ void op_rcu_stats(struct op_stats *ret)
 	ret->blocked = stats.shazptr_blocked;
 }
 
-/* A thread registers with its first section. */
+/* The first section registers the thread. */
 static void first_section(void)
 {
 	rcu_read_lock();

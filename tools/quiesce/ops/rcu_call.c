@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_call.c - quiesce RCU through the exported functions, as language bindings use it. */
+/* rcu_call.c - RCU of quiesce through the exported functions, as language bindings use it. */
 #include <quiesce/rcu.h>
 
 #include "loop.h"

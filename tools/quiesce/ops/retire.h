@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* retire.h - the types of retirescale: allocate, publish or not, retire, and who reads meanwhile.
+/* retire.h - the types of retirescale: allocate, publish or not, retire, with readers beside.
  *
- * An indirect call costs as much as the fastest of these, so the loop is a template (RETIRE_TYPE), instantiated
- * in retire_X.c with the primitive inlined; what runs once for hundreds of objects is called through pointers.
+ * An indirect call costs as much as the fastest of these, so the loop is a template (RETIRE_TYPE), instantiated in
+ * retire_X.c with the primitive inlined; functions that run once for hundreds of objects are called through pointers.
  */
 #ifndef QUIESCE_TOOL_RETIRE_H
 #define QUIESCE_TOOL_RETIRE_H
@@ -20,27 +20,30 @@ extern "C" {
 #endif
 
 struct op_reclaim {
-	/* Allocate @nr objects and retire each (@where NULL) or what it replaces there.  Returns how many were retired. */
+	/* Allocates @nr objects and retires each (@where NULL), or the object that it
+	 * replaces at @where.  Returns how many were retired. */
 	uint64_t (*produce)(void **where, uint64_t nr);
-	/* The same; how long each retirement took, in ticks of the stopwatch, is added to @ret_ticks. */
+	/* As produce(); adds the duration of each retirement to @ret_ticks, in ticks of the stopwatch. */
 	uint64_t (*timed)(void **where, uint64_t nr, struct histogram *ret_ticks);
-	/* A protected read of what is at @where; NULL there is possible. */
+	/* A protected read of the object at @where, which may be NULL. */
 	void (*read)(void **where);
-	/* Protect what is there until release(). */
+	/* Protects the object at @where until release(). */
 	void (*hold)(void **where);
 	void (*release)(void);
-	/* Of a thread, when nobody protects anything any more: reclaim what is its own.  NULL: nothing is. */
+	/* Each thread calls it when no object is protected any more: reclaims
+	 * the thread's own objects.  NULL: not needed. */
 	void (*drain)(void);
-	/* Of the process, after all threads have drained.  NULL: nothing to do. */
+	/* Called once after all threads have drained.  NULL: not needed. */
 	void (*barrier)(void);
-	/* How many objects were freed ever.  NULL: those that retire_free() counted. */
+	/* The number of objects that were ever freed.  NULL: retire_free() counts them. */
 	uint64_t (*freed)(void);
-	/* For --scan; NULL: no part in it.  Have @nr slots in use, in contexts; false: there are not so many.  Give them back. */
+	/* For --scan; NULL: the type takes no part.  Occupies @nr slots, in contexts; false: there are not so many.
+	 * vacate() gives them back. */
 	bool (*occupy)(uint32_t nr);
 	void (*vacate)(void);
-	/* Retire @nr objects from @first on, @stride bytes apart, with retire_count() as their end. */
+	/* Retires @nr objects from @first on, @stride bytes apart; each ends in retire_count(). */
 	void (*give)(char *first, size_t stride, uint64_t nr);
-	/* The same so that they end in one look, at finish(); NULL: as they come. */
+	/* Ends all objects of give() in one scan; NULL: they end as they come. */
 	void (*finish)(void);
 };
 
@@ -48,19 +51,19 @@ struct op_reclaim {
 #define RETIRE_MIN_BYTES 64
 
 struct retire_object {
-	void *head[RETIRE_HEAD_WORDS]; /* the primitive's */
+	void *head[RETIRE_HEAD_WORDS]; /* used by the primitive */
 	uint64_t value;
 };
 
-/* What a job says, fixed before the types are used. */
+/* Parameters of the job, fixed before the types are used. */
 struct retire_params {
-	size_t bytes; /* of each object */
-	size_t batch; /* of types that have no batch of their own */
-	bool batch_given; /* somebody asked for that */
+	size_t bytes; /* bytes of each object */
+	size_t batch; /* objects in a batch, for types that have none of their own */
+	bool batch_given; /* true: --batch was given */
 };
 extern struct retire_params retire_params;
 
-/* 0: as it is. */
+/* Sets the parameters that are not 0. */
 static inline void retire_set(size_t bytes, size_t batch)
 {
 	if (bytes)
@@ -70,7 +73,7 @@ static inline void retire_set(size_t bytes, size_t batch)
 	retire_params.batch_given = batch;
 }
 
-/* Of one thread; written by it, read by who looks at the garbage. */
+/* Counts of one thread, which writes them; the thread that watches the garbage reads them. */
 struct retire_tally {
 	uint64_t freed;
 	uint64_t retired;
@@ -78,10 +81,10 @@ struct retire_tally {
 } __attribute__((aligned(128)));
 extern __thread struct retire_tally *retire_mine __attribute__((tls_model("initial-exec")));
 
-/* The calling thread's tally, from the first use until it leaves; counts stay. */
+/* The calling thread's tally, from its first use until the thread leaves; the counts are kept. */
 struct retire_tally *retire_tally_take(void);
 void retire_tally_leave(void);
-/* All that was ever counted. */
+/* The sums over all tallies ever used. */
 uint64_t retire_all_retired(void);
 uint64_t retire_all_freed(void);
 
@@ -113,7 +116,7 @@ static inline void retire_free(void *object)
 	retire_count();
 }
 
-/* What readers do with what they have found; the sum keeps the load alive. */
+/* Readers add the values that they find to it, which keeps the loads alive. */
 extern __thread uint64_t retire_sum __attribute__((tls_model("initial-exec")));
 
 static inline void retire_use(const struct retire_object *o)
@@ -129,7 +132,8 @@ static inline void retire_use(const struct retire_object *o)
 /* raw: the tool's own publication of an object, the same for every type. */
 #define RETIRE_XCHG(where, object) ((struct retire_object *)__atomic_exchange_n((where), (void *)(object), __ATOMIC_ACQ_REL))
 
-/* name_produce(), with RETIRE(object) for each; and name_timed(), where neither ALLOC nor the exchange is in the time. */
+/* Defines name_produce(), with RETIRE(object) for each object; and name_timed(),
+ * whose times contain neither ALLOC nor the exchange. */
 #define RETIRE_PRODUCE(name, ALLOC, RETIRE)                                  \
 	static uint64_t name##_produce(void **where, uint64_t nr)            \
 	{                                                                    \

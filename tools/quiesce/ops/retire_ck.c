@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_ck.c - Concurrency Kit's hazard pointers and epochs: each thread reclaims its own, once in a batch. */
+/* retire_ck.c - Concurrency Kit's hazard pointers and epochs: each thread
+ * reclaims its own objects, once for each batch. */
 #include <ck_epoch.h>
 #include <ck_hp.h>
 
@@ -89,7 +90,7 @@ static const struct op_reclaim hp_reclaim = {
 
 const struct op retire_op_ck_hp = {
 	.name = "ck_hp",
-	.what = "Concurrency Kit's hazard pointers, a look for each batch",
+	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
 	.reclaim = &hp_reclaim,
 	.init = hp_init,
 	.thread_enter = hp_enter,

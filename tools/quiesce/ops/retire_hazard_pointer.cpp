@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_hazard_pointer.cpp - the C++ face of quiesce's hazard pointers: retire(), protect(). */
+/* retire_hazard_pointer.cpp - the C++ interface of quiesce's hazard pointers: retire(), protect(). */
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -21,7 +21,7 @@ struct end_object {
 	void operator()(object *o) const { retire_free(o); }
 };
 
-/* Where the other types have their head and a value. */
+/* The base class and the value stand where the other types have their head and value. */
 struct object : quiesce::hazard_pointer_obj_base<object, end_object> {
 	explicit object(uint64_t v) : value(v) {}
 	uint64_t value;
@@ -44,7 +44,7 @@ inline void retire(retire_object *o)
 
 RETIRE_PRODUCE(cpp, alloc, retire)
 
-/* raw: the tool's pointer is C's, the face's is C++'s. */
+/* raw: the pointer of the tool is C's, the interface wants a std::atomic. */
 const std::atomic<object *> &pointer_at(void **where)
 {
 	static_assert(sizeof(std::atomic<object *>) == sizeof(void *), "a pointer is a word"); /* raw: a type, no access */

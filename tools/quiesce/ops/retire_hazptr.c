@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_hazptr.c - hazard pointers of quiesce: deferred, freed without a callback, in a cohort; and broken ones. */
+/* retire_hazptr.c - hazard pointers of quiesce: with a callback, freed without one, in a cohort; and broken types. */
 #include <time.h>
 
 #include <quiesce/control.h>
@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct hazptr_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* ---- readers, of all of these types ---- */
+/* ---- readers of all these types ---- */
 
 static __thread hazptr_t *slot;
 
@@ -50,7 +50,7 @@ static void release(void)
 
 static struct hazptr_context context[MAX_OCCUPIED / HAZPTR_SLOT_PER_CTX + 1];
 static hazptr_t *occupied[MAX_OCCUPIED];
-static struct retire_object shown[MAX_OCCUPIED]; /* what those slots protect: nothing that is ever retired */
+static struct retire_object shown[MAX_OCCUPIED]; /* objects that those slots protect; they are never retired */
 static uint32_t nr_occupied;
 
 static void vacate(void)
@@ -137,7 +137,7 @@ const struct op retire_op_hazptr_inline = {
 	OP_COMMON,
 };
 
-/* ---- kfree_hazptr(): nobody to count what is freed but the library ---- */
+/* ---- kfree_hazptr(): without a callback, only the library counts frees ---- */
 
 struct freed_object {
 	struct hazptr_head head;
@@ -188,7 +188,7 @@ const struct op retire_op_hazptr_cohort = {
 	OP_COMMON,
 };
 
-/* ---- all in one look, for --scan: what callbacks retire into a cohort is left for who waits for it ---- */
+/* ---- one scan for all objects, for --scan: the waiter of a cohort reclaims what callbacks retire into it ---- */
 
 static struct {
 	struct hazptr_head head;
@@ -215,14 +215,14 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 const struct op retire_op_hazptr_list = {
 	.name = "hazptr_list",
-	.what = "what waits in a cohort, all of it in one look; --scan only",
+	.what = "all objects of a cohort, in one scan; --scan only",
 	.reclaim = &hazptr_list_reclaim,
 	OP_COMMON,
 };
 
-/* ---- busted: now and then an object is forgotten, or a call sleeps; nothing is reclaimed before the end ---- */
+/* ---- busted: objects are forgotten, calls sleep, or nothing is reclaimed before the end ---- */
 
-#define FORGET_EVERY 50 /* fewer than the least that a window has */
+#define FORGET_EVERY 50 /* less than the smallest window retires */
 
 static void call_or_forget(struct retire_object *o)
 {
@@ -276,7 +276,7 @@ const struct op retire_op_busted_hoard = {
 	OP_COMMON,
 };
 
-#define STALL_EVERY 500 /* so often that 99.9 % of the calls are not without one */
+#define STALL_EVERY 500 /* so often that the 99.9th percentile of the calls contains one */
 #define STALL_NS 1000000
 
 static void call_or_stall(struct retire_object *o)

@@ -23,7 +23,7 @@ void thread_enter()
 	cds::threading::Manager::attachThread();
 }
 
-/* Each file of the tool has the pointer as a word; the library wants it as its own kind of atomic. */
+/* The tool has the pointer as a plain word; the library wants its own kind of atomic. */
 atomics::atomic<retire_object *> &pointer_at(void **where)
 {
 	static_assert(sizeof(atomics::atomic<retire_object *>) == sizeof(void *), "a pointer is a word");
@@ -71,7 +71,7 @@ using dhp = readers<cds::gc::DHP>;
 RETIRE_PRODUCE(hp, retire_alloc, RETIRE_HP)
 RETIRE_PRODUCE(dhp, retire_alloc, RETIRE_DHP)
 
-/* The collectors live as long as the process: no thread is left to use them when it ends. */
+/* The collectors are never destroyed: when the process ends, no thread uses them any more. */
 int hp_init(enum op_fence)
 {
 	cds::Initialize();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_raw.c - floors of deferred reclamation: the allocator alone, and the least that hazard pointers need. */
+/* retire_raw.c - floors of deferred reclamation: the allocator alone, and the fewest instructions of hazard pointers. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "retire_table.h"
 
-/* ---- a batch of a thread: filled, then emptied, but for what is protected: one object for each slot ---- */
+/* ---- the batch of a thread: filled, then freed, except for protected objects: at most one for each slot ---- */
 
 #define MAX_SLOTS 256
 
@@ -22,7 +22,7 @@ static void thread_enter(void)
 	batch = malloc(size);
 	if (!batch)
 		abort();
-	memset(batch, 0, size); /* have the pages */
+	memset(batch, 0, size); /* makes the kernel allocate the pages */
 	nr_batched = 0;
 }
 
@@ -49,7 +49,7 @@ static inline void put(struct retire_object *o)
 
 RETIRE_PRODUCE(malloc_free, retire_alloc, put)
 
-/* Nothing protects: so what is found is not touched. */
+/* Nothing protects the object, so it is not accessed. */
 static void look(void **where)
 {
 	retire_sum += (uintptr_t)quiesce_load_relaxed(where);
@@ -77,7 +77,7 @@ static struct {
 	struct retire_object *value;
 	uint32_t taken;
 } slots[MAX_SLOTS] __attribute__((aligned(64)));
-static uint32_t nr_slots; /* ever taken */
+static uint32_t nr_slots; /* number of slots that were ever taken */
 
 static __thread struct retire_object **slot;
 static __thread uint32_t slot_index;
@@ -112,7 +112,7 @@ static void asym_exit(void)
 	free_batched();
 }
 
-/* How many slots have something in them; those are put to @ret_held. */
+/* Scans the slots; stores the protected objects to @ret_held and returns their number. */
 static size_t look_at_slots(const struct retire_object *ret_held[MAX_SLOTS])
 {
 	size_t nr = 0;
@@ -191,7 +191,7 @@ static const struct op_reclaim asym_reclaim = {
 
 const struct op retire_op_raw_asym_hp_batch = {
 	.name = "raw_asym_hp_batch",
-	.what = "floor: hazard pointers by hand, one membarrier and one look for each batch",
+	.what = "floor: hazard pointers by hand, one membarrier and one scan for each batch",
 	.reclaim = &asym_reclaim,
 	.init = asym_init,
 	.thread_enter = asym_enter,

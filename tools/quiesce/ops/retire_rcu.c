@@ -10,7 +10,7 @@ _Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "th
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* A thread registers with its first section. */
+/* The first section registers the thread. */
 static void first_section(void)
 {
 	rcu_read_lock();

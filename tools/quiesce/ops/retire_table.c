@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_table.c - the types of retirescale, in the order in which results are shown, and what they count in. */
+/* retire_table.c - the types of retirescale, in the order in which results are shown, and their counts. */
 #include "retire_table.h"
 
 const struct op *retire_table[] = { RETIRE_TYPES(RETIRE_HERE, OP_ABSENT) NULL };
@@ -10,17 +10,18 @@ __thread struct retire_tally *retire_mine;
 
 #define MAX_TALLIES 1024
 static struct retire_tally tally[MAX_TALLIES];
-static uint32_t nr_tallies; /* that were ever taken; grows only */
+static uint32_t nr_tallies; /* number of tallies that were ever taken; it only grows */
 
 struct retire_tally *retire_tally_take(void)
 {
 	for (uint32_t i = 0; i < MAX_TALLIES; i++) {
 		uint32_t none = 0, nr = quiesce_load_relaxed(&nr_tallies);
 
-		/* raw: the tool's own; full, with the store in retire_tally_leave(). */
+		/* raw: full, with the store in retire_tally_leave(). */
 		if (!__atomic_compare_exchange_n(&tally[i].taken, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		/* raw: the largest of all that came; who looks a little early misses nothing that was counted before. */
+		/* raw: the maximum; a thread that reads an older number misses
+		 * only threads that have counted nothing yet. */
 		while (nr < i + 1 && !__atomic_compare_exchange_n(&nr_tallies, &nr, i + 1, false, __ATOMIC_ACQ_REL,
 								  __ATOMIC_RELAXED)) /* raw: as above. */
 			;
@@ -33,7 +34,7 @@ struct retire_tally *retire_tally_take(void)
 void retire_tally_leave(void)
 {
 	if (retire_mine)
-		/* raw: as above; what was counted is the next thread's to go on from. */
+		/* raw: release, with the exchange in retire_tally_take(): the next thread goes on from these counts. */
 		__atomic_store_n(&retire_mine->taken, 0, __ATOMIC_RELEASE);
 	retire_mine = NULL;
 }

@@ -11,7 +11,7 @@
 #define RETIRE_CPP(X)
 #endif
 
-/* Of peers, as in table.h. */
+/* Types of peers, as in table.h. */
 #define RETIRE_LIBURCU(P) P(liburcu_memb)
 #define RETIRE_CK(P) P(ck_hp) P(ck_epoch)
 #define RETIRE_LIBCDS(P) P(libcds_hp) P(libcds_dhp)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* rwsem_gp.c - what percpu_rwsem would be without rcu_sync: a grace period in each lock and in each unlock.
+/* rwsem_gp.c - percpu_rwsem without rcu_sync: a grace period in each lock and in each unlock of a writer.
  *
- * The lock that the kernel had before, in its simplest form, to compare with; not for use.  While no writer is
- * there a reader counts in a line of its thread, in a section of RCU.  A writer says that it is there and waits
- * for a grace period: from then on readers count together, under a mutex, which is also where they wait for the
- * writer and where it waits for them.  Having let them in it waits for another one, so that who sees
- * that nobody writes sees what was written, and then lets them be fast again.
+ * The earlier lock of the kernel in its simplest form, for comparison only.  Without a writer a reader counts in the
+ * line of its thread, in a section of RCU.  A writer announces itself and waits for a grace period: from then on
+ * readers count together, under a mutex; under it they wait for the writer, and the writer for them.  After its
+ * section the writer waits for another grace period, so that a reader that sees no writer sees what was written; only
+ * then readers are fast again.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,15 +17,15 @@
 #include "rwlock.h"
 
 static struct {
-	uint32_t writers; /* readers are slow; changes in locked instructions */
-	pthread_mutex_t mutex __attribute__((aligned(128))); /* of what follows */
+	uint32_t writers; /* not 0: readers are slow; changed by locked instructions */
+	pthread_mutex_t mutex __attribute__((aligned(128))); /* guards the fields that follow */
 	pthread_cond_t changed;
 	bool writing;
-	int64_t slow; /* who came in slowly, less who left slowly */
+	int64_t slow; /* readers that entered slowly, less those that left slowly */
 	struct line *lines;
 } lock = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Of a thread: who came in fast, less who left fast.  It stays when the thread ends. */
+/* Count of one thread: readers that entered fast, less those that left fast.  It stays when the thread ends. */
 struct line {
 	int64_t fast;
 	struct line *next;
@@ -44,7 +44,7 @@ static void thread_enter(void)
 	pthread_mutex_unlock(&lock.mutex);
 }
 
-/* Add @n to the thread's count if no writer is there. */
+/* Adds @n to the thread's count if there is no writer. */
 static bool count_fast(int64_t n)
 {
 	bool fast;
@@ -53,7 +53,7 @@ static bool count_fast(int64_t n)
 	/* raw: acquire, with the release in write_unlock_after() */
 	fast = !__atomic_load_n(&lock.writers, __ATOMIC_ACQUIRE);
 	if (fast)
-		quiesce_store_relaxed(&mine->fast, mine->fast + n); /* the writer's grace period orders it */
+		quiesce_store_relaxed(&mine->fast, mine->fast + n); /* the writer's grace period orders the store */
 	rcu_read_unlock();
 	return fast;
 }
@@ -80,7 +80,7 @@ static void read_unlock(void)
 	pthread_mutex_unlock(&lock.mutex);
 }
 
-/* Under the mutex, while readers are slow. */
+/* The caller holds the mutex; readers are slow. */
 static bool somebody_reads(void)
 {
 	int64_t nr = lock.slow;

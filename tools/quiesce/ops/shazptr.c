@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.c - simple hazard pointers of quiesce: one object, a wildcard, without self-scan, and the broken one. */
+/* shazptr.c - simple hazard pointers of quiesce: one object, a wildcard, without self-scan, and the broken type. */
 #include <quiesce/control.h>
 #include <quiesce/shazptr.h>
 
@@ -53,7 +53,7 @@ static void section_unlock(void)
 OP_READ_OPS(shazptr, section_lock, section_unlock);
 OP_READ_OPS(shazptr_wildcard, section_lock_wildcard, section_unlock);
 
-/* A thread finds its place with its first guard. */
+/* The first guard gives the thread its slots. */
 static void first_section(void)
 {
 	shazptr_clear(shazptr_acquire(&op_target));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu.c - quiesce SRCU: one domain, inlined. */
+/* srcu.c - SRCU of quiesce: one domain, inlined. */
 #include <quiesce/rcu.h>
 #include <quiesce/srcu.h>
 
@@ -13,7 +13,7 @@ DEFINE_STATIC_SRCU(domain);
 
 OP_SECTION(srcu, int idx = srcu_read_lock(&domain), srcu_dereference(t->ptr, &domain), srcu_read_unlock(&domain, idx))
 
-/* Sections nest: what their ends need. */
+/* Sections nest: the indices that their ends need. */
 #define DEPTH 64
 static __thread struct {
 	uint32_t depth;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* std_shared_ptr.cpp - the standard's atomic shared pointer: load, look, drop.  Only where the library has it. */
+/* std_shared_ptr.cpp - the standard's atomic shared pointer: load, read, drop.  Only where the library has it. */
 #include <atomic>
 #include <memory>
 
@@ -11,7 +11,7 @@ extern "C" {
 namespace {
 
 struct alignas(128) shared_target {
-	/* raw: what is measured. */
+	/* raw: the subject of the measurement. */
 	std::atomic<std::shared_ptr<op_item>> ptr{ std::make_shared<op_item>(op_item{ 1 }) };
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - the types that this build can measure, if the peers are there. */
+/* table.c - the types in this build; those of peers if their modules can be loaded. */
 #include <string.h>
 
 #include "table.h"

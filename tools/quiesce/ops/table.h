@@ -17,7 +17,7 @@
 #define OP_RSEQ(X)
 #endif
 
-/* Peers: each type in the module of the peer with which its name begins. */
+/* Types of peers; the name of each begins with the name of the peer whose module has it. */
 #define OP_LIBURCU(P) P(liburcu_memb) P(liburcu_memb_call) P(liburcu_qsbr) P(liburcu_bp)
 #define OP_CK_RECLAIM(P) P(ck_epoch) P(ck_hp)
 #define OP_CK_LOCKS(P) P(ck_brlock) P(ck_rwlock) P(ck_pflock) P(ck_swlock) P(ck_bytelock)
@@ -43,7 +43,7 @@
 #define OP_STD_SHARED_MUTEX(X)
 #endif
 
-/* X: compiled in; P: of a peer. */
+/* X: types that are compiled in; P: types of peers. */
 #define OP_TYPES(X, P)                                                                       \
 	X(noop) X(raw_load) X(raw_flag) X(raw_nest) X(raw_hp) X(raw_hp_bitmask) X(raw_hp_wake)                \
 	OP_RSEQ(X) X(raw_fence) X(raw_fence_slot) X(raw_membarrier)                       \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tbb.cpp - reader-writer locks of oneTBB, one shared lock each.
  *
- * spin_rw_mutex spins, then yields; rw_mutex spins, then sleeps; both prefer
- * writers.  queuing_rw_mutex is a queue: each waits for the one before it, which
- * with more threads than CPUs is often one that does not run.
+ * spin_rw_mutex spins, then yields; rw_mutex spins, then sleeps; both prefer writers.  queuing_rw_mutex is a queue:
+ * each thread waits for the one before it, which with more threads than CPUs often does not run.
  */
 #include <oneapi/tbb/queuing_rw_mutex.h>
 #include <oneapi/tbb/rw_mutex.h>
@@ -27,13 +26,13 @@ shared<tbb::queuing_rw_mutex> queuing;
 OP_READ(spin, spin.mutex.lock_shared(), OP_LOAD, spin.mutex.unlock_shared());
 OP_READ(plain, plain.mutex.lock_shared(), OP_LOAD, plain.mutex.unlock_shared());
 
-/* A place in the queue, which has no shorter way in than this. */
+/* An entry of the queue; the lock has no shorter way in. */
 using place = tbb::queuing_rw_mutex::scoped_lock;
 enum : bool { READER = false, WRITER = true };
 
 OP_SECTION(queuing, place mine(queuing.mutex, READER), OP_LOAD, (void)0)
 
-/* Where a lock and its unlock are different functions; a thread has one place, for either side. */
+/* For locks whose lock and unlock are different functions; a thread has one entry, for either side. */
 place &own_place()
 {
 	static thread_local place mine;
@@ -68,7 +67,7 @@ constexpr op type(const char *name, const char *what, const op_read *read, bool 
 	return result;
 }
 
-/* @lock and @unlock: the write side. */
+/* @lock and @unlock are the write side. */
 constexpr rwlock_op both_sides(const char *name, const char *what, const op_read &read, void (*lock)(), void (*unlock)(),
 			       bool queue = false)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and twins that are broken on purpose. */
+/* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and variants that are broken on purpose. */
 #include "torture_ops.h"
 
 int op_rcu_init(enum op_fence fence);
@@ -37,7 +37,7 @@ static void rwsem_write_end(struct percpu_rw_semaphore *sem)
 
 const struct torture_rwsem_ops torture_rwsem_ops = { rwsem_read, rwsem_read_end, rwsem_write, rwsem_write_end };
 
-/* Readers that writers do not know of. */
+/* Readers that writers do not count. */
 static bool busted_read(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 	(void)timeout_ns;
@@ -61,7 +61,7 @@ const struct op torture_op_percpu_rwsem = {
 
 const struct op torture_op_busted_percpu_rwsem = {
 	.name = "busted_percpu_rwsem",
-	.what = "the same with readers that look and do not count: torture must notice",
+	.what = "the same with users that check and do not count: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
@@ -71,7 +71,7 @@ const struct op torture_op_busted_percpu_rwsem = {
 
 DEFINE_SRCU(torture_domain);
 
-/* Sections nest, in signal handlers too: the place is taken before it is filled. */
+/* Sections nest, in signal handlers, too: an entry is taken before it is filled. */
 #define DEPTH 32
 /* raw: between a thread and its own signal handler. */
 static __thread volatile uint32_t depth;
@@ -231,7 +231,7 @@ static bool ref_tryget(struct percpu_ref *ref, bool live)
 
 const struct torture_ref_ops torture_ref_ops = { ref_get, ref_put, ref_tryget };
 
-/* Users who look whether it is dead, and are not counted. */
+/* Users that only check whether the reference is dying, and are not counted. */
 static void busted_count(struct percpu_ref *ref, unsigned long nr)
 {
 	(void)ref, (void)nr;

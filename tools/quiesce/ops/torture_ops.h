@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_ops.h - calls of the library that torture makes through tables, so that broken twins have the same shape. */
+/* torture_ops.h - calls of the library that torture makes through tables, so that broken variants have the same form. */
 #ifndef QUIESCE_TOOL_TORTURE_OPS_H
 #define QUIESCE_TOOL_TORTURE_OPS_H
 
@@ -9,7 +9,7 @@
 
 #include "op.h"
 
-/* @timeout_ns: 0 try, UINT64_MAX wait. */
+/* @timeout_ns: 0 tries once, UINT64_MAX waits without a limit. */
 struct torture_rwsem_ops {
 	bool (*read)(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
 	void (*read_end)(struct percpu_rw_semaphore *sem);
@@ -25,10 +25,10 @@ struct torture_ref_ops {
 };
 extern const struct torture_ref_ops torture_ref_ops, torture_busted_ref_ops;
 
-/* Of the domain that leads to elements. */
+/* The domain whose sections protect torture's elements. */
 extern struct srcu_struct torture_domain;
 
-/* Types of torture alone; those in table.h with the same names are measured. */
+/* Types for torture alone; the types of table.h with the same names are measured. */
 extern const struct op torture_op_percpu_rwsem, torture_op_busted_percpu_rwsem, torture_op_srcu, torture_op_busted_srcu,
 	torture_op_percpu_ref, torture_op_busted_percpu_ref;
 

@@ -10,7 +10,7 @@
 #include "queuescale.h"
 #include "team.h"
 
-#define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
+#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.05
 #define WATCHDOG_S 60
 
@@ -21,7 +21,7 @@ int queuescale_child(const struct job *job)
 	struct sleepers sleepers;
 	bool good = true;
 
-	cpus_online(); /* all that there are */
+	cpus_online(); /* counts all CPUs before a thread is bound */
 	if (job->alive)
 		sleepers_start(&sleepers, job->op, job->alive);
 	for (int i = 0; i < job->nr_readers; i++) {
@@ -33,7 +33,7 @@ int queuescale_child(const struct job *job)
 	return good ? 0 : EXIT_FAILED;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static bool is_row(const struct cell *c)
 {
@@ -59,7 +59,7 @@ static double metric(const struct results *results, const struct cell *c, enum q
 	return more ? cell_summary(more).p50 : NAN;
 }
 
-/* A CPU's time for a put and a get, or of a consumer for a get. */
+/* The time of one CPU for a put and a get, or of a consumer for a get. */
 static double ns_of(const struct cell *c)
 {
 	int threads = consumers_of(c) ? consumers_of(c) : c->threads;
@@ -172,15 +172,15 @@ const struct subcommand queuescale_command = {
 	.name = "queuescale",
 	.what = "Queues and stacks: puts and gets by several threads.",
 	.doc = "Result: pairs of a put and a get per second of all threads together, the median over rounds; each round measures "
-	       "every type in a process of its own, in turn. With --threads=N each thread puts a node and then gets one, whosever it "
-	       "is, so that few are inside; with --threads=P:C, P producers put, C consumers get, and 4096 nodes for each producer go "
-	       "round: that also shows what a full or an empty queue costs.\n"
-	       "Wait-free types serialise their gets by a pthread mutex, ours and liburcu's alike. Those whose gets are in sections of "
-	       "RCU put a node again only after a grace period: each thread waits for one after 1024 gets, and goes on with the "
-	       "others. That time is not in the rate; 'waited' says what share of the time the grace periods took.\n"
-	       "Counts and sums of what was put and got have to agree, and a pair finds something always (but with "
-	       "ck_fifo): else it is an error, BROKEN. "
-	       "Threads are bound to CPUs as long as there are enough.",
+	       "every type in a process of its own, in turn. With --threads=N each thread puts a node and then gets one, of any "
+	       "thread, so that the queue stays short; with --threads=P:C, P producers put, C consumers get, and 4096 nodes for "
+	       "each producer circulate: that also shows the cost of a full or an empty queue.\n"
+	       "Gets of wait-free types are serialised by a pthread mutex, those of quiesce and of liburcu alike. Types whose "
+	       "gets are in sections of RCU put a node again only after a grace period: each thread waits for one after 1024 "
+	       "gets, and then for the other threads. The rate does not contain that time; 'waited' is the share of the time "
+	       "that the grace periods took.\n"
+	       "The counts and sums of all values put and got have to agree, and in a pair the get has to find a node (except "
+	       "for ck_fifo): otherwise it is an error, BROKEN. Threads are bound to CPUs as long as there are enough.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_QUEUE,
 	.fits = fits,
 	.types = queue_types,

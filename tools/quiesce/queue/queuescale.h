@@ -6,8 +6,8 @@
 #include "ops/queue.h"
 #include "tool.h"
 
-/* A shape, as --threads has it: @producers threads that put and as many @consumers that get; without consumers each thread does
- * both in turn.  In a job it is one number. */
+/* A value of --threads: @producers threads that put and @consumers threads that get; without consumers each thread
+ * does both in turn.  A job carries it as one number. */
 struct queue_shape {
 	int producers, consumers;
 };
@@ -18,13 +18,13 @@ static inline struct queue_shape queue_shape(int number)
 	return (struct queue_shape){ number & 0xffff, number >> 16 };
 }
 
-/* The scenario says how many consumers there are. */
+/* The scenario encodes the number of consumers. */
 static inline enum scenario queue_scenario(struct queue_shape shape)
 {
 	return (enum scenario)(SCENARIO_QUEUE + shape.consumers);
 }
 
-/* What is measured besides the rate. */
+/* Metrics besides the rate. */
 enum queue_metric { QUEUE_WAITED, QUEUE_EMPTY, NR_QUEUE_METRICS };
 #define NR_QUEUE_SCENARIOS (SCENARIO_QUEUE_END - SCENARIO_QUEUE)
 _Static_assert(NR_QUEUE_METRICS * NR_QUEUE_SCENARIOS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
@@ -34,7 +34,7 @@ static inline enum scenario queue_more(enum queue_metric metric, enum scenario s
 	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_QUEUE_SCENARIOS + (int)scenario - SCENARIO_QUEUE);
 }
 
-/* queuescale_cell.c: measure and send; false, with a note, if anything was lost or found twice. */
+/* queuescale_cell.c: measures and sends a cell.  False, after a note: a value was lost or found twice. */
 bool queuescale_cell(const struct job *job, struct queue_shape shape);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* queuescale_cell.c - one window of puts and gets.
  *
- * Each thread's rate is what it got over the time that it had: waits for readers, and the time for which other processes took the CPU
- * away, are not counted.  In pairs a thread puts a node and gets one, so it keeps as many as it has; there is always one to get.
- * After a wait for readers it also waits for the others, so that they meet as often with slow grace periods as with fast ones.
- * Producers take nodes from a depot, to which consumers bring them.
+ * Each thread's rate is its number of gets divided by the time that it had: waits for readers, and the time for which
+ * other processes took the CPU away, are not counted.  In pairs a thread puts a node and gets one, so its number of
+ * nodes is constant and there is always one to get.  After a wait for readers it also waits for the other threads, so
+ * that all of them meet as often after slow grace periods as after fast ones.  Producers take nodes from a depot, to
+ * which consumers return them.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -18,21 +19,21 @@
 #include "queuescale.h"
 #include "team.h"
 
-#define WARM_UP 0.3 /* of a window, before it */
+#define WARM_UP 0.3 /* length of the warm-up, as a share of the window */
 #define DISTURBED 0.05
 #define LOOK_NS 500000
 #define LATE_NS 10000000000u
-#define BATCHES 4 /* of nodes, for each producer */
+#define BATCHES 4 /* batches of nodes for each producer */
 
 enum { WARM, MEASURED, OVER };
 
 struct lap {
 	struct queue_hand hand;
-	/* While it was measured; away: it waited for readers and for other threads. */
+	/* Times and counts of the window; away_ns: the thread waited for readers and for other threads. */
 	uint64_t ns, waited_ns, away_ns, nr_got, nr_empty;
-	double delay_ns;                          /* NAN: the kernel does not tell */
+	double delay_ns;                          /* NAN: the kernel does not report it */
 	int schedstat;
-	uint32_t has_got; /* anything, while it was measured */
+	uint32_t has_got; /* 1: the thread has got a node in the window */
 	uint32_t turns;
 } __attribute__((aligned(128)));
 
@@ -42,11 +43,11 @@ struct window {
 	int threads;
 	uint32_t phase;
 	struct gate begin, end;
-	struct gate turn;    /* of pairs whose nodes wait for readers: together from batch to batch, */
-	uint32_t last_turn;  /* and the end is at the same one for all: its number, written by the first thread; 0: not yet */
-	struct lap *lap; /* of each thread */
+	struct gate turn;    /* for pairs whose nodes wait for readers: the gate between two batches */
+	uint32_t last_turn;  /* number of the last batch, the same for all threads; written by the first thread; 0: not known yet */
+	struct lap *lap; /* one lap for each thread */
 	struct queue_node *node;
-	/* Nodes that nobody has, under the lock. */
+	/* Nodes that no thread has; guarded by the lock. */
 	pthread_mutex_t lock;
 	struct queue_node **depot;
 	uint32_t nr_depot;
@@ -80,8 +81,8 @@ static void meet(struct window *w, struct lap *lap)
 {
 	lap->turns++;
 	if (lap == w->lap && in_phase(w, OVER))
-		quiesce_store_relaxed(&w->last_turn, lap->turns); /* a number, as others may not have looked after the turn before */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all must read the same. */
+		quiesce_store_relaxed(&w->last_turn, lap->turns); /* stored as a number, because others may check only after a later turn */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all threads must read the same number. */
 	gate_pass(&w->turn);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: as above. */
 }
@@ -101,7 +102,7 @@ static void wait_for_readers(struct window *w, struct lap *lap)
 	lap->delay_ns -= run_delay_ns(lap->schedstat) - delay;
 }
 
-/* What was got may be put. */
+/* The nodes of the gets become the nodes of the next puts. */
 static void turn_over(struct queue_hand *hand)
 {
 	memcpy(hand->fresh, hand->used, hand->nr_used * sizeof(hand->used[0]));
@@ -169,7 +170,7 @@ static void step_consumer(struct window *w, struct lap *lap)
 
 static bool is_over(const struct window *w, const struct lap *lap)
 {
-	uint32_t last = quiesce_load_relaxed(&w->last_turn); /* as in_phase() */
+	uint32_t last = quiesce_load_relaxed(&w->last_turn); /* relaxed as in in_phase() */
 
 	return has_turns(w) ? last && lap->turns >= last : in_phase(w, OVER);
 }
@@ -209,7 +210,7 @@ static void body(struct member *m)
 	op_thread_exit(w->op);
 }
 
-/* ---- all together ---- */
+/* ---- the window ---- */
 
 static bool make(struct window *w)
 {
@@ -226,13 +227,13 @@ static bool make(struct window *w)
 	for (size_t i = 0; i < nr; i++)
 		w->depot[w->nr_depot++] = &w->node[i + 1];
 	for (int i = 0; i < w->threads; i++)
-		w->lap[i].hand.next = (uint64_t)i << 48; /* no two values are alike */
+		w->lap[i].hand.next = (uint64_t)i << 48; /* makes all values different */
 	for (int i = 0; !w->shape.consumers && i < w->threads; i++)
 		take(w, &w->lap[i].hand);
 	return !w->op->queues->create(&w->node[0]);
 }
 
-/* With more threads than CPUs, those that get may not have run yet. */
+/* With more threads than CPUs, the threads that get may not have run yet. */
 static void wait_for_gets(const struct window *w)
 {
 	uint64_t late = now_ns() + LATE_NS;
@@ -263,7 +264,7 @@ static void run(struct window *w, double seconds)
 	team_join(&team);
 }
 
-/* Empty it, and compare counts and sums of all values. */
+/* Empties the queue, and compares the counts and sums of all values. */
 static bool check(struct window *w)
 {
 	struct queue_hand sum = { .nr_used = 0 };

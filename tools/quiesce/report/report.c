@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - all that the tool measures as one page: report.py beside it runs this program's subcommands and draws. */
+/* report.c - one page about all measurements: runs report.py, which runs this program's subcommands and draws. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define MAX_ARGUMENTS 16
 
-/* In a list that ends with NULL. */
+/* Appends @word to a list that ends with NULL. */
 static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
 {
 	int n = 0;
@@ -77,12 +77,13 @@ const struct subcommand report_command = {
 	.name = "report",
 	.what = "One page with all tables and pictures of this machine, or two of them side by side.",
 	.arguments = "[--compare OLD.json NEW.json]",
-	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory that --output "
-	       "names (default: quiesce-report) index.html, which needs nothing else, report.json with all figures, and each picture as "
-	       "PNG and SVG. Some eleven minutes; --quick: less than three, with figures that are worth less. Ctrl-C: the page has "
-	       "what was measured. It needs python3 with matplotlib and Jinja (Debian: python3-matplotlib python3-jinja2).\n"
-	       "--compare prints the figures of two report.json: each with its spread, the change, and whether it is better or worse; a "
-	       "change within the spread of either is none. --json: the same as an object.",
+	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory of "
+	       "--output (default: quiesce-report) index.html, which needs no other file, report.json with all figures, and each "
+	       "picture as PNG and SVG. It takes about eleven minutes; with --quick less than three, with less reliable figures. "
+	       "After Ctrl-C the page has the figures that were measured. It needs python3 with matplotlib and Jinja (Debian: "
+	       "python3-matplotlib python3-jinja2).\n"
+	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
+	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
 	.accepts = OPT_REPORT,
 	.fits = fits,
 	.run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - everything side by side: six lines within a minute, then tables as they come. */
+/* run.c - all measurements side by side: six lines within a minute, then tables as they are complete. */
 #include <string.h>
 
 #include "hash/hashscale.h"
@@ -9,12 +9,12 @@
 
 #define HEADLINE_ROUNDS 3
 #define ROUNDS 2
-/* Of one cell. */
+/* Seconds of one cell. */
 #define DOCUMENT_S 0.3
 #define READ_S 0.15
 #define WAIT_S 0.1
 #define RETIRE_S 0.08
-#define BURST_S 0.2 /* a burst is cut off after that */
+#define BURST_S 0.2 /* limit of a burst */
 #define LOOKUP_S 0.03
 
 int run_document_readers(void)
@@ -32,7 +32,7 @@ bool run_listed(const char *const *list, const char *name)
 
 enum op_fence run_default_fence(void)
 {
-	static struct options options; /* asked once */
+	static struct options options; /* kept, so that the mode is chosen once */
 
 	hashscale_default_fence(&options);
 	return options.fences & (1u << OP_FENCE_LIGHT) ? OP_FENCE_LIGHT : OP_FENCE_FULL;
@@ -40,7 +40,7 @@ enum op_fence run_default_fence(void)
 
 /* ---- which types ---- */
 
-/* Of the six lines. */
+/* Types of the six lines. */
 static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "pthread_rwlock", "refcnt", NULL };
 static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, NULL };
 static const char *const few_retires[] = { "rcu_free", "hazptr", RUN_YARDSTICK, NULL };
@@ -49,7 +49,7 @@ static const char *const few_lookups[] = { "hashtable", "liburcu_lfht", NULL };
 const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
 					   "shazptr_wildcard_skip_self_scan", NULL };
 
-/* What is too slow with 64 readers, or twice the same, has its place in the subcommands. */
+/* Without the types that are too slow with 64 readers, or that measure the same again: subcommands have those. */
 static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
 				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
 static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
@@ -59,15 +59,15 @@ static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask"
 					"hazptr_context", "hazard_pointer_reused", "libcds_hp_reused", "libcds_dhp_reused",
 					"pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock", "ck_bytelock",
 					"tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
-static const char *const slow_reads[] = { "std_atomic_shared_ptr", NULL }; /* 64 readers take seconds */
+static const char *const slow_reads[] = { "std_atomic_shared_ptr", NULL }; /* 64 readers of these take seconds */
 static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", "rcu_free", RUN_YARDSTICK, "ck_hp",
 				       "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
 
-/* Ways to hold one object, which have a table of their own. */
+/* Types that protect one object, which have a table of their own. */
 const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
 					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
 
-/* Readers that say that they are there, and nothing else: locks and counts. */
+/* Types whose readers only announce themselves: locks and counts. */
 const char *const run_lock_types[] = { "raw_rseq_counter", "srcu", "percpu_rwsem", "percpu_ref", "pthread_rwlock", "std_shared_mutex",
 				       "ck_brlock", "tbb_rw_mutex", NULL };
 const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
@@ -75,29 +75,29 @@ const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_p
 				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
 const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
 
-/* Two sizes of tables: in the caches, and not. */
+/* Two sizes of tables: within the caches, and larger. */
 static const struct hash_plan hash_plan = {
 	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };
 static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
 				       "liburcu_lfht", "tbb_hash_map", NULL };
 
-/* ---- what is measured, in the order in which it is printed ---- */
+/* ---- the parts, in the order in which they are printed ---- */
 
 struct part {
 	const struct subcommand *command;
 	double cell_s;
-	double until_s; /* no job begins later, counted from the start of everything; a quiet machine does not come near */
+	double until_s; /* no job of the part begins later, counted from the start of the run; a quiet machine needs much less */
 	uint32_t scenarios;
-	int readers[MAX_READERS]; /* 0 ends the list; none: as many as in the document */
-	const char *const *only;    /* these types, or all, */
-	const char *const *without; /* but not these */
-	void (*print)(struct sheet *s, const struct results *results); /* what is complete now; NULL: nothing */
+	int readers[MAX_READERS]; /* numbers of readers, ended by 0; none: as in the document */
+	const char *const *only;    /* only these types; NULL: all */
+	const char *const *without; /* without these types */
+	void (*print)(struct sheet *s, const struct results *results); /* prints what is complete after this part; NULL: nothing */
 };
 
 #define BIT(scenario) (1u << SCENARIO_##scenario)
 
-/* Parts with the same types are the same cells: what a part has of them the next does not measure again. */
+/* Parts with the same types share cells: a later part does not measure again what an earlier one has. */
 static const struct part headline[] = {
 	{ &refscale_command, READ_S, 15, 0, { 1, 2, 64 }, few_reads, NULL, NULL },
 	{ &rcuscale_command, WAIT_S, 30, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, few_waits, NULL, NULL },
@@ -121,7 +121,7 @@ static const struct part tables[] = {
 
 /* ---- measuring ---- */
 
-/* Without these there are no ratios, if time runs out. */
+/* Yardsticks first: without them there are no ratios if time runs out. */
 static void yardsticks_first(const struct op **types, int nr)
 {
 	static const char *const yardsticks[] = { RUN_YARDSTICK, "refcnt", "pthread_rwlock", "rcu_sync", RUN_LOOKUP_YARDSTICK, NULL };
@@ -228,16 +228,16 @@ static bool fits(const struct op *op)
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "Six lines in plain words, then tables, in two minutes: ours beside liburcu, locks and raw floors.",
-	.doc = "Six lines within a minute say what a read, a wait, a retirement, a read lock, a reference and a lookup cost here, and what "
-	       "they cost elsewhere. Then come a short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one "
-	       "repeats the test that came with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows "
-	       "its figures beside those of this machine; the next ones are what that test left out: readers that are in the way. Ratios "
-	       "are to liburcu; those of ways to hold one object are to a reference count, those of locks to pthread_rwlock, those of "
-	       "hash tables to a spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's "
-	       "rcu_sync. The subcommands themselves show more.\n"
-	       "On a terminal a table is no wider than it, elsewhere 80 columns: what does not fit stands below, with the names once "
-	       "more. The six lines have 3 rounds, the tables 2, if --runs does not say otherwise. With --seconds each cell has that "
-	       "budget, and nothing is left out for want of time.",
+	.doc = "Six lines within a minute show the cost of a read, a wait, a retirement, a read lock, a reference and a lookup "
+	       "on this machine, and that of their peers. Then come a short rcuscale, refscale, rwscale, retirescale and "
+	       "hashscale, as tables. The first one repeats the test that came with the kernel's proposal of simple hazard "
+	       "pointers (rcuscale's scenario 'document') and shows its figures beside those of this machine; the next ones are "
+	       "what that test left out: readers that block the wait. Ratios are to liburcu; for types that protect one object "
+	       "to a reference count, for locks to pthread_rwlock, for hash tables to a spinlock in each bucket. Bursts of "
+	       "writes stand beside the figures that came with the kernel's rcu_sync. The subcommands show more.\n"
+	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
+	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
+	       "that budget, and no cell is left out for lack of time.",
 	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS,
 	.fits = fits,
 	.run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - everything side by side: what is measured (run.c), six lines (run_headline.c), and tables (run_tables.c). */
+/* run.h - all measurements side by side: the parts (run.c), six lines (run_headline.c), and tables (run_tables.c). */
 #ifndef QUIESCE_TOOL_RUN_H
 #define QUIESCE_TOOL_RUN_H
 
@@ -9,19 +9,19 @@
 #define RUN_YARDSTICK "liburcu_memb"
 #define RUN_LOOKUP_YARDSTICK "spinlock"
 
-/* How many readers run beside the updater of the document's table. */
+/* The number of readers beside the updater in the document's table. */
 int run_document_readers(void);
 
-/* Lists of types end with NULL. */
+/* True if @name is in @list, which ends with NULL. */
 bool run_listed(const char *const *list, const char *name);
 extern const char *const run_document_types[], *const run_burst_types[];
-/* Of the tables of ways to hold one object, and of locks and counts; those that are not in the table of readers because they
- * are in one of these. */
+/* Types of the tables of object protection, and of locks and counts; and those that the table of readers lacks
+ * because one of these tables has them. */
 extern const char *const run_hazard_types[], *const run_lock_types[], *const run_no_reads[];
 
-/* What comes before a table: @s begins with it. */
+/* Prints the lines before the first table; initialises @s. */
 void run_print_head(struct sheet *s);
-/* Each prints what there is in @results of it, or nothing. */
+/* Each prints what @results have of it, or nothing. */
 void run_print_headline(struct sheet *s, const struct results *results);
 void run_print_document(struct sheet *s, const struct results *results);
 void run_print_same(struct sheet *s, const struct results *results);
@@ -31,7 +31,7 @@ void run_print_bursts(struct sheet *s, const struct results *results);
 void run_print_retire(struct sheet *s, const struct results *results);
 void run_print_lookups(struct sheet *s, const struct results *results);
 
-/* The fence mode that the six lines are about: what programs have that ask for none. */
+/* The fence mode of the six lines: that of a program that selects none. */
 enum op_fence run_default_fence(void);
 
 #endif

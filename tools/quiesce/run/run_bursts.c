@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_bursts.c - the table of bursts of writes, beside the figures that came with rcu_sync. */
+/* run_bursts.c - the table of bursts of writes, beside the figures that were published with rcu_sync. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_headline.c - what things cost on this machine and elsewhere, in six lines. */
+/* run_headline.c - the costs of this library and of its peers on this machine, in six lines. */
 #include <math.h>
 #include <stdarg.h>
 
@@ -7,9 +7,9 @@
 #include "run.h"
 
 #define INDENT 11
-#define WIDE 0.1 /* a spread that is worth a word */
+#define WIDE 0.1 /* smallest spread that is mentioned */
 
-/* A cell, and how to make nanoseconds of its median: v * @factor, or @factor / v. */
+/* A cell, and the conversion of its median to nanoseconds: v * @factor, or @factor / v. */
 struct figure {
 	const struct subcommand *command;
 	const char *type;
@@ -27,9 +27,9 @@ struct figure {
 struct line {
 	const char *label;
 	struct figure ours[2];
-	const char *what[2]; /* in front of our figures */
+	const char *what[2]; /* text before our figures */
 	const char *peer;
-	struct figure theirs[2]; /* one like each of ours, as far as there are any */
+	struct figure theirs[2]; /* a peer's figure for each of ours, as far as there are any */
 };
 
 static const struct cell *cell_of(const struct results *results, const struct figure *f)
@@ -48,12 +48,12 @@ static double ns_of(const struct results *results, const struct figure *f)
 	return f->rate ? f->factor / v : f->factor * v;
 }
 
-/* ---- a line grows ---- */
+/* ---- the text of a line ---- */
 
 struct text {
 	char line[200];
 	size_t n;
-	const char *unit; /* of the duration before */
+	const char *unit; /* unit of the last duration in the text */
 };
 
 static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *format, ...)
@@ -67,7 +67,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char
 		t->n = sizeof(t->line) - 1;
 }
 
-/* The unit is told when it changes. */
+/* Adds a duration; its unit is left out if it is that of the duration before. */
 static void add_duration(struct text *t, double ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
@@ -93,7 +93,7 @@ static void add_ours(struct text *t, const struct results *results, const struct
 	}
 }
 
-/* How many times as long it takes elsewhere. */
+/* Adds the ratios of the peers' figures to ours. */
 static void add_ratios(struct text *t, const double *ratio, int nr)
 {
 	bool slower = false;
@@ -143,7 +143,7 @@ static void print_line(struct sheet *s, const struct results *results, const str
 	sheet_text(s, INDENT, t.line);
 }
 
-/* ---- what belongs to all ---- */
+/* ---- the whole headline ---- */
 
 static double spread_of(const struct results *results, const struct line *line)
 {
@@ -153,7 +153,7 @@ static double spread_of(const struct results *results, const struct line *line)
 		const struct cell *cell = cell_of(results, i < 2 ? &line->ours[i] : &line->theirs[i - 2]);
 
 		if (cell)
-			spread = fmax(spread, cell_summary(cell).spread / 2); /* not a number: none */
+			spread = fmax(spread, cell_summary(cell).spread / 2); /* fmax() ignores a spread that is not a number */
 	}
 	return spread;
 }

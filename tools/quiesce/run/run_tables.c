@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_tables.c - the tables of `quiesce run`.  A bar is where a narrow terminal tears them. */
+/* run_tables.c - the tables of `quiesce run`.  A narrow terminal splits them at their bars. */
 #include <math.h>
 
 #include "hash/hashscale.h"
@@ -39,7 +39,7 @@ static const struct cell *document_cell(const struct results *results, const cha
 	return results_find(results, &rcuscale_command, type, SCENARIO_DOCUMENT, fence, run_document_readers());
 }
 
-/* A duration with three or four figures. */
+/* Prints a duration with three or four figures. */
 static void print_us(struct sheet *s, double v)
 {
 	if (isfinite(v))
@@ -109,7 +109,7 @@ void run_print_document(struct sheet *s, const struct results *results)
 		      "microseconds.");
 }
 
-/* ---- the others: one figure per cell, and how many times as good as the yardstick ---- */
+/* ---- the other tables: one figure per cell, and its ratio to the yardstick ---- */
 
 struct column {
 	const char *title;
@@ -123,12 +123,12 @@ struct column {
 /* One of the tables below. */
 struct table {
 	const char *title;
-	const char *what; /* is in it, in which unit, and what is better */
+	const char *what; /* content, unit, and which figures are better */
 	const char *yardstick;
 	const struct column *columns;
-	const struct op *const *types; /* in this order, but */
-	const char *const *only;       /* these, or all, */
-	const char *const *without;    /* and not these */
+	const struct op *const *types; /* the types in their order */
+	const char *const *only;       /* only these; NULL: all */
+	const char *const *without;    /* without these */
 };
 
 static double median_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
@@ -148,7 +148,7 @@ static void print_value(struct sheet *s, double v)
 		sheet_cell(s, 1, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
 }
 
-/* How many times as good as the yardstick. */
+/* Prints how many times as good as the yardstick a figure is. */
 static void print_ratio(struct sheet *s, double v, double yardstick, bool more_is_better)
 {
 	double ratio = more_is_better ? v / yardstick : yardstick / v;
@@ -188,7 +188,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 	sheet_end_row(s);
 }
 
-/* How far the figures of a table can be trusted: the widest spread among its cells, and the usual one. */
+/* The reliability of the figures of a table: the widest spread among its cells, and the usual one. */
 struct trust {
 	double worst, sum;
 	int n;

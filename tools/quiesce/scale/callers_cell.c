@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* callers_cell.c - several callers at once: what each waits, and whether they are treated alike. */
+/* callers_cell.c - several callers at once: the waits of each, and whether all of them get the same share. */
 #include <stdlib.h>
 
 #include "meter.h"
@@ -7,17 +7,17 @@
 #include "samples.h"
 #include "team.h"
 
-#define SAMPLES 1000 /* kept of each caller */
+#define SAMPLES 1000 /* samples kept for each caller */
 
-/* What each caller waits for that waits for an object of its own. */
+/* The object of each caller that waits for one of its own. */
 static struct op_item own[CALLERS];
 
 struct crowd {
 	const struct op *op;
-	bool own; /* each waits for its own */
+	bool own; /* true: each caller waits for its own object */
 	uint64_t end_ns;
 	struct gate gate;
-	struct samples samples[CALLERS]; /* each written by its caller, read after all have been joined */
+	struct samples samples[CALLERS]; /* each is written by its caller, and read after all callers have been joined */
 	double kept[CALLERS][SAMPLES];
 };
 
@@ -46,7 +46,7 @@ static void caller(struct member *m)
 	op_thread_exit(c->op);
 }
 
-/* What is sent of the waits of a crowd, and how many readers run beside it. */
+/* The metrics that a scenario sends, and the number of readers beside the callers. */
 static const struct variety {
 	enum scenario scenario, rate, fairness, load;
 	int readers;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* held_cell.c - a wait for one reader that stays long: how soon after its end it returns, and what it costs meanwhile. */
+/* held_cell.c - a wait for one reader that stays long: the delay between
+ * its end and the return, and the cost meanwhile. */
 #include <quiesce/atomic.h>
 
 #include "meter.h"
@@ -19,17 +20,17 @@ struct hold {
 
 static enum phase phase_of(const struct hold *h)
 {
-	/* raw: a test's own hand-over; acquire, with the release in set_phase(). */
+	/* raw: the test's own hand-over; acquire, with the release in set_phase(). */
 	return (enum phase)__atomic_load_n(&h->phase, __ATOMIC_ACQUIRE);
 }
 
 static void set_phase(struct hold *h, enum phase phase)
 {
-	/* raw: as above. */
+	/* raw: release, with the acquire in phase_of(). */
 	__atomic_store_n(&h->phase, (uint32_t)phase, __ATOMIC_RELEASE);
 }
 
-/* Until @phase or, where somebody looks so late, the one after it; which it is. */
+/* Waits for @phase or a later one, if the caller checks so late; returns the phase. */
 static enum phase await(const struct hold *h, enum phase phase)
 {
 	enum phase now;
@@ -63,7 +64,7 @@ static void holder(struct member *m)
 	op_thread_exit(h->op);
 }
 
-/* Floors wait for nobody and have no row; from others it is an error. */
+/* Floors wait for no reader and have no row; for other types this is an error. */
 static void complain(const struct op *op, uint64_t early_ns)
 {
 	if (op->pointer || op->object)
@@ -71,13 +72,13 @@ static void complain(const struct op *op, uint64_t early_ns)
 			      (double)early_ns / 1e6);
 }
 
-/* One wait, while somebody holds what is waited for; false: it did not wait. */
+/* One wait while the holder is inside; false: it returned early. */
 static bool wait_held(const struct job *job, struct hold *h, uint64_t *nr)
 {
 	uint64_t end, cpu;
 
 	if (await(h, PHASE_HELD) != PHASE_HELD)
-		return true; /* no CPU for as long as it was held; the next one, then */
+		return true; /* this thread had no CPU for the whole section: the next section counts */
 	cpu = process_cpu_ns();
 	job->op->wait->wait();
 	cpu = process_cpu_ns() - cpu;

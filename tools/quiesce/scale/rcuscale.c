@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rcuscale.c - how long updaters wait, and what that costs everybody. */
+/* rcuscale.c - how long updaters wait, and the cost of their waits for others. */
 #include "alive.h"
 #include "rcuscale.h"
 #include "team.h"
 
 #define DEFAULT_CELL_S 0.3
 
-/* What is measured when --readers does not say otherwise; 0 ends a list. */
+/* Numbers of threads without --readers; 0 ends a list. */
 static const int default_threads[NR_SCENARIOS][4] = {
 	[SCENARIO_IDLE] = { 1, 64 },	     [SCENARIO_SAME] = { 1, 2, 8, 64 },	  [SCENARIO_OTHERS] = { 1, 2, 8, 64 },
 	[SCENARIO_DOCUMENT] = { 2 },	     [SCENARIO_LONG] = { 8 },		  [SCENARIO_HELD] = { 1 },
@@ -15,7 +15,7 @@ static const int default_threads[NR_SCENARIOS][4] = {
 	[SCENARIO_BESIDE] = { 1, 64 },	     [SCENARIO_BESIDE_LONG] = { 1 },
 };
 
-/* Scenarios whose number of threads is what --readers says. */
+/* Scenarios whose number of threads --readers sets. */
 #define FREE_READERS                                                                                        \
 	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_DOCUMENT |      \
 	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS | 1u << SCENARIO_BESIDE)
@@ -34,7 +34,7 @@ static void cell(const struct job *job, enum scenario scenario, int threads)
 	}
 }
 
-/* Scenarios that come with others. */
+/* Scenarios that are measured together with another one. */
 static const struct { enum scenario what, with; } companions[] = {
 	{ SCENARIO_HELD_CPU, SCENARIO_HELD },
 	{ SCENARIO_RATE, SCENARIO_CALLERS }, { SCENARIO_FAIRNESS, SCENARIO_CALLERS },
@@ -104,18 +104,19 @@ static int run(const struct options *options)
 const struct subcommand rcuscale_command = {
 	.name = "rcuscale",
 	.what = "How long an updater's wait takes, and what it costs.",
-	.doc = "Result: microseconds per wait over all rounds, with the spread of the rounds' medians. IPI/s are the "
-	       "machine's function-call interrupts per second, of which the noop row shows what was there anyway; mb/wait "
-	       "and wk/wait are membarriers and wake-ups per wait, CPU s the processor time of the process.\n"
-	       "Beside running readers, waits come in bursts of 16, or of as many as begin within 200 us, for every type "
-	       "alike, with 50 to 250 us between two bursts: back to back a caller would find the readers where its last "
-	       "wait left them, and one by one a wait shorter than a microsecond would be a matter of cold caches. In "
-	       "'idle', 'alive' and those with 8 callers waits are back to back.\n"
-	       "A type that can wait for the readers of one object does so: in 'same', 'long', 'held', 'hogs' and "
-	       "'callers' readers are on that object, in 'others', 'document' and 'callers2' on different ones, where "
-	       "each reader of 'document' has its own, as in the test of the document that proposed simple hazard "
-	       "pointers. To types that wait for every reader these are all the same.\n"
-	       "'beside' and 'beside_long' tell what readers lose by waits that are none of theirs: 1 is nothing.",
+	.doc = "Result: microseconds per wait over all rounds, with the spread of the rounds' medians. IPI/s are the machine's "
+	       "function-call interrupts per second; the noop row shows those that have other causes. mb/wait and wk/wait are "
+	       "membarriers and wake-ups per wait, CPU s is the processor time of the process.\n"
+	       "Beside running readers, waits of every type come in bursts of 16, or of as many as begin within 200 us, with 50 "
+	       "to 250 us between two bursts: back to back a caller would find the readers where its last wait left them, and "
+	       "with single waits cold caches would dominate a wait of less than a microsecond. In 'idle', 'alive' and the "
+	       "scenarios with 8 callers waits are back to back.\n"
+	       "A type that can wait for the readers of one object does so: in 'same', 'long', 'held', 'hogs' and 'callers' "
+	       "readers are on that object, in 'others', 'document' and 'callers2' on different ones; in 'document' each reader "
+	       "has its own, as in the test of the document that proposed simple hazard pointers. For types that wait for every "
+	       "reader these scenarios do not differ.\n"
+	       "'beside' and 'beside_long' are the rate of readers beside waits for others, divided by their rate without: 1 is "
+	       "no loss.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
 	.fits = fits,
 	.first_scenario = SCENARIO_IDLE,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* reader_cell.c - what readers lose by somebody else's waits: their rate beside an updater, over their rate without. */
+/* reader_cell.c - what readers lose by waits for others: their rate beside an updater, divided by their rate without. */
 #include <quiesce/atomic.h>
 #include <stdlib.h>
 
 #include "rcuscale.h"
 #include "team.h"
 
-#define LONG_NS 20000000u /* a section, and twice a wait for it in each piece of a cell */
+#define LONG_NS 20000000u /* length of a section; each piece of a cell has time for two waits for it */
 #define GAP_NS 2000000u
-#define PIECES 6          /* with an updater and without, in turn */
+#define PIECES 6          /* pieces with an updater and without, in turn */
 
 struct count {
 	uint64_t nr __attribute__((aligned(128)));
@@ -16,15 +16,15 @@ struct count {
 
 struct readers {
 	const struct op *op;
-	bool long_one; /* the last thread's sections last */
-	int nr;        /* threads that count */
+	bool long_one; /* true: the sections of the last thread are long */
+	int nr;        /* threads whose sections are counted */
 	uint32_t stop;
 	uint64_t sum;
 	struct gate gate;
 	struct count *count;
 };
 
-/* Relaxed throughout: readers share nothing with who starts and stops them. */
+/* Relaxed throughout: readers share nothing with the thread that starts and stops them. */
 static void sections(struct readers *r, struct count *count)
 {
 	uint64_t sum = 0;
@@ -33,7 +33,7 @@ static void sections(struct readers *r, struct count *count)
 		sum += load_sections(r->op);
 		quiesce_store_relaxed(&count->nr, count->nr + LOAD_SECTIONS);
 	}
-	(void)quiesce_fetch_add_relaxed(&r->sum, sum); /* so that the loop is not left out */
+	(void)quiesce_fetch_add_relaxed(&r->sum, sum); /* keeps the compiler from removing the loop */
 }
 
 static void long_sections(struct readers *r)
@@ -51,7 +51,7 @@ static void long_sections(struct readers *r)
 	}
 }
 
-/* The long one and the updater share the first CPU. */
+/* The reader with long sections and the updater share the first CPU. */
 static void reader(struct member *m)
 {
 	struct readers *r = m->team->arg;
@@ -76,7 +76,7 @@ static uint64_t done(const struct readers *r)
 	return sum;
 }
 
-/* Sections per second; with waits back to back, or not. */
+/* Sections per second; @waits: beside an updater that waits back to back. */
 static double rate(const struct job *job, const struct readers *r, bool waits)
 {
 	uint64_t begin = now_ns(), end = begin + (uint64_t)(job->seconds * 1e9 / PIECES), before = done(r);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* refscale.c - what one read-side operation costs.
+/* refscale.c - the cost of one read-side operation.
  *
- * An operation is a section with one pointer load and one field load in it.
- * Every thread executes exactly as many as the others; all begin at a gate;
- * what counts is the CPU time of the threads, so that 64 threads on two CPUs
- * do not measure the scheduler.  As long as each thread has a CPU, runs in which
- * another process took it away are dropped, because then the threads did not
- * run against each other.
+ * An operation is a section with one pointer load and one field load in it.  All threads execute the same number of
+ * operations; all begin at a gate; the CPU time of the threads counts, so that 64 threads on two CPUs do not measure
+ * the scheduler.  As long as each thread has a CPU, runs in which another process took a CPU away are dropped,
+ * because then the threads did not run against each other.
  */
 #include <stdlib.h>
 
@@ -16,16 +14,16 @@
 #include "team.h"
 #include "tool.h"
 
-#define TARGET_NS 2000000  /* of CPU time, of one thread in one run; less if the budget is less */
-#define RUNS 3             /* of each layout, in each round */
-#define CELL_S 1.5         /* no further run of a cell after that, */
-#define LAYOUTS_LATE 4     /* and no further layout after so many times that */
-#define SHARE 0.95         /* a bound thread that had less of its CPU was disturbed */
+#define TARGET_NS 2000000  /* CPU time of one thread in one run; less with a smaller budget */
+#define RUNS 3             /* runs of each layout, in each round */
+#define CELL_S 1.5         /* no run of a cell begins later */
+#define LAYOUTS_LATE 4     /* no layout of a cell begins after this multiple of CELL_S */
+#define SHARE 0.95         /* a bound thread with a smaller share of its CPU was disturbed */
 
 struct timing {
 	double ns;    /* CPU time per operation */
-	double share; /* of the time that passed, how much was CPU time */
-	const char *slot; /* what kind of slot the thread got right after; NULL: the type has none */
+	double share; /* CPU time divided by elapsed time */
+	const char *slot; /* kind of the slot that the thread got right after the run; NULL: the type has no slots */
 };
 
 struct experiment {
@@ -34,8 +32,8 @@ struct experiment {
 	int runs;
 	struct gate gate;
 	uint64_t begin, budget_ns;
-	uint32_t stop;     /* thread 0 decides between gates */
-	struct timing *timing; /* [runs][OP_LAYOUTS][threads]; ns 0: not run */
+	uint32_t stop;     /* written by thread 0 between gates */
+	struct timing *timing; /* [runs][OP_LAYOUTS][threads]; ns 0: did not run */
 };
 
 static uint64_t loop_sink;
@@ -52,7 +50,7 @@ static struct timing timed(const struct experiment *e, int layout)
 				e->op->slot_kind ? e->op->slot_kind() : NULL };
 }
 
-/* Thread 0 looks at the clock while all others stand at the gate. */
+/* Thread 0 reads the clock while all others wait at the gate. */
 static bool is_over(struct experiment *e, const struct member *m, bool whole_run)
 {
 	gate_pass(&e->gate);
@@ -77,7 +75,7 @@ static void reader(struct member *m)
 	op_thread_exit(e->op);
 }
 
-/* The mean over threads of one run; @ret_quiet: every thread had its CPU for itself. */
+/* The mean over the threads of one run; @ret_quiet: no thread lost its CPU. */
 static double run_mean(const struct experiment *e, int run, int layout, int threads, bool *ret_quiet)
 {
 	const struct timing *t = &e->timing[(run * OP_LAYOUTS + layout) * threads];
@@ -91,7 +89,7 @@ static double run_mean(const struct experiment *e, int run, int layout, int thre
 	return sum / threads;
 }
 
-/* The quiet runs of each layout; if there is none, all of them, marked. */
+/* Sends the quiet runs of each layout; if there is none, all runs, marked as disturbed. */
 static void send_layout(const struct experiment *e, int layout, int threads)
 {
 	bool quiet;
@@ -135,7 +133,7 @@ static void measure(const struct op *op, int threads, uint64_t loops, double sec
 	free(e.timing);
 }
 
-/* How many operations one thread does in TARGET_NS, or in a run's share of @seconds. */
+/* The number of operations that one thread executes in TARGET_NS, or in a run's share of @seconds. */
 static uint64_t calibrate(const struct op *op, double seconds)
 {
 	double share = seconds * 1e9 / (RUNS * OP_LAYOUTS);
@@ -208,12 +206,11 @@ static int run(const struct options *options)
 const struct subcommand refscale_command = {
 	.name = "refscale",
 	.what = "What a read-side operation costs: a section, one pointer load, one field load.",
-	.doc = "Result: CPU nanoseconds per operation, the median over several placements of the same loop in memory, "
-	       "with the range over them. Each round measures every type in a process of its own, in turn. Threads are "
-	       "bound to CPUs as long as there are enough of them. 'slot' is what kinds of slots the readers of hazard "
-	       "pointers had, asked of each while it was measured. Types that differ only in how updaters wait, such as "
-	       "shazptr_skip_self_scan, are left out, and so are locks whose "
-	       "readers queue where there are more threads than CPUs. Default: 1, 2 and 64 readers.",
+	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory, with the "
+	       "range over them. Each round measures every type in a process of its own, in turn. Threads are bound to CPUs as "
+	       "long as there are enough. 'slot' shows the kinds of slots that the readers of hazard pointers had during the "
+	       "measurement. Left out are types that differ only in how updaters wait, such as shazptr_skip_self_scan, and, with "
+	       "more threads than CPUs, locks whose readers queue. Default: 1, 2 and 64 readers.",
 	.accepts = OPT_MEASURE | OPT_LOOPS,
 	.fits = fits,
 	.run = run,

@@ -9,8 +9,8 @@
 #include "team.h"
 
 #define MAX_PRODUCERS 64
-#define CLOCK_EVERY 256 /* objects between two looks at the clock */
-#define LOOK_NS 500000  /* between two looks at the garbage */
+#define CLOCK_EVERY 256 /* objects between two reads of the clock */
+#define LOOK_NS 500000  /* pause between two samples of the garbage */
 
 struct object {
 	struct op_head head;
@@ -19,7 +19,7 @@ struct object {
 _Static_assert(sizeof(struct object) == 64, "64-byte objects");
 
 struct producer {
-	uint64_t retired; /* written by its thread, read by the one that looks at the garbage */
+	uint64_t retired; /* written by its thread, read by the thread that samples the garbage */
 } __attribute__((aligned(128)));
 
 struct retirement {
@@ -74,7 +74,7 @@ static uint64_t retired(const struct retirement *r, int producers)
 	return sum;
 }
 
-/* The most garbage ever seen while the producers run. */
+/* The most garbage seen while the producers run. */
 static uint64_t watch_garbage(struct retirement *r, int producers)
 {
 	uint64_t most = 0;

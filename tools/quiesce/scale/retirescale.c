@@ -20,7 +20,7 @@ static bool measure(const struct job *job, bool timed)
 	return good;
 }
 
-/* All rates first, in a process that has timed nothing yet. */
+/* All rates come first, before the process has timed single calls. */
 static bool measure_all(const struct job *job)
 {
 	bool good;
@@ -55,7 +55,7 @@ static bool takes_part(const struct op *op, bool scan)
 	return scan ? op->reclaim->give != NULL : op->reclaim->produce != NULL;
 }
 
-/* The types asked for, or all that take part. */
+/* The types that --type names, or all that take part. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
 	int nr = options_types(options, &retirescale_command, types), kept = 0;
@@ -106,22 +106,22 @@ static int run(const struct options *options)
 const struct subcommand retirescale_command = {
 	.name = "retirescale",
 	.what = "What deferred reclamation costs, end to end, and how much garbage it keeps.",
-	.doc = "Result: objects per second, allocated, retired and freed, the drain at the end included; median over rounds. "
-	       "'x raw' and 'x liburcu' compare with raw_malloc_free and with liburcu_memb in the same scenario. 'CPU ns' is the processor "
-	       "time of the whole process for each object, readers and workers included. 'peak' is the "
-	       "most garbage seen, objects retired and not yet freed, at looks each half millisecond. A window ends early when "
-	       "there are 128 MB of it, and is marked 'capped'. An object "
-	       "that was not freed after the drain is LOST, an error.\n"
-	       "'One call' is how long the call takes that retires one object: neither its allocation nor the exchange that "
-	       "replaces it is in that time, and what the call does now and then is: reclaim a batch, wake a worker, wait because a "
-	       "queue is full. For raw_malloc_free it is free() of an object, put off until a batch is full. Calls are timed in a "
-	       "window of their own, as long as that for the rate and after it; being preempted counts, and so does the clock itself, "
-	       "whose cost alone stands above the table. Percentiles and the mean are medians over rounds, max is of all rounds. "
-	       "What is done once for about 1000 objects lies at the edge of p99.9: see the mean and max, or use --batch=512.\n"
-	       "Threads that retire are bound to CPUs, and so is the reader, as long as there are enough. In all scenarios but "
-	       "'idle' threads share one pointer.\n"
-	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr_inline reclaims in batches as they come, "
-	       "hazptr_list has all of them looked at at once, with a table of fixed size.",
+	.doc = "Result: objects per second, allocated, retired and freed, including the drain at the end; median over rounds. 'x "
+	       "raw' and 'x liburcu' are ratios to raw_malloc_free and to liburcu_memb in the same scenario. 'CPU ns' is the "
+	       "processor time of the whole process, including readers and workers, for each object. 'peak' is the most garbage, "
+	       "objects retired and not yet freed, of samples taken every half millisecond. A window with 128 MB of garbage ends "
+	       "early, and is marked 'capped'. An object that is not freed after the drain is LOST, an error.\n"
+	       "'One call' is the duration of the call that retires one object. It contains neither the allocation nor the "
+	       "exchange that replaces the object, but all that the call does now and then: reclaim a batch, wake a worker, wait "
+	       "because a queue is full. For raw_malloc_free it is free() of an object, deferred until a batch is full. Calls "
+	       "are timed in a window of their own, of the same length, after that for the rate. Preemption counts, and so does "
+	       "the clock, whose cost stands above the table. Percentiles and the mean are medians over rounds, max is the "
+	       "maximum of all rounds. Work that is done once for about 1000 objects lies at the edge of p99.9: see the mean and "
+	       "max, or use --batch=512.\n"
+	       "Retiring threads and the reader are bound to CPUs as long as there are enough. In all scenarios but 'idle' "
+	       "threads share one pointer.\n"
+	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr_inline reclaims in batches as they "
+	       "come, hazptr_list in one scan, with a table of fixed size.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
 	.fits = fits,
 	.types = retire_table,

@@ -6,20 +6,20 @@
 #include "retirescale.h"
 #include "team.h"
 
-#define CHUNK 64         /* objects between two looks at whether it is over */
-#define LOOK_NS 500000   /* between two looks at the garbage */
-#define HELD_NS 50000    /* how often who holds an object looks */
-#define GAP_NS 100       /* between the reads of a reader that is not busy */
+#define CHUNK 64         /* objects between two checks for the end of the window */
+#define LOOK_NS 500000   /* pause between two samples of the garbage */
+#define HELD_NS 50000    /* pause between two checks of a thread that holds an object */
+#define GAP_NS 100       /* pause between the reads of a reader that is not busy */
 #define CAP_BYTES (128u << 20)
 
 struct window {
 	const struct op *op;
 	enum scenario scenario;
 	void **where; /* NULL: nothing is published */
-	struct histogram *ticks; /* of each producer's calls; NULL: they are not timed */
+	struct histogram *ticks; /* a histogram for the calls of each producer; NULL: calls are not timed */
 	int producers, readers;
 	uint32_t stop;
-	uint32_t finished; /* producers */
+	uint32_t finished; /* number of producers that have finished */
 	struct gate begin, end;
 	uint64_t begin_ns[MAX_RETIRING];
 	uint64_t end_ns[MAX_RETIRING];
@@ -30,7 +30,7 @@ static bool is_over(const struct window *w)
 	return quiesce_load_relaxed(&w->stop);
 }
 
-/* ---- who retires ---- */
+/* ---- producers ---- */
 
 static uint64_t produce_chunk(const struct window *w, int index)
 {
@@ -57,7 +57,7 @@ static void produce(struct window *w, int index)
 		w->op->reclaim->drain();
 }
 
-/* ---- who reads ---- */
+/* ---- readers ---- */
 
 static void read_busily(struct window *w)
 {
@@ -107,7 +107,7 @@ static void body(struct member *m)
 	retire_tally_leave();
 }
 
-/* ---- who looks on ---- */
+/* ---- the watcher ---- */
 
 uint64_t retirescale_freed(const struct op *op)
 {
@@ -115,13 +115,13 @@ uint64_t retirescale_freed(const struct op *op)
 }
 
 struct watch {
-	uint64_t retired, freed; /* before the window */
-	uint64_t peak[2];        /* of each half of it */
+	uint64_t retired, freed; /* counts before the window */
+	uint64_t peak[2];        /* most garbage in each half of the window */
 	bool seen[2];
 	bool capped;
 };
 
-/* Retired first: so it is never more than what there was. */
+/* Retired objects are counted first, so the result never exceeds the garbage that there was. */
 static uint64_t garbage(const struct window *w, const struct watch *watch)
 {
 	uint64_t retired = retire_all_retired() - watch->retired, freed;
@@ -196,7 +196,7 @@ static void tell_calls(const struct job *job, const struct window *w, const stru
 	job_send(retire_more(RETIRE_CALL_CAPPED, w->scenario), w->producers, job->round, watch->capped);
 }
 
-/* The main thread watches, and waits for what is left. */
+/* The main thread samples the garbage, and waits until all objects are freed. */
 static bool measure(const struct job *job, struct window *w)
 {
 	struct watch watch = { .retired = retire_all_retired(), .freed = retirescale_freed(w->op) };
@@ -250,11 +250,11 @@ bool retirescale_cell(const struct job *job, enum scenario scenario, int produce
 	op_thread_enter(w->op);
 	if (scenario != SCENARIO_RETIRE_IDLE) {
 		w->where = &pointer;
-		w->op->reclaim->produce(w->where, 1); /* the first one, which replaces nothing */
+		w->op->reclaim->produce(w->where, 1); /* the first object replaces none */
 	}
 	good = measure(job, w);
 	op_thread_exit(w->op);
-	free(pointer); /* the last one; nobody else is there */
+	free(pointer); /* the last object; no other thread is left */
 	pointer = NULL;
 	free(ticks);
 	free(w);

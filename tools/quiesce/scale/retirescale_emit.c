@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retirescale_emit.c - what retirescale prints: rows with more columns than the others', and its own tables. */
+/* retirescale_emit.c - the output of retirescale: rows with additional columns, and its own tables. */
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_scan(const struct cell *c)
 	return c->scenario >= scan_scenario(0);
 }
 
-/* A row of its own, not a column of another's. */
+/* True for a cell that is a row, not a column of another one. */
 bool retirescale_is_row(const struct cell *c)
 {
 	return is_scan(c) || (c->scenario >= SCENARIO_RETIRE_IDLE && c->scenario < SCENARIO_RETIRE_END);
@@ -52,7 +52,7 @@ static double calls_timed(const struct results *results, const struct cell *c)
 	return s.mean * (double)s.n;
 }
 
-/* Of the whole process, readers included, for each object. */
+/* CPU time of the whole process, readers included, divided by the number of objects. */
 static double cpu_ns(const struct cell *c)
 {
 	return c->costs.waits > 0 ? c->costs.cpu_s * 1e9 / c->costs.waits : NAN;
@@ -78,7 +78,7 @@ static void add_count(json_t *row, const char *name, double v)
 	json_object_set_new(row, name, isfinite(v) ? json_integer((json_int_t)v) : json_null());
 }
 
-/* A scan has slots where others have threads, and no name of its own for each size. */
+/* In a scan the number of slots stands for the number of threads; all sizes have one scenario name. */
 static void name_scan(json_t *row, const struct cell *c)
 {
 	if (!is_scan(c))
@@ -191,7 +191,7 @@ static void print_calls_row(FILE *out, const struct results *results, const stru
 	fprintf(out, "%s\n", most(results, c, RETIRE_CALL_CAPPED) > 0 ? "  capped" : "");
 }
 
-/* Of the cells that have it; an interrupted run has fewer of them than it has rates. */
+/* Prints the cells that have timed calls; an interrupted run may lack some. */
 static void print_calls(FILE *out, const struct results *results, enum scenario scenario, int threads)
 {
 	bool begun = false;
@@ -210,7 +210,7 @@ static void print_calls(FILE *out, const struct results *results, enum scenario 
 	}
 }
 
-/* Is there a cell of @c's row of a scan before it? */
+/* True if another cell of @c's row of a scan comes before it. */
 static bool is_later(const struct results *results, const struct cell *c)
 {
 	for (const struct cell *before = results->cell; before < c; before++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* retirescale_latency.c - how long single calls take that retire an object.
+/* retirescale_latency.c - the duration of single calls that retire an object.
  *
- * They are timed in windows of their own, after those for the rate: the clock would slow the rate down.
+ * They are timed in windows of their own, after those for the rate: the clock would reduce the rate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct histogram *retirescale_histograms(int nr)
 	struct histogram *h = aligned_alloc(_Alignof(struct histogram), size);
 
 	if (h)
-		memset(h, 0, size); /* have the pages, too */
+		memset(h, 0, size); /* makes the kernel allocate the pages, too */
 	return h;
 }
 

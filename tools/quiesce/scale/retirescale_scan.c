@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retirescale_scan.c - what looks cost: M slots in use, N objects retired.
+/* retirescale_scan.c - the cost of scans: M slots in use, N objects retired.
  *
  * Objects come from one array and are not freed, so that the allocator has no part in it.
  */
@@ -9,12 +9,12 @@
 #include "team.h"
 
 #define STRIDE 64
-#define AT_LEAST 20000 /* objects in one sample */
+#define AT_LEAST 20000 /* least number of objects in one sample */
 
 static const int slots_in_use[] = { 1, 16, 64, 256, 1024, 4096 };
 #define NR_SLOTS (sizeof(slots_in_use) / sizeof(slots_in_use[0]))
 
-/* Nanoseconds for @nr objects; types that leave all to one look are timed from there. */
+/* Nanoseconds for @nr objects; for types that leave all objects to one scan, the time of that scan. */
 static uint64_t one(const struct op_reclaim *reclaim, char *objects, uint64_t nr)
 {
 	uint64_t begin = now_ns();
@@ -42,7 +42,7 @@ static bool sample(const struct job *job, char *objects, int slots, int size)
 	}
 	if (!retirescale_all_freed(nr * repeat, retirescale_freed(job->op) - freed, "scan"))
 		return false;
-	/* What the worker took over is not a sample. */
+	/* Objects that the worker took over are not a sample. */
 	if (mine == nr * repeat)
 		job_send(scan_scenario(size), slots, job->round, (double)ns / (double)(nr * repeat));
 	job_flush();
@@ -59,7 +59,7 @@ bool retirescale_scan(const struct job *job)
 		return false;
 	}
 	for (size_t i = 0; i < STRIDE * scan_objects(NR_SCAN_SIZES - 1); i += STRIDE)
-		objects[i] = 0; /* have the pages */
+		objects[i] = 0; /* makes the kernel allocate the pages */
 	op_thread_enter(job->op);
 	for (size_t i = 0; i < NR_SLOTS && good; i++) {
 		if (!job->op->reclaim->occupy((uint32_t)slots_in_use[i])) {

@@ -9,10 +9,10 @@
 #define BURST_BITS (1u << SCENARIO_RW_SPARSE | 1u << SCENARIO_RW_DENSE)
 #define LATENCY_BITS (1u << SCENARIO_RW_RARE | 1u << SCENARIO_RW_OFTEN)
 
-/* What is measured when --readers does not say otherwise; -1 ends a list. */
+/* Numbers of readers without --readers; -1 ends a list. */
 static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 64, -1 }, { 0, 1, 64, -1 }, { 0, 1, 64, -1 } };
 
-/* Told once for all cells. */
+/* Notes once for all cells that they are left out. */
 static bool left_out(const struct job *job, int readers)
 {
 	static bool told;
@@ -108,21 +108,22 @@ static int run(const struct options *options)
 const struct subcommand rwscale_command = {
 	.name = "rwscale",
 	.what = "Reader-writer locks with their writers: bursts of writes beside readers, and how long writers wait.",
-	.doc = "A burst is many write sections in a row, 1.5 us of work each, by one writer; each round has up to five. Result: "
-	       "milliseconds for a burst, and for one section, the median over bursts. 'GPs' and 'mb' are grace periods of RCU and "
-	       "membarriers executed during a burst, of locks that go by the library. 'quiet' is CPU nanoseconds of a read section before "
-	       "the bursts, all readers at once; 'wait' and 'worst' what readers waited for the lock during bursts, median and most; "
-	       "'back' milliseconds from the end of a burst until readers are fast again, where that is a thing. A burst that is not "
-	       "over after a second (--seconds) is cut off: readers stop, and the row says so.\n"
-	       "gp and expedited are locks made for this comparison: what percpu_rwsem would be without rcu_sync, with a grace "
-	       "period in each lock and each unlock of a writer.\n"
-	       "--bystanders: so many threads more read under RCU back to back, 20 us each, and leave the lock alone: what waits for "
-	       "a grace period waits for them too.\n"
-	       "--latency: microseconds that a writer waits for the lock, alone and beside readers back to back; one that has waited for "
-	       "half a second is starved: readers stop, and the row says so. With more threads than CPUs a writer also waits for a CPU, "
-	       "in a burst beside dense readers most of the time; that is no wait for the lock.\n"
-	       "Readers check that no writer is inside with them; that one was is an error, BROKEN. Threads are bound to CPUs as long as "
-	       "there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
+	.doc = "A burst is many write sections in a row, 1.5 us of work each, by one writer; each round has up to five bursts. "
+	       "Result: milliseconds for a burst, and for one section, the median over bursts. 'GPs' and 'mb' are grace periods "
+	       "of RCU and membarriers during a burst, for locks of the library. 'quiet' is CPU nanoseconds of a read section "
+	       "before the bursts, with all readers running; 'wait' and 'worst' are the median and the longest wait of readers "
+	       "for the lock during bursts; 'back' is milliseconds from the end of a burst until readers are fast again, for "
+	       "locks with a fast path. A burst that lasts for more than a second (--seconds) is cut off: readers stop, and the "
+	       "row is marked.\n"
+	       "gp and expedited are locks made for this comparison: percpu_rwsem without rcu_sync, with a grace period in each "
+	       "lock and each unlock of a writer.\n"
+	       "--bystanders: so many more threads read under RCU back to back, 20 us each, without the lock: grace periods wait "
+	       "for them, too.\n"
+	       "--latency: microseconds that a writer waits for the lock, alone and beside readers back to back; a writer that "
+	       "waits for half a second is starved: readers stop, and the row is marked. With more threads than CPUs a writer "
+	       "also waits for a CPU, beside dense readers most of the time; that is no wait for the lock.\n"
+	       "Readers check that no writer is inside with them; if one was, that is an error, BROKEN. Threads are bound to "
+	       "CPUs as long as there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS | OPT_RWLOCK,
 	.fits = fits,
 	.types = rwlock_types,

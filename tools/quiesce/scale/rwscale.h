@@ -8,19 +8,19 @@
 #include "tool.h"
 
 #define RW_SECTIONS_DEFAULT 2000
-#define RW_WORK_NS 1500 /* of a write section */
+#define RW_WORK_NS 1500 /* work of a write section */
 
-/* What is measured of each cell besides its time. */
+/* Metrics of each cell besides its time. */
 enum rw_metric {
 	RW_SECTIONS,    /* write sections in a burst */
-	RW_QUIET,       /* ns: what a read section costs before the burst */
-	RW_WAIT,        /* us: how long readers wait for the lock during the burst, median, */
-	RW_WORST,       /* and the longest */
+	RW_QUIET,       /* ns: cost of a read section before the burst */
+	RW_WAIT,        /* us: how long readers wait for the lock during the burst, median */
+	RW_WORST,       /* us: the longest of these waits */
 	RW_BACK,        /* ms: from the end of the burst until readers are fast again */
 	RW_GRACE,       /* grace periods of RCU during a burst */
-	RW_MEMBARRIERS, /* the same of membarriers */
+	RW_MEMBARRIERS, /* membarriers during a burst */
 	RW_READS,       /* read sections during a burst */
-	RW_CUT,         /* 1: a time limit ended it */
+	RW_CUT,         /* 1: a time limit ended the burst */
 	NR_RW_METRICS
 };
 #define NR_RW_SCENARIOS (SCENARIO_RW_END - SCENARIO_RW_SPARSE)
@@ -32,23 +32,23 @@ static inline enum scenario rw_more(enum rw_metric metric, enum scenario scenari
 	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_RW_SCENARIOS + (int)scenario - SCENARIO_RW_SPARSE);
 }
 
-/* ---- rwscale_bystanders.c: threads that read under RCU, and have nothing to do with the lock ---- */
+/* ---- rwscale_bystanders.c: threads that read under RCU and do not use the lock ---- */
 
 struct bystanders {
 	uint32_t stop;
-	uint32_t turns; /* of a section */
+	uint32_t turns; /* turns of a loop in each section */
 	struct team team;
 };
 void bystanders_start(struct bystanders *b, int nr);
 void bystanders_stop(struct bystanders *b);
 
-/* ---- rwscale_crowd.c: readers of a lock, and somebody who sees to it that the writer gets it ---- */
+/* ---- rwscale_crowd.c: readers of a lock, and a watcher that ends their reading if the writer starves ---- */
 
-enum { CROWD_QUIET, CROWD_BURST, CROWD_STOP }; /* what readers are told: their waits are noted in BURST */
+enum { CROWD_QUIET, CROWD_BURST, CROWD_STOP }; /* phases of the readers, which note their waits in BURST */
 
 struct crowd_reader {
-	uint64_t reads;     /* in bursts */
-	uint64_t worst_ns;  /* wait for the lock, in bursts */
+	uint64_t reads;     /* read sections during bursts */
+	uint64_t worst_ns;  /* longest wait for the lock during bursts */
 	double quiet_ns;
 	struct crowd *crowd;
 	struct waits {
@@ -61,31 +61,31 @@ struct crowd {
 	const struct rwlock_op *lock;
 	bool sparse;
 	int readers;
-	uint32_t turns;    /* the work of a write section */
-	uint64_t limit_ns; /* from @since on; then readers stop, because the writer may never get in */
+	uint32_t turns;    /* turns of a loop in a write section */
+	uint64_t limit_ns; /* limit, counted from @since; then readers stop, because the writer may never get the lock */
 	uint32_t phase;
-	uint32_t broken;   /* readers that saw half of what a writer did */
-	bool each_wait;    /* @since is when the writer began to wait for the lock, else what the caller says */
-	uint64_t since;    /* 0: the limit is not on */
+	uint32_t broken;   /* readers that saw a half-made change of a writer */
+	bool each_wait;    /* true: @since is the begin of the writer's current wait for the lock; false: the caller sets it */
+	uint64_t since;    /* 0: there is no limit now */
 	uint32_t cut;
 	uint32_t over;
-	uint64_t first, second; /* under the lock: the same, except while a writer is between them */
+	uint64_t first, second; /* guarded by the lock: equal, except while a writer is between the two stores */
 	struct crowd_reader *reader;
 	struct gate gate;
 	struct team team;
 };
 
-/* Readers are there, and have told what they pay while nobody writes; the caller is the writer.  NULL: no memory. */
+/* Starts the readers and lets them measure their cost without a writer; the caller is the writer.  NULL: no memory. */
 struct crowd *crowd_start(const struct job *job, enum scenario scenario, int readers, double limit_s);
-/* One write section; how long the caller waited for the lock. */
+/* One write section; returns how long the caller waited for the lock. */
 uint64_t crowd_write(struct crowd *c);
-/* Wait until readers are fast; true: they are, or the lock has no such thing. */
+/* Waits until readers are fast.  True: they are, or the lock has no slow path. */
 bool crowd_wait_until_fast(const struct crowd *c);
 bool crowd_is_cut(const struct crowd *c);
-/* Readers go.  False, with a note, if anybody was inside together with the writer. */
+/* Stops the readers.  False, after a note: a reader was inside together with the writer. */
 bool crowd_stop(struct crowd *c, const char *where, uint64_t sections);
 
-/* Each false after that. */
+/* Each returns false if crowd_stop() did. */
 bool rwscale_burst(const struct job *job, enum scenario scenario, int readers);
 bool rwscale_latency(const struct job *job, enum scenario scenario, int readers);
 
@@ -94,7 +94,7 @@ void rwscale_columns(struct json_t *row, const struct results *results, const st
 void rwscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* The median of @metric; NAN: there is none. */
 double rwscale_metric(const struct results *results, const struct cell *c, enum rw_metric metric);
-/* Microseconds for each section. */
+/* Microseconds for each write section. */
 double rwscale_section_us(const struct results *results, const struct cell *c);
 
 #endif

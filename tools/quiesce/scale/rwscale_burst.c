@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_burst.c - many write sections in a row, and what readers feel of them. */
+/* rwscale_burst.c - many write sections in a row, and their effect on readers. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,11 +8,11 @@
 #include "meter.h"
 #include "rwscale.h"
 
-#define BURSTS 5      /* in one round, if there is time */
-#define LIMIT_S 1.0   /* for one, and then no further one begins */
-#define SETTLE_NS 2000000 /* before one */
+#define BURSTS 5      /* bursts in one round, if there is time */
+#define LIMIT_S 1.0   /* limit of a burst; no burst begins later either */
+#define SETTLE_NS 2000000 /* pause before a burst */
 
-/* Readings around a burst. */
+/* Readings of counters around a burst. */
 struct readings {
 	struct meter meter;
 	struct op_stats stats;
@@ -32,7 +32,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median over all readers; each has kept its last ones. */
+/* The median wait of all readers; each has kept its last waits. */
 static double median_wait(const struct crowd *c)
 {
 	size_t room = sizeof(struct waits) / sizeof(double), nr = 0;
@@ -55,7 +55,7 @@ static void send_metric(const struct job *job, const struct crowd *c, enum scena
 		job_send(rw_more(metric, scenario), c->readers, job->round, value);
 }
 
-/* Over all bursts of the cell. */
+/* Sends the waits of the readers over all bursts of the cell. */
 static void tell_readers(const struct job *job, const struct crowd *c, enum scenario scenario, int bursts)
 {
 	double quiet = 0, worst = 0, reads = 0;
@@ -75,7 +75,7 @@ static void tell_readers(const struct job *job, const struct crowd *c, enum scen
 	send_metric(job, c, scenario, RW_WORST, reads > 0 ? worst / 1e3 : NAN);
 }
 
-/* The writes of one burst, at most; how many there were. */
+/* The writes of one burst; returns how many there were, at most @sections. */
 static uint64_t write_all(struct crowd *c, uint64_t sections)
 {
 	uint64_t n = 0;

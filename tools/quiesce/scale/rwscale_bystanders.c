@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_bystanders.c - threads that read under RCU and have nothing to do with the lock.
+/* rwscale_bystanders.c - threads that read under RCU and do not use the lock.
  *
- * A grace period waits for all readers of the process: a lock whose writers wait for one each time pays for what
- * others do.  So sections are long enough for threads to be preempted inside, if there are more than CPUs.
+ * A grace period waits for all readers of the process: a lock whose writers wait for one each time pays for readers
+ * of other data.  Their sections are long enough that threads are preempted inside, if there are more threads than
+ * CPUs.
  */
 #include <quiesce/rcu.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_crowd.c - readers of one lock, beside the caller who writes.
+/* rwscale_crowd.c - readers of one lock, beside the caller, which writes.
  *
- * Some locks let readers that come back to back starve a writer for ever.  So somebody watches how long
- * the writer has been at it: at the limit readers stop, and the writer gets through.
+ * With some locks readers that come back to back starve a writer for ever.  So a watcher checks how long the writer
+ * has been waiting: at the limit readers stop, and the writer gets the lock.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #include "rwscale.h"
 
-#define GAP_NS 1000000   /* between the sections of a sparse reader */
-#define QUIET_NS 1000000 /* CPU time that each reader takes to measure what it pays, */
-#define QUIET_LATE_NS 200000000 /* or so long by the clock */
+#define GAP_NS 1000000   /* pause between the sections of a sparse reader */
+#define QUIET_NS 1000000 /* CPU time for which each reader measures its cost */
+#define QUIET_LATE_NS 200000000 /* limit of that measurement by the clock, for a reader without a CPU */
 #define BATCH 64
-#define LOOK_NS 1000000  /* between two looks of who watches */
+#define LOOK_NS 1000000  /* pause between two checks of the watcher */
 #define POLL_NS 100000
 #define POLL_LATE_NS 1000000000u
 #define NR_WAITS (sizeof(((struct waits *)NULL)->us) / sizeof(double))
@@ -33,7 +33,7 @@ static void read_once(struct crowd *c)
 	c->lock->read_unlock();
 }
 
-/* CPU time of one section, all readers at once. */
+/* CPU time of one section, with all readers running. */
 static double measure_quiet(struct crowd *c)
 {
 	uint64_t begin = thread_cpu_ns(), late = now_ns() + QUIET_LATE_NS, cpu, n = 0;
@@ -54,7 +54,7 @@ static void note_wait(struct crowd_reader *r, uint64_t ns)
 	r->reads++;
 }
 
-/* A wait counts if the burst was on when it began. */
+/* A wait counts if the burst was on when the wait began. */
 static void read_and_note(struct crowd *c, struct crowd_reader *r)
 {
 	bool counts = phase_of(c) == CROWD_BURST;
@@ -80,7 +80,7 @@ static void reader(struct crowd *c, struct crowd_reader *r)
 		if (c->sparse)
 			sleep_ns(GAP_NS);
 	}
-	gate_pass(&c->gate); /* nobody unregisters while others are inside */
+	gate_pass(&c->gate); /* no reader unregisters while others are inside */
 	if (c->lock->thread_exit)
 		c->lock->thread_exit();
 }
@@ -119,7 +119,7 @@ static struct crowd *make(const struct job *job, int readers)
 	for (int i = 0; c->reader && i < readers; i++) {
 		c->reader[i] = (struct crowd_reader){ .crowd = c, .waits = calloc(1, sizeof(struct waits)) };
 		if (!c->reader[i].waits)
-			return NULL; /* the process ends */
+			return NULL; /* the process ends then */
 	}
 	c->lock = job->op->rwlock;
 	c->readers = readers;

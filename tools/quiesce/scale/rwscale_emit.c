@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_emit.c - what rwscale prints. */
+/* rwscale_emit.c - the output of rwscale. */
 #include <jansson.h>
 #include <math.h>
 

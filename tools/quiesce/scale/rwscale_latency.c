@@ -4,10 +4,10 @@
 #include "samples.h"
 
 #define CELL_S 0.3
-#define STARVED_S 0.5 /* a writer that has waited so long is starved, and readers stop */
+#define STARVED_S 0.5 /* a writer that waits longer is starved, and readers stop */
 #define MIN_SAMPLES 3
 #define MAX_SAMPLES 5000
-#define PAUSE_NS 1000000 /* between rare writes, where readers have one way only */
+#define PAUSE_NS 1000000 /* pause between rare writes, for locks whose readers have one path only */
 
 static void pause_between(const struct crowd *c, enum scenario scenario)
 {

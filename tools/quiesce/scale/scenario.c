@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenario.c - names of what readers do while something is measured. */
+/* scenario.c - names and descriptions of scenarios: what readers do during a measurement. */
 #include "tool.h"
 
-/* Each set of keys has as many as there may be shares of updates. */
+/* Each set of keys has a scenario for each share of updates. */
 #define HASH_SET(set, name)                                                                                           \
 	[SCENARIO_HASH + (set) * HASH_MAX_UPDATES ... SCENARIO_HASH + ((set) + 1) * HASH_MAX_UPDATES - 1] = \
 		{ name, "operations/s", "lookups, and updates, of a table" }
@@ -15,7 +15,7 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_OTHERS] = { "others", "us", "readers back to back, on 1024 other objects" },
 	[SCENARIO_DOCUMENT] = { "document", "us", "readers back to back, each on an object of its own" },
 	[SCENARIO_LONG] = { "long", "us", "readers that sleep 1 ms inside their sections" },
-	[SCENARIO_HELD] = { "held", "us", "from the end of a section of 100 ms to the return of who waits for it" },
+	[SCENARIO_HELD] = { "held", "us", "from the end of a section of 100 ms to the return of the wait for it" },
 	[SCENARIO_HELD_CPU] = { "held_cpu", "us", "of held: CPU time of the process during the wait of 100 ms" },
 	[SCENARIO_CALLERS] = { "callers", "us", "8 callers beside one reader of what they wait for" },
 	[SCENARIO_CALLERS0] = { "callers0", "us", "8 callers, each for an object of its own, no readers" },
@@ -32,7 +32,7 @@ const struct scenario_info scenario_info[NR_SCENARIOS] = {
 	[SCENARIO_BESIDE_LONG] = { "beside_long", "ratio", "the same of one reader, with one on the updater's CPU in a section of 20 ms" },
 	[SCENARIO_RETIRE] = { "retire", "objects/s", "call_rcu() or call_hazptr() of 64-byte objects, final barrier included" },
 	[SCENARIO_GARBAGE] = { "garbage", "objects", "of retire: most objects retired and not yet freed" },
-	[SCENARIO_RETIRE_IDLE] = { "idle", "objects/s", "objects that nobody else ever saw; no readers" },
+	[SCENARIO_RETIRE_IDLE] = { "idle", "objects/s", "objects that no other thread saw; no readers" },
 	[SCENARIO_RETIRE_PUBLISHED] = { "published", "objects/s", "each object replaces the last at a shared pointer; no readers" },
 	[SCENARIO_RETIRE_BUSY] = { "busy", "objects/s", "the same, and one reader of that pointer, back to back" },
 	[SCENARIO_RETIRE_GAP] = { "gap", "objects/s", "the same, and one reader with 100 ns between its reads" },

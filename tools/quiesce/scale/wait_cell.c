@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_cell.c - how long one wait takes, and what it costs. */
+/* wait_cell.c - the duration of one wait, and its cost. */
 #include "meter.h"
 #include "rcuscale.h"
 #include "samples.h"
 #include "team.h"
 
 #define MIN_SAMPLES 3
-#define MAX_SAMPLES 5000 /* of one cell in one round; all count as waits */
+#define MAX_SAMPLES 5000 /* samples kept of one cell in one round; all waits are counted */
 #define BURST 16
-#define BURST_NS 200000 /* a burst of longer waits ends after that */
+#define BURST_NS 200000 /* a burst of longer waits ends after this time */
 
 struct burst {
 	uint64_t begin;
@@ -24,10 +24,9 @@ static double time_wait_us(const struct op *op)
 	return (double)(now_ns() - begin) / 1e3;
 }
 
-/* Beside running readers, waits are apart by a random pause: a caller that goes on
- * at once finds the readers where its last wait left them, outside their sections.
- * Short waits come in bursts, or the caches would be cold each time, and not for the
- * clock alone: what is measured then is the pause. */
+/* Beside running readers there is a random pause between waits: a caller that continues at once finds the readers
+ * where its last wait left them, outside their sections.  Short waits come in bursts, because with a pause before
+ * each the caches would be cold, and the result would be a measure of the pause. */
 static void pause_between(enum scenario scenario, struct burst *b)
 {
 	if (scenario == SCENARIO_IDLE || scenario == SCENARIO_ALIVE)
@@ -39,7 +38,7 @@ static void pause_between(enum scenario scenario, struct burst *b)
 	b->begin = now_ns();
 }
 
-/* One caller, until the budget is used up and there are enough samples. */
+/* One caller waits until the budget is used up and there are enough samples. */
 static void call(const struct job *job, enum scenario scenario, int readers)
 {
 	static double kept[MAX_SAMPLES];
@@ -61,7 +60,7 @@ static void call(const struct job *job, enum scenario scenario, int readers)
 	job_flush();
 }
 
-/* With a CPU for everyone, everyone keeps to its own; the caller's is the first. */
+/* If there are enough CPUs, each thread is bound to one; the caller has the first. */
 void wait_cell(const struct job *job, enum scenario scenario, int readers)
 {
 	bool running = scenario == SCENARIO_SAME || scenario == SCENARIO_OTHERS || scenario == SCENARIO_DOCUMENT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash2003.c - lookups in a hash table under the locks of 2003, and what explains them: runs of hashscale and costs. */
+/* hash2003.c - lookups in a hash table under the locks of 2003, and the costs
+ * that explain them: runs of hashscale and costs. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static const struct study_variant variants[] = {
 	{ "hashmap", NULL, "quiesce/ds/hashmap.h" },
 	{ "hashtable", NULL, "quiesce/ds/hashtable.h" },
 	{ "raw_open_addressing", NULL, "a table that nobody may change: the limit" },
-	/* Of the table of costs. */
+	/* Rows of the table of costs. */
 	{ "instruction", NULL, NULL }, { "cycle", NULL, NULL }, { "l2", NULL, NULL }, { "atomic_inc", NULL, NULL },
 	{ "cmpxchg_inc", NULL, NULL }, { "memory", NULL, NULL }, { "spin_lock", NULL, NULL }, { "transfer", NULL, NULL },
 	{ NULL, NULL, NULL },
@@ -49,7 +50,7 @@ static const struct study_shape shapes[] = {
 static const double updates[] = { 0, 0.1, 1, 10 };
 #define NR_UPDATES (sizeof(updates) / sizeof(updates[0]))
 
-/* The rows of hashscale's first sets of keys and shares of updates. */
+/* Takes a cell of hashscale; its share of updates and number of threads select the scenario. */
 static void take_lookups(const struct study *study, const struct results *from, const struct cell *c, struct study_results *to)
 {
 	struct study_place place = { c->op->name, NULL, MANY, "Mops" };
@@ -77,7 +78,7 @@ static void take_lookups(const struct study *study, const struct results *from, 
 
 static void take_cost(const struct study *study, const struct cell *c, struct study_results *to)
 {
-	const struct cost *cost = (const struct cost *)c->op; /* its first member */
+	const struct cost *cost = (const struct cost *)c->op; /* struct op is the first member of struct cost */
 	struct study_place place = { c->op->name, NULL, COSTS, "ns" };
 
 	study_add_cell(to, study, &place, c, 1);

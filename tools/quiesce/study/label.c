@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* label.c - one label that every open of a web server asks, of hazard pointers in the kernel: cases/label. */
+/* label.c - a label that every open of a web server checks, a use of hazard pointers in the kernel: cases/label. */
 #include "study.h"
 
 static const struct study_variant variants[] = {

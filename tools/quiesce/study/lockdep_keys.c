@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lockdep_keys.c - the lock keys of a device replaced, of the kernel's simple hazard pointers: cases/lockdep-keys. */
+/* lockdep_keys.c - the replacement of a device's lock keys, a use of simple hazard pointers in the kernel:
+ * cases/lockdep-keys. */
 #include "study.h"
 
 static const struct study_variant variants[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reload.c - a table that is reloaded while it is looked up in: what a service does with the public suffix list. */
+/* reload.c - a table that is reloaded beside its lookups, as a service does with the public suffix list. */
 #include "study.h"
 
 static const struct study_variant variants[] = {

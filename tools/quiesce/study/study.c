@@ -6,7 +6,7 @@
 
 #include "hash/hashscale.h"
 
-/* In the order of the documents that they are from. */
+/* In the order of the documents that the cases come from. */
 const struct study *const study_table[] = {
 	&study_lockdep_keys, &study_label, &study_hash2003, &study_timers, &study_toggle, &study_reload, NULL,
 };
@@ -37,7 +37,7 @@ static const struct study *find(const char *name)
 	return NULL;
 }
 
-/* false: one is unknown. */
+/* Returns false if a case is unknown. */
 static bool choose(const struct options *options, const struct study *ret[STUDY_MAX + 1])
 {
 	int nr = 0;
@@ -62,7 +62,7 @@ static bool choose(const struct options *options, const struct study *ret[STUDY_
 	return true;
 }
 
-/* Variants take turns, so that what disturbs the machine disturbs them alike. */
+/* Variants take turns, so that disturbances of the machine affect them alike. */
 static void run_rounds(const struct study *study, const struct options *options, int rounds, struct study_results *results)
 {
 	bool refused[STUDY_MAX_VARIANTS] = { false };
@@ -79,7 +79,7 @@ static void run_rounds(const struct study *study, const struct options *options,
 			if (refused[i])
 				continue;
 			status = study_run_program(study, &study->variants[i], round, options, results);
-			refused[i] = status != 0; /* told once, not in each round */
+			refused[i] = status != 0; /* reported once, not in each round */
 			if (status && status != EXIT_UNAVAILABLE && !interrupted())
 				results->failures++;
 		}
@@ -109,7 +109,7 @@ static bool measured(const struct study_results *results, const struct study *st
 	return false;
 }
 
-/* Tables come as they are made, the rest at the end. */
+/* Tables are printed as they are complete, JSON and CSV at the end. */
 static int run_all(FILE *out, const struct options *options, const struct study *const *studies, struct study_results *results)
 {
 	bool tables = options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN, all = true;
@@ -159,13 +159,13 @@ const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
 	.arguments = "[CASE...|all]",
-	.doc = "Without a case: their list. Each case is a small program below cases/ that does what the document's did, with the wait "
-	       "or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. Every variant of every round "
-	       "is a process of its own, in turn. Result: a table for each scenario, medians over rounds, and the spread of the first "
-	       "column, (most - least) / median; then what was published beside the same figure of this machine, made within each "
-	       "round, with the least and the most. A userspace wait is no kernel grace period, and a small machine does not show what "
-	       "a large one suffers: what is below the tables says which is which. "
-	       "--quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
+	.doc = "Without a case it prints a list of them. Each case is a small program below cases/ that does what the document's "
+	       "did, with the wait or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. "
+	       "Every variant of every round is a process of its own, in turn. Result: a table for each scenario, medians over "
+	       "rounds, and the spread of the first column, (most - least) / median; then the published figures beside the same "
+	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
+	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
+	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
 	.accepts = OPT_STUDY | OPT_MARKDOWN,
 	.fits = fits,
 	.run = run,

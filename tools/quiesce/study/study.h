@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* study.h - what `quiesce study` knows of a case: how to run it, what to print, and what was published about it.
+/* study.h - the description of a case for `quiesce study`: how to run it, what to print, and what was published about
+ * it.
  *
- * One file here describes each case of cases/.  Measurements are values of (scenario, variant, fence, metric), one or more
- * for each round; a table shows their medians.  Shapes are what the published figures said, beside ours.
+ * One file here describes each case of cases/.  Measurements are values of (scenario, variant, fence, metric), one or
+ * more for each round; a table shows their medians.  A shape is a published figure beside the same figure of this
+ * machine.
  */
 #ifndef QUIESCE_TOOL_STUDY_H
 #define QUIESCE_TOOL_STUDY_H
@@ -10,16 +12,16 @@
 #include "tool.h"
 
 struct study_variant {
-	const char *name;  /* the program's --variant */
-	const char *fence; /* of its process: "light" or "full"; NULL: it has none, or it does not matter */
+	const char *name;  /* value of the program's --variant */
+	const char *fence; /* fence mode of the process, "light" or "full"; NULL: it has none, or any will do */
 	const char *what;  /* a few words for the legend */
 };
 
 /* A column of the table. */
 struct study_column {
-	const char *metric; /* as the program names it */
-	const char *title;  /* with its unit: "ms", "IPIs" */
-	bool total;         /* show the highest of all rounds, not the median */
+	const char *metric; /* name in the program's output */
+	const char *title;  /* title with the unit: "ms", "IPIs" */
+	bool total;         /* true: show the highest value of all rounds, not the median */
 };
 
 struct study_place {
@@ -27,15 +29,15 @@ struct study_place {
 };
 
 enum study_formula {
-	STUDY_VALUE,  /* of */
-	STUDY_RATIO,  /* of / to */
+	STUDY_VALUE,  /* the median of @of */
+	STUDY_RATIO,  /* @of divided by @to */
 	STUDY_GAP,    /* the share of the gap from @to (0) to @base (1) that @of recovers */
 };
 
-/* A published figure, and the same of ours. */
+/* A published figure, and the same figure of this machine. */
 struct study_shape {
 	const char *what;
-	const char *published; /* NULL: nothing was */
+	const char *published; /* NULL: none was published */
 	enum study_formula formula;
 	struct study_place of, to, base;
 };
@@ -45,21 +47,21 @@ struct study_results;
 struct study {
 	const char *name;
 	const char *what;     /* one line, for the list */
-	const char *document; /* where the published figures are from */
-	const char *honesty;  /* a paragraph below the table: what this is not, and what a larger machine must confirm */
-	const char *program;  /* "lockdep-keys/lockdep-keys": below cases/ of the build; NULL: @run does it */
-	const char *const *arguments; /* of the program; NULL: none */
-	const char *missing;  /* the packages to install if the program was not built */
-	const struct study_variant *variants;  /* NULL name at the end, as in the other lists */
-	const struct study_column *columns;    /* NULL metric at the end */
-	const struct study_shape *shapes;      /* NULL what at the end; NULL: none */
+	const char *document; /* source of the published figures */
+	const char *honesty;  /* a paragraph below the table: limits of this comparison, and what a larger machine must confirm */
+	const char *program;  /* path below cases/ of the build, such as "lockdep-keys/lockdep-keys"; NULL: @run measures the case */
+	const char *const *arguments; /* arguments of the program; NULL: none */
+	const char *missing;  /* packages to install if the program was not built */
+	const struct study_variant *variants;  /* ends with a NULL name, as the other lists */
+	const struct study_column *columns;    /* ends with a NULL metric */
+	const struct study_shape *shapes;      /* ends with a NULL what; NULL: none */
 	int rounds, quick_rounds;
-	double seconds, quick_seconds; /* of each measurement; 0: the program's own */
-	int watchdog_s;                /* silent for that long: hung; 0: 60 */
-	/* For a case that subcommands measure: add to @results. */
+	double seconds, quick_seconds; /* length of each measurement; 0: the program's own */
+	int watchdog_s;                /* silence that counts as a hang; 0: 60 */
+	/* For a case that subcommands measure: adds its values to @results. */
 	void (*run)(const struct study *study, const struct options *options, int rounds, struct study_results *results);
 };
-/* Of each measurement. */
+/* The length of each measurement. */
 static inline double study_seconds(const struct study *study, const struct options *options)
 {
 	return options->seconds > 0 ? options->seconds : options->quick ? study->quick_seconds : study->seconds;
@@ -67,7 +69,7 @@ static inline double study_seconds(const struct study *study, const struct optio
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64
 extern const struct study study_lockdep_keys, study_label, study_timers, study_toggle, study_hash2003, study_reload;
-/* All of them, NULL at the end. */
+/* All cases, NULL at the end. */
 extern const struct study *const study_table[];
 
 /* ---- study_results.c ---- */
@@ -75,7 +77,7 @@ extern const struct study *const study_table[];
 struct study_value {
 	const struct study *study;
 	char *scenario, *variant, *metric;
-	const char *fence; /* NULL: none */
+	const char *fence; /* NULL: no fence mode */
 	double *sample;
 	size_t nr;
 };
@@ -83,45 +85,46 @@ struct study_value {
 struct study_results {
 	struct study_value *value;
 	size_t nr, capacity;
-	struct results notes; /* only its notes */
+	struct results notes; /* only its notes are used */
 	int failures;
 };
 
 void study_add(struct study_results *results, const struct study *study, const struct study_place *place, double value);
 const struct study_value *study_find(const struct study_results *results, const struct study *study, const struct study_place *place);
-/* Over rounds. */
+/* Statistics over rounds. */
 struct study_range {
 	double median, min, max;
 	double spread; /* (max - min) / median; NAN: one sample */
 };
-struct study_range study_range(const struct study_value *value); /* NULL: all are NAN */
-/* What a shape comes to here, by the samples of one round each; all NAN: it was not measured. */
+struct study_range study_range(const struct study_value *value); /* @value NULL: all are NAN */
+/* The value of a shape on this machine, from the samples of each round; all NAN: it was not measured. */
 struct study_range study_shape_range(const struct study_results *results, const struct study *study, const struct study_shape *shape);
 void study_results_free(struct study_results *results);
 
 /* ---- study_program.c ---- */
 
-/* Is the case's program there? */
+/* True if the case's program was built. */
 bool study_has_program(const struct study *study);
-/* One run of it, its results and notes added to @results.  Returns its exit status; -1: it crashed, hung or could not start. */
+/* Runs it once and adds its results and notes to @results.  Returns its exit
+ * status; -1: it crashed, hung or could not start. */
 int study_run_program(const struct study *study, const struct study_variant *variant, int round, const struct options *options,
 		      struct study_results *results);
 
-/* ---- study_cells.c: what subcommands have measured ---- */
+/* ---- study_cells.c: values that subcommands have measured ---- */
 
-/* The median of each round, times @scale. */
+/* Adds the median of each round, multiplied by @scale. */
 void study_add_cell(struct study_results *results, const struct study *study, const struct study_place *place, const struct cell *cell,
 		    double scale);
-/* Notes and failures of @from become those of @results. */
+/* Adds the notes and failures of @from to @results. */
 void study_take_notes(struct study_results *results, const struct study *study, const struct results *from);
 
 /* ---- study_emit.c ---- */
 
-/* The tables of one case. */
+/* Prints the tables of one case. */
 void study_emit(FILE *out, const struct options *options, const struct study_results *results, const struct study *study);
-/* Which cases there are, as JSON. */
+/* Prints the list of cases as JSON. */
 void study_emit_list(FILE *out);
-/* JSON or CSV of all. */
+/* Prints JSON or CSV of all cases. */
 void study_emit_rows(FILE *out, const struct options *options, const struct study_results *results, const struct study *const *studies);
 
 #endif

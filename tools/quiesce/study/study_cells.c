@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study_cells.c - what a subcommand has measured, as values of a case. */
+/* study_cells.c - measurements of subcommands as values of a case. */
 #include <stdlib.h>
 
 #include "study.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study_emit.c - tables of a case, and of all cases JSON and CSV. */
+/* study_emit.c - tables of a case; JSON and CSV of all cases. */
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ void study_emit_list(FILE *out)
 
 /* ---- tables ---- */
 
-/* Three figures, whatever the size. */
+/* Prints three significant figures. */
 static void figure(struct sheet *s, int width, double v)
 {
 	double size = fabs(v);
@@ -94,7 +94,7 @@ static int width_of(const char *title)
 	return most(MIN_WIDTH, (int)strlen(title));
 }
 
-/* What all rows of a table have in common. */
+/* The properties that all rows of a table share. */
 struct table {
 	struct sheet *sheet;
 	const struct study_results *results;
@@ -109,7 +109,7 @@ static const struct study_value *value_at(const struct table *t, const struct st
 	return study_find(t->results, t->study, &(struct study_place){ variant->name, variant->fence, t->scenario, metric });
 }
 
-/* Is there anything in this column of the table? */
+/* True if any row has a value in this column. */
 static bool shown(const struct table *t, const struct study_column *column)
 {
 	for (const struct study_variant *v = t->study->variants; v->name; v++)
@@ -186,7 +186,7 @@ static void print_table(struct table *t, bool first)
 			print_row(t, v);
 }
 
-/* Is it the first value of its scenario that is in a table? */
+/* True for the first value of its scenario that is in a table. */
 static bool begins(const struct table *t, const struct study_value *v)
 {
 	if (v->study != t->study)

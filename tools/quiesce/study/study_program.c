@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* study_program.c - run the program of a case, and read the lines that it prints.
  *
- * A fence mode belongs to a process, and a program that crashes or hangs must not take the others' results along: so
- * each variant of each round is a process.
+ * A fence mode belongs to a process, and a crash or a hang of a program must not lose the results of others: so each
+ * variant of each round is a process.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -34,7 +34,7 @@ bool study_has_program(const struct study *study)
 	return !study->program || find_program(study, path, sizeof(path));
 }
 
-/* Lines that come in pieces. */
+/* A line may arrive in pieces. */
 struct reader {
 	const struct study *study;
 	const struct study_variant *variant;
@@ -87,7 +87,7 @@ static void take_bytes(void *arg, const char *data, size_t size)
 	}
 }
 
-/* The environment with another fence mode; the strings are shared.  NULL: no memory. */
+/* A copy of the environment with another fence mode; it shares the strings.  NULL: no memory. */
 static char **environment_with(const char *fence, char *text, size_t size)
 {
 	size_t n = 0, kept = 0;

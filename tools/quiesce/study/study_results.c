@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study_results.c - values by scenario, variant and metric, and what they come to. */
+/* study_results.c - values by scenario, variant and metric, and their statistics. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A sorted copy. */
+/* A sorted copy of the samples. */
 static double *sorted(const struct study_value *v)
 {
 	double *copy = must(malloc((v->nr + 1) * sizeof(*copy)));
@@ -102,7 +102,7 @@ static double sample_at(const struct study_results *results, const struct study 
 	return v && round < v->nr ? v->sample[round] : NAN;
 }
 
-/* What one round says. */
+/* The value of a shape in one round. */
 static double shape_at(const struct study_results *results, const struct study *study, const struct study_shape *shape, size_t round)
 {
 	double of = sample_at(results, study, &shape->of, round);

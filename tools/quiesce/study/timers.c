@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timers.c - timer_gettime() by 16 processes, of the kernel's timer ids under RCU. */
+/* timers.c - timer_gettime() by 16 processes, after the kernel's timer ids under RCU. */
 #include "study.h"
 
 static const struct study_variant variants[] = {
@@ -25,7 +25,7 @@ static const struct study_column columns[] = {
 #define ONE "1 worker, 0 % updates"
 #define TWO "2 workers, 0 % updates"
 
-/* Variants with their fence. */
+/* Variants with their fence mode. */
 #define RCU_LOCK "rcu_lock", "light"
 #define RCU_SEQLOCK "rcu_seqlock", "light"
 #define LOCKS(name) name, NULL

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* toggle.c - 1000 probes switched on and off, of the kernel's rcu_sync: bursts of rwscale. */
+/* toggle.c - 1000 probes switched on and off, after the kernel's rcu_sync: bursts of rwscale. */
 #include <math.h>
 
 #include "scale/rwscale.h"
 #include "study.h"
 
-#define TOGGLES 1000 /* on and off: two write sections each */
+#define TOGGLES 1000 /* on and off are two write sections each */
 #define READERS 2
 #define BYSTANDERS 16
 
@@ -55,13 +55,13 @@ static const struct {
 static const struct {
 	enum rw_metric metric;
 	const char *name;
-	bool per_section; /* a count of the whole burst, which may have been cut off */
+	bool per_section; /* true: a count of the whole burst, which may have been cut off */
 } metrics[] = {
 	{ RW_GRACE, "grace_periods", true }, { RW_MEMBARRIERS, "membarriers", true }, { RW_QUIET, "quiet_ns", false },
 	{ RW_WAIT, "wait_us", false }, { RW_WORST, "worst_us", false }, { RW_BACK, "back_ms", false },
 };
 
-/* One row, as for all toggles: a burst that was cut off had fewer. */
+/* Takes one row and scales it to all toggles: a burst that was cut off had fewer. */
 static void take(const struct study *study, const char *name, const struct results *from, const struct cell *c, struct study_results *to)
 {
 	struct study_place place = { c->op->name, c->fence ? fence_name(c->fence) : NULL, name, "ms" };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* torture.c - look for grace periods that end too early, and for those that do not end.
+/* torture.c - finds grace periods that end too early, and those that never end.
  *
- * One writer replaces an element and ages the removed ones by one at the end of
- * each grace period.  A reader that meets an age of 2 or more has been cheated:
- * a grace period began after the element was removed and ended while the reader
- * was still in the section in which it had fetched it.  Where single objects are
- * protected there are several pointers, each with its writer, who waits for the readers
- * of one element; torture_object.c.
+ * One writer replaces an element and ages the removed elements by one at the end of each grace period.  A reader that
+ * meets an age of 2 or more has found an error: a grace period began after the element was removed and ended while
+ * the reader was still in the section in which it had loaded the pointer.  Types that protect single objects have
+ * several pointers, each with its writer, which waits for the readers of one element; torture_object.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +15,18 @@
 
 #define REGIME_NS 400000000
 #define LOOK_NS 20000000
-#define CROWD 8 /* readers per CPU when there are to be more threads than CPUs */
+#define CROWD 8 /* readers per CPU in the regime with more threads than CPUs */
 #define DEFAULT_S 10
 
 struct torture torture;
 
-/* Only in builds for torture. */
+/* Defined only in builds for torture. */
 int quiesce_mutant_set(const char *name) __attribute__((weak));
-extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* of 65536 accesses */
+extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* number of accesses of 65536 that are delayed */
 
 const char *quiesce_mutant_name(int i) __attribute__((weak));
 
-/* In the parent, so that a mistake is told once. */
+/* The parent checks, so that a mistake is reported once. */
 static void check_build(const struct options *options)
 {
 	char names[4096] = "";
@@ -55,7 +53,7 @@ static void weaken(const struct job *job)
 		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)job->perturb);
 }
 
-/* Pinned, loose, and more threads than CPUs; each without and with delays. */
+/* Regimes: pinned, loose, and more threads than CPUs; each without and with delays. */
 static void next_regime(uint32_t n)
 {
 	struct regime *r = &torture.regime;
@@ -68,7 +66,7 @@ static void next_regime(uint32_t n)
 	quiesce_store_relaxed(&r->generation, n + 1);
 }
 
-/* All stand still for a moment and start again together. */
+/* All threads pause for a moment and start again together. */
 static void stutter(void)
 {
 	quiesce_store_relaxed(&torture.regime.paused, 1);
@@ -76,7 +74,7 @@ static void stutter(void)
 	quiesce_store_relaxed(&torture.regime.paused, 0);
 }
 
-/* A writer does not go on, so something waits for ever: it cannot be joined. */
+/* A writer waits for ever and cannot be joined: report and exit. */
 static void give_up(uint64_t begin)
 {
 	job_print("!!! HUNG: a writer did nothing for %d s", HUNG_S);
@@ -86,7 +84,7 @@ static void give_up(uint64_t begin)
 	_exit(EXIT_FAILED);
 }
 
-/* Has a writer done nothing for too long?  A regime in which some of them rest is shorter. */
+/* True if a writer has made no progress for too long.  A regime in which some writers rest is shorter than that. */
 static bool somebody_hangs(void)
 {
 	static uint64_t progress[NR_PROGRESS], changed[NR_PROGRESS];
@@ -103,7 +101,7 @@ static bool somebody_hangs(void)
 	return hung;
 }
 
-/* Change regimes until time is up, or something is found. */
+/* Changes regimes until the time is up or an error is found. */
 static void conduct(const struct job *job, uint64_t begin)
 {
 	uint64_t end = begin + (uint64_t)(job->seconds * 1e9), next = begin;
@@ -132,7 +130,7 @@ static void *watch_end(void *arg)
 	return NULL;
 }
 
-/* Join everybody, run what is queued, and see that every element came back. */
+/* Joins all threads, runs queued callbacks, and checks that every element came back. */
 static void finish(uint64_t *begin)
 {
 	pthread_t watch;
@@ -180,7 +178,7 @@ int torture_child(const struct job *job)
 	uint64_t begin;
 
 	weaken(job);
-	interrupt_catch(); /* told to stop, it still reports */
+	interrupt_catch(); /* after a signal it still reports */
 	cpus_online();
 	set_up(job);
 	job_print("--- %s torture%s%s: %d readers, %d other threads, %.1f s%s%s", job->op->name,
@@ -241,7 +239,7 @@ static int run(const struct options *options)
 		emit_notes(&results);
 	status = emit_close(out, options);
 	if (!status)
-		status = results.nr ? results.worst : EXIT_FAILED; /* nothing done is not success */
+		status = results.nr ? results.worst : EXIT_FAILED; /* a run without results is not a success */
 	results_free(&results);
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
@@ -249,14 +247,14 @@ static int run(const struct options *options)
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Look for grace periods and waits that end too early or never.",
-	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal "
-	       "handlers that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and "
-	       "more of them than CPUs. It fails if a reader sees an element that a grace period should have kept, if "
-	       "updates stop, or if it did not do enough to prove anything. Where single objects are protected, guards "
-	       "nest and overlap, are handed to other threads and outlive their own, and writers wait for keys that "
-	       "readers protect again and again, or retire elements. Locks are locked, tried, handed over and freed by their last "
-	       "user, domains are independent, counts are killed and revived while others get and put. The types whose names begin "
-	       "with 'busted' have to fail.",
+	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal handlers "
+	       "that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and with more "
+	       "threads than CPUs. It fails if a reader sees an element that a grace period should have kept, if updates stop, "
+	       "or if the run did too little to prove anything. For types that protect single objects, guards nest and overlap, "
+	       "are handed to other threads and outlive their own, and writers wait for keys that readers protect again and "
+	       "again, or retire elements. Locks are locked, tried, handed over and freed by their last user, domains are "
+	       "independent, counts are killed and revived during gets and puts. The types whose names begin with 'busted' have "
+	       "to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.types = torture_types,

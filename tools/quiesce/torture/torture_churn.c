@@ -2,7 +2,8 @@
 /* torture_churn.c - an object whose memory is reused as soon as its users have left.
  *
  * In each turn some users enter and leave; the owner waits for them by the primitive's own means, ends the object and
- * fills its memory with a pattern.  Whoever touches it later, in the rest of a call that let the owner go on, spoils that.
+ * fills its memory with a pattern.  A user that accesses the object later, in the rest of a call that had let the
+ * owner continue, destroys the pattern.
  */
 #include <sched.h>
 #include <string.h>
@@ -15,9 +16,9 @@ const struct torture_churn *torture_churn;
 uint64_t torture_churn_turns, torture_churn_errors;
 
 static char memory[CHURN_BYTES] __attribute__((aligned(128)));
-static uint64_t turn;                     /* odd: users may enter once */
+static uint64_t turn;                     /* odd: each user may enter once */
 static struct {
-	uint64_t inside; /* the last turn in which it has entered */
+	uint64_t inside; /* the last turn in which the user has entered */
 } __attribute__((aligned(128))) user[CHURN_USERS];
 
 /* raw: the test's own hand-over; acquire and release of the object in its present life. */
@@ -28,13 +29,13 @@ static struct {
 static bool is_spoiled(void)
 {
 	for (size_t i = 0; i < CHURN_BYTES; i++)
-		/* Relaxed: only a value that changed matters. */
+		/* Relaxed: only a changed value matters. */
 		if (quiesce_load_relaxed(&memory[i]) != PATTERN)
 			return true;
 	return false;
 }
 
-/* Nothing synchronises who looks here with who entered later and left: the object does. */
+/* The users entered before and may have left: only the object synchronises their calls with the owner. */
 static bool all_have_entered(uint64_t now)
 {
 	for (int i = 0; i < CHURN_USERS; i++)
@@ -52,7 +53,7 @@ static void one_turn(uint64_t *random)
 	while (!all_have_entered(now) && !torture_stopped())
 		sched_yield();
 	if (!all_have_entered(now))
-		return; /* the end: somebody may still be inside */
+		return; /* the run ends: a user may still be inside */
 	torture_spin(random_next(random) >> 11 & 255);
 	torture_churn->wait(memory);
 	torture_churn->end(memory);

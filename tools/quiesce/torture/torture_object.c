@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_object.c - readers with guards of single objects: several at once, handed over, left behind.
  *
- * A guard is looked at by whoever clears it, right before that: its element must be as it
- * was when the guard was set, and no wait for it may have ended since.  Keys are addresses
- * that nobody frees; who holds one says so, and a writer that waits for the key checks that
- * everyone who said so before its wait has taken that back when it returns.
+ * A thread that clears a guard checks it right before: its element must be as it was when the guard was set, and no
+ * wait for it may have ended since.  Keys are addresses that are never freed; a reader that holds one announces that,
+ * and a writer that waits for the key checks on return that every announcement made before its wait has been
+ * withdrawn.
  */
 #include "torture.h"
 
@@ -24,7 +24,7 @@ struct hold {
 /* Guards on their way to another thread. */
 static struct mailbox {
 	uint32_t state;
-	struct hold hold; /* of who has it in MAIL_BUSY */
+	struct hold hold; /* owned by the thread that has set MAIL_BUSY */
 } __attribute__((aligned(64))) mailbox[MAILBOXES];
 enum { MAIL_NONE, MAIL_BUSY, MAIL_HERE };
 
@@ -32,11 +32,11 @@ enum { MAIL_NONE, MAIL_BUSY, MAIL_HERE };
 
 static void *load_pointer(void **where)
 {
-	/* raw: what a user's own check is: acquire, with the publishing exchange in replace(). */
+	/* raw: the check of a user: acquire, with the publishing exchange in replace(). */
 	return __atomic_load_n(where, __ATOMIC_ACQUIRE);
 }
 
-/* As a user does it who knows an address by other means: protect it, then find the object again. */
+/* As a user that knows an address by other means: protects it, then checks that the pointer still has it. */
 static struct element *acquire_checked(void **where, struct op_guard *ret_guard)
 {
 	void *e;
@@ -79,7 +79,7 @@ static bool hold_one(struct hold *h, uint64_t *random)
 	default: h->element = object->protect(where, &h->guard);
 	}
 	if (!h->element) {
-		object->clear(&h->guard); /* of everything, or empty */
+		object->clear(&h->guard); /* a guard of everything, or an empty one */
 		return false;
 	}
 	h->serial = quiesce_load_relaxed(&h->element->serial);
@@ -109,7 +109,7 @@ static bool mail_turn(struct mailbox *m, uint32_t from)
 
 static void mail_end(struct mailbox *m, uint32_t state)
 {
-	/* raw: as above. */
+	/* raw: release, with the acquire in mail_begin(). */
 	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
 }
 
@@ -149,7 +149,7 @@ void torture_postman(void)
 	uint64_t random = 77310957;
 
 	/* raw: acquire, with the release in torture_leave(). */
-	while (__atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) > 1) { /* this one is left */
+	while (__atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) > 1) { /* the caller itself is the last one */
 		empty_mailboxes(t);
 		sleep_ns(random_next(&random) % 400000);
 	}
@@ -158,7 +158,7 @@ void torture_postman(void)
 
 /* ---- sections ---- */
 
-/* Say that we hold a key, as long as we do.  Relaxed: inside the guard, which orders it for those who wait. */
+/* Announces that the thread holds a key, as long as it does.  Relaxed: the guard orders the stores for its waiters. */
 static void hammer_key(struct tally *t, uint64_t *random)
 {
 	uint64_t key = random_next(random) >> 11 & (NR_KEYS - 1);
@@ -176,13 +176,13 @@ static void hammer_key(struct tally *t, uint64_t *random)
 	}
 }
 
-/* Mostly one, or two or three that overlap; seldom more than have room in a line. */
+/* Mostly one guard, or two or three that overlap; seldom more than a line has slots. */
 static int random_number(uint64_t r)
 {
 	return r % 64 == 0 ? MAX_HOLDS : r % 4 ? 1 : 2 + (int)(r / 64 & 1);
 }
 
-/* Guards end in any order. */
+/* Guards end in random order. */
 static void let_go_of_all(struct hold *held, int nr, struct tally *t, uint64_t *random)
 {
 	while (nr) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_object_write.c - writers that wait for the readers of one element, and writers that wait for keys.
  *
- * Where elements can be retired a writer does that in turn with waiting.  Batches are large and the
- * elements few, so with an element go others that nobody reads, until its callback has run.
+ * Where elements can be retired a writer does that in turn with waiting.  Batches are large and the elements few, so
+ * other objects that no reader uses are retired with an element, until its callback has run.
  */
 #include <stdlib.h>
 
 #include "torture.h"
 
-#define CHAFF 6000 /* retired at most to get one element back; more than a batch */
+#define CHAFF 6000 /* most objects retired to get one element back; more than a batch */
 #define TOGETHER 8
-#define KEPT 4 /* elements that a writer keeps a while after its wait for them: who meets one has been cheated */
+#define KEPT 4 /* elements that a writer keeps for a while after its wait for them: a reader that meets one has found an error */
 
 struct torture_key torture_key[NR_KEYS] __attribute__((aligned(64)));
 
@@ -20,7 +20,7 @@ struct writer {
 	uint32_t next;
 	uint64_t random;
 	uint64_t *progress;
-	struct op_head *chaff[TOGETHER]; /* to go with the next element, made before that is unlinked */
+	struct op_head *chaff[TOGETHER]; /* retired together with the next element; allocated before that is unlinked */
 };
 
 enum way { WAY_WAIT, WAY_CALL, WAY_BARRIER, WAY_TOGETHER };
@@ -31,12 +31,12 @@ static void timed_wait(void *address)
 
 	torture.op->object->wait(address);
 	took = now_ns() - begin;
-	/* Relaxed, and a longer one may be lost: for people. */
+	/* Relaxed, and a longer one may be lost: the figure is for people. */
 	if (took > quiesce_load_relaxed(&torture.longest_ns))
 		quiesce_store_relaxed(&torture.longest_ns, took);
 }
 
-/* Wait until nobody has @old, seldom until nobody has anything. */
+/* Waits for the readers of @old, seldom for all guards. */
 static void wait_for_readers(struct writer *w, struct element *old)
 {
 	void *everything = torture.op->object->everything;
@@ -46,7 +46,7 @@ static void wait_for_readers(struct writer *w, struct element *old)
 	quiesce_store_relaxed(&old->age, 2);
 }
 
-/* Keep @e, or NULL, and give back what was kept longest. */
+/* Keeps @e, or NULL, and frees the element that was kept longest. */
 static void keep(struct writer *w, struct element *e)
 {
 	struct element **place = &w->kept[w->next++ % KEPT];
@@ -61,7 +61,7 @@ static void keep(struct writer *w, struct element *e)
 
 static struct element *replace(struct writer *w, struct element *fresh)
 {
-	/* raw: what a user's publication is: release, with load_pointer() and the library's own loads. */
+	/* raw: a user's publication: release, with load_pointer() and the library's own loads. */
 	return __atomic_exchange_n(w->current, fresh, __ATOMIC_ACQ_REL);
 }
 
@@ -82,7 +82,7 @@ static struct op_head *make_chaff(void)
 	return head;
 }
 
-/* Nobody reads @head's element any more; whoever does has been cheated, and finds it poisoned. */
+/* No reader uses the element of @head any more; one that does has found an error, and sees the poison. */
 static void retired(struct op_head *head)
 {
 	struct element *e = (struct element *)head;
@@ -93,7 +93,7 @@ static void retired(struct op_head *head)
 	pool_put(e);
 }
 
-/* The callback runs in its own time, sooner with chaff, which makes a batch full. */
+/* The callback runs some time later, sooner with chaff, which fills a batch. */
 static void call(struct writer *w, struct element *old)
 {
 	uint64_t serial = quiesce_load_relaxed(&old->serial);
@@ -104,7 +104,7 @@ static void call(struct writer *w, struct element *old)
 			torture.op->retire->call(make_chaff());
 }
 
-/* Little time may pass between the unlinking and the look. */
+/* Little time may pass between the unlinking and the scan. */
 static void call_together(struct writer *w, struct element *old)
 {
 	struct op_head *head[1 + TOGETHER] = { &old->head };
@@ -124,7 +124,7 @@ static void refill(struct writer *w)
 			w->chaff[i] = make_chaff();
 }
 
-/* Called, and waited for: then the callback has run, once, and it was for this use of the element. */
+/* After the wait the callback has run once, for this use of the element. */
 static void retire_and_wait(struct writer *w, struct element *old, enum way way)
 {
 	uint64_t serial = quiesce_load_relaxed(&old->serial);
@@ -146,11 +146,12 @@ static enum way random_way(uint64_t *random)
 
 	if (!torture.op->retire || r % 2)
 		return WAY_WAIT;
-	/* A barrier sweeps up what other threads have, so that little would come to anything else. */
+	/* A barrier also reclaims the objects of other threads, so it is rare:
+	 * otherwise the other ways would reclaim few. */
 	return r / 2 % 16 == 0 ? WAY_BARRIER : r / 2 % 4 == 1 ? WAY_TOGETHER : WAY_CALL;
 }
 
-/* @old is what readers can no longer find. */
+/* @old is an element that readers can no longer find. */
 static void dispose(struct writer *w, struct element *old)
 {
 	enum way way = random_way(&w->random);
@@ -168,7 +169,7 @@ static void dispose(struct writer *w, struct element *old)
 
 static void update(struct writer *w)
 {
-	bool gap = (random_next(&w->random) >> 5) % 8 == 0; /* now and then there is nothing for a while */
+	bool gap = (random_next(&w->random) >> 5) % 8 == 0; /* now and then the pointer is NULL for a while */
 	struct element *fresh = pool_get(), *old;
 
 	if (!fresh) {
@@ -200,7 +201,7 @@ void torture_object_writer(uint32_t index)
 		if (now != generation)
 			bind_cpu(pinned ? 0 : -1);
 		generation = now;
-		if (pinned && index) { /* leave the CPUs to reader and writer */
+		if (pinned && index) { /* leaves the CPUs to the reader and the first writer */
 			sleep_ns(2000000);
 			continue;
 		}
@@ -219,11 +220,11 @@ void torture_object_writer(uint32_t index)
 static void look_who_holds(uint64_t *ret)
 {
 	for (int i = 0; i < torture.nr_readers; i++)
-		/* raw: acquire: who says so has set its guard before. */
+		/* raw: acquire: a reader announces a key after it has set its guard. */
 		ret[i] = __atomic_load_n(&torture.tally[i].holding, __ATOMIC_ACQUIRE);
 }
 
-/* Who said before the wait that it holds the key, and says nothing else since? */
+/* The number of readers that had announced the key before the wait and still have the same announcement. */
 static uint64_t still_hold(const uint64_t *before, bool everything, uint64_t key)
 {
 	uint64_t n = 0;

@@ -14,7 +14,7 @@
 
 struct counted {
 	struct op_head head;
-	uint64_t ran; /* how often its callback ran */
+	uint64_t ran; /* number of times that its callback has run */
 };
 
 static void barrier_callback(struct op_head *head)
@@ -22,7 +22,7 @@ static void barrier_callback(struct op_head *head)
 	torture_count(((struct counted *)head)->ran);
 }
 
-/* Queue @nr callbacks, if asked for from inside one section, where the library may not hold us back. */
+/* Queues @nr callbacks; @in_section: from inside one section, where the library may not throttle the caller. */
 static void queue_callbacks(struct counted *c, uint64_t nr, bool in_section)
 {
 	if (in_section)
@@ -36,7 +36,7 @@ static void queue_callbacks(struct counted *c, uint64_t nr, bool in_section)
 		torture.op->read->unlock();
 }
 
-/* Each exactly once.  After an error, let late callbacks come in before their heads are used again. */
+/* Each callback must have run once.  After an error, waits for late callbacks before their heads are reused. */
 static void check_callbacks(struct counted *c, uint64_t nr)
 {
 	uint64_t wrong = 0;
@@ -50,7 +50,7 @@ static void check_callbacks(struct counted *c, uint64_t nr)
 	sleep_ns(100000000);
 }
 
-/* A few callbacks, now and then so many that every queue overflows. */
+/* Mostly a few callbacks, now and then so many that every queue overflows. */
 void torture_barriers(void)
 {
 	struct counted *c = calloc(FLOOD_CALLBACKS, sizeof(*c));
@@ -75,7 +75,7 @@ void torture_barriers(void)
 	free(c);
 }
 
-/* ---- what a signal handler or a thread that exits does ---- */
+/* ---- sections of signal handlers and of threads that exit ---- */
 
 void torture_once(struct tally *t, uint64_t *random, uint64_t spins)
 {
@@ -112,7 +112,7 @@ static void *read_and_exit(void *arg)
 	mine->random = random;
 	for (int i = 0; i < 4; i++)
 		torture_once(mine, &random, random_next(&random) >> 3 & 2047);
-	/* A guard or lock that outlives its thread. */
+	/* Leaves a guard or lock that outlives its thread. */
 	if (torture.kind && torture.kind->leave)
 		torture.kind->leave(mine, &random);
 	else if (torture.op->object)
@@ -122,7 +122,7 @@ static void *read_and_exit(void *arg)
 	return NULL;
 }
 
-/* What they found goes to the last tally, which is nobody else's. */
+/* Adds the results of these threads to the last tally, which no other thread uses. */
 static void merge(const struct tally *t)
 {
 	struct tally *sum = &torture.tally[torture.nr_readers];
@@ -161,7 +161,7 @@ void torture_exits(void)
 	}
 }
 
-/* ---- signals that hit readers anywhere, and read themselves ---- */
+/* ---- signals that interrupt readers anywhere, whose handlers read ---- */
 
 void torture_signals(void)
 {
@@ -175,7 +175,7 @@ void torture_signals(void)
 	}
 }
 
-/* ---- who does what ---- */
+/* ---- the roles of threads ---- */
 
 static const struct torture_role rcu_roles[] = {
 	{ torture_writer, NULL, 0 }, { torture_barriers, NULL, 0 }, { torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_pool.c - elements that are poisoned when freed and rest a while before they are reused. */
+/* torture_pool.c - elements that are poisoned when freed and kept for a while before they are reused. */
 #include "torture.h"
 
 static void append(struct element *e)

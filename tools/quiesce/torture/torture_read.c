@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_read.c - readers that hold on to an element and look at it again and again. */
+/* torture_read.c - readers that keep an element for a while and check it again and again. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static __thread struct tally *my_tally; /* for the signal handler */
 
-/* Stores that miss the cache keep the store buffer full, so that the section's mark stays in it. */
+/* Stores that miss the cache fill the store buffer, so that the store to the reader word stays in it. */
 static void fill_store_buffer(char *region, uint64_t *random)
 {
 	for (int i = 0; i < 8; i++)
@@ -67,7 +67,7 @@ void torture_catch_signal(void)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
-/* Often short, seldom long: a section has to be open while a grace period passes. */
+/* Often short, seldom long: some sections have to last for a whole grace period. */
 void torture_delay(uint64_t *random)
 {
 	uint64_t r = random_next(random);
@@ -86,7 +86,7 @@ void torture_delay(uint64_t *random)
 		sleep_ns(5000000);
 }
 
-/* A cookie taken inside a section cannot have completed while the section is open. */
+/* A cookie taken inside a section cannot complete while the section is open. */
 static void check_cookie(uint64_t cookie, struct tally *t)
 {
 	if (torture.op->polled->poll(cookie))
@@ -131,14 +131,14 @@ static void read_section(struct tally *t, uint64_t *random)
 	torture_count(t->reads);
 }
 
-/* Bind, or sleep if this regime has no use for reader @index.  Returns whether to read. */
+/* Binds the thread, or sleeps if this regime does not use reader @index.  Returns whether to read. */
 static bool follow_regime(uint32_t *generation, uint32_t index)
 {
 	uint32_t now = quiesce_load_relaxed(&torture.regime.generation);
 
 	if (now != *generation) {
 		*generation = now;
-		/* The first CPU is the writer's. */
+		/* The first CPU is for the writer. */
 		bind_cpu(quiesce_load_relaxed(&torture.regime.pinned) ? (int)index + 1 : -1);
 	}
 	if (index < quiesce_load_relaxed(&torture.regime.readers))
@@ -172,7 +172,7 @@ void torture_reader(struct member *m)
 			section(t, &random);
 		}
 	}
-	quiesce_store_relaxed(&t->cpu_ns, thread_cpu_ns()); /* Relaxed: the reporter may look now. */
+	quiesce_store_relaxed(&t->cpu_ns, thread_cpu_ns()); /* Relaxed: the reporter may read it now. */
 	if (torture.op->object && torture.op->object->exit)
 		torture.op->object->exit();
 	op_thread_exit(torture.op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_ref.c - references: released once, when nobody has one, and live only until the kill is confirmed.
+/* torture_ref.c - references: released once, when there is none left, and live only until the kill is confirmed.
  *
- * Users find an object under RCU, try to get a reference, look whether the object is alive as long as they have it, hand it
- * over, and put it.  Owners kill the object, wait until it is released, and revive it or end it and begin it
- * anew; now and then they take the kill back.  Somebody else changes its mode meanwhile.
+ * Users find an object under RCU, try to get a reference, check that the object is alive as long as they have it,
+ * hand it over, and put it.  Owners kill the object, wait until it is released, and revive it or end it and begin it
+ * anew; now and then they take the kill back.  Another thread changes its mode meanwhile.
  */
 #include <quiesce/rcu.h>
 
@@ -13,7 +13,7 @@
 
 #define OBJECTS 2
 #define MAILBOXES 8
-#define SWITCHER 2 /* its place among those that make progress */
+#define SWITCHER 2 /* index among the writers that make progress */
 #define ALIVE 0x616c697665ull
 
 static struct object {
@@ -21,8 +21,8 @@ static struct object {
 	uint64_t canary;    /* ALIVE until the release */
 	uint64_t life;      /* a new number before each revival */
 	uint64_t confirmed; /* the life whose kill has been confirmed */
-	uint64_t released;  /* times */
-	uint64_t expected;  /* the owner's */
+	uint64_t released;  /* number of releases */
+	uint64_t expected;  /* number of releases expected; written by the owner */
 } __attribute__((aligned(128))) object[OBJECTS];
 
 static struct object *current[OBJECTS];
@@ -45,7 +45,7 @@ static bool mail_turn(struct mailbox *m, uint32_t from)
 
 static void mail_end(struct mailbox *m, uint32_t state)
 {
-	/* raw: as above. */
+	/* raw: release, with the acquire in mail_begin(). */
 	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
 }
 
@@ -85,7 +85,7 @@ static void let_go(struct object *o, struct tally *t)
 	torture_count(t->reads);
 }
 
-/* One that was live although its kill had been confirmed before, and that was not revived since? */
+/* Counts an error if a live reference was got after the kill was confirmed, without a revival since. */
 static bool try_get(struct object *o, bool live)
 {
 	/* raw: acquire, with the release in confirm(). */
@@ -117,7 +117,7 @@ static struct object *get(uint64_t r)
 	return get_by(try_get, r);
 }
 
-/* More references, by somebody who has one. */
+/* Gets more references; the caller has one. */
 static void get_more(struct object *o, uint64_t *random, uint64_t r)
 {
 	unsigned long nr = 1 + r % 3;
@@ -179,7 +179,7 @@ static void postman(void)
 
 	do {
 		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* this one is left */
+		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
 		for (uint64_t i = 0; i < MAILBOXES; i++) {
 			struct object *o = fetch(i);
 
@@ -221,7 +221,7 @@ static void kill(struct object *o)
 		torture_count_together(unconfirmed);
 }
 
-/* Killed: the last user releases it, however long that takes; then nobody has it. */
+/* The object was killed: its last user releases it some time; then there are no references. */
 static void wait_for_release(struct object *o)
 {
 	o->expected++;
@@ -269,7 +269,7 @@ static void kill_and_revive(struct object *o)
 	torture_count_together(revived);
 }
 
-/* Born per CPU, atomic, or dead. */
+/* Begins an object per CPU, atomic, or dead. */
 static void begin(struct object *o, uint64_t r)
 {
 	new_life(o);
@@ -294,7 +294,7 @@ static void end(struct object *o)
 	rcu_assign_pointer(current[o - object], NULL);
 	kill(o);
 	wait_for_release(o);
-	synchronize_rcu(); /* who found it just now and has not tried yet */
+	synchronize_rcu(); /* for readers that have loaded the pointer and not yet tried to get a reference */
 	check_released(o);
 	percpu_ref_exit(&o->ref);
 }
@@ -323,7 +323,7 @@ static void owner(uint32_t index)
 	end(o);
 }
 
-/* Counted in the broken twin too: a mode is changed by who has a reference. */
+/* Counts in the broken variant, too: a caller that changes the mode needs a reference. */
 static bool really_get(struct object *o, bool live)
 {
 	return torture_ref_ops.tryget(&o->ref, live);
@@ -352,7 +352,7 @@ static void switcher(void)
 
 /* ---- the kind ---- */
 
-/* Before there are threads: the first use tells the kernel, which takes its time if many run. */
+/* Called before there are threads: the first use registers with the kernel, which is slow if many threads run. */
 static void set_up_with(const struct torture_ref_ops *which)
 {
 	ops = which;

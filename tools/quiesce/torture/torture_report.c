@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_report.c - what a torture run saw, and the verdict. */
+/* torture_report.c - the results of a torture run, and the verdict. */
 #include <stdlib.h>
 
 #include "torture.h"
@@ -62,7 +62,7 @@ static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
 
 #define U(x) ((unsigned long long)(x))
 
-/* Of a kind that has nothing to do with elements. */
+/* True for a kind that does not use elements. */
 static bool without_elements(void)
 {
 	return torture.kind && torture.kind->section;
@@ -109,7 +109,7 @@ static void print_errors(const struct tally *s)
 		  U(torture.hung));
 }
 
-/* A run that did not do its work proves nothing.  NULL: it did. */
+/* The work that a run did not do, without which it proves nothing.  NULL: it did all. */
 static const char *idle_reason(const struct tally *s)
 {
 	if (!s->reads || (!s->pipe[0] && !without_elements()))

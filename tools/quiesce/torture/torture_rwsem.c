@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_rwsem.c - locks: nobody is inside beside a writer.
+/* torture_rwsem.c - locks: no thread is inside beside a writer.
  *
- * A writer says that it is inside and changes some words one by one; readers look at both.  Readers say, each in a
- * word of its own, that they are inside, and writers look at those.  Locks held for reading and for writing are
+ * A writer announces that it is inside and changes some words one by one; readers check both.  Readers announce, each
+ * in a word of its own, that they are inside, and writers check those.  Locks held for reading and for writing are
  * handed to other threads, and outlive their threads.  By turns writers write back to back and so rarely that readers
- * become fast again between.
+ * become fast again in between.
  */
 #include "ops/torture_ops.h"
 
@@ -15,11 +15,11 @@
 #define WRITERS 3
 #define MAILBOXES 8
 #define PHASE_NS 100000000u
-#define QUIET_NS 25000000u /* more than it takes until readers are fast again */
+#define QUIET_NS 25000000u /* longer than it takes until readers are fast again */
 
 static struct shared {
 	struct percpu_rw_semaphore lock;
-	uint64_t writer;      /* 1: inside */
+	uint64_t writer;      /* 1: a writer is inside */
 	uint64_t word[WORDS]; /* equal while no writer is inside */
 } __attribute__((aligned(128))) shared[LOCKS];
 
@@ -44,7 +44,7 @@ static bool mail_turn(struct mailbox *m, uint32_t from)
 
 static void mail_end(struct mailbox *m, uint32_t state)
 {
-	/* raw: as above. */
+	/* raw: release, with the acquire in mail_begin(). */
 	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
 }
 
@@ -72,7 +72,7 @@ static struct shared *fetch(struct mailbox *m, uint64_t *ret_value)
 
 /* ---- readers ---- */
 
-/* Everything a reader can see of a writer. */
+/* Checks for all traces of a writer. */
 static void look(struct shared *s, uint64_t value)
 {
 	bool equal = true;
@@ -92,7 +92,7 @@ static void let_go(struct shared *s, uint64_t value, struct tally *t)
 	torture_count(t->reads);
 }
 
-/* From the last word on, which is the last to change. */
+/* Reads from the last word on, which is the last to change. */
 static uint64_t first_look(struct shared *s)
 {
 	uint64_t value = quiesce_load_relaxed(&s->word[WORDS - 1]);
@@ -129,7 +129,7 @@ static void section(struct tally *t, uint64_t *random)
 		let_go(s, value, t);
 }
 
-/* It may have interrupted a call on the same lock. */
+/* The handler may have interrupted a call on the same lock. */
 static void once(struct tally *t, uint64_t *random, uint64_t spins)
 {
 	uint64_t value;
@@ -196,7 +196,7 @@ static void write_once(uint32_t index, uint64_t *random)
 
 	if (rcu_sync_is_idle(&s->lock.rss))
 		torture_count_together(cold);
-	torture_count(torture.progress[index]); /* an attempt ends */
+	torture_count(torture.progress[index]); /* an attempt has ended */
 	if (!ops->write(&s->lock, random_timeout(r / LOCKS, 2000000))) {
 		torture_count_together(refused_writers);
 		return;
@@ -222,7 +222,7 @@ static void writer(uint32_t index)
 		if (now != generation)
 			bind_cpu(pinned ? 0 : -1);
 		generation = now;
-		if ((pinned || quiet) && index) { /* leave readers alone with one writer */
+		if ((pinned || quiet) && index) { /* leaves the readers alone with one writer */
 			torture_count(torture.progress[index]);
 			sleep_ns(2000000);
 			continue;
@@ -235,7 +235,7 @@ static void writer(uint32_t index)
 	}
 }
 
-/* Never waits for a lock, so what is in the mailboxes does not stay there. */
+/* Never waits for a lock, so the mailboxes are always emptied. */
 static void postman(void)
 {
 	struct tally *t = &torture.tally[torture.nr_readers + 1];
@@ -244,7 +244,7 @@ static void postman(void)
 
 	do {
 		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* this one is left */
+		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
 		for (int i = 0; i < MAILBOXES; i++) {
 			struct shared *s = fetch(&mailbox[i], &value);
 
@@ -298,8 +298,9 @@ static void set_up_with(const struct torture_rwsem_ops *which)
 {
 	ops = which;
 	torture_churn = &churn;
-	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* counters at first use */
-	/* Before there are threads: the first use tells the kernel, which takes its time if many run. */
+	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* the counters are allocated at the first use */
+	/* Called before there are threads: the first use registers with the
+	 * kernel, which is slow if many threads run. */
 	for (int i = 1; i < LOCKS; i++)
 		percpu_init_rwsem(&shared[i].lock);
 }
@@ -333,7 +334,7 @@ static void report(void)
 
 static const char *idle(void)
 {
-	if (quiesce_load_relaxed(&cold) <= LOCKS) /* the first writers find them so anyway */
+	if (quiesce_load_relaxed(&cold) <= LOCKS) /* the first writers find readers fast anyway */
 		return "readers did not become fast again between writes";
 	if (!quiesce_load_relaxed(&given) || !quiesce_load_relaxed(&refused))
 		return "no write lock was handed over, or nobody was refused";

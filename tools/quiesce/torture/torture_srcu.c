@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_srcu.c - what SRCU has beyond RCU: readers that sleep, sections that other threads end, several domains. */
+/* torture_srcu.c - properties that SRCU has beyond RCU: readers that sleep,
+ * sections that other threads end, several domains. */
 #include "ops/torture_ops.h"
 
 #include "torture.h"
@@ -23,7 +24,7 @@ static struct tally *extra_tally(int i)
 	return &torture.tally[torture.nr_readers + i];
 }
 
-/* Down, not lock: to the debug build no thread holds it. */
+/* srcu_down_read(), not srcu_read_lock(): in the debug build no thread holds it. */
 static void begin(struct section *s)
 {
 	s->index = srcu_down_read(&torture_domain);
@@ -51,7 +52,7 @@ static void giver(void)
 		/* raw: the mailboxes' own hand-over: acquire, with the release in taker(). */
 		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == NONE) {
 			begin(s);
-			__atomic_store_n(&s->state, HERE, __ATOMIC_RELEASE); /* raw: as above. */
+			__atomic_store_n(&s->state, HERE, __ATOMIC_RELEASE); /* raw: release, with the acquire in taker(). */
 		}
 		sleep_ns(random % 200000);
 	}
@@ -65,7 +66,7 @@ static void taker(void)
 
 	do {
 		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* this one is left */
+		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
 		for (int i = 0; i < MAILBOXES; i++) {
 			struct section *s = &sent[i];
 
@@ -74,13 +75,13 @@ static void taker(void)
 				continue;
 			end(s, t);
 			torture_count(t->handed_over);
-			__atomic_store_n(&s->state, NONE, __ATOMIC_RELEASE); /* raw: as above. */
+			__atomic_store_n(&s->state, NONE, __ATOMIC_RELEASE); /* raw: release, with the acquire in giver(). */
 		}
 		sleep_ns(random_next(&random) % 1000000);
 	} while (!last);
 }
 
-/* Long, and not on a CPU. */
+/* Long sections, without a CPU. */
 static void sleeper(void)
 {
 	uint64_t random = 3266489917;
@@ -96,7 +97,7 @@ static void sleeper(void)
 	}
 }
 
-/* In the other domain until updates of the first have gone on: if they waited for us nobody would. */
+/* Stays in the other domain until updates of the first have completed; if these waited for it, neither would end. */
 static void apart(void)
 {
 	while (!torture_stopped()) {
@@ -157,7 +158,8 @@ _Static_assert(sizeof(struct srcu_struct) <= CHURN_BYTES, "a domain has room");
 static void set_up(void)
 {
 	torture_churn = &churn;
-	/* Before there are threads: the first use tells the kernel, which takes its time if many run. */
+	/* Called before there are threads: the first use registers with the
+	 * kernel, which is slow if many threads run. */
 	srcu_read_unlock(&other_domain, srcu_read_lock(&other_domain));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_types.c - what can be tortured, and how. */
+/* torture_types.c - the types that torture takes, and the kinds of those that need a torture of their own. */
 #include "ops/table.h"
 #include "ops/torture_ops.h"
 

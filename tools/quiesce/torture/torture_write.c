@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_write.c - the writer, who replaces the element again and again, and writers without data. */
+/* torture_write.c - the writer, which replaces the element again and again, and writers without data. */
 #include <sched.h>
 
 #include "torture.h"
@@ -9,7 +9,7 @@ static struct element *removed;
 
 enum way { WAY_SYNC, WAY_EXPEDITED, WAY_CALL, WAY_POLL, WAY_COND, NR_WAYS };
 
-/* One more grace period has passed since @e was removed; true while it is to be kept. */
+/* One more grace period has ended since @e was removed; true while the element is to be kept. */
 static bool grow_older(struct element *e)
 {
 	uint32_t age = quiesce_load_relaxed(&e->age) + 1;
@@ -45,7 +45,7 @@ static void callback(struct op_head *head)
 		torture.op->retire->call(head);
 }
 
-/* Not for ever: a mutant may lose the grace period, and the conductor has to notice. */
+/* Has a limit: a mutant may lose the grace period, and the conductor has to notice that. */
 static void poll_until_done(uint64_t cookie)
 {
 	while (!torture.op->polled->poll(cookie) && !torture_stopped())
@@ -80,7 +80,7 @@ static enum way random_way(uint64_t *random)
 {
 	uint64_t r = random_next(random) >> 7;
 
-	/* Plain waits are the fast ones: most of the races are there. */
+	/* Plain waits are the fastest ones: most of the races are there. */
 	return r % 2 ? WAY_SYNC : (enum way)(r / 2 % NR_WAYS);
 }
 
@@ -90,7 +90,7 @@ static void update(uint64_t *random)
 	enum way way = random_way(random);
 
 	if (!fresh) {
-		torture.op->wait->wait(); /* callbacks hold the rest */
+		torture.op->wait->wait(); /* callbacks hold the rest of the elements */
 		age_removed();
 		return;
 	}
@@ -107,7 +107,7 @@ static void update(uint64_t *random)
 	old->next = removed;
 	removed = old;
 	wait_in_way(way, random);
-	if (way != WAY_POLL || !torture_stopped()) /* polling ends early then */
+	if (way != WAY_POLL || !torture_stopped()) /* at the end of the run a poll ends early */
 		age_removed();
 }
 
@@ -138,7 +138,7 @@ void torture_writer(void)
 	give_back_all();
 }
 
-/* Grace periods for nothing: they share, overtake and expedite the writer's. */
+/* Grace periods without data: they share, overtake and expedite those of the writer. */
 void torture_fake_writer(uint32_t index)
 {
 	uint64_t random = (index + 1) * 0x9e3779b97f4a7c15u;
@@ -147,7 +147,7 @@ void torture_fake_writer(uint32_t index)
 		enum way way = random_way(&random);
 
 		torture_stutter();
-		if (quiesce_load_relaxed(&torture.regime.pinned)) { /* leave the CPUs to reader and writer */
+		if (quiesce_load_relaxed(&torture.regime.pinned)) { /* leaves the CPUs to the reader and the writer */
 			sleep_ns(2000000);
 			continue;
 		}

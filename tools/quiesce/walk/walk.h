@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.h - structures whose readers protect what they walk through, under every scheme: the types of walkscale.
+/* walk.h - structures whose readers protect the nodes that they walk through, under every scheme: the types of walkscale.
  *
  * They are hash_op types (ops/hash.h), measured and checked as those of hashscale are.  A scheme is a file walk_X.c: it defines
  *
  *	WALK_SCHEME		its name, as in X_list
  *	WALK_WHAT		a few words for a report
- *	WALK_FENCES		measured once with light and once with full fences?
- *	WALK_CHECKS		1: a reader has what its slots protect; 0: all that it found since walk_begin()
- *	struct walk_slots	what an operation has in hand
+ *	WALK_FENCES		true: measured once with light and once with full fences
+ *	WALK_CHECKS		1: slots protect single nodes; 0: all nodes found since walk_begin() are protected
+ *	struct walk_slots	the protections of an operation
  *	walk_begin(), walk_end()
- *	walk_protect(slots, i, where)	the word at @where, acquired; from now on slot @i protects its address, bit 0 aside
- *	walk_retire(node)	free it when nobody can have it any more
+ *	walk_protect(slots, i, where)	loads the word at @where with acquire; slot @i protects its address, without bit 0, from then on
+ *	walk_retire(node)	frees the node when no reader can use it any more
  *
  *	walk_init(fence), walk_thread_enter(), walk_thread_exit(), walk_barrier(), walk_stats
- *	walk_waiting()		how many nodes wait now
+ *	walk_waiting()		the number of nodes that are retired and not freed
  *
- * and then includes walk_types.h, which makes the types X_list, X_map, X_tree and X_skip of it.
+ * and then includes walk_types.h, which makes its types X_list, X_map, X_tree and X_skip.
  */
 #ifndef QUIESCE_TOOL_WALK_H
 #define QUIESCE_TOOL_WALK_H
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if !defined(WALK_FOREIGN_RCU) /* else another library has those names */
+#if !defined(WALK_FOREIGN_RCU) /* otherwise another library defines these names */
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
 #endif
@@ -40,7 +40,7 @@ extern "C" {
 #define WALK_SLOTS 3
 #define WALK_MARK ((uintptr_t)1)
 
-/* First in each node. */
+/* The first member of each node. */
 union walk_head {
 	void *scheme[3];
 #if !defined(WALK_FOREIGN_RCU)
@@ -49,16 +49,16 @@ union walk_head {
 #endif
 };
 
-/* What a walk looks at is in one cache line, wherever malloc() puts it: else each process has the luck, or not, that all of its
- * nodes of 64 bytes lie well. */
+/* @next and @key, the fields that a walk reads, share a cache line wherever malloc() puts the node: otherwise chance
+ * would decide in each process how many nodes need two lines. */
 struct walk_node {
 	union walk_head head;
 	uint64_t value;
-	uintptr_t next; /* marked: to be unlinked */
+	uintptr_t next; /* marked: the node is to be unlinked */
 	uint64_t key;
 };
 
-/* Inner nodes have two children, leaves none.  What is left of an inner node is less than its key. */
+/* Inner nodes have two children, leaves none.  Keys to the left of an inner node are less than its key. */
 struct walk_branch {
 	union walk_head head;
 	uint64_t value;
@@ -70,7 +70,7 @@ struct walk_branch {
 
 #define WALK_LEVELS 12
 
-/* Of a skip list. */
+/* A node of a skip list. */
 struct walk_tower {
 	union walk_head head;
 	uint64_t value;
@@ -80,14 +80,15 @@ struct walk_tower {
 };
 
 struct walk_table {
-	uint64_t mask;     /* of lists; */
+	uint64_t mask;     /* for lists: number of buckets less 1 */
 	uintptr_t *bucket;
-	struct walk_branch root; /* of a tree */
-	struct walk_tower *tower; /* of a skip list */
+	struct walk_branch root; /* for trees */
+	struct walk_tower *tower; /* for skip lists */
 	uint32_t lock __attribute__((aligned(128)));
 };
 
-/* raw: the structures' own words: published by release stores and exchanges, found by acquire loads; the same for every scheme. */
+/* raw: the structures' own words: published by release stores and exchanges,
+ * found by acquire loads; the same for every scheme. */
 #define walk_load(word) __atomic_load_n((word), __ATOMIC_ACQUIRE)
 #define walk_store(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE) /* raw: as above. */
 
@@ -97,7 +98,7 @@ static inline bool walk_change(uintptr_t *word, uintptr_t old, uintptr_t fresh)
 	return __atomic_compare_exchange_n(word, &old, fresh, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* Counted by who frees; schemes that count by themselves do without. */
+/* Counts for walk_waiting(); schemes whose library counts do without it. */
 static inline void walk_note_retired(void)
 {
 	struct retire_tally *tally = retire_tally();
@@ -112,7 +113,7 @@ static inline uint64_t walk_tally_waiting(void)
 	return retired > freed ? retired - freed : 0;
 }
 
-/* walk_table.c.  destroy frees what is linked. */
+/* walk_table.c.  destroy() frees the nodes that are linked. */
 void *walk_create_list(uint64_t nr_keys);
 void *walk_create_map(uint64_t nr_keys);
 void *walk_create_tree(uint64_t nr_keys);
@@ -120,7 +121,7 @@ void *walk_create_skip(uint64_t nr_keys);
 void walk_destroy(void *table);
 uint64_t walk_mapped(const void *table);
 
-/* The end of a node, counted. */
+/* Frees a node and counts it. */
 static inline void walk_free(void *node)
 {
 	free(node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_asymmetric.c - hazard pointers by hand with asymmetric fences: a store for each protection, a membarrier for each look.
- * raw, whole file: not the library's, but what it is compared with.
- */
+/* walk_asymmetric.c - hazard pointers by hand with asymmetric fences: a store for each protection, a membarrier for
+ * each scan.
+ * raw, whole file: not a part of the library, but of the comparison. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_busted.c - what is removed is dead at once: has to be BROKEN with updates (a test of this tool). */
+/* walk_busted.c - a removed node is dead at once: has to be BROKEN with updates (a test of this tool). */
 #include "walk.h"
 #include "walk_section.h"
 
@@ -18,7 +18,7 @@ static inline void walk_end(struct walk_slots *s)
 	(void)s;
 }
 
-/* The memory stays, so that who comes too late finds that out and goes on. */
+/* The memory is kept, so a reader that comes too late finds the dead value, reports it and goes on. */
 static inline void walk_retire(struct walk_node *node)
 {
 	quiesce_store_relaxed(&node->value, DEAD);
@@ -29,6 +29,6 @@ static inline void walk_retire(struct walk_node *node)
 #define walk_barrier NULL
 #define walk_init NULL
 #define walk_stats NULL
-#define walk_waiting NULL /* nothing waits */
+#define walk_waiting NULL /* there are no deferred frees */
 #define WALK_BROKEN
 #include "walk_types.h"

@@ -30,7 +30,7 @@ void *walk_create_map(uint64_t nr_keys)
 	return create(hash_power(nr_keys < 2 ? 2 : nr_keys));
 }
 
-/* A root, and to its left a leaf, so that every other leaf has a parent, and that one a parent. */
+/* The root has a leaf to its left, so that every other leaf has a parent, and that parent has a parent. */
 void *walk_create_tree(uint64_t nr_keys)
 {
 	struct walk_table *t = create(0);

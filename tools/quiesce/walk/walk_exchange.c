@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_exchange.c - plain hazard pointers: an exchange for each protection.
- * raw, whole file: not the library's, but what it is compared with.
- */
+ * raw, whole file: not a part of the library, but of the comparison. */
 #define WALK_SCHEME exchange
 #define WALK_WHAT "hazard pointers by hand, an exchange for each protection"
 #define plain_set(slot, address) ((void)__atomic_exchange_n((slot), (address), __ATOMIC_SEQ_CST))

@@ -9,7 +9,7 @@ void op_rcu_stats(struct op_stats *ret);
 #define WALK_WHAT "hazard pointers of quiesce, kfree_hazptr()"
 #define WALK_FENCES true
 #define WALK_CHECKS 1
-#ifndef WALK_HAZPTR_RETIRE /* a test has its own */
+#ifndef WALK_HAZPTR_RETIRE /* a test defines its own */
 #define WALK_HAZPTR_RETIRE(node) kfree_hazptr(&(node)->head, hazptr)
 #endif
 
@@ -40,7 +40,7 @@ static inline void walk_retire(struct walk_node *node)
 	WALK_HAZPTR_RETIRE(node);
 }
 
-/* --batch is for this scheme, too; else it has the library's. */
+/* --batch sets the batch of this scheme, too; without it the library's own is used. */
 static int walk_init(enum op_fence fence)
 {
 	uint32_t batch = retire_params.batch_given ? (uint32_t)retire_params.batch : 0;

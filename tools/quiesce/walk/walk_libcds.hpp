@@ -11,7 +11,7 @@ extern "C" {
 #define WALK_FENCES false
 #define WALK_CHECKS 1
 
-constexpr size_t max_threads = 320; /* it keeps as many objects as there may be slots, at least */
+constexpr size_t max_threads = 320; /* the library keeps at least as many objects as there may be slots */
 
 namespace {
 
@@ -23,7 +23,7 @@ inline void walk_begin(walk_slots *)
 {
 }
 
-/* They are cleared when they go; but the next operation is a while away, perhaps. */
+/* The guards clear themselves when they are destroyed, but that may be a while later. */
 inline void walk_end(walk_slots *s)
 {
 	for (size_t i = 0; i < WALK_SLOTS; i++)

@@ -6,7 +6,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
 
-/* Its macros and structures have the names of the kernel's, as quiesce's have; this file takes none of those. */
+/* liburcu's macros and structures have the names of the kernel's, as those of
+ * quiesce do; this file uses none of quiesce's. */
 #define WALK_FOREIGN_RCU
 #include "walk.h"
 #include "walk_section.h"

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_list.h - Michael's list: sorted, lock-free, three slots; instantiated by walk_types.h.
  *
- * A node is marked in its own next word before it is unlinked, and whoever unlinks it retires it.  A reader protects a node's
- * successor, and then looks whether the word that led it to the node still does, without a mark: so the node was linked after
- * the protection was there, and its successor with it.  Source: M. Michael, "High performance dynamic lock-free hash tables and
- * list-based sets", 2002; T. Harris, 2001.
+ * A node is marked in its own next word before it is unlinked, and the thread that unlinks it retires it.  A reader
+ * protects a node's successor, and then checks that the word that led it to the node still does, without a mark: so
+ * the node was linked after the protection was set, and its successor with it.  Source: M. Michael, "High performance
+ * dynamic lock-free hash tables and list-based sets", 2002; T. Harris, 2001.
  */
 #ifndef QUIESCE_TOOL_WALK_LIST_H
 #define QUIESCE_TOOL_WALK_LIST_H
 
 struct walk_place {
-	uintptr_t *where; /* the word that leads to the node, */
-	uintptr_t node;   /* the first whose key is not less; 0: none, */
-	uintptr_t next;   /* and what comes behind it */
+	uintptr_t *where; /* the word that leads to @node */
+	uintptr_t node;   /* the first node whose key is not less; 0: none */
+	uintptr_t next;   /* the successor of @node */
 };
 
 #define WALK_NODE(word) ((struct walk_node *)(word))
@@ -22,7 +22,7 @@ static inline uintptr_t *list_head(const struct walk_table *table, uint64_t key)
 	return &table->bucket[table->mask ? hash_mix(key) & table->mask : 0];
 }
 
-/* False: begin again. */
+/* Returns false if the walk has to start again. */
 static inline __attribute__((always_inline)) bool list_walk(uintptr_t *head, uint64_t key, struct walk_slots *s, struct walk_place *ret)
 {
 	unsigned int here = 0, ahead = 1, behind = 2, t;
@@ -59,7 +59,7 @@ static inline bool list_find(uintptr_t *head, uint64_t key, struct walk_slots *s
 	return ret->node && WALK_NODE(ret->node)->key == key;
 }
 
-/* Who may pass through nodes that are unlinked need not unlink any. */
+/* For readers that may pass through unlinked nodes: they need not unlink any. */
 static inline uintptr_t list_pass(uintptr_t *head, uint64_t key)
 {
 	uintptr_t node = walk_load(head) & ~WALK_MARK, next;
@@ -112,7 +112,7 @@ static bool list_insert(struct walk_table *table, uint64_t key, uint64_t value)
 	return !there;
 }
 
-/* The value that was there; 0: none was. */
+/* Returns the value that was removed; 0: there was none. */
 static uint64_t list_take(struct walk_table *table, uint64_t key)
 {
 	uintptr_t *head = list_head(table, key);
@@ -130,7 +130,7 @@ static uint64_t list_take(struct walk_table *table, uint64_t key)
 	if (there && walk_change(place.where, place.node, place.next))
 		walk_retire(WALK_NODE(place.node));
 	else if (there)
-		list_find(head, key, &s, &place); /* until it is unlinked */
+		list_find(head, key, &s, &place); /* unlinks the node */
 	walk_end(&s);
 	return value;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_none.c - the floor: readers protect nothing, and nothing is freed while they may be there. */
+/* walk_none.c - the floor: readers protect nothing, and nothing is freed while readers may run. */
 #include "walk.h"
 #include "walk_section.h"
 
@@ -7,7 +7,7 @@
 #define WALK_WHAT "no protection: what is removed stays until the end (a limit)"
 #define WALK_FENCES false
 
-/* What a thread has removed; joined with the others' when it goes. */
+/* Nodes that the thread has removed; they are joined with the others' when it exits. */
 static __thread union walk_head *mine;
 static union walk_head *all;
 static uint32_t lock;
@@ -43,7 +43,7 @@ static void walk_thread_exit(void)
 	retire_tally_leave();
 }
 
-/* Of the threads that have gone. */
+/* Frees the nodes of the threads that have exited. */
 static void walk_barrier(void)
 {
 	while (all) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_plain.h - hazard pointers as one writes them by hand: a record for each thread, a batch, a look at all records.
- * raw, whole file: not the library's, but what it is compared with.
+/* walk_plain.h - hazard pointers as one writes them by hand: a record for each thread, a batch, a scan of all
+ * records.
+ * raw, whole file: not a part of the library, but of the comparison.
  *
- * Included by a scheme that defines plain_set(slot, address), the store with its fence, and plain_fence(), that of who looks.
+ * Included by a scheme that defines plain_set(slot, address), the store with its fence, and plain_fence(), the fence
+ * of the scan.
  */
 #include "walk.h"
 
@@ -10,7 +12,7 @@
 #define WALK_CHECKS 1
 #define MOST_RECORDS 1100
 
-/* Records are never given back; threads that come later use them again. */
+/* Records are never freed; later threads use them again. */
 struct record {
 	uintptr_t slot[WALK_SLOTS];
 	uint32_t taken;
@@ -56,7 +58,7 @@ static int by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All that is protected, sorted.  Returns how many. */
+/* Stores all protected addresses, sorted, and returns their number. */
 static size_t look(uintptr_t *found)
 {
 	uint32_t nr;
@@ -113,7 +115,7 @@ static struct record *take_record(void)
 
 static void walk_thread_enter(void)
 {
-	/* What is kept is one for each slot, at most. */
+	/* A scan keeps at most one node for each slot. */
 	size_t room = retire_params.batch + (size_t)MOST_RECORDS * WALK_SLOTS;
 
 	mine = take_record();
@@ -132,7 +134,7 @@ static void walk_thread_exit(void)
 	retire_tally_leave();
 }
 
-/* In the main thread, when no other is inside. */
+/* The main thread calls it when no other thread is inside. */
 static void walk_barrier(void)
 {
 	uint32_t nr = __atomic_load_n(&nr_records, __ATOMIC_ACQUIRE);

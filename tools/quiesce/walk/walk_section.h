@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_section.h - for schemes whose readers have all that they find between walk_begin() and walk_end(). */
+/* walk_section.h - for schemes that protect all nodes found between walk_begin() and walk_end(). */
 #ifndef QUIESCE_TOOL_WALK_SECTION_H
 #define QUIESCE_TOOL_WALK_SECTION_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_skip.h - a skip list with one lock for updates, as the tables of log-structured databases have; instantiated by walk_types.h.
+/* walk_skip.h - a skip list with one lock for updates, as in log-structured databases; instantiated by walk_types.h.
  *
- * A reader protects a node's successor on a level, sees that the word still leads there, and then that the node is not removed: so
- * the node was linked after the protection was there, and the successor with it.  Who removes a node marks it, unlinks it on all
- * levels, and then retires it; so whoever found it by a node without a mark is found by who reclaims it.
+ * A reader protects a node's successor on a level, checks that the word still leads there, and then that the node is
+ * not removed: so the node was linked after the protection was set, and the successor with it.  A remove marks the
+ * node, unlinks it on all levels, and then retires it; so a protection of a node that was found through an unmarked
+ * node is found by the scan.
  * Source: W. Pugh, "Skip lists", 1990; one writer at a time beside any readers as in LevelDB.
  */
 #ifndef QUIESCE_TOOL_WALK_SKIP_H
@@ -11,7 +12,8 @@
 
 #define WALK_TOWER(word) ((struct walk_tower *)(word))
 
-/* False: begin again.  The last node before @key, on the lowest level, is protected; its successor, too, which is returned. */
+/* False: the walk has to start again.  The last node before @key on the lowest level is protected; so is its
+ * successor, which is returned. */
 static inline __attribute__((always_inline)) bool skip_walk(struct walk_tower *head, uint64_t key, struct walk_slots *s,
 							    struct walk_tower **ret)
 {
@@ -48,7 +50,7 @@ static inline uint64_t skip_lookup(struct walk_table *table, uint64_t key)
 	return value;
 }
 
-/* Under the lock nobody else changes anything: the nodes before @key on each level.  Returns the one that has the key, or NULL. */
+/* The caller holds the lock: stores the node before @key on each level.  Returns the node of @key, or NULL. */
 static struct walk_tower *skip_place(struct walk_tower *head, uint64_t key, struct walk_tower **ret_before)
 {
 	struct walk_tower *node = head, *next = NULL;
@@ -94,7 +96,7 @@ static bool skip_insert(struct walk_table *table, uint64_t key, uint64_t value)
 	return !there;
 }
 
-/* The value that was there; 0: none was. */
+/* Returns the value that was removed; 0: there was none. */
 static uint64_t skip_take(struct walk_table *table, uint64_t key)
 {
 	struct walk_tower *before[WALK_LEVELS], *node;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_tree.h - an external binary tree whose updates lock one or two inner nodes; instantiated by walk_types.h.
  *
- * Values are in leaves.  Who removes a leaf locks its parent and the parent's parent, marks the parent as removed, and then lets
- * the other child take its place.  A reader protects a child, sees that the word still leads there, and then that the node which
- * has the word is not removed: so that node was linked after the protection was there, and the child with it; whoever unlinks
- * the child does so later, and finds the protection.  Who is under RCU needs no such look.
+ * Values are in leaves.  A remove locks the leaf's parent and the parent's parent, marks the parent as removed, and
+ * then puts the other child in its place.  A reader protects a child, checks that the word still leads there, and
+ * then that the node that has the word is not removed: so that node was linked after the protection was set, and the
+ * child with it; a remove unlinks the child later, and its scan finds the protection.  Readers under RCU need no such
+ * check.
  * After T. David, R. Guerraoui, V. Trigonakis, "Asynchronized concurrency" (BST-TK), 2015, with plain locks.
  */
 #ifndef QUIESCE_TOOL_WALK_TREE_H
@@ -21,7 +22,7 @@ static inline int tree_side(const struct walk_branch *inner, uint64_t key)
 	return key >= inner->key;
 }
 
-/* False: begin again. */
+/* Returns false if the walk has to start again. */
 static inline __attribute__((always_inline)) bool tree_walk(struct walk_branch *root, uint64_t key, struct walk_slots *s,
 							     struct walk_path *ret)
 {
@@ -63,7 +64,7 @@ static inline uint64_t tree_lookup(struct walk_table *table, uint64_t key)
 	return value;
 }
 
-/* Under its lock: is it in the tree, with @child? */
+/* True if @inner is in the tree, with @child; the caller holds its lock. */
 static inline bool tree_has(const struct walk_branch *inner, uint64_t key, const struct walk_branch *child)
 {
 	return !inner->removed && inner->child[tree_side(inner, key)] == (uintptr_t)child;
@@ -107,7 +108,7 @@ static bool tree_insert(struct walk_table *table, uint64_t key, uint64_t value)
 	return !there;
 }
 
-/* The leaf and its parent. */
+/* Unlinks the leaf and its parent. */
 static bool tree_unlink(const struct walk_path *path, uint64_t key)
 {
 	struct walk_branch *above = path->above, *parent = path->parent;
@@ -117,7 +118,8 @@ static bool tree_unlink(const struct walk_path *path, uint64_t key)
 	hash_spin_lock(&parent->lock);
 	good = tree_has(above, key, parent) && tree_has(parent, key, path->leaf);
 	if (good) {
-		/* The mark first: whoever finds the other child by this node and sees no mark has found it in the tree. */
+		/* The mark comes first: a reader that finds the other child through this
+		 * node and sees no mark has found it in the tree. */
 		walk_store(&parent->removed, 1u);
 		walk_store(&above->child[tree_side(above, key)], parent->child[!tree_side(parent, key)]);
 	}
@@ -126,7 +128,7 @@ static bool tree_unlink(const struct walk_path *path, uint64_t key)
 	return good;
 }
 
-/* The value that was there; 0: none was. */
+/* Returns the value that was removed; 0: there was none. */
 static uint64_t tree_take(struct walk_table *table, uint64_t key)
 {
 	struct walk_path path;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_types.h - X_list, X_map, X_tree and X_skip of the scheme that includes it; see walk.h. */
+/* walk_types.h - the types X_list, X_map, X_tree and X_skip of the scheme that includes it; see walk.h. */
 #include "walk_list.h"
 #include "walk_skip.h"
 #include "walk_table.h"
 #include "walk_tree.h"
 
-#define WALK_LONGEST 5000 /* keys of a list that is measured */
+#define WALK_LONGEST 5000 /* most keys of a list that is measured */
 
 #define WALK_PASTE(a, b) a##_##b
 #define WALK_NAME(a, b) WALK_PASTE(a, b)
@@ -16,7 +16,7 @@ HASH_RUN(list, struct walk_table)
 HASH_RUN(tree, struct walk_table)
 HASH_RUN(skip, struct walk_table)
 
-/* Stay inside with what leads to all the rest. */
+/* Stays inside a lookup that protects the first node, which leads to all others. */
 static void walk_stall(void *arg, void (*stay)(void *arg), void *stay_arg)
 {
 	struct walk_table *table = (struct walk_table *)arg;
@@ -28,7 +28,7 @@ static void walk_stall(void *arg, void (*stay)(void *arg), void *stay_arg)
 	walk_end(&s);
 }
 
-#ifdef __cplusplus /* which warns of members that are left out */
+#ifdef __cplusplus /* C++ warns of members that are left out */
 #define WALK_MAKE(type, ...) [] { type made{}; __VA_ARGS__; return made; }()
 #define WALK_MEMBER made.
 #else
@@ -61,7 +61,7 @@ WALK_UNUSED static const struct hash_op walk_skip_hash = WALK_HASH(skip, skip, 0
 		WALK_MEMBER init = walk_init, WALK_MEMBER thread_enter = walk_thread_enter,                   \
 		WALK_MEMBER thread_exit = walk_thread_exit, WALK_MEMBER stats = walk_stats);
 
-#ifdef WALK_BROKEN /* one is enough; nodes of trees are no such nodes */
+#ifdef WALK_BROKEN /* one type is enough; nodes of trees have another structure */
 WALK_OP(map, "buckets of Michael's lists")
 #else
 WALK_OP(list, "Michael's list")

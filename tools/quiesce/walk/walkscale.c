@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walkscale.c - structures whose readers protect what they walk through, under several schemes; measured as hash tables are. */
+/* walkscale.c - structures whose readers protect the nodes that they walk through,
+ * under several schemes; measured as hash tables are. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "emit.h"
 #include "hash/hashscale.h"
 
-#define DEFAULT_RUNS 6 /* the fewest with which a ratio has an interval */
+#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03
 #define WATCHDOG_S 60
 #define BASE "exchange"
@@ -39,15 +40,15 @@ static void default_threads(struct job *base)
 	base->readers[base->nr_readers++] = 2;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
-/* "_list" of "ck_hp_list". */
+/* The structure in the name of a type: "_list" of "ck_hp_list". */
 static const char *structure_of(const struct op *op)
 {
 	return strrchr(op->name, '_');
 }
 
-/* The same structure with an exchange for each protection. */
+/* The cell of the same structure with an exchange for each protection. */
 static const struct cell *base_cell(const struct results *results, const struct cell *c)
 {
 	char name[64];
@@ -166,21 +167,22 @@ static int run(const struct options *options)
 const struct subcommand walkscale_command = {
 	.name = "walkscale",
 	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
-	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
-	       "process of its own, in turn, with the same keys in the same order. What is found is read and checked: a lost key or a "
-	       "wrong value is an error, BROKEN. An update is a remove or an insert of a key of the thread's own, in turns, so that "
-	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table of such lists, as many "
-	       "as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list with one lock for "
-	       "updates. All schemes run the same code, but "
-	       "that readers of sections (none, rcu, liburcu, ck_epoch) pass through nodes that are unlinked, and check less.\n"
-	       "Schemes: none frees nothing, a limit; rcu and hazptr are quiesce's; exchange and asymmetric are hazard pointers as one "
-	       "writes them by hand, with an exchange for each protection, or a store and a membarrier for each look.\n"
-	       "'waiting' is the largest number of removed elements that were not freed yet, of samples each half millisecond, the "
-	       "median over rounds. --batch says how many of a thread wait before it looks, for all schemes that take it; default 1024, "
-	       "and for hazptr the library's own choice. libcds_hp takes no less than its own least, dhp none. With --stall one "
-	       "thread more begins a lookup and stays there.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads; 500 and 100000 generated keys (lists "
-	       "of 5000 at most); 0, 10 and 50 % updates.",
+	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in "
+	       "a process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key "
+	       "or a wrong value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that "
+	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table with as many "
+	       "such lists as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list "
+	       "with one lock for updates. All schemes run the same code, except that readers in sections (none, rcu, liburcu, "
+	       "ck_epoch) may pass through unlinked nodes, and check less.\n"
+	       "Schemes: none frees nothing, a limit; rcu and hazptr are quiesce's; exchange and asymmetric are hazard pointers "
+	       "as one writes them by hand, with an exchange for each protection, or with a store for each protection and a "
+	       "membarrier for each scan.\n"
+	       "'waiting' is the largest number of removed elements that were not freed yet, of samples taken every half "
+	       "millisecond, the median over rounds. --batch is the number of retired elements of a thread that causes a scan, "
+	       "for all schemes that have one; default 1024, for hazptr the library's own choice. libcds_hp has a least batch of "
+	       "its own, dhp has none. With --stall one more thread begins a lookup and stays inside.\n"
+	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads; 500 and 100000 generated keys "
+	       "(lists of at most 5000); 0, 10 and 50 % updates.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_WALK,
 	.fits = fits,
 	.types = walk_types,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/arch/generic.h - what the CPU's own file has not defined. */
+/* urcu/arch/generic.h - definitions for all that the CPU's own file has not defined. */
 #ifndef QUIESCE_URCU_ARCH_GENERIC_H
 #define QUIESCE_URCU_ARCH_GENERIC_H
 
@@ -23,7 +23,7 @@
 
 /* ---- barriers ---- */
 
-/* With devices. */
+/* Barriers that also order accesses to devices. */
 #ifndef cmm_mb
 #define cmm_mb() __sync_synchronize()
 #endif
@@ -34,8 +34,8 @@
 #define cmm_wmb() cmm_mb()
 #endif
 
-/* Between CPUs: a full barrier; one of loads with loads; one of stores with stores.  The compiler's fences are about atomic
- * accesses, ours about all of them. */
+/* Barriers between CPUs: full; loads with loads; stores with stores.  The compiler's fences order atomic accesses
+ * only, these all accesses. */
 #ifndef cmm_smp_mb
 #define cmm_smp_mb() quiesce__arch_fence_full()
 #endif
@@ -52,11 +52,11 @@
 		cmm_barrier();                                                                                         \
 	})
 
-/* No CPU here reorders loads of which one gives the address of the other. */
+/* No CPU here reorders two loads of which the first gives the address of the second. */
 #define cmm_read_barrier_depends() QUIESCE_CAST(void, 0)
 #define cmm_smp_read_barrier_depends() QUIESCE_CAST(void, 0)
 
-/* Caches are coherent: there is nothing to write back or to drop. */
+/* Caches are coherent: nothing has to be written back or dropped. */
 #define CONFIG_HAVE_MEM_COHERENCY
 #define cmm_mc() cmm_barrier()
 #define cmm_rmc() cmm_barrier()
@@ -65,7 +65,7 @@
 #define cmm_smp_rmc() cmm_barrier()
 #define cmm_smp_wmc() cmm_barrier()
 
-/* A pause of a loop that waits, which reads anew what it waits for. */
+/* A pause in a waiting loop; the loop loads its condition again. */
 #define caa_cpu_relax()                                                                                                \
 	__extension__({                                                                                                \
 		quiesce__arch_cpu_relax();                                                                             \
@@ -74,7 +74,8 @@
 
 /* ---- for urcu/uatomic.h ---- */
 
-/* The compiler's order of a read-modify-write and what has to follow it; what stands before or behind one to make it a full barrier. */
+/* Orders for the compiler's read-modify-writes, the fence that has to follow them, and the fences around one that
+ * make it a full barrier. */
 #ifndef quiesce_urcu__rmw_order
 #define quiesce_urcu__rmw_order(mo) quiesce_urcu__order(mo)
 #endif
@@ -94,7 +95,7 @@
 
 /* ---- clock ---- */
 
-/* Time that passes evenly, in units of the CPU's; all bits set if there is none. */
+/* A clock of constant rate in the CPU's own unit; all bits are set if there is none. */
 #ifndef HAS_CAA_GET_CYCLES
 #define HAS_CAA_GET_CYCLES
 typedef uint64_t caa_cycles_t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/map/clear.h - the short names mean no flavour any more. */
+/* urcu/map/clear.h - undefines the short names, which then mean no flavour. */
 #undef rcu_read_lock
 #undef _rcu_read_lock
 #undef rcu_read_unlock

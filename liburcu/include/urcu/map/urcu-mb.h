@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/map/urcu-mb.h - the short names mean the flavour mb from here on; urcu/map/clear.h takes that back.
+/* urcu/map/urcu-mb.h - gives the short names to the flavour mb; urcu/map/clear.h takes them back.
  *
- * The four of these differ only in the flavour's name.  Included again and again: no guard. */
+ * The four headers of this kind differ only in the name of the flavour.  They may be included repeatedly: no guard.
+ */
 #include <urcu/map/clear.h>
 #define rcu_read_lock urcu_mb_read_lock
 #define _rcu_read_lock _urcu_mb_read_lock

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/map/urcu-qsbr.h - the short names mean the flavour qsbr from here on; urcu/map/clear.h takes that back.
+/* urcu/map/urcu-qsbr.h - gives the short names to the flavour qsbr; urcu/map/clear.h takes them back.
  *
- * The four of these differ only in the flavour's name.  Included again and again: no guard. */
+ * The four headers of this kind differ only in the name of the flavour.  They may be included repeatedly: no guard.
+ */
 #include <urcu/map/clear.h>
 #define rcu_read_lock urcu_qsbr_read_lock
 #define _rcu_read_lock _urcu_qsbr_read_lock

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/map/urcu.h - the short names mean the flavour that the program has chosen by RCU_MEMBARRIER or RCU_MB. */
+/* urcu/map/urcu.h - gives the short names to the flavour that the program has chosen by RCU_MEMBARRIER or RCU_MB. */
 #if defined(RCU_MB)
 #include <urcu/map/urcu-mb.h>
 #else

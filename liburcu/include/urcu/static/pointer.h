@@ -10,9 +10,10 @@
 #include <urcu/system.h>
 #include <urcu/uatomic.h>
 
-/* Accesses through the pointer come after its load, by their dependence on it.  Compilers take "consume" for "acquire".  With
- * URCU_DEREFERENCE_USE_VOLATILE it is a plain load, which on some CPUs costs less; pointers that it returned are then
- * compared by cmm_ptr_eq(), or the compiler may follow one instead of the other, on which it does not depend. */
+/* Accesses through the pointer come after its load, because they depend on it.  Compilers implement "consume" as
+ * "acquire".  With URCU_DEREFERENCE_USE_VOLATILE it is a plain load, which costs less on some CPUs; the program must
+ * compare pointers that it returned by cmm_ptr_eq(), or the compiler may use the other pointer, which does not depend
+ * on the load. */
 #ifdef URCU_DEREFERENCE_USE_VOLATILE
 #define _rcu_dereference(p)                                                                                            \
 	__extension__({                                                                                                \
@@ -27,7 +28,7 @@
 #endif
 
 QUIESCE_BEGIN_DECLS
-/* Are they equal?  The compiler does not learn that one may stand for the other. */
+/* Compares without telling the compiler that the two pointers are equal. */
 static inline int cmm_ptr_eq(const void *a, const void *b)
 {
 	_CMM_OPTIMIZER_HIDE_VAR(a);
@@ -38,7 +39,7 @@ QUIESCE_END_DECLS
 
 #ifdef __cplusplus
 extern "C++" {
-/* The same of pointers of two types, one of which converts to the other, as == compares them. */
+/* Compares pointers of two types, of which one converts to the other, as == does. */
 template <typename A, typename B> QUIESCE_FAST auto cmm_ptr_eq(A *a, B *b) -> decltype(static_cast<void>(a == b), 0)
 {
 	const void *common[] = { 1 ? a : b, 1 ? b : a };
@@ -48,11 +49,11 @@ template <typename A, typename B> QUIESCE_FAST auto cmm_ptr_eq(A *a, B *b) -> de
 }
 #endif
 
-/* Behind everything that was written before: what @v points to. */
+/* Orders the store after all stores before it: those that initialised the object of @v. */
 #define _rcu_set_pointer(p, v) uatomic_store_mo(p, v, CMM_RELEASE)
 #define _rcu_assign_pointer(p, v) _rcu_set_pointer(&(p), v)
 
-/* Full barriers where they change something; the new pointer is of the old one's type. */
+/* Full barriers where they change the pointer; the new pointer has the type of the old one. */
 #define _rcu_xchg_pointer(p, v)                                                                                        \
 	__extension__({                                                                                                \
 		quiesce_urcu__type(p) quiesce_urcu__fresh = (v);                                                       \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/static/rculfqueue.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+/* urcu/static/rculfqueue.h - liburcu's names for inlined calls, beside those for calls of the library; here both are
+ * the same. */
 #ifndef URCU_STATIC_RCULFQUEUE_H
 #define URCU_STATIC_RCULFQUEUE_H
 
 #include <urcu/rculfqueue.h>
 
-/* Programs have got these from here. */
+/* Programs rely on this header to include them. */
 #include <errno.h>
 #include <urcu-call-rcu.h>
 #include <urcu-pointer.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/static/rculfstack.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+/* urcu/static/rculfstack.h - liburcu's names for inlined calls, beside those for calls of the library; here both are
+ * the same. */
 #ifndef URCU_STATIC_RCULFSTACK_H
 #define URCU_STATIC_RCULFSTACK_H
 
 #include <urcu/rculfstack.h>
 
-/* Programs have got these from here. */
+/* Programs rely on this header to include them. */
 #include <urcu-pointer.h>
 #include <urcu/uatomic.h>
 

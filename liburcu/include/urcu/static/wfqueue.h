@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/static/wfqueue.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+/* urcu/static/wfqueue.h - liburcu's names for inlined calls, beside those for calls of the library; here both are the
+ * same. */
 #ifndef URCU_STATIC_WFQUEUE_H
 #define URCU_STATIC_WFQUEUE_H
 
 #include <urcu/wfqueue.h>
 
-/* Programs have got these from here. */
+/* Programs rely on this header to include them. */
 #include <poll.h>
 #include <urcu/assert.h>
 #include <urcu/uatomic.h>

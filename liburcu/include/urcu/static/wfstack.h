@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu/static/wfstack.h - the names by which liburcu has inlined calls beside those of the library; here they are the same. */
+/* urcu/static/wfstack.h - liburcu's names for inlined calls, beside those for calls of the library; here both are the
+ * same. */
 #ifndef URCU_STATIC_WFSTACK_H
 #define URCU_STATIC_WFSTACK_H
 
 #include <urcu/wfstack.h>
 
-/* Programs have got these from here. */
+/* Programs rely on this header to include them. */
 #include <poll.h>
 #include <urcu/assert.h>
 #include <urcu/uatomic.h>
 
-/* Where a stack ends; what an empty one's head is. */
+/* The end of a stack, and the head of an empty one. */
 #define CDS_WFS_END QUIESCE_NULL(struct cds_wfs_head)
 
 #define _cds_wfs_node_init cds_wfs_node_init
