@@ -36,7 +36,7 @@ FRAGMENT = "fragment", "write a whole sentence that stands alone"
 
 # A first word that needs the line before.
 DEPENDENT = re.compile(r"\s*(?:and|or|but|nor|so|then|too|also|else|not|of|it|its|they|their|them|theirs|he|his|him|which|that is|likewise|dito|"
-                       r"ditto|as above|the same|those|these|such)\b(?!-)", re.I)
+                       r"ditto|as above|the same|those(?= (?:that|of|with|who|which))|these(?=[,.:]| (?:that|have|are)\b)|such as)\b(?!-)", re.I)
 # What other checks or compilers read, names of files and parts, drawings.
 FORMAL = re.compile(r"\s*(?:SPDX|Relaxed\b|raw\b|[({\[]|[\w-]+(?: [A-Z./]+)+: |[A-Z]{2,4}\d*[a-z]?[:,]|-{2,}|={2,}|noqa|nolint|NOLINT|fallthrough|shellcheck|clang-format|pylint|@|#|"
                     r"[\w./-]+ [-:] |[\w./]+\Z|CONFIG_|defined\(|!|coverage|type:|namespace\b|extern\b)")
@@ -45,7 +45,7 @@ _AUXILIARY = """is are was were be been has have had do does did can cannot coul
 _VERBS = """accept access acquire add adopt advance affect agree align alloc allow allocate announce answer appear append apply arm arrive ask
     assert assign assume attach avoid await back become begin behave belong bind block boot bring build call cancel carry catch change charge
     check choose claim clean clear close collect combine come compare compile complete compute confirm consist consume contain continue
-    convert copy correspond cost count cover crash create cross deal decide declare decrease decrement defer define delay delete deliver
+    convert copy correspond cost count cover crash create cross deal decide declare decrease decrement defer define deny delay delete deliver
     depend dequeue dereference derive describe destroy detach detect determine differ disable discard distinguish do drain drive drop end
     enable end enqueue ensure enter equal erase exceed exchange execute exercise exist exit expand expect explain expire export expose
     express fail fall fence fetch fill find finish fire fit flush follow forbid force forget fork form free gain get give go guard

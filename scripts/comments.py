@@ -31,7 +31,7 @@ class Comment:
 
 
 def _marks(text):
-    """A C comment without its marks."""
+    """Return a C comment without its marks."""
     if text.startswith("//"):
         return text.lstrip("/")
     return re.sub(r"(?m)^\s*\*(?!/)", "", re.sub(r"^/\*+|\*+/$|^\(\*|\*\)$", "", text))
@@ -89,7 +89,7 @@ def _of_shell(name, text):
 
 
 def _of_markdown(name, text):
-    """Paragraphs, items of lists and cells of tables; no code."""
+    """Yield paragraphs, items of lists and cells of tables, without code."""
     text = re.sub(r"(?ms)^( *)```.*?^ *```", lambda m: "\n" * m.group().count("\n"), text)
     paragraph, start = [], 0
     for row, line in enumerate(text.split("\n") + [""], 1):

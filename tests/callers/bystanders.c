@@ -2,7 +2,7 @@
 /* bystanders.c - threads that use everything while a call is made: two that read, now and then asleep inside, and one that retires. */
 #include "world.h"
 
-/* What a reader has in hand. */
+/* The objects that a reader has found and protects. */
 struct reading {
 	struct object *shared, *guarded, *retired, *counted;
 	int idx;

@@ -5,7 +5,7 @@
  * every call which its manual allows there, in a process of its own, so that it is the first one that happens in that situation:
  *
  *	cell      a call in a situation: a process with an alarm, and a line of TAP
- *	world     what is there before: an object of each kind, and bystanders that read and retire all the time (world.h)
+ * world     the objects before the call: one of each kind, and bystanders that read and retire all the time (world.h)
  *	settle    afterwards: waits are real, callbacks have run, nothing is left (world_settle())
  */
 #ifndef CALLERS_H
@@ -48,7 +48,7 @@ enum {
 typedef bool call_fn(struct world *w);
 
 struct call {
-	const char *name;   /* of the family */
+	const char *name;   /* name of the family of calls */
 	const char *covers; /* public names, with blanks between */
 	call_fn *fn;
 	unsigned int flags;
@@ -57,7 +57,7 @@ struct call {
 #define CALL(name, covers, flags) { #name, covers, call_##name, flags }
 #define END_OF_CALLS { NULL, NULL, NULL, 0 }
 
-/* Those of a room. */
+/* Each list has the calls of one room. */
 extern const struct call calls_rcu[], calls_hazard[], calls_retire[], calls_percpu[], calls_ref[];
 extern const struct call calls_tables[], calls_ids[], calls_lists[], calls_control[];
 
@@ -76,16 +76,17 @@ static inline bool has(const struct call *call, unsigned int flags)
 /* Seconds until a cell is taken to hang; generous, as the machine may be busy. */
 unsigned int cell_seconds(void);
 
-/* CI_LONG: every combination, more seeds. */
-/* In main() of a program that was run again so that calls fail from the first one on; false: it was for something else. */
+/* True if CI_LONG asks for every combination and more seeds. */
+/* Called by main() of a program that was executed again so that calls fail from the first one on; false if it was executed for
+ * another purpose. */
 bool failing_main(void);
 
 bool cells_are_long(void);
 
-/* The same, or they are asked for by name. */
+/* True if CI_LONG is set, or if cells are requested by name. */
 bool cells_are_all(void);
 
-/* Of the @i-th call the @k-th cell: one of so many is run, others by another seed. */
+/* True if the @k-th cell of the @i-th call is run: one in @one_of is, and each seed draws others. */
 bool cell_is_drawn(size_t i, size_t k, unsigned int one_of);
 
 /* A number that is another one for each cell and each seed. */
@@ -96,7 +97,7 @@ bool cell(void (*fn)(void *arg), void *arg, const char *format, ...) __attribute
 
 /* Only those in whose names @pattern is. */
 void cells_only(const char *pattern);
-/* The plan, and the exit status. */
+/* Print the plan of TAP, and return the exit status. */
 int cells_end(void);
 
 /* In a cell: say what is not so, and end. */
@@ -116,7 +117,7 @@ const char *again_when(void);
 const struct call *again_call(void);
 int again_main(void);
 
-/* What has to be noticed: a broken call that takes the place of all, in this program and where it is run again (planted.c). */
+/* Replace all calls by a broken one that the situation must detect, in this program and when it is executed again (planted.c). */
 void plant(void);
 const struct call *planted_call(void);
 

@@ -109,7 +109,7 @@ struct outcome {
 	char text[6000];
 };
 
-/* Until everybody of the cell has closed it; false: too late. */
+/* Read until each process of the cell has closed the pipe; false: the time is over. */
 static bool read_all(int fd, struct outcome *o)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -24,7 +24,7 @@ struct leaving {
 /* Made before anything uses the library, and when everything does. */
 static pthread_key_t old_key, new_key;
 
-/* What a C++ compiler makes of a thread_local object with a destructor. */
+/* C++ compilers register the destructor of a thread_local object by this call. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 

@@ -100,7 +100,7 @@ bool failing_main(void)
 	return true;
 }
 
-/* Each of the first few with some calls. */
+/* Some calls meet each of the first few failures. */
 static void first_failures(const struct call *call, size_t i)
 {
 	static const int kinds[] = { FAIL_MMAP, FAIL_MADVISE, FAIL_MEMBARRIER };

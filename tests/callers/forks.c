@@ -106,7 +106,7 @@ static void *wait_for_holder(void *p)
 	return NULL;
 }
 
-/* What the forking thread holds, it holds here, too. */
+/* A guard or section of the forking thread is held in the child, too. */
 static void holder_is_waited_for(struct plan *p)
 {
 	pthread_t thread;
@@ -129,7 +129,7 @@ static void child_main(struct plan *p)
 	}
 	if (p->place == FIRST) {
 		thread_begin(&thread, make_call_main, p);
-		rest(1000); /* it comes first: until the forker calls, a wait may last */
+		rest(1000); /* this thread calls first: until the forker calls, a wait may last */
 		(void)stats_now();
 		pthread_join(thread, NULL);
 	} else {

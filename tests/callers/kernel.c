@@ -127,7 +127,7 @@ void kernel_restore(void)
 	flag_set(&restored);
 }
 
-/* What a number was greater by; 0 since the restore. */
+/* Return by how much thread ids are greater than the kernel's; 0 since the restore. */
 static pid_t offset(void)
 {
 	return flag_get(&lies) & RENUMBERS && !flag_get(&restored) ? OLD_NUMBERS : 0;
@@ -155,7 +155,7 @@ long sysconf(int name)
 	return real_sysconf(name);
 }
 
-/* What is not registered since the restore is not permitted. */
+/* True if @cmd needs a registration that was not made since the restore. */
 static bool is_forgotten(int cmd)
 {
 	int registration = cmd == EXPEDITED_RSEQ ? REGISTER_EXPEDITED_RSEQ : MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
@@ -184,7 +184,7 @@ static bool unlocked_pi(uint32_t *word, int op)
 	/* Relaxed: the lock is ours. */
 	if ((quiesce_load_relaxed(word) & FUTEX_TID_MASK) != (uint32_t)real_syscall(SYS_gettid) + OLD_NUMBERS)
 		return false;
-	quiesce_store_relaxed(word, 0); /* Relaxed: nobody sleeps for it: this is a word of a test whether the kernel has such. */
+	quiesce_store_relaxed(word, 0); /* Relaxed: no thread sleeps for it: the word only tests whether the kernel has such futexes. */
 	return true;
 }
 

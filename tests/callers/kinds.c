@@ -4,9 +4,9 @@
 
 #include <quiesce/ds/rculist.h>
 
-/* What is to run, in something that is retired. */
+/* The function to run, in an object that is retired. */
 struct task {
-	struct object object; /* the first: its heads lead here */
+	struct object object; /* first member: its heads lead to the task */
 	struct percpu_ref ref;
 	struct hashtable table;
 	void (*fn)(void *arg);
@@ -25,7 +25,7 @@ static struct task *task_new(struct world *w, void (*fn)(void *arg), void *arg)
 	return t;
 }
 
-/* It may not come back: nothing of it is needed any more. */
+/* Run the function, which may not return: nothing of the task is accessed after that. */
 static void task_run(struct task *t)
 {
 	void (*fn)(void *arg) = t->fn;

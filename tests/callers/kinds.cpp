@@ -23,7 +23,7 @@ template<class T> struct runs {
 	{
 		auto what = *this;
 
-		delete object; /* and what this is in, perhaps */
+		delete object; /* this may delete the object that contains the deleter */
 		what.fn(what.arg);
 	}
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* restored.c - each call as the first one after a restore from a checkpoint, by a program that carries over the process's memory and not
- * what the kernel knew of it.
+/* restored.c - each call as the first one after a restore from a checkpoint, by a program that restores the process's memory, but not
+ * the kernel's state of it.
  */
 #include "kernel.h"
 #include "world.h"

@@ -13,7 +13,7 @@
 
 enum { MAX_TASKS = 64 };
 
-/* Between the cell and the process that it stops. */
+/* Memory that the cell and the process that it stops share. */
 struct shared {
 	int ready, go, done; /* numbers of rounds */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c - the world's objects, and what must be true of it after a call. */
+/* world.c - the world's objects, and the checks of it after a call. */
 #include "world.h"
 
 #define object_of(node, member) ((struct object *)(void *)((char *)(node) - offsetof(struct object, member)))
@@ -32,10 +32,10 @@ void object_end(struct object *o)
 {
 	if (!o)
 		return;
-	/* What a parent has made is no debt of its child's. */
+	/* A child owes no callbacks of objects that its parent has made. */
 	if (o->generation && o->generation == o->world->generation)
 		count_up(&o->world->paid);
-	quiesce_store_relaxed(&o->value, DEAD); /* Relaxed: nobody may see it; that is what is tested. */
+	quiesce_store_relaxed(&o->value, DEAD); /* Relaxed: no reader may see it, which is the point of the test. */
 	free(o);
 }
 
@@ -137,7 +137,7 @@ void world_in_child(struct world *w)
 
 /* ---- afterwards ---- */
 
-/* What comes back only after that one has left. */
+/* An object whose callback may run only after that insider has left. */
 struct after {
 	struct object object;
 	struct insider *insider;

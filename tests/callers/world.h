@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h - what is there when a call is made: an object of each kind, and threads that read and retire all the time. */
+/* world.h - the surroundings of a call: an object of each kind, and threads that read and retire all the time. */
 #ifndef CALLERS_WORLD_H
 #define CALLERS_WORLD_H
 
@@ -24,7 +24,7 @@
 
 #include <semaphore.h>
 
-/* What readers find is alive; what was reclaimed is not, as far as the allocator leaves it. */
+/* Objects that readers find are ALIVE; reclaimed ones are DEAD, as long as the allocator leaves their memory alone. */
 #define ALIVE 42
 #define DEAD (-1)
 
@@ -50,36 +50,37 @@ struct bystander {
 };
 
 struct world {
-	/* Replaced by calls; each protected by its own kind. */
+	/* Objects that calls replace; readers protect each by its own primitive. */
 	struct object *shared, *guarded, *retired, *counted;
-	/* For reading; nobody updates them beside a fork. */
+	/* Containers for reading; no thread updates them beside a fork. */
 	struct hashtable table;
 	struct hashmap map;
 	struct idr idr;
 	struct xarray xa;
 	struct ida ida;
 	struct object *fixed[NR_KEYS];
-	/* Used by all. */
+	/* Primitives that all threads use. */
 	struct srcu_struct srcu;
 	struct percpu_rw_semaphore rwsem;
 	struct percpu_ref ref;
 	struct rcu_sync sync;
 	struct hazptr_cohort cohort, bystanders_cohort[NR_GENERATIONS];
-	/* What was retired, and has come back. */
-	unsigned int generation; /* of forks: each has its bystanders, and the cohort of these; one that was left may have had its lock */
+	/* Counts of objects that were retired, and whose callbacks have run. */
+	/* The generation is the number of forks: each process has its own bystanders and cohort, because the parent's may be locked. */
+	unsigned int generation;
 	pid_t process;
 	int owed, paid;
 	int ref_released;
-	/* What is going on. */
+	/* Threads that are active beside the call, and the state of the world that they see. */
 	struct bystander bystander[NR_BYSTANDERS];
 	int nr_bystanders;
 	int stop, park, parked;
 	int bad;           /* a reader found what was reclaimed */
 	bool memory_fails; /* -ENOMEM is an answer */
-	bool alone;        /* no thread can be had */
-	bool has_hook;     /* of the situation's: calls leave it */
-	bool beside;       /* another world goes on */
-	bool is_child;     /* references of the parent's bystanders, and half of what a thread was counting, are nobody's */
+	bool alone;        /* no thread can be created */
+	bool has_hook;     /* the situation has set its own hook, which calls do not replace */
+	bool beside;       /* another world is in use at the same time */
+	bool is_child;     /* references of the parent's bystanders, and counts that a thread was just changing, have no owner */
 };
 
 enum { PARK_RETIRERS = 1, PARK_READERS };
@@ -90,9 +91,9 @@ void bystanders_end(struct world *w);
 /* Bystanders stay where they are, two of them inside of everything; what was retired has been reclaimed. */
 void world_park(struct world *w);
 void world_unpark(struct world *w);
-/* In the child of a fork: nobody else is here. */
+/* Adapt the world to the child of a fork, where the caller is the only thread. */
 void world_in_child(struct world *w);
-/* All that is promised afterwards; the end of the world. */
+/* Check all that is promised after a call, and end the world. */
 void world_settle(struct world *w);
 /* Make the call; it has to keep its promise. */
 void world_call(struct world *w, const struct call *call);
@@ -119,20 +120,20 @@ struct insider {
 
 void insider_enter(struct insider *in);
 void insider_leave_each(struct insider *in);
-/* The same where nobody waits. */
+/* Leave all sections and guards where there is no waiter. */
 void insider_leave_all(struct insider *in);
-/* In another thread: each wait has to see the leave. */
+/* Leave in another thread: each wait must last until then. */
 void insider_wait_each(struct insider *in);
 
 /* ---- objects ---- */
 
 bool object_is_fixed(const struct world *w, const void *object);
 struct object *object_new(struct world *w);
-/* The same, and its callback is owed. */
+/* Return a new object whose callback is owed. */
 struct object *object_owed(struct world *w);
-/* Nobody can find it any more. */
+/* End an object that no reader can find any more. */
 void object_end(struct object *o);
-/* Callbacks: paid, and ended. */
+/* Callbacks that count the debt as paid, and end the object. */
 void object_rcu(struct rcu_head *head);
 void object_hazptr(struct hazptr_head *head);
 void object_counted(struct counted *counted);

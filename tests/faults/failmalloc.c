@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* failmalloc.c - to be preloaded: allocation number FAIL_AT fails, counted from 0; with FAIL_MMAP=1 those by mmap() too.
+/* failmalloc.c - a preloaded library: allocation number FAIL_AT fails, counted from 0; with FAIL_MMAP=1 those by mmap() too.
  *
  * With FAIL_FROM_THERE=1 all later ones fail too.  At the end the number of
  * allocations is written to the file named by FAIL_REPORT.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holders.h - threads that hold a guard until told, and threads that wait for one. */
+/* holders.h - threads that hold a guard until asked to clear it, and threads that wait for one. */
 #ifndef HOLDERS_H
 #define HOLDERS_H
 
@@ -77,7 +77,7 @@ static inline void waiter_end(struct waiter *w)
 	pthread_join(w->thread, NULL);
 }
 
-/* Is @object protected by somebody else?  Clear that protection by @guard, and the wait ends. */
+/* Check that another thread's @guard protects @object, and that a wait ends when it is cleared. */
 static inline int ends_with(struct shazptr_guard guard, void *object)
 {
 	struct waiter w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* leaks.c - ends with objects where LeakSanitizer must find them, or not: leaks PLACE.
  *
- * What waits in a queue or list of the library is not lost, with quiesce_shutdown() and without.  This
+ * Objects in a queue or list of the library are not leaked, with quiesce_shutdown() and without.  This
  * program is linked with LeakSanitizer, which makes its exit status 23 if it finds a leak; "lost" is one.
  */
 #include <quiesce/hazptr.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_idr.c - for oom.py: an allocation that fails leaves an idr as it was, and the next one does not suffer. */
+/* oom_idr.c - for oom.py: an allocation that fails leaves an idr as it was, and the next allocation succeeds. */
 #include <quiesce/ds/idr.h>
 
 #include <errno.h>

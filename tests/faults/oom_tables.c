@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_tables.c - for oom.py: an allocation that fails leaves a table as it was, and what needs no memory works all the same. */
+/* oom_tables.c - for oom.py: an allocation that fails leaves a table as it was, and calls that need no memory still succeed. */
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 

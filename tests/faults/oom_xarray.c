@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_xarray.c - for oom.py: an allocation that fails leaves an xarray and an ida as they were, and the next one does not suffer. */
+/* oom_xarray.c - for oom.py: an allocation that fails leaves an xarray and an ida as they were, and the next allocation succeeds. */
 #include <quiesce/ds/ida.h>
 #include <quiesce/ds/xarray.h>
 
@@ -47,7 +47,7 @@ static void look(const int *there)
 	must(up == count && down == count);
 }
 
-/* By each of the calls that allocate. */
+/* Store an entry by one of the calls that allocate. */
 static int take(size_t i, size_t how, void **ret_old)
 {
 	uint32_t id = (uint32_t)wanted[i];
@@ -61,7 +61,7 @@ static int take(size_t i, size_t how, void **ret_old)
 	case 2:
 		return xa_cmpxchg(&xa, wanted[i], NULL, entry_of(i), ret_old);
 	case 3:
-		said = xa_reserve(&xa, wanted[i]); /* so that the store needs nothing */
+		said = xa_reserve(&xa, wanted[i]); /* after this the store needs no memory */
 		return said ? said : xa_store(&xa, wanted[i], entry_of(i), NULL);
 	default:
 		if (wanted[i] > UINT32_MAX)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c - print the settings in force; settings.py says what the environment asks for. */
+/* settings.c - print the settings in force; settings.py compares them with the environment. */
 #include <quiesce/control.h>
 
 #include <stdio.h>

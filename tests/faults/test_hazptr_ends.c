@@ -85,7 +85,7 @@ static void *vanish(void *slot)
 	return NULL;
 }
 
-/* What they retired is reclaimed, what they protect is not. */
+/* Objects that vanished threads retired are reclaimed, objects that they protect are not. */
 static void what_the_vanished_leave(void)
 {
 	hazptr_t *slot;
@@ -102,7 +102,7 @@ static void what_the_vanished_leave(void)
 	waiter_begin(&w, &object[0]);
 	must(waiter_is_blocked(&w));
 	must(runs_of(&object[0]) == 0);
-	hazptr_free(NULL, slot); /* whoever knows it may */
+	hazptr_free(NULL, slot); /* any thread may free the slot */
 	waiter_end(&w);
 	hazptr_barrier();
 	must(things_run(object, 100) == 100 && hazptrs_work());
@@ -310,7 +310,7 @@ static void a_plugin_is_unloaded_after_a_barrier(void **state)
 		hazptr_barrier();
 		assert_int_equal(nr_freed, NR);
 		assert_int_equal(dlclose(handle), 0);
-		assert_null(dlopen(plugin, RTLD_NOW | RTLD_NOLOAD)); /* it is gone */
+		assert_null(dlopen(plugin, RTLD_NOW | RTLD_NOLOAD)); /* the plug-in is not loaded any more */
 		retire_plenty();
 	}
 	assert_true(hazptrs_work() && worker_works());

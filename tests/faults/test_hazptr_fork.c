@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_fork.c - hazard pointers across forks: whose slots protect, what is reclaimed, nothing twice. */
+/* test_hazptr_fork.c - hazard pointers across forks: which slots protect, which objects are reclaimed, and none twice. */
 #include "hazptr_holders.h"
 
 static void in_good_child(void (*fn)(void))
@@ -98,7 +98,7 @@ static void hold(void)
 	}
 }
 
-/* Each protects its own, to the last. */
+/* Each held slot protects its own object until it is cleared. */
 static void let_go(void)
 {
 	for (int i = 0; i < HELD; i++)
@@ -216,7 +216,7 @@ static void what_is_retired_runs_in_both(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* In the child nobody has a worker yet: the next object that is retired sees to that. */
+/* The child has no worker yet: the next retirement starts one. */
 static void one_more_is_enough(void)
 {
 	thing_retire(&object[MANY - 1]);
@@ -318,18 +318,18 @@ static void fork_during_a_callback(void **state)
 {
 	(void)state;
 	hazptr_barrier();
-	forked_at(100, retire_all_here);           /* of the thread that retires */
-	forked_at(100, retire_all);                /* of the helper, or of the worker */
+	forked_at(100, retire_all_here);           /* fork in a callback run by the retirer */
+	forked_at(100, retire_all);                /* fork in one run by the helper or worker */
 	forked_at(MANY - 1, retire_all);
-	forked_at(MANY - 1, retire_all_and_wait);  /* of a barrier */
+	forked_at(MANY - 1, retire_all_and_wait);  /* fork in one run by a barrier */
 	forked_at(MANY - 70, retire_all_and_wait);
 }
 
-/* ---- who reclaims nothing holds up no fork ---- */
+/* ---- a reclaimer without callbacks delays no fork ---- */
 
 enum { PROTECTED = 16 };
 
-/* The fastest of a few, for a busy machine. */
+/* Return the shortest time of several forks, because the machine may be busy. */
 static uint64_t fork_takes(void)
 {
 	uint64_t least = UINT64_MAX;

@@ -102,7 +102,7 @@ static void forks_beside_threads_that_retire(void **state)
 	all_have_run();
 }
 
-/* ---- callbacks that wait for nobody are never cut in two ---- */
+/* ---- callbacks that do not wait are never left half done in a child ---- */
 
 #define NR_HALVES 3000
 
@@ -339,7 +339,7 @@ static void forks_in_handlers_that_interrupt_readers(void **state)
 	assert_true(hazptrs_work());
 }
 
-/* ---- forks that no handler is told of ---- */
+/* ---- forks without handlers ---- */
 
 static pid_t raw_clone(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_steps.c - a signal, or another writer, after each single instruction of taking, protecting, giving back.
+/* test_hazptr_steps.c - a signal, or another writer, after each single instruction of allocating a slot, protecting, freeing it.
  *
  * The CPU traps after every instruction; at the one that is tried the handler takes slots too, or changes the
  * pointer.  Traps are dear: of a thread's life one of 64 instructions is tried, others in each run;
@@ -44,7 +44,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -171,7 +171,7 @@ static void a_handler_after_each_instruction(void **state)
 		for (one.keep = 0; one.keep < 2; one.keep++) {
 			in_thread(one_thread, &one);
 			assert_int_equal(nr_bad, 0);
-			assert_true(one.nr_steps > 100); /* else nothing was interrupted */
+			assert_true(one.nr_steps > 100); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
 			alarm(WATCHDOG_SECONDS);
@@ -235,7 +235,7 @@ static void changed_meanwhile(void (*fn)(void), size_t offset, int nr[3])
 		trap_on();
 		fn();
 		trap_off();
-		on = steps_left < 0; /* else it was over before */
+		on = steps_left < 0; /* otherwise the code ended before the step */
 		steps_left = -1;
 		assert_true(found[0] == p || found[0] == q || !found[0]);
 		assert_int_equal(slot_value(slots[0]), found[0] ? (uintptr_t)found[0] + offset : 0);

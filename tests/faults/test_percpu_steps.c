@@ -44,7 +44,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -146,7 +146,7 @@ static void note(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told_of_handler);
 }
 
-/* One reader too many or too few would be inside for ever; the ends tell, and then there are new ones. */
+/* One reader too many or too few would be inside for ever: the lock and the domain end, which fails then, and new ones begin. */
 static void counts_are_exact(void)
 {
 	assert_false(percpu_is_read_locked(&sem));
@@ -186,7 +186,7 @@ static void enter_place(enum place place)
 		percpu_down_read(&sem);
 	if (place == WRITE_LOCKED)
 		percpu_down_write(&sem);
-	if (place == ATTENDED) /* as if somebody slept until readers leave */
+	if (place == ATTENDED) /* as if a writer slept until readers leave */
 		domain.attention[0] = domain.attention[1] = 1, domain.leave[0] = domain.leave[1] = 0;
 	idx = srcu_read_lock(&domain);
 }
@@ -215,7 +215,7 @@ static int stepped(void (*fn)(void), enum place place, int most, int stride)
 		trap_on();
 		fn();
 		trap_off();
-		on = steps_left < 0; /* else it was over before */
+		on = steps_left < 0; /* otherwise the code ended before the step */
 		steps_left = -1;
 		leave_place(place);
 	}

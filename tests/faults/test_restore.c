@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_restore.c - a process is restored from a checkpoint, by a program that carries its memory over and not what the kernel knew.
+/* test_restore.c - a process is restored from a checkpoint, by a program that restores its memory, but not the kernel's state of it.
  *
- * The library's calls of the C library come by here, and a restore is played: from then on the kernel does not know the process's
+ * The library's calls of the C library are interposed, and a restore is simulated: from then on the kernel does not know the process's
  * registrations, threads have other numbers, the clock is another machine's, and there are more CPUs.
  */
 #include "../unit/testing.h"
@@ -257,7 +257,7 @@ static void registrations_are_made_again(void **state)
 
 static int updater_done;
 
-/* Longer than until threads are looked for that died. */
+/* Sleep longer than the interval between probes for threads that died. */
 static void rest_long(void)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };
@@ -432,7 +432,7 @@ static void readers_are_not_taken_for_dead(void **state)
 	succeeds(restore_with_a_reader);
 }
 
-enum { OWNERS = 80 }; /* more than it takes until owners are looked for that died */
+enum { OWNERS = 80 }; /* more than the number after which slot lines are probed for dead owners */
 static struct owner {
 	pthread_t thread;
 	sem_t had, go, has;
@@ -464,7 +464,7 @@ static void start_owners(struct owner *from)
 	}
 }
 
-/* Nobody else claims there. */
+/* Return the line of the owner's slot, in which no other thread claims. */
 static uintptr_t line_of(const struct owner *o)
 {
 	return (uintptr_t)o->slot / 128;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_retries.c - a thread that cannot be had once, or for a while, is tried again, and not all the time. */
+/* test_retries.c - a thread whose start fails once, or for a while, is started again later, and without constant retries. */
 #include "no_threads.h"
 
 #include <quiesce/hazptr.h>
@@ -125,7 +125,7 @@ static void fork_in_wait(struct rcu_head *unused)
 	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
 }
 
-/* Who waits for callbacks is woken, not found again after a while. */
+/* A waiter for callbacks is woken at once, and does not wake by a timeout. */
 static void wait_often(void)
 {
 	int nr_late = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_room.c - how much of its address space the library takes from a process, and what happens where that may not grow. */
+/* test_room.c - how much address space the library reserves in a process, and its behaviour where that may not grow. */
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -35,7 +35,7 @@ static bool next_mapping(FILE *maps, struct mapping *ret)
 	if (!fgets(line, sizeof line, maps))
 		return false;
 	must(sscanf(line, "%lx-%lx %*s %*s %*s %*s %255s", &ret->start, &ret->end, path) >= 2);
-	ret->in_file = path[0] != '\0'; /* or the kernel's, and the stack and the heap */
+	ret->in_file = path[0] != '\0'; /* the kernel's own mappings, the stack and the heap count, too */
 	return true;
 }
 
@@ -155,7 +155,7 @@ static void a_process_stays_small(void **state)
 
 /* ---- locked memory ---- */
 
-/* Where the process is privileged, which is then exempt, as somebody who is not.  78: that cannot be. */
+/* Lock memory under a limit.  A privileged process is exempt from that, so it gives up its privileges; exit 78 if it cannot. */
 static void lock_memory(int flags)
 {
 	struct rlimit limit = { LOCK_LIMIT, LOCK_LIMIT };

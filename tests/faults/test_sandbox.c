@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sandbox.c - the kernel's help is taken back, or never given, in the middle of life. */
+/* test_sandbox.c - calls of the kernel that are denied from the start, or later while the library is in use. */
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -49,7 +49,7 @@ static void losing_membarrier_is_said_once(void **state)
 	(void)state;
 	in_child(lose_membarrier, &o);
 	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
 	if (o.length) {
 		assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 		assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
@@ -70,7 +70,7 @@ static void losing_every_fence_is_fatal_and_said(void **state)
 	struct outcome o;
 
 	(void)state;
-	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs them */
+	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* full fences do not need membarriers */
 		succeeds(lose_turns_too);
 		return;
 	}
@@ -106,7 +106,7 @@ static void *late_updater(void *unused)
 {
 	(void)unused;
 	wait_for(&go[1]);
-	quiesce_store_relaxed(&updater_tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	quiesce_store_relaxed(&updater_tid, (uint32_t)my_tid()); /* Relaxed: the thread publishes its own id. */
 	flag_set(&updater_calls);
 	synchronize_rcu();
 	flag_set(&updater_done);
@@ -180,7 +180,7 @@ static void relay_without_registry(void)
 	uint32_t before = stats_now().readers;
 	pthread_t thread[2];
 
-	newest_section = -1; /* nobody begins yet */
+	newest_section = -1; /* no reader begins yet */
 	for (int i = 0; i < 2; i++)
 		thread_must(pthread_create(&thread[i], NULL, relay, &first[i]));
 	filter_now("mprotect=ENOMEM");

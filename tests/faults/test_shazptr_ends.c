@@ -154,7 +154,7 @@ static struct shazptr_guard guard_of_the_vanished(void *of)
 	return guard;
 }
 
-/* Only who waits for its object is held up, and is told so. */
+/* Only a waiter for the object of the vanished thread is delayed, and its stall is reported. */
 static void wait_for_the_vanished(void)
 {
 	struct shazptr_guard guard = guard_of_the_vanished(&object[0]);
@@ -347,7 +347,7 @@ static void waits_after_main(void **state)
 	assert_int_equal(o.length, 0);
 }
 
-/* ---- shutdown while somebody waits ---- */
+/* ---- shutdown beside a waiter ---- */
 
 static void shutdown_leaves_nobody_waiting(void **state)
 {
@@ -471,7 +471,7 @@ static void lines_are_let_again(void **state)
 		if (round == 0)
 			lines = stats_now().slots_lines;
 	}
-	/* Who runs where differs from round to round, but what 3000 threads had is not kept for them. */
+	/* The CPUs of threads differ from round to round, but lines of 3000 ended threads are reused. */
 	assert_in_range(stats_now().slots_lines, 1, lines + 2 * AT_ONCE);
 	assert_true(is_free(SHAZPTR_WILDCARD));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_fork.c - hazard pointers across forks: whose guards they are, and who scans. */
+/* test_shazptr_fork.c - hazard pointers across forks: the owners of guards, and the thread that scans. */
 #include "holders.h"
 #include "use.h"
 
@@ -126,7 +126,7 @@ static void guards_held_across_fork_protect_in_the_parent(void **state)
 	still_protected();
 }
 
-/* While somebody waits, a clear takes another way. */
+/* A clear takes the slow path while a waiter scans. */
 static void guards_are_inherited_while_somebody_waits(void **state)
 {
 	struct waiter w;
@@ -312,7 +312,7 @@ static void fork_in_a_handler_that_interrupts_a_claim(void **state)
 		if (getpid() != first_process)
 			claims_in_the_child();
 	}
-	if (getpid() != first_process) /* forked after the last look */
+	if (getpid() != first_process) /* forked after the last check of the process id */
 		claims_in_the_child();
 	flag_set(&busy_stop);
 	pthread_join(killer, NULL);
@@ -320,7 +320,7 @@ static void fork_in_a_handler_that_interrupts_a_claim(void **state)
 	assert_true(use_everything());
 }
 
-/* ---- forks that no handler is told of ---- */
+/* ---- forks without handlers ---- */
 
 static pid_t raw_clone(void)
 {

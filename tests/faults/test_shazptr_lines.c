@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_lines.c - what the lines of very many threads cost others: probes of threads, and lines that a scan looks at.
+/* test_shazptr_lines.c - the cost of the lines of very many threads: probes of threads, and lines that a scan reads.
  *
- * Counted, not timed: syscall() is ours, and counts who asks the kernel whether a thread is alive.
+ * The test counts instead of timing: its own syscall() counts the probes that ask the kernel whether a thread is alive.
  */
 #include "holders.h"
 
@@ -70,7 +70,7 @@ static void wait_for_one(sem_t *sem)
 		;
 }
 
-/* They live at one time; returns how many lines a scan looks at then. */
+/* Let many threads live at the same time; return how many lines a scan reads then. */
 static uint32_t many_threads_live(void)
 {
 	static pthread_t thread[NR_THREADS];
@@ -186,7 +186,7 @@ static void lines_of_threads_that_vanished_are_let_again(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(lines_of_threads_that_vanished_are_let_again), /* first: nobody is probed while lines are free */
+		TEST(lines_of_threads_that_vanished_are_let_again), /* first: no thread is probed while lines are free */
 		TEST(a_first_claim_probes_few_threads),
 		TEST(lines_of_threads_that_ended_are_not_scanned),
 		TEST(what_is_left_in_a_line_protects),

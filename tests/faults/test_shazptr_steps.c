@@ -46,7 +46,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -127,7 +127,7 @@ static void a_handler_after_each_instruction(void **state)
 			thread_must(pthread_create(&thread, NULL, one_thread, &one));
 			pthread_join(thread, NULL);
 			assert_int_equal(nr_bad, 0);
-			assert_true(one.nr_steps > 50); /* else nothing was interrupted */
+			assert_true(one.nr_steps > 50); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
 			alarm(WATCHDOG_SECONDS);
@@ -143,7 +143,7 @@ static void a_handler_after_each_instruction(void **state)
 #define NR_HELD 20000
 #define NR_MEASURED 140
 
-/* Of one more guard, with @nr held, of NR_MEASURED that are claimed one after the other. */
+/* Return the mean number of instructions of one more claim, with @nr guards held, over NR_MEASURED claims. */
 static int steps_with(int nr, struct shazptr_guard *guard)
 {
 	int before = nr_steps;

@@ -241,7 +241,7 @@ static void choose_while_it_starts(void)
 	must(!before_cpus);
 	pthread_join(other, NULL);
 	wait_until(thread_named("quiesce"));
-	wait_until(has_one(thread_named("quiesce"))); /* it may just have its name */
+	wait_until(has_one(thread_named("quiesce"))); /* a thread may have just got its name */
 }
 
 static void what_a_program_chooses_beside_a_start_is_kept(void **state)
@@ -258,7 +258,7 @@ static void *shut_down(void *unused)
 	return unused;
 }
 
-/* The worker has nothing to do, and is told to end. */
+/* The worker is idle, and is asked to end. */
 static void end_beside_start(void)
 {
 	begin_other(shut_down);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_stops.c - the process, or a reader, is stopped from outside: what is reported of waits then, and what is not. */
+/* test_stops.c - the process, or a reader, is stopped from outside: which waits are reported then, and which are not. */
 #include "../unit/testing.h"
 
 #include <quiesce/detail/qsbr.h>

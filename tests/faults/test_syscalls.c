@@ -3,7 +3,7 @@
  *
  * The table below is the one list: `test_syscalls --table` prints it as the document has it, which syscalls.py compares.  Each cell is
  * a process of its own.  Its threads exist before the filter does, and do nothing then but call the library, and sleep on futexes.
- * What a cell names may be made there, not must: the C library, the kernel and the fences decide.
+ * The calls that a cell names are allowed there, but need not occur: the C library, the kernel and the fences decide.
  */
 #include "../unit/testing.h"
 #include "filter.h"
@@ -112,7 +112,7 @@ static void *waiter_main(void *unused)
 	return NULL;
 }
 
-/* @wait by another thread, with a reader in its way, that stays for hold_ns.  What it returns too early ends the process. */
+/* Let another thread call @wait beside a reader that stays inside for hold_ns.  A wait that returns too early ends the process. */
 static void blocked(void (*in)(void), void (*out)(void), void (*wait)(void))
 {
 	static uint32_t turn;
@@ -190,15 +190,15 @@ static void out_lock(void)
 
 static int registered;
 
-/* Without memory nobody can. */
+/* Register a QSBR reader, which fails without memory. */
 static void in_qsbr(void)
 {
 	registered = !quiesce_qsbr_register(QUIESCE_LAYOUT);
 	if (!registered)
-		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: nobody waits for it. */
-}
+		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: no thread waits for it. */
+		}
 
-static void out_qsbr(void)
+		static void out_qsbr(void)
 {
 	if (registered)
 		quiesce_qsbr_unregister();
@@ -308,7 +308,7 @@ static void in_hazptr(void)
 
 	slot = hazptr_alloc(NULL);
 	if (!slot || hazptr_protect(slot, &retired, hazptr) != &object)
-		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: nobody waits for it. */
+	quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: no thread waits for it. */
 }
 
 static void out_hazptr(void)

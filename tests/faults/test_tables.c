@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_tables.c - hash tables where no thread can be had, in forked children, and in signal handlers. */
+/* test_tables.c - hash tables where no thread can be started, in forked children, and in signal handlers. */
 #include "../unit/tables.h"
 #include "no_threads.h"
 
@@ -36,7 +36,7 @@ static void arrays_come_back_without_a_worker(void **state)
 			most_objects = stats_now().garbage_objects;
 	}
 	resizes = map_stats(&map).resizes + table_stats(&table).resizes;
-	assert_true(resizes >= WAVES); /* else there was nothing to give back */
+	assert_true(resizes >= WAVES); /* otherwise there was no array to reclaim */
 	assert_true(nr_refused > 0);
 	assert_int_equal(stats_now().worker_running, 0);
 	assert_in_range(most_objects, 0, 16);
@@ -171,7 +171,7 @@ static void fork_while_the_worker_moves_buckets(void **state)
 		if (!exited_with(o.status, 0) && !exited_with(o.status, UNDER_WAY) && !exited_with(o.status, LATE))
 			fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
 		nr_under_way += exited_with(o.status, UNDER_WAY);
-		use_map(); /* and in the parent nothing is different */
+		use_map(); /* the parent's map works as before */
 		use_table();
 		alarm(WATCHDOG_SECONDS);
 	}

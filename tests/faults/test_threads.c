@@ -48,7 +48,7 @@ static void ten_thousand_threads_come_and_go(void **state)
 			pieces = flag_get(&nr_pieces);
 	}
 	assert_int_equal(total, ROUNDS * AT_ONCE);
-	assert_true(pieces > 0); /* else this looks at nothing */
+	assert_true(pieces > 0); /* otherwise the test has measured nothing */
 	assert_int_equal(flag_get(&nr_pieces), pieces);
 	assert_int_equal(stats_now().readers, before);
 	rcu_barrier();

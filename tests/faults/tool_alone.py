@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tool where no thread can be had: each subcommand ends by itself, and says what is missing.
+"""The tool where no thread can be started: each subcommand ends by itself, and reports what is missing.
 
     tool_alone.py SANDBOX TOOL
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unload_plugin.c - a plug-in for unload.c: it uses RCU, and with -DSEQUENCES what is inlined with restartable sequences. */
+/* unload_plugin.c - a plug-in for unload.c: it uses RCU, and with -DSEQUENCES inline calls that use restartable sequences. */
 #include <quiesce/rcu.h>
 
 #include <stdlib.h>

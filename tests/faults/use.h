@@ -20,8 +20,8 @@ struct use_object {
 
 static int use_nr_run;
 static struct use_object *use_shared; /* RCU protects it */
-static struct use_object *use_single; /* hazard pointers do */
-static struct use_object *use_retired; /* those that readers own do */
+static struct use_object *use_single; /* simple hazard pointers protect it */
+static struct use_object *use_retired; /* general hazard pointers, whose slots readers own, protect it */
 
 static inline void use_run(struct rcu_head *head)
 {
@@ -46,7 +46,7 @@ static inline struct use_object *use_new(void)
 	return o;
 }
 
-/* Two guards, of which the first one ends first. */
+/* Take two guards of one object, and clear the first one first. */
 static inline int use_guards(void)
 {
 	struct shazptr_guard first = shazptr_protect(&use_single);
@@ -113,7 +113,7 @@ static inline void use_replace(int way)
 	}
 }
 
-/* Wait for the guards of one object: by the caller's own look first, or by the scan at once. */
+/* Wait for the guards of one object: by the caller's own scan first, or by the scan thread at once. */
 static inline void use_replace_single(int skip_self_scan)
 {
 	struct use_object *old = rcu_xchg_pointer(&use_single, use_new());

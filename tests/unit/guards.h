@@ -42,16 +42,16 @@ static inline void waiter_begin(struct waiter *w, const void *address, const int
 	wait_until(flag_get(&w->returned) || stats_now().shazptr_blocked > blocked);
 }
 
-/* The first may have begun earlier, the last may not have told anybody yet: one is whole. */
+/* Three scans counted: the first may have begun earlier, the last may not have notified its waiters yet, so one is whole. */
 #define LOOKS 3
 
-/* Has it returned, or does it sleep, so that others do the looking? */
+/* True if the waiter has returned, or sleeps, so that other waiters do its scans. */
 static inline int waiter_settled(struct waiter *w)
 {
 	return flag_get(&w->returned) || thread_state(quiesce_load_relaxed(&w->tid)) == 'S';
 }
 
-/* Have none of @nr waiters returned, although they have been looked for? */
+/* True if none of @nr waiters has returned, although scans have searched for their addresses. */
 static inline int waiters_wait(struct waiter *w, int nr)
 {
 	uint64_t scans = stats_now().scans;
@@ -87,7 +87,7 @@ static inline void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, cons
 	assert_int_equal(w.seen, 1);
 }
 
-/* ---- a thread that does what the test tells it ---- */
+/* ---- a thread that acts on the test's requests ---- */
 
 struct actor {
 	pthread_t thread;
@@ -162,7 +162,7 @@ static inline void do_look(void *arg)
 	do_acquire(t);
 	t->ptr = NULL;
 	if (quiesce_shazptr_slot(t->guard) == QUIESCE_SLOTS_THREAD)
-		t->ptr = t; /* it has one */
+		t->ptr = t; /* the thread has a line of its own */
 	do_clear(t);
 }
 
@@ -194,7 +194,7 @@ static inline int kinds_of_places(enum quiesce_slots place[3])
 
 	place[nr++] = quiesce_slots();
 	if (quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD)
-		place[nr++] = QUIESCE_SLOTS_THREAD; /* else a line of its own has no advantage */
+		place[nr++] = QUIESCE_SLOTS_THREAD; /* with full fences a thread's own line has no advantage */
 	place[nr++] = QUIESCE_SLOTS_SHARED;
 	return nr;
 }

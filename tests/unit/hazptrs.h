@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptrs.h - what the tests of general hazard pointers share: objects that count their callbacks, and
- * objects in plenty, so that whoever may reclaim has reason to.
+ * objects in plenty, so that each reclaimer has enough garbage to start.
  */
 #ifndef HAZPTRS_H
 #define HAZPTRS_H
@@ -16,7 +16,7 @@ struct thing {
 	struct hazptr_head other; /* for protection by field */
 };
 
-/* Whoever sees that a callback has run may use the object again. */
+/* A thread that sees that a callback has run may use the object again. */
 static inline int runs_of(const struct thing *t)
 {
 	/* raw: orders what tests do, not what the library does */
@@ -65,7 +65,7 @@ static inline uintptr_t slot_value(hazptr_t *slot)
 	return quiesce_load_relaxed(&slot->value) & UINTPTR_MAX >> 1; /* Relaxed: the caller's slot. */
 }
 
-/* Protect @object in @slot, as a reader would who finds it somewhere. */
+/* Protect @object in @slot, as a reader does that loads its address from a shared pointer. */
 static inline void protect_in(hazptr_t *slot, void *object)
 {
 	void *place = object;
@@ -73,7 +73,7 @@ static inline void protect_in(hazptr_t *slot, void *object)
 	assert_ptr_equal(hazptr_protect(slot, &place), object);
 }
 
-/* A new slot that protects @object. */
+/* Return a new slot that protects @object. */
 static inline hazptr_t *slot_with(struct hazptr_context *ctx, void *object)
 {
 	hazptr_t *slot = hazptr_alloc(ctx);
@@ -83,7 +83,7 @@ static inline hazptr_t *slot_with(struct hazptr_context *ctx, void *object)
 	return slot;
 }
 
-/* Retire so much that the calling thread looks at its own queue, at least twice. */
+/* Retire so much that the calling thread scans for its own queue, at least twice. */
 static inline void retire_plenty(void)
 {
 	uint64_t before = stats_now().hazptr_scans;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuses.h - what the tests of debug builds share: a hook that keeps what it is told, and calls that are reported or are not. */
+/* misuses.h - what the tests of debug builds share: a hook that keeps its reports, and calls that are or are not reported. */
 #ifndef MISUSES_H
 #define MISUSES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stacks.h - what test_wfstack.c and test_lfstack.c share: objects that know whether they are in the stack, and threads
- * that push and pop them.  Nothing is lost and nothing is found twice: each object says so itself, and counts and sums
- * of what was pushed and popped are equal. */
+ * that push and pop them.  Nothing is lost and nothing is found twice: each object checks its own state, and counts and sums
+ * of pushed and popped objects are equal. */
 #ifndef STACKS_H
 #define STACKS_H
 
@@ -25,7 +25,7 @@ struct item {
 	struct rcu_head rcu;
 };
 
-/* Written by all threads. */
+/* Totals to which each thread adds its own. */
 struct totals {
 	uint64_t pushed, popped, sum_pushed, sum_popped;
 	int wrong, pushers_left;
@@ -63,7 +63,7 @@ static inline void item_came_out(struct item *i)
 	quiesce_fetch_add_relaxed(&totals.popped, 1u);
 }
 
-/* What came out by one pop_all(), newest first: of each pusher the numbers go down. */
+/* The result of one pop_all(), newest first: the numbers of each pusher go down. */
 struct batch_order { uint32_t last[NR_PUSHERS + 1]; };
 
 static inline void batch_begin(struct batch_order *b)
@@ -81,7 +81,7 @@ static inline void batch_next(struct batch_order *b, const struct item *i)
 
 static inline int pushers_left(void)
 {
-	return quiesce_load_relaxed(&totals.pushers_left); /* what they pushed is found by the look that follows their join */
+	return quiesce_load_relaxed(&totals.pushers_left); /* objects that these pushers push last are found by the pop after their join */
 }
 
 /* Let @pushers threads run @push and @poppers threads @pop until the pushers have ended; then @pop once more, here. */
@@ -110,7 +110,7 @@ static inline void load_run(int pushers, void *(*push)(void *), int poppers, voi
 #define MODEL_NODES 24
 
 struct model {
-	int node[MODEL_NODES], n; /* which are in, the newest last */
+	int node[MODEL_NODES], n; /* nodes in the stack, the newest last */
 	bool in[MODEL_NODES];
 	uint64_t seed;
 };

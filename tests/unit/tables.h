@@ -16,7 +16,7 @@
 
 struct object {
 	uint64_t key;
-	uint32_t state; /* GOOD until nobody can look any more */
+	uint32_t state; /* GOOD until no reader can find it any more */
 	int nr_drops;
 	struct rcu_head rcu;
 };

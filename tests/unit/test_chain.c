@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_chain.c - objects that pass from one way of waiting to the other and back, until they are freed.
+/* test_chain.c - objects that are retired by RCU and by hazard pointers in turn, several times, until they are freed.
  *
  * An object is unlinked from the first place; a callback after the first wait unlinks it from the second
  * place; one after the second wait from the third; one after the third frees it.  The waits are
@@ -20,7 +20,7 @@ struct object {
 	struct hazptr_head hazptr;
 	int first_is_hazptr; /* wait 0 is call_hazptr() */
 	int stage;           /* waits that are over */
-	struct object **place; /* of WAITS; NULL: in none */
+	struct object **place; /* one pointer for each of the WAITS places; NULL: not in that place */
 };
 
 static int nr_freed;
@@ -202,7 +202,7 @@ static void slow_callback(struct hazptr_head *head)
 	sem_post(&inside_callback);
 	wait_until(flag_get(&shutdown_begins));
 	for (int i = 0; i < 100; i++)
-		short_rest(); /* not needed, but then a shutdown that does not look for us is over */
+		short_rest(); /* this gives a shutdown that misses the object time to return */
 	passed_hazptr(head);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_debug.c - what debug builds of programs tell of sections, slots and the end of the process. */
+/* test_debug.c - reports of debug builds about sections, slots and the end of the process. */
 #define _GNU_SOURCE
 #include "misuses.h"
 
@@ -421,7 +421,7 @@ int __lsan_is_turned_off(void)
 	return ends;
 }
 
-/* Not _exit(): destructors run. */
+/* End by exit(), not by _exit(), so that destructors run. */
 static void main_ends(void)
 {
 	ends = 1;

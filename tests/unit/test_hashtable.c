@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable.c - every call of hashtable.h, what it answers, and what is in the table after it. */
+/* test_hashtable.c - every call of hashtable.h, its result, and the content of the table after it. */
 #include "heap.h"
 #include "tables.h"
 
@@ -51,7 +51,7 @@ static void an_empty_one_takes_64_bytes(void **state)
 	assert_int_equal(heap_used(), before);
 	assert_int_equal(table_stats(&ht).bytes, 0);
 	assert_int_equal(hashtable_insert(&ht, &o), 0);
-	assert_true(!HEAP_COUNTED || heap_used() > before); /* so the heap is where it would have been seen */
+	assert_true(!HEAP_COUNTED || heap_used() > before); /* this shows that heap_used() sees the table's memory */
 	assert_in_range(table_stats(&ht).bytes, 64, 64 * 6);
 	assert_int_equal(table_stats(&ht).buckets, 1);
 	hashtable_destroy(&ht, NULL, NULL);
@@ -296,7 +296,7 @@ static void keys_of_all_kinds(void **state)
 
 static uint64_t one_bucket(const void *key, uint64_t seed)
 {
-	return quiesce_hash_u64(*(const uint64_t *)key, seed) << 40; /* but different tags */
+	return quiesce_hash_u64(*(const uint64_t *)key, seed) << 40; /* one bucket, but different tags */
 }
 
 static uint64_t one_hash(const void *key, uint64_t seed)

@@ -93,7 +93,7 @@ static void walk_table(void)
 		if (o->key < NR_STABLE)
 			seen[o->key]++;
 	}
-	/* What takes the place of another is seen in its place. */
+	/* An element that replaces another is seen in its place. */
 	for (int i = 0; i < NR_STABLE; i++)
 		check(seen[i] == 1);
 	count_up(&nr_walks);
@@ -165,8 +165,8 @@ static void objects_under_readers_and_updaters(void **state)
 	come_to_rest();
 }
 
-/* A reader who came after the grace period had begun that lets the worker move, but before anything had moved: it
- * walks through the old array after that was left. */
+/* A reader enters after the start of the grace period that precedes moving, but before anything has moved: it
+ * walks through the old array after the table has left that. */
 static void a_late_reader_keeps_the_old_array(void **state)
 {
 	static struct object objects[4096];
@@ -210,7 +210,7 @@ static void a_late_reader_keeps_the_old_array(void **state)
 
 static struct hashmap map;
 
-/* A value tells its key, in the upper half, and how often it was changed. */
+/* A value holds its key, in the upper half, and how often it was changed. */
 static uint64_t value_of(uint64_t key, uint64_t turn)
 {
 	return (key + 1) << 32 | (turn & UINT32_MAX);
@@ -250,7 +250,7 @@ static void *map_reader(void *number)
 
 			check(value ? belongs(value, key) : key >= NR_STABLE);
 			if (key < NR_STABLE) {
-				check(value >= last[key]); /* it goes up only */
+				check(value >= last[key]); /* the number of changes only goes up */
 				last[key] = value;
 			}
 			count_up(&nr_finds);
@@ -271,7 +271,7 @@ static void *map_updater(void *number)
 			check(hashmap_insert(&map, key, value_of(key, wave), NULL) == 0);
 			if (key % 16)
 				continue;
-			stable = next_random(&seed) % NR_STABLE; /* of all, so updaters meet */
+			stable = next_random(&seed) % NR_STABLE; /* a key that all updaters share, so that they meet */
 			value = map_find(&map, stable);
 			if (hashmap_replace(&map, stable, value, value + 1) == 0)
 				count_up(&nr_replaced);
@@ -342,7 +342,7 @@ static void *guarded_reader(void *number)
 		/* Relaxed: hazard pointers are what is tested. */
 		check(g ? quiesce_load_relaxed(&g->state) == GOOD && g->key == key : key >= NR_STABLE);
 		if (seed >> 60 == 0)
-			sched_yield(); /* it stays */
+			sched_yield(); /* the section stays open across the yield */
 		check(!g || quiesce_load_relaxed(&g->state) == GOOD); /* Relaxed: as above. */
 		count_up(&nr_finds);
 	}
@@ -355,8 +355,8 @@ static void *guarded_updater(void *number)
 	uint64_t first = NR_STABLE + (uintptr_t)number * NR_OTHERS;
 	void *old;
 
-	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: nobody does any. */
-	for (int wave = 0; !enough(&table.table, wave * 5); wave++) { /* which take longer */
+	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: no thread walks. */
+	for (int wave = 0; !enough(&table.table, wave * 5); wave++) { /* a wave takes longer under sanitizers */
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert(&table, guarded_new(key)) == 0);
 			if (key % 16)

@@ -7,7 +7,7 @@
 
 static struct thing p_object = { .id = 1 }, q_object = { .id = 2 };
 static struct thing *const p = &p_object, *const q = &q_object;
-static char bytes[2000]; /* so many addresses */
+static char bytes[2000]; /* distinct addresses to protect */
 
 /* Does a wait for @address find nothing in its way? */
 static int nobody_has(const void *address)
@@ -70,7 +70,7 @@ static void a_slot_is_the_first_again_once_it_is_free(void **state)
 	hazptr_free(NULL, NULL);
 }
 
-/* Beyond those of its line a thread borrows from a pool. */
+/* A thread whose line is full borrows slots from a pool. */
 static void the_thread_s_own_slots_have_no_end(void **state)
 {
 	enum { N = 200 };
@@ -116,7 +116,7 @@ static void what_is_borrowed_is_borrowed_again(void **state)
 	assert_int_equal(lines_after(5, 300), 0);
 }
 
-/* Lines of contexts in front, then full ones: each more than a search looks at. */
+/* Lines of contexts come first, then full ones; each group is longer than one search. */
 static void a_search_goes_on_where_the_last_one_ended(void **state)
 {
 	enum { CONTEXTS = 100, KEPT = 700 };
@@ -156,7 +156,7 @@ static void a_context_has_seven_slots_and_no_more(void **state)
 	}
 	hazptr_free_batch(&ctx, slot, NR_OWN);
 	cleanup_hazptr_context(&ctx);
-	assert_null(hazptr_alloc(&ctx)); /* and none now */
+	assert_null(hazptr_alloc(&ctx)); /* a context that was cleaned up gives no slot */
 	cleanup_hazptr_context(&ctx);
 }
 
@@ -223,7 +223,7 @@ static void two_thousand_contexts(void **state)
 		if (round == 0)
 			lines = stats_now().slots_lines;
 	}
-	assert_int_equal(stats_now().slots_lines, lines); /* they come again */
+	assert_int_equal(stats_now().slots_lines, lines); /* the lines are used again */
 	free(ctx);
 	free(slot);
 }
@@ -335,7 +335,7 @@ static void a_field_is_protected_by_its_address(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* By another protection, a clear, a free: each ends it, none before. */
+/* A protection ends by another protection, a clear or a free, and not before. */
 static void a_protection_ends_in_three_ways(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, p);

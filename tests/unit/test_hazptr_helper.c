@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_helper.c - who runs callbacks, and at whose cost: call_hazptr() leaves them to the helper, which follows
- * what they retire, and looks at no queue that has nothing.
+/* test_hazptr_helper.c - which thread runs callbacks, and at whose cost: call_hazptr() leaves them to the helper, which also
+ * reclaims the objects that they retire, and visits no empty queue.
  */
 #include "hazptrs.h"
 
@@ -87,7 +87,7 @@ static void nothing(struct rcu_head *unused)
 	(void)unused;
 }
 
-/* Also while the worker of call_rcu() waits for it. */
+/* A reader of RCU delays no hazptr callback, even while the worker of call_rcu() waits for that reader. */
 static void a_reader_of_rcu_keeps_nothing(void **state)
 {
 	static struct rcu_head head;
@@ -230,7 +230,7 @@ static void what_retires_itself_again_burns_no_cpu(void **state)
 	stop_and_wait();
 }
 
-/* Each makes a new one. */
+/* Each callback retires a new object. */
 static void run_and_make_another(struct hazptr_head *head)
 {
 	struct hazptr_head *fresh = malloc(sizeof *fresh);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_retire.c - retired objects: reclaimed once, by somebody, and not while a slot protects them. */
+/* test_hazptr_retire.c - retired objects: each is reclaimed once, and not while a slot protects it. */
 #include "hazptrs.h"
 
 #include <quiesce/shazptr.h>
@@ -26,7 +26,7 @@ static void a_callback_runs_once(void **state)
 	assert_int_equal(runs_of(p), 1);
 }
 
-/* Nobody calls anything any more: the worker comes. */
+/* Without any further call the worker reclaims the object. */
 static void a_callback_runs_without_further_calls(void **state)
 {
 	(void)state;
@@ -69,7 +69,7 @@ static void an_object_stays_while_it_is_protected(void **state)
 	kept_until(free_own, slot, q, &q->hazptr, thing_run);
 }
 
-/* Nobody calls anything any more: the worker looks, again and again. */
+/* Without any further call the worker scans, again and again. */
 static void the_worker_comes_when_the_protection_is_over(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -95,7 +95,7 @@ static void an_object_stays_while_its_field_is_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* What a slot holds is compared with the head, not with the object around it. */
+/* The address in a slot is compared with the head, not with the object around it. */
 static void another_address_of_the_object_protects_nothing(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, &p->other);
@@ -186,7 +186,7 @@ static void *protect_and_retire(void *object)
 	return NULL;
 }
 
-/* The thread is over, and its slot is somebody else's now. */
+/* The thread has ended, and its slot has another owner now. */
 static void a_slot_that_was_handed_over_protects(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -330,7 +330,7 @@ static void a_callback_may_retire_more_than_fits(void **state)
 		fresh(p);
 		call_hazptr(&p->hazptr, retire_burst);
 		if (round)
-			retire_plenty(); /* it runs in this very thread */
+			retire_plenty(); /* the scan runs in this thread */
 		wait_until(runs_of(p) == 1 && things_run(burst, NR_BURST) == NR_BURST);
 	}
 	hazptr_barrier();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ida.c - which number is given out. */
+/* test_ida.c - the numbers that ida gives out. */
 #include <quiesce/ds/ida.h>
 
 #include "testing.h"
@@ -66,7 +66,7 @@ static void limits(void **state)
 	assert_int_equal(ida_alloc_range(&ida, 5, 4), -ENOSPC); /* nothing is between */
 	must_be_empty(&ida);
 	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), INT_MAX);
-	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), -ENOSPC); /* and not the one behind */
+	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), -ENOSPC); /* no number above INT_MAX is given out */
 	assert_int_equal(ida_alloc_range(&ida, INT_MAX - 1, INT_MAX), INT_MAX - 1);
 	assert_int_equal(ida_alloc_min(&ida, INT_MAX - 1), -ENOSPC);
 	assert_int_equal(ida_alloc_max(&ida, 0), 0);
@@ -260,11 +260,11 @@ static int owners[NR_THREADS * NR_HELD], nr_wrong;
 
 static void own(int id, int more)
 {
-	if (id < 0 || id >= NR_THREADS * NR_HELD) { /* so many are never taken at once */
+	if (id < 0 || id >= NR_THREADS * NR_HELD) { /* no more numbers than this are in use at any time */
 		count_up(&nr_wrong);
 		return;
 	}
-	if (quiesce_load_relaxed(&owners[id]) != !more) /* Relaxed: who has the number sees what its last owner did. */
+	if (quiesce_load_relaxed(&owners[id]) != !more) /* Relaxed: the allocator orders the number's last owner before this one. */
 		count_up(&nr_wrong);
 	quiesce_store_relaxed(&owners[id], more);
 }
@@ -302,7 +302,7 @@ static void threads(void **state)
 	must_be_empty(&shared);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not survive a fork of a process that had threads */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer does not survive a fork of a process that had threads */
 static struct ida inherited;
 
 static void use_in_child(void)

@@ -13,8 +13,8 @@
 
 #define OF_PROCESS 0xfful
 
-static const char *isolated, *nohz_full; /* NULL: the kernel does not say */
-static unsigned long given;              /* to the thread that was started last, by who started it */
+static const char *isolated, *nohz_full; /* NULL: the kernel does not report it */
+static unsigned long given;              /* CPUs that the last starter gave its new thread */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);

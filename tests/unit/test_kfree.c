@@ -9,8 +9,8 @@ extern void __libc_free(void *p);
 
 static void *watched;
 static int nr_freed;
-static __thread int frees_slowly; /* this thread does, */
-static int is_freeing, go_on;     /* and has begun to; until it is let go */
+static __thread int frees_slowly; /* this thread waits in free() until go_on */
+static int is_freeing, go_on;     /* set by that thread in free(); set by the test to let it return */
 
 void free(void *p)
 {
@@ -18,7 +18,7 @@ void free(void *p)
 		flag_set(&is_freeing);
 		wait_until(flag_get(&go_on));
 	}
-	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before anybody frees it. */
+	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before any thread frees the address. */
 		quiesce_store_relaxed(&watched, NULL);
 		count_up(&nr_freed);
 	}
@@ -114,7 +114,7 @@ static void sizes_are_those_of_the_objects(void **state)
 	assert_int_equal(stats_now().garbage_bytes, sizeof *a + sizeof *b);
 	held_end(&h);
 	rcu_barrier();
-	wait_until(stats_now().garbage_bytes == 0); /* told a moment after the last is free */
+	wait_until(stats_now().garbage_bytes == 0); /* the sum falls a moment after the last free() */
 }
 
 /* More than a queue holds. */
@@ -137,9 +137,9 @@ static void many_are_freed_from_a_section(void **state)
 	assert_int_equal(flag_get(&nr_freed), 1);
 }
 
-/* ---- who waits for all of it waits for a free() that an owner is just in ---- */
+/* ---- a barrier waits for a free() that an owner has begun ---- */
 
-/* Its callbacks keep it coming back, until it finds that its object is ready; or the worker has freed that. */
+/* The thread queues callbacks, which makes it check its queue, until it finds that its object is ready or the worker has freed it. */
 static void *retires_and_frees(void *unused)
 {
 	struct first *o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lifetime.c - use before every constructor, after main(), and while threads take leave.
+/* test_lifetime.c - use before every constructor, after main(), and while threads end.
  *
  * Without cmocka, because most of it happens outside main(); each stage prints a line,
  * and the last one, in a destructor, sets the exit status.
@@ -136,7 +136,7 @@ static void leave(void *first, const char *what)
 	    stats.readers == readers, what);
 }
 
-/* What a C++ compiler makes of a thread_local object with a destructor. */
+/* C++ compilers register the destructor of a thread_local object by this call. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 

@@ -249,7 +249,7 @@ static void by_default_it_is_fatal(void **state)
 {
 	(void)state;
 	if (QUIESCE_TSAN)
-		return; /* it does not survive a fork of a process that had threads */
+		return; /* ThreadSanitizer does not survive a fork of a process that had threads */
 	fatal(kill_null, "percpu_ref_kill() of NULL");
 	fatal(kill_twice, "which has been killed");
 }
@@ -293,7 +293,7 @@ static void *release_first(void *unused)
 	return unused;
 }
 
-/* Which is no misuse: it was not acquired by this call. */
+/* To wait for a lock that another thread holds is no misuse: it was not acquired by this call. */
 static void a_lock_that_another_thread_will_release_is_waited_for(void **state)
 {
 	struct percpu_rw_semaphore *list[] = { &locks[1], &locks[0] };
@@ -456,7 +456,7 @@ static bool item_equal(const void *object, const void *key)
 
 static const struct hashtable_type item_type = { .key = item_key, .hash = item_hash, .equal = item_equal };
 
-/* What is not replaced is not to be retired. */
+/* An object that replaces itself must not be retired. */
 static void an_object_put_in_the_place_of_itself(void **state)
 {
 	struct hashtable table = HASHTABLE_INIT(&item_type);

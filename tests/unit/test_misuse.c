@@ -118,7 +118,7 @@ static void free_one(struct rcu_head *head)
 	free(head);
 }
 
-/* It has no effect: less garbage it would never see. */
+/* A throttle inside a section has no effect, because the garbage could not shrink before the section ends. */
 static void in_section_throttle(void)
 {
 	struct rcu_head *head = malloc(sizeof *head);
@@ -175,7 +175,7 @@ static void barrier_run(struct rcu_head *head)
 {
 	(void)head;
 	rcu_barrier();
-	count_up(&nr_returned); /* or the compiler jumps there, and the call is the library's */
+	count_up(&nr_returned); /* without this the compiler makes a tail call, and the reported caller is in the library */
 }
 
 static void shutdown_run(struct rcu_head *head)
@@ -372,7 +372,7 @@ static void init_ref(void)
 	quiesce_percpu_ref_init(QUIESCE_LAYOUT + 1, &foreign_ref, never, 0);
 }
 
-/* Also where they are opened by who uses them first. */
+/* The abort also comes when the first user of the counters opens them. */
 static void counters_of_a_foreign_layout_abort(void **state)
 {
 	static void (*const how[])(void) = { init_lock, use_lock, init_domain, use_domain, init_ref };
@@ -448,7 +448,7 @@ static void is_told(void (*fn)(void))
 
 	hooked(fn, QUIESCE_MISUSE_EXIT_IN_READER, "exited inside");
 	in_child(fn, &o);
-	assert_true(exited_with(o.status, 0)); /* told, not fatal */
+	assert_true(exited_with(o.status, 0)); /* reported, not fatal */
 	one_line(&o, "exited inside");
 	assert_null(strstr(o.text, "nil"));
 }

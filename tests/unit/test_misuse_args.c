@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_misuse_args.c - misuse that every build detects: of what is NULL, was not begun, or is not over. */
+/* test_misuse_args.c - misuse that every build detects: of objects that are NULL, not initialised, or still in use. */
 #define _GNU_SOURCE
 #include "misuses.h"
 
@@ -82,7 +82,7 @@ static void null_is_freed_by_doing_nothing(void **state)
 
 DEFINE_STATIC_SRCU(a_domain);
 
-/* The call that srcu_read_unlock() makes, behind whose array a sanitizer does not look. */
+/* Make the call behind srcu_read_unlock(), because a sanitizer would report the inline's access past the array. */
 static void index_that_cannot_be(void)
 {
 	quiesce__srcu_unlock_slow(&a_domain, 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_ref.c - references counted per CPU: modes, lives, who releases, and misuse. */
+/* test_percpu_ref.c - references counted per CPU: modes, lives, which put releases, and misuse. */
 #include <quiesce/percpu_ref.h>
 
 #include "../sanitized.h"
@@ -54,7 +54,7 @@ static void the_last_put_after_the_kill_releases_once(void **state)
 	assert_false(percpu_ref_is_zero(&ref));
 	percpu_ref_put_many(&ref, 6);
 	assert_int_equal(released, 0);
-	assert_true(percpu_ref_tryget(&ref)); /* of what is there yet */
+	assert_true(percpu_ref_tryget(&ref)); /* the last reference is still held */
 	assert_false(percpu_ref_tryget_live(&ref));
 	percpu_ref_put(&ref);
 	percpu_ref_put(&ref);
@@ -160,7 +160,7 @@ static void the_first_mode_is_as_asked(void **state)
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
 	percpu_ref_reinit(&ref);
-	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until told otherwise */
+	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until a call changes the mode */
 	percpu_ref_switch_to_percpu(&ref);
 	assert_int_equal(ref.state == 0, percpu_possible());
 	percpu_ref_kill(&ref);
@@ -229,7 +229,7 @@ static void a_kill_is_taken_back(void **state)
 	assert_int_equal(released, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
-	percpu_ref_resurrect(&ref); /* also from zero */
+	percpu_ref_resurrect(&ref); /* a count of zero may be resurrected, too */
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 2);
 	percpu_ref_exit(&ref);
@@ -352,7 +352,7 @@ static void a_child_has_the_counts_of_its_parent(void **state)
 	percpu_ref_exit(&parents);
 }
 
-/* What a child finds if another thread was changing the mode: the lock held by nobody, the count with its bias. */
+/* The state in a child if another thread was changing the mode: the lock is held, without a holder, and the count has its bias. */
 static void a_half_done_change_is_completed(void **state)
 {
 	struct percpu_ref ref;
@@ -428,7 +428,7 @@ static void one_put_too_many_is_told(void **state)
 	percpu_ref_exit(&ref);
 }
 
-/* Per CPU nobody notices; the kill does. */
+/* The per-CPU mode does not detect the extra put; the kill does. */
 static void a_put_without_get_is_told_by_the_kill(void **state)
 {
 	struct percpu_ref ref;

@@ -222,7 +222,7 @@ static void assertions_tell_who_is_not_inside(void **state)
 	}
 }
 
-/* A writer that waits takes nothing from who is inside. */
+/* A waiting writer takes nothing from readers that are inside. */
 static void a_reader_holds_the_lock_while_a_writer_waits(void **state)
 {
 	struct percpu_rw_semaphore *sem;
@@ -353,7 +353,7 @@ static void a_child_may_forget_who_holds_a_lock(void **state)
 
 /* ---- the end ---- */
 
-/* What was a lock may become one again; also one that was never used, or has just been written. */
+/* Memory of a destroyed lock may be initialised again, also if the lock was never used, or was just held for writing. */
 static void a_lock_ends_and_begins(void **state)
 {
 	struct percpu_rw_semaphore *sem;

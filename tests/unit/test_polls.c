@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_polls.c - a polled cookie is completed although the thread that would do it is busy, or has no CPU. */
+/* test_polls.c - a polled cookie is completed although the thread that would complete it is busy, or has no CPU. */
 #define _GNU_SOURCE
 #include <quiesce/srcu.h>
 
@@ -11,7 +11,7 @@
 
 DEFINE_STATIC_SRCU(domain);
 
-/* A grace period of which kind, its callbacks, and sections. */
+/* Each kind of grace period has a start, callbacks, and sections. */
 static struct rcu_gp_seq rcu_start(void)
 {
 	return start_poll_synchronize_rcu();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_queues.c - the queues of call_rcu(): what they cost, who visits them, how chains get on. */
+/* test_queues.c - the queues of call_rcu(): their cost, the passes that visit them, the progress of chains. */
 #include "heap.h"
 #include "testing.h"
 
@@ -69,7 +69,7 @@ static void owners_end(void)
 	free(owner);
 }
 
-/* Of what the allocator has, and of pages of our own; a thread's arena is not the queue's. */
+/* The queue's memory is counted in the allocator and in pages of our own; a thread's arena does not belong to its queue. */
 static void a_rarely_used_queue_is_small(void **state)
 {
 	size_t before;
@@ -88,7 +88,7 @@ static void a_rarely_used_queue_is_small(void **state)
 	owners_end();
 }
 
-/* ---- who visits them ---- */
+/* ---- visits ---- */
 
 /* A pass, and the visit of those that their owners have not come back for, see the one that has something. */
 static void a_pass_visits_what_has_something(void **state)
@@ -183,7 +183,7 @@ static void a_chain_goes_on(void **state)
 
 #define TIMES 50
 
-/* But not where an object comes back: it may do so for ever. */
+/* The bound does not include objects whose callbacks queue them again: they may do so for ever. */
 static void run_and_come_back(struct rcu_head *head)
 {
 	note_rests(nr_links == -TIMES);

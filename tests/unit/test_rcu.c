@@ -120,7 +120,7 @@ static void *updater_main(void *arg)
 {
 	struct updater *u = arg;
 
-	quiesce_store_relaxed(&u->tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	quiesce_store_relaxed(&u->tid, (uint32_t)my_tid()); /* Relaxed: the thread publishes its own id. */
 	u->wait();
 	flag_set(&u->done);
 	return NULL;
@@ -238,7 +238,7 @@ static void an_inner_unlock_does_not_end_the_section(void **state)
 		rcu_read_lock();
 		rcu_read_unlock();
 	}
-	sleeps = stats_now().sleeps; /* let it look again */
+	sleeps = stats_now().sleeps; /* let it scan again */
 	wait_until(stats_now().sleeps > sleeps + 1 || flag_get(&u.done));
 	assert_int_equal(flag_get(&u.done), 0);
 	rcu_read_unlock();
@@ -318,8 +318,8 @@ static void one_membarrier_per_grace_period(void **state)
 	assert_int_equal(after.membarriers - before.membarriers, quiesce_fence() == QUIESCE_FENCE_LIGHT ? 10 : 0);
 }
 
-/* A reader is asked at each look of the updater, and wakes it all the same.  The updater may
- * be awake just then and need no waking; it is not for ever. */
+/* The updater requests a wake-up in each scan, and the reader still wakes it.  The updater may
+ * be awake just then and need no wake-up, but not for ever. */
 static void a_reader_asked_again_still_wakes(void **state)
 {
 	uint64_t wakeups = stats_now().wakeups;

@@ -10,7 +10,7 @@ enum { NR_READERS = 2, NR_ITEMS = 64, NR_WHOLE = 3, RUN_MS = 120 };
 #define DEAD 0x6b6b6b6b6b6b6b6bull
 
 struct item {
-	uint64_t alive, twin; /* equal while anybody can be here */
+	uint64_t alive, twin; /* equal while a reader can be here */
 	struct list_head node;
 	struct hlist_node hnode;
 	struct rcu_head rcu;
@@ -42,7 +42,7 @@ static void item_free(struct rcu_head *rcu)
 {
 	struct item *it = (struct item *)(void *)((char *)rcu - offsetof(struct item, rcu));
 
-	quiesce_store_relaxed(&it->alive, DEAD); /* Relaxed: nobody looks any more. */
+	quiesce_store_relaxed(&it->alive, DEAD); /* Relaxed: no reader can reach it any more. */
 	quiesce_store_relaxed(&it->twin, DEAD - 1);
 	nr_freed++; /* callbacks run one by one */
 	free(it);
@@ -83,7 +83,7 @@ static void walk_list(void)
 	judge(ends);
 }
 
-/* From the source of splices nobody may fall into the list. */
+/* A walk of the list from which splices take nodes must not stray into the other list. */
 static void walk_other(void)
 {
 	struct item *it;
@@ -220,7 +220,7 @@ static void build(struct hlist_head *head)
 		hlist_add_head(&item_new()->hnode, head);
 }
 
-/* They are in no list that a reader can find. */
+/* Retire all nodes of @head, which no reader can find any more. */
 static void drop_all(struct hlist_head *head)
 {
 	struct hlist_node *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr.c - guards: who is waited for and who is not, wherever the slot is. */
+/* test_shazptr.c - guards: which guards a waiter waits for, wherever their slots are. */
 #include "guards.h"
 
 static int p_object, q_object, r_object;
@@ -100,7 +100,7 @@ static void nobody_is_waited_for_where_nobody_is(void **state)
 	(void)state;
 	synchronize_shazptr(p);
 	synchronize_shazptr(SHAZPTR_WILDCARD);
-	synchronize_shazptr(NULL); /* not even counted */
+	synchronize_shazptr(NULL); /* a wait for NULL is not even counted */
 	assert_int_equal(stats_now().shazptr_waits, waits + 2);
 	assert_int_equal(stats_now().shazptr_blocked, blocked);
 }
@@ -264,7 +264,7 @@ static void a_wildcard_blocks_wherever_its_slot_is(void **state)
 	in_every_place(SHAZPTR_WILDCARD);
 }
 
-/* The same, seen by the scan thread alone. */
+/* The scan thread alone finds guards in each kind of slot, too. */
 static void the_scan_thread_finds_guards_wherever_they_are(void **state)
 {
 	(void)state;

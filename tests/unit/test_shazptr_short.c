@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_shazptr_short.c - guards when slots run short, and the first ones of a thread or process.
  *
- * This program has its own mprotect(), which can say that there is no memory, and its own
+ * This program has its own mprotect(), which can fail for lack of memory, and its own
  * pthread_sigmask(), which can let a signal come in while all are blocked; the library calls both.
  */
 #include "guards.h"
@@ -137,7 +137,7 @@ static void fallback_guards_may_be_cleared_in_any_order_by_anybody(void **state)
 	actor_end(&actor);
 }
 
-/* They hold nothing, so nothing may be left of them. */
+/* Empty guards protect nothing, so they must leave no count behind. */
 static void empty_guards_are_not_counted(void **state)
 {
 	void *null = NULL;
@@ -250,11 +250,11 @@ static void *first_use(void *times)
 
 	signal_when_blocked = *(const int *)times;
 	guard = shazptr_acquire(p);
-	if (signal_when_blocked) /* it was not blocked so often */
+	if (signal_when_blocked) /* signals were not blocked often enough */
 		raise(SIGUSR1);
 	signal_when_blocked = 0;
 	shazptr_clear(guard);
-	wait_for(&stay); /* and the next one gets a line that nobody has had */
+	wait_for(&stay); /* the next thread gets a line that never had an owner */
 	return NULL;
 }
 
@@ -297,7 +297,7 @@ static void *hold_first(void *arg)
 	return NULL;
 }
 
-/* In a child: of the thread that forked, and of a new one. */
+/* Hold guards in a child, in the thread that forked and in a new one. */
 static void hold_in_child(void)
 {
 	struct take mine = { .ptr = p }, its = { .ptr = q };
@@ -333,7 +333,7 @@ static void a_child_waits_for_its_own_guards(void **state)
 	shazptr_clear(more);
 	in_child(hold_in_child, &o);
 	assert_true(exited_with(o.status, 0));
-	waiter_begin(&w, q, NULL); /* and the parent for those that it had before */
+	waiter_begin(&w, q, NULL); /* the parent waits for the guards that it had before the fork */
 	assert_waits(&w);
 	shazptr_clear(guard);
 	waiter_end(&w);

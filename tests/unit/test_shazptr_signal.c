@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_signal.c - what comes in between: a signal handler, a writer, at each instruction.
+/* test_shazptr_signal.c - a signal handler or a writer comes in between, at each instruction.
  *
  * On x86 a thread can be stepped.  A restartable sequence begins anew after every step, so where
  * claims are such sequences the steps go as far as the first of them; full fences, and slots of
@@ -83,7 +83,7 @@ static struct take outer, inner;
 
 static int nr_wrong;
 
-/* What a handler may do: have a guard while it runs, or leave one behind that is not in the thread's own slots. */
+/* The allowed acts of a handler: hold a guard while it runs, or leave one behind that is not in the thread's own slots. */
 static void have_guard(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(r);
@@ -262,7 +262,7 @@ static void protect_returns_the_pointer_that_is_there_now(void **state)
 #define STEP_TESTS
 #endif
 
-/* ---- a pointer that nobody changes, and one that somebody changes all the time ---- */
+/* ---- a pointer that stays, and one that a writer changes all the time ---- */
 
 static void protect_guards_what_the_pointer_says(void **state)
 {
@@ -363,7 +363,7 @@ static void clear_kept(void)
 {
 	struct shazptr_guard guard;
 
-	quiesce_fence_light(none); /* the handler writes it, and looks at it */
+	quiesce_fence_light(none); /* the handler writes and reads the pointer */
 	if (!kept.ptr)
 		return;
 	quiesce_fence_light(none); /* from now on it leaves it alone */

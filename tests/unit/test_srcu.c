@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_srcu.c - domains: who waits for whom, in both fence modes. */
+/* test_srcu.c - domains: which readers an updater waits for, in both fence modes. */
 #include <quiesce/srcu.h>
 
 #include "testing.h"
@@ -98,7 +98,7 @@ static void sections_overlap(void **state)
 	wait_until(stats_now().sleeps > sleeps + 1);
 	assert_false(flag_get(&u.done));
 	srcu_read_unlock(&files, second);
-	/* The third began, as far as anybody can tell, after the call: it may delay, but need not. */
+	/* The third section began after the call, as far as the program can observe: it may delay the updater, but need not. */
 	srcu_read_unlock(&files, third);
 	updater_end(&u);
 }
@@ -254,7 +254,7 @@ static void callbacks_wait(void **state)
 	srcu_barrier(&files);
 }
 
-/* A reader that leaves wakes whoever runs callbacks: nobody else asks for them. */
+/* A reader that leaves wakes the thread that runs callbacks: no other call asks for them. */
 static void callbacks_run_alone(void **state)
 {
 	int idx = srcu_read_lock(&files);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_tables_churn.c - buckets are as long as what lives in them, however much came and went. */
+/* test_tables_churn.c - the length of buckets follows the elements in them, however many were inserted and removed. */
 #include "tables.h"
 
 #define TURNS 20000
 #define ONE_BUCKET ((uint64_t)0xfff << 6)
 
-/* What buckets_lines.c promises after a removal, for one bucket with @nr elements in lines of @slots. */
+/* Check the promise of buckets_lines.c after a removal, for one bucket with @nr elements in lines of @slots. */
 static void assert_short(const struct quiesce_table_stats *stats, uint64_t nr, uint64_t slots)
 {
 	assert_in_range(stats->longest, 1, 1 + 2 * ((nr + slots - 1) / slots));
@@ -64,7 +64,7 @@ static void first_in_first_out(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* At random, and at times all of it. */
+/* Elements are inserted and removed at random; at times all are removed. */
 static void any_order_in_a_table(void **state)
 {
 	enum { NR = 60 };
@@ -131,7 +131,7 @@ static void any_order_in_a_map(void **state)
 	hashmap_destroy(&map);
 }
 
-/* In a map of @nr keys, made by map_fill(). */
+/* Replace @key in a map of @nr keys that map_fill() made. */
 static void one_for_another(struct hashmap *map, uint64_t key, uint64_t nr)
 {
 	assert_int_equal(hashmap_remove(map, key), key + 1);
@@ -153,7 +153,7 @@ static void a_map_keeps_its_shape(void **state)
 	assert_in_range(fresh.full, 1, fresh.buckets / 6);
 	for (uint64_t i = 0; i < 20 * NR; i++) {
 		if (i % 512 == 0)
-			synchronize_rcu(); /* else it is not a reader that lines wait for, but the worker */
+			synchronize_rcu(); /* otherwise lines would wait for the worker to run, and not for readers */
 		one_for_another(&map, i, NR);
 	}
 	come_to_rest();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_threads.c - how the library's threads run, whoever starts them, and what a program may choose. */
+/* test_threads.c - how the library's threads run, whichever thread starts them, and what a program may choose. */
 #define _GNU_SOURCE
 #include "testing.h"
 
@@ -57,14 +57,14 @@ static const struct {
 	{ QUIESCE_THREAD_SCAN, "quiesce-scan", start_scan },
 };
 
-/* Who starts it does not wait until it has its name. */
+/* The starter of a thread does not wait until it has its name, so poll for it. */
 static pid_t wait_for_thread(const char *name)
 {
 	wait_until(thread_named(name));
 	return thread_named(name);
 }
 
-/* ---- whoever comes first ---- */
+/* ---- the first caller starts the thread ---- */
 
 static cpu_set_t all;
 static int normal_nice, chosen_nice;
@@ -177,7 +177,7 @@ static void they_go_where_the_process_is_put(void **state)
 		print_message("# one CPU: there is nowhere to go\n");
 	pin_to_one(&one);
 	assert_started_on(&one);
-	attr.nice = chosen_nice; /* and not its CPUs */
+	attr.nice = chosen_nice; /* only the nice value is chosen, not the CPUs */
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
 	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);

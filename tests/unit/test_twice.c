@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_twice.c - what debug builds of programs tell of objects that are queued, or put into a table, where they are already. */
+/* test_twice.c - reports of debug builds about objects that are queued, or inserted into a table, while they are there already. */
 #define _GNU_SOURCE
 #include "../sanitized.h"
 #include "misuses.h"
@@ -112,7 +112,7 @@ static void by_retire_sized(void)
 static const struct way {
 	void (*queue)(void);
 	const char *call;
-	int place; /* the same for what stands for the same address */
+	int place; /* equal for ways that queue the same address */
 } ways[] = {
 	{ by_rcu, "call_rcu()", 0 },
 	{ by_rcu_sized, "call_rcu()", 0 },
@@ -147,7 +147,7 @@ static void let_go(int idx, hazptr_t **slot)
 	rcu_read_unlock();
 }
 
-/* Also by different ways.  The callback runs once, and then the object may be queued again. */
+/* Two calls of different kinds are reported, too.  The callback runs once, and then the object may be queued again. */
 static void queued_twice(const struct way *first, const struct way *second, hazptr_t **slot)
 {
 	int idx, ran = flag_get(&nr_run);
@@ -369,7 +369,7 @@ static void twice_with_a_release_build(void)
 {
 	rcu_read_lock();
 	release_call_rcu(&one.rcu, run);
-	by_rcu(); /* nobody knows that it is queued */
+	by_rcu(); /* a release build left no note that it is queued */
 	rcu_read_unlock();
 	drain();
 }
@@ -382,7 +382,7 @@ static void release_builds_queue_too(void **state)
 	assert_int_equal(flag_get(&nr_run), 3);
 	nr_run = 0;
 	reported(twice_with_a_release_build, QUIESCE_MISUSE_TWICE, "comes back twice");
-	assert_int_equal(flag_get(&nr_run), 1); /* and not with a function that is not known */
+	assert_int_equal(flag_get(&nr_run), 1); /* the callback of the release build is not run with an unknown function */
 }
 
 /* ---- tables ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_worker.c - the thread that runs callbacks, as others of the process see it. */
+/* test_worker.c - the thread that runs callbacks, as other threads of the process see it. */
 #include "testing.h"
 
 #include <sched.h>
@@ -162,7 +162,7 @@ static void it_runs_where_it_is_told(void **state)
 }
 
 /* However long the way there takes: a worker that goes on waking up keeps us until the watchdog comes. */
-/* Nobody queues, nobody waits: the worker must not wake up by itself. */
+/* Without queued callbacks and waiters the worker must not wake up by itself. */
 static void it_sleeps_when_idle(void **state)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.c - what an index has, and with which marks. */
+/* test_xarray.c - the entry at an index, and its marks. */
 #include "xarray_edges.h"
 
 static void *load(const struct xarray *xa, unsigned long index)
@@ -22,7 +22,7 @@ static bool marked(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 	return has;
 }
 
-/* Which of the three. */
+/* Return the set of the three marks that the entry has. */
 static unsigned int marks_of(const struct xarray *xa, unsigned long index)
 {
 	unsigned int bits = 0;
@@ -188,7 +188,7 @@ static void reserved(void **state)
 	assert_null(load(&xa, 70));
 	assert_null(xa_find(&xa, &index, ULONG_MAX, XA_PRESENT));
 	assert_false(xa_marked(&xa, XA_PRESENT));
-	xa_set_mark(&xa, 70, XA_MARK_1); /* of no entry */
+	xa_set_mark(&xa, 70, XA_MARK_1); /* a mark at an index without entry is ignored */
 	assert_int_equal(marks_of(&xa, 70), 0);
 	assert_int_equal(xa_store(&xa, 70, PTR(1), &old), 0);
 	assert_null(old);
@@ -233,7 +233,7 @@ static void compared(void **state)
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, NULL, &old), 0);
 	assert_null(old);
 	must_be_empty(&xa);
-	assert_int_equal(xa_reserve(&xa, 64), 0); /* which has none either */
+	assert_int_equal(xa_reserve(&xa, 64), 0); /* a reserved index has no entry to mark either */
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, PTR(5), NULL), 0);
 	assert_ptr_equal(load(&xa, 64), PTR(5));
 	assert_int_equal(xa_count(&xa), 1);
@@ -268,7 +268,7 @@ static void marks_stay_and_go(void **state)
 	xa_clear_mark(&xa, 5, XA_MARK_1);
 	assert_false(xa_marked(&xa, XA_MARK_2));
 	xa_set_mark(&xa, ULONG_MAX, XA_MARK_1);
-	assert_ptr_equal(xa_erase(&xa, ULONG_MAX), PTR(3)); /* and when it shrinks */
+	assert_ptr_equal(xa_erase(&xa, ULONG_MAX), PTR(3)); /* the tree shrinks with this erase */
 	assert_int_equal(xa.tree.nr_nodes, 1);
 	assert_false(xa_marked(&xa, XA_MARK_1));
 	assert_int_equal(marks_of(&xa, 5), 1);
@@ -450,7 +450,7 @@ static void values(void **state)
 
 /* ---- the whole ---- */
 
-/* What a reader walks through stays until he leaves: sanitizers look on. */
+/* Nodes that a reader walks through stay until it leaves its section: sanitizers would report a use after free. */
 static void destroyed_inside(void **state)
 {
 	unsigned long index;
@@ -477,7 +477,7 @@ static void destroyed_inside(void **state)
 	assert_int_equal(stats_now().garbage_objects, 0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not survive a fork of a process that had threads */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer does not survive a fork of a process that had threads */
 static struct xarray inherited;
 
 static void use_in_child(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_yield.c - who is made to give up the CPU, when, and when no more.
+/* test_yield.c - which readers are forced to yield the CPU, from when, and until when.
  *
  * This program has two functions of the C library's for itself, which the library calls: sched_yield() counts the calls
- * of the thread that asks to be counted; sched_getcpu() says that the counted thread is on another CPU than it is.
+ * of the thread that asks to be counted; sched_getcpu() returns another CPU than the one on which the counted thread runs.
  */
 #define _GNU_SOURCE
 #include "testing.h"
@@ -36,7 +36,7 @@ struct in_the_way {
 	int leave;
 };
 
-/* It is runnable all the time. */
+/* This thread is runnable all the time. */
 static void *in_the_way_main(void *arg)
 {
 	struct in_the_way *r = arg;
@@ -149,7 +149,7 @@ static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state
 		struct in_the_way r;
 		pthread_t updater;
 
-		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: nobody is in the handler. */
+		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: no thread is in the handler. */
 		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: as above. */
 		begin_urgent_wait(&r, &updater, wait_expedited);
 		pthread_kill(updater, SIGUSR2);
@@ -303,7 +303,7 @@ static void an_expedited_caller_raises_the_urgency_of_the_wait_before_it(void **
 
 /* ---- what the worker waits for ---- */
 
-#define DEFERRED_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
+#define DEFERRED_NS 10000000u /* a deferred grace period forces no reader for so long, unless a caller waits */
 #define TIMES 10
 #define TRIES 200
 static void do_nothing(struct rcu_head *head)
@@ -311,7 +311,7 @@ static void do_nothing(struct rcu_head *head)
 	(void)head;
 }
 
-/* More than the ceiling. */
+/* Retire more bytes than the ceiling. */
 static void *retire_much(void *arg)
 {
 	static struct rcu_head much;
@@ -361,7 +361,7 @@ static void nobody_yields_soon_for_garbage_alone(void **state)
 		assert_in_range(ns_until_forced(NULL), DEFERRED_NS, UINT64_MAX);
 }
 
-/* One time is enough: the worker alone never forces anybody so early, and a machine with much else to do makes it later. */
+/* One forced yield is enough: the worker alone never forces a reader so early, and load on the machine only delays it. */
 static void readers_yield_sooner_where(void *(*other)(void *))
 {
 	for (int i = 0; i < TRIES; i++)

@@ -31,8 +31,8 @@ static inline struct quiesce_stats stats_now(void)
 
 /* ---- forks beside callbacks ---- */
 
-/* The library lets a fork wait so long for callbacks that run; later one may be cut in two.  On a busy machine that
- * happens, so only who was forked in time is asked. */
+/* A fork waits so long at most for running callbacks; after that a child may inherit half of one.  A busy machine can cause that,
+ * so only children that were forked in time are checked. */
 #define FORK_WAIT_MAX_NS 100000000u
 
 static inline uint64_t now_ns(void)
@@ -48,7 +48,7 @@ static inline int in_time(uint64_t begun)
 	return now_ns() - begun < FORK_WAIT_MAX_NS;
 }
 
-/* ---- a reader that stays inside until told to leave ---- */
+/* ---- a reader that stays inside until asked to leave ---- */
 
 struct held {
 	pthread_t thread;
@@ -91,7 +91,7 @@ static inline void held_end(struct held *h)
 /* ---- children ---- */
 
 struct outcome {
-	int status; /* of waitpid() */
+	int status; /* as waitpid() returned it */
 	size_t length;
 	char text[8192]; /* what it wrote to stderr */
 };
