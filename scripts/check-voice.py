@@ -49,7 +49,7 @@ _VERBS = """accept access acquire add adopt advance affect agree align alloc all
     depend dequeue dereference derive describe destroy detach detect determine differ disable discard distinguish do drain drive drop end
     enable end enqueue ensure enter equal erase exceed exchange execute exercise exist exit expand expect explain expire export expose
     express fail fall fence fetch fill find finish fire fit flush follow forbid force forget fork form free gain get give go guard
-    guarantee grow handle hang happen help hide hit hold identify ignore imitate imply include increase increment indicate inherit
+    guarantee grow hand handle hang happen help hide hit hold identify ignore imitate imply include increase increment indicate inherit
     initialise insert install interpose interrupt invoke join jump judge keep kill know lack land last lead learn leave lend lengthen let lie limit look
     link list listen live load lock lose lower make map mark match matter mean measure meet mention merge miss modify move name need nest
     notice notify obey observe occur offer omit open order outlive overflow overlap overtake overwrite own park pass pause pay permit pick pin
@@ -62,8 +62,8 @@ _VERBS = """accept access acquire add adopt advance affect agree align alloc all
     trust try turn understand undo unlink unlock unregister update upgrade use verify violate visit wait wake walk want warn
     watch widen win wish work wrap write yield"""
 _BEFORE_NOUNS = re.compile(r"(?:an?|the|its?|their|his|each|every|no|any|some|this|that|these|those|of|by|in|on|at|with|without|from|for|between|"
-                           r"after|before|during|per|one|two|three|four|both|all|many|several|more|first|second|last|next|other|another|own|"
-                           r"same|single|\d+)\Z", re.I)
+                           r"after|before|during|per|one|two|three|four|both|many|several|more|first|second|last|next|other|another|own|"
+                           r"same|single)\Z", re.I)
 
 
 def _inflect(verb):

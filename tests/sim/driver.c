@@ -13,7 +13,7 @@ int driver_readers SIM_KEEP = 2;
 const char *const driver_model_name[SIM_NR_MODELS] = { "sc", "tso", "pso", "weak" };
 const char *const driver_sched_name[SIM_NR_SCHEDS] = { "random", "pct" };
 
-/* What the command line chose. */
+/* Options that the command line has set. */
 static struct {
 	const char *scenarios;
 	const char *mutant;
@@ -89,7 +89,7 @@ static void print_replay(const char *program, const char *scenario, const struct
 	       o->compiler ? " --compiler" : "");
 }
 
-/* One scenario under one model and scheduler: 0 passed, 1 failed. */
+/* Run one scenario under one model and scheduler; return 0 if it passed, 1 if it failed. */
 static int run_one(const char *program, const struct sim_scenario *scenario, enum sim_model model, enum sim_sched sched)
 {
 	struct sim_options options = chosen.options;
@@ -180,7 +180,7 @@ static bool bounded(long value, long low, long high, int *ret_value)
 	return value >= low && value <= high;
 }
 
-/* 1: fine. 0: wrong value. */
+/* Take the value of an option; return 1 if it is valid, 0 if not. */
 static int take_option(int option)
 {
 	int length = 0, ok = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and what is left behind. */
+/* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and objects that ended threads leave. */
 #include "hazptr_world.h"
 
 #include "hazard/hazptr_retired.h"
@@ -109,7 +109,7 @@ static void setup_full_turns(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- protected for long: what is kept raises the limit, so an owner does not look at every object ---- */
+/* ---- long protections: objects that are kept raise the limit, so an owner does not scan for every object ---- */
 
 static uint32_t holding, release;
 
@@ -131,7 +131,7 @@ static void holder(void *unused)
 	hazptr_free(NULL, slot[1]);
 }
 
-/* ---- an object comes while its queue is drained, and its owner does not look: callbacks raise the limit too ---- */
+/* ---- an object is retired while its queue is drained, and its owner does not scan: callbacks raise the limit too ---- */
 
 static struct hazptr_cohort cohort;
 
@@ -180,7 +180,7 @@ static void retires_while_swept(void *unused)
 	world_retire(world_replace(3), next_turn);
 	if (quiesce__sweep.sweeper)
 		sim_saw();
-	await_turn(1); /* not by our exit, which tells the worker */
+	await_turn(1); /* wait here, because our exit would wake the worker */
 }
 
 static void setup_drained(void)
@@ -349,7 +349,7 @@ static void finish_mixed_alone(void)
 	sim_assert(world_nr_freed <= world_nr_retired);
 }
 
-/* Retired inside a section of RCU, and inside a callback of it. */
+/* Objects are retired inside a section of RCU, and inside a callback of RCU. */
 static void retires_in_section(void *unused)
 {
 	(void)unused;
@@ -440,7 +440,7 @@ static void setup_late_worker(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-/* Whoever comes next tries again only after a while; so something may stay until then, or until a barrier. */
+/* The next caller retries only after a while, so objects may stay until then, or until a barrier. */
 static void finish_late_worker(void)
 {
 	struct quiesce_stats stats;
@@ -465,7 +465,7 @@ static void setup_late_worker_few(void)
 	world_begin();
 	world_hands_over = true;
 	quiesce_set_hazptr_batch(3, 3);
-	sim_config()->spurious_wakeups = false; /* it is too early then */
+	sim_config()->spurious_wakeups = false; /* a sleep that ends early would make the retry come too early */
 	sim_config()->thread_start_failures = 1;
 	sim_spawn(retires_now_and_then, NULL, "updater");
 }

@@ -72,7 +72,7 @@ static void watching_owner(void *unused)
 	world_leave();
 }
 
-/* The release function does nothing; somebody else finds that nobody is left. */
+/* The release function does nothing; another thread finds that no reference is left. */
 static void no_release(struct percpu_ref *r)
 {
 	sim_assert(r == &world_ref && world_killed && world_at_least == 0);
@@ -219,7 +219,7 @@ static void setup_observer(void)
 	sim_spawn(observer, NULL, "observer");
 }
 
-/* Others, which nobody uses: killed with the object's, and by another thread, so that fences are shared. */
+/* Further counts without users: they are killed together with the object's, and by another thread, so that fences are shared. */
 static struct percpu_ref idle[3];
 static uint32_t nr_idle_released;
 

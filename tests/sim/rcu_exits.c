@@ -91,7 +91,7 @@ static void queue_and_exit_for_long(void *nr)
 	rcu_barrier();
 }
 
-/* Without a worker who waits runs callbacks, and may end in its wait: there are more of them. */
+/* Without a worker the waiters run callbacks, and may end in their waits, so there are several waiters. */
 static void waits_till_the_end(void *nr)
 {
 	uint32_t never = 0;

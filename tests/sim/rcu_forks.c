@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_forks.c - scenarios: a child that no fork handler was told of, in which any thread may be the first to come. */
+/* rcu_forks.c - scenarios: the child of a fork without handlers, in which any thread may make the first call. */
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
 #include "runtime/readers.h"
@@ -22,7 +22,7 @@ static void spawn_some(int generations)
 		sim_spawn(child_forks, (void *)(intptr_t)generations, "child's forker");
 }
 
-/* Perhaps in a section, perhaps before its first.  It comes to the library at the end of the thread, at the latest. */
+/* Fork inside a section, or before the thread's first one.  The thread calls the library at its end, at the latest. */
 static void fork_and_go_on(int generations)
 {
 	struct item *item = NULL;

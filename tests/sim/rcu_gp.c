@@ -125,7 +125,7 @@ static void setup_waker_stops(void)
 	sim_spawn(waits_for_callbacks, NULL, "waiter");
 }
 
-/* What was over stays so, also when one that began earlier ends later. */
+/* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
 static void looks_again(void *unused)
 {
 	(void)unused;
@@ -165,7 +165,7 @@ static void setup_expedited(void)
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
-/* ---- who polls depends on no thread that is in a callback, or does not run ---- */
+/* ---- a poller depends on no thread that is in a callback, or does not run ---- */
 
 static void replace_and_poll(void)
 {
@@ -247,7 +247,7 @@ static void setup_poll_in_callback(void)
 	sim_spawn(queues_a_poller, NULL, "queuer");
 }
 
-/* And the leader stops, anywhere. */
+/* The leader stops for good at any place, beside pollers. */
 static void setup_poll_leader_stops(void)
 {
 	setup_poll_beside_callback();

@@ -12,7 +12,7 @@ static void setup_basic(void)
 	world_updaters(1);
 }
 
-/* One CPU: whoever holds a guard or is about to claim one is preempted by the others. */
+/* On one CPU a thread that holds a guard, or is about to claim a slot, is preempted by the others. */
 static void setup_one_cpu(void)
 {
 	world_begin();
@@ -184,7 +184,7 @@ static void nester(void *unused)
 	(void)unused;
 	for (int i = 0; i < 3; i++)
 		guard[i] = shazptr_protect(&world_place[i & 1]);
-	/* Out of order. */
+	/* The guards are cleared out of order. */
 	world_look(shazptr_ptr(guard[2]));
 	shazptr_clear(guard[2]);
 	world_look(shazptr_ptr(guard[0]));
@@ -297,7 +297,7 @@ static void setup_full_shared(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The first slots of both ids, the lines, shared lines, one after another. */
+/* Fill the first slots of both ids, then the lines, then shared lines. */
 static void hoarder(void *unused)
 {
 	struct shazptr_guard guard[10];
@@ -357,7 +357,7 @@ static void setup_rcu(void)
 	sim_spawn(rcu_updater, NULL, "rcu");
 }
 
-/* What a scan looks at grows in a group that several threads claim in at once: to what each of them needs. */
+/* The range that a scan reads grows while several threads claim in a group at once: it covers each thread's slot. */
 static uint32_t lines_used;
 static uintptr_t group[QUIESCE_ID_WORDS];
 

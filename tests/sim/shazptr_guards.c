@@ -136,7 +136,7 @@ static void setup_relet(void)
 	world_updaters(1);
 }
 
-/* A thread that is killed keeps its line and its guard; somebody else clears that. */
+/* A thread that is killed keeps its line and its guard; another thread clears the guard. */
 static void killed(void *unused)
 {
 	leaver(unused);
@@ -175,7 +175,7 @@ static bool is_live(const struct quiesce__lines *lines, uint32_t i)
 	return lines->live[i / 64] >> i % 64 & 1;
 }
 
-/* As many as are free, so that each is found; and no scan looks at them any more. */
+/* The count of free lines is exact, so that each is found; and no scan reads free lines any more. */
 static void finish_generations(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
@@ -216,7 +216,7 @@ static void finish_given_back(void)
 		sim_saw();
 }
 
-/* One where a guard was left stays live: nobody says when the guard is cleared. */
+/* A line in which a guard was left stays live, because no event marks the clear of that guard. */
 static void finish_leave(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
@@ -231,7 +231,7 @@ static void setup_generations_no_rseq(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
-/* What a destructor of thread-specific data does when it runs after ours. */
+/* A destructor of thread-specific data reads after the library's own destructor. */
 static void reads_after_exit(void *unused)
 {
 	struct shazptr_guard guard;
@@ -275,7 +275,7 @@ static void forked(void *unused)
 	world_read(0);
 }
 
-/* In the midst of a claim. */
+/* The handler forks in the middle of a claim. */
 static void forks_in_handler(void)
 {
 	quiesce__fork_prepare();
@@ -387,7 +387,7 @@ static void setup_signal_first(void)
 	world_updaters(1);
 }
 
-/* Nobody has a line, so all claim near the CPU, and are moved: one slot for main program and handler. */
+/* No thread has a line, so all claim in blocks of CPUs, and are migrated: main program and handler share one cached slot. */
 static void moved(void *unused)
 {
 	sim_set_signal(handler, 8);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets.c - tables that become larger and smaller under their readers and updaters, on the simulated machine. */
+/* sim_buckets.c - tables that grow and shrink under their readers and updaters, on the simulated machine. */
 #include "sim_buckets.h"
 
 #include "runtime/core.h"
 
 #include <errno.h>
 
-/* Each scenario as one of a hashtable and one of a hashmap. */
+/* Define each scenario once for a hashtable and once for a hashmap. */
 #define BOTH(name)                                              \
 	static void table_##name(void) { setup_##name(TABLE); } \
 	static void map_##name(void) { setup_##name(MAP); }
@@ -161,7 +161,7 @@ static void setup_shrink(enum world_kind kind)
 }
 BOTH(shrink)
 
-/* It is cleared while two buckets become one. */
+/* Clear the table while two buckets become one. */
 static void clear(void *unused)
 {
 	(void)unused;
@@ -206,7 +206,7 @@ static void look_again(void *unused)
 
 static void hazard_merge(void)
 {
-	/* Who retires looks at once: what a clear has dropped is freed while others are still at the bucket. */
+	/* The retirer scans at once: elements that a clear has dropped are freed while other threads are still in the bucket. */
 	sim_assert(quiesce_set_hazptr_batch(1, 1) == 0);
 	world_begin(HAZARD, room(HAZARD, 8));
 	for (int i = 0; i < 5; i++)
@@ -265,7 +265,7 @@ static void last_update(void)
 		world_set(key[0]);
 }
 
-/* What is in bucket 0 needs more than a line, in any array. */
+/* Bucket 0 needs more than one line in any array. */
 static void poor(void *nr)
 {
 	fail(1 + sim_random(4));
@@ -393,7 +393,7 @@ static void forks(void *unused)
 	child_of_fork();
 }
 
-/* Not by world_spawn(): the others never end, so what they hold is not looked for. */
+/* Threads are spawned without world_spawn(), because they never end in the child, so objects that they hold are not checked. */
 static void setup_fork(enum world_kind kind)
 {
 	prepare_wide(kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_lines.c - what is behind the first line of a bucket comes to holes of that line, or to other lines, and the lines that it
- * leaves are used again. */
+/* sim_buckets_lines.c - elements behind the first line of a bucket move to holes of that line, or to other lines, and the lines that
+ * they leave are used again. */
 #include "sim_buckets.h"
 
 #define BOTH(name)                                              \

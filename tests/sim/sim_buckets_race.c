@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_race.c - several updaters of one key: is there an order of all that was done in which it makes sense?
+/* sim_buckets_race.c - several updaters of one key: all operations must have an order that explains their results (linearizability).
  *
- * The order must be that of each thread, and that of updates of which one was over when the other began. */
+ * The order must keep that of each thread, and that of updates of which one was over when the other began. */
 #include "sim_buckets.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ struct op {
 	struct item *put;    /* what was put in, if */
 	struct item *expect; /* what it was to be done to */
 	struct item *result; /* what was there; of SWAP and REMOVE_THIS: @expect if it was */
-	bool puts;           /* an UPDATE does where there is nothing; */
-	uint32_t choice;     /* else it leaves what is there, takes it out, or puts another one in its place */
+	bool puts;           /* an UPDATE inserts if the key has no item */
+	uint32_t choice;     /* if it has one, an UPDATE leaves it, removes it, or replaces it */
 	uint32_t begin, end;
 };
 
@@ -39,7 +39,7 @@ static struct item *item_of(uint64_t value)
 	return (struct item *)(uintptr_t)value;
 }
 
-/* What an UPDATE wants where @there is. */
+/* Return the item that an UPDATE leaves when it finds @there. */
 static struct item *wanted(const struct op *op, struct item *there)
 {
 	if (!there)
@@ -142,7 +142,7 @@ static void run(struct op *op)
 	op->end = sim_steps();
 }
 
-/* What the key has after @op, if that did what it said to @there. */
+/* Return the key's item after @op, if its result is consistent with @there. */
 static struct item *after(const struct op *op, struct item *there)
 {
 	switch (op->what) {
@@ -156,7 +156,7 @@ static struct item *after(const struct op *op, struct item *there)
 	}
 }
 
-/* Whoever takes an item out retires it; and what was not put in. */
+/* The updater that removed an item retires it; so does one whose item was not inserted. */
 static void clean_up(const struct op *op)
 {
 	struct item *next = after(op, op->result);
@@ -187,7 +187,7 @@ static void updater(void *number)
 	rcu_read_unlock();
 }
 
-/* What the key has after @op, which finds @now; false: it cannot have come next. */
+/* Apply @op to the key's item *@now; false: its result shows that it cannot have come next. */
 static bool apply(const struct op *op, struct item **now)
 {
 	if (op->what < SWAP && op->result != *now)

@@ -18,7 +18,7 @@ struct op {
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;
-	uint64_t done; /* told by a release */
+	uint64_t done; /* published by a release */
 };
 
 enum world_kind world_kind;
@@ -36,7 +36,7 @@ static uint64_t destroyed; /* 1 from before to after */
 
 /* ---- the table ---- */
 
-/* The table's every look at an object is one that the machine judges. */
+/* The machine checks each read of an object by the table. */
 static const void *key_of(const void *object)
 {
 	const struct item *item = object;
@@ -157,7 +157,7 @@ void world_item_retire(struct item *item)
 		call_rcu(&item->rcu, item_free);
 }
 
-/* What is protected by nothing is gone then. */
+/* Reclaim all objects that no slot protects. */
 static void reclaim(void)
 {
 	if (world_kind == HAZARD && !rcu_read_lock_held() && sim_self() >= 0)
@@ -238,7 +238,7 @@ static int change(int key, bool set)
 	begin(key, item);
 	err = put(key, item, set, &other);
 	if (err == -ENOMEM && world_may_fail) {
-		owners[owner_of[key]].begun--; /* it never happened */
+		owners[owner_of[key]].begun--; /* the failed operation does not count */
 		sim_obj_free(item->object);
 		return err;
 	}
@@ -321,7 +321,7 @@ static struct item *lookup_hazptr(int key)
 	return item;
 }
 
-/* The owner has told of so many operations at least. */
+/* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
 	int told = quiesce_load_acquire(RU3, &owners[owner].done);
@@ -329,7 +329,7 @@ static int hear(struct view_of_owners *view, int owner)
 	return told > view->seen[owner] ? told : view->seen[owner];
 }
 
-/* Had @key what was @found after @low or more operations of those begun?  The least number, or -1. */
+/* Return the least number of operations, from @low up to those begun, after which @key had @found; -1 if there is none. */
 static int when(int key, const struct item *found, int low)
 {
 	for (int n = low; n <= owners[owner_of[key]].begun; n++)
@@ -349,7 +349,7 @@ static void compare(struct view_of_owners *view, int key, const struct item *fou
 			 found ? "found with an item" : "not found", low, begun);
 	view->seen[owner] = n;
 	if (n < begun || n > low)
-		sim_saw(); /* somebody was changing it */
+		sim_saw(); /* the owner was changing the key */
 }
 
 void world_find(struct view_of_owners *view, int key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_hashtable.c - what is a hashtable's own: words and their tags, objects with equal keys, hazard pointers, signal handlers. */
+/* sim_hashtable.c - features of hashtables alone: words and their tags, objects with equal keys, hazard pointers, signal handlers. */
 #include "sim_buckets.h"
 
 #define FULL 7
@@ -42,8 +42,8 @@ static void setup_word(enum world_kind kind)
 static void table_word(void) { setup_word(TABLE); }
 static void hazard_word(void) { setup_word(HAZARD); }
 
-/* Of several objects with a tag the first goes, comes back in another word, and is another one: who looks for one behind it meets
- * that, and what is left of it, and goes on in a bucket that moves meanwhile. */
+/* The first of several objects with equal tags is removed, inserted into another word, and replaced: a lookup of an object behind it
+ * meets the new object and the emptied word, and continues in a bucket that moves meanwhile. */
 static void move_first(void *unused)
 {
 	(void)unused;

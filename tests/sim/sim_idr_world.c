@@ -21,10 +21,10 @@ struct op {
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;
-	uint64_t done; /* told by a release */
+	uint64_t done; /* published by a release */
 };
 
-/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+/* The pages are not among the variables that are restored for each run, because a page may be inaccessible then. */
 static char *pages SIM_KEEP;
 static uint32_t pages_dirty SIM_KEEP;
 static uint32_t nr_pages;
@@ -50,7 +50,7 @@ static void pages_begin(void)
 	pages_dirty = 0;
 }
 
-/* The library's, in this program. */
+/* Replaces the C library's function, for the library's allocations. */
 void *aligned_alloc(size_t alignment, size_t size)
 {
 	if (alignment > PAGE || size > PAGE || nr_pages == NR_PAGES) {
@@ -157,7 +157,7 @@ int world_alloc(int owner, unsigned long id)
 	begin(owner, id, item);
 	result = idr_alloc(&world_idr, item, id, id + 1);
 	if (result == -ENOMEM && world_may_fail) {
-		owners[owner].begun--; /* it never happened */
+		owners[owner].begun--; /* the failed operation does not count */
 		sim_obj_free(item->object);
 	} else {
 		sim_assert(result == (int)id);
@@ -210,7 +210,7 @@ void world_destroy(int owner)
 
 /* ---- readers ---- */
 
-/* The owner has told of so many operations at least. */
+/* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
 	int told = quiesce_load_acquire(RU3, &owners[owner].done);
@@ -243,7 +243,7 @@ static void compare(struct view_of_owners *view, int owner, unsigned long id, co
 			 found ? "found with an object" : "not found", low, owners[owner].begun);
 	view->seen[owner] = n;
 	if (n < owners[owner].begun || n > low)
-		sim_saw(); /* somebody was changing it */
+		sim_saw(); /* the owner was changing the id */
 }
 
 static int owner_for(unsigned long id)

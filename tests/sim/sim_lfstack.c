@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_lfstack.c - lfstack on the simulated machine: pops that come too late, and nodes that come back. */
+/* sim_lfstack.c - lfstack on the simulated machine: pops that come too late, and reused nodes. */
 #include "sim_stack.h"
 
 static struct lfs_stack stack;
@@ -70,7 +70,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* nobody else is at it */
+		world_free(thing); /* no other thread is at it */
 	}
 }
 
@@ -181,7 +181,7 @@ static void goes_on(void *unused)
 
 static void setup_stopped(void)
 {
-	push(world_new(2)); /* for who stops, if it gets so far */
+	push(world_new(2)); /* a thing for the thread that stops, if it gets so far */
 	sim_spawn(stops, (void *)0, "stops");
 	sim_spawn(goes_on, NULL, "goes on");
 }

@@ -4,7 +4,7 @@
 #include "sim_rwsem.h"
 
 static struct rcu_sync *rss;
-static struct quiesce__lock mutex; /* of updaters, and of readers on the slow path */
+static struct quiesce__lock mutex; /* lock of updaters, and of readers on the slow path */
 static int nr_fast, nr_between, nr_updaters_left;
 static uint32_t all_gone;
 static bool dtor_done;
@@ -183,7 +183,7 @@ enum event { BY_ENTER, BY_EXIT, BY_CALLBACK, NR_EVENTS };
 #define NR_STATES (RCU_SYNC_REPLAY + 1)
 #define TO(state) (1u << (state))
 
-/* What the table allows, by event and state before; what was seen, over all runs. */
+/* Transitions that the table allows, by event and state before; transitions that were seen, over all runs. */
 static const uint32_t allowed[NR_EVENTS][NR_STATES] = {
 	[BY_ENTER] = { TO(RCU_SYNC_PASSED), 0, TO(RCU_SYNC_PASSED), TO(RCU_SYNC_EXIT), TO(RCU_SYNC_REPLAY) },
 	[BY_EXIT] = { 0, 0, TO(RCU_SYNC_PASSED) | TO(RCU_SYNC_EXIT), TO(RCU_SYNC_EXIT) | TO(RCU_SYNC_REPLAY), TO(RCU_SYNC_REPLAY) },
@@ -332,7 +332,7 @@ static void exit_or_wait(void *domain)
 	if (!has_exited && nr_updaters_left > 1) {
 		has_exited = true;
 		nr_updaters_left--;
-		nr_begun++; /* and it goes on for ever: the table does not speak of it */
+		nr_begun++; /* the thread never exits: the table has no row for that */
 		world_stay(20);
 		sim_saw();
 		sim_exit();

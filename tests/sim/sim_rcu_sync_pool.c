@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rcu_sync_pool.c - scenarios: callbacks that block the helper, and the threads that go on in its place. */
+/* sim_rcu_sync_pool.c - scenarios: callbacks that block the helper, and the threads that replace it. */
 #include "sim_rwsem.h"
 
 #include "runtime/jobs.h"
@@ -202,8 +202,8 @@ static void forks(void *unused)
 	quiesce__fork_prepare();
 	sim_fork();
 	quiesce__fork_child();
-	work[A]->in_step = work[C]->in_step = 0; /* those of threads that are gone */
-	/* Who takes their places, and sleeps, is not to be taken for one whose callback blocks. */
+	work[A]->in_step = work[C]->in_step = 0; /* steps of threads that do not exist in the child */
+	/* A new helper in their places that sleeps must not be taken for one whose callback blocks. */
 	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
 		sim_assert(!quiesce__helper.runner[i].by && !quiesce__helper.runner[i].callbacks_since);
 	quiesce__job_start(&work[B]->job);

@@ -354,7 +354,7 @@ static void setup_hlist_replace(void)
 	sim_spawn(hreplaces, old, "updater");
 }
 
-/* Two entries of the same generation, always. */
+/* Each walk finds two entries of one generation. */
 static void walk_generation(void)
 {
 	uint64_t generation = 0;

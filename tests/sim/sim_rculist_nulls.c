@@ -27,7 +27,7 @@ static void put(struct entry *e)
 	quiesce_fetch_add(RU3, &e->refs, (uint64_t)-1);
 }
 
-/* A life: the key, the first reference, the chain. */
+/* Begin a life of an entry: set the key and the first reference, add it to the chain. */
 static void enter(struct entry *e, uint64_t key)
 {
 	quiesce_store_relaxed(&e->key, key); /* Relaxed: the reference follows. */
@@ -35,7 +35,7 @@ static void enter(struct entry *e, uint64_t key)
 	hlist_nulls_add_head_rcu(&e->nnode, &chain[key % NR_CHAINS]);
 }
 
-/* Its end; nobody has a reference any more, and some may still look. */
+/* End a life: there is no reference any more, but readers may still visit the entry. */
 static void leave(struct entry *e)
 {
 	hlist_nulls_del_rcu(&e->nnode);
@@ -115,7 +115,7 @@ static void setup_moved(void)
 	sim_spawn(moves, NULL, "updater");
 }
 
-/* From a chain to none. */
+/* Move an entry from a chain to none. */
 static void leaves_for_none(void *unused)
 {
 	(void)unused;
@@ -157,7 +157,7 @@ static void setup_within(void)
 	sim_spawn(moves_within, NULL, "updater");
 }
 
-/* ---- what is found stays what was looked for ---- */
+/* ---- a found entry keeps its key ---- */
 
 static void find_rover(void)
 {
@@ -201,7 +201,7 @@ static void setup_astray(void)
 	sim_spawn(moves_before_a_new_one, NULL, "updater");
 }
 
-/* The same where the new one is reached past a removed one. */
+/* The walk reaches a new entry past a removed one. */
 static void passes_a_new_one(void *unused)
 {
 	(void)unused;

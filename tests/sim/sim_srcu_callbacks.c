@@ -5,7 +5,7 @@
 #include <quiesce/control.h>
 
 static uint32_t asked;
-/* Where no helper can be had, callbacks wait for somebody who may run them: who is the last to be through, does. */
+/* Without a helper callbacks wait for a caller that may run them: the last thread to finish does. */
 static uint32_t nr_inside;
 
 static void callbacks(enum world_mode mode)
@@ -54,7 +54,7 @@ static void in_order(struct rcu_head *head)
 static struct item ordered[8];
 static void through(void);
 
-/* Who has the ticket, queues the next. */
+/* The thread that has the ticket queues the next callback. */
 static void ordered_queuer(void *odd)
 {
 	for (uint64_t n = odd ? 1 : 0; n < 6; n += 2) {
@@ -152,7 +152,7 @@ static void setup_barrier_others(void)
 	sim_spawn(world_queuer, NULL, "queuer");
 }
 
-/* What callbacks did is visible after the barrier. */
+/* Stores of callbacks are visible after the barrier. */
 static uint64_t by_callback;
 
 static void note_and_free(struct rcu_head *head)
@@ -272,7 +272,7 @@ static void setup_alone_synchronize(void)
 	sim_spawn(waits_until_all_have_run, NULL, "updater");
 }
 
-/* call_srcu() runs nobody's callback: its caller may hold what they take. */
+/* call_srcu() runs no callback, because its caller may hold locks that callbacks take. */
 static uint32_t in_call[SIM_MAX_THREADS];
 
 static void not_in_a_caller(struct rcu_head *head)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_forks.c - scenarios: the child of a fork has one thread, and what the parent's threads have queued. */
+/* sim_srcu_forks.c - scenarios: the child of a fork has one thread, and the callbacks that the parent's threads have queued. */
 #include "sim_srcu.h"
 
 #include <quiesce/control.h>
@@ -11,9 +11,9 @@
 static uint32_t asked;
 
 static uint32_t forked;
-static int nr_calling, may_be_lost; /* who vanishes inside a call may take its callback along */
+static int nr_calling, may_be_lost; /* a thread that vanishes inside a call may lose its callback */
 
-/* Nobody forks while another initialises the library. */
+/* No thread forks while another initialises the library. */
 static void fork_begin(enum world_mode mode)
 {
 	world_begin(mode);
@@ -59,7 +59,7 @@ static void child_of_fork(void)
 	srcu_barrier(world_domain[1]);
 }
 
-static bool unannounced; /* so other threads of the child may come first */
+static bool unannounced; /* other threads of the child may make the first call */
 
 static void fork_now(void)
 {
@@ -191,7 +191,7 @@ static void forks_beside_section(void *unused)
 	if (left)
 		sim_saw();
 	sim_assert(left == -ETIMEDOUT || !left);
-	sim_assert(limit || !quiesce__helper_running()); /* else it ends as soon as it can */
+	sim_assert(limit || !quiesce__helper_running()); /* without a limit the helper ends as soon as it can */
 	if (!left && world_nr_queued - world_nr_run > may_be_lost)
 		sim_fail("quiesce_shutdown() returned 0 with callbacks pending");
 	quiesce_store_relaxed(&forked, 1);
@@ -236,7 +236,7 @@ static void setup_fork_stuck(void)
 	sim_spawn(forks_beside_section, NULL, "forker");
 }
 
-/* What a caller was moving from list to list is lost without a helper. */
+/* Callbacks that a caller was moving from list to list are lost without a helper. */
 static void finish_forked(void)
 {
 	sim_assert(quiesce_load_relaxed(&forked));

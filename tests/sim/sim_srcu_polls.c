@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_polls.c - scenarios: cookies, and grace periods that nobody waits for. */
+/* sim_srcu_polls.c - scenarios: cookies, and grace periods without a waiter. */
 #include "sim_srcu.h"
 
 static uint32_t asked;
@@ -64,7 +64,7 @@ static void setup_poll_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Nobody else begins grace periods: the helper has to, as often as it is asked. */
+/* No other thread begins grace periods: the helper has to, as often as it is requested. */
 static void second_taker(void *unused)
 {
 	(void)unused;

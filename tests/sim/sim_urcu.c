@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_urcu.c - grace periods over the words of liburcu's inlined readers.
  *
- * The readers here are not the library's: they are written out as they stand in programs, one access after the other.
+ * The readers here are not the library's: they repeat the accesses that liburcu's inline functions make in programs.
  */
 #include "driver.h"
 #include "platform/platform.h"
@@ -202,7 +202,7 @@ static void updater(void *laps)
 	}
 }
 
-/* It reads, too; liburcu's qsbr is offline while it waits. */
+/* The updater reads, too; in liburcu's qsbr it is offline while it waits. */
 static void reading_updater(void *laps)
 {
 	join();
@@ -294,7 +294,7 @@ static void setup_sleep_light(void) { sleeps(QUIESCE_URCU_LIGHT); }
 static void setup_sleep_fenced(void) { sleeps(QUIESCE_URCU_FENCED); }
 static void setup_sleep_quiet(void) { sleeps(QUIESCE_URCU_QUIET); }
 
-/* Threads come and go while an updater looks at them. */
+/* Threads come and go while an updater scans the registry. */
 static void comes_and_goes(void *unused)
 {
 	(void)unused;
@@ -311,7 +311,7 @@ static void setup_come(void)
 	spawn(updater, 2, 2, "updater");
 }
 
-/* A handler that reads, in a thread that updates and in one that reads. */
+/* The handler reads, in a thread that updates and in one that reads. */
 static void handler(void)
 {
 	static uint32_t kernel_lock;
@@ -408,7 +408,7 @@ static void finish(void)
 	sim_assert(!domain.records);
 }
 
-/* One that the parent had begun waits for who needs it. */
+/* A grace period that the parent had begun stays open until a caller needs it. */
 static void finish_fork(void)
 {
 	sim_assert(domain.started - domain.completed <= 1);

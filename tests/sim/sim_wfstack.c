@@ -63,7 +63,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* nobody else is at it */
+		world_free(thing); /* no other thread is at it */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_locks.c - the simulator knows who holds which short lock, and what of it is a failure. */
+/* test_locks.c - the simulator knows the holder of each short lock, and reports wrong uses as failures. */
 #include "driver.h"
 #include "platform/platform.h"
 #include "runtime/lock.h"

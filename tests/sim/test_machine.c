@@ -53,7 +53,7 @@ static void sb_first(void *unused)
 {
 	(void)unused;
 	if (shape == SB_HALF_MEMBARRIER)
-		sb_order(true); /* too early */
+		sb_order(true); /* the membarrier comes too early */
 	if (shape == SB_RMW)
 		quiesce_xchg(RU3, &x, 1);
 	else
@@ -352,7 +352,7 @@ static void setup_rseq_signal_broken(void)
 	sim_config()->rseq_never_aborts = true;
 }
 
-/* Ids with holes. */
+/* Return concurrency ids with holes. */
 static int odd_id(int id)
 {
 	return id ? SIM_MAX_THREADS + id : SIM_MAX_THREADS - 1;
@@ -541,7 +541,7 @@ static void test_case(unsigned i, int model)
 	      cases[i].scenario.name, driver_model_name[model]);
 }
 
-/* The same seed twice: the same steps. */
+/* A run with the same seed makes the same steps. */
 static void test_replay(int model, int sched)
 {
 	static const struct sim_scenario scenario = { .name = "futex", .setup = setup_futex };
