@@ -126,7 +126,7 @@ def survey(root):
         if name in NO_PROSE or name.endswith(".png"):
             continue
         room, code = room_of(name), ""
-        if name.endswith(csource.SUFFIXES):
+        if name.endswith(comments.C_LIKE):
             code = csource.strip((root / name).read_text(encoding="utf-8"))
         identifiers = set(re.findall(r"[A-Za-z_]\w*", code))
         for comment in comments.of_file(root, name):

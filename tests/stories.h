@@ -2,10 +2,10 @@
 /* stories.h - functions that go on in another thread, now and then: in C by contexts (unit/test_fibers.c), in C++ as coroutines
  * (build/coroutines.cpp).  The test defines before it includes this file:
  *
- *   STORY(name)    what a function is declared as that can move
+ *   STORY(name)    declares a function that can move to another thread
  *   MOVE()         go on in the other thread
  *
- * and runs each in two threads, of which @here is the one that it is in, and blocks[] what the library keeps in each.  A compiler that
+ * and runs each in two threads: @here is the one in which it runs now, and blocks[] has the library's block of each.  A compiler that
  * keeps the address of a thread-local variable over MOVE() claims, counts and clears in the thread that it came from.
  */
 #ifndef QUIESCE_TESTS_STORIES_H
@@ -34,7 +34,7 @@ static void fails(int line, const char *what)
 		printf("# stories.h:%d, in thread %d: not so: %s\n", line, here, what);
 }
 
-/* What the words of this thread, or of the other one, are.  By calls, so that nothing of it is inlined in a story. */
+/* Return the words of this thread, or of the other one.  These are calls, so that no access to a thread is inlined in a story. */
 static __attribute__((noinline, unused)) uint64_t depth_in(int thread)
 {
 	/* Relaxed: the threads take turns. */
@@ -155,7 +155,7 @@ STORY(story_ways)
 	END();
 }
 
-/* So do slots, and a context of the story's own. */
+/* Slots move with the story, and so does a context of its own. */
 STORY(story_hazptr)
 {
 	hazptr_t *before = hazptr_alloc(NULL), *slot, *row;
@@ -186,7 +186,7 @@ STORY(story_hazptr)
 	END();
 }
 
-/* What is counted per CPU has no thread. */
+/* Counts per CPU do not depend on the thread. */
 STORY(story_counts)
 {
 	for (int i = 0; i < NR_MOVES; i++) {
@@ -229,7 +229,7 @@ STORY(story_qsbr)
 	END();
 }
 
-/* Before the first story, in each of the two threads. */
+/* Begin in each of the two threads, before the first story. */
 static __attribute__((noinline)) void stories_enter(int thread)
 {
 	blocks[thread] = quiesce__self();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The style checks must be able to fail: plant one fault each in a copy of the sources.
 
-With a directory of the library's objects, and a compiler, an upward call too.
+With a directory of the library's objects and a compiler, it plants an upward call, too.
 """
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ import tempfile
 from tap import Tap, execute
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# check, file, what is replaced (None: appended), by what, and what the check says then
+# Each row has a check, a file, the text that is replaced (None: appended), its replacement, and the check's message.
 FAULTS = [
     ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a floor above"),
     ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),

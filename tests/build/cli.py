@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The command line of the tool: options, mistakes, formats, interruption.
 
-What is measured is judged by other tests; here no assertion depends on a time.
+Other tests judge measurements; here no assertion depends on a time.
 """
 import argparse
 import csv
@@ -164,7 +164,7 @@ def check_mistakes(tap, tool, tmp):
 # ---- formats ----
 
 def documented(text):
-    """What docs/json.md says: names of a row's fields, unit of each scenario of rcuscale."""
+    """Return the names of a row's fields, and the unit of each scenario of rcuscale, as docs/json.md has them."""
     rows = text.split("## A row")[1].split("\n## ")[0]
     fields = [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
     units = dict(re.findall(r"^\| `(\w+)` \| (us|ratio|waits/s|objects/s|objects) \|", text.split("## rcuscale")[1], re.M))
@@ -176,7 +176,7 @@ def number(value):
 
 
 def row_faults(row, fields, nulls):
-    """What is wrong with @row, whose fields @nulls do not apply."""
+    """Return the faults of @row, whose fields @nulls do not apply."""
     if list(row) != fields:
         yield f"fields {list(row)}, documented {fields}"
         return
@@ -206,7 +206,7 @@ def nulls_of(row):
         never |= {"slot"}
     if row["subcommand"] == "refscale":
         return never | {"p90", "p99", "ipis", "membarriers", "wakeups", "cpu_s"}
-    return never | {"spread"}  # of one round
+    return never | {"spread"}  # a row of one round
 
 
 def parse(tap, name, text):
@@ -317,7 +317,7 @@ def check_formats(tap, tool, fences, opt, tmp):
 # ---- doctor ----
 
 def doctor(tap, tool, **env):
-    """What it found, by name."""
+    """Return the findings by name."""
     root = parse(tap, "doctor --json", tool.good("doctor", "--json", env=env))
     values = {d["name"]: d["value"] for d in root.get("doctor", [])}
     ok = root.get("schema") == 1 and root.get("rows") == [] and all(
@@ -387,7 +387,7 @@ def children(pid):
             if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
                 yield stat.parent.name
         except (OSError, IndexError):
-            pass  # it has just ended
+            pass  # the process has just ended
 
 
 def jobs_begun(process, nr):
@@ -481,7 +481,7 @@ def check_interrupt(tap, tool, fences, doc):
 # ---- on a terminal ----
 
 def on_terminal(tool, *args):
-    """What a terminal at the standard error gets."""
+    """Return the output on a terminal at the standard error."""
     master, slave = os.openpty()
     with subprocess.Popen([tool.path, *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave) as process:
         os.close(slave)
@@ -490,7 +490,7 @@ def on_terminal(tool, *args):
             while more := os.read(master, 4096):
                 text += more
         except OSError:
-            pass  # nobody writes to it any more
+            pass  # no process writes to it any more
         os.close(master)
     return process.returncode, text.decode()
 

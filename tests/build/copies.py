@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A program must not run with another library's headers, nor with two copies of the library.
 
-Either would make readers and updaters look at different memory: no crash, just
-objects freed under readers.  So both must end in one clear line and an abort.
+Either would make readers and updaters access different memory: objects would be freed
+under readers, without a crash.  So both must end in one clear line and an abort.
 """
 import argparse
 import os

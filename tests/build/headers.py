@@ -4,7 +4,7 @@
 
 Whether a header has what it needs does not depend on the language's year: alone it is compiled in the oldest by one compiler and
 in the newest, for debugging, by the other; in all the rest all of them are compiled as one file. A header that atomic.h keeps for the library's own builds (platform/...) is not public.
-Prints TAP.  Compilers that are not installed are named, not passed over.
+Prints TAP.  Compilers that are not installed are reported as skipped.
 """
 import argparse
 import concurrent.futures
@@ -78,7 +78,7 @@ def jobs(include, headers):
 
 
 def including(group):
-    """Each header twice, at once and after the others."""
+    """Include each header twice, at once and after the others."""
     return "".join(f"#include <{name}>\n" * 2 for name in group) + "".join(f"#include <{name}>\n" for name in group)
 
 
@@ -102,7 +102,7 @@ def examples(include):
 
 
 def macros(include):
-    """(title, command, text): macros.cc with the warning that looks into macros."""
+    """Return (title, command, text) for macros.cc with the warning that checks macros."""
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
     for _, cxx in COMPILERS:
         for debug in ([], ["-DQUIESCE_DEBUG"]) if shutil.which(cxx) else ():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The peers' modules: the tool finds them where they are installed, loads those that it needs, and does without them.
 
-What is missing is made so in a copy: no package is installed or removed.
+Missing modules are simulated in a copy: no package is installed or removed.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ class Copy:
         return re.findall(r"^  (\w+) +\S", execute([self.tool, command, "--help"]).stdout.split("Types:")[1], re.M)
 
     def found(self):
-        """What doctor says: {peer: (value, note)}"""
+        """Return the findings of doctor: {peer: (value, note)}"""
         findings = json.loads(execute([self.tool, "doctor", "--json"]).stdout)["doctor"]
         return {f["name"].removeprefix("peer "): (f["value"], f["note"]) for f in findings if f["name"].startswith("peer ")}
 
@@ -97,7 +97,7 @@ def check_counted(tap, copy):
 
 
 def refused(tap, copy, peer, reason, why):
-    """@why it cannot be had, in one line for who asks; others do not see it."""
+    """A request for the peer prints one line with the reason @why; other runs do not print it."""
     run = execute([copy.tool, "refscale", f"--type=rcu,{PEERS[peer]}", *ONCE])
     tap.result(run.returncode == 2 and not run.stdout and
                re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: who asks is told", run)

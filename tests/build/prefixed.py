@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce-prefix-headers: headers of which no name is left that does not begin with the prefix or with quiesce.
+"""quiesce-prefix-headers: each name in the written headers begins with the prefix or with quiesce.
 
-Which names there are is asked of the compiler (macros, and DWARF), not of the script.  Prints TAP.
+The names come from the compiler (macros, and DWARF), not from the script.  Prints TAP.
 """
 import argparse
 import pathlib

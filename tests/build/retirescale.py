@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce retirescale: every type in every scenario, nothing lost, a loss noticed, garbage within its bound.
+"""quiesce retirescale: every type in every scenario, nothing lost, a loss detected, garbage within its bound.
 
-Counts are judged, times and rates are not: of times only that they agree with each other, and that a planted sleep shows.
+Counts are checked, rates are not; times must agree with each other, and show a planted sleep.
 """
 import argparse
 import csv
@@ -33,7 +33,7 @@ SHORT = ["--seconds=0.01", "--runs=1"]
 
 
 class Rows:
-    """A run of the tool with --json, and its rows."""
+    """Run the tool with --json, and return its rows."""
 
     def __init__(self, tap, tool, *args, want=0):
         self.tap, self.args, self.run = tap, " ".join(args), execute([tool, "retirescale", *args, "--json"])
@@ -49,7 +49,7 @@ class Rows:
 
 
 def types_of(tool):
-    """What this build has: --help lists the types that are not there for --scan only."""
+    """Return the types of this build; --help marks those that exist for --scan only."""
     text = execute([tool, "retirescale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
     return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ODD]
 
@@ -72,7 +72,7 @@ def slots_of(row):
 
 
 def row_faults(row, bound):
-    """What is wrong with @row of a run where @bound objects of each thread may wait."""
+    """Return the faults of @row of a run where @bound objects of each thread may wait."""
     figures = [row[f] for f in ("min", "p50", "max")]
     if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "objects/s":
         yield f"figures {figures}, n {row['n']}, unit {row['unit']}"
@@ -90,7 +90,7 @@ def row_faults(row, bound):
 
 
 def call_faults(row):
-    """What is wrong with the times of single calls in @row."""
+    """Return the faults in the times of single calls in @row."""
     times = [row[f] for f in (*CALLS, "call_mean_ns", "clock_ns")]
     if None in times or not row["calls"] or row["call_capped"] not in (0, 1):
         yield f"calls {row['calls']}, capped {row['call_capped']}, times {times}"

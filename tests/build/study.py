@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce study: the list, every case in its three formats, what is missing, interruption.
+"""quiesce study: the list, every case in its three formats, missing tools, interruption.
 
-Counts are judged, times are not: that nothing is used after it was freed is tested by the cases' own --check.
+Counts are checked, times are not; the cases' own --check tests that no object is used after it was freed.
 """
 import argparse
 import csv
@@ -51,7 +51,7 @@ def check_list(tap, tool, root):
 
 
 def check_label(tap, tool):
-    """Its measurements take a second each, by wrk: so one of them, by its program."""
+    """Run one measurement by the case's program, because each takes a second of wrk."""
     program = pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases/label/label"
     run = execute([program, "--variant=hazptr", "--scenario=http", "--seconds=1"])
     lines = [json.loads(line) for line in run.stdout.splitlines()]

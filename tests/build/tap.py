@@ -38,7 +38,7 @@ class Tap:
 
 
 def not_installed(compiler, more=""):
-    """Which package would run a test; its name is Debian's."""
+    """Return the Debian package that a test needs."""
     cross = re.fullmatch(r"(.*-linux-gnu)-(gcc|g\+\+)", compiler)
     package = f"{cross[2]}-{cross[1]}" if cross else compiler.replace("clang++", "clang")
     return f"{package}{more} is not installed"

@@ -37,7 +37,7 @@ bool that(bool ok, const char *text, const char *file, int line);
 	static void test_##line()
 
 #define CHECK(...) ::check::that((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
-/* While compiling; counted as well. */
+/* A check while compiling, which is counted as well. */
 #define CHECK_STATIC(...)                    \
 	do {                                 \
 		static_assert(__VA_ARGS__);  \
@@ -68,7 +68,7 @@ template<class F> bool eventually(F &&come)
 	return true;
 }
 
-/* Threads that run until they have been told to stop, and are joined. */
+/* Threads that run until they are asked to stop, and are joined. */
 class racers {
 public:
 	template<class F> void add(F run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exhausted.cpp - no slot is left: what make_hazard_pointer() and batches do then; of quiesce only.
+/* exhausted.cpp - make_hazard_pointer() and batches when no slot is left; for quiesce only.
  *
- * This program is the library, too: it defines what the inlines call, and hands out as many slots as it likes.
+ * This program takes the library's place: it defines the functions that inline code calls, and gives out as many slots as it likes.
  */
 #include <quiesce/hazptr.hpp>
 

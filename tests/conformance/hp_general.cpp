@@ -109,7 +109,7 @@ TEST("the number of objects that wait is bounded")
 	CHECK(reclaimed([] { return waiting == 0; }));
 }
 
-/* ---- races: who reads must find the object alive ---- */
+/* ---- races: a reader must find the object alive ---- */
 
 static std::atomic<unsigned long> reads;
 

@@ -22,7 +22,7 @@ static item *made()
 	return check::immortal<item>();
 }
 
-/* Another thread opens a region, and closes it when told to. */
+/* Another thread opens a region, and closes it when asked to. */
 class reader {
 public:
 	reader() : thread([this] {

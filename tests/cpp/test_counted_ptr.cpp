@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counted_ptr.cpp - counted_ptr, counted_guard and atomic_counted_ptr: who owns, when objects die, what throws. */
+/* test_counted_ptr.cpp - counted_ptr, counted_guard and atomic_counted_ptr: ownership, the end of objects, exceptions. */
 #include <quiesce/counted_ptr.hpp>
 
 #include <quiesce/control.h>
@@ -114,7 +114,7 @@ struct thrower {
 	std::string text = "long enough to be allocated by itself, surely";
 };
 struct node;
-static_assert(sizeof(counted_ptr<node>) == sizeof(void *)); /* of an incomplete type */
+static_assert(sizeof(counted_ptr<node>) == sizeof(void *)); /* an incomplete type is allowed */
 struct node {
 	atomic_counted_ptr<node> next;
 	counted_ptr<node> owner;
@@ -148,7 +148,7 @@ static_assert(std::is_convertible_v<counted_ptr<derived>, counted_ptr<const base
 static_assert(std::is_convertible_v<counted_ptr<int>, counted_ptr<const int>>);
 static_assert(!std::is_convertible_v<counted_ptr<const int>, counted_ptr<int>>);
 static_assert(!std::is_convertible_v<counted_ptr<base>, counted_ptr<derived>>);
-static_assert(!std::is_convertible_v<counted_ptr<derived>, counted_ptr<other_base>>); /* which has no count */
+static_assert(!std::is_convertible_v<counted_ptr<derived>, counted_ptr<other_base>>); /* the other base has no count */
 static_assert(!std::is_convertible_v<int *, counted_ptr<int>> && !std::is_constructible_v<counted_ptr<int>, int *>);
 static_assert(noexcept(std::declval<atomic_counted_ptr<int> &>().load()));
 static_assert(noexcept(std::declval<atomic_counted_ptr<int> &>().protect()));
@@ -285,7 +285,7 @@ static void a_guard_keeps_what_is_replaced()
 	CHECK(guard && guard->value == 1 && a.load().use_count() == 2); /* the guard is none */
 	a = make_counted<plain>(2);
 	CHECK(quiesce_shutdown(1000000) == -ETIMEDOUT && guard->value == 1);
-	CHECK(!guard.promote()); /* its last reference has gone */
+	CHECK(!guard.promote()); /* the last reference has gone */
 	counted_guard<plain> moved = std::move(guard);
 	CHECK(!guard && moved->value == 1);
 	guard = std::move(moved);

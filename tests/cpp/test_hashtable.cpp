@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable.cpp - rcu_hash_table: keys of any kind, who owns what leaves, what throws, readers beside updaters. */
+/* test_hashtable.cpp - rcu_hash_table: keys of any kind, ownership of removed objects, exceptions, readers beside updaters. */
 #include <quiesce/ds/hashtable.hpp>
 
 #include <quiesce/control.h>
@@ -45,10 +45,10 @@ struct named {
 	const char *name;
 };
 
-/* A key with a hash and a comparison of its own. */
+/* A version is a key with a hash and a comparison of its own. */
 struct version {
 	int major, minor;
-	char note; /* not compared */
+	char note; /* no part of the comparison */
 	bool operator==(const version &) const = delete;
 };
 struct release {
@@ -165,7 +165,7 @@ static void a_hash_may_be_ones_own()
 	CHECK(users.contains("ADA") && !users.contains("ad") && users.erase("ada"));
 }
 
-/* ---- who owns what ---- */
+/* ---- ownership ---- */
 
 static void an_owning_table_retires_what_leaves()
 {
@@ -310,7 +310,7 @@ static void readers_find_what_is_alive()
 				if (user *u = users.find(name))
 					++(quiesce_load_relaxed(&u->id) == n % names ? good : bad);
 				else
-					bad += n % 3 == 0; /* these are replaced, never gone */
+					bad += n % 3 == 0; /* objects with these keys are replaced, never removed */
 				if (n % names == 0)
 					for (user &u : users)
 						bad += quiesce_load_relaxed(&u.id) < 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr.cpp - quiesce::idr: types, what throws, range-for, objects that readers see until they are retired. */
+/* test_idr.cpp - quiesce::idr: types, exceptions, range-for, objects that readers see until they are retired. */
 #include <quiesce/ds/idr.hpp>
 #include <quiesce/rcu.hpp>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lfqueue.cpp - quiesce::lfqueue: types, order, objects of a derived class, many who put in and take. */
+/* test_lfqueue.cpp - quiesce::lfqueue: types, order, objects of a derived class, many producers and takers. */
 #include <quiesce/ds/lfqueue.hpp>
 #include <quiesce/rcu.hpp>
 

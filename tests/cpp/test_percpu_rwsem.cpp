@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_rwsem.cpp - percpu_shared_mutex: the standard's requirements, its guards, times and clocks, who excludes whom. */
+/* test_percpu_rwsem.cpp - percpu_shared_mutex: the standard's requirements, its guards, times and clocks, exclusion. */
 #include <quiesce/percpu_rwsem.hpp>
 
 #include <quiesce/control.h>
@@ -42,7 +42,7 @@ concept shared_timed_lockable = requires(M m, std::chrono::duration<double, std:
 };
 
 static_assert(shared_timed_lockable<percpu_shared_mutex> && shared_timed_lockable<std::shared_timed_mutex>);
-static_assert(!shared_timed_lockable<std::timed_mutex>); /* so it can say no */
+static_assert(!shared_timed_lockable<std::timed_mutex>); /* the concept can be false */
 static_assert(std::is_nothrow_default_constructible_v<percpu_shared_mutex> && std::is_nothrow_destructible_v<percpu_shared_mutex>);
 static_assert(!std::is_copy_constructible_v<percpu_shared_mutex> && !std::is_copy_assignable_v<percpu_shared_mutex>);
 static_assert(!std::is_move_constructible_v<percpu_shared_mutex> && !std::is_move_assignable_v<percpu_shared_mutex>);
@@ -261,7 +261,7 @@ static void waits_end()
 	m.unlock();
 }
 
-/* Who may wait long gets the lock when it is left. */
+/* A waiter with a long timeout gets the lock when it is released. */
 static void waits_are_answered()
 {
 	for (int i = 0; i < 4; i++) {
@@ -375,7 +375,7 @@ static void conditions_wait_with_it()
 
 struct data {
 	percpu_shared_mutex m;
-	long word[8] = {}; /* equal, for who holds the lock */
+	long word[8] = {}; /* equal under the lock */
 	long shared[2] = {}; /* reads that waited; relaxed counts */
 };
 
@@ -395,7 +395,7 @@ static void write_all(data &d)
 		quiesce_store_relaxed(&w, quiesce_load_relaxed(&w) + 1);
 }
 
-/* Each of four ways in. */
+/* Enter by one of four constructors of the guard. */
 template<class Guard> static Guard enter(percpu_shared_mutex &m, int way)
 {
 	switch (way & 3) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wfcqueue.cpp - quiesce::wfcqueue: types, order, states, range-for, many who put in and one who takes. */
+/* test_wfcqueue.cpp - quiesce::wfcqueue: types, order, states, range-for, many producers and one taker. */
 #include <quiesce/ds/wfcqueue.hpp>
 
 #include "tap.hpp"
@@ -61,7 +61,7 @@ static void first_in_first_out()
 	CHECK(!box.enqueue(m[3]) && box.try_dequeue_with_state()->last);
 }
 
-/* Of a class that derives, whose node is not where that of its base would be. */
+/* The node of a derived class has another offset than that of its base would have. */
 static void derived_objects()
 {
 	quiesce::wfcqueue<&message::node, letter> letters;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.cpp - quiesce::xarray and quiesce::ida: types, what throws, ranges, objects that readers see until they are retired. */
+/* test_xarray.cpp - quiesce::xarray and quiesce::ida: types, exceptions, ranges, objects that readers see until they are retired. */
 #include <quiesce/ds/ida.hpp>
 #include <quiesce/ds/xarray.hpp>
 #include <quiesce/rcu.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Read KTAP from a kernel's log: documents one after the other, flat, as our modules write them.
+"""Read KTAP from a kernel's log: consecutive documents without nesting, as our modules write them.
 
 	ktap.py [FILE]		the cases of a log, and a closing line; ktap.py --self-test checks the reader
 """

@@ -3,7 +3,7 @@
 """Build the kernel modules for packaged kernels, boot these in QEMU, and judge what the guests print.
 
 Nothing is installed: scripts/kernel-packages.sh unpacks kernels and headers into a cache, and scripts/build-kernels.sh
-builds there what is not packaged.  What guests time is compared within one guest only: an emulator has neither the caches
+builds kernels that are not packaged there.  Times are compared within one guest only: an emulator has neither the caches
 nor the costs of fences of a processor.
 The last line is "N passed, N failed"; exit status 0, 1 something failed, 2 wrong usage, 77 no QEMU or no packages.
 """
@@ -41,7 +41,7 @@ class Kernels:
         self.work, self.have, self.built = work, {}, {}
 
     def get(self, name):
-        """Its directory in the cache, or None."""
+        """Return the kernel's directory in the cache, or None."""
         if name not in self.have:
             script = "build-kernels.sh" if name in BUILT else "kernel-packages.sh"
             fetch = subprocess.run([os.path.join(ROOT, "scripts", script), CACHE, name], check=False)
@@ -81,7 +81,7 @@ class Runner:
         self.product = None
 
     def tell(self, row, cases, seconds):
-        """A line for a row, and one for each case that failed."""
+        """Print a line for a row, and one for each case that failed."""
         bad = [c for c in cases if not c.good]
         skipped = [c for c in cases if c.good and c.skip]
         self.passed += len(cases) - len(bad) - len(skipped)
@@ -287,7 +287,7 @@ def planted(name):
 
 
 def verdict(module, name, notice, segment):
-    """Of one planted bug's part of a guest's log; a name of None is a control."""
+    """Judge one planted bug's part of a guest's log; a name of None is a control."""
     noticed = " not ok " in segment
     if name is None:
         return ktap.Case(f"{module} {planted(name)} passes: {notice.split(';')[0]}", not noticed and " ok " in segment)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The suites of the userspace library in a guest: which programs it needs, and the script that runs them.
+"""The suites of the userspace library in a guest: the programs that they need, and the script that runs them.
 
-Programs lie in the guest where they lie here, with their libraries; sh, env and the like are busybox's.
+Programs have the same paths in the guest, with their libraries; sh, env and the like are busybox's.
 """
 import json
 import os
@@ -56,7 +56,7 @@ def build(where, root):
 
 
 def build_program(program, source, where, root):
-    """A program that uses the static library."""
+    """Return a program that uses the static library."""
     return subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I" + os.path.join(root, "include"), source,
                            os.path.join(where, "src/libquiesce.a"), "-o", program, "-pthread"], check=False).returncode == 0
 

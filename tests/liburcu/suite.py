@@ -5,7 +5,7 @@ not wait.
 
 The sources of the tests come from the distribution's source package and are compiled here.
 
-    --library=liburcu   the control: what fails here is no fault of the face
+    --library=liburcu   the control: a failure here is no fault of the face
     --library=face      the headers of this tree and the library in --build
     --library=objects   programs compiled for liburcu, run with the shared objects of its names in --build
     --library=broken    the face, or with --of=liburcu or --of=objects those: a test of grace periods has to fail;
@@ -30,9 +30,9 @@ import build
 import package
 import runs
 
-# How many looks found an object that had been replaced 0, 1, 2, ... grace periods before.  It is told, and never judged there.
+# The number of reads that found an object replaced 0, 1, 2, ... grace periods before.  The program prints it, and never judges it.
 STRESS = re.compile(r"rcu_stress_count: \d+ \d+((?: \d+)*)")
-WARNED = re.compile(r"WARNING! Discrepancy|nodes were leaked")  # some benchmarks exit with 0 all the same
+WARNED = re.compile(r"WARNING! Discrepancy|nodes were leaked")  # some benchmarks exit with 0 in spite of this
 ATTEMPTS = 5  # to notice that readers are not waited for
 PASSED, FAILED, SKIPPED = "passed", "FAILED", "skipped"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_uatomic.c - each operation on each size, signed and not, between neighbours that it must not touch; and its order.
  *
- * raw, whole file: volatile is what is tested.
+ * raw, whole file: it tests volatile.
  */
 #define _GNU_SOURCE
 #include <urcu/uatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* alone.c - threads beside the workers, with keys that are nobody else's.
+/* alone.c - threads beside the workers, each with keys of its own.
  *
- * One makes the table grow and shrink all the time.  The other iterates: what is there from the
- * first to the last moment is met exactly once, and found, whatever happens to the table meanwhile.
+ * One makes the table grow and shrink all the time.  The other iterates: an element that stays from the
+ * first to the last moment is visited exactly once, and found, whatever happens to the table meanwhile.
  */
 #include "record.h"
 

@@ -2,7 +2,7 @@
 /* record.c - record histories of a shared table: rounds of a few ten thousand operations.
  *
  * A clock of ticks, one shared counter, orders returns and calls: if an operation had returned
- * before another was called, its tick is lower, and what it did happened before.  Rounds differ
+ * before another was called, its tick is lower, and its effects happened before.  Rounds differ
  * in the number of keys and workers.  Each begins with no key of a worker in the table and ends
  * with recorded removals of all of them, so a round is a history by itself.
  *
@@ -68,7 +68,7 @@ static struct worker {
 } __attribute__((aligned(128))) worker[MAX_WORKERS];
 
 static const struct type *type;
-static pthread_barrier_t edge; /* of a round */
+static pthread_barrier_t edge; /* start and end of a round */
 static struct {
 	uint64_t now;
 } __attribute__((aligned(128))) ticks;
@@ -205,7 +205,7 @@ void dropped(struct op *op, uint32_t key, uint64_t value)
 	op->drops[op->nr_drops++] = (struct event){ .key = key, .found = value, .kind = OP_DROP, .done = 1, .client = op->event.client };
 }
 
-/* The number of events. */
+/* Record an operation's events, and return their number. */
 static uint64_t record(struct op *op, struct event *log)
 {
 	struct event *e = &op->event;
@@ -266,7 +266,7 @@ static void put(FILE *file, const void *data, size_t bytes)
 		give_up("the history cannot be written");
 }
 
-/* Events in the order of clients. */
+/* Write the events of a round in the order of clients. */
 static uint64_t write_round(FILE *file)
 {
 	struct event *last = allocate(current.keys * sizeof *last);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Are the containers linearizable?  Record histories of real threads and have them judged.
+"""Check that the containers are linearizable: record histories of real threads and judge them.
 
 The recorder (record, and record-perturbed with delays inside the library) is built by
 Meson, the judge (check/, in Go, with porcupine) here.  Then
   - each type's histories have to be linearizable, with and without delays;
-  - each reply that the judge plants into them has to be noticed;
-  - a table with a bug has to be noticed: by the judge and, iterating, by the recorder.
+  - each wrong reply that the judge plants into them has to be detected;
+  - a table with a bug has to be detected: by the judge and, iterating, by the recorder.
 Last line: linear: P passed, F failed.  Exit status 77, with the reason, where Go or its
-module cannot be had.
+module cannot be obtained.
 
 With --mutant, of one type: 1 if a history with that mutant is wrong, 0 if none is.
 """
@@ -28,7 +28,7 @@ PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "told"), "cleare
           "queue": ("twice",)}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 BROKEN_TRIES = 20  # on a busy machine threads seldom meet
-# Bugs in the source of which more than half of the histories tell.
+# Bugs in the source that more than half of the histories show.
 MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide", "table_update_blind"),
            "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
@@ -88,7 +88,7 @@ class Linear:
         self.report("the judge's own tests", tested.returncode == 0, start, tested.stdout)
 
     def types(self):
-        """What the recorder was built with, its own tables apart."""
+        """Return the types that the recorder was built with, but for its own tables."""
         names = run([self.recorder(False)]).stdout.partition("\ntypes:")[2].split()
         return [name for name in names if name not in REFERENCES + ("broken",)]
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* container.hpp - what the suites of hashmap, hashtable and idr share: a reader that goes on while the container changes,
- * want of memory, and how much of both there has to be. */
+/* container.hpp - shared by the suites of hashmap, hashtable and idr: a reader that goes on while the container changes,
+ * allocations that fail, and the least number of both. */
 #ifndef QUIESCE_TESTS_CONTAINER_HPP
 #define QUIESCE_TESTS_CONTAINER_HPP
 

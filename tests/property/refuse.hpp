@@ -15,7 +15,7 @@ std::uint32_t count();
 /* None is refused from here on, and count() is 0. */
 void disarm();
 
-/* Zeroed bytes for free(), never refused. */
+/* Allocate zeroed bytes for free(); this is never refused. */
 void *allocate(std::size_t bytes);
 
 } // namespace refuse

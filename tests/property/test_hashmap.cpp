@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashmap.cpp - hashmap against std::map: contents, answers, iteration while it changes, and want of memory. */
+/* test_hashmap.cpp - hashmap against std::map: contents, results, iteration while it changes, and failed allocations. */
 #include "container.hpp"
 
 #include <quiesce/ds/hash.h>
@@ -187,7 +187,7 @@ private:
 			there->second = value;
 	}
 
-	/* To another value, or to none. */
+	/* Update to another value, or to none. */
 	void update(std::uint64_t key, std::uint32_t how)
 	{
 		auto there = model.find(key);

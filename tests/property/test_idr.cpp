@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr.cpp - idr against std::map: which id is given out, what is found, iteration while ids change, want of memory. */
+/* test_idr.cpp - idr against std::map: ids given out, results of lookups, iteration while ids change, failed allocations. */
 #include "container.hpp"
 
 #include <quiesce/ds/idr.h>
@@ -94,7 +94,7 @@ private:
 				remove(pick(a + n, 0));
 			break;
 		case DESTROY:
-			reader.end(); /* so that it is known what it sees */
+			reader.end(); /* the reader must not see a partly destroyed idr */
 			idr_destroy(&idr);
 			model.clear();
 			cursor = idr_get_cursor(&idr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.cpp - xarray against std::map: entries, marks, neighbours, ranges, readers who go on while it changes, want of memory;
+/* test_xarray.cpp - xarray against std::map: entries, marks, neighbours, ranges, readers that go on while it changes, failed allocations;
  * half of the updates by the C++ face. */
 #include "container.hpp"
 
@@ -54,7 +54,7 @@ struct right {
 	}
 	static void *erase(struct xarray *xa, unsigned long index) { return xa_erase(xa, index); }
 };
-/* Looks behind the end of a range. */
+/* A fault: the search goes behind the end of a range. */
 struct one_more : right {
 	static void *find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
 	{
@@ -155,7 +155,7 @@ private:
 				erase(pick(a + n));
 			break;
 		case DESTROY:
-			reader.end(); /* so that it is known what it sees */
+			reader.end(); /* the reader must not see a partly destroyed xarray */
 			entries.clear();
 			model.clear();
 			break;

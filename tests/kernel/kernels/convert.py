@@ -8,7 +8,7 @@ lockdep_unregister_key() waits until is_dynamic_key() has left the bucket of the
 time by lockdep.key_wait: 0 none (a planted bug), 1 synchronize_rcu(), 2 synchronize_rcu_expedited(), 3 synchronize_shazptr().
 The kernel boots with 1, as 6.12 does; walkers suit all of them, so that the value may change under way.
 shazptr is compiled into the kernel as lockdep_shazptr; its symbols are not exported, so that the module can be loaded beside it.
-A tree may be converted again.  Exit status 1 if the tree does not look as expected.
+A tree may be converted again.  Exit status 1 if the tree is not as expected.
 """
 import os
 import re

@@ -11,8 +11,8 @@ import (
 // keyState is that of one key: its value, or 0.
 type keyState struct {
 	value  uint64
-	clears uint8 // under way, of those that do not say what they take out
-	maybe  bool  // or one of them has taken it out
+	clears uint8 // number of clears under way that do not report dropped values
+	maybe  bool  // one of these clears may have removed the value
 }
 
 var mapModel = porcupine.Model{
@@ -25,10 +25,10 @@ var mapModel = porcupine.Model{
 	DescribeOperation: func(input, _ interface{}) string { return describe(input.(*event)) },
 }
 
-// unknown: something was there, but the recorder could not look at it.
+// unknown stands for a value that was there, but that the recorder could not load.
 const unknown = ^uint64(0)
 
-// updated is what the function of an update makes of what is there; as in tests/linear/record.c.
+// updated returns the result of an update's function for the value that it finds; tests/linear/record.c has the function, too.
 func updated(value, there uint64) uint64 {
 	if there == 0 {
 		if value>>40&3 == 0 {
@@ -113,7 +113,7 @@ const maxGroup = 8
 // ids is the state of a group: for each id 0 (free), taken, or the value.
 type ids [maxGroup]uint64
 
-// taken: the id is allocated, its pointer is NULL.
+// taken stands for an id that is allocated and whose pointer is NULL.
 const taken = 1
 
 var idModel = porcupine.Model{

@@ -32,7 +32,7 @@ var plants = map[string]plant{
 		e.Found = 0
 		return true
 	},
-	// A removal returns what somebody else had removed.
+	// A removal returns a value that another thread had removed.
 	"twice": func(h *values, e *event) bool {
 		if e.Kind != opRemove {
 			return false
@@ -56,7 +56,7 @@ var plants = map[string]plant{
 		}
 		return false
 	},
-	// The function of an update was told what was gone.
+	// The function of an update received a value that had been removed.
 	"told": func(h *values, e *event) bool {
 		if e.Kind != opUpdate {
 			return false
@@ -101,7 +101,7 @@ func plantNames() string {
 	return strings.Join(names, " ")
 }
 
-// values of one key: who stored each and who took it away, as far as somebody says so.
+// values has, for each value of one key, the event that stored it and the one that removed it, if an event reports that.
 type values struct {
 	stored, removed map[uint64]*event
 	found           map[uint64]bool
@@ -154,7 +154,7 @@ func (h *values) gatherUpdate(e *event) {
 	h.removed[e.Found] = e
 }
 
-// gone: a value that had been taken away before e was called.
+// gone returns a value that had been removed before e was called.
 func (h *values) gone(e *event) (uint64, bool) {
 	for value, taker := range h.removed {
 		if value != 0 && value != e.Found && taker.Ret < e.Call {

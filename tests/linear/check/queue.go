@@ -4,9 +4,9 @@ package main
 
 import "github.com/anishathalye/porcupine"
 
-// queue is what is in one: the newest value, and a queue without it.  Nobody changes one, so that many share their values.
+// queue is the content of a queue: the newest value, and a queue without it.  A queue is never changed, so that many share values.
 type queue struct {
-	oldest []uint64 // in their order
+	oldest []uint64 // the oldest values in their order
 	newest []uint64 // behind those; the last is the newest
 }
 

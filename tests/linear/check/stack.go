@@ -4,7 +4,7 @@ package main
 
 import "github.com/anishathalye/porcupine"
 
-// stack is the newest value, and what is below it; nil: nothing.  Nobody changes one, so that many share what is below.
+// stack is the newest value, and the stack below it; nil is empty.  A stack is never changed, so that many share the lower ones.
 type stack struct {
 	value uint64
 	below *stack
