@@ -17,7 +17,7 @@ HASH_LIKE = (".sh", ".build", ".list", ".toml", ".ini", "Makefile", "Kbuild", ".
 QUOTE = " \ufffc "  # what stands for quoted text: no letter, but no blank either
 _C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 _LITMUS = re.compile(r"\(\*.*?\*\)", re.S)
-# Quoted text, and lines of litmus files that name code.
+# Quoted text, and lines of litmus files that name code, are no prose.
 _QUOTED = re.compile(r'"[^"]*"|``[^`]*``|`[^`]*`|^\s*(?:Source|Weakened|Guard|Rmw):[^\n]*', re.S | re.M)
 
 
