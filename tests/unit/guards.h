@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guards.h - what the tests of simple hazard pointers share: waiters that are watched, threads that
+/* guards.h - shared by the tests of simple hazard pointers: waiters that are watched, threads that
  * hold guards for a test, and guards in every place where a slot can live.
  */
 #ifndef GUARDS_H
@@ -32,7 +32,7 @@ static inline void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Start @w, and return when it has found something in its way, or is over. */
+/* Start @w, and return when it has found a guard that blocks it, or has ended. */
 static inline void waiter_begin(struct waiter *w, const void *address, const int *flag)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -73,7 +73,7 @@ static inline void waiter_end(struct waiter *w)
 #define assert_waits(w) assert_true(waiters_wait((w), 1))
 #define assert_all_wait(w) assert_true(waiters_wait((w), sizeof(w) / sizeof(*(w))))
 
-/* The wait ends when @end is called for @slot, and not before. */
+/* Check that the wait ends when @end is called for @slot, and not before. */
 static inline void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
 {
 	struct waiter w;
@@ -152,7 +152,7 @@ static inline void do_clear(void *arg)
 
 /* ---- places ---- */
 
-/* More threads than have a line of slots from the start. */
+/* There are more threads than lines of slots at the start. */
 #define MAX_SETTLERS 100
 
 static inline void do_look(void *arg)
@@ -166,7 +166,7 @@ static inline void do_look(void *arg)
 	do_clear(t);
 }
 
-/* Actors that have taken all of these lines, and hold nothing; returns how many. */
+/* Start actors that take all of these lines and hold no guard; return their number. */
 static inline int settlers_begin(struct actor settler[MAX_SETTLERS])
 {
 	int nr = 0, settled = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
@@ -187,7 +187,7 @@ static inline void settlers_end(struct actor settler[MAX_SETTLERS], int nr)
 		actor_end(&settler[nr]);
 }
 
-/* The kinds of slots that there are for a thread that comes after them; returns how many. */
+/* Find the kinds of slots that a later thread can get; return their number. */
 static inline int kinds_of_places(enum quiesce_slots place[3])
 {
 	int nr = 0;
@@ -199,7 +199,7 @@ static inline int kinds_of_places(enum quiesce_slots place[3])
 	return nr;
 }
 
-/* Ask for a guard of @ptr that is the one after @skip others in a slot of kind @place. */
+/* Request a guard of @ptr that is the one after @skip others in a slot of kind @place. */
 #define MAX_FILLERS 2000
 
 struct placement {
@@ -211,7 +211,7 @@ struct placement {
 	struct shazptr_guard filler[MAX_FILLERS];
 };
 
-/* Fill slots with guards of nothing in particular until one of @p->ptr comes to lie there. */
+/* Fill slots with guards of unused addresses until one of @p->ptr gets a slot of that kind. */
 static inline void do_place(void *arg)
 {
 	static int filler;

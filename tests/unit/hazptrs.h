@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptrs.h - what the tests of general hazard pointers share: objects that count their callbacks, and
+/* hazptrs.h - shared by the tests of general hazard pointers: objects that count their callbacks, and
  * objects in plenty, so that each reclaimer has enough garbage to start.
  */
 #ifndef HAZPTRS_H
@@ -44,7 +44,7 @@ static inline void thing_retire(struct thing *t)
 	call_hazptr(&t->hazptr, thing_run);
 }
 
-/* How many of @nr things have run; -1 if one did twice. */
+/* Return how many of @nr things have run; -1 if one ran twice. */
 static inline int things_run(const struct thing *t, int nr)
 {
 	int n = 0;
@@ -59,7 +59,7 @@ static inline int things_run(const struct thing *t, int nr)
 	return n;
 }
 
-/* What @slot protects, without the scan's tag. */
+/* Return the address that @slot protects, without the scan's tag. */
 static inline uintptr_t slot_value(hazptr_t *slot)
 {
 	return quiesce_load_relaxed(&slot->value) & UINTPTR_MAX >> 1; /* Relaxed: the caller's slot. */
@@ -97,7 +97,7 @@ static inline void retire_plenty(void)
 	assert_true(stats_now().hazptr_scans >= before + 2);
 }
 
-/* ---- a thread that does one thing, and is over ---- */
+/* ---- a thread that makes one call, and ends ---- */
 
 static inline void in_thread(void *(*fn)(void *), void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.h - what the tests of deferred callbacks retire: objects that count how often their callback has run. */
+/* objects.h - shared by the tests of deferred callbacks: objects that count how often their callback has run. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -20,7 +20,7 @@ static inline void object_run(struct rcu_head *head)
 		count_up(o->total);
 }
 
-/* How many of @n have run exactly once. */
+/* Return how many of @n have run exactly once. */
 static inline int nr_once(const struct object *o, int n)
 {
 	int once = 0;

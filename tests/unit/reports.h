@@ -59,7 +59,7 @@ static inline void reports_end(void)
 	quiesce_set_report_hook(NULL);
 }
 
-/* Is there a report of @call that says @text?  Copied to @ret. */
+/* True if there is a report of @call that contains @text, which is then copied to @ret. */
 static inline int find_report(const char *call, const char *text, struct kept *ret)
 {
 	int found = 0;
@@ -117,7 +117,7 @@ static inline void must_say(const struct kept *k, const char *format, ...)
 		fail_msg("\"%s\" does not say \"%s\"", k->text, text);
 }
 
-/* Since when and from where, which only the debug build knows. */
+/* Check the start and the caller of a section, which only the debug build knows. */
 static inline void must_say_since(const struct kept *k)
 {
 #ifdef QUIESCE_DEBUG

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwsems.h - what the tests of percpu_rwsem share: threads that ask for a lock, and the reports of misuse. */
+/* rwsems.h - shared by the tests of percpu_rwsem: threads that ask for a lock, and the reports of misuse. */
 #ifndef RWSEMS_H
 #define RWSEMS_H
 
@@ -142,7 +142,7 @@ static inline void note_misuse(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told);
 }
 
-/* @call is reported once, as @kind and with @word, and returns. */
+/* Check that @call is reported once, as @kind and with @word, and returns. */
 #define COMPLETED(kind, word, call)                                                   \
 	do {                                                                     \
 		quiesce_store_relaxed(&nr_told, 0);                              \
@@ -174,7 +174,7 @@ static inline void lock_works(struct percpu_rw_semaphore *sem)
 	percpu_up_write(sem);
 }
 
-/* Do threads count in restartable sequences here? */
+/* True if threads count in restartable sequences here. */
 static inline bool counts_in_sequences(const struct percpu_rw_semaphore *sem)
 {
 	return sem->open != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stacks.h - what test_wfstack.c and test_lfstack.c share: objects that know whether they are in the stack, and threads
+/* stacks.h - shared by test_wfstack.c and test_lfstack.c: objects that know whether they are in the stack, and threads
  * that push and pop them.  Nothing is lost and nothing is found twice: each object checks its own state, and counts and sums
  * of pushed and popped objects are equal. */
 #ifndef STACKS_H
@@ -54,7 +54,7 @@ static inline void item_goes_in(struct item *i)
 	quiesce_fetch_add_relaxed(&totals.pushed, 1u);
 }
 
-/* To be called of each object that was popped. */
+/* To be called for each object that was popped. */
 static inline void item_came_out(struct item *i)
 {
 	if (quiesce_fetch_add_relaxed(&i->pushes, 1u) % 2 == 0 || i->twice != 2ull * i->number)
@@ -121,7 +121,7 @@ static inline uint32_t model_draw(struct model *m, uint32_t below)
 	return (uint32_t)(m->seed >> 33) % below;
 }
 
-/* A node that is out, -1: none. */
+/* Return a node that is not in the stack; -1 if there is none. */
 static inline int model_out(struct model *m)
 {
 	int first = (int)model_draw(m, MODEL_NODES);
@@ -138,7 +138,7 @@ static inline void model_push(struct model *m, int node)
 	m->in[node] = true;
 }
 
-/* -1: it is empty. */
+/* Pop a node; return -1 if the stack is empty. */
 static inline int model_pop(struct model *m)
 {
 	int node = m->n ? m->node[--m->n] : -1;

@@ -220,7 +220,7 @@ static void signal_handlers_may_load(void **state)
 	assert_int_equal(releases(&o), 1);
 }
 
-/* A list whose nodes own the next one: each release gives back one reference more. */
+/* Each node of a list owns the next one: a release puts one further reference. */
 struct node {
 	struct counted counted;
 	struct node *next;
@@ -256,7 +256,7 @@ static void long_chains_are_released_without_recursion(void **state)
 	assert_int_equal(flag_get(&nodes_released), N);
 }
 
-/* With no memory for slots a guard of the other kind does it. */
+/* Without memory for slots the load uses a guard of the other kind. */
 static void without_slots_a_load_works_all_the_same(void **state)
 {
 	enum { MANY = 20000 };
@@ -440,7 +440,7 @@ static void *reader_main(void *unused)
 	return NULL;
 }
 
-/* If the pointer is still the one that was loaded; else nothing changes, and the fresh one is released. */
+/* Replace the pointer if it is still the one that was loaded; otherwise nothing changes, and the fresh object is released. */
 static void replace_loaded(struct object **where, struct object *fresh)
 {
 	struct object *loaded = counted_load(where, counted), *found = loaded;

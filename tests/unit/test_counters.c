@@ -120,7 +120,7 @@ static void places_come_clean(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Bytes of the chunk of @at that were written; -1: not known, because the kernel has joined its mapping to another one. */
+/* Return the bytes of the chunk of @at that were written; -1 if unknown, because the kernel has merged its mapping with another. */
 static long written(const char *at)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -160,7 +160,7 @@ static void unused_ids_cost_nothing(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* While readers are slow, too, each counts on a line of its own, if sequences can be had. */
+/* While readers take the slow path, too, each counts on a line of its own, if there are sequences. */
 static void slow_readers_share_no_word(void **state)
 {
 	static struct percpu_rw_semaphore sem;

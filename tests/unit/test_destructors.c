@@ -24,7 +24,7 @@
 
 #include <limits.h>
 
-/* ---- what is queued ---- */
+/* ---- queued objects ---- */
 
 static int nr_queued, nr_run;
 
@@ -165,7 +165,7 @@ static void use_slots(void)
 	synchronize_hazptr(&object);
 }
 
-/* Each of these objects is protected by this very thread. */
+/* This thread protects each of these objects itself. */
 static void retire_what_it_protects(void)
 {
 	hazptr_t *slots[4];
@@ -183,12 +183,12 @@ static void retire_what_it_protects(void)
 	call_hazptr_cohort(&cohort, &((struct object *)objects[3])->hazptr, run_hazptr);
 	hazptr_try_barrier();
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(((struct object *)objects[i])->key, 0); /* MALLOC_PERTURB_ changes what is freed */
+		assert_int_equal(((struct object *)objects[i])->key, 0); /* MALLOC_PERTURB_ overwrites freed memory */
 		hazptr_free(NULL, slots[i]);
 	}
 }
 
-/* More than there are notes at hand. */
+/* There are more objects than free notes. */
 static void retire_many(void)
 {
 	for (int i = 0; i < 1200; i++)
@@ -410,7 +410,7 @@ static void after_the_librarys_in_the_last_round(void **state)
 	at(AGAIN);
 }
 
-/* Threads that end so over and over leave nothing behind: no queue, no line of slots. */
+/* Many threads that end in this way leave nothing behind: no queue, no line of slots. */
 static void use_a_little(void)
 {
 	hazptr_retire(object_queued(), delete_object);

@@ -175,7 +175,7 @@ static void tell_beyond_the_first(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* ---- a crowd: all fibers at once, in whichever thread is free, beside an updater that frees ---- */
+/* ---- all fibers at once, each in any free thread, beside an updater that frees ---- */
 
 #define NR_FIBERS 24
 #define NR_THREADS 3

@@ -203,7 +203,7 @@ static void grows_and_becomes_small_again(void **state)
 	hashmap_destroy(&map);
 }
 
-/* At the number where it is as full as it gets. */
+/* Fill the map up to its highest load. */
 static void stays_as_it_is_under_churn(void **state)
 {
 	enum { NR = 4096 * 2, TURNS = 4 };
@@ -398,7 +398,7 @@ static void must_spread(const char *name, uint64_t (*key)(uint64_t, unsigned int
 	static const uint64_t seed[] = { 0, 0x14057b7ef767814full };
 
 	for (int s = 0; s < 2; s++)
-		for (unsigned int shift = 6; shift <= 50; shift += 44) { /* what makes the bucket, and what makes the tag */
+		for (unsigned int shift = 6; shift <= 50; shift += 44) { /* the bits that choose the bucket, and those of the tag */
 			double found = variance(key, by, seed[s], shift);
 
 			if (found > 1.3)
@@ -440,7 +440,7 @@ static void the_seed_decides_who_meets(void **state)
 	assert_in_range(meet, 0, 3);
 }
 
-/* The first two as XXH3_64bits() of libxxhash has them. */
+/* The first two values are those of XXH3_64bits() of libxxhash. */
 static void bytes_by_xxh3(void **state)
 {
 	char text[600];
@@ -477,7 +477,7 @@ static void bytes_by_xxh3(void **state)
 
 static struct hashmap inherited;
 
-/* A map that is being resized.  In a section, so that no callback goes on with it. */
+/* Return a map that is being resized, in a section, so that no callback continues the resize. */
 static struct quiesce__buckets *begin_to_resize(struct hashmap *map)
 {
 	struct quiesce__buckets *array;

@@ -163,7 +163,7 @@ static void replace(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* More objects with one key than a line has words, among others. */
+/* Insert more objects with one key than a line has words, among others. */
 static void duplicates(void **state)
 {
 	enum { SAME = 40, NR = 200 };
@@ -244,12 +244,12 @@ enum { USERS = 300 };
 static struct user users[USERS];
 static char names[USERS][16];
 
-/* Each object is found in all the tables, by what it has there. */
+/* Each object is found in all tables, by its key in each. */
 static void look_for_user(const struct hashtable *ht, const struct user *u)
 {
 	char copy[16];
 
-	snprintf(copy, sizeof(copy), "%s", u->name); /* by what it says, not where it is */
+	snprintf(copy, sizeof(copy), "%s", u->name); /* keys are compared by their text, not by address */
 	assert_ptr_equal(by_name_lookup(&ht[0], copy), u);
 	assert_ptr_equal(by_nick_lookup(&ht[1], u->nick), u);
 	assert_ptr_equal(by_address_lookup(&ht[2], &u->address), u);

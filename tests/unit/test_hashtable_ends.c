@@ -109,7 +109,7 @@ static void grows_and_becomes_small_again(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* At the number where it is as full as it gets. */
+/* Fill the table up to its highest load. */
 static void stays_as_it_is_under_churn(void **state)
 {
 	enum { NR = 4096 * 4, TURNS = 4 };
@@ -250,7 +250,7 @@ static void destroy_gives_each_object_once(void **state)
 static void destroy_while_it_is_resized(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 3; way++) { /* grows, shrinks, has moved but the callback has not been there */
+	for (int way = 0; way < 3; way++) { /* the table grows, shrinks, or has moved and its callback has not run */
 		uint64_t before, i = 4000;
 		struct hashtable ht;
 		int nr = 0;

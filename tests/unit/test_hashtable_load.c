@@ -4,13 +4,13 @@
 
 #include <sched.h>
 
-#define NR_STABLE 200   /* keys that are there all the time, though not always the same object */
-#define NR_OTHERS 3000  /* that come and go, by each updater its own */
+#define NR_STABLE 200   /* number of keys that stay, though not always with the same object */
+#define NR_OTHERS 3000  /* number of keys that each updater inserts and removes */
 #define NR_UPDATERS 2
 #define NR_READERS 2
 #define NR_KEYS (NR_STABLE + NR_UPDATERS * NR_OTHERS)
-#define NR_WAVES 16     /* at least, of each updater: all in, all out */
-#define NR_FINDS 20000  /* at least, by all readers */
+#define NR_WAVES 16     /* least number of rounds of each updater: all in, all out */
+#define NR_FINDS 20000  /* least number of walks of all readers */
 #define NR_WALKS 8
 
 static uint32_t stop, nr_finds, nr_walks, nr_wrong, nr_replaced;
@@ -32,7 +32,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Updaters out of step leave a table about as full as it is: they go on until it was resized often enough. */
+/* Updaters that are out of step keep the table's load about constant: they go on until it was resized often enough. */
 static bool enough(const struct quiesce__table *t, int waves)
 {
 	/* Relaxed: as the flags. */
@@ -40,7 +40,7 @@ static bool enough(const struct quiesce__table *t, int waves)
 	       flag_get(&nr_walks) >= NR_WALKS;
 }
 
-/* Now and then a walk stays in the midst of a bucket, which moves meanwhile. */
+/* Now and then a walk pauses in the middle of a bucket, which moves meanwhile. */
 static void linger(unsigned int nr)
 {
 	if (nr % 128 == 0)
@@ -114,7 +114,7 @@ static void *table_reader(void *number)
 	return NULL;
 }
 
-/* A stable one is given another object; by each updater those of its own. */
+/* Each updater replaces the objects of its own stable keys. */
 static void replace_stable(uint64_t key, uint64_t way)
 {
 	struct object *fresh = object_new(key);

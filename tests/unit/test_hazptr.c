@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr.c - slots of hazard pointers: taking them, what they protect, giving them back. */
+/* test_hazptr.c - slots of hazard pointers: allocation, protection, freeing. */
 #include "hazptrs.h"
 #include "guards.h"
 
@@ -9,7 +9,7 @@ static struct thing p_object = { .id = 1 }, q_object = { .id = 2 };
 static struct thing *const p = &p_object, *const q = &q_object;
 static char bytes[2000]; /* distinct addresses to protect */
 
-/* Does a wait for @address find nothing in its way? */
+/* True if a wait for @address finds no slot that blocks it. */
 static int nobody_has(const void *address)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -94,7 +94,7 @@ static void the_thread_s_own_slots_have_no_end(void **state)
 	assert_true(nobody_has(SHAZPTR_WILDCARD));
 }
 
-/* How many lines there are more after @rounds, in each of which the pool gives @nr slots and gets them back. */
+/* Return how many lines were added in @rounds, in each of which the pool gives @nr slots and gets them back. */
 static uint32_t lines_after(int rounds, int nr)
 {
 	hazptr_t *slot[300];
@@ -258,7 +258,7 @@ static void *cleanup_context(void *ctx)
 	return NULL;
 }
 
-/* Made by a thread that is over, used here, cleaned up by a third. */
+/* A context is initialised by a thread that has ended, used here, and cleaned up by a third. */
 static void a_context_may_go_from_thread_to_thread(void **state)
 {
 	struct hazptr_context ctx, other;
@@ -432,7 +432,7 @@ static void *free_handed(void *arg)
 	return NULL;
 }
 
-/* The next threads get the line, and leave alone what is held in it. */
+/* The next threads get the line, and do not use slots that are still held in it. */
 static void a_protection_outlives_its_thread(void **state)
 {
 	enum { N = 20 };

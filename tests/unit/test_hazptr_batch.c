@@ -112,7 +112,7 @@ static void their_garbage_is_bounded(void **state)
 	all_are_gone();
 }
 
-/* More than a chunk of notes, and all of them come back. */
+/* Use more than a chunk of notes, all of which are returned. */
 static void *retire_in_turns(void *unused)
 {
 	for (int turn = 0; turn < 4; turn++) {
@@ -153,7 +153,7 @@ static void notes_are_used_again(void **state)
 
 enum { AT_ONCE = 8 };
 
-/* Until all have a queue each, with notes of its own. */
+/* Wait until each thread has a queue with notes of its own. */
 static void *retire_one_beside_others(void *all)
 {
 	hazptr_retire(born(), dies);
@@ -230,7 +230,7 @@ static void notes_are_found_by_threads_at_one_time(void **state)
 	start_and_end_threads();
 	before = kib_in_use();
 	start_and_end_threads();
-	if (OWN_HEAP) /* a sanitizer keeps what was freed */
+	if (OWN_HEAP) /* a sanitizer keeps freed memory */
 		assert_in_range(kib_in_use(), 0, before + 4096);
 }
 
@@ -294,7 +294,7 @@ static void the_process_chooses_for_all_threads(void **state)
 	(void)state;
 	assert_int_equal(quiesce_set_hazptr_batch(50, 50), 0);
 	in_thread(batch_of_the_process, NULL);
-	looks_of(HAZPTR_BATCH_MAX); /* what was begun before */
+	looks_of(HAZPTR_BATCH_MAX); /* reclaims that were begun before */
 	assert_in_range(looks_of(10000), 199, 201);
 	assert_int_equal(quiesce_set_hazptr_batch(0, 0), 0);
 	all_are_gone();
@@ -313,7 +313,7 @@ static void nonsense_is_refused(void **state)
 
 #define NR_CONTEXTS 100
 
-/* Twice the slots in use, however dear the fence is: it may double what was chosen at least, and no more than that. */
+/* The batch is twice the number of slots in use, however slow the fence is, because that may at most double the chosen minimum. */
 static void *with_many_slots(void *unused)
 {
 	static struct hazptr_context ctx[NR_CONTEXTS];

@@ -38,7 +38,7 @@ static struct hazptr_head *born(void)
 
 static hazptr_t *stalled[NR_STALLED];
 
-/* Each protects one of the first objects, and stays. */
+/* Each thread protects one of the first objects, and stays. */
 static void stall(struct hazptr_head *object[NR_STALLED])
 {
 	for (int i = 0; i < NR_STALLED; i++) {
@@ -352,7 +352,7 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 	wait_until(voluntary_switches((pid_t)flag_get(&helper_tid)) > before + 1);
 	hazptr_free(NULL, slot);
 	wait_until(runs_of(&object) == 1);
-	do { /* however long the way there takes; if it never rests the watchdog comes */
+	do { /* however long this takes; if the helper never sleeps the watchdog ends the test */
 		before = voluntary_switches((pid_t)flag_get(&helper_tid));
 		nanosleep(&rest, NULL);
 	} while (voluntary_switches((pid_t)flag_get(&helper_tid)) != before);
@@ -430,7 +430,7 @@ static void a_callback_may_wait_for_a_cohort(void **state)
 	assert_int_equal(flag_get(&parent.ended), 1);
 }
 
-/* A child that is protected is waited for, in the helper. */
+/* The callback waits in the helper for a child that is protected. */
 static void a_callback_waits_for_what_a_cohort_has_protected(void **state)
 {
 	static struct parent parent;

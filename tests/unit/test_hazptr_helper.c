@@ -166,7 +166,7 @@ static void run_next(struct hazptr_head *head)
 		chain_call(&t[1].hazptr, run_next);
 }
 
-/* A scan for each, and no pauses: a pause for each eight were 2500. */
+/* There is a scan for each object, and no pauses: one pause for every eight would be 2500. */
 static void chain_is_followed(void (*call)(struct hazptr_head *head, void (*func)(struct hazptr_head *head)))
 {
 	uint64_t scans;
@@ -211,7 +211,7 @@ static void stop_and_wait(void)
 	quiesce_store_relaxed(&no_more, 0);
 }
 
-/* The helper sleeps about as often as it comes. */
+/* The helper sleeps about as often as it visits. */
 static void what_retires_itself_again_burns_no_cpu(void **state)
 {
 	long switches;
@@ -308,7 +308,7 @@ static void queues_that_have_nothing_are_not_visited(void **state)
 
 /* ---- memory ---- */
 
-/* The queue's pages that are in memory. */
+/* Return the number of the queue's pages that are in memory. */
 static int pages_of_queue(void)
 {
 	enum { PAGE = 4096, PAGES = 17 };

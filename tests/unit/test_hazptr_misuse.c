@@ -19,7 +19,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_reports);
 }
 
-/* With a hook @fn is reported once and returns; without one it prints a line and aborts. */
+/* Check that with a hook @fn is reported once and returns, and that without one it prints a line and aborts. */
 static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);

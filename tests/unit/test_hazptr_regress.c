@@ -19,7 +19,7 @@ static void fresh(struct thing *t)
 
 /* ---- pointers that lead nowhere ---- */
 
-/* A marked NULL, as lists have it that mark what is being removed; an error, by its field; a count. */
+/* Such pointers are a marked NULL, as in lists that mark nodes under removal; an error, by its field; a count. */
 static void a_pointer_that_leads_nowhere_leaves_the_slot_taken(void **state)
 {
 	static const intptr_t odd[] = { 1, 2, 7, 1 - (intptr_t)offsetof(struct thing, other), -1 };
@@ -53,7 +53,7 @@ static void *barrier_main(void *done)
 	return NULL;
 }
 
-/* A thread in hazptr_barrier() that has found a slot, and waits. */
+/* Start a thread in hazptr_barrier() that has found a slot, and waits. */
 static void begin_to_wait(pthread_t *thread, int *done)
 {
 	uint64_t before = stats_now().shazptr_blocked;

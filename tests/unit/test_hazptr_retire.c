@@ -35,7 +35,7 @@ static void a_callback_runs_without_further_calls(void **state)
 	wait_until(runs_of(p) == 1);
 }
 
-/* Retire @head of @t while @slot protects it: it runs after @end and not before. */
+/* Retire @head of @t while @slot protects it, and check that the callback runs after @end and not before. */
 static void kept_until(void (*end)(hazptr_t *), hazptr_t *slot, struct thing *t, struct hazptr_head *head,
 		       void (*run)(struct hazptr_head *))
 {
@@ -139,7 +139,7 @@ static void guards_protect_too(void **state)
 	kept_until(end_guard, NULL, p, &p->hazptr, thing_run);
 }
 
-/* A wildcard keeps everything, so nothing is retired in plenty meanwhile. */
+/* A wildcard protects all objects, so no plenty of objects is retired meanwhile. */
 static void a_wildcard_keeps_everything(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -238,7 +238,7 @@ static void in_a_section_and_in_a_callback_of_rcu(void **state)
 	thing_retire(p);
 	retire_plenty();
 	call_rcu(&head, retire_q);
-	wait_until(runs_of(p) == 1); /* by now, unless the worker has it in hand */
+	wait_until(runs_of(p) == 1); /* reclaimed by now, unless the worker is just reclaiming it */
 	rcu_read_unlock();
 	rcu_barrier();
 	hazptr_barrier();
@@ -311,7 +311,7 @@ static void a_list_is_freed_from_its_head(void **state)
 	wait_until(flag_get(&nr_freed) == N);
 }
 
-/* More than a queue holds, from one callback. */
+/* One callback retires more objects than a queue holds. */
 #define NR_BURST (3 * HAZPTR_BATCH_MAX)
 static struct thing burst[NR_BURST];
 
@@ -350,7 +350,7 @@ static void once_more(struct hazptr_head *head)
 		call_hazptr(head, once_more);
 }
 
-/* Nothing else comes to a standstill because one object is retired for ever. */
+/* An object that retires itself for ever does not stop other reclaims. */
 static void an_object_may_retire_itself_again(void **state)
 {
 	int before;

@@ -11,13 +11,13 @@ static void fresh(struct thing *t)
 	memset(t, 0, sizeof *t);
 }
 
-/* ---- a thread that calls something that waits ---- */
+/* ---- a thread in a call that waits ---- */
 
 struct caller {
 	pthread_t thread;
 	void (*fn)(void);
 	int returned;
-	int *before;    /* something that must have come before the return; NULL: nothing */
+	int *before;    /* flag that must be set before the return; NULL: none */
 	int seen;
 };
 
@@ -175,7 +175,7 @@ static void a_barrier_waits_for_a_callback_that_runs(void **state)
 	}
 }
 
-/* Each caller finds what it retired itself, while others retire and wait. */
+/* Each caller finds its own objects reclaimed, while others retire and wait. */
 #define NR_BARRIERS 100
 #define NR_EACH 150
 
@@ -328,7 +328,7 @@ static void a_wait_is_woken_by_the_next_protection_or_the_free(void **state)
 	woken_by(free_and_take);
 }
 
-/* Protects @p all the time, in one slot or in two by turns: there is always one. */
+/* Protect @p all the time, in one slot or in two alternately: there is always one. */
 static void *protect_for_ever(void *two)
 {
 	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };
@@ -455,7 +455,7 @@ static void a_big_cohort_is_reclaimed_as_it_grows(void **state)
 	assert_int_equal(things_run(member, NR_MEMBERS), NR_MEMBERS);
 }
 
-/* A structure that lives for a round: threads retire into it, then it is destroyed. */
+/* The structure lives for a round: threads retire into its cohort, then it is destroyed. */
 struct structure {
 	struct hazptr_cohort cohort;
 	struct thing *member;

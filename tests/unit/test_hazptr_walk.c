@@ -148,7 +148,7 @@ static void no_array_has_more_slots_than_a_context(void **state)
 	cleanup_hazptr_context(&ctx);
 }
 
-/* The thread's own are not enough: the rest is borrowed, and what was given back is borrowed again. */
+/* The thread's own slots are not enough: the others are borrowed, and returned slots are borrowed again. */
 static void arrays_in_arrays_take_no_more_lines_each_time(void **state)
 {
 	enum { DEPTH = 5, NR = 3, TIMES = 1000 };

@@ -54,7 +54,7 @@ static void each_thread_holds_its_own(void **state)
 	percpu_up_read(&sem);
 	assert_true(percpu_down_write_timeout(&sem, 0));
 	assert_true(percpu_rwsem_is_held(&sem));
-	assert_false(percpu_down_read_trylock(&sem)); /* what was refused is not held */
+	assert_false(percpu_down_read_trylock(&sem)); /* a lock that was refused is not held */
 	percpu_up_write(&sem);
 	holds_nothing(NULL);
 }
@@ -159,7 +159,7 @@ static void deadlocks_are_told_before_they_begin(void **state)
 	}
 }
 
-/* With a hook the program goes on: what does no harm is done, what would is not. */
+/* With a hook the program goes on: a harmless call is executed, a harmful one is not. */
 static void a_hook_may_go_on(void **state)
 {
 	int idx;

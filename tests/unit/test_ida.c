@@ -32,7 +32,7 @@ static void empty(void **state)
 	must_be_empty(&ida);
 }
 
-/* Around words, nodes and levels: the lowest free one, there and alone, in as many nodes as levels. */
+/* Around words, nodes and levels the lowest free number is given out, and is alone in as many nodes as there are levels. */
 static void boundaries(void **state)
 {
 	static const unsigned int edge[] = { 0, 63, 64, 4095, 4096, 262143, 262144, 16777215, 16777216, 1073741823, 1073741824, INT_MAX };
@@ -78,7 +78,7 @@ static void limits(void **state)
 	must_be_empty(&ida);
 }
 
-/* Full to the brim, over words, nodes and a level; holes are filled again from below. */
+/* A range over words, nodes and a level is filled completely; holes are filled again from below. */
 static void full_ranges(void **state)
 {
 	enum { N = 64 * PER_NODE + 200 };
@@ -105,7 +105,7 @@ static void full_ranges(void **state)
 	must_be_empty(&ida);
 }
 
-/* A word that becomes full and free again, seen from in front of it and from inside. */
+/* A word becomes full and free again, and searches begin before it and inside it. */
 static void a_word(void **state)
 {
 	struct ida ida;

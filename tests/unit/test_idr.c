@@ -50,7 +50,7 @@ static void empty(void **state)
 	must_be_empty(&idr);
 }
 
-/* Around each boundary of a level: the lowest free id, found, and the tree as high as it must be. */
+/* Around each boundary of a level the lowest free id is given out and found, and the tree is as high as it must be. */
 static void boundaries(void **state)
 {
 	static const int edge[] = { 0, 62, 63, 64, 65, 4095, 4096, 262143, 262144, 16777215, 16777216, 1073741823, 1073741824, INT_MAX };
@@ -72,7 +72,7 @@ static void boundaries(void **state)
 	}
 }
 
-/* Growing and shrinking, one id at a time, by all the boundaries; the others stay where they are. */
+/* The tree grows and shrinks across all boundaries, one id at a time; the other ids keep their pointers. */
 static void grow_and_shrink(void **state)
 {
 	static const int edge[] = { 0, 63, 64, 4095, 4096, 262144, 16777216, 1073741824, INT_MAX };
@@ -156,7 +156,7 @@ static void cyclic(void **state)
 		if (i % 10)
 			assert_ptr_equal(idr_remove(&idr, i), PTR(i + 1));
 	}
-	for (int i = 1; i < 10; i++) /* again from the start, past what is taken */
+	for (int i = 1; i < 10; i++) /* again from the start, past ids that are taken */
 		assert_int_equal(idr_alloc_cyclic(&idr, &idr, 0, 100), i);
 	assert_int_equal(idr_alloc_cyclic(&idr, &idr, 0, 100), 11);
 	assert_int_equal(idr_alloc_cyclic(&idr, &idr, 50, 52), 51);

@@ -25,7 +25,7 @@ struct model {
 	unsigned int next;
 };
 
-/* Where @id is, or would be. */
+/* Return the place where @id is, or would be inserted. */
 static int model_at(const struct model *m, unsigned long id)
 {
 	int i = 0;
@@ -253,7 +253,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Where new ones go moves up and down, so that the tree does too. */
+/* The place of new ids moves up and down, so that the tree grows and shrinks. */
 static struct object *object_new(unsigned int i)
 {
 	static const uint32_t base[] = { 0, 60, 4090, 0, 130, 5000 };

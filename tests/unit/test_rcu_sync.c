@@ -5,7 +5,7 @@
 
 #include "testing.h"
 
-/* ---- grace periods that end when the test says so ---- */
+/* ---- grace periods that the test ends ---- */
 
 static struct hand {
 	int waits, calls, barriers; /* asked for */
@@ -332,7 +332,7 @@ static void rcu_waits_for_sections(void **state)
 	by_rcu(&local);
 }
 
-/* A burst has one grace period before it; those of the callback may come beside it. */
+/* A burst has one grace period before it; those of the callback may run beside it. */
 static void fences_wait_for_nobody(void **state)
 {
 	struct quiesce_stats before, after;

@@ -131,7 +131,7 @@ static void entries_go_from_any_place(void **state)
 	assert_true(list_empty(&list));
 }
 
-/* The way forward stays, the way back is poisoned. */
+/* The next pointer stays, the previous one is poisoned. */
 static void a_removed_entry_leads_on(void **state)
 {
 	struct item *it;
@@ -151,7 +151,7 @@ static void a_removed_entry_leads_on(void **state)
 	assert_ptr_equal(item[3].node.next, &list);
 }
 
-/* A walk that stands on one goes on, also when what follows is removed, too, or is new. */
+/* A walk at a removed node goes on, also when the nodes behind it are removed, too, or are new. */
 static void a_walk_survives_what_happens_around_it(void **state)
 {
 	struct item *it;
@@ -173,7 +173,7 @@ static void a_walk_survives_what_happens_around_it(void **state)
 	}
 	rcu_read_unlock();
 	text[n] = '\0';
-	/* 1 was taken out after 2, so it leads on to 3. */
+	/* Node 1 was removed after 2, so it leads on to 3. */
 	assert_string_equal(text, "01364");
 	assert_string_equal(seen(&list), "364");
 }
@@ -404,7 +404,7 @@ static void an_entry_can_seem_to_be_chained(void **state)
 	assert_false(hlist_fake(&item[0].hnode));
 }
 
-/* A walk under way stays with what it began with. */
+/* A walk that has begun stays in its list. */
 static void all_entries_are_replaced_at_once(void **state)
 {
 	HLIST_HEAD(aside);

@@ -32,7 +32,7 @@ static struct item *item_new(void)
 
 	if (!it)
 		abort();
-	/* Relaxed throughout: what orders them is what is tested. */
+	/* Relaxed throughout: the test is about their order. */
 	quiesce_store_relaxed(&it->alive, ALIVE);
 	quiesce_store_relaxed(&it->twin, ALIVE);
 	return it;
@@ -50,7 +50,7 @@ static void item_free(struct rcu_head *rcu)
 
 static bool look(struct item *it)
 {
-	/* Relaxed: what orders them is what is tested. */
+	/* Relaxed: the test is about their order. */
 	bool right = quiesce_load_relaxed(&it->alive) == ALIVE && quiesce_load_relaxed(&it->twin) == ALIVE;
 
 	if (!right)
@@ -59,7 +59,7 @@ static bool look(struct item *it)
 	return right;
 }
 
-/* ---- readers: every walk meets the two that stay, in their order; and ends, or the watchdog barks ---- */
+/* ---- readers: every walk visits the two entries that stay, in their order, and ends ---- */
 
 static void judge(int nr_ends)
 {
@@ -183,7 +183,7 @@ static struct item *replace(struct item *it)
 	return fresh;
 }
 
-/* The new one behind the old one, which goes. */
+/* Add a new entry behind an old one, and remove the old one. */
 static struct item *succeed(struct item *it)
 {
 	struct item *fresh = item_new();
@@ -195,7 +195,7 @@ static struct item *succeed(struct item *it)
 	return fresh;
 }
 
-/* Some that are in no chain come through the other list, to the front or the end. */
+/* Add some entries of no chain by a splice of the other list, to the front or the end. */
 static void move_some(unsigned int random)
 {
 	struct item *some[3];

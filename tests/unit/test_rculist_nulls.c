@@ -47,7 +47,7 @@ static bool put(struct object *o)
 	return quiesce_fetch_add(RU3, &o->refs, (uint64_t)-1) == 1;
 }
 
-/* The object with this key, with a reference; NULL if there is none. */
+/* Return the object with this key, with a reference; NULL if there is none. */
 static struct object *find(uint64_t key)
 {
 	struct hlist_nulls_node *pos;
@@ -110,7 +110,7 @@ static int begin(void **state)
 
 #define NULLS_TEST(f) cmocka_unit_test_prestate_setup_teardown(f, begin, testing_teardown, (void *)(uintptr_t)#f)
 
-/* The objects of a chain, as letters; each back pointer leads to the link that leads to its node. */
+/* Return the objects of a chain as letters; each back pointer must lead to the link that leads to its node. */
 static const char *seen(int slot)
 {
 	struct hlist_nulls_node *pos, **link = &chain[slot].first;
@@ -214,7 +214,7 @@ static void what_is_there_is_found(void **state)
 	assert_int_equal(nr_strays + nr_restarts, 0);
 }
 
-/* ---- under a walk, by one thread: it happens where it must, and always ---- */
+/* ---- changes at a chosen place of a walk, by one thread ---- */
 
 /* object[1] goes to chain 1, where one is already. */
 static void move_the_first(struct object *o)
@@ -350,7 +350,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Take any object but the first to another life. */
+/* End the life of any object but the first, and begin another one. */
 static void recycle(unsigned int *random)
 {
 	struct object *o = &object[1 + rand_r(random) % (NR_OBJECTS - 1)];

@@ -169,7 +169,7 @@ static void a_hook_may_retire(void **state)
 	quiesce_set_report_hook(retire_in_hook);
 	stayer_begin(&s, rcu_enter, rcu_leave, NULL);
 	call_begin(&thread, &wait);
-	wait_until(flag_get(&nr_retired) >= 3); /* by the waiter, and by the worker that waits for what it retired */
+	wait_until(flag_get(&nr_retired) >= 3); /* reported by the waiter, and by the worker that waits for its objects */
 	stayer_end(&s);
 	pthread_join(thread, NULL);
 	reports_end();
@@ -272,7 +272,7 @@ static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
 }
 
 #if !defined(QUIESCE_DEBUG) /* that reports the unlock */
-/* The wait never ends, so in a child. */
+/* The wait never ends, so it runs in a child. */
 static void unlock_twice(void)
 {
 	static void (*const wait)(void) = wait_plain;

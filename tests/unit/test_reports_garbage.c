@@ -34,7 +34,7 @@ static void *new_object(void)
 	return o;
 }
 
-/* Each is of another doubling than the one before, and what it says fits. */
+/* Check that each report is of another doubling than the one before, and that its figures fit. */
 static void check_reports(const char *calls, const void *object, uint32_t holder)
 {
 	uint64_t last = THRESHOLD / 2;

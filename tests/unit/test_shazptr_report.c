@@ -166,7 +166,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_reports);
 }
 
-/* @fn is reported once as @kind, and returns; by default it prints that line and aborts. */
+/* Check that @fn is reported once as @kind, and returns; and that by default it prints that line and aborts. */
 static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);
@@ -260,7 +260,7 @@ static void a_guard_that_is_cleared_twice_is_reported(void **state)
 
 static struct take handed_over;
 
-/* When the wait for it is under way. */
+/* The guard is cleared while the wait for it is under way. */
 static void *clear_later(void *unused)
 {
 	uint64_t scans = stats_now().scans;

@@ -12,7 +12,7 @@
 static int p_object, q_object, r_object;
 static void *const p = &p_object, *const q = &q_object;
 
-/* ---- what is denied ---- */
+/* ---- denied memory ---- */
 
 static int no_memory;
 
@@ -25,7 +25,7 @@ int mprotect(void *start, size_t length, int protection)
 	return (int)syscall(SYS_mprotect, start, length, protection);
 }
 
-static __thread int signal_when_blocked; /* the so many times from now */
+static __thread int signal_when_blocked; /* the number of calls until the signal */
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
@@ -49,7 +49,7 @@ static int is_fallback(struct shazptr_guard guard)
 	return guard.slot - fallback_slot <= 1 && fallback_slot - guard.slot <= 1;
 }
 
-/* Hold guards of nothing in particular until there are slots for no more. */
+/* Hold guards of unused addresses until there are no free slots. */
 static void run_short(void)
 {
 	uint64_t fallback = stats_now().fallback_guards;
@@ -65,7 +65,7 @@ static void run_short(void)
 	shazptr_clear(filler[nr_fillers]);
 }
 
-/* A guard without a slot: a thread that has come to another CPU meanwhile finds some there, and fills them first. */
+/* Take a guard without a slot: a thread that has been migrated meanwhile finds free slots, and fills them first. */
 static struct shazptr_guard acquire_short(const void *ptr)
 {
 	struct shazptr_guard guard;
@@ -160,7 +160,7 @@ static uint64_t nr_protected;
 
 #define NR_OWN 4096 /* more than the blocks of many ids and a line have */
 
-/* A fallback guard; what it finds before, in the blocks of other ids, it keeps. */
+/* Take a fallback guard; guards in free slots that it finds before, in the blocks of other ids, are kept. */
 static struct shazptr_guard acquire_fallback(struct shazptr_guard own[NR_OWN], int *nr_own)
 {
 	struct shazptr_guard guard;
@@ -170,7 +170,7 @@ static struct shazptr_guard acquire_fallback(struct shazptr_guard own[NR_OWN], i
 	return guard;
 }
 
-/* Always has a fallback guard: the next one is there before the last one goes. */
+/* Hold a fallback guard all the time: take the next one before the last one is cleared. */
 static void *protect_for_ever(void *unused)
 {
 	struct shazptr_guard own[NR_OWN], guard, next;

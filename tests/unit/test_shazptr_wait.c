@@ -87,7 +87,7 @@ static void a_later_guard_is_not_waited_for(void **state)
 static int stop;
 static uint64_t nr_protected;
 
-/* Always has a guard of @arg: the next one is there before the last one goes. */
+/* Hold a guard of @arg all the time: take the next one before the last one is cleared. */
 static void *protect_for_ever(void *arg)
 {
 	struct shazptr_guard guard = shazptr_acquire(arg), next;
@@ -430,7 +430,7 @@ static void without_a_self_scan_the_thread_does_everything(void **state)
 
 /* ---- where guards are ---- */
 
-/* raw: what the C library says of its registration; not every one has it. */
+/* raw: a variable of the C library's registration, which not every C library has. */
 extern __attribute__((weak)) const unsigned int __rseq_size;
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -455,7 +455,7 @@ static enum quiesce_slots best_kind(void)
 	return best;
 }
 
-#define NR_ACTORS 40 /* more than have a line from the start */
+#define NR_ACTORS 40 /* more threads than there are lines at the start */
 
 static void guards_are_where_the_kernel_lets_them(void **state)
 {

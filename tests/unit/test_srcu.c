@@ -55,7 +55,7 @@ static void nobody_inside(void **state)
 	assert_true(stats_now().srcu_grace_periods >= 2);
 }
 
-/* Whatever the updater does with the rest of its time, it must not be done while we are inside. */
+/* The updater must not complete its wait while this thread is inside. */
 static void waits_for_reader(void **state)
 {
 	(void)state;
@@ -103,7 +103,7 @@ static void sections_overlap(void **state)
 	updater_end(&u);
 }
 
-/* Never empty of readers, the domain yet has grace periods: the next section begins before the last one ends. */
+/* Grace periods end although the domain always has a reader: the next section begins before the last one ends. */
 static void no_starvation(void **state)
 {
 	int idx = srcu_read_lock(&files);
@@ -169,7 +169,7 @@ static void in_handlers(void **state)
 
 #define NR_UPDATERS 8
 
-/* Many callers at once share, each gets a whole grace period. */
+/* Many callers at once share grace periods, and each gets a whole one. */
 static void updaters_share(void **state)
 {
 	int idx = srcu_read_lock(&files);

@@ -131,7 +131,7 @@ static void what_waits_is_counted(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
-/* Above the ceiling readers make way, whichever index they are in. */
+/* Above the ceiling readers are forced to yield, whichever index they are in. */
 static void too_much_makes_readers_yield(void **state)
 {
 	static struct rcu_head head;
@@ -352,7 +352,7 @@ static void what_was_started_ends_by_itself(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
-/* A cookie of inside a section is not complete before the section ends, however many grace periods others ask for. */
+/* A cookie taken inside a section is not complete before the section ends, however many grace periods others request. */
 static void a_cookie_waits_for_its_section(void **state)
 {
 	enum { NR = 4 };

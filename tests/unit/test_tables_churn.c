@@ -16,7 +16,7 @@ static uint64_t one_bucket(const void *key, uint64_t seed)
 	return quiesce_hash_u64(*(const uint64_t *)key, seed) & ~ONE_BUCKET; /* until there are 4096 */
 }
 
-/* Numbers whose hashes are alike so far. */
+/* Numbers whose hashes have equal leading bits. */
 static uint64_t colliding_key(uint64_t n)
 {
 	static uint64_t found[64], last;
@@ -138,7 +138,8 @@ static void one_for_another(struct hashmap *map, uint64_t key, uint64_t nr)
 	assert_int_equal(hashmap_insert(map, key + nr, key + nr + 1, NULL), 0);
 }
 
-/* Elements come and go, their number stays: one bucket in seven of a full map goes on, later one in five; and no memory is lost. */
+/* Elements are replaced at a constant number: one bucket in seven of a full map has further lines, later one in five; and no memory
+ * is lost. */
 static void a_map_keeps_its_shape(void **state)
 {
 	enum { NR = 16384 };
@@ -164,7 +165,7 @@ static void a_map_keeps_its_shape(void **state)
 	hashmap_destroy(&map);
 }
 
-/* Behind a reader that stays the lines that buckets leave are no more than so many. */
+/* Behind a reader that stays the number of lines that buckets have left is bounded. */
 static void a_reader_that_stays(void **state)
 {
 	enum { NR = 1024 };

@@ -130,7 +130,7 @@ static void assert_slack(pid_t tid, long slack)
 		fclose(file);
 }
 
-/* The slack that a thread begins with is its default, which 0 gives back. */
+/* The slack that a thread begins with is its default, which 0 restores. */
 static void *starts_all_lazily(void *unused)
 {
 	assert_int_equal(prctl(PR_SET_TIMERSLACK, 77000000, 0, 0, 0), 0);
@@ -152,7 +152,7 @@ static void their_timers_are_nobodys(void **state)
 		assert_slack(wait_for_thread(kinds[i].name), slack);
 }
 
-/* ---- where the process is put ---- */
+/* ---- CPUs of the process ---- */
 
 static void assert_started_on(const cpu_set_t *cpus)
 {
@@ -166,7 +166,7 @@ static void assert_started_on(const cpu_set_t *cpus)
 	}
 }
 
-/* As "taskset -a -p" does while none of them is there: the first thread is this one. */
+/* Set the CPUs of the first thread, which is this one, as "taskset -a -p" does while there are no threads of the library. */
 static void they_go_where_the_process_is_put(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
@@ -197,7 +197,7 @@ static void they_go_where_the_process_is_put(void **state)
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
 }
 
-/* ---- what a program chooses ---- */
+/* ---- the program's choice ---- */
 
 static void assert_chosen(pid_t tid, const cpu_set_t *one)
 {
@@ -232,7 +232,7 @@ static void they_run_as_a_program_chooses(void **state)
 		kinds[i].start();
 		assert_chosen(wait_for_thread("chosen"), &one);
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
-		/* One that runs and may not raise itself keeps its nice value: no error, and what else is the default it takes. */
+		/* A running thread that may not lower its nice value keeps it, without an error, and takes the other defaults. */
 		if (getpriority(PRIO_PROCESS, (id_t)wait_for_thread(kinds[i].name)) == normal_nice)
 			assert_normal(thread_named(kinds[i].name));
 		assert_int_equal(sched_getscheduler(thread_named(kinds[i].name)), SCHED_OTHER);
@@ -240,7 +240,7 @@ static void they_run_as_a_program_chooses(void **state)
 	}
 }
 
-/* In a child: where nice 0 is out of reach, the default is no wish, and a lower value is one. */
+/* In a child that cannot get nice 0, the default is no request, and a lower value is one. */
 static void choose_without_privileges(void)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;

@@ -169,7 +169,7 @@ static void with_the_setting_calls_are_held_at_the_ceiling(void **state)
 	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 0);
 }
 
-/* Threads that come and go with a few bytes each must not wear the ceiling away. */
+/* Threads that come and go with a few bytes each must not lower the effective ceiling. */
 static void *queue_some_bytes(void *arg)
 {
 	struct object *o = arg;

@@ -128,7 +128,7 @@ static const struct way {
 };
 #define NR_WAYS (sizeof ways / sizeof ways[0])
 
-/* Something keeps what is queued where it is. */
+/* A reader or slot keeps the object in its queue. */
 static void hold(int *idx, hazptr_t **slot)
 {
 	void *first = &one, *head = &one.hazptr;
@@ -225,7 +225,7 @@ static void what_is_to_be_freed_is_not_freed_twice(void **state)
 	hazptr_barrier();
 }
 
-/* ---- what is allowed ---- */
+/* ---- allowed uses ---- */
 
 static int nr_left;
 
@@ -257,7 +257,7 @@ static void many(void)
 	rcu_barrier();
 }
 
-/* A reader may copy what it has found, and what it copies is another object. */
+/* A reader may copy an object that it has found, and the copy is another object. */
 static void a_copy(void)
 {
 	static struct object copy;
@@ -308,7 +308,7 @@ static void a_child_knows_what_is_queued(void **state)
 	assert_int_equal(flag_get(&nr_run), 1);
 }
 
-#if !SANITIZED /* whose allocators leave a child their locks as another thread held them */
+#if !SANITIZED /* allocators of sanitizers leave a child their locks as another thread held them */
 static int enough;
 
 static void nothing(struct rcu_head *head)
@@ -336,7 +336,7 @@ static void queues_and_drains(void)
 	drain();
 }
 
-/* A child may be made while a thread that it does not have is at the account. */
+/* A fork may come while another thread is changing the table of queued objects. */
 static void forks_beside_who_retires(void **state)
 {
 	pthread_t thread[2];

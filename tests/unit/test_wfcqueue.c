@@ -20,7 +20,7 @@ static bool enqueue(int i)
 	return wfcq_enqueue(&head, &tail, &items[i].node);
 }
 
-/* The number; -1: empty, -2: would block. */
+/* Return the item's number; -1: empty, -2: would block. */
 static int number_of(const struct wfcq_node *node)
 {
 	return !node ? -1 : node == WFCQ_WOULDBLOCK ? -2 : wfcq_entry(node, struct item, node)->number;
@@ -187,7 +187,7 @@ static void would_block_behind(void **state)
 	assert_int_equal(dequeue(), -1);
 }
 
-/* A splice takes what is not linked yet along. */
+/* A splice includes a node that is not linked yet. */
 static void moved_unlinked(void **state)
 {
 	struct wfcq_head dest_head = WFCQ_HEAD_INIT;

@@ -51,7 +51,7 @@ static struct item *item_new(int from, int number)
 	return it;
 }
 
-/* Says so if it finds the queue empty. */
+/* The enqueuer posts if it finds the queue empty. */
 static void put(struct queue *q, struct item *it)
 {
 	if (!wfcq_enqueue(&q->head, &q->tail, &it->node))
@@ -122,7 +122,7 @@ static void one_takes(void **state)
 	/* A post may be left over: the item that it announces was taken before the post. */
 }
 
-/* Two take all that there is at once, without excluding each other. */
+/* Two takers each take all nodes at once, without excluding each other. */
 static void *splicer_main(void *arg)
 {
 	struct queue mine;
@@ -159,7 +159,7 @@ static void two_splice(void **state)
 	assert_true(queue_empty(&shared));
 }
 
-/* Nodes go round between two queues: used again as soon as they were taken. */
+/* Nodes alternate between two queues: each is reused as soon as it was taken. */
 #define NR_ROUND 5
 #define NR_TURNS 100000
 

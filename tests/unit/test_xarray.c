@@ -75,7 +75,7 @@ static void empty(void **state)
 	must_be_empty(&xa);
 }
 
-/* One at a time: as many nodes as levels, the neighbours and what differs in a high bit free. */
+/* Store one entry at a time: there are as many nodes as levels, and neighbours and indices that differ in a high bit are free. */
 static void boundaries(void **state)
 {
 	struct xarray xa;
@@ -99,7 +99,7 @@ static void boundaries(void **state)
 	}
 }
 
-/* Stored from below and from above, erased likewise; the others stay where they are, with their marks. */
+/* Entries are stored and erased from below and from above; the others keep their indices and marks. */
 static void grow_and_shrink(void **state)
 {
 	struct xarray xa;
@@ -279,7 +279,7 @@ static void marks_stay_and_go(void **state)
 	must_be_empty(&xa);
 }
 
-/* A node above has a mark as long as one of those below it has it. */
+/* A node has a mark as long as one of the nodes below it has the mark. */
 static void marks_of_neighbours(void **state)
 {
 	struct xarray xa;
@@ -358,7 +358,7 @@ static void no_marks(void **state)
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(marks_of(&xa, 5), 0);
 	assert_ptr_equal(load(&xa, 5), PTR(1));
-	assert_int_equal(xa_store(&xa, 6, PTR(2), NULL), 0); /* what is free is so still */
+	assert_int_equal(xa_store(&xa, 6, PTR(2), NULL), 0); /* free indices stay free */
 	assert_int_equal(xa_count(&xa), 2);
 	xa_destroy(&xa);
 }
@@ -413,7 +413,7 @@ static void allocated_in_turn(void **state)
 		if (i % 10)
 			assert_ptr_equal(xa_erase(&xa, i), PTR(i + 1));
 	}
-	for (uint32_t i = 1; i < 10; i++) { /* again from the start, past what is taken */
+	for (uint32_t i = 1; i < 10; i++) { /* again from the start, past indices that are taken */
 		assert_int_equal(xa_alloc_cyclic(&xa, &id, PTR(1), XA_LIMIT(0, 99), &next), 0);
 		assert_int_equal(id, i);
 	}

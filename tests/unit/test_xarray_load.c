@@ -10,7 +10,7 @@ static uint64_t draw(uint64_t *random, uint64_t below)
 
 /* ---- against a plain model ---- */
 
-/* All indices that are ever used, in order, and what each has. */
+/* The model: all indices that are ever used, in order, with their entries and marks. */
 #define NR_PLACES 400
 static struct place {
 	unsigned long index;
@@ -342,7 +342,7 @@ static void pass_at_once(xa_mark_t filter)
 		meet(&pass, o->index, o);
 	}
 	rcu_read_unlock();
-	/* More than so many at a time there are not, but in the course of it there may be. */
+	/* There are never more entries than this at a time, but a pass may meet more. */
 	wrong_unless(pass.nr_always == NR_ALWAYS || nr == LENGTH(some));
 }
 
@@ -377,7 +377,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Beside what is always there, and far away, where all others come for a while: the tree becomes higher and lower. */
+/* Choose an index beside entries that stay, or far away, where entries stay for a while: the tree grows and shrinks in height. */
 static unsigned long some_index(uint64_t *random, unsigned int i)
 {
 	static const unsigned long base[] = { 0, 60, 4000, 0, 4090, 200000, 0, 1ul << 30, 0, ULONG_MAX - 99 };

@@ -134,7 +134,7 @@ static void extracted(void **state)
 			assert_int_equal(xa_extract(&xa, some, edge[from], edge[to], NR_EDGES, XA_PRESENT), nr);
 			for (unsigned int i = 0; i < nr; i++)
 				assert_ptr_equal(some[i], edge_entry(from + i));
-			assert_null(some[nr]); /* no more is written */
+			assert_null(some[nr]); /* nothing beyond is written */
 			some[0] = NULL;
 			assert_int_equal(xa_extract(&xa, some, edge[from], edge[to], 1, XA_PRESENT), nr != 0);
 			assert_ptr_equal(some[0], nr ? edge_entry(from) : NULL);

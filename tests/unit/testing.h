@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* testing.h - what the unit and fault tests share: watchdog, handshakes, held readers, children. */
+/* testing.h - shared by the unit and fault tests: watchdog, handshakes, held readers, children. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -93,7 +93,7 @@ static inline void held_end(struct held *h)
 struct outcome {
 	int status; /* as waitpid() returned it */
 	size_t length;
-	char text[8192]; /* what it wrote to stderr */
+	char text[8192]; /* the child's output on stderr */
 };
 
 static inline void child_prepare(int error_fd)
@@ -140,7 +140,7 @@ static inline void in_child(void (*fn)(void), struct outcome *o)
 	waitpid(pid, &o->status, 0);
 }
 
-/* In a child: say what is not as it must be, and end. */
+/* Report a failed check in a child, and end it. */
 #define must(condition) ((condition) ? (void)0 : child_fails(__FILE__, __LINE__, #condition))
 
 static inline void __attribute__((noreturn)) child_fails(const char *file, int line, const char *what)
@@ -163,7 +163,7 @@ static inline void expect_success(const struct outcome *o)
 	alarm(WATCHDOG_SECONDS);
 }
 
-/* @fn in a child. */
+/* Run @fn in a child. */
 static inline void succeeds(void (*fn)(void))
 {
 	struct outcome o;

@@ -33,7 +33,7 @@
 
 /* ---- threads of the process ---- */
 
-/* How often it went to sleep; -1: there is no such thread. */
+/* Return how often the thread went to sleep; -1: there is no such thread. */
 static inline long voluntary_switches(pid_t tid)
 {
 	char path[64], line[256];
@@ -147,7 +147,7 @@ static inline void rest_ms(int ms)
 		short_rest();
 }
 
-/* The condition is asked again and again; the watchdog bounds it. */
+/* Evaluate the condition repeatedly until it is true; the watchdog bounds the wait. */
 #define wait_until(condition)         \
 	do {                          \
 		while (!(condition))  \
@@ -160,7 +160,7 @@ static inline void wait_for(sem_t *sem)
 		;
 }
 
-/* Relaxed: flags and counts of tests; what must be ordered is joined or posted. */
+/* Relaxed: flags and counts of tests; data that must be ordered is joined or posted. */
 #define flag_get(p) quiesce_load_relaxed(p)
 #define flag_set(p) quiesce_store_relaxed(p, 1)
 #define count_up(p) ((void)quiesce_fetch_add_relaxed(p, 1))
