@@ -27,7 +27,7 @@ WORDS = {
     "who": (re.compile(r"(?<![@\w.>])(?:who|whoever|whom)(?![\w(\[=])", re.I), "name the agent: waiter, reader, caller, ..."),
     "nobody": (re.compile(r"\b(?:nobody|somebody|someone|everybody|anybody|no one)\b", re.I), "name the agent: no reader, a caller, each thread, ..."),
     "what": (re.compile(r"(?<!\w)(?:Who|What)\s+[a-z]"), "begin the sentence with a noun"),
-    "look": (re.compile(r"\b(?:look(?:s|ed|ing)?\b(?!\s+(?:up|like|alike)\b)|(?:tells?|told|telling)\b(?!(?:\s+\w+){0,4}\s+(?:apart|from)\b))", re.I),
+    "look": (re.compile(r"\b(?:look(?:s|ed|ing)?\b(?!\s+(?:like|alike|(?:\w+\s+){0,2}up)\b)|(?:tells?|told|telling)\b(?!(?:\s+\w+){0,4}\s+(?:apart|from)\b))", re.I),
              "scan, check, load, test, report, notify, complete"),
     "start": (re.compile(r"\A\s*(?:of\s|and\s|[Aa]s above\b|[Tt]he same\s*[,.:;]|[Tt]he same\s*\Z)"), "say in full what the line before says"),
 }

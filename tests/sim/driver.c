@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MUST_SEE_RUNS 5000 /* fewer say nothing: what is rare is seen once in some two thousand */
+#define MUST_SEE_RUNS 5000 /* fewer seeds prove nothing: rare outcomes are seen once in some two thousand */
 
 int driver_readers SIM_KEEP = 2;
 const char *const driver_model_name[SIM_NR_MODELS] = { "sc", "tso", "pso", "weak" };
@@ -118,7 +118,7 @@ static int run_one(const char *program, const struct sim_scenario *scenario, enu
 	return search.failed || too_many || blind;
 }
 
-/* Is @name in the comma-separated @list? */
+/* True if @name is in the comma-separated @list. */
 static bool listed(const char *list, const char *name)
 {
 	size_t length = strlen(name);
@@ -218,7 +218,7 @@ static int list(const struct sim_scenario *const *tables)
 	return 0;
 }
 
-/* How many failures; with --expect-fail the first is enough. */
+/* Return the number of failures; with --expect-fail the first is enough. */
 static int run_each_way(const char *program, const struct sim_scenario *scenario, int *ret_ran)
 {
 	int failures = 0;

@@ -157,7 +157,7 @@ static void setup_full_cohort_member(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* One that waits, beside others that retire until it has done so, or for long. */
+/* One thread waits, beside others that retire until its wait has ended, or for long. */
 static uint32_t cohort_done, nr_mine;
 
 static void free_mine(struct hazptr_head *head)
@@ -196,7 +196,7 @@ static void setup_cohort_beside(void)
 	sim_spawn(goes_on_retiring, (void *)2, "updater");
 }
 
-/* One waits for an object that another one has in its hands, protected or not. */
+/* One thread waits for an object that another is just reclaiming, protected or not. */
 static void retires_two(void *unused)
 {
 	(void)unused;
@@ -343,7 +343,7 @@ static void setup_shutdown_two(void)
 	world_readers(1);
 }
 
-/* When it has returned everything is over that was retired before, with all that followed from it. */
+/* When the shutdown has returned all objects retired before are reclaimed, and those that their callbacks retired. */
 static void retire_next(struct hazptr_head *head)
 {
 	world_free_head(head);

@@ -83,7 +83,7 @@ static void setup_exits_handed(void)
 	setup_exits();
 }
 
-/* Batches of one, and what is left of them is what callbacks have retired. */
+/* Batches have one object, and only objects that callbacks have retired are left. */
 static void retires_and_exits(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -261,7 +261,7 @@ static void setup_exits_cohort(void)
 
 /* ---- destructors of thread-local storage ---- */
 
-/* After the library's own: what it retires it protects itself, and another thread does. */
+/* The destructor runs after the library's own: it retires an object that it protects itself, and one that another thread protects. */
 static void retires_late(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);

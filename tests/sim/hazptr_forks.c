@@ -23,7 +23,7 @@ static void parents_updater(void *place)
 		update_here((intptr_t)place);
 }
 
-/* More than there is room for, so that much is left to the worker. */
+/* Retire more than there is room for, so that much is left to the worker. */
 static void retire_two(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -75,7 +75,7 @@ static void child_of_fork(void)
 	world_updater((void *)1);
 }
 
-/* Without handlers other threads of the child may come first, while this one protects by inline code. */
+/* Without handlers other threads of the child may make the first call, while this one protects by inline code. */
 static void fork_now(bool announced)
 {
 	if (announced) {

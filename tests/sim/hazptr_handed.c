@@ -5,7 +5,7 @@
 #include "runtime/helper.h"
 #include "hazard/hazptr_retired.h"
 
-/* ---- the helper runs it, whatever else goes on ---- */
+/* ---- the helper runs callbacks, whatever other threads do ---- */
 
 static void run_by_helper(struct hazptr_head *head)
 {
@@ -67,7 +67,7 @@ static void setup_sized(void)
 	sim_spawn(retires_large, NULL, "updater");
 }
 
-/* ---- objects without a head: what is protected is not what is queued ---- */
+/* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
 {
@@ -86,7 +86,7 @@ static void retires_by_address(void *unused)
 	}
 }
 
-/* Stays until the others have gone, perhaps. */
+/* Stay for a random time, perhaps until the others have ended. */
 static void stays_with_item(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -118,7 +118,7 @@ static void setup_full_notes(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* One that is protected while its thread's queue is made a list. */
+/* An object is protected while its thread's queue is turned into a list. */
 static uint32_t held, listed;
 
 static void holds_item(void *unused)
@@ -203,7 +203,7 @@ static void setup_full_rests(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* A reader of RCU that stays keeps nothing of ours. */
+/* A reader of RCU that stays delays no hazptr callback. */
 static uint32_t inside, reclaimed;
 
 static void stays_inside(void *unused)
@@ -334,7 +334,7 @@ static void finish_chain_at_once(void)
 	world_finish();
 }
 
-/* One that retires itself again comes once in a while. */
+/* The callback of an object that retires itself again runs once in a while. */
 #define AGAIN 10
 static uint64_t again_begun, again_took;
 

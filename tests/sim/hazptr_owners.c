@@ -160,7 +160,7 @@ static void taker(void *unused)
 	take_over();
 }
 
-/* Begins where the giver ends: its line may be let to this one. */
+/* The thread begins when the giver ends, so it may get the giver's line. */
 static void successor(void *unused)
 {
 	(void)unused;
@@ -232,7 +232,7 @@ static void setup_leave_context(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* Nothing but the slot and the line order their owners: no system call, no word that the newcomer reads. */
+/* Only the slot and the line order their owners: there is no system call, and no other word that the new owner reads. */
 static void quiet_leaver(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -378,7 +378,7 @@ static void setup_full_signal(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Often the handler is the first user, just when its thread is about to be. */
+/* Often the handler makes the thread's first call, just when the thread is about to make it. */
 static void reads_once(void *unused)
 {
 	(void)unused;
@@ -481,7 +481,7 @@ static void setup_no_lines(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* There is room for every other array only. */
+/* Every other allocation of an array fails. */
 static void setup_no_room(void)
 {
 	sim_config()->reserve_turn = 1;

@@ -16,7 +16,7 @@ static void one_update(void *place)
 	world_update((intptr_t)place);
 }
 
-/* With pauses, so that the worker goes to sleep in between. */
+/* Retire with pauses, so that the worker goes to sleep in between. */
 static void slow_updater(void *place)
 {
 	for (int i = 0; i < 3; i++) {
@@ -25,7 +25,7 @@ static void slow_updater(void *place)
 	}
 }
 
-/* ---- left behind: the worker reclaims it ---- */
+/* ---- the worker reclaims objects that ended threads leave behind ---- */
 
 static void setup_left(void)
 {
@@ -42,7 +42,7 @@ static void setup_full_left(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The queue of a thread that has gone is adopted, or swept, or both at once. */
+/* The queue of a thread that has ended is adopted, or swept, or both at once. */
 static void generation(void *left)
 {
 	world_update((intptr_t)left % NR_PLACES);
@@ -66,7 +66,7 @@ static void setup_full_generations(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- the worker sweeps while others retire: they take turns, woken by callbacks ---- */
+/* ---- the worker sweeps while others retire: they alternate, woken by callbacks ---- */
 
 static uint32_t turn;
 
@@ -77,7 +77,7 @@ static void next_turn(struct hazptr_head *head)
 	platform_futex_wake(&turn, INT32_MAX);
 }
 
-/* Sleeps, so that time passes and the worker sweeps. */
+/* Sleep, so that time passes and the worker sweeps. */
 static void await_turn(uint32_t least)
 {
 	uint32_t found;
@@ -150,7 +150,7 @@ static void retire_into_cohort(void (*callback)(struct hazptr_head *head))
 	call_hazptr_cohort(&cohort, &old->head, callback);
 }
 
-/* Sleeps until about when the worker sweeps; then watches it, in a way that orders nothing. */
+/* Sleep until about the time of a sweep; then watch for it by accesses that order nothing. */
 static void await_sweep(void)
 {
 	uint32_t never = 0;
@@ -162,7 +162,7 @@ static void await_sweep(void)
 		sim_point("before the next object");
 }
 
-/* Without a helper an owner comes back sooner. */
+/* Wait for the helper, because without one an owner sweeps sooner. */
 static void await_helper(void)
 {
 	quiesce__helper_ensure();
@@ -201,7 +201,7 @@ static void setup_full_drained(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The worker finds what was protected until long after its last sweep. */
+/* The worker finds objects that were protected until long after its last sweep. */
 static void retires_protected(void *unused)
 {
 	(void)unused;
@@ -260,7 +260,7 @@ static void setup_nested_two(void)
 	sim_spawn(nester, (void *)1, "updater");
 }
 
-/* Only the worker runs them: one object for each owner. */
+/* Only the worker runs callbacks: one object for each owner. */
 static void nests_later(void *place)
 {
 	world_retire(world_replace((intptr_t)place), retire_more);
@@ -274,7 +274,7 @@ static void setup_nested_swept(void)
 	world_readers(1);
 }
 
-/* A chain, each of which retires the next. */
+/* Each object of a chain retires the next. */
 static void retire_next(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -470,7 +470,7 @@ static void setup_late_worker_few(void)
 	sim_spawn(retires_now_and_then, NULL, "updater");
 }
 
-/* The bound: what waits is a batch for each thread that retires, and what is protected. */
+/* The bound: a batch for each retirer, and the protected objects, may wait. */
 static void setup_bound(void)
 {
 	world_begin();

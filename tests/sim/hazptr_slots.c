@@ -224,7 +224,7 @@ static void recycler(void *unused)
 	}
 }
 
-/* The worker may fill the stock too: then it is not for this thread. */
+/* There is no worker, because items that it frees would not be in this thread's stock. */
 static void setup_recycled(void)
 {
 	world_begin();
@@ -374,7 +374,7 @@ static void setup_exhausted(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* ---- guards of shazptr.h protect what is retired here ---- */
+/* ---- guards of shazptr.h protect objects that are retired here ---- */
 
 static void guard_reader(void *unused)
 {
@@ -417,7 +417,7 @@ static void setup_wildcard(void)
 	sim_spawn(wild_reader, NULL, "wild");
 }
 
-/* No slots for guards: they are only counted. */
+/* There are no slots for guards: they are only counted. */
 static void setup_fallback(void)
 {
 	world_begin();

@@ -4,7 +4,7 @@
 
 #include "hazard/hazptr.h"
 
-/* ---- hazptr_barrier(): what was retired before it has run when it returns ---- */
+/* ---- hazptr_barrier(): callbacks of objects retired before it have run when it returns ---- */
 
 static void retire_and_wait(void *place)
 {
@@ -192,7 +192,7 @@ static void setup_barrier_owners(void)
 	sim_spawn(owner_runs, NULL, "updater");
 }
 
-/* One after the other: barriers drain the queue, and its owner runs what came since by itself. */
+/* Barriers drain the queue one after the other, and its owner runs callbacks that were queued since by itself. */
 static uint64_t known[10], nr_known;
 
 static void slowly(struct hazptr_head *head)
@@ -402,7 +402,7 @@ static void finish_wake(void)
 		sim_saw();
 }
 
-/* Readers that never cease, in one slot each; the address is never gone for long. */
+/* Readers never stop protecting, in one slot each; the address is never unpublished for long. */
 static uint32_t nr_waiting;
 
 static void hot_reader(void *clears)

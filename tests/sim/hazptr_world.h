@@ -19,12 +19,12 @@ struct item {
 	struct rcu_head rcu;
 };
 
-/* Where items are found. */
+/* Pointers by which readers find items. */
 extern struct item *world_place[NR_PLACES];
-/* How many were retired, how many callbacks have run. */
+/* Numbers of items that were retired, and of callbacks that have run. */
 extern int world_nr_retired, world_nr_freed;
 
-/* Slots may run out in this scenario: then nothing is read. */
+/* Slots may run out in this scenario; a reader without one reads nothing. */
 extern bool world_short_of_slots;
 /* True: the retirer runs callbacks.  False: that is left to chance for each object. */
 extern bool world_inline;
@@ -66,7 +66,7 @@ void world_await(uint32_t *word, uint32_t value);
 /* Set *@word by a release, and wake its waiters. */
 void world_set(uint32_t *word, uint32_t value);
 
-/* Everything that was retired has been reclaimed, and the library says so too. */
+/* Check that all retired items have been reclaimed, also by the library's statistics. */
 void world_finish(void);
 
 extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];

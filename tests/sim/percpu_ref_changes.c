@@ -51,7 +51,7 @@ static void switcher(void *unused)
 	}
 }
 
-/* Takes the owner's kill back as soon as it begins, and kills later. */
+/* Take the owner's kill back as soon as it begins, and kill later. */
 static void reviver(void *unused)
 {
 	(void)unused;
@@ -214,7 +214,7 @@ static void finish_fork(void)
 	sim_assert(world_nr_released == 1);
 }
 
-/* ---- two that are killed together ---- */
+/* ---- two counts that are killed together ---- */
 
 static struct percpu_ref other_ref;
 static int nr_others_released;

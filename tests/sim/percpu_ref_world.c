@@ -73,7 +73,7 @@ void world_user(void *unused)
 	}
 }
 
-/* Leaves references for others to put. */
+/* Leave references for other threads to put. */
 static void hand_over(int place)
 {
 	void *none = NULL;

@@ -23,7 +23,7 @@ extern int world_current;
 extern int world_at_least, world_at_most;
 extern bool world_killed, world_confirmed, world_changing, world_reviving;
 extern int world_nr_released, world_nr_lives, world_nr_revivals, world_nr_lost;
-/* How often a user does what it does. */
+/* Each user runs this number of rounds. */
 extern int world_laps;
 
 /* Begin with a computer of 2 CPUs, or of one for each thread; an object, and the count.  With id_hook a thread with id 1 has no

@@ -4,7 +4,7 @@
 #include "rcu_retired.h"
 #include "runtime/thread.h"
 
-/* With pauses, so that the worker goes to sleep in between. */
+/* Queue with pauses, so that the worker goes to sleep in between. */
 static void slow_queuer(void *unused)
 {
 	(void)unused;
@@ -87,7 +87,7 @@ static void setup_barrier(void)
 	sim_spawn(queue_and_wait, (void *)2, "queuer");
 }
 
-/* The callbacks of another thread, queued before in a way that the waiter can know of. */
+/* A barrier waits for callbacks that another thread queued before, as the waiter knows. */
 static uint64_t has_queued;
 
 static void queue_and_report(void *unused)
@@ -208,7 +208,7 @@ static void queue_and_throttle(void *unused)
 	rcu_throttle();
 }
 
-/* The first finds that there is no worker; while it tries to start one others believe in it. */
+/* The first thread finds no worker; while it tries to start one, others take the worker for started. */
 static void queue_first(void *unused)
 {
 	queue_and_throttle(unused);
@@ -235,7 +235,7 @@ static void setup_worker_later(void)
 	setup_barrier();
 }
 
-/* A start has failed, and the next attempt is due soon.  If there is a worker at the end, it has left nothing. */
+/* A start has failed, and the next attempt is due soon.  If there is a worker at the end, it has run all callbacks. */
 static void setup_worker_later_idle(void)
 {
 	world_begin();
@@ -276,7 +276,7 @@ static void setup_worker_tried_again(void)
 		sim_spawn(queuer, (void *)1, "queuer");
 }
 
-/* No start succeeds, and each call would like to try one. */
+/* No start succeeds, and each call would try one. */
 #define MANY_FAILURES 1000
 #define PACE_NS 100000 /* the library's retry pace on the simulated machine */
 
@@ -331,7 +331,7 @@ static void setup_no_arm(void)
 	setup_barrier();
 }
 
-/* ---- threads that queue and go ---- */
+/* ---- threads that queue and end ---- */
 
 static void queue_generation(void *left)
 {

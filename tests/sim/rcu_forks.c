@@ -82,14 +82,14 @@ static void setup_full_unannounced(void)
 	setup_unannounced();
 }
 
-/* Each of a child's threads may be the one that forks next, whether or not it has come to the library. */
+/* Any of a child's threads may fork next, whether or not it has called the library. */
 static void setup_unannounced_generations(void)
 {
 	parents();
 	sim_spawn(forks, (void *)3, "forker");
 }
 
-/* More threads than registry entries: sections are counted. */
+/* There are more threads than registry entries, so sections are counted. */
 static void setup_unannounced_unregistered(void)
 {
 	parents();
@@ -97,7 +97,7 @@ static void setup_unannounced_unregistered(void)
 	sim_spawn(forks, (void *)1, "forker");
 }
 
-/* Sections of threads that are gone are not counted any more, nor is any other. */
+/* Check that no section is counted any more, including those of ended threads. */
 static void finish_unannounced(void)
 {
 	for (int i = 0; i < 2; i++)

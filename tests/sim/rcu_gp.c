@@ -10,7 +10,7 @@ static void setup_sharing(void)
 		sim_spawn(world_updater, (void *)2, "updater");
 }
 
-/* A leader stops anywhere, outside of short locks. */
+/* A leader stops at any place outside of short locks. */
 static void stops(void *unused)
 {
 	(void)unused;
@@ -36,7 +36,7 @@ static void setup_full_leader_stops(void)
 	setup_leader_stops();
 }
 
-/* A leader that waits for long stops just before, or after, what it waits for is over. */
+/* A leader that waits for long stops just before, or after, the section that it waits for ends. */
 #define SECTION_NS 170000000u
 #define LEFT_NS 25000000u
 
@@ -88,7 +88,7 @@ static void setup_leader_stops_late(void)
 	sim_spawn(follows, NULL, "follower");
 }
 
-/* One that retires stops anywhere, and another waits for callbacks. */
+/* A retirer stops at any place, and another thread waits for callbacks. */
 static void nothing(struct rcu_head *head)
 {
 	(void)head;

@@ -486,7 +486,7 @@ static void setup_poll_unregistered(void)
 	sim_spawn(waiter, (void *)2, "waiter");
 }
 
-/* A poll that says yes is a full fence. */
+/* A poll that reports completion is a full fence. */
 static uint64_t left, right;
 
 static void polls_left(void *unused)

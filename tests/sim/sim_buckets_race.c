@@ -76,7 +76,7 @@ static void update(struct op *op)
 	}
 }
 
-/* Puts the operation's item in, whatever is there. */
+/* Insert the operation's item, whatever is there. */
 static void *put_this(void *unused, void *arg)
 {
 	(void)unused;
@@ -167,7 +167,7 @@ static void clean_up(const struct op *op)
 		world_item_retire(op->result);
 }
 
-/* In a section, because what was found before is compared with and its key read. */
+/* Run in a section, because the item that was found before is compared, and its key read. */
 static void updater(void *number)
 {
 	struct op *mine = ops[(intptr_t)number];
@@ -198,7 +198,7 @@ static bool apply(const struct op *op, struct item **now)
 	return true;
 }
 
-/* Is an update left that was over before @op, another one, began? */
+/* True if an update is left that ended before @op began. */
 static bool too_early(const struct op *op, const int *done)
 {
 	for (int t = 0; t < NR_THREADS && op->what != LOOKUP; t++)
@@ -264,7 +264,7 @@ static void setup_race(enum world_kind kind)
 	world_spawn(resizer, NULL, "resizer");
 }
 
-/* A new key wants a line more, and that comes out of the lock. */
+/* A new key needs another line, which is allocated outside of the lock. */
 static void setup_update(enum world_kind kind)
 {
 	world_begin(kind, kind == MAP ? 16 : 32);

@@ -192,7 +192,7 @@ static void tell(int key)
 	quiesce_store_release(RU3, &o->done, (uint64_t)o->begun);
 }
 
-/* What @key has after @n operations of its owner. */
+/* Return the item that @key has after @n operations of its owner. */
 static struct item *value_after(int key, int n)
 {
 	const struct owner *o = &owners[owner_of[key]];
@@ -389,7 +389,7 @@ static int key_index(uint64_t value)
 	return 0;
 }
 
-/* How often had it no item, of @low to all operations? */
+/* Return how often the key had no item, after operations @low to the last. */
 static int absences(int key, int low)
 {
 	int absent = 0;
@@ -482,7 +482,7 @@ void world_destroy(void)
 	reclaim();
 }
 
-/* The callback that moves the rest may ask for another; then two grace periods follow, each with its callback. */
+/* The callback that moves the rest may queue another; then two grace periods follow, each with its callback. */
 bool world_settle(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -511,7 +511,7 @@ static void check_contents(void)
 		count += judges[i] ? (size_t)judges[i]() : value_now(i) != NULL;
 	}
 	sim_assert(quiesce__table_count(&world_table->table) == count); /* while the callback may be moving buckets */
-	if (!world_settle()) /* after what the judges did */
+	if (!world_settle()) /* after the judges' operations */
 		sim_fail("%d blocks of memory are left, and no update comes", world_blocks);
 	for (int i = 0; i < nr_keys; i++)
 		if (!judges[i])

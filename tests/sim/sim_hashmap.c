@@ -15,7 +15,7 @@ static void prepare(int nr, int mine)
 		world_insert(key[(first + i) % nr]);
 }
 
-/* The place of one key is another's, and its own again. */
+/* The place of one key is reused by another key, and by the first again. */
 static void take_place(void *unused)
 {
 	(void)unused;

@@ -18,7 +18,7 @@ static void prepare(enum world_kind kind, int nr, int mine)
 		world_insert(key[i]);
 }
 
-/* The word of one key is another's, with the same tag or not, and its own again. */
+/* The word of one key is reused by another key, with the same tag or not, and by the first again. */
 static void take_word(void *unused)
 {
 	(void)unused;
@@ -69,7 +69,7 @@ static void grow(void *unused)
 	sim_assert(hashtable_reserve(&world_table->ht, 64) == 0);
 }
 
-/* Behind two that change there are those that stay: the last of them in the same line, or in the one that continues it. */
+/* Objects that stay are behind two that change: the last of them is in the same line, or in the one that continues it. */
 static void setup_first(enum world_kind kind)
 {
 	int nr = sim_random(2) ? 3 : FULL + 1;
@@ -157,7 +157,7 @@ static void come_and_go(void *unused)
 	}
 }
 
-/* The one that is there all the time is met once, the others at most twice: what was added last has stayed. */
+/* The object that stays is visited once, the others at most twice: the one that was added last has stayed. */
 static void match(void *constant)
 {
 	for (int i = 0; i < 2; i++) {

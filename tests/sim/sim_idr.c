@@ -80,7 +80,7 @@ static void setup_shrink(void)
 	world_readers();
 }
 
-/* Higher and lower again: readers are left behind in roots that were taken out. */
+/* The tree grows and shrinks again: readers are left behind in roots that were removed. */
 static void bounce(void *unused)
 {
 	(void)unused;
@@ -189,7 +189,7 @@ static void setup_destroy(void)
 	world_readers();
 }
 
-/* Memory fails, and nothing has happened. */
+/* An allocation fails, and the tree is unchanged. */
 static void poor(void *unused)
 {
 	(void)unused;
@@ -216,7 +216,7 @@ static void setup_poor(void)
 	world_readers();
 }
 
-/* Without a worker thread, nodes that were taken out wait for a safe point. */
+/* Without a worker thread, removed nodes wait for a safe point. */
 static void alone(void *unused)
 {
 	(void)unused;

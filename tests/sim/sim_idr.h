@@ -36,7 +36,7 @@ extern int world_failures; /* number of next allocations that fail */
 extern bool world_may_fail;
 
 void world_begin(void);
-/* From setup() too: @id is @owner's, and readers ask for it. */
+/* Declare that @id belongs to @owner and readers look it up; may be called from setup(). */
 void world_watch(int owner, unsigned long id);
 
 /* Operations of an owner on an id.  The object of a removed or replaced id is freed after a grace period. */
@@ -44,7 +44,7 @@ int world_alloc(int owner, unsigned long id);
 void world_reserve(int owner, unsigned long id);
 void world_replace(int owner, unsigned long id);
 void world_remove(int owner, unsigned long id);
-/* All ids; only while there is one owner. */
+/* Destroy all ids; only while there is one owner. */
 void world_destroy(int owner);
 
 /* In a section: find an id, read the object, compare; do so for all ids that are watched; visit them in order. */

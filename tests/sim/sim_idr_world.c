@@ -135,7 +135,7 @@ static void tell(int owner)
 	quiesce_store_release(RU3, &owners[owner].done, (uint64_t)owners[owner].begun);
 }
 
-/* What @id has after @n operations of its owner. */
+/* Return the object that @id has after @n operations of its owner. */
 static struct item *value_after(const struct owner *o, unsigned long id, int n)
 {
 	while (n--)
@@ -225,7 +225,7 @@ static void look(const struct item *item, unsigned long id)
 		sim_fail("the object of %lu found as %lu", item->id, id);
 }
 
-/* Did @id have @found after @low or more operations of those begun?  The least number, or -1. */
+/* Return the least number of operations, from @low up to those begun, after which @id had @found; -1 if there is none. */
 static int when(int owner, unsigned long id, const struct item *found, int low)
 {
 	for (int n = low; n <= owners[owner].begun; n++)
@@ -271,7 +271,7 @@ void world_find_all(struct view_of_owners *view)
 		world_find(view, watched[i]);
 }
 
-/* Has @id an object after each of @low to all operations? */
+/* True if @id has an object after each of the operations @low to the last. */
 static bool there_all_the_time(int owner, unsigned long id, int low)
 {
 	for (int n = low; n <= owners[owner].begun; n++)

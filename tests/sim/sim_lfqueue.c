@@ -126,7 +126,7 @@ static void setup_one(void)
 	sim_spawn(only_taker, NULL, "taker");
 }
 
-/* Each puts one in and takes one: there is one for each of them.  The queue empties all the time. */
+/* Each thread puts one item in and takes one, so there is one for each.  The queue becomes empty all the time. */
 static void put_and_take(void *number)
 {
 	for (int i = 0; i < NR_EACH; i++) {

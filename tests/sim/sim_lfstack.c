@@ -81,8 +81,8 @@ static void setup_locked(void)
 	sim_spawn(locked_popper, NULL, "popper");
 }
 
-/* A pop has found a thing on top and the one below it.  Both are taken, and the first comes back: were it at once, or the
- * pop's section over, the pop would put the second on top, which is out. */
+/* A pop has found a thing on top and the one below it.  Both are taken, and the first is pushed again: if that happened at
+ * once, or after the pop's section, the pop would put the second one on top, which is no longer in the stack. */
 static void returner(void *unused)
 {
 	struct thing *first = pop_in_section(), *second = pop_in_section();

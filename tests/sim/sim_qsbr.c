@@ -58,7 +58,7 @@ static void ends_online(void *unused)
 	world_look();
 }
 
-/* There may be no entry left for it. */
+/* There may be no free entry for the thread. */
 static void generation(void *left)
 {
 	if (!quiesce_qsbr_register(QUIESCE_LAYOUT)) {
@@ -311,7 +311,7 @@ static void setup_wakes_two(void)
 
 /* ---- threads that are gone ---- */
 
-/* Without a word, so that it is online for ever. */
+/* The thread vanishes without its destructors, so that it would be online for ever. */
 static void vanishes(void *unused)
 {
 	(void)unused;
@@ -349,7 +349,7 @@ static void forks(void *unused)
 	sim_saw();
 }
 
-/* Without handlers: the parent's readers are in the way until this one comes. */
+/* Without handlers the parent's readers delay the child until this thread calls the library. */
 static void forks_unannounced(void *unused)
 {
 	(void)unused;
@@ -383,7 +383,7 @@ static void setup_unannounced(void)
 	sim_spawn(forks_unannounced, NULL, "forker");
 }
 
-/* In the midst of a scan, which goes on in both processes. */
+/* Fork in the middle of a scan, which goes on in both processes. */
 static void forks_in_handler(void)
 {
 	quiesce__fork_prepare();

@@ -18,7 +18,7 @@ void world_fill(int id);
  * ANY_ORDER: without the check of the order.  The machine checks that all fields of the item are visible. */
 #define ANY_ORDER (-1)
 void world_taken(int id, int by);
-/* How many have been taken. */
+/* Return how many items have been taken. */
 int world_nr_taken(void);
 
 extern const struct sim_scenario wfcq_scenarios[], lfq_scenarios[];

@@ -68,7 +68,7 @@ static void updater(void *unused)
 		world_set(&all_gone, 1);
 }
 
-/* Readers come with sections that may be going on when the last updater ends it. */
+/* Readers begin sections that may still be open when the last updater calls the destructor. */
 static void ends(void *unused)
 {
 	(void)unused;
@@ -107,7 +107,7 @@ static void setup_sync(void) { with_readers(NULL, 1); }
 static void setup_sync_two(void) { with_readers(NULL, 2); }
 static void setup_sync_expedited(void) { with_readers(&quiesce_rcu_sync_rcu_expedited, 2); }
 
-/* An updater leaves for another one. */
+/* An updater exits in the place of another one. */
 static uint32_t between;
 
 static void enters(void *unused)
@@ -148,7 +148,7 @@ static void freed_after(const struct rcu_sync_ops *ops)
 static void setup_sync_free(void) { freed_after(NULL); }
 static void setup_sync_free_fence(void) { freed_after(&quiesce_rcu_sync_fence); }
 
-/* Two at once by fences: each may meet the other's callback. */
+/* There are two objects at once that use fences: each may meet the other's callback. */
 static struct rcu_sync *pair[2];
 
 static void owns(void *mine)
@@ -191,7 +191,7 @@ static const uint32_t allowed[NR_EVENTS][NR_STATES] = {
 };
 static uint32_t seen[NR_EVENTS][NR_STATES] SIM_KEEP;
 
-/* Events that have begun, and those that are going on: the table speaks of one alone. */
+/* Numbers of events that have begun, and that are going on: the table covers one event at a time. */
 static int nr_begun, nr_going_on;
 
 struct watch {
@@ -323,7 +323,7 @@ static bool table_covered(void)
 	return true;
 }
 
-/* One that ends its thread; there are others. */
+/* A callback ends its thread; there are other updaters. */
 static bool has_exited;
 
 static void exit_or_wait(void *domain)

@@ -121,7 +121,7 @@ static void setup_jobs_failing(void)
 		sim_spawn(starts_or_works, work[i], "starter");
 }
 
-/* A job that comes again at once, started by its own step too: a round ends. */
+/* A job that is to run again at once, and one that its own step starts, too, do not prevent the end of a round. */
 static uint64_t never_done(struct quiesce__job *job)
 {
 	sim_assert(quiesce__in_helper());
@@ -153,7 +153,7 @@ static void setup_jobs_alone(void)
 	sim_spawn(takes_rounds, NULL, "starter");
 }
 
-/* One that need not keep the thread, and one that does. */
+/* One delayed call does not keep the thread alive, and one does. */
 static uint64_t waits_for_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -372,7 +372,7 @@ static void setup_stopped_two(void)
 	sim_spawn(stops, NULL, "stops");
 }
 
-/* As programs do it. */
+/* Shut down as programs do. */
 static void shuts_down(void *unused)
 {
 	(void)unused;

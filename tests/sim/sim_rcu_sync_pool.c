@@ -55,7 +55,7 @@ static uint64_t does_not_block(struct quiesce__job *job)
 	return end_step(w, QUIESCE_JOB_DONE);
 }
 
-/* Lets the others go once they block, all of them. */
+/* Let the other steps go on once all of them block. */
 static uint64_t lets_go(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -93,7 +93,7 @@ static void await_at_least(uint32_t *word, uint32_t value)
 		platform_futex_wait(word, found, PLATFORM_FOREVER);
 }
 
-/* ---- as many block as may, and the last one lets them go ---- */
+/* ---- the greatest number of steps blocks, and the last one lets them go on ---- */
 
 static void starts(void *mine)
 {
@@ -113,7 +113,7 @@ static void setup_blocked(void)
 		sim_spawn(starts, work[i], "starter");
 }
 
-/* All are listed before the first thread comes. */
+/* All jobs are listed before the first thread starts. */
 static void starts_all(void *unused)
 {
 	(void)unused;
@@ -157,7 +157,7 @@ static void setup_blocked_again(void)
 	sim_spawn(starts_again, NULL, "starter");
 }
 
-/* ---- what comes back from a step is waited for by a callback ---- */
+/* ---- a callback waits for the return of a step ---- */
 
 static uint64_t comes_back(struct quiesce__job *job)
 {

@@ -30,7 +30,7 @@ bool world_visit(const struct entry *entry);
 /* Free an entry after a grace period. */
 void world_free(struct entry *entry);
 void world_free_head(struct rcu_head *rcu); /* a callback */
-/* @body in so many threads as there are readers, twice in each. */
+/* Run @body in as many threads as there are readers, twice in each. */
 void world_readers(void (*body)(void));
 
 extern const struct sim_scenario rculist_scenarios[], rculist_nulls_scenarios[];

@@ -88,7 +88,7 @@ static void begin(void)
 	enter(rover = world_new(), 2);
 }
 
-/* ---- what is there all the time is found ---- */
+/* ---- an entry that stays is found ---- */
 
 static void find_always(void)
 {
@@ -135,7 +135,7 @@ static void setup_fake(void)
 	sim_spawn(leaves_for_none, NULL, "updater");
 }
 
-/* Within its chain: it leads a walk back to the head, not past the others to the end. */
+/* The entry moves within its chain, to the head, so that it leads a walk back and not past the others to the end. */
 static void moves_within(void *unused)
 {
 	(void)unused;

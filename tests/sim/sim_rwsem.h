@@ -42,7 +42,7 @@ void world_add(uint32_t *word);
 /* Read and replace the object, as a holder of the lock, or where other reasons exclude conflicting threads. */
 void world_look(void);
 void world_replace(void);
-/* The lock was just acquired; is about to be released. */
+/* Record that the lock was just acquired, or is about to be released. */
 void world_reader_in(void);
 void world_reader_out(void);
 void world_writer_in(void);
@@ -54,7 +54,7 @@ void world_write(void);
 /* Bodies of threads. */
 void world_reader(void *unused);
 void world_writer(void *unused);
-/* The lock is as it was in the beginning. */
+/* Check that the lock is in its initial state. */
 void world_finish(void);
 
 extern const struct sim_scenario rwsem_lock_scenarios[], rwsem_queue_scenarios[], rwsem_end_scenarios[], rcu_sync_scenarios[],

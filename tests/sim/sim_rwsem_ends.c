@@ -209,7 +209,7 @@ static void setup_free_two(void)
 	sim_spawn(owns, second, "owner");
 }
 
-/* By a reader that was let in from the queue, while the writer still lets in. */
+/* A reader that was let in from the queue frees the lock, while the writer still lets others in. */
 static void reads_and_frees(void *nr)
 {
 	world_await(&turn, (uint32_t)(intptr_t)nr);
@@ -314,7 +314,7 @@ static void fork_with(void *held)
 	sim_spawn(parents_lock, NULL, "other");
 }
 
-/* Others are inside, or on their way, and the child does not have them. */
+/* Other threads are inside, or entering, and do not exist in the child. */
 static void parents_readers(void *unused)
 {
 	(void)unused;

@@ -10,7 +10,7 @@ static void spawn(int nr, void (*fn)(void *), const char *name)
 		sim_spawn(fn, NULL, name);
 }
 
-/* ---- both sides, the plain way ---- */
+/* ---- readers and writers ---- */
 
 static void both(enum world_mode mode)
 {
@@ -27,7 +27,7 @@ static void setup_cpu_id(void) { both(CPU_ID); }
 static void setup_few_sets(void) { both(FEW_SETS); }
 static void setup_holes(void) { both(HOLES); }
 
-/* Readers are fast again between the writes, and while they go on. */
+/* Readers become fast again between writes, and during them. */
 static void rests(enum world_mode mode)
 {
 	both(mode);
@@ -157,7 +157,7 @@ static void handed(enum world_mode mode)
 static void setup_handed(void) { handed(LIGHT); }
 static void setup_handed_any(void) { handed(ANY); }
 
-/* A write lock, too. */
+/* Hand over a write lock, too. */
 static uint32_t write_held;
 
 static void write_acquirer(void *unused)
@@ -202,7 +202,7 @@ static void setup_handed_write(void)
 
 /* ---- sums ---- */
 
-/* Readers that find a writer count themselves in and out while it adds up; one stays inside. */
+/* Readers that find a writer count an entry and a leave while it sums; one stays inside. */
 static uint32_t writer_comes;
 
 static void stays(void *unused)
@@ -250,7 +250,7 @@ static void sums(enum world_mode mode)
 static void setup_sums(void) { sums(LIGHT); }
 static void setup_sums_any(void) { sums(ANY); }
 
-/* ---- every way to come and go ---- */
+/* ---- every call that acquires or releases ---- */
 
 static bool acquire_read(void)
 {
@@ -373,7 +373,7 @@ static void setup_first_use_any(void) { first_use(ANY); }
 
 static struct percpu_rw_semaphore others[8]; /* a chunk full */
 
-/* The last one will have memory. */
+/* The last attempt gets memory. */
 static void give_memory(void *unused)
 {
 	(void)unused;

@@ -51,7 +51,7 @@ static const void *last_in_queue(void)
 	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last; /* raw: no step of the machine */
 }
 
-/* Whose turn it is queues, because we hold the lock. */
+/* The next thread in the order queues, because the test holds the lock. */
 static void let_queue(uint32_t nr)
 {
 	const void *last = last_in_queue();
@@ -179,7 +179,7 @@ static void setup_timed_readers(void)
 
 static uint32_t holding, gave_up, behind_in;
 
-/* Leaves when the writer has given up, and a reader that came after that writer has been in. */
+/* Leave when the writer has given up, and a reader that arrived after that writer has been inside. */
 static void holds_on(void *unused)
 {
 	(void)unused;
@@ -365,7 +365,7 @@ static void drains(void *unused)
 	one_writer(unused);
 }
 
-/* Comes and goes meanwhile. */
+/* Enter and leave meanwhile. */
 static void bothers(void *unused)
 {
 	(void)unused;

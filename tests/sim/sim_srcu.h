@@ -33,11 +33,11 @@ void world_no_idling(void);
 /* Free the domain after its cleanup: no thread may access it any more. */
 void world_domain_gone(intptr_t domain);
 
-/* In a run, where to start a thread is a system call. */
+/* Spawn a thread during a run, where that is a system call. */
 void world_spawn(void (*fn)(void *), void *arg, const char *name);
-/* Fewer times than @most. */
+/* Give up the CPU, fewer times than @most. */
 void world_stay(uint32_t most);
-/* Sleep until *@word is @value, and what lets others on; acquire and release. */
+/* Sleep until *@word is @value; change a word on which others wait; these are an acquire and a release. */
 void world_await(uint32_t *word, uint32_t value);
 void world_set(uint32_t *word, uint32_t value);
 void world_add(uint32_t *word);
@@ -53,7 +53,7 @@ void world_look(intptr_t domain);
 void world_retire(struct item *item, void (*callback)(struct rcu_head *head));
 void world_queue(intptr_t domain);
 
-/* Thread bodies; the argument is the domain. */
+/* Bodies of threads; the argument is the domain. */
 void world_section(intptr_t domain);
 void world_reader(void *domain);  /* two sections */
 void world_updater(void *domain); /* replace, synchronize_srcu(), free; twice */

@@ -19,7 +19,7 @@ static void callbacks(enum world_mode mode)
 static void setup_callbacks(void) { callbacks(LIGHT); }
 static void setup_full_callbacks(void) { callbacks(FULL); }
 
-/* With pauses, so that the helper goes to sleep in between; beside an updater. */
+/* Queue with pauses, so that the helper goes to sleep in between; beside an updater. */
 static void slow_queuer(void *unused)
 {
 	(void)unused;
@@ -126,7 +126,7 @@ static void setup_barrier_no_idling(void)
 	sim_spawn(queue_and_wait, NULL, "queuer");
 }
 
-/* The callbacks of another thread, queued before in a way that the waiter can know of. */
+/* A barrier waits for callbacks that another thread queued before, as the waiter knows. */
 static void queue_and_report(void *unused)
 {
 	(void)unused;
@@ -250,7 +250,7 @@ static void setup_alone_barrier(void)
 	nobody_helps();
 }
 
-/* synchronize_srcu() runs what is due. */
+/* synchronize_srcu() runs callbacks that are due. */
 static void waits_until_all_have_run(void *unused)
 {
 	int queued;
@@ -307,7 +307,7 @@ static void setup_alone_locked(void)
 	sim_spawn(counted_reader, NULL, "reader");
 }
 
-/* The first tries fail. */
+/* The first attempts to start a helper fail. */
 static void setup_helper_late(void)
 {
 	barrier(ANY);
@@ -354,7 +354,7 @@ static void setup_chain_alone(void)
 	sim_spawn(queue_chain_and_end, (void *)1, "queuer");
 }
 
-/* Callbacks read, wait, and ask for what they may not. */
+/* Callbacks read, wait, and make calls that are forbidden to them. */
 static int nr_reports;
 
 static void count_report(enum quiesce_misuse kind, const char *text)

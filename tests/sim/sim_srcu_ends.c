@@ -118,7 +118,7 @@ static void setup_cleanup_barrier(void)
 	sim_spawn(queues_and_cleans, (void *)1, "cleaner");
 }
 
-/* A reader that leaves wakes_helper the helper, which may be anywhere. */
+/* A reader that leaves wakes the helper, which may be at any place. */
 static void queues_beside_readers(void *unused)
 {
 	(void)unused;
@@ -221,7 +221,7 @@ static void setup_busy_reader(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* With a reader of its own in the way, a callback cannot have run. */
+/* A callback cannot have run while the caller's own section delays it. */
 static void cleans_with_callback(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);

@@ -75,7 +75,7 @@ static void fork_now(void)
 		sim_spawn(parents_barrier, (void *)1, "child's queuer");
 }
 
-/* Inside a section, which goes on in the child. */
+/* Fork inside a section, which goes on in the child. */
 static void forker(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -119,7 +119,7 @@ static void setup_fork_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Without handlers, while the helper takes what is queued: all of that is the child's, but for a callback that is running. */
+/* Fork without handlers, while the helper takes queued callbacks: all of them belong to the child, except for one that is running. */
 static void forks_while_taken(void *unused)
 {
 	(void)unused;
@@ -139,7 +139,7 @@ static void setup_fork_taking(void)
 	sim_spawn(forks_while_taken, NULL, "forker");
 }
 
-/* The child uses one domain only; what is pending in the other must not hinder the helper. */
+/* The child uses one domain only; callbacks pending in the other must not delay the helper. */
 static void forks_one(void *unused)
 {
 	(void)unused;
@@ -161,7 +161,7 @@ static void setup_fork_one(void)
 	sim_spawn(parents_waiter, (void *)0, "waiter");
 }
 
-/* Sections that the child does not have are in the way of what it has inherited, and never end. */
+/* Sections of threads that the child does not have delay its inherited callbacks, and never end. */
 static void parents_section(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -197,7 +197,7 @@ static void forks_beside_section(void *unused)
 	quiesce_store_relaxed(&forked, 1);
 }
 
-/* ... and are ended by the child. */
+/* The child ends the sections of threads that it does not have. */
 static void forks_and_forgets(void *unused)
 {
 	(void)unused;

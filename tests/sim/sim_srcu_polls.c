@@ -135,7 +135,7 @@ static void poll_assign(enum world_mode mode)
 static void setup_poll_assign(void) { poll_assign(LIGHT); }
 static void setup_full_poll_assign(void) { poll_assign(FULL); }
 
-/* ---- the helper is in a callback of the domain, which waits for the poller, or polls itself ---- */
+/* ---- the helper runs a callback of the domain, which waits for the poller, or polls itself ---- */
 
 static uint32_t in_callback, has_polled;
 
@@ -197,7 +197,7 @@ static void setup_poll_in_callback(void)
 	sim_spawn(queues_a_poller, NULL, "queuer");
 }
 
-/* A poll that says yes is a full fence. */
+/* A poll that reports completion is a full fence. */
 static uint64_t left, right, left_sees, right_sees;
 
 static void polls_left(void *unused)

@@ -34,7 +34,7 @@ static void driver_stops(enum world_mode mode)
 static void setup_driver_stops(void) { driver_stops(LIGHT); }
 static void setup_full_driver_stops(void) { driver_stops(FULL); }
 
-/* The helper, too, does without the one that drives. */
+/* The helper makes progress without the thread that drives. */
 static void barrier_beside(void *unused)
 {
 	static struct rcu_head head[2];

@@ -16,7 +16,7 @@ static void setup_full(void) { basic(FULL); }
 static void setup_no_restart(void) { basic(NO_RESTART); }
 static void setup_any(void) { basic(ANY); }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static struct item *assigned;
 
 static void assigner(void *unused)
@@ -111,7 +111,7 @@ static void setup_expedited(void)
 	sim_spawn(expediter, NULL, "expediter");
 }
 
-/* Long enough that both indexes are used, and that a reader counts in an index of long ago. */
+/* The run is long enough that both indexes are used, and that a reader counts in an old index. */
 static uint64_t first_idx;
 
 static void many_waits(void *unused)
@@ -361,7 +361,7 @@ static void setup_never_empty_barrier(void)
 	sim_spawn(queues_for_never_empty, NULL, "queuer");
 }
 
-/* A reader that sleeps in one domain, until the other one's updater is through. */
+/* A reader sleeps in one domain until the other one's updater has returned. */
 static void sleeper(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -384,7 +384,7 @@ static void waits_in_the_other(void *unused)
 	world_set(&done, 1);
 }
 
-/* This one has to be patient, and so has the helper for it. */
+/* This updater has to wait for long, and so has the helper for its callback. */
 static void waits_for_sleeper(void *unused)
 {
 	(void)unused;

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-#define APART 32u /* pages: such domains share a bed */
+#define APART 32u /* pages: such domains share a hashed wait queue */
 #define BYTES ((NR_DOMAINS - 1) * (size_t)APART * PAGE + PAGE)
 #define LAST_WORDS 500
 #define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item that no reader loads */
@@ -62,7 +62,7 @@ static void pages_begin(void)
 	}
 }
 
-/* Nothing that this thread has stored is on its way any more. */
+/* Drain the caller's store buffer. */
 static void system_call(void)
 {
 	uint32_t nobody = 0;

@@ -29,9 +29,9 @@ struct thing {
 /* Numbers of pushes that reported an empty stack before, and of pops that reported an empty stack after. */
 extern int world_filled, world_emptied;
 
-/* A thing of this pusher that is about to be pushed for the first time. */
+/* Return a thing of this pusher that is about to be pushed for the first time. */
 struct thing *world_new(int pusher);
-/* The caller pushes it now. */
+/* Record that the caller pushes the thing now. */
 void world_in(struct thing *thing);
 /* Check that a popped thing is whole. */
 void world_out(struct thing *thing);
@@ -40,7 +40,7 @@ void world_free_rcu(struct rcu_head *rcu);
 /* Check the order of a batch that was taken at once, by a call for each thing, newest first: the numbers of each pusher go down. */
 struct world_order { int last[8]; };
 void world_ordered(struct world_order *order, const struct thing *thing);
-/* All are out. */
+/* Check that all things have been popped. */
 void world_end(void);
 
 extern const struct sim_scenario wfstack_scenarios[], lfstack_scenarios[];

@@ -273,7 +273,7 @@ static void setup_no_wake(void)
 	with(QUIESCE_URCU_LIGHT, updater, 2);
 }
 
-/* Numbers come round while sections are open. */
+/* Numbers wrap while sections are open. */
 static void setup_wrap(void)
 {
 	domain.started = domain.completed = UINT32_MAX - 1;
@@ -335,7 +335,7 @@ static void interrupted(void *laps)
 
 static void setup_handler(void) { with(sim_random(2) ? QUIESCE_URCU_LIGHT : QUIESCE_URCU_FENCED, interrupted, 2); }
 
-/* One reader forks, perhaps within a section; what was going on is no matter of the child's. */
+/* One reader forks, perhaps within a section; grace periods under way do not concern the child. */
 static void forks(void *unused)
 {
 	bool inside = sim_random(2);
@@ -360,7 +360,7 @@ static void forks(void *unused)
 	sim_saw();
 }
 
-/* Without handlers: others of the child may come first, while it is inside. */
+/* Without handlers other threads of the child may make the first call, while the forker is inside. */
 static void forks_unannounced(void *unused)
 {
 	bool inside = sim_random(2);

@@ -336,7 +336,7 @@ static void setup_splices(void)
 	sim_spawn(splices, (void *)1, "splicer");
 }
 
-/* Without new ones that would let a waiter go on: it has to see that there is nothing left to splice. */
+/* There are no further enqueues that would end a wait: the waiter has to see that nothing is left to splice. */
 static void splices_once(void *number)
 {
 	int me = (int)(uintptr_t)number;
@@ -364,7 +364,7 @@ static void setup_spliced(void)
 	sim_spawn(splices_once, (void *)1, "splicer");
 }
 
-/* From one queue to the end of another, which has enqueuers of its own. */
+/* Splice from one queue to the end of another, which has enqueuers of its own. */
 static void moves(void *unused)
 {
 	(void)unused;

@@ -104,7 +104,7 @@ static void setup_sections(void)
 		sim_spawn(popper, NULL, "popper");
 }
 
-/* A thing comes back when no pop can be at it any more. */
+/* A thing is pushed again when no pop can be at it any more. */
 static void returner(void *unused)
 {
 	(void)unused;

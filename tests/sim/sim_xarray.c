@@ -244,7 +244,7 @@ static void setup_bounce(void)
 	start(bounce);
 }
 
-/* Leaves come and go between two that stay. */
+/* Leaf nodes are added and removed between two that stay. */
 static void branch(void *unused)
 {
 	(void)unused;
@@ -267,7 +267,7 @@ static void setup_branch(void)
 	start(branch);
 }
 
-/* Marks come and go beside one that stays, in its leaf and in another. */
+/* Marks are set and cleared beside one that stays, in its leaf and in another. */
 static void toggle(void *unused)
 {
 	(void)unused;

@@ -158,7 +158,7 @@ static void litmus_finish(void)
 		sim_fail("outcome seen");
 }
 
-/* For each model: must the relaxed outcome be seen (S) or never (N)?  Order: sc tso pso weak. */
+/* For each model the relaxed outcome must be seen (S) or never (N), in the order sc tso pso weak. */
 static const struct {
 	const char *name, *expected;
 } litmus[] = {
@@ -378,7 +378,7 @@ static void setup_odd_ids(void)
 		sim_spawn(odd_claimer, NULL, "claimer");
 }
 
-/* Signals: nested on the thread, not while blocked, not in themselves. */
+/* Signals interrupt a thread, nest in each other, and come neither while blocked nor in their own handlers. */
 static int depth, handled;
 static bool blocked;
 

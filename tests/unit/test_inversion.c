@@ -155,7 +155,7 @@ static void srcu_expedited(void **state)
 }
 
 /* ---- a scanner in the middle of its walk ----
- * It asks a reader for a wake-up, in that reader's block, which is read-only: so it stands still there, in the handler of its fault. */
+ * The scanner requests a wake-up in a reader's block, which is read-only: so it stops there, in the handler of its fault. */
 
 #define NR_BETWEEN 64 /* entries of the registry: those on either side are not read in one step */
 
@@ -258,7 +258,7 @@ static int set_policy(int policy, int priority)
 
 static void become(int policy, int priority)
 {
-	/* In this order, or it never gets there. */
+	/* The order matters: otherwise the scanner never reaches the block. */
 	thread_must(set_policy(policy, priority));
 	thread_must(pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu));
 }
@@ -330,7 +330,7 @@ static void shazptr(void **state)
 	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, &attr), 0);
 	guard = shazptr_acquire(&guarded);
 	waiter = begin_and_sleep(waits_for_guards, &run.follower);
-	thread_must(set_policy(SCHED_FIFO, 2)); /* where there is one CPU */
+	thread_must(set_policy(SCHED_FIFO, 2)); /* a machine with one CPU */
 	thread_must(pthread_create(&hogger, NULL, hogs, NULL));
 	wait_until(flag_get(&hog.runs));
 	shazptr_clear(guard);
@@ -343,8 +343,8 @@ static void shazptr(void **state)
 }
 
 /* ---- short locks ----
- * On one CPU: a thread of the lowest priority is preempted, with the lock as a rule, by one that only uses the CPU; a third one, of
- * the highest priority, wants the lock. */
+ * On one CPU a thread of the lowest priority is preempted, usually while it holds the lock, by one that only uses the CPU; a third
+ * thread, of the highest priority, wants the lock. */
 
 #define ROUNDS 12
 #define NR_KEPT 3 /* ids that stay, so that no memory is allocated or freed meanwhile */

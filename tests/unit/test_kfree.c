@@ -52,7 +52,7 @@ struct far {
 	struct rcu_head rcu;
 };
 
-/* The worker sleeps for the reader, so the grace period is under way and not over. */
+/* The worker sleeps for the reader, so the grace period has begun and not ended. */
 #define freed_after_readers(object, free_it)                        \
 	do {                                                        \
 		uint64_t sleeps = stats_now().sleeps;               \
@@ -117,7 +117,7 @@ static void sizes_are_those_of_the_objects(void **state)
 	wait_until(stats_now().garbage_bytes == 0); /* the sum falls a moment after the last free() */
 }
 
-/* More than a queue holds. */
+/* Free more objects than a queue holds. */
 static void many_are_freed_from_a_section(void **state)
 {
 	enum { N = 30000 };
@@ -176,7 +176,7 @@ static void is_waited_for_by(void (*call)(void))
 	is_freeing = go_on = waited = 0;
 	thread_must(pthread_create(&owner, NULL, retires_and_frees, NULL));
 	wait_until(flag_get(&is_freeing));
-	rest_ms(20); /* the worker has come to see what the owner leaves */
+	rest_ms(20); /* the worker has visited the owner's queue meanwhile */
 	thread_must(pthread_create(&waiter, NULL, waits_for_all, &call));
 	rest_ms(20);
 	assert_int_equal(flag_get(&waited), 0);

@@ -71,7 +71,7 @@ static void first_in_first_out(void **state)
 	}
 }
 
-/* One in, one out: the last one is taken each time. */
+/* Put one in and take one out: the last node is taken each time. */
 static void the_last_one(void **state)
 {
 	(void)state;
@@ -236,7 +236,7 @@ static bool take_in_order(int *newest)
 	return true;
 }
 
-/* Each thread has put in more than it has taken: there is always one for it. */
+/* Each thread has put in more than it has taken, so there is always an item for it. */
 static void *one_for_each_main(void *arg)
 {
 	int me = (int)(uintptr_t)arg, newest[NR_THREADS] = { -1, -1, -1, -1 };
@@ -282,7 +282,7 @@ static void half_put_half_take(void **state)
 	assert_true(lfq_empty(&queue));
 }
 
-/* Nodes come back as soon as a grace period lets them. */
+/* Nodes are reused as soon as a grace period has ended. */
 #define NR_LIVES 60000
 
 static void put_again(struct rcu_head *head)

@@ -270,7 +270,7 @@ static void push_and_pop_in_handler(int sig)
 	mine[k] = (struct item){ .pusher = NR_PUSHERS, .number = k };
 	item_goes_in(&mine[k]);
 	lfs_push(&shared, &mine[k].node.lfs);
-	if (k % 2 && (i = pop_one())) /* whosever it is, it stays */
+	if (k % 2 && (i = pop_one())) /* the item stays in the stack, whichever thread pushed it */
 		item_came_out(i);
 	quiesce_store_relaxed(&nr_handled, k + 1);
 }
@@ -316,7 +316,7 @@ static void handlers_push_and_pop(void **state)
 
 #if !defined(__SANITIZE_THREAD__) /* ThreadSanitizer does not survive a fork of a process that had threads */
 
-/* Others push and pop at the fork, and are not there any more: what was in the stack can be had. */
+/* Other threads push and pop at the fork, and do not exist in the child, which can pop all items of the stack. */
 static void child_empties_it(void)
 {
 	struct item *i;

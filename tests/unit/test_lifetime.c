@@ -42,7 +42,7 @@ static int runs_a_callback(struct rcu_head *head)
 	return nr_run == before + 1;
 }
 
-/* Everything there is; true if it worked. */
+/* Use each primitive; true if all worked. */
 static int use_everything(void)
 {
 	static struct rcu_head head;
@@ -103,7 +103,7 @@ static void late_destructor(void *round)
 	synchronize_rcu();
 	call_rcu(&late_head[n - 1], count_run);
 	kfree_rcu_mightsleep(object);
-	pthread_setspecific(late_key, (void *)(n + 1)); /* the last time in vain */
+	pthread_setspecific(late_key, (void *)(n + 1)); /* the last registration has no effect */
 }
 
 static void *leave_late(void *first)

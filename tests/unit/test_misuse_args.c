@@ -60,7 +60,7 @@ struct freeable {
 	struct hazptr_head hazptr;
 };
 
-/* As free(NULL); also where the head is not the first member. */
+/* NULL is allowed as in free(NULL), also where the head is not the first member. */
 static void null_is_freed_by_doing_nothing(void **state)
 {
 	struct quiesce_stats before = stats_now(), after;
@@ -78,7 +78,7 @@ static void null_is_freed_by_doing_nothing(void **state)
 	assert_int_equal(after.garbage_bytes, before.garbage_bytes);
 }
 
-/* ---- ends without a beginning, and too early ---- */
+/* ---- cleanups without initialisation, and too early ---- */
 
 DEFINE_STATIC_SRCU(a_domain);
 
@@ -136,7 +136,7 @@ static void a_count_in_use_stays(unsigned int flags)
 	percpu_ref_exit(&used);
 }
 
-/* Without a kill, too: where an object could not be made after all. */
+/* An exit without a kill is allowed, for an object whose construction failed. */
 static void a_count_ends_without_users(void **state)
 {
 	(void)state;

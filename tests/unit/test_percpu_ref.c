@@ -27,7 +27,7 @@ static void begin(struct percpu_ref *ref, unsigned int flags)
 	assert_int_equal(percpu_ref_init(ref, on_release, flags), 0);
 }
 
-/* Can this process count in sequences?  Then a get must not touch the shared count. */
+/* True if this process can count in sequences; then a get must not access the shared count. */
 static bool percpu_possible(void)
 {
 	return !QUIESCE_TSAN && quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
@@ -235,7 +235,7 @@ static void a_kill_is_taken_back(void **state)
 	percpu_ref_exit(&ref);
 }
 
-/* ---- where it is called, and without memory ---- */
+/* ---- callers' contexts, and no memory ---- */
 
 static struct percpu_ref for_handler;
 
@@ -269,7 +269,7 @@ static void without_memory_the_count_is_atomic(void **state)
 	int err;
 
 	(void)state;
-	if (!percpu_possible() || SANITIZED) { /* whose mmap() needs memory itself */
+	if (!percpu_possible() || SANITIZED) { /* a sanitizer's mmap() needs memory itself */
 		print_message("# no words per CPU here, so none for which memory could be missing\n");
 		return;
 	}
@@ -321,7 +321,7 @@ static void use_of_parents(void)
 	struct percpu_ref own;
 
 	released = 0;
-	percpu_ref_kill(&parents); /* has a reference yet, which the parent got */
+	percpu_ref_kill(&parents); /* still has the reference that the parent got */
 	if (released || parents.count / 2 != 1)
 		abort();
 	percpu_ref_put(&parents);
@@ -365,7 +365,7 @@ static void a_half_done_change_is_completed(void **state)
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
 	percpu_ref_get(&ref);
 	ref.state = QUIESCE_REF_ATOMIC | QUIESCE_REF_DEAD;
-	ref.lock = 0x7ffffffd; /* held, in a generation that there is not */
+	ref.lock = 0x7ffffffd; /* a lock that is held, in another generation than this process's */
 	percpu_ref_get(&ref);
 	percpu_ref_switch_to_atomic_sync(&ref);
 	assert_int_equal(ref.lock, 0);

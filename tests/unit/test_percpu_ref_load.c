@@ -24,7 +24,7 @@ static void queue_unused(struct percpu_ref *ref)
 
 static void look(void)
 {
-	/* Relaxed: what orders them is what is tested. */
+	/* Relaxed: the test is about their order. */
 	uint64_t a = quiesce_load_relaxed(&q.a), b = quiesce_load_relaxed(&q.b);
 
 	if (a != b || !quiesce_load_relaxed(&q.open))
@@ -32,7 +32,7 @@ static void look(void)
 	count_up(&q.looks);
 }
 
-/* Leave the reference in the stock, or take one from there and put that. */
+/* Leave the reference in the stock, or take another one from there and put that. */
 static void hand_over(uint32_t i)
 {
 	void *none = NULL, *mine = &q;

@@ -49,7 +49,7 @@ static void first_come_first_served(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* One of five gives up, whichever it is; the others get the lock. */
+/* Each of five waiters in turn gives up; the others get the lock. */
 static void who_gives_up_holds_up_nobody(void **state)
 {
 	struct user u[5];
@@ -74,7 +74,7 @@ static void who_gives_up_holds_up_nobody(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Inside: a reader.  A writer waits for it, two readers and a writer behind that one. */
+/* A reader is inside, a writer waits for it, and two readers and a writer queue behind that writer. */
 static void a_writer_that_gives_up_lets_readers_in(void **state)
 {
 	struct user w[2], r[2];
@@ -82,7 +82,7 @@ static void a_writer_that_gives_up_lets_readers_in(void **state)
 	(void)state;
 	fresh();
 	percpu_down_read(&sem);
-	/* For as long as it takes to queue the others; no matter if it is not enough, as long as it is once. */
+	/* The timeout allows the others to queue; it is repeated until it was long enough once. */
 	for (uint64_t timeout = 10 * MS;; timeout *= 2) {
 		int queued;
 
@@ -148,7 +148,7 @@ static void *write_once(void *unused)
 	return unused;
 }
 
-/* From the moment that others can know of the writer, no section begins before its own: however the readers ask. */
+/* Once other threads can know of the writer, no section begins before its own, by whichever call readers ask. */
 static void nobody_overtakes_a_writer(void **state)
 {
 	pthread_t reader[NR_READERS], writer;
@@ -239,7 +239,7 @@ static void neither_side_starves(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Every way to ask at once, with timeouts that come just when the lock does. */
+/* All calls are used at once, with timeouts that expire just when the lock is granted. */
 static void *ask_in_every_way(void *arg)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
@@ -449,7 +449,7 @@ static void many_are_closed_for_one_membarrier(void **state)
 	percpu_down_write_many(NULL, 0);
 }
 
-/* Counters that have counted come back as new. */
+/* Counters that were used are reused clean. */
 static void counters_are_reused(void **state)
 {
 	const char *base;

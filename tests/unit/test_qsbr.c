@@ -262,7 +262,7 @@ enum { NR_GONE = 100 };
 
 static sem_t entered;
 
-/* Without a word, as one of a foreign run-time might. */
+/* The thread vanishes without its destructors, as one of another run-time library may. */
 static void *vanish_online(void *unused)
 {
 	(void)unused;
