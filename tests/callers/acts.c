@@ -36,7 +36,7 @@ static void note_end(enum quiesce_misuse kind, const char *text)
 
 /* ---- acts ---- */
 
-/* A cancellation point, as write() and printf() are. */
+/* A cancellation point, such as write() or printf(), inside a callback. */
 static void is_cancelled(void *a)
 {
 	(void)a;
@@ -71,7 +71,7 @@ static void allows_its_cancellation(void *a)
 	rest(10);
 }
 
-/* The child has the thread that runs callbacks, in the midst of one, and makes another one that settles it. */
+/* The child has the thread that runs callbacks, inside a callback, and starts another thread that settles the world. */
 static void *settle_child(void *unused)
 {
 	(void)unused;
@@ -97,7 +97,7 @@ static void forks(void *unused)
 	flag_set(&acting->over);
 }
 
-/* Planted: a wait for callbacks must be seen to hang. */
+/* A planted callback that never returns, so that a wait for callbacks must be reported as hanging. */
 static void never_comes_back(void *unused)
 {
 	(void)unused;
@@ -143,7 +143,7 @@ static void *run_plain(void *arg)
 	return NULL;
 }
 
-/* In a thread of its own, as a waiter may run what is left. */
+/* Wait in a thread of its own, because a waiter may run remaining callbacks. */
 static void all_kinds_run(void)
 {
 	const struct kind *kind;

@@ -77,7 +77,7 @@ static bool call_hazptr_wait(struct world *w)
 static bool call_try_barrier(struct world *w)
 {
 	call_hazptr(&object_owed(w)->hazptr, object_hazptr);
-	(void)hazptr_try_barrier(); /* what bystanders protect may be left */
+	(void)hazptr_try_barrier(); /* objects that bystanders protect may be left */
 	return true;
 }
 

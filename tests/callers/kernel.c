@@ -12,7 +12,7 @@
 #define EXPEDITED_RSEQ (1 << 7)
 #define REGISTER_EXPEDITED_RSEQ (1 << 8)
 
-/* The C library's own; memcpy() as ISO C knows no pointers to functions in void *. */
+/* Return the C library's function; by memcpy(), because ISO C has no conversion of void * to a function pointer. */
 #define real(name) (real_##name ? (void)0 : find_real(#name, &real_##name))
 
 static void find_real(const char *name, void *ret)
@@ -32,7 +32,7 @@ const char *const fail_names[NR_FAILS] = { "pthread_create", "mmap",       "mpro
 static int counts[NR_FAILS], wanted[NR_FAILS];
 static bool from_start_read;
 
-/* Before the first call of the process, whichever that is. */
+/* Initialise before the first call of the process, whichever that is. */
 static void read_from_start(void)
 {
 	const char *text = from_start_read ? NULL : getenv("CALLERS_FAIL");
@@ -176,7 +176,7 @@ static long call_membarrier(const long *a)
 	return real_syscall(SYS_membarrier, a[0], a[1], a[2]);
 }
 
-/* A word with a number that the kernel does not know. */
+/* A thread id that the kernel does not know. */
 static bool unlocked_pi(uint32_t *word, int op)
 {
 	if ((op & FUTEX_CMD_MASK) != FUTEX_UNLOCK_PI || !(flag_get(&lies) & RENUMBERS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kinds.c - how a function is run in a callback, a deleter, a release function and so on of each kind. */
+/* kinds.c - runs a function inside a callback, a deleter, a release function and so on of each kind. */
 #include "kinds.h"
 
 #include <quiesce/ds/rculist.h>
@@ -48,7 +48,7 @@ static void run_in_call_rcu(struct world *w, void (*fn)(void *arg), void *arg)
 	rcu_barrier();
 }
 
-/* A domain of its own: the world's may be waited for inside. */
+/* A separate domain, because the function may wait for the world's domain. */
 DEFINE_STATIC_SRCU(domain);
 
 static void run_in_call_srcu(struct world *w, void (*fn)(void *arg), void *arg)
@@ -189,7 +189,7 @@ static void run_in_update(struct world *w, void (*fn)(void *arg), void *arg)
 	free(t);
 }
 
-/* A type whose comparison is the function, once. */
+/* A type whose comparison calls the function once. */
 static struct task *comparing;
 
 static uint64_t compared_hash(const void *key, uint64_t seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kinds.cpp - deleters of C++.  Those that may be left by an exception are C's: deleters of the headers' are noexcept. */
+/* kinds.cpp - deleters of C++.  Only C's callbacks may be left by an exception: deleters of the headers are noexcept. */
 #include <quiesce/hazptr.hpp>
 #include <quiesce/rcu.hpp>
 

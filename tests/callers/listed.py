@@ -28,7 +28,7 @@ def plain(text):
 
 
 def outermost(text):
-    """The text without bodies: what stands at file scope."""
+    """Return the text at file scope, without bodies."""
     depth, kept = 0, []
     for char in text:
         if char == "{":
@@ -42,7 +42,7 @@ def outermost(text):
 
 
 def names_of(text):
-    """(calls and macros with arguments) of a header's text."""
+    """Return the calls and macros with arguments of a header's text."""
     text = plain(text)
     names = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", text, re.M))
     text = outermost(re.sub(r"^[ \t]*#.*", "", text, flags=re.M))

@@ -37,7 +37,7 @@ static void call_again(void *arg)
 	world_settle(&w);
 }
 
-/* Updates of what they share exclude each other, if the call says so, by themselves. */
+/* Several threads make the call at once: where its flags say so, updates of shared objects exclude each other by a lock of the call. */
 static void call_at_once(void *arg)
 {
 	struct repetition *r = arg;

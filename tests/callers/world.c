@@ -66,7 +66,7 @@ static void ref_released(struct percpu_ref *ref)
 	count_up(&((struct world *)(void *)((char *)ref - offsetof(struct world, ref)))->ref_released);
 }
 
-/* Where memory fails once, the next attempt succeeds. */
+/* If memory fails once, the next attempt succeeds. */
 #define at_last(err)                                          \
 	do {                                                  \
 		int at_last_err = -ENOMEM;                    \
@@ -278,7 +278,7 @@ static void drop(void *object, void *w)
 	must(object_is_fixed(w, object));
 }
 
-/* Whatever was there, and was used: each end must find it whole. */
+/* End each object, whatever its use: each cleanup must find it whole. */
 static void world_end(struct world *w)
 {
 	must(hashtable_count(&w->table) == NR_KEYS && hashmap_count(&w->map) == NR_KEYS);

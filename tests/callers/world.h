@@ -29,7 +29,7 @@
 #define DEAD (-1)
 
 struct object {
-	struct hazptr_head hazptr; /* the first: protections by no field are of this */
+	struct hazptr_head hazptr; /* first member: protections without a field use its address */
 	struct rcu_head rcu;
 	struct counted counted;
 	struct world *world;
@@ -75,8 +75,8 @@ struct world {
 	struct bystander bystander[NR_BYSTANDERS];
 	int nr_bystanders;
 	int stop, park, parked;
-	int bad;           /* a reader found what was reclaimed */
-	bool memory_fails; /* -ENOMEM is an answer */
+	int bad;           /* a reader found a reclaimed object */
+	bool memory_fails; /* -ENOMEM is an allowed result */
 	bool alone;        /* no thread can be created */
 	bool has_hook;     /* the situation has set its own hook, which calls do not replace */
 	bool beside;       /* another world is in use at the same time */
@@ -88,22 +88,22 @@ enum { PARK_RETIRERS = 1, PARK_READERS };
 void world_begin(struct world *w, int nr_bystanders);
 void bystanders_begin(struct world *w, int nr);
 void bystanders_end(struct world *w);
-/* Bystanders stay where they are, two of them inside of everything; what was retired has been reclaimed. */
+/* Park bystanders, two of them inside of all sections and guards; retired objects have been reclaimed. */
 void world_park(struct world *w);
 void world_unpark(struct world *w);
 /* Adapt the world to the child of a fork, where the caller is the only thread. */
 void world_in_child(struct world *w);
 /* Check all that is promised after a call, and end the world. */
 void world_settle(struct world *w);
-/* Make the call; it has to keep its promise. */
+/* Make the call, which has to keep its promise. */
 void world_call(struct world *w, const struct call *call);
 
-/* One reader of everything: false if it found what was reclaimed. */
+/* Read by each primitive: false if a reader found a reclaimed object. */
 bool world_read(struct world *w);
-/* A thread enters everything, and leaves one after the other: each wait must see its own leave. */
+/* A thread enters all sections, and leaves one after the other: each wait must last until its own leave. */
 void waits_are_real(struct world *w);
 
-/* ---- a thread inside of something, which leaves when it has been waited for for a while ---- */
+/* ---- a thread inside of sections or guards, which leaves after waiters have waited for a while ---- */
 
 enum { BY_RCU, BY_SRCU, BY_GUARD, BY_SLOT, BY_LOCK, NR_WAYS, ALL_WAYS = (1 << NR_WAYS) - 1 };
 
@@ -144,7 +144,7 @@ static inline bool is_alive(const struct object *o)
 	return !o || quiesce_load_relaxed(&o->value) == ALIVE; /* Relaxed: the protection that is tested orders. */
 }
 
-/* An answer of @w's where there is no memory, or 0. */
+/* True if @err is an allowed result in @w: -ENOMEM without memory, or 0. */
 static inline bool done(const struct world *w, int err)
 {
 	return err == 0 || (err == -ENOMEM && w->memory_fails);

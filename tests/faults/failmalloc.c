@@ -76,7 +76,7 @@ void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t o
 	return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
 }
 
-/* Counts from here: what the loader allocates before is not the program's. */
+/* Counting starts here, because allocations of the loader do not belong to the program. */
 __attribute__((constructor(101))) static void begin(void)
 {
 	const char *at = getenv("FAIL_AT"), *from = getenv("FAIL_FROM_THERE");

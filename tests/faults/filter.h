@@ -114,7 +114,7 @@ static inline int filter_install(struct filter *f)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) ? -errno : 0;
 }
 
-/* From now on, @rule holds; exit 77 where the kernel has no filters. */
+/* Install @rule; exit with 77 where the kernel has no filters. */
 static inline void filter_now(const char *rule)
 {
 	struct filter f = { .length = 0 };

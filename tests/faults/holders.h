@@ -63,7 +63,7 @@ static inline void waiter_begin(struct waiter *w, void *object)
 	wait_until(flag_get(&w->tid) != 0);
 }
 
-/* True as soon as @w has been found in the way and sleeps; false if it returns. */
+/* True as soon as a guard has blocked @w and it sleeps; false if it returns. */
 static inline int waiter_is_blocked(struct waiter *w)
 {
 	uint64_t scans = stats_now().scans;
@@ -92,7 +92,7 @@ static inline int ends_with(struct shazptr_guard guard, void *object)
 
 static inline int is_free(void *object)
 {
-	synchronize_shazptr(object); /* the watchdog barks if it is not */
+	synchronize_shazptr(object); /* the watchdog ends the test if it is not */
 	return 1;
 }
 

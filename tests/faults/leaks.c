@@ -35,7 +35,7 @@ static struct inner *inner_new(void)
 	return o;
 }
 
-/* One of them is protected. */
+/* A slot protects one of the objects. */
 static void retire(void)
 {
 	for (int i = 0; i < NR; i++) {
@@ -60,7 +60,7 @@ static void *retire_in_thread(void *unused)
 	return unused;
 }
 
-/* The worker, or the next barrier, has it in a list. */
+/* Leave the object in a list of the worker, or of the next barrier. */
 static void sweep(void)
 {
 	struct quiesce_stats stats;

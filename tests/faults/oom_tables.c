@@ -134,7 +134,7 @@ static void map(void)
 		nr_there -= there[i];
 		there[i] = false;
 	}
-	rcu_barrier(); /* what is being moved may be counted twice */
+	rcu_barrier(); /* elements that are being moved may be counted twice */
 	must(hashmap_count(&map) == 0);
 	hashmap_destroy(&map);
 	rcu_barrier();

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Each needs nodes: a root, higher ones, branches, all that there can be, none. */
+/* Each of these indices needs nodes: a root, higher ones, branches, as many as possible, none. */
 static const unsigned long wanted[] = { 5, 64, 63, ULONG_MAX, 5000, 4999, 1ul << 60, 70000, 1 };
 #define NR_WANTED (sizeof wanted / sizeof *wanted)
 
@@ -24,7 +24,7 @@ static void *entry_of(size_t i)
 	return (void *)(uintptr_t)&wanted[i];
 }
 
-/* Is there what shall be there, marked, in order, up and down, and nothing else? */
+/* Check that the xarray has the expected entries, with their marks, in order, upwards and downwards, and no others. */
 static void look(const int *there)
 {
 	size_t count = 0, up = 0, down = 0;
@@ -82,7 +82,7 @@ static void fill(int *there, size_t how)
 		there[i] = said == 0;
 		must(there[i] || (said == -ENOMEM && xa.tree.nr_nodes == before && old == &ok));
 		xa_set_mark(&xa, wanted[i], XA_MARK_1);
-		must(!there[i] || xa_store(&xa, wanted[i], entry_of(i), NULL) == 0); /* what is there needs nothing */
+		must(!there[i] || xa_store(&xa, wanted[i], entry_of(i), NULL) == 0); /* an entry that exists needs no memory */
 		look(there);
 	}
 }

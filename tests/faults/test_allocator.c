@@ -27,7 +27,7 @@ static struct page {
 	};
 } pages[MOST];
 
-static uint32_t every;  /* each so many'th call retires; 0: none does */
+static uint32_t every;  /* every call of this number retires; 0: none does */
 static uint32_t nr_calls, nr_pages;
 static int nr_run;
 static __thread int inside;
@@ -122,7 +122,7 @@ void free(void *object)
 	__libc_free(object);
 }
 
-/* ---- before the library is there ---- */
+/* ---- before the library is initialised ---- */
 
 static void nothing(void)
 {

@@ -41,7 +41,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told);
 }
 
-/* A cancellation point, as close() or printf() are. */
+/* A cancellation point, such as close() or printf(), inside a callback. */
 static void cancelled_here(void)
 {
 	pthread_cancel(pthread_self());
@@ -213,7 +213,7 @@ static void wait_in_threads(const struct kind *kind)
 	}
 }
 
-/* @nr objects, of which each @every'th does @action. */
+/* Queue @nr objects; the callback of every @every-th of them does @action. */
 static bool run_job(const struct kind *kind, bool waits, enum action action, int nr, int every)
 {
 	struct job job = { .kind = kind, .nr = nr, .waits = waits };
@@ -251,7 +251,7 @@ static void each_kind(enum action action, bool waits)
 	for (int i = 0; i < NR_KINDS; i++) {
 		bool survived = run_job(&kinds[i], waits, action, NR, 7);
 
-		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has given all back */
+		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has released everything */
 		if (flag_get(&nr_told) != (ends ? (NR + 6) / 7 : 0))
 			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_told), told);
 		if (ends)
@@ -339,7 +339,7 @@ static void it_is_only_told(void **state)
 	assert_non_null(strstr(o.text, " of call_rcu(), which has to return"));
 }
 
-/* ---- functions that are called at once ---- */
+/* ---- functions that are called synchronously ---- */
 
 static struct percpu_ref ref;
 static int nr_released;

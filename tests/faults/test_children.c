@@ -304,7 +304,7 @@ static void fork_and_return(struct rcu_head *head)
 		alarm(WATCHDOG_SECONDS / 3);
 }
 
-/* In the child the thread goes on as its worker, and comes here too. */
+/* In the child the thread goes on as the worker, and returns here, too. */
 static void tell_which(struct rcu_head *head)
 {
 	(void)head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fork.c - the library in a forked child, however and whenever it was forked. */
+/* test_fork.c - the library in a forked child, for each kind and time of the fork. */
 #include "../unit/testing.h"
 #include "use.h"
 
@@ -477,7 +477,7 @@ static void all_but_one_have_run(void)
 	must(stats_now().garbage_objects == 0);
 }
 
-/* In a process without queues, so that nothing else asks for a pass. */
+/* The process has no queues, so that no other event requests a pass. */
 static void fork_in_the_middle_of_them(void)
 {
 	rcu_barrier();

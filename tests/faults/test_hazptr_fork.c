@@ -45,7 +45,7 @@ static void a_child_and_its_child(void **state)
 
 enum { KEEPERS = 20 };
 
-/* All that was retired in the parent runs here, though it is protected there. */
+/* Callbacks of all objects retired in the parent run here, though the objects are protected there. */
 static void slots_of_others_protect_nothing(void)
 {
 	synchronize_hazptr(SHAZPTR_WILDCARD);
@@ -86,7 +86,7 @@ enum { OWN = HAZPTR_SLOT_PER_CTX, POOL = 10, CONTEXTS = 3, IN_CTX = 4, HELD = OW
 static hazptr_t *held[HELD];
 static struct hazptr_context contexts[CONTEXTS];
 
-/* The thread's own slots, some of the pool, some of contexts. */
+/* The held slots are the thread's own, some of the pool, some of contexts. */
 static void hold(void)
 {
 	for (int i = 0; i < OWN + POOL; i++)
@@ -149,7 +149,7 @@ static void slots_of_the_forking_thread_protect_in_both(void **state)
 	in_good_child(let_go);
 	in_good_child(take_more_then_let_go);
 	in_good_child(each_generation_keeps);
-	waiter_begin(&w, &object[0]); /* tagged slots, and requests that are the parent's */
+	waiter_begin(&w, &object[0]); /* tagged slots, and requests of the parent */
 	assert_true(waiter_is_blocked(&w));
 	in_good_child(let_go);
 	in_good_child(each_generation_keeps);
@@ -189,7 +189,7 @@ static void *retire_third_and_stay(void *first)
 	return NULL;
 }
 
-/* In the queues of this thread, of one that is over, and of one that is not in the child. */
+/* Objects are in the queues of this thread, of one that has ended, and of one that the child does not have. */
 static void what_is_retired_runs_in_both(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, &object[1]);
@@ -357,7 +357,7 @@ static void forks_are_quick_while_objects_stay_protected(void **state)
 
 		assert_non_null(t);
 		slot[i] = slot_with(NULL, t);
-		kfree_hazptr(t, hazptr); /* where it is retired, a callback would be the helper's */
+		kfree_hazptr(t, hazptr); /* freed in the retiring thread; a callback would run in the helper */
 	}
 	retire_plenty();
 	assert_true(stats_now().hazptr_retired >= stats_now().hazptr_reclaimed + PROTECTED);

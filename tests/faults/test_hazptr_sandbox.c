@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_sandbox.c - hazard pointers when memory, threads or membarrier cannot be had. */
+/* test_hazptr_sandbox.c - hazard pointers without memory, threads or membarrier. */
 #include "filter.h"
 #include "no_threads.h"
 #include "hazptr_holders.h"
@@ -141,7 +141,7 @@ static void retiring_without_a_queue(void **state)
 	succeeds(no_queue);
 }
 
-/* A helper thread that is there finds them. */
+/* A helper thread that already runs finds the objects. */
 static void queueless_with_a_worker(void)
 {
 	static struct thing first;
@@ -163,7 +163,7 @@ static void the_worker_reclaims_what_has_no_queue(void **state)
 	succeeds(queueless_with_a_worker);
 }
 
-/* More slots in use than a small table holds, and no memory for a large one. */
+/* There are more slots in use than a small table holds, and no memory for a large one. */
 static void no_table(void)
 {
 	enum { HELD = 900 };
@@ -194,7 +194,7 @@ static void looking_without_a_table(void **state)
 enum { SLOTS = 20000 };
 static hazptr_t *slots[SLOTS];
 
-/* All that can be had; the rest is refused, and said so. */
+/* Allocate slots until none is left; further calls fail, and report that. */
 static int take_all(void)
 {
 	int nr = 0;
@@ -267,7 +267,7 @@ static void the_reserve_of_slots_runs_out(void **state)
 	succeeds(become_one_without_space);
 }
 
-/* Threads that come and go do not use it up. */
+/* Threads that come and go do not use the memory up. */
 static void *take_some(void *unused)
 {
 	hazptr_t *slot[3];

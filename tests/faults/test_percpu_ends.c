@@ -7,7 +7,7 @@
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);
 
-/* ---- a thread ends, and what it has stays ---- */
+/* ---- a thread ends, and its locks and sections stay ---- */
 
 enum how { RETURN, EXIT, VANISH };
 
@@ -165,7 +165,7 @@ static void callbacks_stall(void)
 	srcu_barrier(&domain);
 }
 
-/* The environment says when: see meson.build. */
+/* The environment sets the time of reports: see meson.build. */
 static void stalls_are_told(void **state)
 {
 	static void (*const who[])(void) = { writer_stalls, updater_stalls, callbacks_stall };

@@ -10,7 +10,7 @@ DEFINE_STATIC_PERCPU_RWSEM(handlers_lock);
 DEFINE_STATIC_SRCU(handlers_domain);
 static uint32_t raise_in_fork, handled;
 
-/* The first user of both, in the midst of fork(): between the library's handlers, as this one was registered before them. */
+/* A fork handler makes the first use of both, between the library's handlers, because it was registered before them. */
 static void first_user(int signal)
 {
 	(void)signal;
@@ -103,7 +103,7 @@ static void a_free_lock_is_free_in_the_child(void **state)
 	lock_works(&sem);
 }
 
-/* ---- what the forking thread holds, it holds in both ---- */
+/* ---- the forking thread's locks are held in parent and child ---- */
 
 static void stop_writing(void)
 {
@@ -261,7 +261,7 @@ static void forks_beside_threads_that_use_others(void **state)
 		struct outcome o;
 
 		queue_all();
-		write_a_little(); /* our callback is the helper's when we fork */
+		write_a_little(); /* the helper has our callback when we fork */
 		srcu_read_unlock(&domain, idx);
 		begun = now_ns();
 		in_child(uses_what_is_nobodys, &o);
@@ -397,7 +397,7 @@ static void child_cannot_run_all(void)
 	must(stats_now().garbage_objects == 101);
 }
 
-/* The section is the forking thread's, and ends. */
+/* The section belongs to the forking thread, and ends. */
 static void child_can(void)
 {
 	srcu_read_unlock(&domain, idx_held);
@@ -429,7 +429,7 @@ static void shutdown_after_a_fork(void **state)
 	srcu_barrier(&domain);
 }
 
-/* ---- the helper is never cut in two ---- */
+/* ---- the helper is never forked inside a step ---- */
 
 enum { NR_HALVES = 200 };
 

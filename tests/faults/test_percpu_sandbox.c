@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU when memory, threads, membarrier or sequences cannot be had. */
+/* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU without memory, threads, membarrier or sequences. */
 #include "../unit/rwsems.h"
 #include "filter.h"
 #include "no_threads.h"
@@ -7,7 +7,7 @@
 #include <quiesce/srcu.h>
 
 
-/* ---- this program once more, from its beginning ---- */
+/* ---- this program executed again ---- */
 
 static const char *role;
 
@@ -17,7 +17,7 @@ static void become(void)
 	_exit(127);
 }
 
-/* ---- what has to work everywhere ---- */
+/* ---- calls that have to work everywhere ---- */
 
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);

@@ -2,7 +2,7 @@
 /* test_percpu_steps.c - a signal after each single instruction of both sides of a percpu_rwsem and of SRCU's readers.
  *
  * The CPU traps after every instruction; at the one that is tried the handler uses the same lock and the same domain.
- * Traps are dear: where there are many only one in 3 to 32 is tried, others in each run; STEPS_STRIDE=1 tries all.
+ * Traps are expensive: of many instructions only one in 3 to 32 is tried, others in each run; STEPS_STRIDE=1 tries all.
  * A trap restarts a restartable sequence, so a thread that traps all the time never gets out of one: there the traps end
  * with the one that is tried, and what follows the sequence is left to signals at random times.
  */

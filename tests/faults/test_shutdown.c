@@ -20,7 +20,7 @@ DEFINE_STATIC_SRCU(domain);
 
 /* ---- the kernel's answer ---- */
 
-/* The kernel has CLONE_THREAD taken back from processes of one thread only, and needs no privilege for that. */
+/* unshare(CLONE_THREAD) succeeds only in processes of one thread, and needs no privilege. */
 static bool alone(void)
 {
 	return unshare(CLONE_THREAD) == 0;
@@ -113,7 +113,7 @@ static void without_questions(void)
 	must(quiesce_shutdown(0) == 0);
 }
 
-/* Where the kernel does not say whether a thread is there: no wait for ever. */
+/* If the kernel does not report whether a thread exists, the shutdown does not wait for ever. */
 static void a_kernel_that_does_not_answer_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static bool has_one(pid_t tid)
 	return sched_getaffinity(tid, sizeof cpus, &cpus) == 0 && CPU_EQUAL(&cpus, &one);
 }
 
-/* @fn goes on in another thread until it is over, or sleeps. */
+/* Let @fn run in another thread until it has ended, or sleeps. */
 static void begin_other(void *(*fn)(void *))
 {
 	thread_must(pthread_create(&other, NULL, fn, NULL));
@@ -273,7 +273,7 @@ static void end_while_it_starts(void)
 	start_worker();
 	must(!before_cpus);
 	pthread_join(other, NULL);
-	must(has_one(0)); /* to the C library a thread that has ended is the caller */
+	must(has_one(0)); /* with the id 0 of an ended thread the C library would have changed the caller */
 }
 
 static void a_thread_that_ends_at_once_costs_its_starter_no_cpus(void **state)

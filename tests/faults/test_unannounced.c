@@ -241,7 +241,7 @@ static void the_first_thread_forgets_others_at_once(void **state)
 	held_end(&h);
 }
 
-/* ---- everything, by the other thread first ---- */
+/* ---- each primitive, first used by the other thread ---- */
 
 static void use_all(void)
 {
@@ -307,7 +307,7 @@ static void forks_again(void)
 	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
 }
 
-/* In turn the thread that forks next is the first one and another, which may or may not have used the library. */
+/* The next fork is made alternately by the first thread and by another, which may or may not have used the library. */
 static void each_generation(void)
 {
 	if (depth % 3 == 0)
@@ -517,7 +517,7 @@ static void retire_protected(void)
 	hazptr_barrier();
 }
 
-/* One was protected before the fork, one is after it, by inline code. */
+/* One object was protected before the fork, and one is protected after it, by inline code. */
 static void other_retires(void)
 {
 	hazptr_protect(slot_of_context, &protected[1], hazptr);

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 from tap import Tap, execute
 
-RULES = ["clone3=ENOSYS", "clone&0x10000=EAGAIN"]  # processes can be had
+RULES = ["clone3=ENOSYS", "clone&0x10000=EAGAIN"]  # processes can be created
 SHORT = ["--seconds=0.01", "--runs=1"]
 # Status, and what is said; one type for each, because others are libraries that may abort.
 SUBCOMMANDS = {

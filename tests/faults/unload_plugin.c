@@ -22,7 +22,7 @@ static void count(void)
 static void count(void) {}
 #endif
 
-/* Everything that it gave away has come back before it returns. */
+/* All objects that the plug-in has retired are reclaimed before this returns. */
 void plugin_use(void)
 {
 	struct object { struct rcu_head rcu; } *object = malloc(sizeof *object);

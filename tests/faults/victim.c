@@ -39,7 +39,7 @@ static int slots_are(const char *wanted)
 	return !strcmp(wanted, "any") || !strcmp(wanted, name[quiesce_slots()]);
 }
 
-/* More guards at once than a CPU and a thread have slots.  There may be no other thread, so the
+/* Hold more guards at once than a CPU and a thread have slots.  There may be no other thread, so the
  * guard that is waited for is handed over to a signal handler, which clears it some ticks later. */
 static struct shazptr_guard waited_for;
 static int ticks_left;
