@@ -56,7 +56,7 @@ _VERBS = """accept access acquire add adopt advance affect agree align alloc all
     place play point poll pop post precede precede preempt prepare prevent print proceed process produce prohibit promise protect
     prove provide publish pull push put queue quote race raise reach read receive reclaim recognise record recycle reduce refer refuse
     register reject rejoin relax release rely remain remember remove rename reopen repeat replace report represent request require reserve reset
-    resize resolve restart restore resume retire retry return reuse reverse revive run satisfy save say scan see seem select send
+    resize resolve restart restore resume retire retry return reuse reverse revive revoke run satisfy save say scan see seem select send
     separate serve set share shift shorten show shrink shut signal skip sleep spin splice split stand start starve stay step stop
     store straddle succeed suffice supply survive suspend sweep switch take tag tell terminate test throw time touch track translate traverse treat
     trust try turn understand undo unlink unlock unregister update upgrade use verify violate visit wait wake walk want warn

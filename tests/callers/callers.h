@@ -155,7 +155,7 @@ static inline void rest(long us)
 			rest(50);    \
 	} while (0)
 
-/* Start a thread of the cell; a failure is retried. */
+/* Start a thread of the cell; a failure ends the cell. */
 static inline void thread_begin(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
 	int err = pthread_create(thread, NULL, fn, arg);

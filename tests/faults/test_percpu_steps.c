@@ -204,7 +204,7 @@ static void leave_place(enum place place)
 		domain.attention[0] = domain.attention[1] = 0;
 }
 
-/* With a handler after every @stride'th number of instructions, up to @most; how many instructions there were. */
+/* Run with a handler after every @stride-th number of instructions, up to @most; return the number of instructions. */
 static int stepped(void (*fn)(void), enum place place, int most, int stride)
 {
 	int before = flag_get(&nr_handled), on = 1, first = getpid() % stride, steps;
@@ -277,7 +277,7 @@ static void *kill_it(void *thread)
 	return NULL;
 }
 
-/* Another writer, so that readers are fast, slow and queued by turns. */
+/* Another writer makes readers fast, slow and queued alternately. */
 static void *write_at_times(void *unused)
 {
 	while (!flag_get(&stop)) {
@@ -315,7 +315,7 @@ static void signals_at_random(void **state)
 	}
 }
 
-/* Everything once, so that the threads that the library starts are there, and all memory: see on_trap(). */
+/* Make each call once, so that the library's threads have started, and all memory is allocated: see on_trap(). */
 static void warm_up(void)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER }; /* pthread_sigmask() keeps account */

@@ -51,7 +51,7 @@ static void shut_down(void)
 	quiesce_store_relaxed(&nr_refused, 0);
 }
 
-/* Few objects, by a thread that comes back now and then, and at no safe point. */
+/* A thread retires few objects, now and then, and is at no safe point. */
 static void comes_back(void (*retire)(void))
 {
 	int nr = 0;
@@ -88,7 +88,7 @@ static void the_sweeper_comes_after_one_failure(void **state)
 	comes_back(retire_to_hazptr);
 }
 
-/* However many calls there are. */
+/* The number of attempts is bounded, however many calls there are. */
 static void attempts_are_few(void **state)
 {
 	uint64_t begin, ms;
@@ -110,7 +110,7 @@ static void attempts_are_few(void **state)
 	shut_down();
 }
 
-/* ---- the child of a callback that ran in the wait for it ---- */
+/* ---- the child of a callback that ran in its own barrier ---- */
 
 static void fork_in_wait(struct rcu_head *unused)
 {

@@ -12,7 +12,7 @@ static void use_in_a_child(void)
 	must(use_with_threads(2, 2));
 }
 
-/* The library was loaded without the filter, and may have asked the kernel then. */
+/* The library was loaded without the filter, and may have queried the kernel then. */
 static void choose_full_fences(void)
 {
 	struct outcome o;
@@ -25,7 +25,7 @@ static void choose_full_fences(void)
 	must(quiesce_shutdown(0) == 0);
 }
 
-/* As the first user of the process, whose fences are not yet chosen. */
+/* Act as the first user in the process, whose fences are not yet chosen. */
 static void chosen_full_fences_need_no_membarrier(void **state)
 {
 	(void)state;
@@ -59,7 +59,7 @@ static void losing_membarrier_is_said_once(void **state)
 static void lose_turns_too(void)
 {
 	must(use_everything());
-	must(quiesce_shutdown(0) == 0); /* the worker would say it too */
+	must(quiesce_shutdown(0) == 0); /* the worker would print the message, too */
 	filter_now("membarrier=EPERM");
 	filter_now("sched_setaffinity=EPERM");
 	synchronize_rcu();
@@ -149,7 +149,7 @@ static void read_without_registry(void)
 	must(stats_now().readers == before);
 }
 
-/* As the first user of the process, so that no committed part of the registry is left. */
+/* Act as the first user in the process, so that no committed part of the registry is left. */
 static void sections_without_registry_are_waited_for(void **state)
 {
 	(void)state;
@@ -245,7 +245,7 @@ static void lose_threads(void)
 	thread_must(pthread_create(&thread, NULL, read_main, &ok));
 	pthread_join(thread, NULL);
 	must(ok && stats_now().worker_running);
-	/* In its last steps the worker starts another if there is work, for what comes below too, without the filter. */
+	/* In its last steps the worker starts another if there is work, also for the callbacks below, without the filter. */
 	do
 		must(quiesce_shutdown(0) == 0);
 	while (thread_named("quiesce"));

@@ -18,7 +18,7 @@ static void in_good_child(void (*fn)(void))
 
 static int object[200];
 
-/* Guards work, and so do waits that go to a scan thread. */
+/* Check that guards work, and waits that use the scan thread. */
 static void guards_work(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(&object[0]);
@@ -87,7 +87,7 @@ static void clear_and_use(void)
 	guards_work();
 }
 
-/* Clearing what was inherited leaves alone what was claimed since. */
+/* A clear of an inherited guard does not affect guards that were claimed since. */
 static void claim_then_clear(void)
 {
 	static struct shazptr_guard fresh[NESTED];
@@ -251,7 +251,7 @@ static pid_t first_process;
 static int nr_forks, nr_bad_children;
 enum { FORKS = 20 };
 
-/* The child goes on with what was interrupted. */
+/* The child continues the interrupted claim. */
 static void fork_in_handler(int sig)
 {
 	int status, saved = errno;

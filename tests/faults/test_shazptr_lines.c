@@ -101,7 +101,7 @@ static void a_first_claim_probes_few_threads(void **state)
 static void lines_of_threads_that_ended_are_not_scanned(void **state)
 {
 	(void)state;
-	/* A line each for hazptr.h; blocks of ids stay. */
+	/* Each thread has a line for hazptr.h; blocks of ids stay. */
 	for (int round = 0; round < 3; round++) {
 		uint32_t lines = many_threads_live();
 
@@ -139,7 +139,7 @@ static void what_is_left_in_a_line_protects(void **state)
 	}
 	for (int i = 0; i < NR_LEFT; i++) {
 		assert_true(ends_with(left_guard[i], &left_object[i]));
-		/* A slot that is taken protects other things after its thread has gone. */
+		/* A slot that is still taken protects other objects after its thread has ended. */
 		hazptr_set(left_slot[i], &other_object);
 		waiter_begin(&w, &other_object);
 		assert_true(waiter_is_blocked(&w));

@@ -89,7 +89,7 @@ static void the_scan_thread_starts_when_it_can(void **state)
 	succeeds(threads_come_back);
 }
 
-/* Forking takes no thread. */
+/* A fork needs no thread. */
 static void fork_in_child(void)
 {
 	struct waiter w[2];
@@ -130,7 +130,7 @@ static void fork_while_callers_lead(void **state)
 static struct shazptr_guard guards[MANY];
 static int nr_guards;
 
-/* From here on there is no memory: claim until so many guards are fallback. */
+/* Claim without further memory until that many guards are fallback guards. */
 static void exhaust(int nr_fallback)
 {
 	guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
@@ -197,7 +197,7 @@ static void guards_without_slots_block_everybody(void **state)
 	succeeds(fallback_guards_block);
 }
 
-/* One of two fallback guards is always there: a wait is for some of them, not for all. */
+/* There is always one of two fallback guards: a wait is for those before it, not for all. */
 static int newest, relay_over;
 
 static void *relay(void *first)
@@ -240,7 +240,7 @@ static void relay_of_fallback_guards(void)
 	must(is_free(SHAZPTR_WILDCARD));
 }
 
-/* Without slots near CPUs, which would be free. */
+/* Do not use blocks of CPUs, which would have free slots. */
 static void overlapping_guards_without_slots_do_not_starve(void **state)
 {
 	(void)state;

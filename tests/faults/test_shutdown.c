@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shutdown.c - when quiesce_shutdown() returns 0 no thread of the library is left, for the kernel either; how they begin and end. */
+/* test_shutdown.c - when quiesce_shutdown() returns 0 no thread of the library is left, also for the kernel; their starts and ends. */
 #define _GNU_SOURCE
 #include "../unit/testing.h"
 #include "filter.h"
@@ -60,7 +60,7 @@ static void *write_and_read(void *tid)
 	return NULL;
 }
 
-/* Threads that were joined are threads to the kernel for a while, too. */
+/* Joined threads still exist in the kernel for a while. */
 static void join_for_sure(pthread_t thread, const pid_t *tid)
 {
 	pthread_join(thread, NULL);

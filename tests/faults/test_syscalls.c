@@ -22,7 +22,7 @@
 
 enum column { STEADY, FIRST, SLOW, DEBUGGING, NR_COLUMNS };
 
-/* Calls that come together, by name. */
+/* System calls that occur together, by a name. */
 static const struct set {
 	const char *name, *calls;
 } sets[] = {

@@ -131,7 +131,7 @@ static void make_both(void)
 	come_to_rest();
 }
 
-/* In a section, where no callback comes between, filled until it wants to grow; then the worker begins to move. */
+/* Fill the table in a section, so that no callback comes between, until it has to grow; then the worker begins to move. */
 static void grow_both(void)
 {
 	rcu_read_lock();

@@ -14,7 +14,7 @@ from tap import Tap, execute
 
 RULES = ["clone3=ENOSYS", "clone&0x10000=EAGAIN"]  # processes can be created
 SHORT = ["--seconds=0.01", "--runs=1"]
-# Status, and what is said; one type for each, because others are libraries that may abort.
+# Each subcommand has its exit status and its output; it runs one type, because other types are libraries that may abort.
 SUBCOMMANDS = {
     "refscale": (["--type=rcu", "--runs=1", "--loops=1000"], 1, "cannot start 1 threads"),
     "rcuscale": (["--type=rcu", "--scenario=same", *SHORT], 1, "cannot start"),

@@ -130,7 +130,7 @@ static void setup_sum_no_memory(void)
 	sim_spawn(queues_and_synchronizes, NULL, "queuer");
 }
 
-/* ---- statistics, read beside all that ---- */
+/* ---- statistics, read beside updates ---- */
 
 static void reads_stats(void *unused)
 {
@@ -157,7 +157,7 @@ static void setup_stats(void)
 	sim_spawn(reads_stats, NULL, "reader");
 }
 
-/* ---- in a child, wherever the others were ---- */
+/* ---- in a child, with the other threads at any place ---- */
 
 static void forks(void *unused)
 {
@@ -232,7 +232,7 @@ static void setup_barrier_own_frees(void)
 	sim_spawn(waits_for_known, NULL, "waiter");
 }
 
-/* quiesce_shutdown() goes by the numbers. */
+/* quiesce_shutdown() returns by the sums. */
 static void shuts_down(void *unused)
 {
 	(void)unused;

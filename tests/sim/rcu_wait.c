@@ -12,14 +12,14 @@ static void setup_basic(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* The kernel takes its promise back. */
+/* The kernel revokes membarrier during the run. */
 static void setup_lost_membarrier(void)
 {
 	sim_config()->membarrier = SIM_MEMBARRIER_LOST;
 	setup_basic();
 }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static void assigner(void *unused)
 {
 	(void)unused;
@@ -60,8 +60,8 @@ static void setup_nested(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* The guarantee without memory reclamation: what was written before a grace period
- * and what is written after it never straddle a section. */
+/* The guarantee without memory reclamation: stores before a grace period
+ * and stores after it never straddle a section. */
 static uint64_t before, after;
 
 static void straddled(void *backwards)
@@ -242,7 +242,7 @@ static void setup_late_section(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* A thread killed outside of a section; its entry must not hinder. */
+/* A thread is killed outside of a section; its entry must not delay updaters. */
 static void killed(void *unused)
 {
 	world_reader(unused);

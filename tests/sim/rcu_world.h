@@ -21,7 +21,7 @@ extern struct item world_item[NR_ITEMS];
 extern struct item *world_current;
 extern int world_nr_freed;
 
-/* Publish the first item; in every setup(). */
+/* Publish the first item; every setup() calls this. */
 void world_begin(void);
 /* Return a new, initialised, unpublished item. */
 struct item *world_new(void);
@@ -38,7 +38,7 @@ void world_section(int depth);
 void world_reader(void *unused);  /* a reader of two sections */
 void world_readers(int nr);
 void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t)nr times */
-/* Wait until *@word is not @old, in any order. */
+/* Wait until *@word is not @old, without ordering. */
 uint64_t world_wait_change(uint64_t *word, uint64_t old);
 
 extern const struct sim_scenario rcu_wait_scenarios[], rcu_gp_scenarios[], rcu_callback_scenarios[], rcu_queue_scenarios[],

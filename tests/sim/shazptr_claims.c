@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
+/* shazptr_claims.c - scenarios: the places where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
 #include "hazard/slot_groups.h"
@@ -71,7 +71,7 @@ static void setup_kind_thread(void)
 	sim_config()->getenv_hook = wants_threads;
 }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static void assigner(void *unused)
 {
 	(void)unused;
@@ -97,7 +97,7 @@ static void setup_full_assign(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- ids with holes, and ids that cannot be ---- */
+/* ---- ids with holes, and impossible ids ---- */
 
 static int far_apart(int id)
 {
@@ -225,7 +225,7 @@ static void setup_nested_no_rseq(void)
 
 /* ---- no slots ---- */
 
-/* Lines that cannot be had: guards go without slots. */
+/* There is no memory for lines, so guards have no slots. */
 static void few_lines(uint32_t nr)
 {
 	quiesce_slots();
@@ -269,7 +269,7 @@ static void setup_full_fallback(void)
 	world_updaters(1);
 }
 
-/* Publication by a store, full fences: only the count's own order is left. */
+/* The updater publishes by a store, with full fences, so only the count's own order is left. */
 static void setup_full_fallback_assign(void)
 {
 	world_begin();
@@ -280,7 +280,7 @@ static void setup_full_fallback_assign(void)
 	sim_spawn(assigner, NULL, "updater");
 }
 
-/* Threads that cannot be taken a line back from when they exit: shared slots. */
+/* Lines of exiting threads cannot be taken back, so threads use shared slots. */
 static void setup_shared(void)
 {
 	world_begin();

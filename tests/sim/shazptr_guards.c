@@ -25,7 +25,7 @@ static void giver(void *unused)
 	world_read(1);
 }
 
-/* The acquirer is gone as soon as it has a guard. */
+/* The acquirer ends as soon as it has a guard. */
 static void leaver(void *unused)
 {
 	(void)unused;
@@ -59,7 +59,7 @@ static void setup_full_give(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Begins where the giver of the guard has ended: the line may be let to this one. */
+/* The thread begins when the giver of the guard has ended, so it may get the giver's line. */
 static void successor(void *unused)
 {
 	(void)unused;
@@ -98,7 +98,7 @@ static void setup_full_leave(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nothing but the line itself orders its two owners: no system call, no word that the newcomer reads. */
+/* Only the line itself orders its two owners: there is no system call, and no other word that the new owner reads. */
 static void quiet_leaver(void *unused)
 {
 	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
@@ -190,7 +190,7 @@ static void finish_generations(void)
 	sim_assert(lines->nr_free == nr);
 }
 
-/* Lines that were given back are let again, while an updater scans. */
+/* Released lines get new owners while an updater scans. */
 static void visitor(void *unused)
 {
 	(void)unused;
@@ -371,7 +371,7 @@ static void signal_threads(void)
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
-/* Often the handler is the first user, just when its thread is about to be. */
+/* Often the handler makes the thread's first call, just when the thread is about to make it. */
 static void reads_once(void *unused)
 {
 	(void)unused;
@@ -395,7 +395,7 @@ static void moved(void *unused)
 		const struct quiesce__cached_slot *near = &quiesce__self()->shazptr_cached;
 
 		world_read(i & 1);
-		/* The slot that is kept is in the block of the id beside it. */
+		/* The cached slot is in the block of the id that is cached with it. */
 		sim_assert(near->id >= quiesce_shazptr_v1.nr_ids ||
 			   (size_t)(near->slot - quiesce_shazptr_v1.slots) / QUIESCE_BLOCK_WORDS == near->id);
 	}
@@ -435,7 +435,7 @@ static void setup_full_signal(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nested guards and a nested handler that takes two more. */
+/* The thread nests guards, and a nested handler takes two more. */
 static void greedy_handler(void)
 {
 	struct shazptr_guard first = shazptr_protect(&world_place[0]), second = shazptr_protect(&world_place[1]);
@@ -527,7 +527,7 @@ static void setup_full_signal_gives(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- an address that is used again ---- */
+/* ---- a reused address ---- */
 
 static void recycler(void *unused)
 {

@@ -2,7 +2,7 @@
 /* shazptr_stops.c - scenarios: heavy fences that are shared, and a leader that stops for good. */
 #include "shazptr_world.h"
 
-/* Publication by a store, so that only the fence orders it. */
+/* The updater publishes by a store, so that only the fence orders it. */
 static void storing_updater(void *place)
 {
 	for (int i = 0; i < 2; i++) {

@@ -38,7 +38,7 @@ static void setup_places(void)
 	places();
 }
 
-/* ---- the way through the scan thread ---- */
+/* ---- waits by the scan thread ---- */
 
 static void setup_skip(void)
 {
@@ -133,7 +133,7 @@ static void setup_alone_wakes(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Two wait for the same guard, a third one comes when they do. */
+/* Two threads wait for the same guard, and a third one arrives meanwhile. */
 static void comes_later(void *place)
 {
 	world_await(&holding, 1);
@@ -285,7 +285,7 @@ static void setup_skip_all(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-/* ---- readers that never cease; they yield, because PCT gives others no step otherwise ---- */
+/* ---- readers that never stop; they yield, because PCT gives others no step otherwise ---- */
 
 static uint32_t nr_waiting;
 
@@ -300,7 +300,7 @@ static void hot_reader(void *wild)
 	}
 }
 
-/* A guard is always there; two take turns. */
+/* There is always a guard: two readers alternate. */
 static void hot_chain(void *wild)
 {
 	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_place), next;
@@ -380,7 +380,7 @@ static void setup_hot_fallback(void)
 	quiesce__slots.lines.capacity = 0;
 }
 
-/* ---- a tag for a later waiter is none of an earlier one's ---- */
+/* ---- a tag for a later waiter does not block an earlier one ---- */
 
 static uint32_t again;
 

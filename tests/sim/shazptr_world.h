@@ -15,7 +15,7 @@ struct item {
 	uint64_t id; /* id of the object that lives here now */
 };
 
-/* Where items are found; updaters of different places do not meet. */
+/* Pointers by which readers find items; updaters of different places do not meet. */
 extern struct item *world_place[NR_PLACES];
 
 /* Begin with a computer of 2 CPUs with concurrency ids, and an item at each place; every setup() calls this. */

@@ -230,7 +230,7 @@ static void setup_walk_shrink(enum world_kind kind)
 }
 BOTH(walk_shrink)
 
-/* Smaller, larger, smaller: readers are left behind in arrays of any age. */
+/* The table shrinks, grows and shrinks: readers are left behind in arrays of any age. */
 static void bounce(void *nr)
 {
 	world_remove(key[0]);
@@ -257,7 +257,7 @@ static void fail(int times)
 	world_failures = times;
 }
 
-/* A callback that found no memory may park after an update that came when there was some again: one more is wanted then. */
+/* A callback that found no memory may park after an update that came when there was memory again: then one more update is needed. */
 static void last_update(void)
 {
 	world_set(key[0]);
@@ -299,7 +299,7 @@ static void setup_poor(enum world_kind kind)
 }
 BOTH(poor)
 
-/* Two buckets become one, which then needs a line more. */
+/* Two buckets become one, which then needs another line. */
 static void poor_shrink(void *unused)
 {
 	(void)unused;
@@ -309,7 +309,7 @@ static void poor_shrink(void *unused)
 		world_set(key[0]);
 	fail(0);
 	if (sim_random(2))
-		world_remove(key[0]); /* what a move that failed had copied does not bring it back */
+		world_remove(key[0]); /* elements copied by a failed move do not reappear */
 	world_set(key[1]);
 	last_update();
 }
@@ -334,7 +334,7 @@ static void setup_poor_shrink(enum world_kind kind)
 }
 BOTH(poor_shrink)
 
-/* ---- the end while it is being resized ---- */
+/* ---- destruction during a resize ---- */
 
 static void end(void *unused)
 {
@@ -347,7 +347,7 @@ static void end(void *unused)
 	if (sim_random(2))
 		rcu_read_lock();
 	else
-		synchronize_rcu(); /* the callback is at work now */
+		synchronize_rcu(); /* the callback is moving buckets now */
 	world_destroy();
 	if (rcu_read_lock_held())
 		rcu_read_unlock();
@@ -404,7 +404,7 @@ static void setup_fork(enum world_kind kind)
 }
 BOTH(fork)
 
-/* A resize that the last update of a child begins, of a table of the parent's, comes to its end. */
+/* A resize of the parent's table that the last update of a child begins completes. */
 static void grows_in_child(void *unused)
 {
 	(void)unused;

@@ -53,7 +53,7 @@ extern int world_blocks;    /* number of blocks of memory in use */
 extern uint64_t world_key_of[NR_KEYS];
 
 void world_memory_begin(void);
-/* An empty table with room for @nr, which it need not keep, of the kind of the scenario. */
+/* Begin with an empty table with room for @nr, which it need not keep, of the scenario's kind. */
 void world_begin(enum world_kind kind, size_t nr);
 /* A key of @owner's, for the bucket with that number (of 16 or fewer), with the tag of @like if that is not negative, else one of its own.
  * Readers ask for it unless it is unwatched. */
@@ -74,18 +74,18 @@ void world_clear(void); /* all keys are owner 0's, and one is watched */
 void world_find(struct view_of_owners *view, int key);
 void world_find_all(struct view_of_owners *view);
 void world_iterate(struct view_of_owners *view);
-/* Visit all that is in the table, in a section of the caller's, or in several. */
+/* Visit all elements of the table, in a section of the caller's, or in several. */
 typedef void visit_func(const struct item *found, const int *low, int *visits);
 void world_walk(bool in_steps, visit_func *visit, const int *low, int *visits);
-/* From here on lookups may find nothing instead. */
+/* Destroy the table: lookups may find nothing from now on. */
 void world_destroy(void);
 
-/* Threads: the last to end runs the checks of the end, with all the others' work before its eyes. */
+/* Spawn a thread: the last to end runs the final checks, ordered after all others. */
 void world_spawn(void (*fn)(void *), void *arg, const char *name);
 void world_reader(void *unused);   /* two rounds, all keys in any order */
 void world_iterator(void *unused); /* two walks */
 void world_readers(void);
-/* Until only the table's own array is left; false: there is more for ever. */
+/* Wait until only the table's own array is left; false if others stay for ever. */
 bool world_settle(void);
 
 /* Items by themselves belong to keys without an owner's history. */

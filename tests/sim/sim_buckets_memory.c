@@ -24,7 +24,7 @@ void __wrap_platform_lines_put(void *start, size_t bytes);
 void *__real_platform_lines_get(size_t bytes);
 void __real_platform_lines_put(void *start, size_t bytes);
 
-/* Threads' queues of call_rcu() are no memory of tables. */
+/* Memory of threads' queues of call_rcu() does not count as that of tables. */
 static bool of_a_queue(size_t bytes)
 {
 	return bytes == sizeof(struct quiesce__queue);

@@ -13,9 +13,9 @@ enum what { LOOKUP, INSERT, SET, REMOVE, UPDATE, SWAP, REMOVE_THIS, NR_WHAT };
 
 struct op {
 	enum what what;
-	struct item *put;    /* what was put in, if */
-	struct item *expect; /* what it was to be done to */
-	struct item *result; /* what was there; of SWAP and REMOVE_THIS: @expect if it was */
+	struct item *put;    /* item to insert, or NULL */
+	struct item *expect; /* item that the operation expects */
+	struct item *result; /* item that was there; of SWAP and REMOVE_THIS: @expect if it was there */
 	bool puts;           /* an UPDATE inserts if the key has no item */
 	uint32_t choice;     /* if it has one, an UPDATE leaves it, removes it, or replaces it */
 	uint32_t begin, end;
@@ -228,7 +228,7 @@ static bool explain(int *done, struct item *now, const struct item *last)
 	return over && now == last;
 }
 
-/* After all: what is there now, and an order.  Then nothing is. */
+/* After all threads: find the item that is there, and an order; then remove it. */
 static int judge(void)
 {
 	struct op end = { .what = REMOVE };

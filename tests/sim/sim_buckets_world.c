@@ -11,10 +11,10 @@
 
 struct op {
 	int key;
-	struct item *value; /* what it has after that */
+	struct item *value; /* item of the key after the operation */
 };
 
-/* One thread each; begun is plain: it changes between scheduling points. */
+/* Each owner is one thread; begun is plain, because it changes between scheduling points. */
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;
@@ -464,7 +464,7 @@ void world_clear(void)
 	reclaim();
 }
 
-/* No update is under way; the memory of the table itself is gone when the readers are. */
+/* Destroy the table, when no update is under way; its memory is freed when the readers have left. */
 void world_destroy(void)
 {
 	destroyed = 1;

@@ -40,7 +40,7 @@ static void setup_walk_place(void)
 	world_spawn(world_iterator, NULL, "iterator");
 }
 
-/* The line is full, continued, and has room again. */
+/* The line becomes full, is continued, and has room again. */
 static void continue_line(void *unused)
 {
 	(void)unused;

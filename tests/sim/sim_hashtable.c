@@ -100,7 +100,7 @@ static void hazard_first(void)
 	setup_first(HAZARD);
 }
 
-/* The last word of a full line: its object goes to another line. */
+/* The object in the last word of a full line moves to another line. */
 static void continue_line(void *unused)
 {
 	(void)unused;

@@ -101,7 +101,7 @@ static void setup_bounce(void)
 	world_readers();
 }
 
-/* A node at the bottom comes and goes while the root stays. */
+/* A node at the bottom is added and removed while the root stays. */
 static void branch(void *unused)
 {
 	(void)unused;

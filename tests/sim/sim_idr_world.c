@@ -14,10 +14,10 @@
 
 struct op {
 	unsigned long id;
-	struct item *value; /* what it has after that */
+	struct item *value; /* object of the id after the operation */
 };
 
-/* One thread each; begun is plain: it changes between scheduling points. */
+/* Each owner is one thread; begun is plain, because it changes between scheduling points. */
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;

@@ -338,7 +338,7 @@ static void finish_later(void)
 	finish_jobs();
 }
 
-/* ---- the end of the helper, and another one ---- */
+/* ---- the end of the helper, and the start of another ---- */
 
 static void stops(void *unused)
 {

@@ -56,7 +56,7 @@ void world_readers(void (*body)(void))
 
 static LIST_HEAD(list);
 static LIST_HEAD(other);
-static struct entry *always; /* is in the list from beginning to end */
+static struct entry *always; /* stays in the list from beginning to end */
 static struct quiesce__lock updaters;
 
 /* Walk, check that the entry that stays is seen once, and return the number of entries. */
@@ -385,7 +385,7 @@ static void add_generation(struct hlist_head *to, uint64_t generation)
 
 static void swaps(void *unused)
 {
-	static HLIST_HEAD(aside); /* on the stack other words have been */
+	static HLIST_HEAD(aside); /* static, because words of the stack had other uses */
 	struct hlist_node *n;
 	struct entry *e;
 

@@ -5,7 +5,7 @@
 #define NR_CHAINS 2
 
 static struct hlist_nulls_head chain[NR_CHAINS];
-static struct entry *always, *rover; /* one stays in chain 0; the other is used again and again */
+static struct entry *always, *rover; /* one stays in chain 0; the other is reused repeatedly */
 
 static uint64_t key_of(const struct entry *e)
 {
@@ -145,7 +145,7 @@ static void moves_within(void *unused)
 	}
 }
 
-/* The rover is at the head to begin with. */
+/* At the beginning the rover is at the head. */
 static void setup_within(void)
 {
 	begin();

@@ -46,7 +46,7 @@ struct item *world_new(intptr_t domain);
 /* Publish a new item, return the old one; updaters may run at once. */
 struct item *world_replace(intptr_t domain);
 void world_free(struct item *item);
-void world_free_head(struct rcu_head *head); /* a callback: and what was written before call_srcu() is there */
+void world_free_head(struct rcu_head *head); /* a callback, which checks that stores before call_srcu() are visible */
 /* Read the domain's item, inside a section. */
 void world_look(intptr_t domain);
 /* Count the item, write its last words, and call call_srcu(). */

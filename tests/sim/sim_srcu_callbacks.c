@@ -38,7 +38,7 @@ static void setup_slow_queue(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* Callbacks run in the order of the calls: of a thread, and of two if the second knows of the first. */
+/* Callbacks run in the order of the calls of a thread, and of two threads if the second knows of the first one's call. */
 static uint64_t ticket, last_run;
 
 static void in_order(struct rcu_head *head)
@@ -343,7 +343,7 @@ static void setup_chain(void)
 static void queue_chain_and_end(void *domain)
 {
 	queue_chain(domain);
-	sim_assert(quiesce_shutdown(0) == 0); /* with what they queue */
+	sim_assert(quiesce_shutdown(0) == 0); /* with the callbacks that they queue */
 }
 
 static void setup_chain_alone(void)

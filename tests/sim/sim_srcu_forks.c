@@ -242,7 +242,7 @@ static void finish_forked(void)
 	sim_assert(quiesce_load_relaxed(&forked));
 }
 
-/* A callback forks, and the child uses the domain in it, or another thread does. */
+/* A callback forks, and the child uses the domain in that callback, or in another thread. */
 static void childs_thread(void *unused)
 {
 	(void)unused;

@@ -33,7 +33,7 @@ static void poller(void *unused)
 		else if (i < 20)
 			platform_yield();
 		else
-			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed that it was asked */
+			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed the request */
 		sim_assert(i < 1000);
 	}
 	world_free(victim);
@@ -88,7 +88,7 @@ static void setup_poll_asleep(void)
 	sim_spawn(poller, NULL, "poller");
 }
 
-/* Publication by a store: only the cookie's own fence stands between it and the number. */
+/* The updater publishes by a store: only the cookie's own fence is between that and the load of the number. */
 static struct item *assigned;
 
 static void assigning_taker(void *unused)

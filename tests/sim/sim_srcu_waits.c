@@ -301,7 +301,7 @@ static void setup_signals_slow(void) { signals(sim_random(2) ? FULL : NO_RSEQ); 
 
 /* ---- progress ---- */
 
-/* The next section begins before the last one ends, for ever, until the wait is over. */
+/* The next section begins before the last one ends, until the wait has ended. */
 static void never_empty(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);

@@ -16,7 +16,7 @@
 #include <quiesce/ds/wfstack.h>
 
 #define NR_THINGS 24
-#define WORLD_HANDLER 3 /* the pusher of what handlers push */
+#define WORLD_HANDLER 3 /* the pusher number of things that handlers push */
 
 struct thing {
 	struct rcu_head rcu;

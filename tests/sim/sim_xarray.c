@@ -19,10 +19,10 @@ struct thing {
 	struct rcu_head rcu;
 	int object;
 	unsigned long index;
-	struct thing *before; /* exchanges: what it replaced */
+	struct thing *before; /* the thing that an exchange replaced */
 };
 
-/* An index that the scenario uses, and what holds from before the readers until after them. */
+/* An index that the scenario uses, and the conditions that hold from before the readers begin until they have ended. */
 struct place {
 	unsigned long index;
 	bool stays, stays_marked, never_marked;

@@ -427,7 +427,7 @@ static void setup_signals_seen(void)
 	setup_signals();
 }
 
-/* The oracles, and what a reset must put back. */
+/* The oracles, and the state that a reset must restore. */
 static int started;
 
 static void uses_after_free(void *unused)
