@@ -42,7 +42,7 @@ FORMAL = re.compile(r"\s*(?:SPDX|Relaxed\b|raw\b|[({\[]|[\w-]+(?: [A-Z./]+)+: |[
                     r"[\w./-]+ [-:] |[\w./]+\Z|CONFIG_|defined\(|!|coverage|type:|namespace\b|extern\b)")
 _AUXILIARY = """is are was were be been has have had do does did can cannot could may might must shall should will would let
     isn't aren't doesn't don't won't can't saw came went began took gave got fell ran wrote threw knew became"""
-_VERBS = """accept access acquire add adopt advance affect agree align alloc allow allocate announce answer appear append apply arm arrive ask
+_VERBS = """abort accept access acquire add adopt advance affect agree align alloc allow allocate announce answer appear append apply arm arrive ask
     assert assign assume attach avoid await back become begin behave belong bind block boot bring build call cancel carry catch change charge
     check choose claim clean clear close collect combine come compare compile complete compute confirm consist consume contain continue
     convert copy correspond cost count cover crash create cross deal decide declare decrease decrement defer define deny delay delete deliver
@@ -50,7 +50,7 @@ _VERBS = """accept access acquire add adopt advance affect agree align alloc all
     enable end enqueue ensure enter equal erase exceed exchange execute exercise exist exit expand expect explain expire export expose
     express fail fall fence fetch fill find finish fire fit flush follow forbid force forget fork form free gain get give go guard
     guarantee grow hand handle hang happen help hide hit hold identify ignore imitate imply include increase increment indicate inherit
-    initialise insert install interpose interrupt invoke join jump judge keep kill know lack land last lead learn leave lend lengthen let lie limit look
+    initialise insert install interpose interrupt invoke iterate join jump judge keep kill know lack land last lead learn leave lend lengthen let lie limit look
     link list listen live load lock lose lower make map mark match matter mean measure meet mention merge miss modify move name need nest
     notice notify obey observe occur offer omit open order outlive overflow overlap overtake overwrite own park pass pause pay permit pick pin
     place play point poll pop post precede precede preempt prepare prevent print proceed process produce prohibit promise protect

@@ -46,7 +46,7 @@ static __attribute__((noinline, unused)) uint64_t qsbr_word_in(int thread)
 	return quiesce_load_relaxed(&blocks[thread]->qsbr_word); /* Relaxed: as above. */
 }
 
-/* Is @slot of this thread's own line?  A thread that has none claims elsewhere. */
+/* True if @slot is in this thread's own line; a thread without a line claims in another place. */
 static __attribute__((noinline, unused)) int is_own(const uintptr_t *slot, const uintptr_t *line)
 {
 	return !line || (uintptr_t)slot / QUIESCE_CACHELINE == (uintptr_t)line / QUIESCE_CACHELINE;
@@ -75,7 +75,7 @@ static inline void never(struct counted *unused) { (void)unused, fails(__LINE__,
 
 static struct shazptr_guard kept;
 
-/* The guard is of this thread, and of @ptr. */
+/* Check that the guard belongs to this thread, and protects @ptr. */
 static __attribute__((noinline, unused)) void expect_own(const void *ptr)
 {
 	expect(!ptr || (is_own(kept.slot, blocks[here]->shazptr_own) && holds(kept.slot, ptr)));
@@ -102,7 +102,7 @@ STORY(story_rcu)
 	END();
 }
 
-/* A guard goes along, and is cleared by another thread, which has one of its own by then. */
+/* A guard moves with the story, and is cleared by another thread, which has one of its own by then. */
 STORY(story_shazptr)
 {
 	struct shazptr_guard before = shazptr_protect(&current);
@@ -213,7 +213,7 @@ STORY(story_counts)
 	END();
 }
 
-/* The threads that say when they read nothing: each for itself. */
+/* QSBR threads report quiescent states, each for itself. */
 STORY(story_qsbr)
 {
 	for (int i = 0; i < NR_MOVES; i++) {

@@ -76,7 +76,7 @@ class Tool:
         return execute([self.path, *args], **more)
 
     def good(self, *args, want=0, **more):
-        """A run that has to end well; its standard output."""
+        """Run a command that has to succeed, and return its standard output."""
         run = self(*args, **more)
         self.tap.result(run.returncode == want, f"{' '.join(args)}: status {want}", told(run))
         return run.stdout
@@ -391,7 +391,7 @@ def children(pid):
 
 
 def jobs_begun(process, nr):
-    """Wait until the tool has begun @nr jobs, each a process of its own, one after the other."""
+    """Wait until the tool has begun @nr jobs, one after the other, each in a process of its own."""
     seen, end = set(), time.monotonic() + 60
     while len(seen) < nr and process.poll() is None and time.monotonic() < end:
         seen.update(children(process.pid))
@@ -429,7 +429,7 @@ def stopped(run, told=r"quiesce: interrupted: .+ stopped at .+\n"):
 
 def check_interrupted_torture(tap, tool, fences):
     def ready(process):
-        """The lines up to the one that the child prints when it is about to begin."""
+        """Return the lines up to the one that the child prints when it is about to begin."""
         text = ""
         for line in process.stdout:
             text += line
@@ -445,7 +445,7 @@ def check_interrupted_torture(tap, tool, fences):
 
 
 def check_interrupted_notes(tap, tool, doc):
-    """Every subcommand that measures (study.py and report.py have theirs) says in its JSON that it was interrupted, as the document says."""
+    """Every subcommand that measures (study.py and report.py test theirs) reports an interruption in its JSON, as documented."""
     begin = re.search(r"a note that begins with `(.*?)`", doc)[1]
     for command in [c for c in OPTIONS if c not in ("doctor", "study", "report")]:
         args = [command, *([] if command in ("run", "costs") else ["--seconds=1000"] if "seconds" in OPTIONS[command] else ["--runs=1000"])]

@@ -28,7 +28,7 @@ int main(void)
 	return 0;
 }
 """
-# The program holds the static library; the plug-in brings the shared one along.
+# The program contains the static library; the plug-in loads the shared one.
 LOADER = """
 #include <quiesce/rcu.h>
 #include <dlfcn.h>

@@ -149,7 +149,7 @@ def walk(function, arch):
 
 
 def ways(function, arch):
-    """Every way through the function that has no call, lock or fence and goes nowhere twice, as lists of instructions."""
+    """Yield every path through the function without call, lock, fence or loop, as a list of instructions."""
     index = {address: i for i, (address, *_) in enumerate(function)}
     to_do = [(0, (), frozenset())]
     while to_do:
@@ -173,7 +173,7 @@ def ways(function, arch):
 
 
 def shortest(function, arch, needed, sequence):
-    """The shortest way that does what is @needed: (instructions counted, the way), or None."""
+    """Return the shortest path that makes the stores @needed: (instructions counted, the path), or None."""
     found = []
     for path in ways(function, arch):
         if all(sum(bool(arch[what].match(text)) for text in path) >= needed.count(what) for what in needed) \
@@ -183,7 +183,7 @@ def shortest(function, arch, needed, sequence):
 
 
 def judged(name, limit, operands, count, path, arch):
-    """The result for a function whose way has @count instructions: (good, text, what to print)."""
+    """Return the result for a function whose path has @count instructions: (good, text, details)."""
     memory = sum(bool(arch["memory"].match(text)) for text in path) if "memory" in arch else None
     good = count <= limit and (memory is None or operands is None or memory <= operands)
     text = f"{name}: {count} instructions" + ("" if memory is None else f", {memory} operands in memory")
@@ -239,7 +239,7 @@ def examine_qsbr(functions, arch, limits):
 
 
 def on_stack(path, arch):
-    """Does a way through a function have something on the stack from its first protection to its last?"""
+    """True if a path accesses the stack between its first protection and its last."""
     sets = [i for i, text in enumerate(path) if arch["set"].match(text)]
     return any(arch["stack"].search(text) for text in path[sets[0]:sets[-1]])
 
@@ -270,7 +270,7 @@ def examine_counted(functions, arch, limits, operands):
 
 
 def whole(function, arch):
-    """(instructions of the function, the first one that is a call, a lock or a fence)"""
+    """Return the number of instructions of the function, and the first one that is a call, a lock or a fence."""
     texts = [text for _, text, *_ in function if not arch["frame"].match(text) and not arch["stop"].match(text)]
     return len(texts), next((text for text in texts if arch["bad"].match(text)), None)
 

@@ -100,7 +100,7 @@ class X86:
             elif not name.startswith(("mov", "set", "pop")): # two operands
                 sources.append(state.get(target, 0))
                 used.extend(sources)
-            # A word of the stack has what was put there, not what is loaded through an address.
+            # A word of the stack has the value stored there, not one loaded through an address.
             plain = self.place(operands[0]) if operands[:-1] else None
             state[target] = joined([*sources, 0 if plain else loaded])
         else:
@@ -185,7 +185,7 @@ def disassemble(objdump, path):
 
 
 def kept(function, Cpu):
-    """The instructions that use something of a thread that the function may have left."""
+    """Return the instructions that use a value of a thread that the function may have left."""
     cpu, index = Cpu(function), {i.address: n for n, i in enumerate(function)}
     states, todo, bad = {0: {}}, [0], set()
     while todo:
@@ -212,7 +212,7 @@ def kept(function, Cpu):
 
 
 def compiled(opt, job, source, more, tmp):
-    """(path, what the compiler said)"""
+    """Return the path, and the compiler's messages."""
     compiler, language, flags = job
     path = pathlib.Path(tmp) / "fibers.o"
     optional = [f for f in BASE if "cf-protection" not in f or not is_arm(job)]
@@ -306,7 +306,7 @@ def main():
         return tap.finish()
     face = ["-DFACE", f"-I{opt.include.parent / 'liburcu/include'}"]
     for job in STATIC:
-        # What ThreadSanitizer loads is the result of a call.
+        # A load by ThreadSanitizer is the result of a call.
         examine(tap, opt, job, HERE / "fibers.c", [], "-fsanitize=thread" not in job[2])
         if job[2] in (["-O2"], ["-O2", *DIRECT], [*ARM, "-O2"]):
             examine(tap, opt, job, HERE / "fibers.c", face, False)

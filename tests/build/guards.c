@@ -96,7 +96,7 @@ SHARED_INLINE int in_recursion(char *address, int depth)
 }
 
 #ifdef __cplusplus
-/* As a wrapper in C++ would be. */
+/* A wrapper as C++ programs write it. */
 template <typename T> class protector {
 public:
 	explicit protector(T **where) : guard(shazptr_protect(where)) {}

@@ -34,7 +34,7 @@ def arguments(command):
 
 
 def left(session):
-    """Processes of the session that was the tool's."""
+    """Return the processes of the tool's session."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -47,7 +47,7 @@ def left(session):
 
 
 def attempt(tool, args, moment, everybody, tmp):
-    """(seconds that the end took or None if it had ended, status, what it wrote, what is left)"""
+    """Return (seconds until the end or None if it had ended, status, output, remaining processes)."""
     process = subprocess.Popen([tool.path, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, cwd=tmp)
     try:

@@ -50,7 +50,7 @@ static bool buckets_are_in_order(void)
 	return true;
 }
 
-/* 1..VALUES in a strange order, half of them in each of two histograms. */
+/* Record 1..VALUES in a scattered order, half of them in each of two histograms. */
 static void fill(void)
 {
 	for (uint64_t i = 0; i < VALUES; i++)

@@ -21,7 +21,7 @@ ONCE = ["--runs=1", "--readers=1", "--loops=100"]
 
 
 class Copy:
-    """The tool and its modules as they are installed, in a directory of their own."""
+    """Copy the tool and its modules into a directory of their own, as they are installed."""
 
     def __init__(self, root, tool, modules):
         self.tool, self.peers = root / "bin/quiesce", root / "libexec/quiesce/peers"
@@ -48,7 +48,7 @@ class Copy:
         return {f["name"].removeprefix("peer "): (f["value"], f["note"]) for f in findings if f["name"].startswith("peer ")}
 
     def loaded(self, tmp, *args):
-        """The modules that a run has loaded, of each of its processes."""
+        """Return the modules that each process of a run has loaded."""
         shutil.rmtree(tmp, ignore_errors=True)
         tmp.mkdir()
         run = execute([self.tool, *args], env={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(tmp / "ld")})
@@ -106,7 +106,7 @@ def refused(tap, copy, peer, reason, why):
 
 
 def check_rest(tap, copy, gone, reason, why):
-    """Without the peers @gone the rest works."""
+    """Without the peers @gone the others work."""
     found = copy.found()
     tap.result([n for n in PEERS if found[n][0] != "here"] == gone and all(re.search(reason, found[n][1]) for n in gone),
                f"{why}: doctor says so", found)

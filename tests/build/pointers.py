@@ -171,7 +171,7 @@ def good_loads(t):
 
 
 def good(t):
-    """(title, languages, text) of what compiles and is true."""
+    """Yield (title, languages, text) of statements that compile and hold."""
     yield from good_stores(t)
     yield from good_loads(t)
     for name, use in t.walks.items():
@@ -185,7 +185,7 @@ def good(t):
 
 
 def bad(t):
-    """(title, languages, text) of what is refused."""
+    """Yield (title, languages, text) of statements that are refused."""
     for name, use in {**t.stores, **t.field_stores}.items():
         for title, languages, variable, given in WRONG_VALUES if name not in t.loose else ():
             yield f"{name}: {title}", languages, f"{variable} = NULL; {filled(use, p='p', v=given)};"
@@ -218,7 +218,7 @@ def program(t, language):
 
 
 def refused(t, command, language):
-    """The compiler complains of a line in each: (title, does it?, what it says)."""
+    """Yield (title, refused, messages): the compiler must report a line in each statement."""
     wanted = [(number, title, text) for number, (title, languages, text) in enumerate(bad(t)) if language in languages]
     source = top(t) + "".join(f'#line 1 "bad{number}"\nstatic void bad_{number}(void) {{ {text} }}\n' for number, _, text in wanted)
     run = execute([*command, "-fsyntax-only", "-"], input=source)

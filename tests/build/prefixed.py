@@ -32,7 +32,7 @@ def system_only(include):
 
 
 def file_scope(text, include, tmp):
-    """Names that @text declares at file scope: macros, and what DWARF has at the first level, with enumerators."""
+    """Return names that @text declares at file scope: macros, and DWARF's names of the first level, with enumerators."""
     base = ["gcc", "-x", "c", "-std=gnu11", "-march=native", f"-I{include}"]
     macros = subprocess.run([*base, "-E", "-dM", "-"], input=text, text=True, capture_output=True, check=True).stdout
     subprocess.run([*base, *KEEP, "-c", "-o", tmp / "names.o", "-"], input=text, text=True, check=True)

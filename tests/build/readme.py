@@ -29,7 +29,7 @@ void example(struct config *p, struct config *old, struct config *fresh)
 }}
 """
 
-# Examples that need no more than what they use and do not say.
+# Declarations that examples use without showing them.
 PLAIN = {
     "rcu_sync": "static DEFINE_RCU_SYNC(rss); void fast(void); void slow(void);",
     "percpu_rwsem": "struct config; extern struct config *config; void use(struct config *p); void change(struct config *p);",

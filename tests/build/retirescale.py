@@ -99,7 +99,7 @@ def call_faults(row):
     # A thread begins with a chunk of 64.
     if quantiles != sorted(quantiles) or quantiles[0] < 0 or not 0 < mean <= quantiles[-1] or row["calls"] < 63 * row["threads"]:
         yield f"calls {row['calls']}, times {times}"
-    # Half of the calls take the median at least, a hundredth p99: no more than the mean says.  The clock is in each.
+    # Half of the calls take the median at least, a hundredth p99: together no more than the mean allows.  Each includes the clock.
     if any(share * time > 1.1 * mean for share, time in zip((0.5, 0.01, 0.001), quantiles)):
         yield f"a mean of {mean} with {quantiles}"
     if not 0 <= clock < 10 * max(quantiles[0], COARSE_NS):
@@ -128,7 +128,7 @@ def check_all(tap, tool, types, doc, bound):
 
 
 def check_stalled(tap, tool, fences, bound):
-    """Long enough for many batches: what a reader that stays keeps does not grow."""
+    """In a run of many batches the garbage behind a reader that stays does not grow."""
     seconds = 0.2
     got = Rows(tap, tool, "--type=hazptr_inline,hazptr_cohort", "--scenario=stalled", f"--seconds={seconds}", "--runs=1",
                f"--fence={','.join(fences)}")

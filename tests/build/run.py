@@ -52,7 +52,7 @@ def check_headline(tap, name, text, mark):
 
 
 def check_plain(tap, run):
-    """Without a terminal: all of it."""
+    """Return the whole output without a terminal."""
     notes = re.findall(r"^note: .*", run.stdout, re.M)
     ours = [note for note in notes if not THEIRS.match(note)]
     good = run.returncode == (EXIT_FAILED if notes and not ours else 0) and run.stderr == ""
@@ -78,7 +78,7 @@ def read_until(read, sign):
 
 
 def on_terminal(tool, columns, sign):
-    """Standard output is a terminal of so many columns; Ctrl-C when @sign has been printed."""
+    """Run with a terminal of that many columns as standard output; send Ctrl-C when @sign has been printed."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
 
@@ -99,7 +99,7 @@ def on_terminal(tool, columns, sign):
 
 
 def check_document(tap, name, text):
-    """The first table: the published figures beside ours, in one piece."""
+    """The first table has the published figures beside ours, in one piece."""
     rows = re.findall(r"^(?:\| )?(\w+) [ |]*(light|full|document)((?:[ |]+[\d.]+){7})", text, re.M)
     tap.result([kind for kind, where, _ in rows if where == "document"] == PUBLISHED and
                {where for kind, where, _ in rows if kind == "rcu"} > {"document"} and "another machine" in re.sub(r"\s+", " ", text),

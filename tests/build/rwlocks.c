@@ -47,7 +47,7 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Was it posted within @ms? */
+/* True if the semaphore was posted within @ms. */
 static bool wait_for(sem_t *sem, int ms)
 {
 	struct timespec until;
@@ -184,7 +184,7 @@ static struct {
 static unsigned long nr_read, nr_writing = WRITERS; /* sections of readers so far; writers that are not done */
 static pthread_barrier_t start;
 
-/* Returns how often. */
+/* Return the number of sections. */
 static void *write_often(void *arg)
 {
 	unsigned long n = 0, until;
@@ -210,7 +210,7 @@ static void *write_often(void *arg)
 	return NULL;
 }
 
-/* Returns how often the values were not the same. */
+/* Return how often the values differed. */
 static void *read_often(void *arg)
 {
 	unsigned long differ = 0;
@@ -305,7 +305,7 @@ static void nothing(void)
 {
 }
 
-/* With the tool as its argument, beside which the peers are. */
+/* The argument is the tool, beside which the peers' modules are. */
 int main(int argc, char **argv)
 {
 	const struct rwlock_op *model = &rwlock_op_pthread_rwlock;

@@ -80,7 +80,7 @@ class Suite:
         return [compiler, f"-std={std}", *WARN, *flags, f"-I{self.opt.include}"]
 
     def build(self, compiler, std, flags, source="all.cpp"):
-        """(program or None, what the compiler said)"""
+        """Return the program or None, and the compiler's messages."""
         program = self.tmp / f"program{next(self.nr)}"
         link = [self.opt.static] if self.opt.static else []
         run = execute([*self.command(compiler, std, flags), HERE / source, *link, "-lpthread", "-o", program])
@@ -114,7 +114,7 @@ def combination(suite, job):
 
 
 def one_fault(program, fault, title):
-    """A test has failed if it says so, crashes or hangs.  Races are tried several times."""
+    """A test fails if it reports a failure, crashes or hangs. Races are tried several times."""
     env = {**os.environ, "BROKEN": fault, "CONFORMANCE_PATIENCE": "200"}
     for _ in range(5):
         try:

@@ -146,7 +146,7 @@ def one_by_one(compiler, pool):
 
 
 def all_together(compiler):
-    """As one program: the compiler complains of a line in each.  Faster."""
+    """Compile all cases as one program, which is faster: the compiler reports a line in each."""
     ok, text = compiler.compiles("bad", "".join(program(i, case[1], case[3]) for i, case in enumerate(CASES)))
     for number, case in enumerate(CASES):
         found = re.search(f"^case{number}:\\d+:", text, re.M)

@@ -46,7 +46,7 @@ private:
 	std::thread thread;
 };
 
-/* Time for an implementation that is wrong to go wrong. */
+/* Give a wrong implementation time to fail. */
 static void dawdle()
 {
 	for (int i = 0; i < 50; i++)

@@ -88,7 +88,7 @@ static void throw_in_srcu()
 	srcu_barrier(&domain);
 }
 
-/* In this very thread, which would catch it. */
+/* The exception is thrown in this thread, which would catch it. */
 static void throw_where_it_is_retired()
 {
 	static int object;

@@ -121,7 +121,7 @@ struct node {
 	counted_guard<node> guard;
 };
 
-/* How many have died since the last call, after everything that can be reclaimed has been? */
+/* Return how many objects have died since the last call, after all reclaimable ones have been reclaimed. */
 static int dead()
 {
 	static int before;
@@ -342,7 +342,7 @@ static void a_guard_moves_to_another_thread()
 	CHECK(dead() == 1);
 }
 
-/* With no memory for slots guards hold references. */
+/* Without memory for slots guards hold references. */
 static void without_slots_a_guard_is_a_reference()
 {
 	if (SANITIZED) {
@@ -491,7 +491,7 @@ static void threads_read_keep_and_replace()
 	CHECK(dead() == made + 2);
 }
 
-/* Dropped when the process ends: nothing may be called that is gone. */
+/* A pointer is dropped when the process ends: no function may be called that has been unloaded. */
 static atomic_counted_ptr<derived> at_exit{ make_counted<derived>("dropped after main()") };
 
 int main()

@@ -84,7 +84,7 @@ static void errors_say_what_is_there()
 	CHECK(map.try_reserve(100) == std::errc{} && map.find(1) == 13);
 }
 
-/* All values of a small type, and all but one of a large one, can be stored: 0 above all. */
+/* All values of a small type, and all but one of a large one, can be stored, including 0. */
 template<class V> static void stores(std::initializer_list<V> values)
 {
 	rcu_hash_map<V *, V> map; /* a key that is a pointer, too */

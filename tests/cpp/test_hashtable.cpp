@@ -98,7 +98,7 @@ static_assert(std::is_nothrow_default_constructible_v<users_by_id> && sizeof(use
 static_assert(std::input_iterator<users_by_id::iterator> && std::sentinel_for<std::default_sentinel_t, users_by_id::iterator>);
 static_assert(noexcept(std::declval<users_by_id &>().find(1)) && !noexcept(std::declval<users_by_id &>().insert(nullptr)));
 
-/* After everything that was retired is gone. */
+/* Return the number of live objects after all retired ones have been reclaimed. */
 static int live()
 {
 	quiesce::rcu_barrier();
@@ -128,7 +128,7 @@ static void strings_in_arrays_end_where_they_end()
 	named n = { "a constant" }, m = { "another" };
 	rcu_hash_table<named, &named::name> names;
 
-	a.x = 0x41414141; /* what follows the array is no part of it */
+	a.x = 0x41414141; /* bytes behind the array are no part of the key */
 	for (tagged *t : { &a, &b, &c })
 		CHECK(table.insert_unique(t));
 	table.reserve(1000); /* hashes them again */
@@ -218,7 +218,7 @@ static void a_table_keeps_nothing_that_it_does_not_own()
 		CHECK(ids.erase(7) && !ids.erase(7) && names.find("user 7") == seven);
 		CHECK(ids.erase(0) && !ids.extract(0)); /* 0 is a key, no pointer */
 		CHECK(names.erase(*seven) && !names.find("user 7"));
-		user *eight = ids.exchange(names.find("user 9")); /* has no namesake but itself */
+		user *eight = ids.exchange(names.find("user 9")); /* no other object has its key */
 		CHECK(eight == names.find("user 9"));
 	}
 	CHECK(live() == before);

@@ -44,7 +44,7 @@ template <class Queue> static auto take(Queue &queue)
 	return queue.dequeue();
 }
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static job first;
 static const bool used_early = [] {
 	extern jobs early;

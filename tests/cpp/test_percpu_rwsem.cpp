@@ -61,7 +61,7 @@ static_assert(at_least_ns(std::chrono::duration<int, std::pico>(1000)) == 1);
 static_assert(at_least_ns(std::chrono::duration<double>(0.5)) == 500000000);
 static_assert(at_least_ns(std::chrono::duration<unsigned, std::ratio<1, 3>>(1)) == 333333334);
 
-/* Usable before any constructor runs, and until the last destructor. */
+/* The object is usable before any constructor runs, and until the last destructor. */
 static bool locked_early = [] {
 	extern percpu_shared_mutex early;
 	bool locked = early.try_lock_shared();
@@ -75,7 +75,7 @@ struct last_user {
 	~last_user() { shared_guard reading(early); }
 };
 
-/* ---- what another thread would get ---- */
+/* ---- attempts of another thread ---- */
 
 enum : unsigned { NEITHER = 0, READ = 1, WRITE = 2, BOTH = 3 };
 
@@ -178,7 +178,7 @@ static void errors_of_guards_leave_the_lock_as_it_was()
 	unique_guard nothing, writing(m, std::defer_lock);
 
 	CHECK(what_throws([&] { none.lock(); }) == std::errc::operation_not_permitted);
-	CHECK(what_throws([&] { none.unlock(); }) != std::errc()); /* libstdc++ says another one than the standard */
+	CHECK(what_throws([&] { none.unlock(); }) != std::errc()); /* libstdc++ throws another error than the standard requires */
 	CHECK(what_throws([&] { nothing.lock(); }) == std::errc::operation_not_permitted);
 	CHECK(what_throws([&] { writing.unlock(); }) == std::errc::operation_not_permitted);
 	CHECK(what_throws([&] { reading.lock(); }) == std::errc::resource_deadlock_would_occur);
@@ -295,7 +295,7 @@ static void waits_are_answered()
 	}
 }
 
-/* A clock on which nothing happens for a while. */
+/* A clock that stands still for a while. */
 struct slow_clock {
 	using duration = std::chrono::milliseconds;
 	using rep = duration::rep;

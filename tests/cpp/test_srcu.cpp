@@ -33,7 +33,7 @@ static_assert(std::is_nothrow_swappable_v<srcu_section> && std::is_nothrow_defau
 static_assert(noexcept(std::declval<srcu_domain &>().synchronize()) && noexcept(std::declval<srcu_domain &>().barrier()));
 static_assert(!noexcept(std::declval<srcu_domain &>().retire(static_cast<int *>(nullptr))));
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static int read_early = [] {
 	extern srcu_domain early;
 	srcu_reader section(early);
@@ -172,7 +172,7 @@ static void deleters_have_state_and_run_in_order()
 
 		for (int i = 0; i < 5; i++)
 			domain.retire(static_cast<void *>(&order), [i](void *p) { static_cast<std::vector<int> *>(p)->push_back(i); });
-		/* From a deleter too: its node may be freed by then. */
+		/* A deleter may retire, too: its own node may be freed by then. */
 		domain.retire(new object, [&domain, &order](object *o) {
 			domain.retire(o, [&order](object *again) {
 				delete again;

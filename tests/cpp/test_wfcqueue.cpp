@@ -34,7 +34,7 @@ static_assert(noexcept(std::declval<mailbox &>().enqueue(std::declval<message &>
 static_assert(std::is_same_v<decltype(std::declval<mailbox &>().dequeue()), message *>);
 static_assert(std::input_iterator<mailbox::iterator> && std::sentinel_for<std::default_sentinel_t, mailbox::iterator>);
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static message first;
 static const bool used_early = [] {
 	extern mailbox early;
@@ -95,7 +95,7 @@ static void moved()
 	CHECK(to.empty());
 }
 
-/* An enqueuer that is between its two steps. */
+/* Act as an enqueuer that is between its two steps. */
 static void would_block()
 {
 	message m;

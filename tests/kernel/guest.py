@@ -36,7 +36,7 @@ NEEDS = ("qemu-system-x86_64", "busybox", "cpio", "gzip")
 
 
 def missing():
-    """The programs that are not there."""
+    """Return the programs that are missing."""
     return [name for name in NEEDS if not shutil.which(name)]
 
 
@@ -53,7 +53,7 @@ class Outcome:
         self.log = text.split("GUEST: log", 1)[-1].splitlines()
 
     def trouble(self):
-        """Why this is no good end, in words; None if it is one."""
+        """Return the fault of this end in words; None if it is a success."""
         if self.timed_out:
             return "the guest took too long"
         if self.status is None:

@@ -18,7 +18,7 @@ class Case:
 
 
 def end_of(document, planned, cases):
-    """A document that is not whole has a case more, which fails."""
+    """Return the cases of a document; an incomplete one has a further case, which fails."""
     if planned is None:
         return [Case(f"document {document} has a plan", False)]
     if not planned:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The plan of runs in guests: a row for each boot."""
+"""The plan of runs in guests, which has a row for each boot."""
 import tc
 
 LOAD = "insmod shazptr.ko {shazptr}&& insmod hazptr.ko {hazptr}|| exit 10\n"
@@ -228,7 +228,7 @@ KCSAN_STATE = "cat /sys/kernel/debug/kcsan\n"
 
 
 def sanitized(kernel, seconds, judge="pass", before="", after=""):
-    """Under a sanitizer, which makes everything slower."""
+    """Return boots under a sanitizer, which makes all runs slower."""
     rows = [unit(kernel, smp=smp, seconds=600) for smp in (2, 8)]
     rows += [torture(kernel, kind, seconds, seconds_more=300) for kind in TYPES]
     for row in rows:
@@ -237,7 +237,7 @@ def sanitized(kernel, seconds, judge="pass", before="", after=""):
 
 
 def suites(kernel):
-    """The userspace library's tests under another kernel than this machine's."""
+    """Return boots that run the userspace library's tests under another kernel than this machine's."""
     return Row("userspace suites", kernel, (), "", suites=("unit", "faults", "torture"), memory=3072, seconds=7200)
 
 

@@ -35,7 +35,7 @@ BUILT = ("lockdep", "lockdep-kasan", "lockdep-kcsan", "slice")
 
 
 class Kernels:
-    """The packaged kernels, fetched and built for when they are first wanted."""
+    """The packaged kernels, which are fetched and built for at their first use."""
 
     def __init__(self, work):
         self.work, self.have, self.built = work, {}, {}
@@ -55,7 +55,7 @@ class Kernels:
             return f.read().strip()
 
     def build(self, name, kind):
-        """The directory of the modules; None if they cannot be built."""
+        """Return the directory of the modules; None if they cannot be built."""
         key = f"{name}-{kind}-{self.release(name)}"  # headers are older than our objects, so that make would not see new ones
         if key not in self.built:
             self.built[key] = self.make(name, kind, os.path.join(self.work, key))
@@ -115,7 +115,7 @@ class Runner:
         return root if row.programs and os.path.exists(root + "/lib64/ld-linux-x86-64.so.2") else ""
 
     def userspace(self):
-        """The directory of a build of the library and its tests; None if there is none."""
+        """Return the directory of a build of the library and its tests; None if there is none."""
         if self.product is None:
             self.product = userspace.build(os.path.join(self.kernels.work, "userspace"), ROOT) or ""
         return self.product or None
@@ -295,7 +295,7 @@ def verdict(module, name, notice, segment):
 
 
 def one_mutant(module, name, notice):
-    """Commands for the guest; afterwards nothing of it is left."""
+    """Return commands for the guest, which leave no state behind."""
     options = {module: "mutant=" + name if name else ""}
     return plan.load(**options) + notice + "\nrmmod hazptr\nrmmod shazptr\n"
 

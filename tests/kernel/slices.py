@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Results of slice.c in a guest: sums over rounds, and a table."""
+"""Read the output of slice.c in a guest: sum rounds, and print a table."""
 import re
 
 LINE = re.compile(r"SLICE (\w+) work (\d+) ext (\d+) periods (\d+) met (\d+) preempted (\d+) grants (\d+) yields (\d+) sections (\d+) "

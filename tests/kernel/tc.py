@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The experiment with `tc qdisc replace`: the guest's script, the reader of its log, and the tables."""
+"""Experiment with `tc qdisc replace`: make the guest's script, read its log, and print the tables."""
 import json
 import os
 import shutil
@@ -68,7 +68,7 @@ def script(rounds, replaces):
 
 
 class Batch:
-    """Some replacements under one load and with one way to wait."""
+    """A batch of replacements under one load and with one kind of wait."""
 
     def __init__(self, load, way):
         self.load, self.way, self.times, self.marks = load, way, [], {"before": {}, "after": {}}

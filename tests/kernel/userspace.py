@@ -43,7 +43,7 @@ run() { # NAME SECONDS COMMAND...
 
 
 def build(where, root):
-    """A build of the product and its tests in a directory; None if it does not succeed."""
+    """Build the product and its tests in a directory; return None if that fails."""
     commands = [["ninja", "-C", where]]
     if not os.path.exists(os.path.join(where, "build.ninja")):
         commands.insert(0, ["meson", "setup", where, root])
@@ -62,7 +62,7 @@ def build_program(program, source, where, root):
 
 
 def tests(where, suites):
-    """The tests of some suites that a guest can run, and how many it cannot, since they need a compiler or an interpreter."""
+    """Return the tests of some suites that a guest can run, and the number of others, which need a compiler or an interpreter."""
     said = subprocess.run(["meson", "introspect", "--tests", where], stdout=subprocess.PIPE, text=True, check=True).stdout
     wanted = [t for t in json.loads(said) if {s.split(":")[-1] for s in t["suite"]} & set(suites)]
     fit = [t for t in wanted if not any("python" in os.path.basename(word) for word in t["cmd"][:1])]

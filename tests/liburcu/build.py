@@ -27,7 +27,7 @@ STRAY = re.compile(r"\.+ /usr/(local/)?include/(.*/)?urcu[-./]")  # in the list 
 
 
 class Failed(Exception):
-    """A compilation failed: the compiler's words."""
+    """This exception has the messages of a failed compilation."""
 
 
 def compile_to(out, argv):
@@ -99,7 +99,7 @@ class Library:
         return ["-O2", "-g", "-pthread", "-w", *DEFINES, *self.includes(), *[f"-I{d}" for d in include], *program.defines, *forced]
 
     def compile(self, program, newest):
-        """The executable of a program; raises Failed."""
+        """Return the executable of a program, or raise Failed."""
         tests = self.source.root / "tests"
         out = self.out / program.directory / program.name
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ class Control(Library):
 
 
 class Objects(Control):
-    """Programs built for liburcu, which load our objects of its names instead."""
+    """Programs built for liburcu, which load our objects of its names."""
     name = "objects"
 
     def __init__(self, source, out, build, defect=False):

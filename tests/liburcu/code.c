@@ -29,7 +29,7 @@ void smp_mb(void) { cmm_smp_mb(); }
 void smp_rmb(void) { cmm_smp_rmb(); }
 void smp_wmb(void) { cmm_smp_wmb(); }
 
-/* Full barriers, and of their two sides the compiler moves nothing to the other: @x is loaded twice. */
+/* The compiler moves no access across these full barriers: @x is loaded twice. */
 int mb_inc_mb(long *p, const int *x)
 {
 	int before = *x;

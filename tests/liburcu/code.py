@@ -64,7 +64,7 @@ def arm_problems(found):
 
 
 def planted(problems, found):
-    """Is it seen that an operation is not there, and that one is there twice?"""
+    """Check that a missing operation is detected, and one that occurs twice."""
     return bool(list(problems(found | {"long_xchg": []}))) and bool(list(problems(found | {"smp_mb": found["smp_mb"] * 2})))
 
 

@@ -24,7 +24,7 @@ OURS = "#include <quiesce/rcu.h>\n#include <quiesce/control.h>\n"
 
 
 def installed(meson, build, prefix, tmp):
-    """The installed tree, elsewhere than it was configured for, or None."""
+    """Return the installed tree, in another place than it was configured for, or None."""
     run = execute([meson, "install", "-C", build, "--no-rebuild", "--destdir", tmp / "stage"])
     tree = pathlib.Path(str(tmp / "stage") + prefix)
     return tree if run.returncode == 0 and tree.is_dir() else None

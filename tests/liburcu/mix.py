@@ -53,7 +53,7 @@ class Mix:
         return done.stdout.strip() if done.returncode else None
 
     def run(self, host, plugin, library, broken=False):
-        """None, or what is wrong."""
+        """Return None, or the fault."""
         argv = [self.out / f"host-{host.flavor}-{host.way}", self.out / f"plugin-{plugin.flavor}-{plugin.way}",
                 "shared" if one_rcu(host, plugin) else "apart"]
         environment = dict(os.environ, QUIESCE_URCU_PACE_MS="0", LD_LIBRARY_PATH=f"{self.objects}:{self.build / 'src'}" if library == "objects" else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""liburcu's sources, from the distribution's source package, and the programs that its Makefile.am files define.
+"""Unpack liburcu's sources, from the distribution's source package, and find the programs that its Makefile.am files define.
 
 Nothing is installed and root is not needed: apt downloads with lists of its own, made from this machine's sources.
 """
@@ -84,7 +84,7 @@ def fetch(into, what="liburcu", more=()):
 
 
 class Source:
-    """An unpacked source tree of liburcu, and the programs in it."""
+    """An unpacked source tree of liburcu, which finds the programs in it."""
 
     def __init__(self, given=None):
         if given:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""liburcu's own benchmarks with liburcu, and compiled against the face or run with our objects of its names, alternately.
+"""Run liburcu's own benchmarks with liburcu, and compiled against the face or run with our objects of its names, alternately.
 
 Each round runs both, the first one first in every other round, threads on the same CPUs.  The ratio is the
 median of the rounds' ratios, ours by theirs (over 1: ours is faster), with an interval that
@@ -70,7 +70,7 @@ def interval(values):
 
 
 class Wrong(Exception):
-    """Raised when a benchmark failed."""
+    """This exception is raised when a benchmark fails."""
 
 
 class Speed:

@@ -38,7 +38,7 @@ PASSED, FAILED, SKIPPED = "passed", "FAILED", "skipped"
 
 
 def judge(code, out):
-    """None if a run is good, or what is wrong with it: its exit status, its TAP, or a discrepancy that it only warns of."""
+    """Return None if a run is good, or its fault: its exit status, its TAP, or a discrepancy that it only warns of."""
     if code is None:
         return "it hangs"
     if code < 0:
@@ -60,7 +60,7 @@ def judge(code, out):
 
 
 def execute(run, path, library, scale=1, suite=None):
-    """(what is wrong or None, output)"""
+    """Return the fault or None, and the output."""
     argv = [str(path), *run.arguments]
     if run.script:
         argv = ["bash", str(library.source.root / "tests" / run.script)]

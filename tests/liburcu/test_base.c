@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-/* Does a child that calls @f() abort? */
+/* True if a child that calls @f() aborts. */
 static int aborts(void (*f)(void))
 {
 	int status = 0;

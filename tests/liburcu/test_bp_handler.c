@@ -51,7 +51,7 @@ static void start(pthread_t *thread, void *(*fn)(void *))
 	pthread_attr_destroy(&attr);
 }
 
-/* Each time a little later into what the updater does. */
+/* Send the signal a little later in the updater's wait each time. */
 static void interrupt_updater(uint32_t delay)
 {
 	pthread_t thread;

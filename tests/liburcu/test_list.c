@@ -37,7 +37,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* What @loop meets, appended to @text. */
+/* Append the items that @loop visits to @text. */
 #define COLLECT(text, it, loop)                                                                                        \
 	do {                                                                                                           \
 		size_t n = 0;                                                                                          \
@@ -59,7 +59,7 @@ static void reverse(char *text)
 	}
 }
 
-/* Every walk along @head sees @want. */
+/* Check that every walk along @head sees @want. */
 static void assert_list(struct cds_list_head *head, const char *want)
 {
 	char text[10][NR + 1];

@@ -83,7 +83,7 @@ static void pause_of_ours(int ms)
 	head.node.next = not_linked; /* the enqueuer goes on */
 }
 
-/* An enqueuer that stopped before its link: nonblocking calls say so, the others wait by the program's own pause. */
+/* An enqueuer that stopped before its link: nonblocking calls report it, the others wait by the program's own pause. */
 static void wfcq_waits(void **state)
 {
 	(void)state;

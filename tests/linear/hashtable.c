@@ -85,7 +85,7 @@ static uint64_t value_in(const struct entry *e, uint64_t key)
 	return quiesce_load_relaxed(&e->value); /* Relaxed: a number that is the answer. */
 }
 
-/* ---- an object that stays until it is let go ---- */
+/* ---- an object that is protected until its section ends ---- */
 
 static struct entry *find(struct op *op)
 {
@@ -270,7 +270,7 @@ static void tear_down(void)
 
 const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_ALL };
 
-/* No iteration: what it would read is not protected. */
+/* There is no iteration, because it would not protect the objects that it reads. */
 const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_ALL };
 const struct type hashtable_cleared = { .name = "hashtable_cleared", .clears = true, .setup = set_up, OF_ALL };
 const struct type hashtable_cleared_hazptr = { .name = "hashtable_cleared_hazptr", .clears = true, .setup = set_up_hazptr, OF_ALL };

@@ -150,17 +150,17 @@ void *allocate(size_t bytes)
 
 /* ---- workers ---- */
 
-/* How often each kind is done. */
+/* Weights of the kinds of operations. */
 static const uint32_t weights_of[][NR_KINDS] = {
 	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4,
 			[OP_REPLACE] = 3, [OP_DISCARD] = 2, [OP_UPDATE] = 4 },
-	/* Much more is taken than put in: the search for an order is long where queues are. */
+	/* There are many more removals than insertions, because the judge's search takes long for long queues. */
 	[MODEL_QUEUE] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
 	[MODEL_STACK] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
 	[MODEL_IDS] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
 };
 
-/* Times in which keys are rather inserted, and times in which they are rather removed. */
+/* Phases in which most operations insert alternate with phases in which most remove. */
 static enum kind choose_kind(struct worker *w)
 {
 	bool removing = current.sparse || LOAD(&ticks.now) >> 11 & 1;
@@ -185,7 +185,7 @@ static uint32_t choose_key(struct worker *w)
 {
 	uint64_t r = draw(&w->random);
 
-	/* Where there are many, half of the operations are on a few. */
+	/* With many keys, half of the operations are on a few. */
 	return (uint32_t)((r >> 8) % (r & 1 && current.keys > 8 ? 8 : current.keys));
 }
 

@@ -15,7 +15,7 @@
 
 #define MAX_KEYS 1024
 #define MAX_WORKERS 8
-#define NR_FIXED 32  /* keys that are there throughout */
+#define NR_FIXED 32  /* keys that stay */
 #define MAX_BURST 2048
 #define NR_QUEUES (MAX_KEYS + NR_FIXED + MAX_BURST)
 #define UNKNOWN (~0ull) /* a value that is never stored: it stands for a value that could not be loaded */
@@ -109,7 +109,7 @@ extern const struct type lfstack_type;
 /* record.c */
 __attribute__((format(printf, 1, 2))) void wrong(const char *format, ...); /* a reply that no history is needed to judge */
 __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...);
-uint8_t succeeded(int rc, int failure); /* what a call said: 0, or @failure; else gives up */
+uint8_t succeeded(int rc, int failure); /* true if @rc is 0, false if it is @failure; others end the program */
 void step(void (*of_type)(struct op *op), struct op *op); /* prepare or finish, if the type does */
 /* Return the value that the function of an update gives a key that has @there, 0: none; tests/linear/check/model.go has it, too. */
 uint64_t updated(uint64_t value, uint64_t there);

@@ -69,7 +69,7 @@ class Linear:
         return run(("go",) + argv, cwd=ROOT / "check", env=env)
 
     def build_judge(self):
-        """Build it, or raise Unavailable."""
+        """Build the judge, or raise Unavailable."""
         if not shutil.which("go"):
             raise Unavailable("Go is not installed (Debian: golang-go)")
         if not (self.build / "tests/linear/record").exists():
@@ -96,7 +96,7 @@ class Linear:
         return self.build / ("tests/linear/record-perturbed" if perturb else "tests/linear/record")
 
     def record(self, kind, operations, perturb=0, mutant=None, more=(), seed=0):
-        """The file, the recorder's exit status and output."""
+        """Return the file, and the recorder's exit status and output."""
         path = self.directory / f"{kind}.history"
         argv = [self.recorder(perturb or mutant), f"--type={kind}", f"--output={path}", f"--operations={operations}",
                 f"--seed={seed or self.seed}", *more]
@@ -123,7 +123,7 @@ class Linear:
         self.report(f"{kind}{delays}", verdict == RIGHT, start, out)
 
     def planted(self, kind):
-        """A wrong reply in a history that is right without it."""
+        """Plant a wrong reply into a history that is correct without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
         for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "lfstack": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
@@ -154,7 +154,7 @@ class Linear:
         self.report(f"{kind}: mutant {name} is noticed", status == WRONG, start, out.split("\n")[0])
 
     def mutant(self, kind, name, operations, tries):
-        """Exit status and why: 1 when one of some histories is wrong."""
+        """Return an exit status and its reason: 1 when one of some histories is wrong."""
         for seed in range(self.seed, self.seed + tries):
             path, status, out = self.record(kind, operations, perturb=1000, mutant=name, seed=seed)
             if status == RIGHT:

@@ -78,7 +78,7 @@ inline put(i, v)
 	}
 }
 
-/* A CPU drains its buffer whenever it likes. */
+/* A CPU may drain its buffer at any time. */
 active proctype cpus()
 {
 end:
@@ -256,7 +256,7 @@ inline poll_cookie()
 }
 
 #ifdef STOP
-/* Leads, and stops for good: with the lead, with a number, or with that published. */
+/* A leader stops for good: after it took the lead, after it took a number, or after it published that. */
 proctype stopper()
 {
 	byte k, number;

@@ -367,7 +367,7 @@ proctype barrier()
 	:: !kept
 	fi;
 	look_again();
-	/* Take along what is protected, and wait for it without a lock. */
+	/* Keep protected objects in the list, and wait for them without a lock. */
 	d_step { mine = kept; kept = 0; keeps = (visits || undecided); sweeping = false };
 	do
 	:: mine ->

@@ -48,7 +48,7 @@ bool in_section, fast, dead;
 bit section;            /* number of the section, modulo 2 */
 
 c_decl { \#include <stdio.h> }
-/* Said once in the whole search; tests/model/run.py wants to hear of each. */
+/* Print each row once in the whole search; tests/model/run.py checks that each was printed. */
 #define row(what) c_code { static int once; if (!once++) printf("row: %s\n", what); }
 
 inline grace_period()

@@ -211,7 +211,7 @@ inline scan_slot()
 			newer[k] = waits(0) && (fresh[0] || fresh[1]) || newer[k];
 			newer[NS + k] = waits(1) && (fresh[0] || fresh[1]) || newer[NS + k];
 #endif
-			/* a new waiter is blocked by every tag */
+			/* A new waiter is blocked by every tag */
 			newer[k] = newer[k] && !fresh[0];
 			newer[NS + k] = newer[NS + k] && !fresh[1];
 #ifdef OLD_TAGS

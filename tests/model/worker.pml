@@ -224,7 +224,7 @@ inline sleep()
 #endif
 	if
 	:: rest && !stop ->
-		/* The system call is a full fence; it sleeps only while the word says so. */
+		/* The system call is a full fence; it sleeps only while the word has its value. */
 		atomic {
 			if
 			:: asleep_held -> asleep = true; asleep_held = false

@@ -14,7 +14,7 @@ namespace properties {
 
 namespace {
 
-/* Longer than RapidCheck's hundred: a table has to grow several times. */
+/* Sequences are longer than RapidCheck's hundred, because a table has to grow several times. */
 constexpr int LONGEST = 400;
 /* Seconds for shrinking; the sequence that is left then is reported as it is. */
 constexpr int PATIENCE = 20;
@@ -150,7 +150,7 @@ bool check(const property &p, std::string &said)
 	int nr_cases = 0;
 	auto result = round_of(p, seed, last, nr_cases);
 
-	/* Chance may have it that a round does not reach all that it should. */
+	/* A round may by chance not reach all required states. */
 	for (int n = 0; p.unreached && result.is<rc::detail::SuccessResult>() && !(said = p.unreached()).empty() && n < 20; n++)
 		result = round_of(p, ++seed, last, nr_cases);
 	if (result.is<rc::detail::SuccessResult>()) {

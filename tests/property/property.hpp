@@ -58,9 +58,9 @@ struct property {
 	std::vector<verb> verbs;
 	std::function<std::unique_ptr<subject>()> make;
 	int nr_cases = 100;
-	/* 0: it must hold.  Else the subject is wrong on purpose, and the sequence that shows it has to shrink to this. */
+	/* 0: the property must hold.  Else the subject has a planted fault, and the sequence that shows it has to shrink to this length. */
 	std::size_t planted = 0;
-	/* Called after the sequences have passed: what has not been reached yet that should be? */
+	/* Called after the sequences have passed; returns required states that have not been reached. */
 	std::function<std::string()> unreached = {};
 };
 
@@ -71,7 +71,7 @@ inline property planted(property p, std::size_t operations)
 	return p;
 }
 
-/* TAP; returns the exit status. */
+/* Print TAP, and return the exit status. */
 int run(const std::vector<property> &properties);
 
 } // namespace properties

@@ -46,7 +46,7 @@ bool equal(const void *o, const void *key) { return static_cast<const object *>(
 
 template<hash_fn hash> constexpr struct hashtable_type type = { hash, key_of, equal };
 
-/* A type that takes keys for equal that are not. */
+/* A fault: a type that takes different keys for equal. */
 bool nearly_equal(const void *o, const void *key)
 {
 	return (static_cast<const object *>(o)->key | 1) == (*static_cast<const std::uint64_t *>(key) | 1);
@@ -252,7 +252,7 @@ private:
 		}
 	}
 
-	/* To another object, the same one, none, or one that has another key. */
+	/* Update to another object, the same one, none, or one that has another key. */
 	void update(std::uint64_t key, std::uint32_t how)
 	{
 		struct step {
@@ -355,7 +355,7 @@ private:
 		}
 	}
 
-	/* An object with a key that may be there, but not itself. */
+	/* Return an object that is not in the table, with a key that may be. */
 	void absent(std::uint64_t key)
 	{
 		object *none = make(key);

@@ -25,11 +25,11 @@ struct right {
 	static int alloc(struct idr *idr, void *ptr, int start, int end) { return idr_alloc(idr, ptr, start, end); }
 	static void *find(const struct idr *idr, unsigned long id) { return idr_find(idr, id); }
 };
-/* Includes the end. */
+/* A fault: the range includes its end. */
 struct one_more : right {
 	static int alloc(struct idr *idr, void *ptr, int start, int end) { return idr_alloc(idr, ptr, start, end > 0 ? end + 1 : end); }
 };
-/* Mixes up ids that are far apart. */
+/* A fault: confuses ids that are far apart. */
 struct narrow : right {
 	static void *find(const struct idr *idr, unsigned long id)
 	{
@@ -139,7 +139,7 @@ private:
 		return there == model.end() ? static_cast<unsigned>(otherwise) : there->first;
 	}
 
-	/* The lowest that is free from @start to @last; more than that if there is none. */
+	/* Return the lowest free id from @start to @last; more than @last if there is none. */
 	unsigned long lowest(unsigned long start, unsigned long last) const
 	{
 		for (auto at = model.lower_bound(static_cast<unsigned>(start)); start <= last; ++at, start++)

@@ -128,7 +128,7 @@ struct hashed {
 	}
 };
 
-/* A list that is wrong: to add in front of an element that is not the first adds behind it. */
+/* A fault: an addition before an element that is not the first one adds behind it. */
 struct misplacing : circular {
 	void add_before(item *fresh, item *next)
 	{

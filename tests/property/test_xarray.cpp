@@ -61,25 +61,25 @@ struct one_more : right {
 		return xa_find(xa, index, max + (max < ULONG_MAX), filter);
 	}
 };
-/* Never comes to 0. */
+/* A fault: the search downwards never reaches 0. */
 struct not_down : right {
 	static void *find_before(const struct xarray *xa, unsigned long *index) { return xa_find_before(xa, index, 1, XA_PRESENT); }
 };
-/* Mixes up marks of nodes. */
+/* A fault: confuses marks of nodes. */
 struct mixed_up : right {
 	static bool get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 	{
 		return xa_get_mark(xa, index, mark) || xa_get_mark(xa, index - 64, mark);
 	}
 };
-/* Does not compare. */
+/* A fault: the exchange does not compare. */
 struct hasty : right {
 	static int cmpxchg(struct xarray *xa, unsigned long index, void *, void *entry, void **ret_old)
 	{
 		return xa_store(xa, index, entry, ret_old);
 	}
 };
-/* Marks stay when an entry goes. */
+/* A fault: marks stay when an entry is erased. */
 struct sticky : right {
 	static void *erase(struct xarray *xa, unsigned long index)
 	{
@@ -322,7 +322,7 @@ private:
 			model.erase(index);
 	}
 
-	/* The lowest that is free from @min to @max; more than that if there is none. */
+	/* Return the lowest free index from @min to @max; more than @max if there is none. */
 	unsigned long lowest(unsigned long min, unsigned long max) const
 	{
 		for (auto at = model.lower_bound(min); min <= max; ++at, min++)

@@ -307,7 +307,7 @@ static int run(double seconds)
 		pthread_join(w->thread, NULL);
 	seconds = now() - begin;
 	if (lost)
-		return report(seconds); /* what is lost may keep the waiter for ever */
+		return report(seconds); /* a lost claim may delay the waiter for ever */
 	for (struct worker *w = worker; w < worker + WORKERS; w++)
 		take_left(w);
 	for (int i = 0; i < MAILBOXES; i++)

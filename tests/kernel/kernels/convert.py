@@ -56,7 +56,7 @@ def read(name):
 
 
 def write(name, text):
-    """Only what is new, so that make compiles no more than it has to."""
+    """Write changed text only, so that make compiles no more than it has to."""
     if not os.path.exists(name) or read(name) != text:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "w", encoding="utf-8") as f:
@@ -64,7 +64,7 @@ def write(name, text):
 
 
 def unconverted(name):
-    """The text of a file as it came with the tree."""
+    """Return the original text of a file of the tree."""
     if not os.path.exists(name + ".unconverted"):
         write(name + ".unconverted", read(name))
     return read(name + ".unconverted")

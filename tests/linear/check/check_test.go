@@ -239,7 +239,7 @@ func TestFilesThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// Where nothing overlaps, or too little was done, the answer is not yes.
+// Without overlaps, or with too few operations, the verdict is not "linearizable".
 func TestTooLittle(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   int

@@ -37,7 +37,7 @@ const (
 	modelStack = 4
 )
 
-// An event is one operation: what was asked for, what came back, and when.
+// An event is one operation: its arguments, its results, and its ticks.
 type event struct {
 	Call, Ret              uint64
 	Value, Expected, Found uint64
@@ -82,7 +82,7 @@ func (r *reader) number() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// next returns nil after the last round, and an error where the file is not whole.
+// next returns nil after the last round, and an error if the file is incomplete.
 func (r *reader) next() ([]event, error) {
 	nr, err := r.number()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// keyState is that of one key: its value, or 0.
+// keyState is the state of one key: its value, or 0.
 type keyState struct {
 	value  uint64
 	clears uint8 // number of clears under way that do not report dropped values
@@ -72,7 +72,7 @@ func stepMaybe(state keyState, e *event) (bool, keyState) {
 	return true, state
 }
 
-// stepKey: may e have replied what it did when the key had the value state, and which has it then?
+// stepKey returns whether e's reply is possible when the key has the value state, and the value after it.
 func stepKey(state uint64, e *event) (bool, uint64) {
 	done := e.Done == 1
 	switch e.Kind {
@@ -166,7 +166,7 @@ func stepIDs(state ids, e *event) (bool, ids) {
 	return false, state
 }
 
-// stepAlloc: the lowest id that is free, and no failure while one is.
+// stepAlloc accepts the lowest id that is free, and no failure while one is.
 func stepAlloc(state ids, e *event) (bool, ids) {
 	for slot := range state {
 		if state[slot] == 0 {

@@ -13,7 +13,7 @@ import (
 type plant func(h *values, e *event) bool
 
 var plants = map[string]plant{
-	// A lookup finds what was gone before it began.
+	// A lookup finds a value that had been removed before it began.
 	"stale": func(h *values, e *event) bool {
 		if e.Kind != opLookup {
 			return false
@@ -24,7 +24,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// A lookup misses what was there throughout.
+	// A lookup misses a value that stays.
 	"missed": func(h *values, e *event) bool {
 		if e.Kind != opLookup || !h.throughout(e, e.Found) {
 			return false
@@ -43,7 +43,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// An insertion succeeds where something was there throughout.
+	// An insertion succeeds although the key had a value all the time.
 	"both": func(h *values, e *event) bool {
 		if e.Kind != opInsert || e.Done == 1 {
 			return false
@@ -67,7 +67,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// A lookup finds what was there before a clear.
+	// A lookup finds a value of before a clear.
 	"kept": func(h *values, e *event) bool {
 		if e.Kind != opLookup {
 			return false
@@ -82,7 +82,7 @@ var plants = map[string]plant{
 		}
 		return false
 	},
-	// A change is said to have failed, although its value was found afterwards.
+	// A change reports failure, although its value was found afterwards.
 	"denied": func(h *values, e *event) bool {
 		if e.Done == 0 || (e.Kind != opReplace && e.Kind != opInsert && e.Kind != opExchange) || !h.found[e.Value] {
 			return false

@@ -58,7 +58,7 @@ func (q queue) rest() queue {
 	return queue{q.newest[1:], nil}
 }
 
-// stepQueue: may e have replied what it did when q was in the queue, and what is in it then?
+// stepQueue returns whether e's reply is possible when the queue has q, and the queue after it.
 func stepQueue(q queue, e *event) (bool, queue) {
 	switch e.Kind {
 	case opInsert:

@@ -39,7 +39,7 @@ func (s *stack) equals(other *stack) bool {
 	return true
 }
 
-// stepStack: may e have replied what it did when s was on the stack, and what is on it then?
+// stepStack returns whether e's reply is possible when the stack has s, and the stack after it.
 func stepStack(s *stack, e *event) (bool, *stack) {
 	switch e.Kind {
 	case opInsert:
